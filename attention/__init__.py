@@ -1,0 +1,1 @@
+"""Self-attention as the pages of this project teach it, in code one would use."""

@@ -1,0 +1,81 @@
+"""The only way anyone builds, tests, lints or serves this project: ``nox -s docs tests``."""
+
+import hashlib
+import os
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import nox
+
+nox.needs_version = ">=2024.10.9"
+nox.options.default_venv_backend = "uv|virtualenv"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["docs", "tests"]
+
+PYPROJECT = nox.project.load_toml("pyproject.toml")
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+
+
+def torch_index() -> list[str]:
+    """Choose where torch comes from.
+
+    On Linux, PyPI's torch brings gigabytes of CUDA that no session here uses, so PyTorch's own
+    CPU index is asked first. Where it does not answer, PyPI (or a folder named in
+    ``PIP_FIND_LINKS``) serves. ``TORCH=pypi nox …`` asks for PyPI's build, CUDA included.
+    """
+    if sys.platform != "linux" or os.environ.get("TORCH") == "pypi":
+        return []
+    try:
+        urllib.request.urlopen(f"{CPU_INDEX}/torch/", timeout=5).close()
+    except (urllib.error.URLError, TimeoutError):
+        return []
+    return ["--index-url", CPU_INDEX]
+
+
+def install(session: nox.Session, *groups: str) -> None:
+    """Install the package and dependency groups, unless this environment has just these."""
+    wanted = hashlib.sha256(Path("pyproject.toml").read_bytes() + repr(groups).encode()).hexdigest()
+    stamp = Path(session.virtualenv.location, "installed")
+    if stamp.exists() and stamp.read_text() == wanted:
+        return
+    # pip reads PIP_FIND_LINKS by itself; uv knows the same folder under its own name.
+    session.env["UV_FIND_LINKS"] = os.environ.get("PIP_FIND_LINKS", "")
+    session.install(*nox.project.dependency_groups(PYPROJECT, "torch"), *torch_index())
+    session.install("-e", ".", *nox.project.dependency_groups(PYPROJECT, *groups))
+    stamp.write_text(wanted)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Execute every page, build the site in docs/_build/html, run the doctests."""
+    install(session, "docs")
+    build = ["sphinx-build", "-n", "-W", "--keep-going", "-d", "docs/_build/doctrees"]
+    session.run(*build, "-b", "html", *session.posargs, "docs", "docs/_build/html")
+    session.run(*build, "-b", "doctest", "-q", "docs", "docs/_build/doctest")
+
+
+@nox.session
+def serve(session: nox.Session) -> None:
+    """Serve the site, built again whenever a page, a script or the package changes."""
+    install(session, "serve")
+    watch = [f"--watch={folder}" for folder in ("attention", "gallery")]
+    ignore = ["--ignore=docs/gallery", "--ignore=docs/_build"]
+    session.run("sphinx-autobuild", *watch, *ignore, *session.posargs, "docs", "docs/_build/html")
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """Run the quick tests."""
+    install(session, "tests")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """Check format, style and types."""
+    install(session, "lint")
+    session.run("ruff", "format", "--check", "--diff")
+    session.run("ruff", "check")
+    session.run("mypy")
