@@ -1,0 +1,210 @@
+"""Scaled dot-product attention, spelled out, and the masks that go with it.
+
+Shapes use one set of letters throughout the project: ``n`` queries, ``m`` keys and values,
+``k`` numbers in a query or key, ``v`` numbers in a value; ``...`` is any number of leading
+dimensions, such as a batch.
+"""
+
+import math
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from attention._checks import check_attention_inputs, check_lengths
+
+
+def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
+    r"""Let token i attend to tokens 0 … i and to none after it.
+
+    .. math:: M_{ij} = (j \le i)
+
+    Args:
+        n: How many tokens there are.
+        device: Where the mask shall live.
+
+    Shape:
+        - returns: :math:`(n, n)`, boolean, True = may attend
+
+    Returns:
+        The mask, which broadcasts over any leading dimensions of the scores.
+
+    Raises:
+        ValueError: If ``n`` is negative.
+
+    Example:
+        >>> causal_mask(3).int()
+        tensor([[1, 0, 0],
+                [1, 1, 0],
+                [1, 1, 1]], dtype=torch.int32)
+
+    Source:
+        Vaswani et al. (2017), Attention is all you need, section 3.2.3.
+    """
+    if n < 0:
+        raise ValueError(f"n: expected a number of tokens, 0 or more, got {n}")
+    return torch.ones(n, n, dtype=torch.bool, device=device).tril()  # (n, n)
+
+
+def padding_mask(lengths: Tensor, n: int) -> Tensor:
+    r"""Let every query attend to the words of its sequence and never to the padding after them.
+
+    .. math:: M_{b1j} = (j < \mathrm{lengths}_b)
+
+    Args:
+        lengths: How many of the ``n`` positions of each sequence hold a word.
+        n: The padded length.
+
+    Shape:
+        - lengths: :math:`(...)`, integers from 0 to :math:`n`
+        - returns: :math:`(..., 1, n)`, boolean, True = may attend
+
+    Returns:
+        The mask. Its middle dimension of 1 stands for "whichever query asks", so it broadcasts
+        to scores :math:`(..., n, n)`, and combines with :func:`causal_mask` by ``&``.
+
+    Raises:
+        TypeError: If ``lengths`` is no tensor of integers.
+        ValueError: If a length is negative or exceeds ``n``.
+
+    Example:
+        >>> padding_mask(torch.tensor([1, 3]), 3).int()
+        tensor([[[1, 0, 0]],
+        <BLANKLINE>
+                [[1, 1, 1]]], dtype=torch.int32)
+    """
+    check_lengths(lengths, n)
+    return (torch.arange(n, device=lengths.device) < lengths[..., None])[
+        ..., None, :
+    ]  # (..., 1, n)
+
+
+def scaled_dot_product_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> tuple[Tensor, Tensor]:
+    r"""Mix the values, each weighted by how well its key matches the query.
+
+    .. math::
+        \mathrm{scores} = \frac{Q K^\top}{\sqrt{k}}, \qquad
+        \mathrm{weights} = \mathrm{softmax}(\mathrm{scores}), \qquad
+        \mathrm{context} = \mathrm{weights}\, V
+
+    The softmax runs over the keys a query may attend to. A query that may attend to nothing
+    gets weights and a context of zeros, and passes no gradient back; NaN never appears. Inputs
+    of 16 bits are computed in 32, as torch's fused kernel does.
+
+    Args:
+        query: What each token looks for.
+        key: What each token offers to be found by.
+        value: What each token hands over when it is attended to.
+        attn_mask: Boolean, True = may attend. None lets every query attend to every key.
+        is_causal: Whether query i sees keys 0 … i only. Combines with ``attn_mask``.
+        scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
+
+    Shape:
+        - query: :math:`(..., n, k)`
+        - key: :math:`(..., m, k)`
+        - value: :math:`(..., m, v)`
+        - attn_mask: anything that broadcasts to :math:`(..., n, m)`
+        - context: :math:`(..., n, v)`
+        - weights: :math:`(..., n, m)`, each row sums to 1, or to 0 if it may attend to nothing
+
+    Returns:
+        The pair (context, weights).
+
+    Raises:
+        TypeError: If an input is no floating-point tensor, the dtypes differ, or the mask is
+            not boolean.
+        ValueError: If shapes do not fit together, or devices differ.
+
+    Example:
+        >>> query = torch.tensor([[1.0, 0.0]])
+        >>> key = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> value = torch.tensor([[10.0], [20.0]])
+        >>> context, weights = scaled_dot_product_attention(query, key, value)
+        >>> weights
+        tensor([[0.6698, 0.3302]])
+        >>> context
+        tensor([[13.3024]])
+
+    Source:
+        Vaswani et al. (2017), Attention is all you need, equation 1.
+    """
+    check_attention_inputs(query, key, value, attn_mask)
+    dtype = query.dtype
+    wide = torch.promote_types(dtype, torch.float32)
+    query, key, value = query.to(wide), key.to(wide), value.to(wide)
+    allowed = _allowed(query, key, attn_mask, is_causal)
+    if scale is None:
+        scale = query.shape[-1] ** -0.5
+
+    scores = query @ key.transpose(-2, -1) * scale  # (..., n, m)
+    if allowed is None:
+        weights = torch.softmax(scores, dim=-1)  # (..., n, m)
+    else:
+        # A row of -inf alone would make the softmax divide 0 by 0, forward and backward. Such a
+        # row keeps its scores, which are finite, and loses its weights afterwards.
+        blind = ~allowed.any(dim=-1, keepdim=True)  # (..., n, 1)
+        scores = scores.masked_fill(~(allowed | blind), float("-inf"))
+        weights = torch.softmax(scores, dim=-1).masked_fill(blind, 0.0)
+    context = weights @ value  # (..., n, v)
+    return context.to(dtype), weights.to(dtype)
+
+
+def fused_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """Compute the same context through torch's fused kernel, which never holds the weights.
+
+    Arguments, shapes and errors are those of :func:`scaled_dot_product_attention`.
+
+    Returns:
+        The context alone.
+
+    Example:
+        >>> query, key, value = torch.rand(3, 5, 2)
+        >>> context, _ = scaled_dot_product_attention(query, key, value)
+        >>> torch.allclose(context, fused_attention(query, key, value))
+        True
+
+    Source:
+        :func:`torch.nn.functional.scaled_dot_product_attention`.
+    """
+    check_attention_inputs(query, key, value, attn_mask)
+    allowed = _allowed(query, key, attn_mask, is_causal)
+    leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    # The kernel wants four dimensions: (batch, heads, n, k).
+    batch = math.prod(leading)
+    query, key, value = (
+        t.expand(*leading, -1, -1).reshape(batch, 1, *t.shape[-2:]) for t in (query, key, value)
+    )
+    if allowed is not None:
+        rows, m = allowed.shape[-2], key.shape[-2]
+        allowed = allowed.expand(*leading, rows, m).reshape(batch, 1, rows, m)  # rows: n or 1
+    context = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed, scale=scale)
+    return context.reshape(*leading, *context.shape[-2:])  # (..., n, v)
+
+
+def _allowed(
+    query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool
+) -> Tensor | None:
+    """Join the two ways of forbidding into one mask, or None where nothing is forbidden."""
+    if attn_mask is not None and attn_mask.dim() < 2:
+        attn_mask = attn_mask.expand(1, key.shape[-2])  # (1, m)
+    if not is_causal:
+        return attn_mask
+    n, m = query.shape[-2], key.shape[-2]
+    causal = causal_mask(max(n, m), device=query.device)[:n, :m]  # (n, m)
+    return causal if attn_mask is None else causal & attn_mask

@@ -1,0 +1,226 @@
+"""Self-attention: every token asks its own question of every token.
+
+The layers stand in the order in which the pages build them. Tokens are ``x``, ``n`` of them with
+width ``d`` = ``embed_dim``; queries and keys have width ``k`` = ``key_dim``, values ``v`` =
+``value_dim``. An equation's :math:`W` is a matrix (d, k); ``nn.Linear`` stores its transpose.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from attention._checks import check_size, check_tokens
+from attention.functional import fused_attention, scaled_dot_product_attention
+
+
+def _attend(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, need_weights: bool
+) -> Tensor | tuple[Tensor, Tensor]:
+    """Spell the formula out where its weights are wanted, else take the fused kernel."""
+    if need_weights:
+        return scaled_dot_product_attention(query, key, value, attn_mask)
+    return fused_attention(query, key, value, attn_mask)
+
+
+class SelfAttentionV1(nn.Module):
+    r"""Multiply the tokens by three bare matrices and attend: the formula, nothing else.
+
+    .. math::
+        Q = X W_\mathrm{query}, \quad K = X W_\mathrm{key}, \quad V = X W_\mathrm{value},
+        \qquad \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
+
+    The matrices start uniform in [0, 1), which keeps the worked example positive and readable.
+    No one would train from there; :class:`SelfAttentionV2` starts from ``nn.Linear``'s range.
+
+    Args:
+        d_in: Width of a token vector.
+        d_out: Width of queries, keys and values.
+
+    Shape:
+        - x: :math:`(..., n, d_\mathrm{in})`
+        - attn_mask: broadcasts to :math:`(..., n, n)`, True = may attend
+        - context: :math:`(..., n, d_\mathrm{out})`
+        - weights: :math:`(..., n, n)`
+
+    Returns:
+        The context, or (context, weights) with ``need_weights=True``.
+
+    Raises:
+        TypeError: If a width is no integer, or dtypes differ.
+        ValueError: If a width < 1, or shapes do not fit.
+
+    Example:
+        >>> layer = SelfAttentionV1(3, 2)
+        >>> layer(torch.rand(6, 3)).shape
+        torch.Size([6, 2])
+
+    Source:
+        Raschka (2024), Build a Large Language Model (From Scratch), section 3.4.
+    """
+
+    def __init__(self, d_in: int, d_out: int) -> None:
+        super().__init__()
+        check_size("d_in", d_in)
+        check_size("d_out", d_out)
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+
+    def forward(
+        self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Return the context, and the weights if they are needed."""
+        check_tokens(x, self.W_query.shape[0], self.W_query)
+        query = x @ self.W_query  # (..., n, d_out)
+        key = x @ self.W_key  # (..., n, d_out)
+        value = x @ self.W_value  # (..., n, d_out)
+        return _attend(query, key, value, attn_mask, need_weights)
+
+
+class QKSelfAttention(nn.Module):
+    r"""Let every token attend with its own query; what it receives is the tokens themselves.
+
+    .. math::
+        Q = X W_\mathrm{query}, \quad K = X W_\mathrm{key}, \qquad
+        \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) X
+
+    Args:
+        embed_dim: Width ``d`` of a token vector.
+        key_dim: Width ``k`` of queries and keys.
+        bias: Whether the projections add a bias.
+
+    Shape:
+        - x: :math:`(..., n, d)`
+        - attn_mask: broadcasts to :math:`(..., n, n)`, True = may attend
+        - context: :math:`(..., n, d)`
+        - weights: :math:`(..., n, n)`
+
+    Returns:
+        The context, or (context, weights) with ``need_weights=True``.
+
+    Raises:
+        TypeError: If a width is no integer, or dtypes differ.
+        ValueError: If a width < 1, or shapes do not fit.
+
+    Example:
+        >>> layer = QKSelfAttention(5, key_dim=3)
+        >>> context, weights = layer(torch.rand(2, 7, 5), need_weights=True)
+        >>> context.shape, weights.shape
+        (torch.Size([2, 7, 5]), torch.Size([2, 7, 7]))
+
+    Source:
+        Lab 13 (Nowakowski, 2024).
+    """
+
+    def __init__(self, embed_dim: int, *, key_dim: int, bias: bool = False) -> None:
+        super().__init__()
+        check_size("embed_dim", embed_dim)
+        check_size("key_dim", key_dim)
+        self.embed_dim = embed_dim
+        self.key_dim = key_dim
+        self.W_query = nn.Linear(embed_dim, key_dim, bias=bias)
+        self.W_key = nn.Linear(embed_dim, key_dim, bias=bias)
+
+    def forward(
+        self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Return the context, and the weights if they are needed."""
+        check_tokens(x, self.embed_dim, self.W_query.weight)
+        query = self.W_query(x)  # (..., n, k)
+        key = self.W_key(x)  # (..., n, k)
+        value = self.values(x)  # (..., n, v)
+        return _attend(query, key, value.to(key.dtype), attn_mask, need_weights)
+
+    def values(self, x: Tensor) -> Tensor:
+        """Return what each token hands over when it is attended to: here, itself."""
+        return x
+
+
+class SelfAttention(QKSelfAttention):
+    r"""Let every token attend with a query, be found by a key, and hand over a value.
+
+    .. math::
+        Q = X W_\mathrm{query}, \quad K = X W_\mathrm{key}, \quad V = X W_\mathrm{value},
+        \qquad \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
+
+    Args:
+        embed_dim: Width ``d`` of a token vector.
+        key_dim: Width ``k`` of queries and keys.
+        value_dim: Width ``v`` of values; None means ``embed_dim``.
+        bias: Whether the projections add a bias.
+
+    Shape:
+        - x: :math:`(..., n, d)`
+        - attn_mask: broadcasts to :math:`(..., n, n)`, True = may attend
+        - context: :math:`(..., n, v)`
+        - weights: :math:`(..., n, n)`
+
+    Returns:
+        The context, or (context, weights) with ``need_weights=True``.
+
+    Raises:
+        TypeError: If a width is no integer, or dtypes differ.
+        ValueError: If a width < 1, or shapes do not fit.
+
+    Example:
+        >>> layer = SelfAttention(5, key_dim=3, value_dim=2)
+        >>> layer(torch.rand(7, 5)).shape
+        torch.Size([7, 2])
+
+    Source:
+        Vaswani et al. (2017), section 3.2, with one head; lab 13 (Nowakowski, 2024).
+    """
+
+    def __init__(
+        self, embed_dim: int, *, key_dim: int, value_dim: int | None = None, bias: bool = False
+    ) -> None:
+        super().__init__(embed_dim, key_dim=key_dim, bias=bias)
+        self.value_dim = embed_dim if value_dim is None else value_dim
+        check_size("value_dim", self.value_dim)
+        self.W_value = nn.Linear(embed_dim, self.value_dim, bias=bias)
+
+    def values(self, x: Tensor) -> Tensor:
+        """Return what each token hands over when it is attended to: its projection."""
+        value: Tensor = self.W_value(x)  # (..., n, v)
+        return value
+
+
+class SelfAttentionV2(SelfAttention):
+    r"""Do what :class:`SelfAttentionV1` does, with ``nn.Linear`` holding the matrices.
+
+    .. math::
+        \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
+
+    Copy V1's matrices in, transposed, and the two return the same numbers. What differs is
+    where they start: ``nn.Linear`` draws uniformly from :math:`\pm 1/\sqrt{d_\mathrm{in}}`.
+
+    Args:
+        d_in: Width of a token vector.
+        d_out: Width of queries, keys and values.
+        qkv_bias: Whether the projections add a bias.
+
+    Shape:
+        - x: :math:`(..., n, d_\mathrm{in})`
+        - attn_mask: broadcasts to :math:`(..., n, n)`, True = may attend
+        - context: :math:`(..., n, d_\mathrm{out})`
+        - weights: :math:`(..., n, n)`
+
+    Returns:
+        The context, or (context, weights) with ``need_weights=True``.
+
+    Raises:
+        TypeError: If a width is no integer, or dtypes differ.
+        ValueError: If a width < 1, or shapes do not fit.
+
+    Example:
+        >>> layer = SelfAttentionV2(3, 2)
+        >>> layer(torch.rand(6, 3)).shape
+        torch.Size([6, 2])
+
+    Source:
+        Raschka (2024), Build a Large Language Model (From Scratch), section 3.4.
+    """
+
+    def __init__(self, d_in: int, d_out: int, *, qkv_bias: bool = False) -> None:
+        check_size("d_in", d_in)
+        check_size("d_out", d_out)
+        super().__init__(d_in, key_dim=d_out, value_dim=d_out, bias=qkv_bias)

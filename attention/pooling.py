@@ -1,0 +1,169 @@
+"""From many token vectors to one: a mean, or attention with a single query for all texts.
+
+The token vectors are ``x``, with ``n`` tokens of width ``d`` = ``embed_dim``.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from attention._checks import check_size, check_tokens
+from attention.functional import scaled_dot_product_attention
+
+
+class _Pooling(nn.Module):
+    """What the poolings share: one query against n keys, the values being the tokens."""
+
+    def __init__(self, embed_dim: int) -> None:
+        super().__init__()
+        check_size("embed_dim", embed_dim)
+        self.embed_dim = embed_dim
+
+    def _pool(
+        self, x: Tensor, query: Tensor, keys: Tensor, attn_mask: Tensor | None, need_weights: bool
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        query = query.to(keys.dtype).expand(*x.shape[:-2], 1, -1)  # (..., 1, k)
+        # Scale 1: with one learned query, any factor is only another query.
+        context, weights = scaled_dot_product_attention(query, keys, x, attn_mask, scale=1.0)
+        context, weights = context.squeeze(-2), weights.squeeze(-2)  # (..., d), (..., n)
+        return (context, weights) if need_weights else context
+
+
+class MeanPooling(_Pooling):
+    r"""Average the tokens: attention whose every energy is the same.
+
+    .. math:: \mathrm{context} = \frac{1}{n} \sum_{i=1}^{n} x_i
+
+    Args:
+        embed_dim: Width ``d`` of a token vector.
+
+    Shape:
+        - x: :math:`(..., n, d)`
+        - attn_mask: broadcasts to :math:`(..., 1, n)`, True = may attend
+        - context: :math:`(..., d)`
+        - weights: :math:`(..., n)`
+
+    Returns:
+        The context, or (context, weights) with ``need_weights=True``.
+
+    Raises:
+        ValueError: If ``embed_dim`` < 1, or ``x`` has another width.
+
+    Example:
+        >>> MeanPooling(2)(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+        tensor([2., 3.])
+
+    Source:
+        The baseline that lab 13 (Nowakowski, 2024) argues against.
+    """
+
+    def forward(
+        self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Return the mean over the tokens that may be attended to."""
+        check_tokens(x, self.embed_dim, x)
+        nothing = x.new_zeros(1)  # (1,)
+        return self._pool(x, nothing, x[..., :1] * 0, attn_mask, need_weights)
+
+
+class EnergyPooling(_Pooling):
+    r"""Weigh the tokens by one learned energy, the same question for every text.
+
+    .. math::
+        e_i = x_i \cdot w, \qquad
+        \mathrm{context} = \sum_{i=1}^{n} \mathrm{softmax}(e)_i \, x_i
+
+    A bias on the energy would add the same number to every score of a text, and the softmax
+    takes no notice of that, so there is none.
+
+    Args:
+        embed_dim: Width ``d`` of a token vector.
+
+    Shape:
+        - x: :math:`(..., n, d)`
+        - attn_mask: broadcasts to :math:`(..., 1, n)`, True = may attend
+        - context: :math:`(..., d)`
+        - weights: :math:`(..., n)`
+
+    Returns:
+        The context, or (context, weights) with ``need_weights=True``.
+
+    Raises:
+        TypeError: If ``embed_dim`` is no integer, or dtypes differ.
+        ValueError: If ``embed_dim`` < 1, or shapes do not fit.
+
+    Example:
+        >>> pooling = EnergyPooling(3)
+        >>> context, weights = pooling(torch.rand(5, 7, 3), need_weights=True)
+        >>> context.shape, weights.shape
+        (torch.Size([5, 3]), torch.Size([5, 7]))
+
+    Source:
+        Lab 13 (Nowakowski, 2024), after Olbratowski; Bahdanau et al. (2015) without the decoder.
+    """
+
+    def __init__(self, embed_dim: int) -> None:
+        super().__init__(embed_dim)
+        self.energy = nn.Linear(embed_dim, 1, bias=False)
+
+    def forward(
+        self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Return the context, and the weights if they are needed."""
+        check_tokens(x, self.embed_dim, self.energy.weight)
+        return self._pool(x, self.energy.weight, x, attn_mask, need_weights)
+
+
+class KeyedPooling(_Pooling):
+    r"""Weigh the tokens by one learned query against a learned key for each token.
+
+    .. math::
+        e_i = (x_i W_\mathrm{key}) \cdot q, \qquad
+        \mathrm{context} = \sum_{i=1}^{n} \mathrm{softmax}(e)_i \, x_i
+
+    As a function this is :class:`EnergyPooling` with :math:`w = W_\mathrm{key}\, q`.
+
+    Args:
+        embed_dim: Width ``d`` of a token vector.
+        key_dim: Width ``k`` of a key and of the query.
+
+    Shape:
+        - x: :math:`(..., n, d)`
+        - attn_mask: broadcasts to :math:`(..., 1, n)`, True = may attend
+        - context: :math:`(..., d)`
+        - weights: :math:`(..., n)`
+
+    Returns:
+        The context, or (context, weights) with ``need_weights=True``.
+
+    Raises:
+        TypeError: If a width is no integer, or dtypes differ.
+        ValueError: If a width < 1, or shapes do not fit.
+
+    Example:
+        >>> pooling = KeyedPooling(3, key_dim=2)
+        >>> energy = EnergyPooling(3)
+        >>> w = pooling.query @ pooling.W_key.weight
+        >>> _ = energy.load_state_dict({"energy.weight": w[None]})
+        >>> x = torch.rand(5, 7, 3)
+        >>> torch.allclose(pooling(x), energy(x))
+        True
+
+    Source:
+        Lab 13 (Nowakowski, 2024).
+    """
+
+    def __init__(self, embed_dim: int, *, key_dim: int) -> None:
+        super().__init__(embed_dim)
+        check_size("key_dim", key_dim)
+        self.key_dim = key_dim
+        self.W_key = nn.Linear(embed_dim, key_dim, bias=False)
+        # The range nn.Linear(key_dim, 1) draws from, as in the lab.
+        self.query = nn.Parameter(torch.empty(key_dim).uniform_(-1, 1) * key_dim**-0.5)
+
+    def forward(
+        self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
+    ) -> Tensor | tuple[Tensor, Tensor]:
+        """Return the context, and the weights if they are needed."""
+        check_tokens(x, self.embed_dim, self.query)
+        keys = self.W_key(x)  # (..., n, k)
+        return self._pool(x, self.query, keys, attn_mask, need_weights)

@@ -1,0 +1,96 @@
+"""Where a word stands, as a vector that can be added to what the word is."""
+
+import torch
+from torch import Tensor, nn
+
+from attention._checks import check_lengths, check_size, check_tokens
+
+
+def positions_from_end(lengths: Tensor, n: int) -> Tensor:
+    r"""Count each sequence's words from its last one, which gets 0.
+
+    .. math:: p_{bj} = \max(\mathrm{lengths}_b - 1 - j,\; 0)
+
+    Args:
+        lengths: How many of the ``n`` positions of each sequence hold a word.
+        n: The padded length.
+
+    Shape:
+        - lengths: :math:`(...)`
+        - returns: :math:`(..., n)`, integers; the padding counts as position 0
+
+    Returns:
+        The positions, for :class:`SinusoidalPositions`.
+
+    Raises:
+        TypeError: If ``lengths`` is no tensor of integers.
+        ValueError: If a length is negative or exceeds ``n``.
+
+    Example:
+        >>> positions_from_end(torch.tensor([4, 2]), 4)
+        tensor([[3, 2, 1, 0],
+                [1, 0, 0, 0]])
+    """
+    check_lengths(lengths, n)
+    return (lengths[..., None] - 1 - torch.arange(n, device=lengths.device)).clamp(
+        min=0
+    )  # (..., n)
+
+
+class SinusoidalPositions(nn.Module):
+    r"""Add to each token the sines and cosines of its position, at falling frequencies.
+
+    .. math::
+        S_{p,\,2i} = \sin\!\left(p \,/\, \mathrm{base}^{2i/d}\right), \qquad
+        S_{p,\,2i+1} = \cos\!\left(p \,/\, \mathrm{base}^{2i/d}\right)
+
+    Args:
+        embed_dim: Width ``d`` of a token vector.
+        max_length: How many positions the table holds.
+        base: The slowest pair turns about 1/base radians a position.
+
+    Shape:
+        - x: :math:`(..., n, d)`
+        - positions: :math:`(n)` or :math:`(..., n)`, integers below ``max_length``; None counts
+          0, 1, … from the start
+        - returns: :math:`(..., n, d)`
+
+    Returns:
+        The tokens with their positions added.
+
+    Raises:
+        ValueError: If there are more tokens than ``max_length``, or shapes do not fit.
+
+    Example:
+        >>> add_positions = SinusoidalPositions(4, max_length=10)
+        >>> add_positions(torch.zeros(2, 4))
+        tensor([[0.0000, 1.0000, 0.0000, 1.0000],
+                [0.8415, 0.5403, 0.0100, 0.9999]])
+
+    Source:
+        Vaswani et al. (2017), section 3.5; lab 13 (Nowakowski, 2024) takes base 1,000.
+    """
+
+    table: Tensor
+
+    def __init__(self, embed_dim: int, *, max_length: int = 512, base: float = 10_000.0) -> None:
+        super().__init__()
+        check_size("embed_dim", embed_dim)
+        check_size("max_length", max_length)
+        position = torch.arange(max_length, dtype=torch.float64)[:, None]  # (max_length, 1)
+        feature = torch.arange(embed_dim)  # (d,)
+        angle = position / base ** (2 * (feature // 2) / embed_dim)  # (max_length, d)
+        table = torch.where(feature % 2 == 0, angle.sin(), angle.cos())  # (max_length, d)
+        # A constant, so it is neither trained nor saved, but it follows the model's device.
+        self.register_buffer("table", table.to(torch.get_default_dtype()), persistent=False)
+
+    def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
+        """Return the tokens with their positions added."""
+        max_length, embed_dim = self.table.shape
+        check_tokens(x, embed_dim, self.table)
+        n = x.shape[-2]
+        if n > max_length:
+            raise ValueError(f"x: expected at most max_length = {max_length} tokens, got {n}")
+        if positions is None:
+            return x + self.table[:n]  # (..., n, d)
+        return x + self.table[positions]  # (..., n, d)
