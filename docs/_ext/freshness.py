@@ -1,0 +1,41 @@
+"""Execute every page again when the package under it changed.
+
+Sphinx-Gallery and myst-nb remember a page by the text of its script or its cells alone. So a
+change in ``attention/`` would leave yesterday's numbers on the page.
+"""
+
+import hashlib
+import shutil
+from importlib.metadata import version
+from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+
+def fingerprint(root: Path, *settings: str) -> str:
+    """Hash what executed pages depend on beside their own text."""
+    digest = hashlib.sha256(repr((version("torch"), version("matplotlib"), settings)).encode())
+    for path in [root / "pyproject.toml", *sorted(root.glob("attention/**/*.py"))]:
+        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return digest.hexdigest()
+
+
+def forget_stale_pages(app: Sphinx, config: Config) -> None:
+    """Drop what was executed with another package, before anything reads it."""
+    config.package_fingerprint = fingerprint(app.srcdir.parent, config.html_baseurl)
+    build = app.outdir.parent
+    stamp = build / "package-fingerprint"
+    if stamp.exists() and stamp.read_text() == config.package_fingerprint:
+        return
+    shutil.rmtree(app.srcdir / "gallery", ignore_errors=True)
+    shutil.rmtree(build / ".jupyter_cache", ignore_errors=True)
+    build.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(config.package_fingerprint)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    # rebuild="env": another fingerprint makes Sphinx read every page again by itself.
+    app.add_config_value("package_fingerprint", "", "env", str)
+    app.connect("config-inited", forget_stale_pages, priority=100)
+    return {"parallel_read_safe": True}

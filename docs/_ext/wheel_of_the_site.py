@@ -1,0 +1,37 @@
+"""Let the site carry its own package, so that what is downloaded from it also runs.
+
+The built wheel lies at the root of the site. Where the site knows its address, one line installs
+from there; where it does not (a folder on a disk), the wheel is a download beside the script.
+"""
+
+import subprocess
+import sys
+
+from sphinx.application import Sphinx
+
+
+def wheel_name(release: str) -> str:
+    return f"attention_tutorial-{release}-py3-none-any.whl"
+
+
+def install_line(release: str, baseurl: str) -> str:
+    """Say what to type after ``pip install``."""
+    return f"{baseurl.rstrip('/')}/{wheel_name(release)}" if baseurl else wheel_name(release)
+
+
+def notebook_cell(release: str, baseurl: str) -> str:
+    """Write the first cell of every downloaded notebook."""
+    beside = "" if baseurl else f"# Download {wheel_name(release)} from the page, beside this file.\n"
+    return f"{beside}%pip install -q {install_line(release, baseurl)}"
+
+
+def build_wheel(app: Sphinx, exception: Exception | None) -> None:
+    if exception or app.builder.name != "html":
+        return
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(app.outdir)]
+    subprocess.run(command, cwd=app.srcdir.parent, check=True, capture_output=True)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("build-finished", build_wheel)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,90 @@
+"""Build the site: MyST pages from docs/, executed scripts from gallery/, the API from attention/."""
+
+import os
+import sys
+from importlib.metadata import version as installed_version
+from pathlib import Path
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE / "_ext"))  # the site's own small extensions
+
+import wheel_of_the_site  # noqa: E402
+
+project = "attention"
+author = "The attention tutorial authors"
+copyright = author
+release = installed_version("attention-tutorial")
+
+extensions = [
+    "freshness",  # first: it decides what the others execute again
+    "myst_nb",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.doctest",
+    "sphinx.ext.intersphinx",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+    "sphinxcontrib.bibtex",
+    "gallery_pages",
+    "mathml",
+    "wheel_of_the_site",
+]
+# What sphinx-gallery writes beside its pages would be taken for pages.
+exclude_patterns = ["_build", *(f"gallery/**.{kind}" for kind in ("ipynb", "py", "zip", "json"))]
+
+html_theme = "furo"
+html_title = "attention"
+html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", os.environ.get("SITE_URL", ""))
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_js_files = [("site.js", {"defer": "defer"})]
+html_favicon = "_static/favicon.svg"
+html_math_renderer = "mathml"
+html_copy_source = False
+html_show_copyright = False
+
+language = "en-GB"
+myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_heading_anchors = 3
+nb_execution_mode = "cache"
+nb_execution_raise_on_error = True
+nb_execution_timeout = 600
+nb_merge_streams = True
+
+autodoc_typehints = "description"
+autodoc_typehints_description_target = "documented_params"
+autodoc_member_order = "bysource"
+napoleon_numpy_docstring = False
+napoleon_custom_sections = ["Shape", "Source"]
+doctest_global_setup = "import torch; from attention import *; torch.manual_seed(0)"
+
+# Plain-text lists of the few foreign objects we name: no build waits for another site.
+intersphinx_mapping = {
+    "python": ("https://docs.python.org/3", "inventories/python.txt"),
+    "torch": ("https://docs.pytorch.org/docs/stable", "inventories/torch.txt"),
+    "matplotlib": ("https://matplotlib.org/stable", "inventories/matplotlib.txt"),
+}
+
+bibtex_bibfiles = ["references.bib"]
+bibtex_reference_style = "author_year"
+
+copybutton_exclude = ".linenos, .gp, .go"
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../gallery",
+    "gallery_dirs": "gallery",
+    "backreferences_dir": "gallery/uses",
+    "doc_module": ("attention",),
+    "within_subsection_order": "FileNameSortKey",
+    "image_scrapers": ("gallery_pages.figures_with_alt_text",),
+    "image_srcset": ["2x"],
+    "reset_modules": ("matplotlib", "gallery_pages.reset_randomness"),
+    "abort_on_example_error": True,
+    "first_notebook_cell": wheel_of_the_site.notebook_cell(release, html_baseurl),
+    "download_all_examples": False,
+    "min_reported_time": 5,
+    "write_computation_times": False,
+    "show_signature": False,
+}
