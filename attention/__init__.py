@@ -1,5 +1,6 @@
 """Self-attention as the pages of this project teach it, in code one would use."""
 
+from attention.embedding import BigramEmbedding
 from attention.functional import (
     causal_mask,
     fused_attention,
@@ -12,6 +13,7 @@ from attention.pooling import EnergyPooling, KeyedPooling, MeanPooling
 from attention.positions import SinusoidalPositions, positions_from_end
 
 __all__ = [
+    "BigramEmbedding",
     "EnergyPooling",
     "KeyedPooling",
     "MeanPooling",

@@ -13,12 +13,17 @@ from attention.functional import fused_attention, scaled_dot_product_attention
 
 
 def _attend(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, need_weights: bool
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    need_weights: bool,
+    scale: float | None = None,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Spell the formula out where its weights are wanted, else take the fused kernel."""
     if need_weights:
-        return scaled_dot_product_attention(query, key, value, attn_mask)
-    return fused_attention(query, key, value, attn_mask)
+        return scaled_dot_product_attention(query, key, value, attn_mask, scale=scale)
+    return fused_attention(query, key, value, attn_mask, scale=scale)
 
 
 class SelfAttentionV1(nn.Module):
@@ -87,6 +92,7 @@ class QKSelfAttention(nn.Module):
         embed_dim: Width ``d`` of a token vector.
         key_dim: Width ``k`` of queries and keys.
         bias: Whether the projections add a bias.
+        scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
 
     Shape:
         - x: :math:`(..., n, d)`
@@ -111,12 +117,15 @@ class QKSelfAttention(nn.Module):
         Lab 13 (Nowakowski, 2024).
     """
 
-    def __init__(self, embed_dim: int, *, key_dim: int, bias: bool = False) -> None:
+    def __init__(
+        self, embed_dim: int, *, key_dim: int, bias: bool = False, scale: float | None = None
+    ) -> None:
         super().__init__()
         check_size("embed_dim", embed_dim)
         check_size("key_dim", key_dim)
         self.embed_dim = embed_dim
         self.key_dim = key_dim
+        self.scale = scale
         self.W_query = nn.Linear(embed_dim, key_dim, bias=bias)
         self.W_key = nn.Linear(embed_dim, key_dim, bias=bias)
 
@@ -128,7 +137,7 @@ class QKSelfAttention(nn.Module):
         query = self.W_query(x)  # (..., n, k)
         key = self.W_key(x)  # (..., n, k)
         value = self.values(x)  # (..., n, v)
-        return _attend(query, key, value.to(key.dtype), attn_mask, need_weights)
+        return _attend(query, key, value.to(key.dtype), attn_mask, need_weights, self.scale)
 
     def values(self, x: Tensor) -> Tensor:
         """Return what each token hands over when it is attended to: here, itself."""
@@ -147,6 +156,7 @@ class SelfAttention(QKSelfAttention):
         key_dim: Width ``k`` of queries and keys.
         value_dim: Width ``v`` of values; None means ``embed_dim``.
         bias: Whether the projections add a bias.
+        scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
 
     Shape:
         - x: :math:`(..., n, d)`
@@ -171,9 +181,15 @@ class SelfAttention(QKSelfAttention):
     """
 
     def __init__(
-        self, embed_dim: int, *, key_dim: int, value_dim: int | None = None, bias: bool = False
+        self,
+        embed_dim: int,
+        *,
+        key_dim: int,
+        value_dim: int | None = None,
+        bias: bool = False,
+        scale: float | None = None,
     ) -> None:
-        super().__init__(embed_dim, key_dim=key_dim, bias=bias)
+        super().__init__(embed_dim, key_dim=key_dim, bias=bias, scale=scale)
         self.value_dim = embed_dim if value_dim is None else value_dim
         check_size("value_dim", self.value_dim)
         self.W_value = nn.Linear(embed_dim, self.value_dim, bias=bias)

@@ -3,18 +3,22 @@
 import json
 import os
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from attention._checks import check_size
+from attention.embedding import BigramEmbedding
 from attention.functional import padding_mask
 from attention.layers import QKSelfAttention, SelfAttention
 from attention.pooling import EnergyPooling, KeyedPooling, MeanPooling
 from attention.positions import SinusoidalPositions, positions_from_end
 
+UNKNOWN_ID = 1
+SEPARATOR_ID = 2
 KINDS = ("mean", "energy", "keys", "qk", "qkv")
 POSITIONS = ("end", "start", "none")
 
@@ -23,7 +27,7 @@ class SentimentClassifier(nn.Module):
     r"""Read a review and say how positive it is, as a logit.
 
     .. math::
-        X = \mathrm{embedding}(\mathrm{ids}) + S, \qquad
+        X = \mathrm{embedding}(\mathrm{ids}) + \mathrm{bigrams}(\mathrm{ids}) + S, \qquad
         \mathrm{logit} = \mathrm{pooled}(X) \cdot w + b
 
     ``mean``, ``energy`` and ``keys`` pool the words into one vector by themselves; ``qk`` and
@@ -36,10 +40,16 @@ class SentimentClassifier(nn.Module):
         key_dim: Width ``k`` of queries and keys, for the kinds that have them.
         value_dim: Width of the values, for ``"qkv"``; None means ``embed_dim``.
         bias: Whether the projections of ``"qk"`` and ``"qkv"`` add a bias.
+        scale: Whether the scores of ``"qk"`` and ``"qkv"`` are divided by :math:`\sqrt{k}`.
+        bigram_buckets: How many vectors pairs of neighbouring words share; 0 leaves pairs out.
+        segments: Whether words in front of a separator (id 2) get a learned vector added.
         positions: Count words from the ``"end"`` of the review, from its ``"start"``, or not
             at all, ``"none"``.
         position_base: The base of the sinusoids.
         max_length: The longest review in words.
+        mask_padding: False lets attention fall on padding up to ``max_length``, as in the lab.
+        dropout: Share of the numbers of a vector set to 0 in training.
+        word_dropout: Share of the words replaced by id 1, the unknown word, in training.
 
     Shape:
         - ids: :math:`(B, n)`, integers
@@ -75,10 +85,17 @@ class SentimentClassifier(nn.Module):
         key_dim: int = 32,
         value_dim: int | None = None,
         bias: bool = False,
+        scale: bool = True,
+        bigram_buckets: int = 0,
+        segments: bool = False,
         positions: str = "end",
         position_base: float = 1_000.0,
         max_length: int = 256,
+        mask_padding: bool = True,
+        dropout: float = 0.0,
+        word_dropout: float = 0.0,
     ) -> None:
+        self.config = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
         super().__init__()
         check_size("vocab_size", vocab_size)
         if attention not in KINDS:
@@ -87,23 +104,18 @@ class SentimentClassifier(nn.Module):
             raise ValueError(
                 f"positions: expected one of {', '.join(POSITIONS)}, got {positions!r}"
             )
-        self.config: dict[str, Any] = {
-            "vocab_size": vocab_size,
-            "embed_dim": embed_dim,
-            "attention": attention,
-            "key_dim": key_dim,
-            "value_dim": value_dim,
-            "bias": bias,
-            "positions": positions,
-            "position_base": position_base,
-            "max_length": max_length,
-        }
         self.embedding = nn.Embedding(vocab_size, embed_dim, padding_idx=0)
         self.positions = (
             None
             if positions == "none"
             else SinusoidalPositions(embed_dim, max_length=max_length, base=position_base)
         )
+        self.bigrams = (
+            BigramEmbedding(embed_dim, buckets=bigram_buckets) if bigram_buckets else None
+        )
+        self.segment = nn.Parameter(torch.zeros(embed_dim)) if segments else None
+        self.dropout = nn.Dropout(dropout)
+        factor = None if scale else 1.0
         self.attention: nn.Module
         features = embed_dim
         if attention == "mean":
@@ -113,10 +125,10 @@ class SentimentClassifier(nn.Module):
         elif attention == "keys":
             self.attention = KeyedPooling(embed_dim, key_dim=key_dim)
         elif attention == "qk":
-            self.attention = QKSelfAttention(embed_dim, key_dim=key_dim, bias=bias)
+            self.attention = QKSelfAttention(embed_dim, key_dim=key_dim, bias=bias, scale=factor)
         else:
             self.attention = SelfAttention(
-                embed_dim, key_dim=key_dim, value_dim=value_dim, bias=bias
+                embed_dim, key_dim=key_dim, value_dim=value_dim, bias=bias, scale=factor
             )
             features = self.attention.value_dim
         self.average = MeanPooling(features) if attention in ("qk", "qkv") else None
@@ -126,23 +138,39 @@ class SentimentClassifier(nn.Module):
         self, ids: Tensor, lengths: Tensor | None = None, *, need_weights: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Return a logit a review, and the weights if they are needed."""
-        n = ids.shape[-1]
         if lengths is None:
-            lengths = torch.full(ids.shape[:-1], n, device=ids.device)  # (B,)
-        x = self.embedding(ids)  # (B, n, d)
-        if self.positions is not None:
-            from_end = self.config["positions"] == "end"
-            x = self.positions(x, positions_from_end(lengths, n) if from_end else None)
-        mask = padding_mask(lengths, n)  # (B, 1, n)
+            lengths = torch.full(ids.shape[:-1], ids.shape[-1], device=ids.device)  # (B,)
+        if not self.config["mask_padding"]:
+            ids = F.pad(ids, (0, self.config["max_length"] - ids.shape[-1]))  # (B, max_length)
+            lengths = torch.full_like(lengths, ids.shape[-1])  # (B,)
+        mask = padding_mask(lengths, ids.shape[-1])  # (B, 1, n)
+        x = self.dropout(self._embed(ids, lengths))  # (B, n, d)
         if not need_weights:
             return self._classify(self.attention(x, mask), mask)
         context, weights = self.attention(x, mask, need_weights=True)
         return self._classify(context, mask), weights
 
+    def _embed(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        if self.training and self.config["word_dropout"]:
+            dropped = torch.rand(ids.shape, device=ids.device) < self.config["word_dropout"]
+            ids = ids.masked_fill(dropped & (ids > SEPARATOR_ID), UNKNOWN_ID)
+        x: Tensor = self.embedding(ids)  # (B, n, d)
+        if self.bigrams is not None:
+            x = x + self.bigrams(ids)
+        if self.segment is not None:
+            # Counted from the right: a word stands in front if any separator is yet to come.
+            in_front = (ids == SEPARATOR_ID).flip(-1).cumsum(-1).flip(-1) > 0  # (B, n)
+            x = x + in_front[..., None] * self.segment
+        if self.positions is not None:
+            n = ids.shape[-1]
+            from_end = self.config["positions"] == "end"
+            x = self.positions(x, positions_from_end(lengths, n) if from_end else None)
+        return x
+
     def _classify(self, context: Tensor, mask: Tensor) -> Tensor:
         if self.average is not None:
             context = self.average(context, mask)  # (B, v)
-        logits: Tensor = self.classifier(context).squeeze(-1)  # (B,)
+        logits: Tensor = self.classifier(self.dropout(context)).squeeze(-1)  # (B,)
         return logits
 
     def save_pretrained(self, folder: str | os.PathLike[str]) -> None:

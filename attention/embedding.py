@@ -1,0 +1,65 @@
+"""Words, and pairs of neighbouring words, as vectors."""
+
+import torch
+from torch import Tensor, nn
+
+from attention._checks import check_size
+
+
+class BigramEmbedding(nn.Module):
+    r"""Give each word the learned vector of the pair it forms with the word before it.
+
+    .. math:: x_i = \mathrm{table}\big[(a \cdot \mathrm{id}_{i-1} + b \cdot \mathrm{id}_i) \bmod p
+              \bmod \mathrm{buckets}\big]
+
+    "not good" is no sum of "not" and "good", and attention over single words can't tell. There
+    are too many pairs for a vector each, so pairs share buckets by a hash. A pair that the
+    padding, an unknown word or a separator takes part in gets zeros.
+
+    Args:
+        embed_dim: Width ``d`` of a vector.
+        buckets: How many vectors the pairs share.
+        first_word: The lowest id that is a word; those below it are special.
+
+    Shape:
+        - ids: :math:`(..., n)`, integers
+        - returns: :math:`(..., n, d)`
+
+    Returns:
+        A vector for each position; zeros for the first.
+
+    Raises:
+        TypeError: If a size is no integer.
+        ValueError: If a size < 1.
+
+    Example:
+        >>> embedding = BigramEmbedding(4, buckets=1_000)
+        >>> x = embedding(torch.tensor([7, 8, 7, 8]))
+        >>> torch.equal(x[1], x[3]), torch.equal(x[1], x[2]), x[0].abs().sum().item()
+        (True, False, 0.0)
+
+    Source:
+        Joulin et al. (2017), Bag of tricks for efficient text classification, section 2.2.
+    """
+
+    # Two primes a and b that scatter small ids, and the Mersenne prime p = 2³¹ − 1.
+    MULTIPLIERS = (1_000_003, 7_919)
+    MODULUS = 2**31 - 1
+
+    def __init__(self, embed_dim: int, *, buckets: int, first_word: int = 3) -> None:
+        super().__init__()
+        check_size("embed_dim", embed_dim)
+        check_size("buckets", buckets)
+        self.buckets = buckets
+        self.first_word = first_word
+        self.table = nn.Embedding(buckets, embed_dim)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """Return a vector for each pair of neighbours."""
+        before = torch.roll(ids, 1, dims=-1)  # (..., n)
+        a, b = self.MULTIPLIERS
+        bucket = (a * before + b * ids) % self.MODULUS % self.buckets  # (..., n)
+        is_pair = (ids >= self.first_word) & (before >= self.first_word)  # (..., n)
+        is_pair[..., :1] = False
+        pairs: Tensor = self.table(bucket) * is_pair[..., None]  # (..., n, d)
+        return pairs
