@@ -1,34 +1,97 @@
 """Errors that name the argument, what came and what was expected."""
 
+import math
+
 import torch
 from torch import Tensor
 
 
-def check_size(name: str, size: object) -> None:
-    """Refuse a width or count that is no integer of at least 1."""
+def check_size(name: str, size: object, *, at_least: int = 1) -> None:
+    """Refuse a width or count that is no integer, or too small."""
     if isinstance(size, bool) or not isinstance(size, int):
         raise TypeError(f"{name}: expected an integer, got {type(size).__name__}")
-    if size < 1:
-        raise ValueError(f"{name}: expected at least 1, got {size}")
+    if size < at_least:
+        raise ValueError(f"{name}: expected at least {at_least}, got {size}")
+
+
+def check_number(name: str, number: object) -> None:
+    """Refuse a factor that is no finite number."""
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise TypeError(f"{name}: expected a number, got {type(number).__name__}")
+    if not math.isfinite(number):
+        raise ValueError(f"{name}: expected a finite number, got {number}")
+
+
+def check_integers(name: str, tensor: Tensor) -> None:
+    """Refuse what is no tensor of integers."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+        raise TypeError(f"{name}: expected a tensor of integers, got {tensor.dtype}")
+
+
+def check_range(name: str, tensor: Tensor, low: int, high: int, high_name: str) -> None:
+    """Refuse integers below low or above high."""
+    # Looking at a value on an accelerator would make the host wait for it at every step, and in
+    # a compiled graph would break it in two.
+    if tensor.device.type == "cpu" and tensor.numel() and not torch.compiler.is_compiling():
+        smallest, largest = (int(end) for end in tensor.aminmax())
+        if smallest < low or largest > high:
+            raise ValueError(
+                f"{name}: expected {low} to {high_name} = {high}, got {smallest} to {largest}"
+            )
 
 
 def check_lengths(lengths: Tensor, n: int) -> None:
     """Refuse lengths that are no integers, or do not fit into n positions."""
-    if not isinstance(lengths, Tensor):
-        raise TypeError(f"lengths: expected a tensor, got {type(lengths).__name__}")
-    if lengths.is_floating_point() or lengths.is_complex() or lengths.dtype == torch.bool:
-        raise TypeError(f"lengths: expected a tensor of integers, got {lengths.dtype}")
-    # Looking at a value on an accelerator would make the host wait for it at every step.
-    if lengths.device.type == "cpu" and lengths.numel():
-        low, high = (int(end) for end in lengths.aminmax())
-        if low < 0 or high > n:
-            raise ValueError(f"lengths: expected 0 to n = {n}, got {low} to {high}")
+    check_size("n", n, at_least=0)
+    check_integers("lengths", lengths)
+    check_range("lengths", lengths, 0, n, "n")
+
+
+def check_positions(positions: Tensor, shape: torch.Size, max_length: int) -> None:
+    """Refuse positions that the table doesn't hold, or that don't go with the tokens' shape."""
+    check_integers("positions", positions)
+    try:
+        fits = torch.broadcast_shapes(positions.shape, shape) == shape
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"positions: expected a shape that broadcasts to {tuple(shape)}, "
+            f"got {tuple(positions.shape)}"
+        )
+    check_range("positions", positions, 0, max_length - 1, "max_length - 1")
+
+
+def check_ids(ids: Tensor, lengths: Tensor | None, embedding: Tensor) -> None:
+    """Refuse ids that the embedding doesn't hold, or lengths that don't go with them."""
+    check_integers("ids", ids)
+    if ids.dtype not in (torch.int64, torch.int32):
+        raise TypeError(f"ids: expected torch.int64 or torch.int32, got {ids.dtype}")
+    if ids.dim() < 1:
+        raise ValueError(f"ids: expected shape (..., n), got {tuple(ids.shape)}")
+    if ids.device != embedding.device:
+        raise ValueError(f"ids: expected device {embedding.device}, the model's, got {ids.device}")
+    check_range("ids", ids, 0, len(embedding) - 1, "vocab_size - 1")
+    if lengths is None:
+        return
+    check_integers("lengths", lengths)
+    if lengths.shape != ids.shape[:-1]:
+        raise ValueError(
+            f"lengths: expected shape {tuple(ids.shape[:-1])}, one for each row of ids, "
+            f"got {tuple(lengths.shape)}"
+        )
+    if lengths.device != ids.device:
+        raise ValueError(f"lengths: expected device {ids.device}, the ids', got {lengths.device}")
 
 
 def check_tokens(x: Tensor, width: int, parameter: Tensor) -> None:
     """Refuse token vectors that a layer with this width and these parameters can't read."""
     if not isinstance(x, Tensor):
         raise TypeError(f"x: expected a tensor, got {type(x).__name__}")
+    if not x.is_floating_point():
+        raise TypeError(f"x: expected a floating-point tensor, got {x.dtype}")
     if x.dim() < 2 or x.shape[-1] != width:
         raise ValueError(f"x: expected shape (..., n, {width}), got {tuple(x.shape)}")
     if x.device != parameter.device:
@@ -38,9 +101,9 @@ def check_tokens(x: Tensor, width: int, parameter: Tensor) -> None:
 
 
 def check_attention_inputs(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, scale: float | None
 ) -> None:
-    """Refuse queries, keys, values and a mask that do not fit together."""
+    """Refuse queries, keys, values, a mask and a scale that do not fit together."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
@@ -80,6 +143,8 @@ def check_attention_inputs(
             "query, key, value: expected leading dimensions that broadcast, got "
             + ", ".join(str(tuple(shape)) for shape in shapes)
         ) from None
+    if scale is not None:
+        check_number("scale", scale)
     if attn_mask is not None:
         check_mask(attn_mask, (*leading, n, m), query.device)
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention._checks import check_attention_inputs, check_lengths
+from attention._checks import check_attention_inputs, check_lengths, check_size
 
 
 def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
@@ -30,6 +30,7 @@ def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
         The mask, which broadcasts over any leading dimensions of the scores.
 
     Raises:
+        TypeError: If ``n`` is no integer.
         ValueError: If ``n`` is negative.
 
     Example:
@@ -41,8 +42,7 @@ def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
     Source:
         Vaswani et al. (2017), Attention is all you need, section 3.2.3.
     """
-    if n < 0:
-        raise ValueError(f"n: expected a number of tokens, 0 or more, got {n}")
+    check_size("n", n, at_least=0)
     return torch.ones(n, n, dtype=torch.bool, device=device).tril()  # (n, n)
 
 
@@ -64,7 +64,7 @@ def padding_mask(lengths: Tensor, n: int) -> Tensor:
         to scores :math:`(..., n, n)`, and combines with :func:`causal_mask` by ``&``.
 
     Raises:
-        TypeError: If ``lengths`` is no tensor of integers.
+        TypeError: If ``lengths`` is no tensor of integers, or ``n`` no integer.
         ValueError: If a length is negative or exceeds ``n``.
 
     Example:
@@ -120,8 +120,8 @@ def scaled_dot_product_attention(
 
     Raises:
         TypeError: If an input is no floating-point tensor, the dtypes differ, or the mask is
-            not boolean.
-        ValueError: If shapes do not fit together, or devices differ.
+            not boolean, or ``scale`` is no number.
+        ValueError: If shapes do not fit together, devices differ, or ``scale`` is not finite.
 
     Example:
         >>> query = torch.tensor([[1.0, 0.0]])
@@ -136,7 +136,7 @@ def scaled_dot_product_attention(
     Source:
         Vaswani et al. (2017), Attention is all you need, equation 1.
     """
-    check_attention_inputs(query, key, value, attn_mask)
+    check_attention_inputs(query, key, value, attn_mask, scale)
     dtype = query.dtype
     wide = torch.promote_types(dtype, torch.float32)
     query, key, value = query.to(wide), key.to(wide), value.to(wide)
@@ -182,7 +182,7 @@ def fused_attention(
     Source:
         :func:`torch.nn.functional.scaled_dot_product_attention`.
     """
-    check_attention_inputs(query, key, value, attn_mask)
+    check_attention_inputs(query, key, value, attn_mask, scale)
     allowed = _allowed(query, key, attn_mask, is_causal)
     leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     # The kernel wants four dimensions: (batch, heads, n, k).

@@ -23,7 +23,9 @@ class _Pooling(nn.Module):
     ) -> Tensor | tuple[Tensor, Tensor]:
         query = query.to(keys.dtype).expand(*x.shape[:-2], 1, -1)  # (..., 1, k)
         # Scale 1: with one learned query, any factor is only another query.
-        context, weights = scaled_dot_product_attention(query, keys, x, attn_mask, scale=1.0)
+        # Under autocast the keys come from a linear layer in 16 bits, the tokens still in 32.
+        value = x.to(keys.dtype)  # (..., n, d)
+        context, weights = scaled_dot_product_attention(query, keys, value, attn_mask, scale=1.0)
         context, weights = context.squeeze(-2), weights.squeeze(-2)  # (..., d), (..., n)
         return (context, weights) if need_weights else context
 
@@ -61,8 +63,8 @@ class MeanPooling(_Pooling):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Return the mean over the tokens that may be attended to."""
         check_tokens(x, self.embed_dim, x)
-        nothing = x.new_zeros(1)  # (1,)
-        return self._pool(x, nothing, x[..., :1] * 0, attn_mask, need_weights)
+        keys = torch.zeros_like(x[..., :1])  # (..., n, 1)
+        return self._pool(x, x.new_zeros(1), keys, attn_mask, need_weights)
 
 
 class EnergyPooling(_Pooling):

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from attention._checks import check_lengths, check_size, check_tokens
+from attention._checks import check_lengths, check_number, check_positions, check_size, check_tokens
 
 
 def positions_from_end(lengths: Tensor, n: int) -> Tensor:
@@ -23,7 +23,7 @@ def positions_from_end(lengths: Tensor, n: int) -> Tensor:
         The positions, for :class:`SinusoidalPositions`.
 
     Raises:
-        TypeError: If ``lengths`` is no tensor of integers.
+        TypeError: If ``lengths`` is no tensor of integers, or ``n`` no integer.
         ValueError: If a length is negative or exceeds ``n``.
 
     Example:
@@ -32,9 +32,9 @@ def positions_from_end(lengths: Tensor, n: int) -> Tensor:
                 [1, 0, 0, 0]])
     """
     check_lengths(lengths, n)
-    return (lengths[..., None] - 1 - torch.arange(n, device=lengths.device)).clamp(
-        min=0
-    )  # (..., n)
+    # 1 … n first: lengths of 8 unsigned bits would turn 0 − 1 into 255.
+    count = torch.arange(1, n + 1, device=lengths.device)  # (n)
+    return (lengths[..., None] - count).clamp(min=0)  # (..., n)
 
 
 class SinusoidalPositions(nn.Module):
@@ -59,7 +59,9 @@ class SinusoidalPositions(nn.Module):
         The tokens with their positions added.
 
     Raises:
-        ValueError: If there are more tokens than ``max_length``, or shapes do not fit.
+        TypeError: If a size or position is no integer, or dtypes differ.
+        ValueError: If there are more tokens than ``max_length``, a position is not in the table,
+            or shapes do not fit.
 
     Example:
         >>> add_positions = SinusoidalPositions(4, max_length=10)
@@ -77,6 +79,9 @@ class SinusoidalPositions(nn.Module):
         super().__init__()
         check_size("embed_dim", embed_dim)
         check_size("max_length", max_length)
+        check_number("base", base)
+        if base <= 0:
+            raise ValueError(f"base: expected a number above 0, got {base}")
         position = torch.arange(max_length, dtype=torch.float64)[:, None]  # (max_length, 1)
         feature = torch.arange(embed_dim)  # (d,)
         angle = position / base ** (2 * (feature // 2) / embed_dim)  # (max_length, d)
@@ -93,4 +98,5 @@ class SinusoidalPositions(nn.Module):
             raise ValueError(f"x: expected at most max_length = {max_length} tokens, got {n}")
         if positions is None:
             return x + self.table[:n]  # (..., n, d)
-        return x + self.table[positions]  # (..., n, d)
+        check_positions(positions, x.shape[:-1], max_length)
+        return x + self.table[positions.long()]  # (..., n, d)
