@@ -1,0 +1,561 @@
+"""The core against torch's kernel and against the formula in float64.
+
+Sizes are different primes, so that a swapped axis fails.
+"""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional as F
+
+from attention import (
+    causal_mask,
+    fused_attention,
+    padding_mask,
+    scaled_dot_product_attention,
+)
+
+DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+LAYOUTS = ("contiguous", "transposed", "strided", "expanded")
+
+
+def reference(query, key, value, allowed, scale):
+    """Attention without softmax: exponentials of the allowed scores, divided by their sum."""
+    scores = torch.einsum("...nk,...mk->...nm", query, key) * scale
+    allowed = allowed.expand(torch.broadcast_shapes(scores.shape, allowed.shape))
+    if scores.shape[-1] == 0:
+        return scores @ value, scores
+    top = scores.detach().where(allowed, scores.new_tensor(-math.inf)).amax(-1, keepdim=True)
+    powers = (scores - top).where(allowed, scores.new_tensor(0.0)).exp() * allowed
+    total = powers.sum(-1, keepdim=True)
+    weights = powers / total.where(total > 0, scores.new_tensor(1.0))
+    return weights @ value, weights
+
+
+def spelled(*args, **kwargs):
+    return scaled_dot_product_attention(*args, **kwargs)[0]
+
+
+def largest(tensor):
+    return float(tensor.double().abs().max()) if tensor.numel() else 0.0
+
+
+def torchs(query, key, value, attn_mask, **kwargs):
+    """Call torch with all that broadcasts written out, so that its own rules play no part."""
+    leading = torch.broadcast_shapes(*(t.shape[:-2] for t in (query, key, value)))
+    query, key, value = (t.expand(*leading, *t.shape[-2:]) for t in (query, key, value))
+    if attn_mask is not None:
+        attn_mask = attn_mask.expand(*leading, query.shape[-2], key.shape[-2])
+    return F.scaled_dot_product_attention(query, key, value, attn_mask=attn_mask, **kwargs)
+
+
+@st.composite
+def shapes_within(draw, shape):
+    """Draw a shape that broadcasts to this one: some sizes are 1, some on the left are gone."""
+    kept = shape[draw(st.integers(0, len(shape))) :]
+    return tuple(draw(st.sampled_from((size, 1))) for size in kept)
+
+
+@st.composite
+def cases(draw):
+    """Draw the shapes and options of one call."""
+    leading = tuple(draw(st.lists(st.sampled_from((2, 3, 1, 0)), max_size=3)))
+    n = draw(st.sampled_from((5, 7, 1, 0)))
+    m = draw(st.sampled_from((7, 11, 5, 1, 0)))
+    case = {
+        "n": n,
+        "m": m,
+        "k": draw(st.sampled_from((3, 2, 13, 1))),
+        "v": draw(st.sampled_from((2, 3, 17, 1))),
+        "leadings": [draw(shapes_within(leading)) for _ in range(3)],
+        "layouts": [draw(st.sampled_from(LAYOUTS)) for _ in range(3)],
+        "dtype": draw(st.sampled_from(DTYPES)),
+        "top_score": draw(st.sampled_from((1.0, 30.0, 1e4))),
+        "is_causal": draw(st.booleans()),
+        "scale": draw(st.sampled_from((None, 1.0, 0.3, -2.0, 0.0))),
+        "seed": draw(st.integers(0, 2**16)),
+    }
+    broadcast = torch.broadcast_shapes(*case["leadings"])
+    case["mask_shape"] = draw(st.none() | shapes_within((*broadcast, n, m)))
+    case["share"] = draw(st.sampled_from((0.0, 0.3, 0.8, 1.0)))
+    return case
+
+
+def lay_out(leaf_shape, layout, dtype, generator):
+    """Return a leaf, and a view of it that has this shape and lies in memory in this way."""
+    *leading, length, width = leaf_shape
+    if layout == "transposed":
+        leaf = torch.randn(*leading, width, length, generator=generator, dtype=torch.float64)
+        return leaf.to(dtype), lambda t: t.transpose(-2, -1)
+    if layout == "strided":
+        leaf = torch.randn(*leading, length, 2 * width, generator=generator, dtype=torch.float64)
+        return leaf.to(dtype), lambda t: t[..., ::2]
+    if layout == "expanded":
+        # Sizes of stride 0 in every leading dimension.
+        leaf = torch.randn(length, width, generator=generator, dtype=torch.float64)
+        return leaf.to(dtype), lambda t: t.expand(*leading, length, width)
+    return torch.randn(*leaf_shape, generator=generator, dtype=torch.float64).to(dtype), lambda t: t
+
+
+def build(case):
+    """Make the tensors of a case: leaves, the views attention gets, and the mask."""
+    generator = torch.Generator().manual_seed(case["seed"])
+    widths = ((case["n"], case["k"]), (case["m"], case["k"]), (case["m"], case["v"]))
+    leaves, views = [], []
+    for leading, layout, (length, width) in zip(
+        case["leadings"], case["layouts"], widths, strict=True
+    ):
+        leaf, view = lay_out((*leading, length, width), layout, case["dtype"], generator)
+        leaves.append(leaf)
+        views.append(view)
+    if case["n"] and case["m"]:
+        scale = case["k"] ** -0.5 if case["scale"] is None else case["scale"]
+        query, key = views[0](leaves[0]).double(), views[1](leaves[1]).double()
+        top = largest(query @ key.transpose(-2, -1) * scale)
+        if top > 0:
+            leaves[0] = leaves[0] * (case["top_score"] / top)
+    mask = None
+    if case["mask_shape"] is not None:
+        mask = torch.rand(case["mask_shape"], generator=generator) < case["share"]
+    return leaves, views, mask
+
+
+def run(attend, leaves, views, upstream, dtype, *args, **kwargs):
+    """Return the context and the gradients of all leaves."""
+    leaves = [leaf.to(dtype, copy=True).requires_grad_() for leaf in leaves]
+    context = attend(*(view(t) for view, t in zip(views, leaves, strict=True)), *args, **kwargs)
+    grads = torch.autograd.grad(context, leaves, upstream.to(dtype))
+    return [context.detach().double(), *(grad.double() for grad in grads)]
+
+
+def check_against_oracles(attend, case):
+    leaves, views, mask = build(case)
+    dtype, n, m = case["dtype"], case["n"], case["m"]
+    scale = case["k"] ** -0.5 if case["scale"] is None else case["scale"]
+    allowed = torch.ones(n, m, dtype=torch.bool) if mask is None else mask
+    if case["is_causal"]:
+        allowed = allowed & (torch.arange(m) <= torch.arange(n)[:, None])
+    leading = torch.broadcast_shapes(*case["leadings"])
+    upstream = torch.randn(*leading, n, case["v"]).to(dtype)
+
+    ours = run(
+        attend, leaves, views, upstream, dtype, mask,
+        is_causal=case["is_causal"], scale=case["scale"],
+    )  # fmt: skip
+    exact = run(
+        lambda q, k, v: reference(q, k, v, allowed, scale)[0].expand(upstream.shape),
+        leaves, views, upstream, torch.float64,
+    )  # fmt: skip
+    theirs = run(torchs, leaves, views, upstream, dtype, allowed, scale=scale)
+
+    # Rounding: of the dtype, and of scores as large as top_score in the dtype they are computed
+    # in, times what each result multiplies it with.
+    wide = torch.finfo(torch.promote_types(dtype, torch.float32)).eps
+    eps = torch.finfo(dtype).eps + wide * case["top_score"]
+    query, key, value = (largest(view(t)) for view, t in zip(views, leaves, strict=True))
+    up = largest(upstream)
+    copies = max(1, math.prod(leading))
+    through_scores = up * value * case["v"] * abs(scale)
+    bounds = (value, through_scores * key, through_scores * query * n, up * n)
+    for name, bound, *results in zip(
+        ("context", "query", "key", "value"), bounds, ours, exact, theirs, strict=True
+    ):
+        tolerance = {"rtol": 0.0, "atol": 8 * eps * bound * (1 if name == "context" else copies)}
+        our, right, their = results
+        torch.testing.assert_close(our, right, **tolerance, msg=lambda s, n=name: f"{n}: {s}")
+        torch.testing.assert_close(
+            our, their, **tolerance, msg=lambda s, n=name: f"{n}, torch: {s}"
+        )
+
+
+@given(case=cases())
+def test_formula_is_torchs_in_value_and_gradient(case):
+    check_against_oracles(spelled, case)
+
+
+@given(case=cases())
+def test_fused_is_torchs_in_value_and_gradient(case):
+    check_against_oracles(fused_attention, case)
+
+
+@given(case=cases())
+def test_weights_are_the_references_and_sum_to_one(case):
+    leaves, views, mask = build(case)
+    query, key, value = (view(t) for view, t in zip(views, leaves, strict=True))
+    context, weights = scaled_dot_product_attention(
+        query, key, value, mask, is_causal=case["is_causal"], scale=case["scale"]
+    )
+    n, m = case["n"], case["m"]
+    allowed = torch.ones(n, m, dtype=torch.bool) if mask is None else mask
+    if case["is_causal"]:
+        allowed = allowed & torch.ones(n, m, dtype=torch.bool).tril()
+    scale = case["k"] ** -0.5 if case["scale"] is None else case["scale"]
+    right = reference(query.double(), key.double(), value.double(), allowed, scale)[1]
+    assert weights.dtype == context.dtype == case["dtype"]
+    assert weights.shape == right.shape
+    wide = torch.finfo(torch.promote_types(case["dtype"], torch.float32)).eps
+    eps = torch.finfo(case["dtype"]).eps + wide * case["top_score"]
+    torch.testing.assert_close(weights.double(), right, rtol=0.0, atol=8 * eps)
+    allowed = allowed.expand(weights.shape)
+    assert not weights[~allowed].any()
+    torch.testing.assert_close(
+        weights.double().sum(-1),
+        allowed.any(-1).double(),
+        rtol=0.0,
+        atol=8 * torch.finfo(case["dtype"]).eps,
+    )
+
+
+@pytest.mark.parametrize("attend", [spelled, fused_attention])
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("value_dim", [3, 2])  # torch takes another kernel when it is key_dim
+def test_blind_query_gives_zeros_and_passes_none_back(attend, dtype, value_dim):
+    query = torch.randn(2, 5, 3, dtype=dtype, requires_grad=True)
+    key = torch.randn(2, 7, 3, dtype=dtype, requires_grad=True)
+    value = torch.randn(2, 7, value_dim, dtype=dtype, requires_grad=True)
+    mask = torch.rand(2, 5, 7) < 0.7
+    mask[0, 3] = False
+    mask[1] = False  # nobody looks at the second text at all
+    context = attend(query, key, value, mask)
+    assert context.dtype == dtype
+    assert torch.equal(context[0, 3], torch.zeros(value_dim, dtype=dtype))
+    assert not context[1].any()
+    assert context[0, 0].any()
+    context.sum().backward()
+    for tensor in (query, key, value):
+        assert tensor.grad.isfinite().all()
+        assert not tensor.grad[1].any()
+    assert not query.grad[0, 3].any()
+    assert value.grad[0].any()
+
+
+def test_blind_query_has_no_weights():
+    query, key, value = torch.randn(5, 3), torch.randn(7, 3), torch.randn(7, 2)
+    mask = torch.ones(5, 7, dtype=torch.bool)
+    mask[3] = False
+    _, weights = scaled_dot_product_attention(query, key, value, mask)
+    assert torch.equal(weights.sum(-1).round(decimals=5), torch.tensor([1.0, 1, 1, 0, 1]))
+
+
+@pytest.mark.parametrize("attend", [spelled, fused_attention])
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("value_dim", [3, 2])
+def test_gradcheck(attend, is_causal, value_dim):
+    query, key, value = (
+        torch.randn(2, length, width, dtype=torch.float64, requires_grad=True)
+        for length, width in ((5, 3), (7, 3), (7, value_dim))
+    )
+    mask = torch.rand(2, 5, 7) < 0.6
+    mask[0, 1] = False
+    assert torch.autograd.gradcheck(
+        lambda q, k, v: attend(q, k, v, mask, is_causal=is_causal), (query, key, value)
+    )
+
+
+def test_weights_pass_gradients_of_their_own():
+    query, key = (torch.randn(n, 3, dtype=torch.float64, requires_grad=True) for n in (5, 7))
+    value = torch.eye(7, dtype=torch.float64)
+    mask = torch.rand(5, 7) < 0.6
+    mask[1] = False
+    assert torch.autograd.gradcheck(
+        lambda q, k: scaled_dot_product_attention(q, k, value, mask)[1], (query, key)
+    )
+
+
+@pytest.mark.parametrize("attend", [spelled, fused_attention])
+@pytest.mark.parametrize("value_dim", [3, 2])
+def test_masked_values_may_be_any_finite_number(attend, value_dim):
+    query, key, value = torch.randn(2, 5, 3), torch.randn(2, 7, 3), torch.randn(2, 7, value_dim)
+    mask = padding_mask(torch.tensor([4, 7]), 7)
+    before = attend(query, key, value, mask)
+    key[0, 4:], value[0, 4:] = 1e15, -1e30
+    assert torch.equal(before, attend(query, key, value, mask))
+
+
+@pytest.mark.parametrize("attend", [spelled, fused_attention])
+@pytest.mark.parametrize("value_dim", [3, 2])
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("masked", [False, True])
+def test_nan_and_inf_reach_no_further_than_promised(attend, value_dim, bad, masked):
+    tensors = [torch.randn(2, 5, 3), torch.randn(2, 7, 3), torch.randn(2, 7, value_dim)]
+    mask = torch.ones(5, 7, dtype=torch.bool).tril(2) if masked else None
+    clean = attend(*tensors, mask)
+    for i in range(3):
+        spoilt = [t.clone() for t in tensors]
+        spoilt[i][0, 3] = bad
+        context = attend(*spoilt, mask)
+        # What is wrong in one text stays in it.
+        assert torch.equal(context[1], clean[1])
+        if i == 0:  # a query speaks for itself alone
+            others = [0, 1, 2, 4]
+            torch.testing.assert_close(context[0, others], clean[0, others])
+        if i == 2:  # no NaN or infinite value passes for a number
+            assert not context[0, 1:].isfinite().all(-1).any()
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+def test_formula_hides_forbidden_keys_whatever_they_hold(bad):
+    query, key, value = torch.randn(2, 5, 3), torch.randn(2, 7, 3), torch.randn(2, 7, 2)
+    mask = padding_mask(torch.tensor([4, 7]), 7)
+    clean, _ = scaled_dot_product_attention(query, key, value, mask)
+    key[0, 5] = bad
+    context, _ = scaled_dot_product_attention(query, key, value, mask)
+    assert torch.equal(context, clean)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_formula_shows_a_query_that_is_no_number(bad):
+    query, key, value = torch.randn(5, 3), torch.randn(7, 3), torch.randn(7, 3)
+    query[2] = bad
+    context, weights = scaled_dot_product_attention(query, key, value)
+    assert context[2].isnan().all()
+    assert weights[2].isnan().all()
+
+
+def test_transposing_the_whole_batch_is_silently_wrong():
+    # The seeds write keys.T, which turns all axes round. With batch = tokens = key_dim that runs.
+    query, key, value = torch.randn(3, 5, 5, 5).unbind(0)
+    turned = key.permute(2, 1, 0)  # what keys.T does, without its warning
+    theirs = torch.softmax(query @ turned / 5**0.5, dim=-1) @ value
+    ours, _ = scaled_dot_product_attention(query, key, value)
+    one_by_one = torch.stack(
+        [
+            torch.softmax(q @ k.T / 5**0.5, dim=-1) @ v
+            for q, k, v in zip(query, key, value, strict=True)
+        ]
+    )
+    torch.testing.assert_close(ours, one_by_one)
+    torch.testing.assert_close(fused_attention(query, key, value), one_by_one)
+    assert theirs.shape == ours.shape
+    assert (theirs - ours).abs().max() > 0.1
+
+
+def test_is_causal_is_the_causal_mask():
+    query, key, value = torch.randn(2, 5, 3), torch.randn(2, 5, 3), torch.randn(2, 5, 2)
+    for attend in (spelled, fused_attention):
+        causal = attend(query, key, value, is_causal=True)
+        assert torch.equal(causal, attend(query, key, value, causal_mask(5)))
+        # Words to come don't change what has been.
+        key2, value2 = key.clone(), value.clone()
+        key2[:, 3:], value2[:, 3:] = 9.0, -9.0
+        later = attend(query, key2, value2, is_causal=True)
+        torch.testing.assert_close(later[:, :3], causal[:, :3])
+        assert not torch.allclose(later[:, 3:], causal[:, 3:])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7])
+def test_causal_mask_lets_a_token_see_itself_and_those_before(n):
+    expected = torch.tensor([[j <= i for j in range(n)] for i in range(n)], dtype=torch.bool)
+    assert torch.equal(causal_mask(n), expected.reshape(n, n))
+    assert causal_mask(n, device="meta").device.type == "meta"
+
+
+@given(
+    lengths=st.lists(st.integers(0, 7), max_size=5),
+    dtype=st.sampled_from((torch.int64, torch.int32, torch.uint8)),
+)
+def test_padding_mask_allows_as_many_as_there_are(lengths, dtype):
+    mask = padding_mask(torch.tensor(lengths, dtype=dtype), 7)
+    expected = [[[j < length for j in range(7)]] for length in lengths]
+    assert mask.dtype == torch.bool
+    assert torch.equal(mask, torch.tensor(expected, dtype=torch.bool).reshape(-1, 1, 7))
+
+
+def test_padding_mask_keeps_leading_dimensions():
+    lengths = torch.tensor([[1, 2, 3], [4, 5, 0]])
+    mask = padding_mask(lengths, 5)
+    assert mask.shape == (2, 3, 1, 5)
+    assert torch.equal(mask.sum((-2, -1)), lengths)
+    assert padding_mask(torch.tensor(2), 3).tolist() == [[True, True, False]]
+    assert (mask & causal_mask(5)).shape == (2, 3, 5, 5)
+
+
+@pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])
+def test_compiles_into_one_graph(attend):
+    # aot_eager traces forward and backward and needs no C++ compiler.
+    compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
+    query, key, value = torch.randn(2, 5, 3), torch.randn(2, 7, 3), torch.randn(2, 7, 2)
+    mask = padding_mask(torch.tensor([4, 0]), 7)
+    for options in ({}, {"attn_mask": mask}, {"attn_mask": mask, "is_causal": True, "scale": 0.5}):
+        torch.testing.assert_close(
+            compiled(query, key, value, **options), attend(query, key, value, **options)
+        )
+
+
+def good(**changes):
+    """Arguments that fit, with some of them changed."""
+    arguments = {
+        "query": torch.zeros(2, 1, 5, 3),
+        "key": torch.zeros(2, 1, 7, 3),
+        "value": torch.zeros(2, 1, 7, 11),
+    }
+    return arguments | changes
+
+
+# What is wrong, the error, and what its message must say: the argument, what came, what was
+# expected.
+BAD = {
+    "query is a list": ({"query": [[1.0]]}, TypeError, ("query", "list", "tensor")),
+    "key is None": ({"key": None}, TypeError, ("key", "NoneType", "tensor")),
+    "value is an array": ({"value": torch.zeros(7, 11).numpy()}, TypeError, ("value", "ndarray")),
+    "query of integers": (
+        {"query": torch.zeros(2, 1, 5, 3, dtype=torch.long)},
+        TypeError,
+        ("query", "int64", "floating-point"),
+    ),
+    "query of complex numbers": (
+        {"query": torch.zeros(2, 1, 5, 3, dtype=torch.complex64)},
+        TypeError,
+        ("query", "complex64", "floating-point"),
+    ),
+    "value of booleans": (
+        {"value": torch.zeros(2, 1, 7, 11, dtype=torch.bool)},
+        TypeError,
+        ("value", "bool", "floating-point"),
+    ),
+    "key in 16 bits": (
+        {"key": torch.zeros(2, 1, 7, 3, dtype=torch.float16)},
+        TypeError,
+        ("key", "float16", "float32"),
+    ),
+    "value in 64 bits": (
+        {"value": torch.zeros(2, 1, 7, 11, dtype=torch.float64)},
+        TypeError,
+        ("value", "float64", "float32"),
+    ),
+    "key elsewhere": (
+        {"key": torch.zeros(2, 1, 7, 3, device="meta")},
+        ValueError,
+        ("key", "meta", "cpu"),
+    ),
+    "value elsewhere": (
+        {"value": torch.zeros(2, 1, 7, 11, device="meta")},
+        ValueError,
+        ("value", "meta", "cpu"),
+    ),
+    "query of one dimension": (
+        {"query": torch.zeros(3)},
+        ValueError,
+        ("query", "(3,)", "at least 2 dimensions"),
+    ),
+    "query of no dimension": ({"query": torch.tensor(1.0)}, ValueError, ("query", "()", "2")),
+    "query of no width": (
+        {"query": torch.zeros(5, 0), "key": torch.zeros(7, 0)},
+        ValueError,
+        ("query", "(5, 0)", "at least 1"),
+    ),
+    "key of another width": (
+        {"key": torch.zeros(2, 1, 7, 2)},
+        ValueError,
+        ("key", "2", "(2, 1, 7, 2)", "3"),
+    ),
+    # torch's kernel on the CPU takes this one, in four dimensions, and answers.
+    "value of another length": (
+        {"value": torch.zeros(2, 1, 5, 11)},
+        ValueError,
+        ("value", "5", "(2, 1, 5, 11)", "7"),
+    ),
+    "value of another length, key_dim wide": (
+        {"value": torch.zeros(2, 1, 11, 3)},
+        ValueError,
+        ("value", "11", "(2, 1, 11, 3)", "7"),
+    ),
+    "value of length 1": (
+        {"value": torch.zeros(2, 1, 1, 11)},
+        ValueError,
+        ("value", "1", "(2, 1, 1, 11)", "7"),
+    ),
+    "leading dimensions apart": (
+        {"key": torch.zeros(3, 1, 7, 3)},
+        ValueError,
+        ("key", "(2, 1)", "(3, 1)", "broadcast"),
+    ),
+    "mask is a list": ({"attn_mask": [[True]]}, TypeError, ("attn_mask", "list", "tensor")),
+    "mask of numbers": (
+        {"attn_mask": torch.zeros(5, 7)},
+        TypeError,
+        ("attn_mask", "float32", "boolean"),
+    ),
+    "mask of integers": (
+        {"attn_mask": torch.ones(5, 7, dtype=torch.uint8)},
+        TypeError,
+        ("attn_mask", "uint8", "boolean"),
+    ),
+    "mask elsewhere": (
+        {"attn_mask": torch.ones(5, 7, dtype=torch.bool, device="meta")},
+        ValueError,
+        ("attn_mask", "meta", "cpu"),
+    ),
+    "mask turned round": (
+        {"attn_mask": torch.ones(7, 5, dtype=torch.bool)},
+        ValueError,
+        ("attn_mask", "(7, 5)", "(2, 1, 5, 7)"),
+    ),
+    "mask of another batch": (
+        {"attn_mask": torch.ones(3, 1, 5, 7, dtype=torch.bool)},
+        ValueError,
+        ("attn_mask", "(3, 1, 5, 7)", "(2, 1, 5, 7)"),
+    ),
+    "mask that widens the batch": (
+        {"attn_mask": torch.ones(2, 13, 5, 7, dtype=torch.bool)},
+        ValueError,
+        ("attn_mask", "(2, 13, 5, 7)", "(2, 1, 5, 7)"),
+    ),
+    "mask of too many dimensions": (
+        {"attn_mask": torch.ones(1, 2, 1, 5, 7, dtype=torch.bool)},
+        ValueError,
+        ("attn_mask", "(1, 2, 1, 5, 7)", "(2, 1, 5, 7)"),
+    ),
+    "mask that lengthens one query": (
+        {"query": torch.zeros(2, 1, 1, 3), "attn_mask": torch.ones(5, 7, dtype=torch.bool)},
+        ValueError,
+        ("attn_mask", "(5, 7)", "(2, 1, 1, 7)"),
+    ),
+    "scale in words": ({"scale": "half"}, TypeError, ("scale", "str", "number")),
+    "scale a tensor": ({"scale": torch.ones(2, 1, 1, 1)}, TypeError, ("scale", "Tensor", "number")),
+    "scale not a number": ({"scale": math.nan}, ValueError, ("scale", "nan", "finite")),
+    "scale infinite": ({"scale": math.inf}, ValueError, ("scale", "inf", "finite")),
+}
+
+
+@pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])
+@pytest.mark.parametrize("wrong", BAD)
+def test_bad_input_is_named(attend, wrong):
+    changes, error, words = BAD[wrong]
+    with pytest.raises(error) as caught:
+        attend(**good(**changes))
+    assert type(caught.value) is error
+    for word in words:
+        assert word in str(caught.value)
+    assert words[0] in str(caught.value).split(":")[0]
+
+
+def test_good_input_is_let_through():
+    for attend in (spelled, fused_attention):
+        assert attend(**good()).shape == (2, 1, 5, 11)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda: causal_mask(2.0), TypeError, ("n", "float", "integer")),
+        (lambda: causal_mask("2"), TypeError, ("n", "str", "integer")),
+        (lambda: causal_mask(-1), ValueError, ("n", "-1", "at least 0")),
+        (lambda: padding_mask([1, 2], 3), TypeError, ("lengths", "list", "tensor")),
+        (lambda: padding_mask(torch.tensor([1.0]), 3), TypeError, ("lengths", "float32")),
+        (lambda: padding_mask(torch.tensor([True]), 3), TypeError, ("lengths", "bool")),
+        (lambda: padding_mask(torch.tensor([1, 4]), 3), ValueError, ("lengths", "1 to 4", "n = 3")),
+        (lambda: padding_mask(torch.tensor([-1, 3]), 3), ValueError, ("lengths", "-1 to 3")),
+        (lambda: padding_mask(torch.tensor([1]), 2.5), TypeError, ("n", "float", "integer")),
+        (lambda: padding_mask(torch.tensor([0]), -1), ValueError, ("n", "-1", "at least 0")),
+    ],
+)
+def test_bad_mask_arguments_are_named(call, error, words):
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value).startswith(words[0] + ":")
+    for word in words:
+        assert word in str(caught.value)
