@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Self
 
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention._checks import check_size
+from attention._checks import check_ids, check_size
+from attention._files import write_tensors, write_text
 from attention.embedding import BigramEmbedding
 from attention.functional import padding_mask
 from attention.layers import QKSelfAttention, SelfAttention
@@ -98,6 +99,7 @@ class SentimentClassifier(nn.Module):
         self.config = {k: v for k, v in locals().items() if k not in ("self", "__class__")}
         super().__init__()
         check_size("vocab_size", vocab_size)
+        check_size("embed_dim", embed_dim)
         if attention not in KINDS:
             raise ValueError(f"attention: expected one of {', '.join(KINDS)}, got {attention!r}")
         if positions not in POSITIONS:
@@ -138,6 +140,7 @@ class SentimentClassifier(nn.Module):
         self, ids: Tensor, lengths: Tensor | None = None, *, need_weights: bool = False
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Return a logit a review, and the weights if they are needed."""
+        check_ids(ids, lengths, self.embedding.weight)
         if lengths is None:
             lengths = torch.full(ids.shape[:-1], ids.shape[-1], device=ids.device)  # (B,)
         if not self.config["mask_padding"]:
@@ -173,17 +176,17 @@ class SentimentClassifier(nn.Module):
         logits: Tensor = self.classifier(self.dropout(context)).squeeze(-1)  # (B,)
         return logits
 
-    def save_pretrained(self, folder: str | os.PathLike[str]) -> None:
-        """Write ``model.json`` (the arguments) and ``model.safetensors`` (the weights)."""
+    def save_pretrained(self, folder: str | os.PathLike[str], **more: object) -> None:
+        """Write ``model.safetensors``, and the arguments and anything more to ``config.json``."""
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        (path / "model.json").write_text(json.dumps(self.config, indent=2) + "\n")
-        save_file(self.state_dict(), path / "model.safetensors")
+        write_text(path / "config.json", json.dumps({"model": self.config, **more}, indent=2))
+        write_tensors(path / "model.safetensors", self.state_dict())
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str]) -> Self:
         """Load a model from the run folder that training wrote, ready to predict."""
         path = Path(folder)
-        model = cls(**json.loads((path / "model.json").read_text()))
+        model = cls(**json.loads((path / "config.json").read_text())["model"])
         model.load_state_dict(load_file(path / "model.safetensors"))
         return model.eval()

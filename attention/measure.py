@@ -1,0 +1,135 @@
+"""How good a model is on some examples, and how sure that figure is."""
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+from torch.nn import functional as F
+
+from attention.batches import Batch, Examples, assemble, plan_batches
+from attention.config import TrainConfig
+from attention.models import SEPARATOR_ID, SentimentClassifier
+
+# Standard normal quantile of a two-sided 95 % interval.
+Z95 = 1.959964
+
+
+def separator(config: TrainConfig) -> int | None:
+    """Return the id that stands between distractor and review, if any does."""
+    return SEPARATOR_ID if config.separator else None
+
+
+def cut(examples: Examples, rows: Tensor, config: TrainConfig, device: torch.device) -> Batch:
+    """Cut a batch the way the configuration says."""
+    batch = assemble(
+        examples,
+        rows,
+        max_length=config.max_length,
+        keep=config.keep,
+        separator_id=separator(config),
+    )
+    return Batch(*(part.to(device, non_blocking=True) for part in batch))
+
+
+def read_lengths(examples: Examples, config: TrainConfig) -> Tensor:
+    """Count the tokens the model will read of each example."""
+    return examples.lengths(separator(config)).clamp(max=config.max_length)  # (E,)
+
+
+def autocast(device: torch.device) -> torch.autocast:
+    """Compute in bfloat16 on a GPU, in full precision elsewhere."""
+    return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
+
+
+def wilson_interval(successes: float, n: int) -> tuple[float, float]:
+    r"""Return the 95 % interval of a share, which stays within 0 and 1 where the naive one leaves.
+
+    .. math::
+        \frac{\hat p + \frac{z^2}{2n} \pm z \sqrt{\frac{\hat p (1 - \hat p)}{n}
+        + \frac{z^2}{4n^2}}}{1 + \frac{z^2}{n}}
+
+    Args:
+        successes: How many of ``n``.
+        n: How many tries.
+
+    Returns:
+        The lower and the upper end.
+
+    Raises:
+        ValueError: If ``n`` < 1, or there are more successes than tries.
+
+    Example:
+        >>> low, high = wilson_interval(90, 100)
+        >>> round(low, 3), round(high, 3)
+        (0.826, 0.945)
+
+    Source:
+        Wilson (1927), Probable inference, the law of succession, and statistical inference.
+    """
+    if n < 1 or not 0 <= successes <= n:
+        raise ValueError(f"successes: expected 0 to n, and n at least 1, got {successes} of {n}")
+    p, z2 = successes / n, Z95**2
+    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = Z95 * math.sqrt(p * (1 - p) / n + z2 / (4 * n**2)) / (1 + z2 / n)
+    return centre - half, centre + half
+
+
+@torch.no_grad()
+def measure(
+    model: SentimentClassifier, examples: Examples, config: TrainConfig, *, batch_size: int = 1_024
+) -> dict[str, Any]:
+    r"""Measure accuracy and mean loss, each with its 95 % interval.
+
+    .. math:: \mathrm{loss} = -\frac{1}{N}\sum_i \big(y_i \log p_i + (1 - y_i) \log (1 - p_i)\big)
+
+    The interval of the accuracy is Wilson's, that of the loss normal. Both speak of other
+    reviews drawn like these, not of other training seeds.
+
+    Args:
+        model: Read in evaluation mode, and put back into the mode it was in.
+        examples: What to read.
+        config: How examples are cut.
+        batch_size: Examples read at a time.
+
+    Returns:
+        ``accuracy``, ``accuracy_interval``, ``loss`` (in nats), ``loss_interval``, ``n``.
+
+    Raises:
+        ValueError: If there are no examples.
+
+    Example:
+        >>> from attention.batches import Ragged, make_examples
+        >>> examples = make_examples(Ragged.from_lists([[3, 4], [5]]), [1, 0])
+        >>> model = SentimentClassifier(6, embed_dim=4, attention="mean")
+        >>> measure(model, examples, TrainConfig())["n"]
+        2
+    """
+    device = next(model.parameters()).device
+    training = model.training
+    model.eval()
+    rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+    sums = torch.zeros(4, dtype=torch.float64, device=device)
+    for rows in plan_batches(read_lengths(examples, config), batch_size, shuffle=False):
+        batch = cut(examples, rows[rank::world_size], config, device)
+        with autocast(device):
+            logits = model(batch.ids, batch.lengths).float()  # (B,)
+        losses = F.binary_cross_entropy_with_logits(logits, batch.labels, reduction="none")  # (B,)
+        correct = (logits > 0) == (batch.labels > 0.5)  # (B,)
+        for i, part in enumerate((losses.sum(), (losses**2).sum(), correct.sum(), len(losses))):
+            sums[i] += part
+    model.train(training)
+    if world_size > 1:
+        dist.all_reduce(sums)
+    total, squares, correct_count, n = sums.tolist()
+    low, high = wilson_interval(correct_count, int(n))
+    loss = total / n
+    half = Z95 * math.sqrt(max(squares / n - loss**2, 0.0) / n)
+    return {
+        "accuracy": correct_count / n,
+        "accuracy_interval": [low, high],
+        "loss": loss,
+        "loss_interval": [loss - half, loss + half],
+        "n": int(n),
+    }

@@ -1,0 +1,89 @@
+"""From raw reviews to examples a model can be trained and measured on."""
+
+from dataclasses import dataclass
+
+from tokenizers import Tokenizer
+
+from attention.batches import Examples, make_examples
+from attention.config import TrainConfig
+from attention.data import Reviews, fingerprint, load_reviews
+from attention.tokenizer import encode_reviews, train_and_encode
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What training needs of the data."""
+
+    tokenizer: Tokenizer
+    examples: Examples
+    """Of the training reviews: each alone, and each behind a distractor if the run has any."""
+    validation: dict[str, Examples]
+    """By name: ``clean``, and ``distractor`` if the run has any."""
+    fingerprints: dict[str, str]
+    """Of each split's texts and labels."""
+
+
+def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> Prepared:
+    """Load the reviews, learn the vocabulary from the training ones, turn all into ids.
+
+    Args:
+        config: Says which data, how words are cut, and whether there are distractors.
+        reviews: The splits, where they are already at hand.
+
+    Returns:
+        The tokenizer and the examples.
+
+    Raises:
+        DataError: If the reviews can't be had or are not what they should be.
+
+    Example:
+        >>> from attention.data import Reviews
+        >>> splits = {"train": Reviews(["good food", "bad food"], [1, 0]),
+        ...           "validation": Reviews(["good", "bad"], [1, 0])}
+        >>> prepared = prepare(TrainConfig(min_frequency=1), splits)
+        >>> len(prepared.examples), sorted(prepared.validation)
+        (4, ['clean', 'distractor'])
+    """
+    if reviews is None:
+        reviews = load_reviews(
+            config.data, seed=config.seed, limit=config.limit, lab_sample=config.lab_sample
+        )
+    train = reviews["train"]
+    tokenizer, ids = train_and_encode(
+        train.texts, min_frequency=config.min_frequency, clean_text=config.clean_text
+    )
+    examples = make_examples(ids, train.labels, pairs=config.distractors, seed=config.seed)
+    return Prepared(
+        tokenizer,
+        examples,
+        measured_examples(tokenizer, reviews["validation"], distractors=config.distractors),
+        {name: fingerprint(split) for name, split in reviews.items()},
+    )
+
+
+def measured_examples(
+    tokenizer: Tokenizer, reviews: Reviews, *, distractors: bool = True
+) -> dict[str, Examples]:
+    """Make examples to measure on: the reviews alone, and behind the lab's distractors.
+
+    Args:
+        tokenizer: Of the model that will be measured.
+        reviews: One split.
+        distractors: Whether to measure behind distractors, too. Their draw has seed 42, as in
+            the lab, whatever the training's seed, so that models are asked the same questions.
+
+    Returns:
+        ``clean`` and, if asked for, ``distractor``.
+
+    Example:
+        >>> from attention.data import Reviews
+        >>> from attention.tokenizer import train_tokenizer
+        >>> reviews = Reviews(["good food", "bad food"], [1, 0])
+        >>> measured_examples(train_tokenizer(reviews.texts), reviews)["distractor"].review
+        tensor([0, 1], dtype=torch.int32)
+    """
+    ids = encode_reviews(tokenizer, reviews.texts)
+    examples = {"clean": make_examples(ids, reviews.labels)}
+    if distractors:
+        examples["distractor"] = make_examples(ids, reviews.labels, clean=False, pairs=True)
+    return examples

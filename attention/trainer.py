@@ -1,0 +1,157 @@
+"""The training loop: batches in, a better model and one line of metrics an epoch out."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch import distributed as dist
+from torch.nn import functional as F
+from torch.nn.parallel import DistributedDataParallel
+
+from attention.batches import Batch, Examples, plan_batches
+from attention.config import TrainConfig
+from attention.measure import autocast, cut, measure, read_lengths
+from attention.models import SentimentClassifier
+
+Metrics = dict[str, Any]
+
+
+@dataclass
+class State:
+    """Where training stands, down to the batch within the epoch."""
+
+    epoch: int = 0
+    """Epochs finished."""
+    batch: int = 0
+    """Batches done of the epoch under way."""
+    seconds: float = 0.0
+    """Spent on them."""
+    sums: Tensor = field(default_factory=lambda: torch.zeros(4, dtype=torch.float64))
+    """Of loss, correct answers, examples and tokens, over these batches."""
+    metrics: list[Metrics] = field(default_factory=list)
+    """A line for each epoch finished."""
+
+
+class Trainer:
+    """Train one model on one set of examples, from any state on.
+
+    The gradient of a batch is the mean over the whole batch, also when several processes take a
+    share each, so that one process and many train the same model.
+
+    Args:
+        model: Trained in place.
+        examples: What to train on.
+        validation: What to measure after each epoch, by name.
+        config: Batch size, learning rate, epochs, seed and how examples are cut.
+        device: Where to train; default the model's.
+
+    Example:
+        >>> from attention.batches import Ragged, make_examples
+        >>> ids = Ragged.from_lists([[3, 4], [5, 4], [3, 6], [5, 6]])
+        >>> examples = make_examples(ids, [1, 0, 1, 0])
+        >>> model = SentimentClassifier(7, embed_dim=4, attention="mean")
+        >>> config = TrainConfig(batch_size=2, epochs=40, lr=0.1, seed=0)
+        >>> metrics = Trainer(model, examples, {"clean": examples}, config).run()
+        >>> metrics[-1]["clean"]["accuracy"]
+        1.0
+
+    Source:
+        Lab 13 (Nowakowski, 2024) for the task; Kingma & Ba (2015) for Adam.
+    """
+
+    def __init__(
+        self,
+        model: SentimentClassifier,
+        examples: Examples,
+        validation: dict[str, Examples],
+        config: TrainConfig,
+        device: torch.device | None = None,
+    ) -> None:
+        self.device = device or next(model.parameters()).device
+        self.model = model.to(self.device)
+        ids = dataclasses.replace(examples.ids, flat=examples.ids.flat.to(self.device))
+        self.examples = dataclasses.replace(examples, ids=ids)
+        self.validation = validation
+        self.config = config
+        self.state = State()
+        self.rank, self.world_size = 0, 1
+        self.parallel: torch.nn.Module = self.model
+        if dist.is_initialized():
+            self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
+            self.parallel = DistributedDataParallel(self.model)
+        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.lr, fused=True)
+        self.lengths = read_lengths(examples, config)  # (E,)
+        self.batches_an_epoch = -(-len(examples) // config.batch_size)
+
+    def run(
+        self,
+        *,
+        after_batch: Callable[["Trainer"], None] = lambda trainer: None,
+        after_epoch: Callable[["Trainer"], None] = lambda trainer: None,
+    ) -> list[Metrics]:
+        """Train to the last epoch and return a line of metrics for each."""
+        while self.state.epoch < self.config.epochs:
+            self.model.train()
+            for batch, size in self._batches():
+                started = time.perf_counter()
+                self._step(batch, size)
+                self.state.seconds += time.perf_counter() - started
+                self.state.batch += 1
+                after_batch(self)
+            self._finish_epoch()
+            after_epoch(self)
+        return self.state.metrics
+
+    def _batches(self) -> Iterator[tuple[Batch, int]]:
+        """Cut what is left of the epoch: this process's share of each batch, the whole's size."""
+        started = time.perf_counter()
+        plan = plan_batches(
+            self.lengths, self.config.batch_size, seed=self.config.seed, epoch=self.state.epoch
+        )
+        for rows in plan[self.state.batch :]:
+            share = rows[self.rank :: self.world_size]  # (B / world_size,)
+            batch = cut(self.examples, share, self.config, self.device)
+            self.state.seconds += time.perf_counter() - started
+            yield batch, len(rows)
+            started = time.perf_counter()
+
+    def _step(self, batch: Batch, size: int) -> None:
+        config, state = self.config, self.state
+        done = state.epoch * self.batches_an_epoch + state.batch
+        left = 1 - done / (config.epochs * self.batches_an_epoch)
+        for group in self.optimizer.param_groups:
+            group["lr"] = config.lr * (left if config.schedule == "linear" else 1.0)
+        with autocast(self.device):
+            logits = self.parallel(batch.ids, batch.lengths)  # (B,)
+        losses = F.binary_cross_entropy_with_logits(
+            logits.float(), batch.labels, reduction="none"
+        )  # (B,)
+        self.optimizer.zero_grad()
+        # Processes average their gradients; × world_size makes that the mean over the batch.
+        (losses.sum() / size * self.world_size).backward()
+        self.optimizer.step()
+        correct = (logits.detach() > 0) == (batch.labels > 0.5)  # (B,)
+        sums = (losses.detach().sum(), correct.sum(), len(losses), batch.lengths.sum())
+        # Added up where they are: looking at them would make the host wait for the device.
+        state.sums = state.sums.to(self.device)
+        for i, part in enumerate(sums):
+            state.sums[i] += part
+
+    def _finish_epoch(self) -> None:
+        state, sums = self.state, self.state.sums
+        if self.world_size > 1:
+            dist.all_reduce(sums)
+        loss, correct, count, tokens = sums.tolist()
+        line: Metrics = {
+            "epoch": state.epoch + 1,
+            "seconds": state.seconds,
+            "tokens_per_second": tokens / state.seconds,
+            "train": {"loss": loss / count, "accuracy": correct / count, "n": int(count)},
+        }
+        for name, examples in self.validation.items():
+            line[name] = measure(self.model, examples, self.config)
+        self.state = State(epoch=state.epoch + 1, metrics=[*state.metrics, line])
