@@ -4,8 +4,21 @@ Figures are drawn on white, at most 5 inches wide, so that their text stays legi
 the dark theme inverts them. A figure's label (``fig.set_label``) is its alternative text.
 """
 
+import base64
+import html
+import tempfile
+from collections.abc import Callable, Sequence
+from itertools import accumulate
+from pathlib import Path
+
 import matplotlib as mpl
+import matplotlib.pyplot as plt
+import torch
 from cycler import cycler
+from matplotlib.animation import PillowWriter
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from torch import Tensor
 
 # Okabe & Ito's palette: told apart by colour-blind eyes, and by lightness alone in grey.
 BLUE = "#0072b2"
@@ -40,3 +53,279 @@ def use_style() -> None:
             "lines.linewidth": 2,
         }
     )
+
+
+def draw_weights(
+    ax: Axes, weights: Tensor, queries: Sequence[str], keys: Sequence[str] | None = None
+) -> None:
+    """Draw attention weights as a heatmap, a row for each query, words on both axes.
+
+    White is 0 and the darkest blue is the largest weight, so two heatmaps share colours only
+    where they share their largest weight; the numbers in the cells are the same everywhere.
+
+    Args:
+        ax: Where to draw.
+        weights: The weights, one row a query.
+        queries: The words that look.
+        keys: The words that are looked at; None means the same words.
+
+    Shape:
+        - weights: :math:`(n, m)`
+
+    Raises:
+        ValueError: If the words do not fit the weights.
+
+    Example:
+        >>> _, ax = plt.subplots()
+        >>> draw_weights(ax, torch.eye(2), ["good", "film"])
+    """
+    keys = queries if keys is None else keys
+    if weights.shape != (len(queries), len(keys)):
+        raise ValueError(
+            f"weights: expected shape ({len(queries)}, {len(keys)}), one row a query and one "
+            f"column a key, got {tuple(weights.shape)}"
+        )
+    weights = weights.detach().cpu().float()
+    top = weights.max().item()
+    ax.imshow(weights, vmin=0, vmax=top, aspect="auto")
+    for i, row in enumerate(weights.tolist()):
+        for j, weight in enumerate(row):
+            colour = "white" if weight > 0.6 * top else "black"
+            ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=colour, fontsize=10)
+    ax.set_xticks(range(len(keys)), keys)
+    ax.set_yticks(range(len(queries)), queries)
+    ax.set_xlabel("key: the word looked at")
+    ax.set_ylabel("query: the word that looks")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
+
+
+def draw_arrows(
+    ax: Axes, tips: Tensor, *, starts: Tensor | None = None, color: str = BLUE, width: float = 1.5
+) -> None:
+    """Draw vectors of the plane as arrows, from the origin unless told otherwise.
+
+    Args:
+        ax: Where to draw; it gets equal units on both axes.
+        tips: Where the arrows end.
+        starts: Where they start; None means the origin.
+        color: Their colour.
+        width: Their width in points.
+
+    Shape:
+        - tips: :math:`(n, 2)`
+        - starts: :math:`(n, 2)`
+
+    Example:
+        >>> _, ax = plt.subplots()
+        >>> draw_arrows(ax, torch.tensor([[1.0, 0.0], [1.0, 1.0]]))
+    """
+    starts = torch.zeros_like(tips) if starts is None else starts
+    style = {"arrowstyle": "-|>", "color": color, "lw": width, "shrinkA": 0, "shrinkB": 0}
+    for tip, start in zip(tips.tolist(), starts.tolist(), strict=True):
+        ax.annotate("", xy=tip, xytext=start, arrowprops=style)
+    # Annotations do not count when matplotlib chooses the limits; invisible points do.
+    corners = torch.cat([tips, starts])  # (2n, 2)
+    ax.scatter(corners[:, 0], corners[:, 1], s=0)
+    ax.set_aspect("equal")
+
+
+def label_points(ax: Axes, points: Tensor, words: Sequence[str], x: float, gap: float) -> None:
+    """Write words in a column at x, each tied to its point, so that close points stay readable.
+
+    Args:
+        ax: Where to draw.
+        points: The points in the plane.
+        words: A word for each.
+        x: Where the column starts.
+        gap: The least distance between two words, in units of the axis.
+
+    Shape:
+        - points: :math:`(n, 2)`
+
+    Example:
+        >>> _, ax = plt.subplots()
+        >>> label_points(ax, torch.tensor([[0.0, 0.0], [0.0, 0.1]]), ["one", "step"], 1.0, 0.5)
+    """
+    order = points[:, 1].argsort().tolist()
+    heights = points[order, 1].tolist()
+    spread = list(accumulate(heights, lambda below, own: max(own, below + gap)))
+    shift = (sum(heights) - sum(spread)) / len(order)
+    for i, height in zip(order, spread, strict=True):
+        ax.annotate(
+            words[i],
+            xy=(points[i, 0].item(), points[i, 1].item()),
+            xytext=(x, height + shift),
+            va="center",
+            arrowprops={"arrowstyle": "-", "color": "0.6", "lw": 0.8},
+        )
+
+
+def draw_branches(
+    word: str, x: Tensor, query: Tensor, key: Tensor, value: Tensor, scores: dict[str, float]
+) -> Figure:
+    """Draw how one word becomes a query, a key and a value, and what its query scores.
+
+    Args:
+        word: The word.
+        x: Its embedding.
+        query: Its query.
+        key: Its key.
+        value: Its value.
+        scores: Its query's score against the key of each word.
+
+    Shape:
+        - x: :math:`(d)`
+        - query, key: :math:`(k)`
+        - value: :math:`(v)`
+
+    Returns:
+        The figure, without alternative text.
+
+    Example:
+        >>> one = torch.ones(2)
+        >>> figure = draw_branches("film", one, one, one, one, {"good": 1.0, "film": 2.0})
+    """
+    fig, (tree, bars) = plt.subplots(2, figsize=(5, 6.2), height_ratios=[3, 2])
+    tree.set(xlim=(0, 3), ylim=(0, 3))
+    tree.axis("off")
+
+    def box(text: str, x: float, y: float, color: str) -> None:
+        frame = {"boxstyle": "round,pad=0.4", "facecolor": "white", "edgecolor": color, "lw": 2}
+        tree.text(x, y, text, ha="center", va="center", bbox=frame, fontsize=10)
+
+    branches = (
+        ("query", "what do I\nlook for?", query, ORANGE),
+        ("key", "what am I\nfound by?", key, BLUE),
+        ("value", "what do I\nhand over?", value, GREEN),
+    )
+    for i, (name, question, vector, color) in enumerate(branches):
+        arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 14, "shrinkB": 0}
+        tree.annotate("", xy=(i + 0.5, 1.12), xytext=(1.5, 2.7), arrowprops=arrow)
+        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        middle = (1.5 + 1.2 * (i - 1) * 0.5, 1.9)
+        tree.text(*middle, f"× $W_{{{name}}}$", ha="center", color=color, bbox=behind)
+        box(f"{name}\n{question}\n{_numbers(vector)}", i + 0.5, 0.7, color)
+    box(f"“{word}”  {_numbers(x)}", 1.5, 2.7, BLACK)
+
+    bars.set_title(f"the query of “{word}” against every key", fontsize=11)
+    bars.bar_label(bars.barh(list(scores), list(scores.values()), color=BLUE), fmt=" %.2f")
+    bars.invert_yaxis()
+    bars.set_xlabel("score")
+    bars.margins(x=0.15)
+    bars.tick_params(axis="y", length=0)
+    return fig
+
+
+class Film:
+    """Hold a GIF that a page or a notebook plays when its reader asks for it.
+
+    It needs no script and no file beside the page, and nothing moves unasked. The figure stays
+    open: shown as a picture, it is the last frame.
+
+    Args:
+        figure: The figure that moves.
+        draw: Called with 0, 1, …; changes the figure into that frame.
+        n_frames: How many frames there are, two a second.
+        alt: What happens in it, in words.
+
+    Example:
+        >>> weights = torch.tensor([0.25, 0.75])
+        >>> film = film_attention(["good", "film"], weights.log(), weights, torch.eye(2))
+        >>> film._repr_html_()[:9]
+        '<details>'
+    """
+
+    def __init__(
+        self, figure: Figure, draw: Callable[[int], None], n_frames: int, alt: str
+    ) -> None:
+        self.figure = figure
+        self.alt = alt
+        writer = PillowWriter(fps=2)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "film.gif")
+            with writer.saving(figure, path, dpi=80):
+                for frame in range(n_frames):
+                    draw(frame)
+                    writer.grab_frame()
+            self.gif = path.read_bytes()
+
+    def __repr__(self) -> str:
+        return f"Film({self.alt!r}, {len(self.gif):,} bytes)"
+
+    def _repr_html_(self) -> str:
+        data = base64.b64encode(self.gif).decode()
+        return (
+            "<details><summary>Play it step by step</summary>"
+            f'<img class="sphx-glr-single-img" alt="{html.escape(self.alt)}" '
+            f'src="data:image/gif;base64,{data}"></details>'
+        )
+
+
+def film_attention(words: Sequence[str], scores: Tensor, weights: Tensor, values: Tensor) -> Film:
+    """Film one query: a score for each word, then the weights, then the weighted sum.
+
+    Args:
+        words: The words looked at.
+        scores: The query's scores.
+        weights: What the softmax made of them.
+        values: What each word hands over, as a vector of the plane.
+
+    Shape:
+        - scores, weights: :math:`(n)`
+        - values: :math:`(n, 2)`
+
+    Returns:
+        The film. Its last frame shows all three steps, so it also stands alone.
+
+    Example:
+        >>> weights = torch.tensor([0.25, 0.75])
+        >>> film = film_attention(["good", "film"], weights.log(), weights, torch.eye(2))
+        >>> [ax.get_title() for ax in film.figure.axes]
+        ['1. scores', '2. weights', '3. the weighted values, tip to tail']
+    """
+    n = len(words)
+    fig, (top, middle, plane) = plt.subplots(3, figsize=(5, 7.5), height_ratios=[2, 2, 4])
+    bars, labels = [], []
+    for ax, numbers, title in ((top, scores, "1. scores"), (middle, weights, "2. weights")):
+        bars.append(ax.bar(words, numbers.tolist(), color=BLUE))
+        labels.append(ax.bar_label(bars[-1], fmt="%.2f"))
+        ax.set_title(title, fontsize=11)
+        ax.margins(y=0.25)
+        ax.tick_params(axis="x", length=0)
+
+    plane.set_title("3. the weighted values, tip to tail", fontsize=11)
+    tails = torch.cat([torch.zeros(1, 2), (weights[:, None] * values).cumsum(0)])  # (n + 1, 2)
+    draw_arrows(plane, values, color="0.8")
+    draw_arrows(plane, tails[1:], starts=tails[:-1], color=GREEN)
+    chain = plane.texts[n:]
+    plane.set_aspect("auto")
+    reach = values.max(dim=0).values.tolist()
+    plane.set(xlim=(0, 1.5 * reach[0]), ylim=(0, 1.2 * reach[1]))
+    label_points(plane, values, words, 1.2 * reach[0], reach[1] / 9)
+    (end,) = plane.plot(*tails[-1].tolist(), "o", color=BLACK)
+    name = plane.annotate("context", tails[-1].tolist(), (-8, 0), textcoords="offset points")
+    name.set(ha="right", va="center")
+    # Lay out once: every frame would do it again, at a hundred times the cost of drawing.
+    fig.draw_without_rendering()
+    fig.set_layout_engine("none")
+
+    def draw(frame: int) -> None:
+        # A score a frame; the softmax, which needs them all, in one; a value a frame; then rest.
+        scored, weighed, added = frame, n * (frame > n), frame - n - 1
+        for drawn, texts, count in zip(bars, labels, (scored, weighed), strict=True):
+            for j, (bar, text) in enumerate(zip(drawn, texts, strict=True)):
+                bar.set_visible(j < count)
+                text.set_visible(j < count)
+        for j, step in enumerate(chain):
+            step.set_visible(j < added)
+        end.set_visible(added >= n)
+        name.set_visible(added >= n)
+
+    alt = "The scores appear one by one, the weights all at once, then the weighted values add up."
+    return Film(fig, draw, 2 * n + 6, alt)
+
+
+def _numbers(vector: Tensor) -> str:
+    """Write a short vector as one line of text."""
+    return "(" + ", ".join(f"{number:.2f}" for number in vector.tolist()) + ")"
