@@ -1,0 +1,398 @@
+r"""Take an attention layer apart: what its matrices can hold, and which of them do anything.
+
+A layer scores token i against token j by :math:`x_i W_\mathrm{query} W_\mathrm{key}^\top
+x_j^\top / \sqrt{k}`. Only the product of the two matrices reaches the scores, so the product is
+what these functions read, cut and rewrite. They compute in float64 on the CPU, whatever the
+layer's dtype and device, and what they return is detached from the graph.
+"""
+
+import copy
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from attention._checks import check_size
+from attention.layers import QKSelfAttention, SelfAttention, SelfAttentionV1
+from attention.models import KINDS, SentimentClassifier
+
+Layer = TypeVar("Layer", SelfAttentionV1, QKSelfAttention)
+
+
+def bilinear_form(layer: nn.Module) -> Tensor:
+    r"""Multiply the query and key matrices into the one matrix that the scores see.
+
+    .. math:: M = W_\mathrm{query} W_\mathrm{key}^\top, \qquad
+        \mathrm{scores}_{ij} = \frac{x_i M x_j^\top}{\sqrt{k}}
+
+    The scale, :math:`1/\sqrt{k}` or the layer's own, is left out of M. So are biases. A query
+    bias b and a key bias c add three terms to the scores: :math:`b W_\mathrm{key}^\top x_j^\top`,
+    which differs from key to key, and two that are the same for every key of a query and
+    therefore vanish in the softmax.
+
+    Args:
+        layer: A :class:`~attention.SelfAttentionV1`, a :class:`~attention.QKSelfAttention` or
+            one of its kin, a :class:`torch.nn.MultiheadAttention`.
+
+    Shape:
+        - returns: :math:`(d, d)`; for an ``nn.MultiheadAttention`` :math:`(h, d, d)`, one
+          matrix a head, :math:`(h, d, \mathrm{kdim})` where its keys have another width
+
+    Returns:
+        The matrix M, of rank at most k, in the layer's dtype.
+
+    Raises:
+        TypeError: If the layer is none of those.
+
+    Example:
+        >>> from attention.analysis import bilinear_form
+        >>> layer = QKSelfAttention(5, key_dim=2)
+        >>> M = bilinear_form(layer)
+        >>> M.shape, torch.linalg.matrix_rank(M).item()
+        (torch.Size([5, 5]), 2)
+
+    Source:
+        Lab 13 (Nowakowski, 2024); Elhage et al. (2021), A mathematical framework for transformer
+        circuits, call it the QK circuit.
+    """
+    if isinstance(layer, nn.MultiheadAttention):
+        pair = layer.q_proj_weight, layer.k_proj_weight
+        weights = pair if layer.in_proj_weight is None else layer.in_proj_weight.chunk(3)[:2]
+        query, key = (_wide(w).unflatten(0, (layer.num_heads, -1)).mT for w in weights)  # (h, d, k)
+    else:
+        query, key = _matrices(layer)
+    form: Tensor = query @ key.mT  # (d, d) or (h, d, d)
+    return form.to(next(layer.parameters()))
+
+
+def effective_rank(matrix: Tensor) -> Tensor:
+    r"""Count the directions a matrix uses, each by its share of the spectrum.
+
+    .. math::
+        p_i = \frac{\sigma_i}{\sum_j \sigma_j}, \qquad
+        \mathrm{erank} = \exp\Big(-\sum_i p_i \ln p_i\Big)
+
+    It is r for r equal singular values and nears 1 as one outgrows the others: a rank without
+    a threshold.
+
+    Args:
+        matrix: Any matrix, or a stack of them.
+
+    Shape:
+        - matrix: :math:`(..., a, b)`
+        - returns: :math:`(...)`, from 1 to :math:`\min(a, b)`
+
+    Raises:
+        TypeError: If ``matrix`` is no floating-point tensor.
+        ValueError: If it has fewer than two dimensions, is not finite, or holds a matrix of
+            zeros, which has no spectrum to share out.
+
+    Example:
+        >>> from attention.analysis import effective_rank
+        >>> effective_rank(torch.diag(torch.tensor([2.0, 2.0, 2.0, 0.0])))
+        tensor(3.)
+
+    Source:
+        Roy and Vetterli (2007), The effective rank: a measure of effective dimensionality,
+        EUSIPCO.
+    """
+    _check_matrix("matrix", matrix)
+    sigma = torch.linalg.svdvals(_wide(matrix))  # (..., min(a, b))
+    total = sigma.sum(dim=-1, keepdim=True)  # (..., 1)
+    if bool((total == 0).any()):
+        raise ValueError("matrix: expected one that is not zero everywhere, got zeros")
+    entropy: Tensor = torch.special.entr(sigma / total).sum(dim=-1)  # (...)
+    return entropy.exp().to(matrix)
+
+
+def change_gauge(layer: Layer, R: Tensor) -> Layer:
+    r"""Rewrite queries and keys in other coordinates, which changes no score.
+
+    .. math::
+        W_\mathrm{query}' = W_\mathrm{query} R, \qquad
+        W_\mathrm{key}' = W_\mathrm{key} R^{-\top}, \qquad
+        W_\mathrm{query}' W_\mathrm{key}'^\top = W_\mathrm{query} W_\mathrm{key}^\top
+
+    The biases are queries and keys too: :math:`b' = bR` and :math:`c' = cR^{-\top}`.
+
+    Args:
+        layer: A layer with one head.
+        R: The change of coordinates.
+
+    Shape:
+        - R: :math:`(k, k)`
+
+    Returns:
+        A new layer with the same scores for every input, to rounding.
+
+    Raises:
+        TypeError: If the layer is of another type, or R no floating-point tensor.
+        ValueError: If R has another shape, is not finite, or is singular to working precision.
+
+    Example:
+        >>> from attention.analysis import bilinear_form, change_gauge
+        >>> layer = QKSelfAttention(5, key_dim=2)
+        >>> other = change_gauge(layer, torch.tensor([[2.0, 1.0], [0.0, 1.0]]))
+        >>> torch.allclose(bilinear_form(other), bilinear_form(layer), atol=1e-6)
+        True
+    """
+    query, key = _matrices(layer)
+    _check_matrix("R", R)
+    k = query.shape[1]
+    if R.shape != (k, k):
+        raise ValueError(f"R: expected shape ({k}, {k}), the layer's key_dim, got {tuple(R.shape)}")
+    R = _wide(R)
+    condition = torch.linalg.cond(R).item()
+    if not condition < 1 / torch.finfo(R.dtype).eps:
+        raise ValueError(f"R: expected an invertible matrix, got condition number {condition:.1e}")
+    biases = _biases(layer)
+    if biases is not None:
+        b, c = biases
+        biases = b @ R, torch.linalg.solve(R, c)
+    return _rebuilt(layer, query @ R, torch.linalg.solve(R, key.T).T, biases)
+
+
+def balance(layer: Layer) -> Layer:
+    r"""Choose, of all pairs with the same product, the one that shares it evenly.
+
+    .. math::
+        M = U \Sigma V^\top, \qquad
+        W_\mathrm{query}' = U \Sigma^{1/2}, \qquad W_\mathrm{key}' = V \Sigma^{1/2}
+
+    Then :math:`W_\mathrm{query}'^\top W_\mathrm{query}' = W_\mathrm{key}'^\top W_\mathrm{key}'
+    = \Sigma`: the columns are orthogonal, in order of size, and as long in the queries as in the
+    keys. Of all pairs with product M this one has the smallest sum of squares. The biases are
+    rewritten so that no attention weight changes.
+
+    Args:
+        layer: A layer with one head.
+
+    Returns:
+        A new layer with the same attention weights for every input, to rounding.
+
+    Raises:
+        TypeError: If the layer is of another type.
+        ValueError: If the query bias acts on keys in a direction that M, of a rank below k, has
+            lost: no balanced pair of this width holds it.
+
+    Example:
+        >>> from attention.analysis import balance
+        >>> layer = balance(SelfAttentionV1(5, 2))
+        >>> Q, K = layer.W_query, layer.W_key
+        >>> torch.allclose(Q.T @ Q, K.T @ K, atol=1e-5)
+        True
+    """
+    query, key = _matrices(layer)
+    U, root, V = _roots(query, key)
+    biases = _biases(layer)
+    if biases is not None:
+        on_keys, on_queries = key @ biases[0], query @ biases[1]  # (d,), (d,)
+        lost = on_keys - V @ (V.T @ on_keys)  # (d,)
+        if lost.norm() > 1e-6 * on_keys.norm():
+            raise ValueError(
+                "layer: expected a query bias within the reach of W_query W_keyᵀ, got one that "
+                "acts on keys in a direction no balanced pair of this key_dim holds"
+            )
+        biases = V.T @ on_keys / root, U.T @ on_queries / root
+    return _rebuilt(layer, U * root, V * root, biases)
+
+
+def truncate_rank(layer: Layer, r: int) -> Layer:
+    r"""Replace the product of query and key matrix by the nearest one of rank r.
+
+    .. math::
+        M_r = \sum_{i=1}^{r} \sigma_i u_i v_i^\top, \qquad
+        \lVert M - M_r \rVert_F^2 = \sum_{i>r} \sigma_i^2
+
+    The new layer keeps its ``key_dim`` k, and with it the scale :math:`1/\sqrt{k}`; the columns
+    it no longer needs are zero. What a query bias adds to the scores is not cut: it moves whole
+    into the first free column. The key bias becomes zero, which no weight notices. With r = k
+    the new layer is a copy.
+
+    Args:
+        layer: A layer with one head.
+        r: The rank to keep. 0 leaves scores that are the same for every query.
+
+    Returns:
+        A new layer whose :func:`bilinear_form` has rank at most r.
+
+    Raises:
+        TypeError: If the layer is of another type, or r no integer.
+        ValueError: If r is not in 0 … min(d, k).
+
+    Example:
+        >>> from attention.analysis import bilinear_form, truncate_rank
+        >>> layer = truncate_rank(QKSelfAttention(7, key_dim=5), 2)
+        >>> torch.linalg.matrix_rank(bilinear_form(layer)).item(), layer.key_dim
+        (2, 5)
+
+    Source:
+        Eckart and Young (1936), The approximation of one matrix by another of lower rank,
+        Psychometrika 1, 211–218.
+    """
+    query, key = _matrices(layer)
+    d, k = query.shape
+    if isinstance(r, bool) or not isinstance(r, int):
+        raise TypeError(f"r: expected an integer, got {type(r).__name__}")
+    if not 0 <= r <= min(d, k):
+        raise ValueError(f"r: expected 0 to min(embed_dim, key_dim) = {min(d, k)}, got {r}")
+    if r == k:
+        return copy.deepcopy(layer)
+    U, root, V = (kept[..., :r] for kept in _roots(query, key))
+    new_query, new_key = U * root, V * root  # (d, r), (d, r)
+    biases = _biases(layer)
+    if biases is not None:
+        on_keys = key @ biases[0]  # (d,)
+        new_key = torch.cat([_padded(new_key, r), on_keys[:, None]], dim=1)  # (d, r + 1)
+        biases = torch.eye(k, dtype=key.dtype)[r], torch.zeros_like(biases[1])
+    return _rebuilt(layer, new_query, new_key, biases)
+
+
+def fold_values(model: SentimentClassifier) -> SentimentClassifier:
+    r"""Move the value matrix into the classifier behind it, and lose nothing.
+
+    .. math::
+        \mathrm{logit} = \Big(\frac{1}{n} \sum_{ij} a_{ij}\, x_j W_\mathrm{value}\Big) w + b
+        = \Big(\frac{1}{n} \sum_{ij} a_{ij}\, x_j\Big) (W_\mathrm{value} w) + b
+
+    Between the values and the logit stand only sums, so the two matrices are one. A value bias
+    :math:`b_v` adds :math:`b_v \cdot w` to b, because the weights of each query sum to 1.
+
+    Args:
+        model: A classifier of the kind ``"qkv"``.
+
+    Returns:
+        A new classifier of the kind ``"qk"`` with the same logits in evaluation, to rounding, for
+        every review that has a word. (Without one the weights sum to 0: :math:`b_v` had no say.)
+
+    Raises:
+        TypeError: If ``model`` is no :class:`~attention.SentimentClassifier`.
+        ValueError: If it is of another kind, or its classifier is no longer linear.
+
+    Example:
+        >>> from attention.analysis import fold_values
+        >>> model = SentimentClassifier(100, embed_dim=8, attention="qkv", key_dim=2)
+        >>> folded = fold_values(model)
+        >>> ids = torch.tensor([[5, 17, 3]])
+        >>> folded.config["attention"], torch.allclose(model(ids), folded(ids), atol=1e-6)
+        ('qk', True)
+    """
+    if not isinstance(model, SentimentClassifier):
+        raise TypeError(f"model: expected a SentimentClassifier, got {type(model).__name__}")
+    attention, classifier = model.attention, model.classifier
+    if not isinstance(attention, SelfAttention):
+        raise ValueError(f"model: expected attention 'qkv', got {model.config['attention']!r}")
+    if not isinstance(classifier, nn.Linear):
+        raise ValueError(
+            f"model: expected a linear classifier, got {type(classifier).__name__}; "
+            "values do not fold through anything else"
+        )
+    state = model.state_dict()
+    W_value, w = _wide(attention.W_value.weight).T, _wide(classifier.weight).T  # (d, v), (v, 1)
+    state["classifier.weight"] = (W_value @ w).T  # (1, d)
+    del state["attention.W_value.weight"]
+    if attention.W_value.bias is not None:
+        added = _wide(attention.W_value.bias) @ w  # (1,)
+        state["classifier.bias"] = _wide(classifier.bias) + added  # (1,)
+        del state["attention.W_value.bias"]
+    folded = SentimentClassifier(**model.config | {"attention": "qk", "value_dim": None})
+    folded.to(classifier.weight).load_state_dict(state)
+    return folded.train(model.training)
+
+
+def parameter_count(kind: str, embed_dim: int, key_dim: int) -> int:
+    r"""Count the numbers that an attention learns, biases apart.
+
+    .. math::
+        \text{mean: } 0, \quad \text{energy: } d, \quad \text{keys: } dk + k, \quad
+        \text{qk: } 2dk, \quad \text{qkv: } 2dk + d^2
+
+    Args:
+        kind: One of :class:`~attention.SentimentClassifier`'s; ``"qkv"`` with values of width d.
+        embed_dim: Width ``d`` of a token vector.
+        key_dim: Width ``k`` of queries and keys, which ``"mean"`` and ``"energy"`` don't have.
+
+    Raises:
+        TypeError: If a width is no integer.
+        ValueError: If a width < 1, or the kind is none of those.
+
+    Example:
+        >>> from attention.analysis import parameter_count
+        >>> [parameter_count(kind, 16, 8) for kind in ("energy", "keys", "qk", "qkv")]
+        [16, 136, 256, 512]
+    """
+    check_size("embed_dim", embed_dim)
+    check_size("key_dim", key_dim)
+    d, k = embed_dim, key_dim
+    counts = dict(zip(KINDS, (0, d, d * k + k, 2 * d * k, 2 * d * k + d * d), strict=True))
+    if kind not in counts:
+        raise ValueError(f"kind: expected one of {', '.join(KINDS)}, got {kind!r}")
+    return counts[kind]
+
+
+def _wide(tensor: Tensor) -> Tensor:
+    # On the CPU, because not every accelerator has float64.
+    return tensor.detach().cpu().double()
+
+
+def _matrices(layer: nn.Module) -> tuple[Tensor, Tensor]:
+    """Read W_query and W_key as the equations have them, (d, k) each."""
+    if isinstance(layer, SelfAttentionV1):
+        return _wide(layer.W_query), _wide(layer.W_key)
+    if isinstance(layer, QKSelfAttention):
+        return _wide(layer.W_query.weight).T, _wide(layer.W_key.weight).T
+    raise TypeError(
+        "layer: expected SelfAttentionV1, QKSelfAttention or one of its kin, "
+        f"got {type(layer).__name__}"
+    )
+
+
+def _biases(layer: nn.Module) -> tuple[Tensor, Tensor] | None:
+    """Read the biases of queries and keys, (k,) each, where there are any."""
+    if isinstance(layer, QKSelfAttention) and layer.W_query.bias is not None:
+        return _wide(layer.W_query.bias), _wide(layer.W_key.bias)
+    return None
+
+
+def _roots(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Split the product into U (d, r), the roots of its r singular values, and V (d, r)."""
+    d, k = query.shape
+    U, sigma, Vh = torch.linalg.svd(query @ key.T)
+    # Rank at most k is known; below that, what rounding alone could have made counts as zero.
+    r = int((sigma[:k] > sigma[0] * d * torch.finfo(sigma.dtype).eps).sum())
+    return U[:, :r], sigma[:r].sqrt(), Vh[:r].T
+
+
+def _padded(matrix: Tensor, columns: int) -> Tensor:
+    return nn.functional.pad(matrix, (0, columns - matrix.shape[-1]))
+
+
+def _rebuilt(
+    layer: Layer, query: Tensor, key: Tensor, biases: tuple[Tensor, Tensor] | None
+) -> Layer:
+    """Copy the layer and put other queries and keys in, filled up with columns of zeros."""
+    layer = copy.deepcopy(layer)
+    k = _matrices(layer)[0].shape[1]
+    query, key = _padded(query, k), _padded(key, k)  # (d, k), (d, k)
+    with torch.no_grad():
+        if isinstance(layer, SelfAttentionV1):
+            layer.W_query.copy_(query)
+            layer.W_key.copy_(key)
+            return layer
+        layer.W_query.weight.copy_(query.T)
+        layer.W_key.weight.copy_(key.T)
+        if biases is not None:
+            layer.W_query.bias.copy_(_padded(biases[0], k))
+            layer.W_key.bias.copy_(_padded(biases[1], k))
+    return layer
+
+
+def _check_matrix(name: str, matrix: Tensor) -> None:
+    if not isinstance(matrix, Tensor):
+        raise TypeError(f"{name}: expected a tensor, got {type(matrix).__name__}")
+    if not matrix.is_floating_point():
+        raise TypeError(f"{name}: expected a floating-point tensor, got {matrix.dtype}")
+    if matrix.dim() < 2:
+        raise ValueError(f"{name}: expected a matrix, got shape {tuple(matrix.shape)}")
+    if not bool(matrix.isfinite().all()):
+        raise ValueError(f"{name}: expected finite numbers, got some that are not")

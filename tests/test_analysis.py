@@ -1,0 +1,395 @@
+"""What QKᵀ can hold: identities over random sizes, and the errors of wrong input."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+
+from attention import (
+    EnergyPooling,
+    KeyedPooling,
+    QKSelfAttention,
+    SelfAttention,
+    SelfAttentionV1,
+    SentimentClassifier,
+)
+from attention.analysis import (
+    balance,
+    bilinear_form,
+    change_gauge,
+    effective_rank,
+    fold_values,
+    parameter_count,
+    truncate_rank,
+)
+
+BAR = 1e-10  # relative, in float64
+
+random_cases = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+widths = st.integers(1, 19)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def error(got, expected):
+    """Relative error in the Frobenius norm."""
+    return ((got - expected).norm() / expected.norm()).item()
+
+
+def tokens(d, *leading):
+    return torch.randn(*leading, 7, d, dtype=torch.float64)
+
+
+def random_layer(kind, d, k, seed, bias=False):
+    torch.manual_seed(seed)
+    layer = {
+        "v1": lambda: SelfAttentionV1(d, k),
+        "qk": lambda: QKSelfAttention(d, key_dim=k, bias=bias),
+        "qkv": lambda: SelfAttention(d, key_dim=k, value_dim=3, bias=bias),
+    }[kind]()
+    return layer.double()
+
+
+layers = st.builds(
+    random_layer, st.sampled_from(["v1", "qk", "qkv"]), widths, widths, seeds, st.booleans()
+)
+
+
+def width_of(layer):
+    return bilinear_form(layer).shape[0]
+
+
+def key_dim_of(layer):
+    W = layer.W_query
+    return W.shape[1] if isinstance(layer, SelfAttentionV1) else W.weight.shape[0]
+
+
+def attend(layer, x):
+    return layer(x, need_weights=True)
+
+
+def random_gauge(k, most=10.0):
+    """Draw R = U diag(s) V with s between 1 and ``most``: its condition number is at most that."""
+    U, _ = torch.linalg.qr(torch.randn(k, k, dtype=torch.float64))
+    V, _ = torch.linalg.qr(torch.randn(k, k, dtype=torch.float64))
+    return U * torch.empty(k, dtype=torch.float64).uniform_(1, most) @ V
+
+
+class TestOneGlobalQuery:
+    @random_cases
+    @given(widths, widths, seeds)
+    def test_keys_are_an_energy(self, d, k, seed):
+        torch.manual_seed(seed)
+        keyed, energy = KeyedPooling(d, key_dim=k).double(), EnergyPooling(d).double()
+        with torch.no_grad():
+            energy.energy.weight.copy_(keyed.query @ keyed.W_key.weight)
+        x = tokens(d, 5)
+        for got, expected in zip(attend(keyed, x), attend(energy, x), strict=True):
+            assert error(got, expected) < BAR
+
+    @random_cases
+    @given(widths, widths, seeds)
+    def test_an_energy_is_keys_of_any_width(self, d, k, seed):
+        torch.manual_seed(seed)
+        keyed, energy = KeyedPooling(d, key_dim=k).double(), EnergyPooling(d).double()
+        with torch.no_grad():
+            q = keyed.query
+            keyed.W_key.weight.copy_(torch.outer(q / q.square().sum(), energy.energy.weight[0]))
+        x = tokens(d, 5)
+        assert error(keyed(x), energy(x)) < BAR
+
+
+class TestBilinearForm:
+    @random_cases
+    @given(layers, seeds)
+    def test_scores_through_the_form(self, layer, seed):
+        """Softmax of (x M + b W_keyᵀ) xᵀ / √k: with biases one of four terms more, not three."""
+        torch.manual_seed(seed)
+        M, k = bilinear_form(layer), key_dim_of(layer)
+        x = tokens(len(M), 5)
+        scores = x @ M @ x.mT
+        if isinstance(layer, QKSelfAttention) and layer.W_query.bias is not None:
+            scores = scores + (x @ layer.W_key.weight.T @ layer.W_query.bias)[..., None, :]
+        weights = torch.softmax(scores / math.sqrt(k), dim=-1)
+        assert error(attend(layer, x)[1], weights) < BAR
+
+    @random_cases
+    @given(layers)
+    def test_rank_is_at_most_k(self, layer):
+        sigma = torch.linalg.svdvals(bilinear_form(layer))
+        assert (sigma[key_dim_of(layer) :] < BAR * sigma[0]).all()
+
+    @random_cases
+    @given(st.integers(1, 5), widths, seeds, st.booleans())
+    def test_one_matrix_a_head_of_torch(self, heads, head_dim, seed, other_width):
+        torch.manual_seed(seed)
+        d = heads * head_dim
+        kdim = d + 2 if other_width else d
+        layer = nn.MultiheadAttention(
+            d, heads, bias=False, kdim=kdim, batch_first=True, dtype=torch.float64
+        )
+        M = bilinear_form(layer)
+        assert M.shape == (heads, d, kdim)
+        x = tokens(d, 3)
+        y = torch.randn(3, 11, kdim, dtype=torch.float64)
+        scores = x[:, None] @ M @ y[:, None].mT / math.sqrt(head_dim)
+        _, weights = layer(x, y, torch.randn(3, 11, d).double(), average_attn_weights=False)
+        assert error(weights, torch.softmax(scores, dim=-1)) < BAR
+
+    def test_keeps_dtype_and_leaves_the_graph(self):
+        M = bilinear_form(QKSelfAttention(5, key_dim=3))
+        assert M.dtype == torch.float32
+        assert not M.requires_grad
+
+    def test_refuses_other_layers(self):
+        with pytest.raises(TypeError, match=r"layer: expected .* got Linear"):
+            bilinear_form(nn.Linear(3, 3))
+
+
+class TestKeyBias:
+    @random_cases
+    @given(widths, widths, seeds)
+    def test_is_dead(self, d, k, seed):
+        layer = random_layer("qkv", d, k, seed, bias=True)
+        x = tokens(d, 5)
+        before = layer(x)
+        before.square().sum().backward()
+        size = layer.W_query.bias.grad.norm() + layer.W_key.weight.grad.norm()
+        assert layer.W_key.bias.grad.norm() < BAR * size
+        with torch.no_grad():
+            layer.W_key.bias.uniform_(-10, 10)
+        assert error(layer(x), before) < BAR
+
+
+class TestChangeGauge:
+    @random_cases
+    @given(layers, seeds)
+    def test_changes_no_score(self, layer, seed):
+        torch.manual_seed(seed)
+        R = random_gauge(key_dim_of(layer))
+        assert torch.linalg.cond(R) <= 10 * (1 + 1e-12)
+        changed = change_gauge(layer, R)
+        x = tokens(width_of(layer), 5)
+        assert error(bilinear_form(changed), bilinear_form(layer)) < BAR
+        for got, expected in zip(attend(changed, x), attend(layer, x), strict=True):
+            assert error(got, expected) < BAR
+        if isinstance(layer, QKSelfAttention):
+            pair = [each.W_query(x) @ each.W_key(x).mT for each in (changed, layer)]
+            assert error(*pair) < BAR
+
+    def test_returns_a_new_layer(self):
+        layer = random_layer("qkv", 5, 3, seed=0, bias=True)
+        before = {name: p.clone() for name, p in layer.named_parameters()}
+        changed = change_gauge(layer, 2 * torch.eye(3).double())
+        for name, p in layer.named_parameters():
+            assert torch.equal(p, before[name])
+        assert torch.equal(changed.W_query.weight, 2 * layer.W_query.weight)
+        assert torch.equal(changed.W_key.bias, layer.W_key.bias / 2)
+        assert torch.equal(changed.W_value.weight, layer.W_value.weight)
+
+    @pytest.mark.parametrize(
+        ("R", "kind", "message"),
+        [
+            (torch.ones(3, 3), ValueError, "R: expected an invertible matrix"),
+            (torch.diag(torch.tensor([1.0, 1e-20, 1.0])), ValueError, "invertible"),
+            (torch.eye(5), ValueError, r"R: expected shape \(3, 3\).* got \(5, 5\)"),
+            (torch.ones(3, 2), ValueError, r"R: expected shape \(3, 3\).* got \(3, 2\)"),
+            (torch.ones(3), ValueError, r"R: expected a matrix, got shape \(3,\)"),
+            (torch.full((3, 3), float("nan")), ValueError, "R: expected finite"),
+            (torch.eye(3, dtype=torch.int64), TypeError, "R: expected a floating-point"),
+            ([[1.0]], TypeError, "R: expected a tensor, got list"),
+        ],
+    )
+    def test_refuses(self, R, kind, message):
+        with pytest.raises(kind, match=message):
+            change_gauge(QKSelfAttention(5, key_dim=3), R)
+
+
+class TestBalance:
+    @random_cases
+    @given(layers, seeds)
+    def test_shares_evenly_and_keeps_the_weights(self, layer, seed):
+        torch.manual_seed(seed)
+        even = balance(layer)
+        if isinstance(layer, SelfAttentionV1):
+            Q, K = even.W_query, even.W_key
+        else:
+            Q, K = even.W_query.weight.T, even.W_key.weight.T
+        assert error(Q.T @ Q, K.T @ K) < BAR
+        assert error(Q.T @ Q, torch.diag(torch.diagonal(Q.T @ Q))) < BAR
+        assert error(bilinear_form(even), bilinear_form(layer)) < BAR
+        x = tokens(len(Q), 5)
+        assert error(attend(even, x)[1], attend(layer, x)[1]) < BAR
+
+    def test_has_the_smallest_sum_of_squares(self):
+        layer = balance(random_layer("v1", 7, 5, seed=0))
+        least = layer.W_query.square().sum() + layer.W_key.square().sum()
+        assert least.item() == pytest.approx(2 * torch.linalg.svdvals(bilinear_form(layer)).sum())
+        for seed in range(20):
+            torch.manual_seed(seed)
+            other = change_gauge(layer, random_gauge(5))
+            assert other.W_query.square().sum() + other.W_key.square().sum() > least
+
+    def test_of_a_zero_product(self):
+        layer = QKSelfAttention(5, key_dim=3)
+        nn.init.zeros_(layer.W_query.weight)
+        assert not balance(layer).W_key.weight.any()
+
+    def test_refuses_a_bias_it_cannot_keep(self):
+        layer = QKSelfAttention(5, key_dim=3, bias=True)
+        nn.init.zeros_(layer.W_query.weight)
+        with pytest.raises(ValueError, match="layer: expected a query bias"):
+            balance(layer)
+
+
+class TestTruncateRank:
+    @random_cases
+    @given(layers, st.data())
+    def test_is_the_nearest(self, layer, data):
+        M = bilinear_form(layer)
+        r = data.draw(st.integers(0, min(len(M), key_dim_of(layer))))
+        cut = bilinear_form(truncate_rank(layer, r))
+        sigma = torch.linalg.svdvals(M)
+        assert (torch.linalg.svdvals(cut)[r:] < BAR * sigma[0]).all()
+        assert abs((M - cut).norm() - sigma[r:].norm()) < BAR * sigma.norm()
+
+    @random_cases
+    @given(layers, st.data(), seeds)
+    def test_cuts_the_form_and_nothing_else(self, layer, data, seed):
+        """The scale stays, and so does what the query bias does."""
+        torch.manual_seed(seed)
+        M, k = bilinear_form(layer), key_dim_of(layer)
+        r = data.draw(st.integers(0, min(len(M), k)))
+        U, sigma, Vh = torch.linalg.svd(M)
+        x = tokens(len(M), 5)
+        scores = x @ (U[:, :r] * sigma[:r] @ Vh[:r]) @ x.mT
+        if isinstance(layer, QKSelfAttention) and layer.W_query.bias is not None:
+            scores = scores + (x @ layer.W_key.weight.T @ layer.W_query.bias)[..., None, :]
+        weights = torch.softmax(scores / math.sqrt(k), dim=-1)
+        cut = truncate_rank(layer, r)
+        assert type(cut) is type(layer)
+        assert error(attend(cut, x)[1], weights) < BAR
+
+    def test_rank_0_without_biases_is_the_mean(self):
+        x = tokens(5)
+        weights = attend(truncate_rank(random_layer("qk", 5, 3, seed=0), 0), x)[1]
+        assert torch.equal(weights, torch.full((7, 7), 1 / 7, dtype=torch.float64))
+
+    @pytest.mark.parametrize("r", [-1, 4, 5, 6])
+    def test_refuses_r_out_of_range(self, r):
+        with pytest.raises(ValueError, match=f"r: expected 0 to .* = 3, got {r}"):
+            truncate_rank(QKSelfAttention(5, key_dim=3), r)
+        with pytest.raises(ValueError, match=f"r: expected 0 to .* = 3, got {r}"):
+            truncate_rank(QKSelfAttention(3, key_dim=5), r)
+
+    @pytest.mark.parametrize("r", [True, 2.0, None])
+    def test_refuses_what_is_no_integer(self, r):
+        with pytest.raises(TypeError, match="r: expected an integer"):
+            truncate_rank(QKSelfAttention(5, key_dim=3), r)
+
+
+@pytest.mark.parametrize(
+    "function", [balance, lambda x: truncate_rank(x, 1), lambda x: change_gauge(x, torch.eye(2))]
+)
+def test_one_head_at_a_time(function):
+    with pytest.raises(TypeError, match=r"layer: expected .* got MultiheadAttention"):
+        function(nn.MultiheadAttention(4, 2))
+
+
+class TestEffectiveRank:
+    @random_cases
+    @given(widths, widths, seeds)
+    def test_between_1_and_the_rank(self, d, k, seed):
+        torch.manual_seed(seed)
+        matrix = torch.randn(d, k, dtype=torch.float64)
+        rank = effective_rank(matrix)
+        assert 1 - BAR <= rank <= min(d, k) * (1 + BAR)
+        assert error(effective_rank(-3 * matrix.T), rank) < BAR
+
+    @pytest.mark.parametrize("r", [1, 2, 5])
+    def test_of_r_equal_values_is_r(self, r):
+        Q, _ = torch.linalg.qr(torch.randn(7, r, dtype=torch.float64))
+        assert effective_rank(Q @ Q.T).item() == pytest.approx(r, rel=1e-10)
+
+    def test_by_hand(self):
+        """Shares ½, ¼, ¼ have an entropy of 1.5 bits."""
+        matrix = torch.diag(torch.tensor([2.0, -1.0, 1.0], dtype=torch.float64))
+        assert effective_rank(matrix).item() == pytest.approx(2**1.5, rel=1e-12)
+
+    def test_of_a_stack(self):
+        stack = torch.randn(3, 5, 7, 11)
+        assert effective_rank(stack).shape == (3, 5)
+        assert effective_rank(stack)[1, 2].item() == effective_rank(stack[1, 2]).item()
+
+    @pytest.mark.parametrize(
+        ("matrix", "kind", "message"),
+        [
+            (torch.zeros(3, 5), ValueError, "not zero everywhere"),
+            (torch.ones(3), ValueError, r"matrix: expected a matrix, got shape \(3,\)"),
+            (torch.full((2, 2), float("inf")), ValueError, "matrix: expected finite"),
+            (torch.eye(3).int(), TypeError, "matrix: expected a floating-point"),
+        ],
+    )
+    def test_refuses(self, matrix, kind, message):
+        with pytest.raises(kind, match=message):
+            effective_rank(matrix)
+
+
+class TestFoldValues:
+    @random_cases
+    @given(widths, widths, st.integers(1, 5), seeds, st.booleans())
+    def test_same_logits(self, d, k, value_dim, seed, bias):
+        torch.manual_seed(seed)
+        model = SentimentClassifier(
+            97, embed_dim=d, attention="qkv", key_dim=k, value_dim=value_dim, bias=bias
+        ).double()
+        folded = fold_values(model)
+        assert folded.config["attention"] == "qk"
+        ids, lengths = torch.randint(1, 97, (31, 7)), torch.randint(1, 8, (31,))
+        assert error(folded(ids, lengths), model(ids, lengths)) < BAR
+
+    def test_keeps_what_else_the_model_has(self):
+        model = SentimentClassifier(
+            97, embed_dim=5, key_dim=3, bigram_buckets=11, segments=True, scale=False, dropout=0.5
+        ).eval()
+        nn.init.normal_(model.segment)
+        ids = torch.randint(1, 97, (31, 7))
+        folded = fold_values(model)
+        assert not folded.training
+        torch.testing.assert_close(folded(ids), model(ids))
+
+    def test_not_through_a_nonlinearity(self):
+        model = SentimentClassifier(97, embed_dim=5)
+        model.classifier = nn.Sequential(nn.ReLU(), nn.Linear(5, 1))
+        with pytest.raises(ValueError, match="expected a linear classifier, got Sequential"):
+            fold_values(model)
+
+    def test_refuses(self):
+        with pytest.raises(ValueError, match="expected attention 'qkv', got 'qk'"):
+            fold_values(SentimentClassifier(97, attention="qk"))
+        with pytest.raises(TypeError, match="model: expected a SentimentClassifier, got Linear"):
+            fold_values(nn.Linear(2, 2))
+
+
+class TestParameterCount:
+    @random_cases
+    @given(st.sampled_from(["mean", "energy", "keys", "qk", "qkv"]), widths, widths)
+    def test_is_what_the_model_has(self, kind, d, k):
+        model = SentimentClassifier(97, embed_dim=d, attention=kind, key_dim=k)
+        counted = sum(p.numel() for p in model.attention.parameters())
+        assert parameter_count(kind, d, k) == counted
+
+    @pytest.mark.parametrize("d", [2, 16, 64])
+    def test_low_rank_saves_nothing_at_half_the_width(self, d):
+        assert parameter_count("qk", d, d // 2) == d**2
+        assert parameter_count("keys", d, 1) == parameter_count("energy", d, 1) + 1
+
+    def test_refuses(self):
+        with pytest.raises(ValueError, match=r"kind: expected one of mean, .* got 'kqv'"):
+            parameter_count("kqv", 5, 3)
+        with pytest.raises(ValueError, match="key_dim: expected at least 1, got 0"):
+            parameter_count("qk", 5, 0)
+        with pytest.raises(TypeError, match="embed_dim: expected an integer, got float"):
+            parameter_count("qk", 5.0, 3)
