@@ -56,6 +56,7 @@ class BigramEmbedding(nn.Module):
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return a vector for each pair of neighbours."""
+        ids = ids.long()  # a prime times an id does not fit into 32 bits
         before = torch.roll(ids, 1, dims=-1)  # (..., n)
         a, b = self.MULTIPLIERS
         bucket = (a * before + b * ids) % self.MODULUS % self.buckets  # (..., n)

@@ -162,7 +162,9 @@ class SentimentClassifier(nn.Module):
             x = x + self.bigrams(ids)
         if self.segment is not None:
             # Counted from the right: a word stands in front if any separator is yet to come.
-            in_front = (ids == SEPARATOR_ID).flip(-1).cumsum(-1).flip(-1) > 0  # (B, n)
+            is_word = padding_mask(lengths, ids.shape[-1]).squeeze(-2)  # (B, n)
+            separator = (ids == SEPARATOR_ID) & is_word  # (B, n)
+            in_front = separator.flip(-1).cumsum(-1).flip(-1) > 0  # (B, n)
             x = x + in_front[..., None] * self.segment
         if self.positions is not None:
             n = ids.shape[-1]

@@ -27,7 +27,7 @@ def reference(query, key, value, allowed, scale):
     scores = torch.einsum("...nk,...mk->...nm", query, key) * scale
     allowed = allowed.expand(torch.broadcast_shapes(scores.shape, allowed.shape))
     if scores.shape[-1] == 0:
-        return scores @ value, scores
+        return scores @ value, scores.expand(allowed.shape)
     top = scores.detach().where(allowed, scores.new_tensor(-math.inf)).amax(-1, keepdim=True)
     powers = (scores - top).where(allowed, scores.new_tensor(0.0)).exp() * allowed
     total = powers.sum(-1, keepdim=True)
@@ -116,7 +116,10 @@ def build(case):
         query, key = views[0](leaves[0]).double(), views[1](leaves[1]).double()
         top = largest(query @ key.transpose(-2, -1) * scale)
         if top > 0:
-            leaves[0] = leaves[0] * (case["top_score"] / top)
+            # Half of the factor to each, and no more than float16 and its gradients can hold.
+            factor = (case["top_score"] / top) ** 0.5
+            for i, tensor in enumerate((query, key)):
+                leaves[i] = leaves[i] * min(factor, 300 / largest(tensor))
     mask = None
     if case["mask_shape"] is not None:
         mask = torch.rand(case["mask_shape"], generator=generator) < case["share"]

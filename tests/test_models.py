@@ -1,0 +1,248 @@
+"""The classifier: every kind of attention, every way of counting positions."""
+
+import copy
+import itertools
+import pickle
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention import SentimentClassifier
+
+KINDS = ("mean", "energy", "keys", "qk", "qkv")
+POSITIONS = ("end", "start", "none")
+MORE = {
+    "plain": {},
+    "narrow values": {"value_dim": 2, "bias": True},
+    "everything": {"bigram_buckets": 97, "segments": True, "scale": False, "dropout": 0.3},
+}
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def build(kind, **more):
+    return SentimentClassifier(
+        23, embed_dim=6, attention=kind, key_dim=3, max_length=19, **more
+    ).eval()
+
+
+def batch():
+    """Three reviews of 7, 4 and 1 words; 0 is the padding."""
+    lengths = torch.tensor([7, 4, 1])
+    ids = torch.randint(3, 23, (3, 7))
+    return ids.masked_fill(torch.arange(7) >= lengths[:, None], 0), lengths
+
+
+@every_kind
+@pytest.mark.parametrize("positions", POSITIONS)
+@pytest.mark.parametrize("more", MORE.values(), ids=MORE)
+def test_padding_never_changes_a_logit(kind, positions, more):
+    model, (ids, lengths) = build(kind, positions=positions, **more), batch()
+    if model.segment is not None:
+        torch.nn.init.normal_(model.segment)
+    logits = model(ids, lengths)
+    # Alone, without padding.
+    for review, length, logit in zip(ids, lengths, logits, strict=True):
+        torch.testing.assert_close(model(review[None, :length]), logit[None])
+    # With more padding.
+    padded = torch.nn.functional.pad(ids, (0, 6))
+    torch.testing.assert_close(model(padded, lengths), logits)
+    # With words and separators where the padding was, and with large vectors for the padding.
+    others = torch.where(ids == 0, torch.randint(2, 5, ids.shape), ids)
+    torch.testing.assert_close(model(others, lengths), logits)
+    with torch.no_grad():
+        model.embedding.weight[0] = 1e4
+    torch.testing.assert_close(model(ids, lengths), logits)
+    # Real words do count.
+    ids[1, 2] = ids[1, 2] % 20 + 3
+    assert not torch.allclose(model(ids, lengths)[1], logits[1], atol=1e-6)
+
+
+@given(
+    kind=st.sampled_from(KINDS),
+    positions=st.sampled_from(POSITIONS),
+    lengths=st.lists(st.integers(0, 11), min_size=1, max_size=5),
+    seed=st.integers(0, 2**16),
+)
+def test_a_review_alone_gets_the_logit_it_gets_in_a_batch(kind, positions, lengths, seed):
+    torch.manual_seed(seed)
+    model = build(kind, positions=positions)
+    ids = torch.randint(1, 23, (len(lengths), 11))
+    logits, weights = model(ids, torch.tensor(lengths), need_weights=True)
+    torch.testing.assert_close(model(ids, torch.tensor(lengths)), logits)
+    for i, length in enumerate(lengths):
+        logit, weight = model(ids[i : i + 1, :length], need_weights=True)
+        torch.testing.assert_close(logit, logits[i : i + 1])
+        inside = weights[i, ..., :length]
+        torch.testing.assert_close(inside[:length] if inside.dim() == 2 else inside, weight[0])
+
+
+@every_kind
+def test_weights_have_one_row_a_question(kind):
+    model, (ids, lengths) = build(kind), batch()
+    _, weights = model(ids, lengths, need_weights=True)
+    assert weights.shape == ((3, 7, 7) if kind in ("qk", "qkv") else (3, 7))
+    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+    assert not weights[1, ..., 4:].any()
+    assert (weights[1, ..., :4] > 0).all()
+
+
+def test_mean_of_plain_vectors_is_the_bag_of_words():
+    model, (ids, lengths) = build("mean", positions="none"), batch()
+    bag = torch.stack([model.embedding(r[:n]).mean(0) for r, n in zip(ids, lengths, strict=True)])
+    expected = bag @ model.classifier.weight[0] + model.classifier.bias
+    torch.testing.assert_close(model(ids, lengths), expected)
+    assert torch.equal(model(ids, lengths), model(ids.int(), lengths.int()))
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_contexts_of_qkv_are_averaged_over_the_words(positions):
+    model, (ids, lengths) = build("qkv", positions=positions), batch()
+    expected = []
+    for review, n in zip(ids, lengths.tolist(), strict=True):
+        x = model.embedding(review[:n])
+        table = model.positions.table if model.positions else torch.zeros(19, 6)
+        x = x + {"end": table[:n].flip(0), "start": table[:n], "none": table[:n] * 0}[positions]
+        layer = model.attention
+        scores = layer.W_query(x) @ layer.W_key(x).T / 3**0.5
+        context = scores.softmax(-1) @ layer.W_value(x)
+        expected.append(model.classifier(context.mean(0))[0])
+    torch.testing.assert_close(model(ids, lengths), torch.stack(expected))
+
+
+@every_kind
+def test_word_order_counts_only_with_positions(kind):
+    ids = torch.tensor([[5, 8, 13, 21, 9]])
+    without, with_ = build(kind, positions="none"), build(kind, positions="end")
+    torch.testing.assert_close(without(ids.flip(-1)), without(ids))
+    if kind != "mean":  # the mean of the positions is the same in any order
+        assert not torch.allclose(with_(ids.flip(-1)), with_(ids), atol=1e-6)
+
+
+@every_kind
+def test_narrow_ids_are_the_same_ids(kind):
+    model, (ids, lengths) = build(kind, bigram_buckets=97), batch()
+    model.embedding = torch.nn.Embedding(20_000, 6, padding_idx=0)
+    ids = torch.randint(3, 20_000, ids.shape)
+    assert torch.equal(model(ids.int(), lengths.int()), model(ids, lengths))
+
+
+@every_kind
+def test_empty_reviews_and_batches(kind):
+    model = build(kind)
+    ids = torch.randint(3, 23, (2, 7))
+    empty = model(ids, torch.tensor([0, 7]))[0]
+    assert empty.item() == model.classifier.bias.item()
+    assert model(torch.zeros(2, 0, dtype=torch.long)).tolist() == [empty.item()] * 2
+    assert model(torch.zeros(0, 7, dtype=torch.long)).shape == (0,)
+    model.train()(ids, torch.tensor([0, 7])).sum().backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters() if p.grad is not None)
+
+
+@every_kind
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_other_dtypes(kind, dtype):
+    model, (ids, lengths) = build(kind), batch()
+    right = model(ids, lengths)
+    logits = copy.deepcopy(model).to(dtype)(ids, lengths)
+    assert logits.dtype == dtype
+    torch.testing.assert_close(logits.float(), right, rtol=0.05, atol=0.05)
+
+
+@every_kind
+def test_autocast(kind):
+    model, (ids, lengths) = build(kind), batch()
+    right = model(ids, lengths)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        logits = model.train()(ids, lengths)
+    torch.testing.assert_close(logits.float(), right, rtol=0.05, atol=0.05)
+    logits.sum().backward()
+    assert all(p.grad.isfinite().all() for p in model.parameters() if p.grad is not None)
+
+
+def test_gradients_reach_every_parameter_but_the_padding():
+    for kind, (ids, lengths) in itertools.product(KINDS, [batch()]):
+        model = build(kind)
+        model(ids, lengths).pow(2).sum().backward()
+        for name, parameter in model.named_parameters():
+            assert parameter.grad.any(), (kind, name)
+        assert not model.embedding.weight.grad[0].any()
+
+
+@every_kind
+@pytest.mark.parametrize("more", MORE.values(), ids=MORE)
+def test_model_comes_back_from_its_folder(kind, more, tmp_path):
+    model, (ids, lengths) = build(kind, positions="start", **more), batch()
+    model.save_pretrained(tmp_path / "deep" / "run")
+    loaded = SentimentClassifier.from_pretrained(tmp_path / "deep" / "run")
+    assert not loaded.training
+    assert loaded.config == model.config
+    assert loaded.state_dict().keys() == model.state_dict().keys()
+    assert torch.equal(loaded(ids, lengths), model(ids, lengths))
+    for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert torch.equal(twin(ids, lengths), model(ids, lengths))
+    # A folder that is written twice holds the second model.
+    second = build(kind, positions="start", **more)
+    second.save_pretrained(str(tmp_path / "deep" / "run"))
+    loaded = SentimentClassifier.from_pretrained(str(tmp_path / "deep" / "run"))
+    assert torch.equal(loaded(ids, lengths), second(ids, lengths))
+    assert not torch.equal(loaded(ids, lengths), model(ids, lengths))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"vocab_size": 0}, ValueError, ("vocab_size", "at least 1", "0")),
+        ({"vocab_size": 9.0}, TypeError, ("vocab_size", "integer", "float")),
+        ({"embed_dim": 0}, ValueError, ("embed_dim", "at least 1", "0")),
+        ({"embed_dim": -3}, ValueError, ("embed_dim", "at least 1", "-3")),
+        ({"embed_dim": 2.5}, TypeError, ("embed_dim", "integer", "float")),
+        ({"key_dim": 0}, ValueError, ("key_dim", "at least 1", "0")),
+        ({"value_dim": 0}, ValueError, ("value_dim", "at least 1", "0")),
+        ({"attention": "heads"}, ValueError, ("attention", "qkv", "'heads'")),
+        ({"attention": None}, ValueError, ("attention", "qkv", "None")),
+        ({"positions": "middle"}, ValueError, ("positions", "start", "'middle'")),
+        ({"max_length": 0}, ValueError, ("max_length", "at least 1", "0")),
+        ({"position_base": -1.0}, ValueError, ("base", "above 0", "-1.0")),
+    ],
+)
+def test_bad_arguments_are_named(arguments, error, words):
+    with pytest.raises(error) as caught:
+        SentimentClassifier(**({"vocab_size": 23} | arguments))
+    assert str(caught.value).startswith(f"{words[0]}: expected")
+    for word in words:
+        assert word in str(caught.value)
+
+
+GOOD = torch.ones(2, 7, dtype=torch.long)
+
+
+@pytest.mark.parametrize(
+    ("ids", "lengths", "error", "words"),
+    [
+        ([[1, 2]], None, TypeError, ("ids", "list", "tensor")),
+        (torch.ones(2, 7), None, TypeError, ("ids", "float32", "integers")),
+        (torch.ones(2, 7, dtype=torch.bool), None, TypeError, ("ids", "bool", "integers")),
+        (torch.ones(2, 7, dtype=torch.uint8), None, TypeError, ("ids", "uint8", "int64")),
+        (torch.tensor(3), None, ValueError, ("ids", "()", "(..., n)")),
+        (GOOD * 23, None, ValueError, ("ids", "23 to 23", "vocab_size - 1 = 22")),
+        (-GOOD, None, ValueError, ("ids", "-1 to -1", "0 to")),
+        (GOOD.to("meta"), None, ValueError, ("ids", "meta", "cpu")),
+        (torch.ones(2, 20, dtype=torch.long), None, ValueError, ("x", "20", "max_length = 19")),
+        (GOOD, [7, 4], TypeError, ("lengths", "list", "tensor")),
+        (GOOD, torch.tensor([7.0, 4.0]), TypeError, ("lengths", "float32", "integers")),
+        (GOOD, torch.tensor([7, 4, 1]), ValueError, ("lengths", "(3,)", "(2,)")),
+        (GOOD, torch.tensor([7]), ValueError, ("lengths", "(1,)", "(2,)")),
+        (GOOD, torch.tensor([7, 8]), ValueError, ("lengths", "7 to 8", "n = 7")),
+        (GOOD, torch.tensor([7, -1]), ValueError, ("lengths", "-1 to 7", "n = 7")),
+        (GOOD, torch.tensor([7, 4], device="meta"), ValueError, ("lengths", "meta", "cpu")),
+    ],
+)
+@every_kind
+def test_bad_input_is_named(kind, ids, lengths, error, words):
+    with pytest.raises(error) as caught:
+        build(kind)(ids, lengths)
+    assert str(caught.value).startswith(f"{words[0]}: expected")
+    for word in words:
+        assert word in str(caught.value)
