@@ -313,8 +313,8 @@ def assemble(
         flat = flat.new_zeros(1)
     ids = flat[source.clamp_(0, len(flat) - 1)].long().masked_fill_(padding, 0)
     if separator_id is not None:
-        # Where the truncation has cut the separator off, `place` never reaches it.
-        ids.masked_fill_((place == front) & (gap > 0) & ~padding, separator_id)
+        # Where truncation has cut the separator off, place never reaches it.
+        ids.masked_fill_((place == front) & (gap > 0), separator_id)
     labels = examples.labels[review].to(flat.device, non_blocking=True)
     return Batch(ids, numbers[3], labels)
 

@@ -2,7 +2,7 @@ r"""From texts to ids: a word-level vocabulary, and every text read once.
 
 The rule is the lab's: lower case, HTML tags become spaces, whatever is not one of the 26 letters
 separates words. It is written down twice. Inside the ``tokenizers`` object it travels in
-``tokenizer.json`` and serves one text at a time; :func:`_number_words` is the same rule as a few
+``tokenizer.json`` and serves one text at a time; ``_number_words`` is the same rule as a few
 passes over raw bytes, and serves whole data sets, because most of the library's time goes into
 offsets and objects that a data set has no use for. A test holds the two, and the lab's own three
 regular expressions, to the same words.

@@ -1,0 +1,185 @@
+"""Ragged storage, pairs and batches, against plain Python."""
+
+import random
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention import batches
+from attention.batches import (
+    Examples,
+    Ragged,
+    assemble,
+    distractor_indices,
+    iterate_batches,
+    make_examples,
+    plan_batches,
+)
+
+lists = st.lists(st.lists(st.integers(3, 99), max_size=7), min_size=1, max_size=13)
+
+
+def make(reviews: list[list[int]], seed: int, clean: bool = True, pairs: bool = True) -> Examples:
+    labels = [i % 2 for i in range(len(reviews))]
+    return make_examples(Ragged.from_lists(reviews), labels, clean=clean, pairs=pairs, seed=seed)
+
+
+def reference(reviews, examples, row, max_length, keep, separator_id):
+    """Build one example as a list."""
+    front = int(examples.distractor[row])
+    ids = list(reviews[int(examples.review[row])])
+    if front >= 0:
+        ids = reviews[front] + ([] if separator_id is None else [separator_id]) + ids
+    return ids[-max_length:] if keep == "tail" else ids[:max_length]
+
+
+@given(lists, st.integers(0, 5), st.integers(1, 17), st.sampled_from(["tail", "head"]), st.data())
+def test_a_batch_is_what_plain_python_would_build(reviews, seed, max_length, keep, data) -> None:
+    separator_id = data.draw(st.sampled_from([None, 2]))
+    clean, pairs = data.draw(st.sampled_from([(True, False), (False, True), (True, True)]))
+    examples = make(reviews, seed, clean, pairs)
+    rows = data.draw(st.lists(st.integers(0, len(examples) - 1), min_size=1, max_size=11))
+    batch = assemble(
+        examples, torch.tensor(rows), max_length=max_length, keep=keep, separator_id=separator_id
+    )
+    expected = [reference(reviews, examples, r, max_length, keep, separator_id) for r in rows]
+    assert batch.lengths.tolist() == [len(ids) for ids in expected]
+    width = max(1, *(len(ids) for ids in expected)) if len(rows) > 1 else max(1, len(expected[0]))
+    assert batch.ids.tolist() == [ids + [0] * (width - len(ids)) for ids in expected]
+    assert batch.labels.tolist() == [float(examples.review[r] % 2) for r in rows]
+    assert (batch.ids.dtype, batch.lengths.dtype, batch.labels.dtype) == (
+        torch.int64,
+        torch.int64,
+        torch.float32,
+    )
+    untruncated = [reference(reviews, examples, r, 10**6, keep, separator_id) for r in rows]
+    assert examples.lengths(separator_id)[rows].tolist() == [len(ids) for ids in untruncated]
+
+
+@given(st.lists(st.integers(0, 40), max_size=200), st.integers(1, 11), st.booleans(), st.booleans())
+def test_every_example_once_an_epoch(lengths, batch_size, shuffle, bucket) -> None:
+    plan = plan_batches(torch.tensor(lengths), batch_size, shuffle=shuffle, bucket=bucket, epoch=3)
+    assert sorted(i for rows in plan for i in rows.tolist()) == list(range(len(lengths)))
+    assert sum(len(rows) < batch_size for rows in plan) <= 1
+    assert all(0 < len(rows) <= batch_size for rows in plan)
+
+
+def test_no_padding_beyond_the_longest_and_little_below_it() -> None:
+    generator = random.Random(7)
+    reviews = [[3] * generator.randint(1, 97) for _ in range(1009)]
+    examples = make(reviews, seed=5)
+    cells = {}
+    for bucket in True, False:
+        cells[bucket] = 0
+        for batch in iterate_batches(examples, 31, shuffle=True, bucket=bucket):
+            assert batch.ids.shape[1] == batch.lengths.max()
+            cells[bucket] += batch.ids.numel()
+    tokens = int(examples.lengths().sum())
+    assert tokens / cells[True] > 0.9
+    assert tokens / cells[False] < 0.7
+
+
+def test_batches_come_in_any_order_of_length() -> None:
+    lengths = torch.arange(5 * batches.POOL)  # one pool
+    widths = [int(lengths[rows].max()) for rows in plan_batches(lengths, 5)]
+    assert sorted(widths) == list(range(4, 5 * batches.POOL, 5))
+    assert widths != sorted(widths)
+
+
+def test_pools_are_sorted_apart() -> None:
+    lengths = torch.arange(2 * 5 * batches.POOL).flip(0)
+    widths = [int(lengths[rows].max()) for rows in plan_batches(lengths, 5, shuffle=False)]
+    assert widths[: batches.POOL] == sorted(widths[: batches.POOL])
+    assert widths[0] > widths[-1]
+
+
+def test_the_plan_follows_from_seed_and_epoch_alone() -> None:
+    lengths = torch.randint(1, 50, (211,), generator=torch.Generator().manual_seed(1))
+
+    def plan(**kwargs) -> list[list[int]]:
+        return [rows.tolist() for rows in plan_batches(lengths, 13, **kwargs)]
+
+    first = plan(seed=3, epoch=2)
+    torch.manual_seed(99)
+    torch.rand(5)
+    assert plan(seed=3, epoch=2) == first
+    assert plan(seed=3, epoch=1) != first
+    assert plan(seed=2, epoch=2) != first
+    assert plan(shuffle=False, seed=3, epoch=2) == plan(shuffle=False, seed=4, epoch=1)
+    assert plan(shuffle=False, bucket=False)[1] == list(range(13, 26))
+
+
+def test_shares_of_a_batch_make_the_batch() -> None:
+    examples = make([[i] * (i % 11) for i in range(3, 50)], seed=1)
+    for rows in plan_batches(examples.lengths(), 17):
+        whole = assemble(examples, rows)
+        for rank in range(3):
+            share = assemble(examples, rows[rank::3])
+            width = share.ids.shape[1]
+            assert torch.equal(share.ids, whole.ids[rank::3, :width])
+            assert torch.equal(share.labels, whole.labels[rank::3])
+
+
+@pytest.mark.parametrize("n", [1, 3, 1009])
+def test_distractors_are_the_labs_draw(n: int) -> None:
+    state = random.getstate()
+    drawn = distractor_indices(n, seed=42).tolist()
+    assert random.getstate() == state
+    random.seed(42)
+    assert drawn == [random.randint(0, n - 1) for _ in range(n)]
+    random.setstate(state)
+
+
+def test_pairs_stand_after_the_clean_and_copy_nothing() -> None:
+    ids = Ragged.from_lists([[7, 8], [9], []])
+    examples = make_examples(ids, [1, 0, 1], pairs=True)
+    assert examples.review.tolist() == [0, 1, 2, 0, 1, 2]
+    assert examples.distractor.tolist() == [-1, -1, -1, *distractor_indices(3).tolist()]
+    assert examples.ids.flat.data_ptr() == ids.flat.data_ptr()
+    pairs = make_examples(ids, [1, 0, 1], clean=False, pairs=True)
+    assert pairs.distractor.tolist() == distractor_indices(3).tolist()
+
+
+@pytest.mark.parametrize("separator_id", [None, 2])
+def test_reviews_without_a_word(separator_id: int | None) -> None:
+    alone = assemble(make([[], []], 0, pairs=False), torch.tensor([0, 1]))
+    assert (alone.ids.tolist(), alone.lengths.tolist()) == ([[0], [0]], [0, 0])
+    pair = assemble(make([[], []], 0, clean=False), torch.tensor([1]), separator_id=separator_id)
+    assert pair.ids.tolist() == ([[0]] if separator_id is None else [[2]])
+
+
+def test_ragged_rows() -> None:
+    ids = Ragged.from_lists([[7, 8, 9], [], [5]])
+    assert [ids[i].tolist() for i in range(3)] == [[7, 8, 9], [], [5]]
+    assert ids[-1].tolist() == [5]
+    assert ids[0].data_ptr() == ids.flat.data_ptr()
+    assert [row.tolist() for row in ids] == [[7, 8, 9], [], [5]]
+    with pytest.raises(IndexError, match="sequence 3 of 3"):
+        ids[3]
+
+
+def test_nothing_at_all() -> None:
+    examples = make_examples(Ragged.from_lists([]), [], pairs=True)
+    assert len(examples) == 0
+    assert list(iterate_batches(examples, 3)) == []
+
+
+def test_bad_input() -> None:
+    ids = Ragged.from_lists([[7], [8]])
+    with pytest.raises(ValueError, match="offsets must rise from 0 to 2"):
+        Ragged(torch.zeros(2, dtype=torch.int32), torch.tensor([0, 3]))
+    with pytest.raises(ValueError, match=r"labels must be \(2,\), one a review; got \(3,\)"):
+        make_examples(ids, [1, 0, 1])
+    with pytest.raises(ValueError, match="clean=True, pairs=True or both"):
+        make_examples(ids, [1, 0], clean=False)
+    with pytest.raises(ValueError, match=r"review must lie in 0 \.\.\. 1; got 0 \.\.\. 2"):
+        Examples(ids, torch.zeros(2), torch.tensor([0, 2]), torch.tensor([-1, -1]))
+    examples = make_examples(ids, [1, 0])
+    with pytest.raises(ValueError, match='keep must be "tail" or "head", got \'end\''):
+        assemble(examples, torch.tensor([0]), keep="end")
+    with pytest.raises(ValueError, match="max_length must be at least 1, got 0"):
+        assemble(examples, torch.tensor([0]), max_length=0)
+    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+        plan_batches(torch.tensor([1]), 0)
