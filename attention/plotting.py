@@ -87,10 +87,10 @@ def draw_weights(
         )
     weights = weights.detach().cpu().float()
     top = weights.max().item()
-    ax.imshow(weights, vmin=0, vmax=top, aspect="auto")
+    ax.imshow(weights.numpy(), vmin=0, vmax=top, aspect="auto")
     for i, row in enumerate(weights.tolist()):
         for j, weight in enumerate(row):
-            colour = "white" if weight > 0.7 * top else "black"
+            colour = "white" if weight > 0.715 * top else "black"
             ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=colour, fontsize=10)
     ax.set_xticks(range(len(keys)), keys)
     ax.set_yticks(range(len(queries)), queries)

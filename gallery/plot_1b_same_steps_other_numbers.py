@@ -196,8 +196,8 @@ print("d_out = 200", wrong[1])
 #    have six.
 
 printed = [torch.tensor([[round(a, 4) for a in row] for row in W.tolist()]) for W in drawn]
-typed_query, typed_key, typed_value = (x @ W for W in printed)
-typed, _ = attention.scaled_dot_product_attention(typed_query, typed_key, typed_value)  # (6, 2)
+q, k, v = (x @ W for W in printed)  # (6, 2), (6, 2), (6, 2)
+typed, _ = attention.scaled_dot_product_attention(q, k, v)  # (6, 2), (6, 6)
 print(typed)
 print(f"{(typed - context).abs().max():.6f} is the largest difference")
 

@@ -183,7 +183,8 @@ scatter = ((2 + 6 / width) / trials).sqrt()  # (10,)
 
 def draw_band(ax, samples, color, label, **style):
     """Draw the median over repeats, and the middle 90 % of them as a band."""
-    low, middle, high = samples.quantile(samples.new_tensor([0.05, 0.5, 0.95]), dim=-1)
+    share = torch.tensor([0.05, 0.5, 0.95], dtype=samples.dtype)  # (3,)
+    low, middle, high = samples.quantile(share, dim=-1)  # (10,), (10,), (10,)
     ax.fill_between(widths, low, high, color=color, alpha=0.25, lw=0)
     ax.plot(widths, middle, color=color, label=label, **style)
 

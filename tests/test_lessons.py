@@ -1,0 +1,62 @@
+import textwrap
+
+import pytest
+from pages import GALLERY, run
+
+# plot_4 trains for minutes; the docs build runs it.
+QUICK = sorted(path.name for path in GALLERY.glob("plot_*.py") if "plot_4" not in path.name)
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_every_line_that_makes_a_new_shape_says_the_true_one(name):
+    page = run(GALLERY / name)
+    assert page.problems == []
+    assert len(page.held) >= 3
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_every_figure_has_its_own_words(name):
+    figures = run(GALLERY / name).figures
+    assert all(len(text) > 40 for text in figures)
+    assert len(set(figures)) == len(figures)
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("y = x.T  # (2, 3)", "says (2, 3), is [(3, 2)]"),
+        ("y = x.T  # (k, 2)", "name 'k' is not defined"),
+        ("y = x.T", "y has a new shape (3, 2) and no comment"),
+        ("x = x.T", "x has a new shape (3, 2) and no comment"),
+        ("a, b = x  # (3,), (2,)", "says (3,), (2,), is [(3,), (3,)]"),
+        ("if n > 5:\n    y = x + 1  # (2, 3)", "(2, 3) was never reached"),
+    ],
+)
+def test_a_false_comment_is_found(tmp_path, line, problem):
+    path = tmp_path / "plot_false.py"
+    path.write_text(f"import torch\nn = 3\nx = torch.rand(2, n)  # (2, n)\n{line}\n")
+    (found,) = run(path).problems
+    assert problem in found
+
+
+def test_true_comments_pass(tmp_path):
+    path = tmp_path / "plot_true.py"
+    path.write_text(
+        textwrap.dedent("""
+        import torch
+        n = 3
+        x = torch.rand(2, n)  # (2, n)
+        y = x + 1
+        total = y.sum()
+        _, z = x, x.T  # (2, 3), (3, 2)
+        def mix(k):
+            return torch.rand(k)
+        for k in (4, 5):
+            w = mix(
+                k,
+            )  # (k,)
+        """)
+    )
+    page = run(path)
+    assert page.problems == []
+    assert len(page.held) == 3

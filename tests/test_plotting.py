@@ -1,0 +1,136 @@
+import io
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import pytest
+import torch
+from PIL import Image
+
+from attention.plotting import (
+    PALETTE,
+    draw_arrows,
+    draw_branches,
+    draw_weights,
+    film_attention,
+    label_points,
+    use_style,
+)
+
+WORDS = ["good", "film", "bad"]
+
+
+@pytest.fixture(autouse=True)
+def _clean_figures():
+    with mpl.rc_context():
+        mpl.use("Agg")
+        use_style()
+        yield
+        plt.close("all")
+
+
+def luminance(colour):
+    channels = [
+        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
+        for c in mpl.colors.to_rgb(colour)
+    ]
+    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), channels, strict=True))
+
+
+def contrast(one, other):
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_figures_fit_a_phone_and_stand_on_white():
+    fig, _ = plt.subplots()
+    assert fig.get_figwidth() <= 5
+    assert mpl.colors.to_hex(fig.get_facecolor()) == "#ffffff"
+    assert len(set(PALETTE)) == len(PALETTE)
+
+
+def test_weights_show_every_number_and_word():
+    _, ax = plt.subplots()
+    weights = torch.tensor([[0.25, 0.75, 0.0], [0.1, 0.2, 0.7]], requires_grad=True)
+    draw_weights(ax, weights, WORDS[:2], WORDS)
+    assert [text.get_text() for text in ax.texts] == [
+        "0.25",
+        "0.75",
+        "0.00",
+        "0.10",
+        "0.20",
+        "0.70",
+    ]
+    assert [label.get_text() for label in ax.get_xticklabels()] == WORDS
+    assert [label.get_text() for label in ax.get_yticklabels()] == WORDS[:2]
+
+
+def test_numbers_in_cells_can_be_read():
+    _, ax = plt.subplots()
+    weights = torch.linspace(0, 1, 101)[None]
+    draw_weights(ax, weights, ["query"], [str(i) for i in range(101)])
+    (picture,) = ax.images
+    for weight, text in zip(weights[0].tolist(), ax.texts, strict=True):
+        assert contrast(picture.cmap(picture.norm(weight))[:3], text.get_color()) > 4.5
+
+
+def test_weights_refuse_words_that_do_not_fit():
+    _, ax = plt.subplots()
+    with pytest.raises(ValueError, match=r"weights: expected shape \(3, 3\).*got \(2, 3\)"):
+        draw_weights(ax, torch.rand(2, 3), WORDS)
+
+
+def test_arrows_point_where_they_should_and_stay_in_sight():
+    _, ax = plt.subplots()
+    tips, starts = torch.tensor([[1.0, 2.0], [-3.0, 0.5]]), torch.tensor([[0.0, 0.0], [1.0, 1.0]])
+    draw_arrows(ax, tips, starts=starts)
+    assert [list(arrow.xy) for arrow in ax.texts] == tips.tolist()
+    assert [list(arrow.get_position()) for arrow in ax.texts] == starts.tolist()
+    assert ax.get_aspect() == 1
+    for x, y in [*tips.tolist(), *starts.tolist()]:
+        assert ax.get_xlim()[0] <= x <= ax.get_xlim()[1]
+        assert ax.get_ylim()[0] <= y <= ax.get_ylim()[1]
+
+
+def test_labels_of_close_points_keep_their_distance_and_order():
+    _, ax = plt.subplots()
+    points = torch.tensor([[0.0, 0.52], [0.0, 0.5], [0.0, 0.0]])
+    label_points(ax, points, WORDS, x=1.0, gap=0.2)
+    heights = {text.get_text(): text.get_position()[1] for text in ax.texts}
+    assert heights["bad"] < heights["film"] < heights["good"]
+    assert heights["good"] - heights["film"] >= 0.2 - 1e-6
+    assert {text.get_text(): list(text.xy) for text in ax.texts} == {
+        word: pytest.approx(point) for word, point in zip(WORDS, points.tolist(), strict=True)
+    }
+
+
+def test_branches_name_the_three_roles_and_every_score():
+    x, query, key, value = torch.tensor([1.0, 2.0, 3.0]), *torch.arange(6.0).reshape(3, 2)
+    fig = draw_branches(
+        "film", x, query, key, value, dict(zip(WORDS, (0.5, 1.5, -1.0), strict=True))
+    )
+    tree, bars = fig.axes
+    text = "\n".join(t.get_text() for t in tree.texts)
+    assert "(1.00, 2.00, 3.00)" in text
+    for name, numbers in (("query", "0.00, 1.00"), ("key", "2.00, 3.00"), ("value", "4.00, 5.00")):
+        assert name in text
+        assert f"({numbers})" in text
+    assert [t.get_text().strip() for t in bars.texts] == ["0.50", "1.50", "-1.00"]
+
+
+def test_film_ends_at_the_context_vector_and_plays_only_when_asked():
+    scores = torch.tensor([0.5, 1.5, -1.0])
+    weights = torch.softmax(scores, dim=-1)
+    values = torch.tensor([[1.0, 0.0], [0.5, 1.0], [0.2, 0.9]])
+    film = film_attention(WORDS, scores, weights, values)
+    plane = film.figure.axes[2]
+    (end,) = [line for line in plane.lines if line.get_marker() == "o"]
+    assert end.get_xydata()[0].tolist() == pytest.approx((weights @ values).tolist())
+    assert all(bar.get_visible() for ax in film.figure.axes[:2] for bar in ax.patches)
+    # 1 empty frame, 3 scores, 3 … : the GIF merges frames that are equal, so it holds no more
+    with Image.open(io.BytesIO(film.gif)) as gif:
+        assert 2 * len(WORDS) + 1 <= gif.n_frames <= 2 * len(WORDS) + 6
+    html = film._repr_html_()
+    assert html.startswith("<details><summary>")
+    assert 'alt="The scores appear one by one' in html
+    assert "http" not in html
+    assert "script" not in html

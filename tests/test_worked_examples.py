@@ -1,0 +1,269 @@
+"""Every number that the sources of the first lessons print, to its four decimals.
+
+The pages hold the inputs as literals, for the reader's eyes. These tests run the pages and compare
+what they compute with what the sources printed, so that no input is written down a second time.
+"""
+
+import math
+import warnings
+
+import pytest
+import torch
+from pages import GALLERY, run
+from torch.testing import assert_close
+
+from attention import SelfAttentionV1, SelfAttentionV2, scaled_dot_product_attention
+
+# As printed, with the names the pages give them.
+A = {
+    "query_2": [0.4306, 1.4551],
+    "key_2": [0.4433, 1.1419],
+    "value_2": [0.3951, 1.0037],
+    "score_22": 1.8524,
+    "scores_2": [1.2705, 1.8524, 1.8111, 1.0795, 0.5577, 1.5440],
+    "weights_2": [0.1500, 0.2264, 0.2199, 0.1311, 0.0906, 0.1820],
+    "context_2": [0.3061, 0.8210],
+    "W_query": [[0.2961, 0.5166], [0.2517, 0.6886], [0.0740, 0.8665]],
+    "W_key": [[0.1366, 0.1025], [0.1841, 0.7264], [0.3153, 0.6871]],
+    "W_value": [[0.0756, 0.1966], [0.3164, 0.4017], [0.1186, 0.8274]],
+    "context": [
+        [0.2996, 0.8053],
+        [0.3061, 0.8210],
+        [0.3058, 0.8203],
+        [0.2948, 0.7939],
+        [0.2927, 0.7891],
+        [0.2990, 0.8040],
+    ],
+}
+B = {
+    "query_2": [0.3427, 0.9429],
+    "score_22": 0.3438,
+    "scores_2": [0.9411, 0.3438, 0.3838, 0.7801, 0.2483, 0.6807],
+    "weights_2": [0.2143, 0.1405, 0.1445, 0.1912, 0.1313, 0.1782],
+    "context_2": [1.1783, 1.3425],
+    "W_query": [[0.1117, 0.8158], [0.2626, 0.4839], [0.6765, 0.7539]],
+    "W_key": [[0.2627, 0.0428], [0.2080, 0.1180], [0.1217, 0.7356]],
+    "W_value": [[0.7118, 0.7876], [0.4183, 0.9014], [0.9969, 0.7565]],
+    "context": [
+        [1.2705, 1.4457],
+        [1.1783, 1.3425],
+        [1.1593, 1.3236],
+        [1.1985, 1.3688],
+        [1.1366, 1.2980],
+        [1.2373, 1.4083],
+    ],
+}
+SEED_789 = [
+    [-0.0739, 0.0713],
+    [-0.0748, 0.0703],
+    [-0.0749, 0.0702],
+    [-0.0760, 0.0685],
+    [-0.0763, 0.0679],
+    [-0.0754, 0.0693],
+]
+MATRICES = ("W_query", "W_key", "W_value")
+
+
+def page(name):
+    return run(GALLERY / f"plot_{name}.py").names
+
+
+def page_a():
+    return page("1_qkv_derivation")
+
+
+def page_b():
+    return page("1b_same_steps_other_numbers")
+
+
+def page_modules():
+    return page("1c_two_modules_one_function")
+
+
+def printed(numbers):
+    """Round as ``print`` does, so that a comparison is digit by digit."""
+    return (torch.as_tensor(numbers, dtype=torch.float64) * 1e4).round() / 1e4
+
+
+def assert_prints(found, expected):
+    assert_close(printed(found), printed(expected), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", A)
+def test_embeddings_a_with_seed_123(name):
+    assert_prints(page_a()[name], A[name])
+
+
+@pytest.mark.parametrize("name", B)
+def test_embeddings_b_with_seed_100(name):
+    found = page_b()[name]
+    if name == "context":  # of the drawn layer; the literals give it too
+        p = page_b()
+        found, _ = scaled_dot_product_attention(p["queries"], p["keys"], p["values"])
+        assert_prints(p["context"], B[name])
+    assert_prints(found, B[name])
+
+
+@pytest.mark.parametrize(
+    ("of", "first"), [(page_a, [0.43, 0.15, 0.89]), (page_b, [0.8938, 0.9003, 0.8978])]
+)
+def test_embeddings_start_as_printed(of, first):
+    assert of()["x"][0].tolist() == pytest.approx(first)
+
+
+def test_both_pages_on_sentence_a_hold_the_same_embeddings():
+    assert torch.equal(page_a()["x"], page_modules()["x"])
+
+
+@pytest.mark.parametrize(("of", "seed"), [(page_a, 123), (page_b, 100)])
+def test_the_generator_still_draws_the_literals(of, seed):
+    torch.manual_seed(seed)
+    for name in MATRICES:
+        assert_close(torch.rand(3, 2), of()[name], rtol=0, atol=1e-6)
+
+
+def test_the_generator_still_draws_the_literals_of_the_linear_layers():
+    torch.manual_seed(789)
+    layer = SelfAttentionV2(3, 2)
+    for literal, name in zip(page_modules()["linear_weights"], MATRICES, strict=True):
+        assert_close(getattr(layer, name).weight.detach(), literal, rtol=0, atol=1e-6)
+
+
+def from_literals(layer, matrices):
+    with torch.no_grad():
+        for name, matrix in zip(MATRICES, matrices, strict=True):
+            parameter = getattr(layer, name)
+            parameter = getattr(parameter, "weight", parameter)
+            parameter.copy_(matrix)
+    return layer
+
+
+@pytest.mark.parametrize(("of", "expected"), [(page_a, A), (page_b, B)])
+def test_v1_with_the_literals(of, expected):
+    layer = from_literals(SelfAttentionV1(3, 2), [of()[name] for name in MATRICES])
+    assert_prints(layer(of()["x"]).detach(), expected["context"])
+
+
+@pytest.mark.parametrize(("of", "expected", "seed"), [(page_a, A, 123), (page_b, B, 100)])
+def test_v1_with_the_seed(of, expected, seed):
+    torch.manual_seed(seed)
+    assert_prints(SelfAttentionV1(3, 2)(of()["x"]).detach(), expected["context"])
+
+
+def test_v2_with_the_literals():
+    p = page_modules()
+    layer = from_literals(SelfAttentionV2(3, 2), p["linear_weights"])
+    assert_prints(layer(p["x"]).detach(), SEED_789)
+
+
+def test_v2_with_the_seed():
+    torch.manual_seed(789)
+    assert_prints(SelfAttentionV2(3, 2)(page_modules()["x"]).detach(), SEED_789)
+    assert_prints(page_modules()["context_v2"], SEED_789)
+
+
+def test_v2_with_the_matrices_of_v1_is_v1():
+    torch.manual_seed(123)
+    v1, v2 = SelfAttentionV1(3, 2), SelfAttentionV2(3, 2)
+    from_literals(v2, [getattr(v1, name).T for name in MATRICES])
+    x = torch.randn(5, 7, 3)
+    assert_close(v1(x), v2(x))
+
+
+@pytest.mark.parametrize("of", [page_a, page_b])
+def test_rows_sum_to_one_and_all_shapes_are_as_the_blog_says(of):
+    p = of()
+    assert_close(p["weights"].sum(dim=-1), torch.ones(6))
+    assert p["queries"].shape == p["keys"].shape == p["values"].shape == (6, 2)
+    assert p["weights"].shape == (6, 6)
+
+
+def test_all_scores_and_weights_by_hand():
+    # The blog prints neither table; so each entry again, without a matrix product.
+    p = page_a()
+    for i, x_i in enumerate(p["x"].tolist()):
+        query = [
+            sum(a * w for a, w in zip(x_i, column, strict=True))
+            for column in p["W_query"].T.tolist()
+        ]
+        row = []
+        for x_j in p["x"].tolist():
+            key = [
+                sum(a * w for a, w in zip(x_j, column, strict=True))
+                for column in p["W_key"].T.tolist()
+            ]
+            row.append(sum(a * b for a, b in zip(query, key, strict=True)))
+        assert p["scores"][i].tolist() == pytest.approx(row, abs=1e-5)
+        total = sum(math.exp(s / math.sqrt(2)) for s in row)
+        assert p["weights"][i].tolist() == pytest.approx(
+            [math.exp(s / math.sqrt(2)) / total for s in row], abs=1e-5
+        )
+
+
+def test_untrained_weights_share_a_favourite():
+    # With positive matrices nearly always; with matrices of both signs in a third of the seeds.
+    assert page_a()["agree_rand"] == 944
+    assert page_a()["agree_randn"] == 331
+    assert page_b()["favourites"] == ["Your"] * 1000
+
+
+def test_training_moves_the_weights():
+    p = page_a()
+    goal = p["goal"]
+    assert p["weights"][range(6), goal].mean() < 0.2
+    assert p["learned"][[2, 3, 4, 5], goal[[2, 3, 4, 5]]].min() > 0.8
+    # journey and starts have almost one key, so neither of their wishes can be met alone
+    assert p["learned"][:2, 1:3].sum(dim=-1).min() > 0.9
+    assert p["learned"][:2, 1:3].max() < 0.7
+
+
+def test_softmax_of_the_chapter():
+    p = page("2_scaling_variance")
+    assert_prints(p["shared"], [0.1925, 0.1426, 0.2351, 0.1426, 0.2872])
+    assert_prints(p["peaked"], [0.0326, 0.0030, 0.1615, 0.0030, 0.8000])
+
+
+def test_variance_of_dot_products():
+    p = page("2_scaling_variance")
+    for k, (before, after) in p["variances"].items():
+        scatter = math.sqrt((2 + 6 / k) / 1000)
+        assert abs(before / k - 1) < 4 * scatter
+        assert after == pytest.approx(before / k)
+    # the mean over 100 repeats strays a tenth as far, and the repeats scatter as theory says
+    ratio = p["measured"] / p["width"][:, None]
+    assert_close(ratio.mean(dim=-1), torch.ones(10).double(), rtol=0, atol=4 * 0.071 / 10)
+    assert_close(ratio.std(dim=-1), p["scatter"], rtol=0.35, atol=0)
+
+
+def test_what_the_scale_does_to_the_softmax():
+    p = page("2_scaling_variance")
+    entropy = {name: values.median(dim=-1).values for name, values in p["entropy"].items()}
+    jacobian = {name: values.median(dim=-1).values for name, values in p["jacobian"].items()}
+    assert entropy["no scale"][-1] < 0.05 < 0.5 < entropy["no scale"][0]
+    assert jacobian["no scale"][-1] < 1e-3
+    level = entropy["divided by √k"]
+    assert level.max() - level.min() < 0.1
+    assert entropy["divided by k"][-1] > 0.99
+    # half of the lesson: the typical gradient vanishes, the mean one does not
+    whole = p["whole"]
+    assert whole["no scale"].median() < whole["divided by √k"].median()
+    assert whole["no scale"].mean() > whole["divided by √k"].mean()
+
+
+def test_linear_layers_start_where_the_page_says():
+    assert page_modules()["spread"]["nn.Linear"] == pytest.approx(1 / 3, rel=0.03)
+    assert page_modules()["spread"]["variance 1/d"] == pytest.approx(1, rel=0.03)
+
+
+def test_transposing_all_dimensions_of_a_batch_is_silently_wrong_where_sizes_agree():
+    torch.manual_seed(0)
+    x = torch.rand(3, 3, 3)
+    layer = SelfAttentionV1(3, 3)
+    query, key, value = x @ layer.W_query, x @ layer.W_key, x @ layer.W_value
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        mixed = torch.softmax(query @ key.T / 3**0.5, dim=-1) @ value
+    one_by_one = torch.stack([layer(sentence) for sentence in x])
+    assert_close(layer(x), one_by_one)
+    assert mixed.shape == one_by_one.shape
+    assert (mixed - one_by_one).abs().max() > 0.01
