@@ -244,6 +244,28 @@ def test_blind_query_has_no_weights():
 
 
 @pytest.mark.parametrize("attend", [spelled, fused_attention])
+def test_blind_query_makes_no_nan_on_the_way_back_either(attend):
+    # Anomaly mode looks at each step's gradient, also at those a later step sets to zero.
+    query, key, value = torch.randn(3, 5, 3, requires_grad=True).unbind(0)
+    mask = torch.eye(5, dtype=torch.bool)
+    mask[3] = False
+    with torch.autograd.set_detect_anomaly(True):
+        attend(query, key, value, mask).sum().backward()
+
+
+@pytest.mark.parametrize("attend", [spelled, fused_attention])
+@pytest.mark.parametrize("value_dim", [3, 2])
+def test_forbidden_keys_get_nothing_however_low_the_other_scores(attend, value_dim):
+    query, key = torch.full((5, 3), -1e6), torch.full((7, 3), 1e6)
+    key[4:] = -1e6
+    value = torch.zeros(7, value_dim)
+    value[4:] = 1.0
+    mask = torch.arange(7) < 4
+    assert not attend(query, key, value, mask).any()
+    assert attend(query, key, value).eq(1.0).all()
+
+
+@pytest.mark.parametrize("attend", [spelled, fused_attention])
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("value_dim", [3, 2])
 def test_gradcheck(attend, is_causal, value_dim):
