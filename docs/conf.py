@@ -1,4 +1,4 @@
-"""Build the site: MyST pages from docs/, executed scripts from gallery/, the API from attention/."""
+"""Build the site: pages from docs/, executed scripts from gallery/, the API from attention/."""
 
 import os
 import sys
@@ -9,6 +9,13 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))  # the site's own small extensions
 
 import wheel_of_the_site  # noqa: E402
+
+# A page's kernel starts without its reader's own IPython settings, and keeps quiet about talking
+# to the build through a local port.
+PROFILE = HERE / "_build" / "ipython" / "profile_default"
+PROFILE.mkdir(parents=True, exist_ok=True)
+(PROFILE / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 'ERROR'\n")
+os.environ["IPYTHONDIR"] = str(PROFILE.parent)
 
 project = "attention"
 author = "The attention tutorial authors"
@@ -27,6 +34,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
+    "api_pages",
     "gallery_pages",
     "mathml",
     "wheel_of_the_site",
@@ -37,6 +45,7 @@ exclude_patterns = ["_build", *(f"gallery/**.{kind}" for kind in ("ipynb", "py",
 html_theme = "furo"
 html_title = "attention"
 html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", os.environ.get("SITE_URL", ""))
+templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
@@ -46,16 +55,16 @@ html_copy_source = False
 html_show_copyright = False
 
 language = "en-GB"
-myst_enable_extensions = ["amsmath", "attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
 
-autodoc_typehints = "description"
-autodoc_typehints_description_target = "documented_params"
 autodoc_member_order = "bysource"
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 72
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Shape", "Source"]
 doctest_global_setup = "import torch; from attention import *; torch.manual_seed(0)"
@@ -64,10 +73,13 @@ doctest_global_setup = "import torch; from attention import *; torch.manual_seed
 intersphinx_mapping = {
     "python": ("https://docs.python.org/3", "inventories/python.txt"),
     "torch": ("https://docs.pytorch.org/docs/stable", "inventories/torch.txt"),
+    "numpy": ("https://numpy.org/doc/stable", "inventories/numpy.txt"),
     "matplotlib": ("https://matplotlib.org/stable", "inventories/matplotlib.txt"),
+    "tokenizers": ("https://huggingface.co/docs/tokenizers", "inventories/tokenizers.txt"),
 }
 
 bibtex_bibfiles = ["references.bib"]
+bibtex_default_style = "plain"
 bibtex_reference_style = "author_year"
 
 copybutton_exclude = ".linenos, .gp, .go"
@@ -82,6 +94,7 @@ sphinx_gallery_conf = {
     "image_srcset": ["2x"],
     "reset_modules": ("matplotlib", "gallery_pages.reset_randomness"),
     "abort_on_example_error": True,
+    "inspect_global_variables": False,  # else every x on a page links to torch.Tensor
     "first_notebook_cell": wheel_of_the_site.notebook_cell(release, html_baseurl),
     "download_all_examples": False,
     "min_reported_time": 5,

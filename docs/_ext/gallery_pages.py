@@ -22,7 +22,7 @@ def reset_randomness(gallery_conf: dict[str, Any], script: str) -> None:
     torch.set_default_dtype(torch.float32)
     torch.set_grad_enabled(True)
     torch.set_printoptions(profile="default")
-    np.random.seed(0)
+    np.random.seed(0)  # noqa: NPY002 — a script may draw from the global generator
     np.set_printoptions(edgeitems=3, precision=8, suppress=False, threshold=1000)
 
 
@@ -38,32 +38,28 @@ def figures_with_alt_text(block: Any, block_vars: dict[str, Any], conf: dict[str
     return re.sub(r"(?<=:alt: ).*", lambda _: html.escape(" ".join(next(texts).split())), rst)
 
 
-def offer_the_package(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Put the site's wheel where Sphinx-Gallery offers a zip, and say how to install it."""
+def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Say at the top that the page is a script, and at its end how to run it."""
     if not docname.startswith("gallery/plot_"):
         return
-    release, wheel = app.config.release, wheel_name(app.config.release)
-    source[0] = re.sub(
-        r":download:`Download zipped: .*`",
-        f"`Download the package they import: {wheel} <../{wheel}>`__",
-        source[0],
+    stem, wheel = docname.removeprefix("gallery/"), wheel_name(app.config.release)
+    head = (
+        ".. rst-class:: run-it-yourself\n\n"
+        f"    This page is a program. Download it as a :download:`notebook <{stem}.ipynb>` or a "
+        f":download:`script <{stem}.py>`; "
+        f":ref:`how to run it <sphx_glr_download_gallery_{stem}.py>`.\n"
     )
-    source[0] += (
-        "\nThe script and the notebook run on their own once the package is installed::\n\n"
-        f"    pip install {install_line(release, app.config.html_baseurl)}\n"
+    # Sphinx-Gallery offers a zip of both; the package that both import is of more use.
+    package = f"`Download the package it imports: {wheel} <../{wheel}>`__"
+    install = (
+        "\nNotebook and script run on any machine, from any folder, once the package is there:"
+        "\n\n.. code-block:: text\n\n"
+        f"    pip install {install_line(app.config.release, app.config.html_baseurl)}\n"
     )
-
-
-def list_pages_that_use_it(
-    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
-) -> None:
-    """Close each API entry with the gallery pages that use the object."""
-    uses = app.srcdir / "gallery" / "uses" / f"{name}.examples"
-    if what in ("class", "function") and uses.exists() and uses.read_text().strip():
-        lines += ["", ".. rubric:: Pages that use it", "", f".. minigallery:: {name}", ""]
+    text = re.sub(r"\.\. note::\n +:class: sphx-glr-download-link.*\n\n.*\n.*\n", head, source[0])
+    source[0] = re.sub(r":download:`Download zipped: .*`", package, text) + install
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("source-read", offer_the_package)
-    app.connect("autodoc-process-docstring", list_pages_that_use_it, priority=900)
+    app.connect("source-read", offer_downloads)
     return {"parallel_read_safe": True}

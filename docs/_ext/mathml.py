@@ -9,6 +9,7 @@ import logging as stdlogging
 import re
 import unicodedata
 from importlib.resources import as_file, files
+from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -28,15 +29,12 @@ CHILDREN |= {"msubsup": 3, "munderover": 3}
 ACCENTS = frozenset("~^ˆ˜¯→⃗ˇ˙¨.")
 # What the font keeps: letters, Greek, mathematical alphabets, arrows, operators, brackets.
 GLYPHS = frozenset(
-    (*range(0x20, 0x7F), *range(0xA0, 0x100), 0x131, 0x237, *range(0x2C6, 0x2DD))
-    + (*range(0x391, 0x3D7), *range(0x3F0, 0x3F7), *range(0x2009, 0x200B), *range(0x2010, 0x2027))
-    + (*range(0x2032, 0x2038), 0x203E, 0x2044, *range(0x2061, 0x2065), 0x20D7)
-    + (0x210B, 0x210E, 0x2110, 0x2112, 0x2113, 0x2115, 0x211A, 0x211B, 0x211D, 0x2124, 0x212C)
-    + (0x2130, 0x2131, 0x2133, *range(0x2190, 0x219A), *range(0x21D0, 0x21D6), 0x21A6)
-    + (*range(0x2200, 0x2298), 0x2299, 0x22A4, 0x22A5, *range(0x22C0, 0x22C7), 0x22EE, 0x22EF)
-    + (0x22F1, *range(0x2308, 0x230C), *range(0x239B, 0x23B4), *range(0x23DC, 0x23E0))
-    + (*range(0x27E8, 0x27EC), *range(0x1D400, 0x1D49C), *range(0x1D49C, 0x1D4B6))
-    + (*range(0x1D538, 0x1D552), *range(0x1D6A4, 0x1D6A6), *range(0x1D6A8, 0x1D756))
+    subset.parse_unicodes(
+        "20-7E A0-FF 131 237 2C6-2DC 391-3D6 3F0-3F6 2009-200A 2010-2026 2032-2037 203E 2044 "
+        "2061-2064 20D7 210B 210E 2110 2112 2113 2115 211A 211B 211D 2124 212C 2130 2131 2133 "
+        "2190-2199 21A6 21D0-21D5 2200-2297 2299 22A4 22A5 22C0-22C6 22EE 22EF 22F1 2308-230B "
+        "239B-23B3 23DC-23DF 27E8-27EB 1D400-1D49B 1D49C-1D4B5 1D538-1D551 1D6A4 1D6A5 1D6A8-1D755"
+    )
 )
 
 
@@ -46,7 +44,7 @@ def to_mathml(tex: str, display: str) -> str:
     Raises:
         ValueError: If the TeX can't be converted, with what is wrong.
     """
-    tex = tex.strip().replace("{aligned}", "{split}")
+    tex = tex.strip().replace("{aligned}", "{split}").replace("...", r"\ldots{}")
     tex = re.sub(r"\\mathrm\{(\w)\}", r"\\text{\1}", tex)  # one upright letter would slant
     if r"\\" in tex and r"\begin" not in tex:
         tex = rf"\begin{{split}}{tex}\end{{split}}"
@@ -73,11 +71,13 @@ def _repair(element: ET.Element) -> None:
         name = name.replace("GREEK ", "")
         element.text = unicodedata.lookup(f"MATHEMATICAL BOLD ITALIC {name}")
         del element.attrib["mathvariant"]
+    elif element.get("width") == "negativethinmathspace":
+        element.set("width", "-0.167em")  # browsers know no spaces by name
     elif element.tag == "mover" and len(element) == 2 and (element[1].text or "") in ACCENTS:
         element.set("accent", "true")
     # \mathrm{softmax} comes letter by letter: one word for the eye, one word for the ear.
     letters = list(element)
-    for before, letter in zip(letters, letters[1:], strict=False):
+    for before, letter in pairwise(letters):
         if before.tag == letter.tag == "mi" and (
             before.get("mathvariant") == letter.get("mathvariant") == "normal"
         ):
@@ -110,7 +110,8 @@ def visit_inline(translator: HTML5Translator, node: nodes.math) -> None:
 
 
 def visit_block(translator: HTML5Translator, node: nodes.math_block) -> None:
-    translator.body.append(translator.starttag(node, "div", CLASS="math notranslate"))
+    # Furo's wrapper already carries the anchor of a numbered equation.
+    translator.body.append(translator.starttag(node, "div", CLASS="math notranslate", IDS=[]))
     _write(translator, node, "block")
     if node["number"]:
         number = get_node_equation_number(translator, node)

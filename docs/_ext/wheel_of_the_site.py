@@ -21,8 +21,17 @@ def install_line(release: str, baseurl: str) -> str:
 
 def notebook_cell(release: str, baseurl: str) -> str:
     """Write the first cell of every downloaded notebook."""
-    beside = "" if baseurl else f"# Download {wheel_name(release)} from the page, beside this file.\n"
+    beside = (
+        "" if baseurl else f"# Download {wheel_name(release)} from the page, beside this file.\n"
+    )
     return f"{beside}%pip install -q {install_line(release, baseurl)}"
+
+
+def fill_in(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Let pages name the wheel without knowing its version or the site's address."""
+    release, baseurl = app.config.release, app.config.html_baseurl
+    source[0] = source[0].replace("@WHEEL@", wheel_name(release))
+    source[0] = source[0].replace("@INSTALL@", install_line(release, baseurl))
 
 
 def build_wheel(app: Sphinx, exception: Exception | None) -> None:
@@ -33,5 +42,6 @@ def build_wheel(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("source-read", fill_in)
     app.connect("build-finished", build_wheel)
     return {"parallel_read_safe": True}

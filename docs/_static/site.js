@@ -1,12 +1,17 @@
-// What can be scrolled sideways must also be reachable from the keyboard.
 "use strict";
-const boxes = "div.highlight pre, .math-wrapper, .table-wrapper, .sphx-glr-script-out pre";
+
+// What can be scrolled sideways must also be reachable from the keyboard.
+const BOXES = "div.highlight pre, .math-wrapper, .table-wrapper, .output pre";
 function markScrollable() {
-  for (const box of document.querySelectorAll(boxes)) {
+  for (const box of document.querySelectorAll(BOXES)) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }
 }
 addEventListener("DOMContentLoaded", markScrollable);
-addEventListener("load", markScrollable); // the maths font may have widened an equation
+addEventListener("load", markScrollable); // the font of the maths may have widened an equation
 addEventListener("resize", markScrollable);
+
+// Search shows lines of the pages it finds, and reads them for that. From a folder on a disk a
+// browser lets no page read another: there the titles must do.
+if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;

@@ -1,0 +1,48 @@
+"""Keep the API pages complete, and tie each entry to the pages that use it."""
+
+from typing import Any
+
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+
+import attention
+
+logger = logging.getLogger(__name__)
+
+
+def list_pages_that_use_it(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """Close each entry with the gallery pages that use the object."""
+    uses = app.srcdir / "gallery" / "uses" / f"{name}.examples"
+    if what in ("class", "function") and uses.exists() and uses.read_text().strip():
+        lines += ["", ".. rubric:: Pages that use it", "", f".. minigallery:: {name}", ""]
+
+
+def keep_sentences(
+    app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
+) -> None:
+    """Hide prose from napoleon, which takes what stands before a first colon for a type.
+
+    Types stand in signatures here. An escaped space is a first line without a colon, and empty.
+    """
+    if what in ("attribute", "data", "property"):
+        lines.insert(0, "\\ ")
+    elif "Returns:" in lines:
+        lines.insert(lines.index("Returns:") + 1, "    \\ ")
+
+
+def miss_nothing(app: Sphinx, env: BuildEnvironment) -> None:
+    """Warn of a public name that no page documents."""
+    documented = env.domains.python_domain.objects
+    for name in attention.__all__:
+        if f"attention.{name}" not in documented:
+            logger.warning("api: attention.%s is on no page", name)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("autodoc-process-docstring", keep_sentences, priority=100)  # napoleon: 500
+    app.connect("autodoc-process-docstring", list_pages_that_use_it, priority=900)
+    app.connect("env-check-consistency", miss_nothing)
+    return {"parallel_read_safe": True}
