@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -95,7 +96,7 @@ def distractor_indices(n: int, seed: int = 42) -> Tensor:
         [81, 14, 3, 94, 35]
     """
     draw = random.Random(seed).randint
-    return torch.tensor([draw(0, n - 1) for _ in range(n)], dtype=torch.int32)
+    return torch.from_numpy(np.fromiter((draw(0, n - 1) for _ in range(n)), np.int32, n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,8 +145,11 @@ class Examples:
     def lengths(self, separator_id: int | None = None) -> Tensor:
         """Length of every example before truncation, (E,), int64."""
         one = self.ids.lengths
-        front = one[self.distractor.clamp(min=0)] + (separator_id is not None)
-        return one[self.review] + front.masked_fill_(self.distractor < 0, 0)
+        lengths = one[self.distractor.clamp(min=0)]
+        lengths += separator_id is not None
+        lengths.masked_fill_(self.distractor < 0, 0)
+        lengths += one[self.review]
+        return lengths
 
 
 def make_examples(

@@ -1,6 +1,7 @@
 """Ragged storage, pairs and batches, against plain Python."""
 
 import random
+import re
 
 import pytest
 import torch
@@ -17,6 +18,8 @@ from attention.batches import (
     make_examples,
     plan_batches,
 )
+from attention.data import load_reviews
+from attention.tokenizer import train_and_encode
 
 lists = st.lists(st.lists(st.integers(3, 99), max_size=7), min_size=1, max_size=13)
 
@@ -183,3 +186,29 @@ def test_bad_input() -> None:
         assemble(examples, torch.tensor([0]), max_length=0)
     with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
         plan_batches(torch.tensor([1]), 0)
+
+
+def test_the_labs_settings_give_the_labs_rows() -> None:
+    reviews = load_reviews("imdb", limit=131)["train"]
+    texts, n = list(reviews.texts), len(reviews)
+    draw = random.Random(42)
+    texts += [f"{texts[draw.randint(0, n - 1)]} {text}" for text in texts]
+    words = [re.findall("[a-z]+", re.sub("<[^>]+>", " ", text.lower())) for text in texts]
+
+    tokenizer, ids = train_and_encode(reviews.texts, min_frequency=1, clean_text=False)
+    examples = make_examples(ids, reviews.labels, pairs=True, seed=42)
+    batch = assemble(examples, torch.arange(2 * n), max_length=256, keep="head")
+    for row, expected in enumerate(words):
+        got = [tokenizer.id_to_token(i) for i in batch.ids[row].tolist()]
+        assert got == expected[:256] + ["<pad>"] * (256 - len(expected))
+    assert batch.labels.tolist() == 2 * reviews.labels
+
+
+def test_cutting_never_waits_for_the_device() -> None:
+    # The meta device holds no numbers: asking it for one would fail.
+    examples = make([[7, 8, 9], [], [5]], seed=4)
+    batch = assemble(examples.to("meta"), torch.tensor([0, 4, 5]), separator_id=2)
+    expected = assemble(examples, torch.tensor([0, 4, 5]), separator_id=2)
+    for got, like in zip(batch, expected, strict=True):
+        assert got.is_meta
+        assert (got.shape, got.dtype) == (like.shape, like.dtype)
