@@ -26,12 +26,12 @@ class Ragged:
     """Hold sequences of unequal length end to end in one tensor.
 
     Args:
-        flat: the ids of all sequences, one after the other.
-        offsets: where each sequence starts, and at the end where the last one stops.
+        flat: The ids of all sequences, one after the other.
+        offsets: Where each sequence starts, and at the end where the last one stops.
 
     Shape:
-        - flat: (total,), int32
-        - offsets: (N + 1,), int64
+        - flat: (total,), one place a token, int32
+        - offsets: :math:`(N + 1,)`, int64
 
     Example:
         >>> ids = Ragged.from_lists([[7, 8, 9], [], [5]])
@@ -82,14 +82,14 @@ def distractor_indices(n: int, seed: int = 42) -> Tensor:
     of its own. A review may draw itself.
 
     Args:
-        n: how many reviews there are.
-        seed: the lab's is 42.
+        n: How many reviews there are.
+        seed: The lab's is 42.
 
     Returns:
         For each review the index of its distractor.
 
     Shape:
-        - output: (n,), int32
+        - returns: :math:`(n,)`, int32
 
     Example:
         >>> distractor_indices(100, seed=42)[:5].tolist()
@@ -104,14 +104,14 @@ class Examples:
     """Point at what a model is asked about: a review, alone or behind a distractor.
 
     Args:
-        ids: the reviews.
+        ids: The reviews.
         labels: 0 or 1 for each review.
-        review: for each example the review whose label counts.
-        distractor: for each example the review that stands before it, -1 for none.
+        review: For each example the review whose label counts.
+        distractor: For each example the review that stands before it, -1 for none.
 
     Shape:
-        - labels: (N,), float32
-        - review, distractor: (E,), integers
+        - labels: :math:`(N,)`, float32
+        - review, distractor: :math:`(E,)`, integers
     """
 
     ids: Ragged
@@ -163,15 +163,15 @@ def make_examples(
     """Make examples of reviews alone, of reviews behind distractors, or of both.
 
     Args:
-        ids: the reviews.
+        ids: The reviews.
         labels: 0 or 1 for each review.
-        clean: take every review alone.
-        pairs: take every review behind a random other one; after the clean ones when both are
+        clean: Take every review alone.
+        pairs: Take every review behind a random other one; after the clean ones when both are
             asked for, as in the lab.
-        seed: of the distractors' draw.
+        seed: Of the distractors' draw.
 
     Raises:
-        ValueError: if neither is asked for, or the labels are not one a review.
+        ValueError: If neither is asked for, or the labels are not one a review.
 
     Example:
         >>> ids = Ragged.from_lists([[7, 8, 9], [4], [5]])
@@ -193,9 +193,9 @@ class Batch(NamedTuple):
     """Padded ids with the lengths that say where the padding starts, and the labels.
 
     Shape:
-        - ids: (B, n), int64; 0 is padding, always at the right
-        - lengths: (B,), int64
-        - labels: (B,), float32
+        - ids: :math:`(B, n)`, int64; 0 is padding, always at the right
+        - lengths: :math:`(B,)`, int64
+        - labels: :math:`(B,)`, float32
     """
 
     ids: Tensor
@@ -220,19 +220,19 @@ def plan_batches(
     run each take ``rows[rank::world_size]`` of every batch.
 
     Args:
-        lengths: of the examples, in tokens.
-        batch_size: examples in a batch; one batch of an epoch may be smaller.
-        shuffle: another order each epoch; without it the pools follow the examples' own order.
-        bucket: put examples of similar length together, which spares most of the padding.
-        seed: of the order.
-        epoch: of the order, too.
+        lengths: Of the examples, in tokens.
+        batch_size: Examples in a batch; one batch of an epoch may be smaller.
+        shuffle: Another order each epoch; without it the pools follow the examples' own order.
+        bucket: Put examples of similar length together, which spares most of the padding.
+        seed: Of the order.
+        epoch: Of the order, too.
 
     Returns:
         The indices of each batch's examples. Every example stands in exactly one batch.
 
     Shape:
-        - lengths: (E,)
-        - output: vectors of at most ``batch_size`` indices, int64
+        - lengths: :math:`(E,)`
+        - returns: vectors of at most ``batch_size`` indices, int64
 
     Example:
         >>> [rows.tolist() for rows in plan_batches(torch.tensor([9, 2, 8, 3]), 2, shuffle=False)]
@@ -264,23 +264,23 @@ def assemble(
     """Cut one batch out of the flat ids: distractor, separator, review, padding.
 
     Args:
-        examples: what to cut from.
-        rows: which examples.
-        max_length: tokens kept of an example.
-        keep: the end that survives truncation. The review that counts is at the tail; the lab
+        examples: What to cut from.
+        rows: Which examples.
+        max_length: Tokens kept of an example.
+        keep: The end that survives truncation. The review that counts is at the tail; the lab
             keeps the head.
-        separator_id: the id between distractor and review; None for nothing there.
+        separator_id: The id between distractor and review; None for nothing there.
 
     Returns:
         The batch, as wide as its longest example (at least 1), on the device of the flat ids.
         Nothing in here waits for that device.
 
     Raises:
-        ValueError: if ``keep`` or ``max_length`` is none of the possible.
+        ValueError: If ``keep`` or ``max_length`` is none of the possible.
 
     Shape:
-        - rows: (B,), on the CPU
-        - output: ids (B, n), lengths (B,), labels (B,)
+        - rows: :math:`(B,)`, on the CPU
+        - returns: ids :math:`(B, n)`, lengths :math:`(B,)`, labels :math:`(B,)`
 
     Example:
         >>> ids = Ragged.from_lists([[7, 8, 9], [4], [5]])

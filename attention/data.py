@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from .folder import load_folder, read_csv
-from .reviews import DataError, Reviews, StreamedTexts, clean, fingerprint
+from attention.folder import load_folder, read_csv
+from attention.reviews import DataError, Reviews, StreamedTexts, clean, fingerprint
 
 __all__ = ["DataError", "Reviews", "clean", "fingerprint", "load_reviews", "stratified_order"]
 
@@ -45,18 +45,23 @@ def load_reviews(
     - anything else: a folder, see :func:`attention.folder.load_folder`.
 
     Args:
-        source: which of these. A folder that is called imdb is ``"./imdb"``.
-        seed: of the splits and of what ``limit`` picks.
-        limit: train on this many reviews only, and use a tenth as many (at least 2) to validate
+        source: Which of these. A folder that is called imdb is ``"./imdb"``.
+        seed: Of the splits and of what ``limit`` picks.
+        limit: Train on this many reviews only, and use a tenth as many (at least 2) to validate
             and to test; both classes are there, in proportion.
-        lab_sample: take of Yelp what the lab takes, by its own draws: 100,000 reviews to train,
+        lab_sample: Take of Yelp what the lab takes, by its own draws: 100,000 reviews to train,
             10,000 to validate and 10,000 to test. Other sources know no such sample.
 
     Returns:
         ``"train"``, ``"validation"`` and, unless a folder has none, ``"test"``.
 
     Raises:
-        DataError: if the reviews cannot be had or are not what they should be.
+        DataError: If the reviews cannot be had or are not what they should be.
+
+    Example:
+        >>> reviews = load_reviews("imdb", limit=100)
+        >>> {name: (len(split), sum(split.labels)) for name, split in reviews.items()}
+        {'train': (100, 50), 'validation': (10, 5), 'test': (10, 5)}
     """
     if limit is not None and limit < 2:
         raise ValueError(f"limit must be at least 2, one review a class; got {limit}")
@@ -83,11 +88,16 @@ def stratified_order(labels: Sequence[int], seed: int) -> np.ndarray:
     are classes holds them all.
 
     Args:
-        labels: the class of each row.
-        seed: of the shuffle.
+        labels: The class of each row.
+        seed: Of the shuffle.
 
     Returns:
         The rows' indices in their new order.
+
+    Example:
+        >>> labels = [0, 0, 0, 0, 1, 1]
+        >>> sorted(labels[row] for row in stratified_order(labels, seed=1)[:3])
+        [0, 0, 1]
     """
     generator = np.random.default_rng(seed)
     classes = np.asarray(labels)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .reviews import DataError, Reviews, StreamedTexts
+from attention.reviews import DataError, Reviews, StreamedTexts
 
 COLUMNS = "text", "label"
 _ROWS_AT_ONCE = 1024
@@ -24,13 +24,13 @@ def load_folder(folder: Path) -> dict[str, Reviews]:
     no header (label, then text) and are read as they are.
 
     Args:
-        folder: where they lie.
+        folder: Where they lie.
 
     Returns:
         The splits that are there, their texts read anew at each pass.
 
     Raises:
-        DataError: if a file is missing or cannot be read, if a column is missing, if a row is
+        DataError: If a file is missing or cannot be read, if a column is missing, if a row is
             broken, without text, not UTF-8 or labelled otherwise, or if a file has no rows or
             only one class. The message names file, row and column; rows count from 1, without
             the header.
@@ -57,7 +57,7 @@ def read_csv(path: Path) -> Iterator[Row]:
     """Read a CSV file row by row; each comes with the place where it stands.
 
     Raises:
-        DataError: if ``text`` or ``label`` is no column, or a row is not UTF-8, badly quoted or
+        DataError: If ``text`` or ``label`` is no column, or a row is not UTF-8, badly quoted or
             longer or shorter than the header.
     """
     undecodable: list[int] = []

@@ -19,8 +19,8 @@ class Reviews:
     """Hold the texts of one split, and 0 (negative) or 1 (positive) for each.
 
     Args:
-        texts: a list, or texts that are read anew from their file at each pass.
-        labels: one a text.
+        texts: A list, or texts that are read anew from their file at each pass.
+        labels: One a text.
 
     Example:
         >>> reviews = Reviews(["Lovely soup.", "Cold soup."], [1, 0])
@@ -45,8 +45,8 @@ class StreamedTexts(Sequence[str]):
     A pass is as fast as the file; ``texts[i]`` reads up to row ``i``.
 
     Args:
-        read: opens the source and gives all its texts.
-        keep: which of them are meant.
+        read: Opens the source and gives all its texts.
+        keep: Which of them are meant.
     """
 
     def __init__(self, read: Callable[[], Iterable[str]], keep: np.ndarray) -> None:

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from .batches import Ragged
+from attention.batches import Ragged
 
 #: Padding, words outside the vocabulary, and what may stand between a distractor and its review.
 SPECIALS = ("<pad>", "<unk>", "<sep>")
@@ -98,10 +98,10 @@ def train_and_encode(
     for ids in place. Beside the words themselves this takes 4 bytes a token.
 
     Args:
-        texts: read once and not kept.
-        min_frequency: rarer words are left out, and become ``<unk>``.
-        max_size: the most ids there may be, the three special ones included.
-        clean_text: take the two characters ``\n`` for a newline. The lab does not: there they
+        texts: Read once and not kept.
+        min_frequency: Rarer words are left out, and become ``<unk>``.
+        max_size: The most ids there may be, the three special ones included.
+        clean_text: Take the two characters ``\n`` for a newline. The lab does not: there they
             become a letter n, stuck to the word that follows.
 
     Returns:
@@ -109,7 +109,7 @@ def train_and_encode(
         most frequent to the rarest, alphabetically where they tie.
 
     Raises:
-        ValueError: if ``min_frequency`` or ``max_size`` leaves no room for the vocabulary.
+        ValueError: If ``min_frequency`` or ``max_size`` leaves no room for the vocabulary.
 
     Example:
         >>> tokenizer, ids = train_and_encode(["Good, GOOD food!", "good<br />service"])
@@ -160,14 +160,14 @@ def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
     The ids are those of ``tokenizer.encode``, several times sooner.
 
     Args:
-        tokenizer: ours; loaded from its file is fine.
-        texts: read once and not kept.
+        tokenizer: Ours; loaded from its file is fine.
+        texts: Read once and not kept.
 
     Returns:
         The ids of each text. A text without a single letter has none.
 
     Raises:
-        ValueError: if the tokenizer follows another rule than ours.
+        ValueError: If the tokenizer follows another rule than ours.
 
     Example:
         >>> tokenizer = train_tokenizer(["good food", "good service"])
