@@ -39,7 +39,7 @@ class TrainConfig:
     schedule: Literal["linear", "constant"] = "linear"
     """Whether the learning rate falls linearly to 0, or stays."""
     seed: int = 42
-    """Of the initial weights, the order of the examples, dropout and distractors."""
+    """Of the initial weights, the order of the examples and dropout."""
     device: str = "auto"
     """cpu, cuda, cuda:1 …; auto takes a GPU if there is one."""
     limit: int | None = None

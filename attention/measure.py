@@ -10,7 +10,8 @@ from torch.nn import functional as F
 
 from attention.batches import Batch, Examples, assemble, plan_batches
 from attention.config import TrainConfig
-from attention.models import SEPARATOR_ID, SentimentClassifier
+from attention.models import SentimentClassifier
+from attention.tokenizer import SEP_ID
 
 # Standard normal quantile of a two-sided 95 % interval.
 Z95 = 1.959964
@@ -18,7 +19,7 @@ Z95 = 1.959964
 
 def separator(config: TrainConfig) -> int | None:
     """Return the id that stands between distractor and review, if any does."""
-    return SEPARATOR_ID if config.separator else None
+    return SEP_ID if config.separator else None
 
 
 def cut(examples: Examples, rows: Tensor, config: TrainConfig, device: torch.device) -> Batch:

@@ -17,9 +17,8 @@ from attention.functional import padding_mask
 from attention.layers import QKSelfAttention, SelfAttention
 from attention.pooling import EnergyPooling, KeyedPooling, MeanPooling
 from attention.positions import SinusoidalPositions, positions_from_end
+from attention.tokenizer import SEP_ID, UNK_ID
 
-UNKNOWN_ID = 1
-SEPARATOR_ID = 2
 KINDS = ("mean", "energy", "keys", "qk", "qkv")
 POSITIONS = ("end", "start", "none")
 
@@ -156,14 +155,14 @@ class SentimentClassifier(nn.Module):
     def _embed(self, ids: Tensor, lengths: Tensor) -> Tensor:
         if self.training and self.config["word_dropout"]:
             dropped = torch.rand(ids.shape, device=ids.device) < self.config["word_dropout"]
-            ids = ids.masked_fill(dropped & (ids > SEPARATOR_ID), UNKNOWN_ID)
+            ids = ids.masked_fill(dropped & (ids > SEP_ID), UNK_ID)
         x: Tensor = self.embedding(ids)  # (B, n, d)
         if self.bigrams is not None:
             x = x + self.bigrams(ids)
         if self.segment is not None:
             # Counted from the right: a word stands in front if any separator is yet to come.
             is_word = padding_mask(lengths, ids.shape[-1]).squeeze(-2)  # (B, n)
-            separator = (ids == SEPARATOR_ID) & is_word  # (B, n)
+            separator = (ids == SEP_ID) & is_word  # (B, n)
             in_front = separator.flip(-1).cumsum(-1).flip(-1) > 0  # (B, n)
             x = x + in_front[..., None] * self.segment
         if self.positions is not None:

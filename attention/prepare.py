@@ -45,14 +45,13 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
         (4, ['clean', 'distractor'])
     """
     if reviews is None:
-        reviews = load_reviews(
-            config.data, seed=config.seed, limit=config.limit, lab_sample=config.lab_sample
-        )
+        # Splits do not move with the run's seed, or a test split could hold what was trained on.
+        reviews = load_reviews(config.data, limit=config.limit, lab_sample=config.lab_sample)
     train = reviews["train"]
     tokenizer, ids = train_and_encode(
         train.texts, min_frequency=config.min_frequency, clean_text=config.clean_text
     )
-    examples = make_examples(ids, train.labels, pairs=config.distractors, seed=config.seed)
+    examples = make_examples(ids, train.labels, pairs=config.distractors)
     return Prepared(
         tokenizer,
         examples,

@@ -11,10 +11,12 @@ import matplotlib.pyplot as plt
 import torch
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from attention._files import write_bytes, write_tensors, write_text
 from attention.config import TrainConfig
+from attention.models import SentimentClassifier
 from attention.report import training_curves
 from attention.trainer import Metrics, State, Trainer
 
@@ -62,6 +64,31 @@ def read_config(folder: Path) -> dict[str, Any]:
     except (ValueError, TypeError, KeyError, OSError) as error:
         raise RunError(f"{folder}/config.json: is not a run's configuration: {error}") from error
     return config
+
+
+def load_run(
+    folder: Path, device: torch.device
+) -> tuple[SentimentClassifier, Tokenizer, TrainConfig]:
+    """Load what a finished run learnt: the model, its tokenizer, and what it was asked.
+
+    Raises:
+        RunError: If the folder holds no finished run that can be read.
+    """
+    config = read_config(folder)
+    if not (folder / "model.safetensors").exists():
+        raise RunError(f"{folder}: holds no model yet; finish the run with --resume {folder}")
+    try:
+        model = SentimentClassifier.from_pretrained(folder).to(device)
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    # tokenizers raises a bare Exception for a file it can't read.
+    except Exception as error:
+        raise RunError(f"{folder}: holds a run that can't be read: {error}") from error
+    if tokenizer.get_vocab_size() != model.config["vocab_size"]:
+        raise RunError(
+            f"{folder}: tokenizer.json holds {tokenizer.get_vocab_size()} ids, "
+            f"the model {model.config['vocab_size']}; they are of different runs"
+        )
+    return model, tokenizer, config["train"]
 
 
 def config_json(config: TrainConfig) -> dict[str, Any]:

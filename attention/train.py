@@ -12,12 +12,12 @@ from pathlib import Path
 from types import FrameType
 
 import torch
-import tyro
 from torch import distributed as dist
 from tqdm import tqdm
 
 from attention import runs
 from attention._files import write_text
+from attention.command import parse, run_command
 from attention.config import PRESETS, TrainConfig
 from attention.models import SentimentClassifier
 from attention.prepare import Prepared, prepare
@@ -108,7 +108,7 @@ def train(config: TrainConfig) -> list[Metrics]:
     guard = None
     if is_writer and out.exists():
         guard = runs.lock(out)
-    say("reading the reviews and numbering their words", is_writer)
+    say("reading the reviews and numbering their words", is_writer and sys.stderr.isatty())
     prepared = prepare(config)
     guard = guard or (runs.lock(out) if is_writer else None)
     model = build_model(config, prepared.tokenizer.get_vocab_size())
@@ -246,17 +246,22 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
     """Read the command line: a preset first, the options over it; or ``--resume RUN`` alone.
 
     Raises:
-        ValueError: If an option is out of its range, or the folder can't be used.
-        SystemExit: If the line can't be parsed; the code is 2.
+        ValueError: If the line can't be parsed, an option is out of its range, or the folder
+            can't be used.
 
     Example:
         >>> configure(["--preset", "lab13", "--model", "qk", "--out", "run"]).key_dim
         8
     """
-    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False)
-    first.add_argument("--preset", choices=sorted(PRESETS), default="default")
+    first = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    first.add_argument("--preset", default="default")
     first.add_argument("--resume", type=Path)
-    given, rest = first.parse_known_args(arguments)
+    try:
+        given, rest = first.parse_known_args(arguments)
+    except argparse.ArgumentError as error:
+        raise ValueError(str(error)) from None
+    if given.preset not in PRESETS:
+        raise ValueError(f"--preset: expected one of {', '.join(PRESETS)}, got {given.preset}")
     if given.resume:
         if rest:
             raise ValueError(f"--resume: expected no other options, got {' '.join(rest)}")
@@ -264,9 +269,9 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
             raise runs.RunError(f"{given.resume}: holds a finished run, there is nothing to resume")
         config: TrainConfig = runs.read_config(given.resume)["train"]
         return dataclasses.replace(config, out=given.resume)
-    config = tyro.cli(
+    config = parse(
         TrainConfig,
-        args=rest,
+        rest,
         default=PRESETS[given.preset],
         prog="python -m attention.train",
         description="Train a sentiment classifier on reviews. --preset lab13, lab13-corrected or "
@@ -278,20 +283,17 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
     return config
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Train from the command line; return the exit code."""
     if "RANK" in os.environ:
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
     try:
-        config = configure(sys.argv[1:] if arguments is None else arguments)
+        config = configure(arguments)
         train(config)
     except Stopped as stopped:
         again = f"python -m attention.train --resume {config.out}"
         say(f"stopped by {stopped}, saved; go on with: {again}")
         return 128 + stopped.number
-    except (ValueError, OSError) as error:
-        say(f"error: {error}")
-        return 2
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
@@ -300,4 +302,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_command(main))

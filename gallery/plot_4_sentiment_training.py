@@ -40,9 +40,9 @@ DATA = "imdb"
 config = TrainConfig(
     data=DATA, limit=6_000, epochs=4, batch_size=128, lr=4e-3, embed_dim=32, key_dim=16
 )
-reviews = load_reviews(config.data, seed=config.seed)
+reviews = load_reviews(config.data)
 # A sample to train on, so that the page is built in minutes; all of the rest to measure on.
-reviews["train"] = load_reviews(config.data, seed=config.seed, limit=config.limit)["train"]
+reviews["train"] = load_reviews(config.data, limit=config.limit)["train"]
 for name, split in reviews.items():
     counts = Counter(split.labels)
     print(f"{name:10}  {counts[0]:5} negative  {counts[1]:5} positive")

@@ -1,0 +1,71 @@
+"""Measure a trained model: ``python -m attention.evaluate RUN --data FOLDER --split test``."""
+
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import tyro
+
+from attention.command import parse, run_command
+from attention.data import DataError, load_reviews
+from attention.measure import measure
+from attention.prepare import measured_examples
+from attention.runs import load_run
+from attention.train import choose_device
+
+
+@dataclass(frozen=True)
+class EvaluateConfig:
+    """Measure a trained model on reviews, alone and behind distractors."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder that training wrote."""
+    data: str | None = None
+    """yelp, imdb or a folder; by default what the model was trained on."""
+    split: Literal["train", "validation", "test"] = "test"
+    """Which reviews of it."""
+    device: str = "auto"
+    """cpu, cuda, cuda:1 …; auto takes a GPU if there is one."""
+
+
+def evaluate(config: EvaluateConfig) -> dict[str, dict[str, Any]]:
+    """Measure a run's model on a split, alone and behind the lab's distractors.
+
+    Args:
+        config: Which run, which data, which split.
+
+    Returns:
+        For ``clean`` and ``distractor``: ``accuracy``, ``loss`` (nats a review), their 95 %
+        intervals, and ``n``.
+
+    Raises:
+        RunError: If the folder holds no run that can be read.
+        DataError: If the reviews can't be had, or there is no such split.
+    """
+    model, tokenizer, trained = load_run(config.run, choose_device(config.device))
+    source = config.data or trained.data
+    reviews = load_reviews(source, lab_sample=trained.lab_sample)
+    if config.split not in reviews:
+        raise DataError(f"{source}: has no split {config.split}, only {', '.join(reviews)}")
+    examples = measured_examples(tokenizer, reviews[config.split])
+    return {name: measure(model, some, trained) for name, some in examples.items()}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure from the command line: a table, and as the last line one JSON object."""
+    config = parse(EvaluateConfig, arguments, prog="python -m attention.evaluate")
+    result = evaluate(config)
+    print(f"{'':12}{'accuracy':>10}{'95 % interval':>20}{'loss':>8}{'reviews':>10}")
+    for name, row in result.items():
+        low, high = row["accuracy_interval"]
+        interval = f"{low:.4f} to {high:.4f}"
+        print(f"{name:12}{row['accuracy']:10.4f}{interval:>20}{row['loss']:8.4f}{row['n']:10,}")
+    print(json.dumps(result))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_command(main))

@@ -1,0 +1,117 @@
+"""Ask a trained model about a text: ``python -m attention.predict RUN "A wonderful film."``."""
+
+import html
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import torch
+import tyro
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from attention._files import write_text
+from attention.command import parse, run_command
+from attention.models import SentimentClassifier
+from attention.report import words_as_ansi, words_as_html
+from attention.runs import load_run
+
+
+@dataclass(frozen=True)
+class PredictConfig:
+    """Say whether a review is positive, how sure the model is, and where it looked."""
+
+    run: Annotated[Path, tyro.conf.Positional]
+    """The run folder that training wrote."""
+    text: Annotated[str, tyro.conf.Positional]
+    """The review; - reads one a line from the standard input."""
+    json: bool = False
+    """Whether to print one JSON object a review."""
+    html: Path | None = None
+    """A file to write the weights to, as a page that stands alone."""
+
+
+@torch.no_grad()
+def predict(model: SentimentClassifier, tokenizer: Tokenizer, text: str) -> dict[str, Any]:
+    r"""Read one review.
+
+    .. math:: \mathrm{probability} = \frac{1}{1 + e^{-\mathrm{logit}}}
+
+    Args:
+        model: In evaluation mode.
+        tokenizer: The run's.
+        text: The review. The model reads its last ``max_length`` words.
+
+    Returns:
+        ``label`` (``"positive"`` from 0.5 on), ``probability`` of positive, ``tokens``, and
+        ``weights``, one a token. With self-attention a token's weight is the mean it receives.
+
+    Example:
+        >>> from attention.tokenizer import train_tokenizer
+        >>> tokenizer = train_tokenizer(["good food", "good wine"])
+        >>> model = SentimentClassifier(4, embed_dim=2, attention="energy").eval()
+        >>> predict(model, tokenizer, "Good beer")["tokens"]
+        ['good', '<unk>']
+    """
+    encoded = tokenizer.encode(text)
+    length = int(model.config["max_length"])
+    ids, tokens = encoded.ids[-length:], encoded.tokens[-length:]
+    device = next(model.parameters()).device
+    # A text without a word is one padding: the model then says what it says of nothing.
+    batch = torch.tensor([ids or [0]], device=device)  # (1, n)
+    lengths = torch.tensor([len(ids)], device=device)  # (1,)
+    logits, weights = model(batch, lengths, need_weights=True)  # (1,), (1, n) or (1, n, n)
+    probability = logits.sigmoid().item()
+    return {
+        "label": "positive" if probability >= 0.5 else "negative",
+        "probability": probability,
+        "tokens": tokens,
+        "weights": _one_a_token(weights[0])[: len(ids)].tolist(),
+    }
+
+
+def _one_a_token(weights: Tensor) -> Tensor:
+    return weights.mean(dim=0) if weights.dim() == 2 else weights  # (n,)
+
+
+def standalone_page(predictions: Iterable[dict[str, Any]]) -> str:
+    """Draw predictions as one HTML page that needs nothing else, in light and dark."""
+    figures = "\n".join(
+        words_as_html(p["tokens"], p["weights"], f"{p['label']}, {p['probability']:.1%} positive")
+        for p in predictions
+    )
+    title = html.escape("Where the model looked")
+    return (
+        f'<!doctype html>\n<html lang="en-GB"><meta charset="utf-8"><title>{title}</title>\n'
+        '<meta name="viewport" content="width=device-width">\n'
+        "<style>:root{color-scheme:light dark}body{font:1.1rem/1.8 system-ui;max-width:45rem;"
+        "margin:2rem auto;padding:0 1rem}</style>\n"
+        f"<h1>{title}</h1>\n{figures}\n</html>\n"
+    )
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Predict from the command line."""
+    config = parse(PredictConfig, arguments, prog="python -m attention.predict")
+    model, tokenizer, _ = load_run(config.run, torch.device("cpu"))
+    texts = sys.stdin if config.text == "-" else [config.text]
+    kept = []
+    for text in texts:
+        prediction = predict(model, tokenizer, text.rstrip("\n"))
+        if config.html:
+            kept.append(prediction)
+        if config.json:
+            print(json.dumps(prediction), flush=True)
+        else:
+            print(f"{prediction['label']} ({prediction['probability']:.1%} positive)")
+            print(words_as_ansi(prediction["tokens"], prediction["weights"]), flush=True)
+    if config.html:
+        write_text(config.html, standalone_page(kept))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_command(main))
