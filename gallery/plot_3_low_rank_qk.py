@@ -1,0 +1,376 @@
+"""
+What QKᵀ can hold
+=================
+
+Attention multiplies by a query matrix and by a key matrix. Which of their numbers do anything?
+
+Some do nothing at all. We find out which by writing the same function with fewer numbers and
+printing how far the two versions differ. Everything here is computed in float64, so "the same"
+means an error near :math:`10^{-16}`.
+"""
+
+import matplotlib.pyplot as plt
+import torch
+from torch.nn import functional as F
+
+from attention import EnergyPooling, KeyedPooling, QKSelfAttention
+from attention.analysis import bilinear_form, parameter_count, truncate_rank
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
+
+use_style()
+torch.manual_seed(0)
+torch.set_default_dtype(torch.float64)
+
+
+def error(got, expected):
+    """Return the size of the difference, relative to the size of what was expected."""
+    return ((got - expected).norm() / expected.norm()).item()
+
+
+# %%
+# One question for every text
+# ---------------------------
+# Begin with the smallest attention there is. A text of n words, each a vector :math:`x_i` of
+# width d, is pooled into one vector. There is one query q, learned once and asked of every text.
+# Each word answers with a key :math:`x_i W_\mathrm{key}` of width k, and its score is
+#
+# .. math:: e_i = (x_i W_\mathrm{key}) \cdot q = x_i \cdot (W_\mathrm{key}\, q) .
+#
+# Move the brackets, and the key matrix is gone. What is left is a single vector
+# :math:`w = W_\mathrm{key}\, q` of width d, called an *energy*. Make both, copy w over, compare:
+
+n, d, k = 7, 16, 8
+x = torch.randn(5, n, d)  # (5, n, d)
+keyed, energy = KeyedPooling(d, key_dim=k), EnergyPooling(d)
+with torch.no_grad():
+    w = keyed.W_key.weight.T @ keyed.query  # (d,)
+    energy.energy.weight.copy_(w)
+assert error(energy(x), keyed(x)) < 1e-12
+print(f"keys against energy: relative error {error(energy(x), keyed(x)):.0e}")
+
+# %%
+# Does a wider key say more? Take the same w and hold it with k = 1: one column of keys, and a
+# query that is the number 1.
+
+narrow = KeyedPooling(d, key_dim=1)
+with torch.no_grad():
+    narrow.W_key.weight.copy_(w)
+    narrow.query.fill_(1.0)
+assert error(narrow(x), keyed(x)) < 1e-12
+print(f"k = 1 against k = {k}:   relative error {error(narrow(x), keyed(x)):.0e}")
+
+# %%
+# So k = 1 and k = 8 express the same functions, those of an energy, no more and no fewer. They
+# pay different prices:
+
+for kind, width in [("energy", 1), ("keys", 1), ("keys", k), ("keys", d)]:
+    label = kind if kind == "energy" else f"{kind}, k = {width}"
+    print(f"{label:14} {parameter_count(kind, d, width):4} numbers")
+
+# %%
+# In letters: d for the energy, dk + k with keys, and :math:`d^2 + d` with keys as wide as the
+# words.
+#
+# .. admonition:: What went wrong: "d + 1 exactly matches d"
+#    :class: warning
+#
+#    The lab that sets this puzzle counts d + 1 numbers for k = 1, and writes that this is exactly
+#    the energy's count. It is one more. The spare number is real: double the query, halve the
+#    keys, and nothing changes. The lab then hopes that k > 1 brings "richer attention". With one
+#    query for all texts it can't, as the error above says.
+
+# %%
+# The same functions, another path
+# --------------------------------
+# If they are one function, does it matter which one is trained? Let the loss have gradient g
+# with respect to w. A small step of size :math:`\eta` down the energy's gradient moves w by
+# :math:`-\eta g`. A step on the pair moves the key matrix by :math:`-\eta g q^\top` and the query
+# by :math:`-\eta W_\mathrm{key}^\top g`, so their product moves by
+#
+# .. math:: \Delta w = -\eta \left(W_\mathrm{key} W_\mathrm{key}^\top
+#           + \lVert q \rVert^2 I\right) g + O(\eta^2) .
+#
+# The spare numbers steer: they multiply each gradient by a matrix, and that matrix changes while
+# the model learns. First the formula, on one step with a gradient drawn at random:
+
+g, eta = torch.randn(d), 1e-6  # (d,)
+K, q = keyed.W_key.weight.detach().T, keyed.query.detach()  # (d, k), (k,)
+moved = (K - eta * torch.outer(g, q)) @ (q - eta * K.T @ g) - K @ q  # (d,)
+by_formula = -eta * (K @ K.T @ g + q.square().sum() * g)  # (d,)
+print(f"the step, by formula: relative error {error(by_formula, moved):.0e}")
+assert error(by_formula, moved) < 1e-4
+
+# %%
+# Now 300 steps. In each text of the task one word is marked by a large last number, and the label
+# is the sign of that word's first number. Every pooling starts from the *same* w and the *same*
+# classifier, and learns by plain gradient descent.
+
+STEPS, RATE, SEEDS = 300, 0.3, range(5)
+texts = torch.randn(256, 12, d)  # (256, 12, d)
+labels = (texts[:, 0, 0] > 0).double()  # (256,)
+texts[:, 0, -1] += 3
+
+
+def train(pooling, seed):
+    """Descend from a classifier fixed by the seed; return loss and energy w at each step."""
+    torch.manual_seed(seed)
+    classifier = torch.nn.Linear(d, 1)
+    optimizer = torch.optim.SGD([*pooling.parameters(), *classifier.parameters()], lr=RATE)
+    losses, path = [], []
+    for _ in range(STEPS):
+        logits = classifier(pooling(texts)).squeeze(-1)  # (256,)
+        loss = F.binary_cross_entropy_with_logits(logits, labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+        path.append(energy_of(pooling))
+    return torch.tensor(losses), torch.stack(path)  # (STEPS,), (STEPS, d)
+
+
+def energy_of(pooling):
+    """Write what a pooling asks as one vector."""
+    if isinstance(pooling, EnergyPooling):
+        return pooling.energy.weight[0].detach().clone()  # (d,)
+    return (pooling.W_key.weight.T @ pooling.query).detach()  # (d,)
+
+
+rungs = {"energy": None, "keys, k = 1": 1, "keys, k = 16": 16}
+curves = {name: [] for name in rungs}
+starts = []
+for seed in SEEDS:
+    torch.manual_seed(seed)
+    widest = KeyedPooling(d, key_dim=16)
+    w = energy_of(widest)  # (d,)
+    for name, width in rungs.items():
+        pooling = EnergyPooling(d) if width is None else KeyedPooling(d, key_dim=width)
+        with torch.no_grad():
+            if width is None:
+                pooling.energy.weight.copy_(w)
+            elif width == 1:  # the direction in the keys, the length shared evenly
+                pooling.W_key.weight.copy_(w / w.norm().sqrt())
+                pooling.query.fill_(w.norm().sqrt())
+            else:
+                pooling.load_state_dict(widest.state_dict())
+        curves[name].append(train(pooling, seed))
+    starts += [abs(runs[-1][0][0] - curves["energy"][-1][0][0]).item() for runs in curves.values()]
+
+print(f"largest difference of the losses before the first step: {max(starts):.0e}")
+
+fig, (above, below) = plt.subplots(2, figsize=(5, 5.6), sharex=True)
+for (name, runs), colour in zip(curves.items(), (BLACK, ORANGE, BLUE), strict=True):
+    losses = torch.stack([loss for loss, _ in runs])  # (5, STEPS)
+    above.plot(losses.T, color=colour, lw=1, label=[name] + ["_"] * 4)
+    if name == "energy":
+        continue
+    apart = torch.stack(
+        [(w - v).norm(dim=-1) for (_, w), (_, v) in zip(runs, curves["energy"], strict=True)]
+    )  # (5, STEPS)
+    mean, spread = apart.mean(0), apart.std(0)  # (STEPS,), (STEPS,)
+    below.plot(mean, color=colour, label=name)
+    below.fill_between(range(STEPS), mean - spread, mean + spread, color=colour, alpha=0.2, lw=0)
+    print(f"{name:12} after {STEPS} steps w is {mean[-1]:.2f} ± {spread[-1]:.2f} from the energy's")
+above.set(ylabel="training loss", ylim=(0, None))
+above.legend()
+below.set(xlabel="step of gradient descent", ylabel="distance to the energy's w", ylim=(0, None))
+below.legend(loc="upper left")
+fig.set_label(
+    "Two panels against steps, for an energy, keys of width 1 and keys of width 16, five seeds "
+    "each. Above, training losses: three lines leave each common start and fall at different "
+    "times. Below, the distance between the w of the keyed poolings and the energy's w grows from "
+    "zero, as a band over the seeds."
+)
+
+# %%
+# Five seeds; the band below is one standard deviation. The three start as one function, part at
+# the first step, and at every moment each could be rewritten as an energy. They differ in the road
+# they take. Which road is the better one changes with the start, and five starts on one made-up
+# task don't settle it.
+#
+# A question for each word
+# ------------------------
+# In *self*-attention every word asks a question of its own. Query and key are both made from
+# words, so the score of word i for word j is
+#
+# .. math:: \mathrm{scores} = \frac{(X W_\mathrm{query})(X W_\mathrm{key})^\top}{\sqrt k}
+#           = \frac{X \, M X^\top}{\sqrt k},
+#           \qquad M = W_\mathrm{query} W_\mathrm{key}^\top .
+#
+# Again the brackets move. The two matrices reach the scores through one product, the d × d matrix
+# M. (The lab writes F for X, Q for :math:`W_\mathrm{query}` and K for :math:`W_\mathrm{key}`, so
+# its M is :math:`QK^\top`, and so is this page's title.) This time nothing collapses to a vector,
+# because M has a word on either side.
+
+d, k = 32, 8
+layer = QKSelfAttention(d, key_dim=k)
+x = torch.randn(n, d)  # (n, d)
+_, weights = layer(x, need_weights=True)
+M = bilinear_form(layer)  # (d, d)
+through_M = torch.softmax(x @ M @ x.T / k**0.5, dim=-1)  # (n, n)
+assert error(through_M, weights) < 1e-12
+print(f"weights through M: relative error {error(through_M, weights):.0e}")
+
+# %%
+# M has d² entries but may not be any matrix it likes. It is a product through a waist of width k,
+# so its *rank* is at most k: its rows are all mixtures of the same k rows. The singular values
+# show it. They say how strongly M stretches each of d directions, and all but k of them are zero.
+
+fig, ax = plt.subplots(figsize=(5, 3.2))
+spectra = {}
+for width, colour in zip((4, 8, 16), (ORANGE, BLUE, GREEN), strict=True):
+    M = bilinear_form(QKSelfAttention(d, key_dim=width))  # (d, d)
+    spectra[width] = torch.linalg.svdvals(M)  # (d,)
+    ax.semilogy(range(1, d + 1), spectra[width], "o", ms=4, color=colour, label=f"k = {width}")
+    after = (spectra[width][width] / spectra[width][0]).item()
+    assert after < 1e-12
+    print(f"k = {width:2}: singular value {width + 1} is {after:.0e} of the first")
+ax.set(xlabel="which singular value of M", ylabel="its size", title=f"random layers, d = {d}")
+ax.legend()
+fig.set_label(
+    f"Singular values of M for random layers of width {d} with k of 4, 8 and 16, on a logarithmic "
+    "axis. After the k-th value each spectrum falls off a cliff, by about fifteen powers of ten."
+)
+
+# %%
+# What does low rank save?
+# ------------------------
+# The pair holds 2dk numbers, a free M would hold d². They are equal at k = d/2.
+
+d = 16
+widths = torch.arange(1, d + 1)  # (d,)
+pair = torch.tensor([parameter_count("qk", d, int(width)) for width in widths])  # (d,)
+free = widths * (2 * d - widths)  # (d,)
+assert pair[d // 2 - 1] == d * d
+
+fig, ax = plt.subplots(figsize=(5, 3.6))
+ax.axhline(d * d, color=BLACK, label="a free matrix M: d²")
+ax.plot(widths, pair, "o-", ms=4, color=BLUE, label="the pair: 2dk")
+ax.plot(widths, free, "s--", ms=4, color=ORANGE, label="what M can use of it: 2dk − k²")
+ax.annotate("k = d/2: nothing saved", (d / 2, d * d), (8.6, 150), arrowprops={"arrowstyle": "->"})
+ax.set(xlabel=f"key width k (d = {d})", ylabel="numbers", ylim=(0, None))
+ax.legend(loc="upper left")
+fig.set_label(
+    f"Numbers held against key width k, for d = {d}. The line of the pair, 2dk, crosses the level "
+    "d squared of a free matrix at k = 8, half of d. A curve below it, 2dk minus k squared, "
+    "touches the level only at k = d."
+)
+
+# %%
+# .. admonition:: What went wrong: "low rank" that saves nothing
+#    :class: warning
+#
+#    The lab praises the pair as far more efficient, and then picks d = 16 and k = 8. That is
+#    k = d/2: 256 numbers for the pair, 256 for a free matrix. It pays the full price for a matrix
+#    of half the rank. (With the biases that the lab leaves in, it pays 16 more.)
+#
+# The dashed curve counts what is left of the pair's freedom once we drop what changes nothing:
+# matrices of rank k form a surface of dimension 2dk − k². The other k² numbers only choose
+# coordinates for queries and keys, which is the
+# :ref:`next page's subject <sphx_glr_gallery_plot_3a_gauge_and_biases.py>`.
+#
+# The nearest matrix of rank k
+# ----------------------------
+# Suppose that a task wants a certain M of full rank. How near does a pair of width k come? Eckart
+# and Young answered in 1936: keep the k largest singular values and drop the rest. No matrix of
+# rank k is nearer, and the distance is the root of the sum of the squares that were dropped.
+# :func:`~attention.analysis.truncate_rank` does that to a layer. Does training find it? We give
+# Adam the pair and the squared distance to M, and no hint.
+
+d = 12
+wanted = QKSelfAttention(d, key_dim=d)
+torch.nn.init.normal_(wanted.W_query.weight)
+torch.nn.init.normal_(wanted.W_key.weight)
+M = bilinear_form(wanted)  # (d, d)
+
+
+def train_pair(target, k, steps=1000):
+    """Minimise the distance of a product of width k to the target, from random numbers."""
+    Q, K = (torch.randn(d, k, requires_grad=True) for _ in "QK")  # (d, k), (d, k)
+    optimizer = torch.optim.Adam([Q, K], lr=0.05)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        (target - Q @ K.T).square().sum().backward()
+        optimizer.step()
+        schedule.step()
+    return (Q @ K.T).detach()  # (d, d)
+
+
+ranks = (1, 2, 4, 6, 8, 10)
+cut = {r: error(bilinear_form(truncate_rank(wanted, r)), M) for r in range(d + 1)}
+found = {r: error(train_pair(M, r), M) for r in ranks}
+for r in ranks:
+    print(f"rank {r:2}: nearest {cut[r]:.4f}, trained {found[r]:.4f}")
+    assert found[r] > cut[r] - 1e-12
+
+# %%
+
+fig, ax = plt.subplots(figsize=(5, 3.2))
+ax.plot(cut.keys(), cut.values(), color=BLACK, label="nearest of rank k (Eckart–Young)")
+ax.plot(found.keys(), found.values(), "o", color=ORANGE, label="pair found by Adam")
+ax.set(xlabel="rank k", ylabel="relative distance to M", ylim=(0, 1.05))
+ax.legend()
+fig.set_label(
+    "Relative distance to a wanted matrix against rank. A falling curve gives the least distance "
+    "possible; the dots that training a pair reached lie on it."
+)
+
+# %%
+# Training lands on the curve. It never gets below, because nothing can.
+#
+# Nearest in which sense?
+# -----------------------
+# Nearest *as a matrix*. What attention uses are scores :math:`x_i M x_j^\top`, and real words do
+# not fill all directions alike. Let the words be long in a few directions and short in the
+# others, :math:`C` being the mean of :math:`x_i^\top x_i`. The pair with the nearest *scores*
+# comes from cutting :math:`C^{1/2} M C^{1/2}` and undoing the stretch afterwards.
+
+stretch = torch.logspace(0.5, -1, d)  # (d,), and C = diag(stretch²)
+words = torch.randn(2000, d) * stretch  # (2000, d)
+queries, keys = words[:1000], words[1000:]  # (1000, d), (1000, d)
+scores = queries @ M @ keys.T  # (1000, 1000)
+
+
+def cut_to(matrix, r):
+    """Keep the r largest singular values."""
+    U, sigma, Vh = torch.linalg.svd(matrix)
+    return U[:, :r] * sigma[:r] @ Vh[:r]  # (d, d)
+
+
+fig, ax = plt.subplots(figsize=(5, 3.2))
+of_matrix, of_scores = [], []
+for r in range(1, d):
+    nearest = cut_to(M, r)  # (d, d)
+    weighted = cut_to(stretch[:, None] * M * stretch, r) / stretch / stretch[:, None]  # (d, d)
+    of_matrix.append(error(queries @ nearest @ keys.T, scores))
+    of_scores.append(error(queries @ weighted @ keys.T, scores))
+ax.semilogy(range(1, d), of_matrix, "o-", ms=4, color=BLUE, label="nearest as a matrix")
+ax.semilogy(range(1, d), of_scores, "s-", ms=4, color=ORANGE, label="nearest in the scores")
+ax.set(xlabel="rank k", ylabel="relative error of the scores")
+ax.legend()
+fig.set_label(
+    "Relative error of the scores against rank, on a logarithmic axis. Cutting the matrix itself "
+    "leaves larger errors than the cut that knows how the words are stretched, at every rank."
+)
+print(
+    f"rank 4: error of the scores {of_matrix[3]:.3f} cut as a matrix, {of_scores[3]:.3f} by words"
+)
+
+# %%
+# So a small singular value of M is no proof that a direction is idle, and a large one none that
+# it is used. It depends on the words. And what training minimises is neither of these distances:
+# it is the loss of a task. What cutting costs on real reviews is measured in
+# :ref:`a later page <sphx_glr_gallery_plot_3c_rank_on_reviews.py>`.
+#
+# What we learnt
+# --------------
+# - With one query for all texts the key matrix is redundant, whatever its width. It changes the
+#   path of training and no function.
+# - With a query for each word the two matrices act as one matrix M of rank at most k.
+# - The pair holds 2dk numbers. At k = d/2 that is already d².
+# - The nearest matrix of rank k is known in closed form, and training finds it when it is asked
+#   for it.
+#
+# Next: :ref:`which of the pair's numbers change nothing
+# <sphx_glr_gallery_plot_3a_gauge_and_biases.py>`, and why a single entry of a query matrix means
+# nothing.

@@ -1,0 +1,216 @@
+"""
+When does the value matrix do anything?
+=======================================
+
+The lab shows that keys are redundant under a single query. A few cells later it adds a value
+matrix. Does its own argument not apply again?
+
+It does. With the mean of the contexts and a linear classifier behind the attention, the value
+matrix disappears into the classifier. Then we change the model, one part at a time, and find out
+which changes bring the values to life.
+"""
+
+import matplotlib.pyplot as plt
+import torch
+from torch.nn import functional as F
+
+from attention import SelfAttention, SentimentClassifier
+from attention.analysis import fold_values, parameter_count
+from attention.plotting import BLUE, ORANGE, use_style
+
+use_style()
+torch.manual_seed(0)
+torch.set_default_dtype(torch.float64)
+
+
+def error(got, expected):
+    """Return the size of the difference, relative to the size of what was expected."""
+    return ((got - expected).norm() / expected.norm()).item()
+
+
+# %%
+# Three sums in a row
+# -------------------
+# After the softmax has made the weights :math:`a_{ij}`, the lab's model only adds up: values
+# into contexts, contexts into their mean, the mean into a logit.
+#
+# .. math:: \mathrm{logit}
+#           = \Big(\frac1n \sum_{i,j} a_{ij}\, x_j W_\mathrm{value}\Big) \cdot w + b
+#           = \Big(\frac1n \sum_{i,j} a_{ij}\, x_j\Big) \cdot (W_\mathrm{value}\, w) + b
+#
+# The matrix :math:`W_\mathrm{value}` and the vector w meet with nothing in between, so one vector
+# does for both. :func:`~attention.analysis.fold_values` turns a model with queries, keys and
+# values into one without values, of equal logits. We ask both about 64 random texts.
+
+d, k = 16, 8
+model = SentimentClassifier(1_000, embed_dim=d, attention="qkv", key_dim=k, bias=True)
+folded = fold_values(model)
+ids = torch.randint(3, 1_000, (64, 20))  # (64, 20)
+lengths = torch.randint(1, 21, (64,))  # (64,)
+print(
+    f"logits of both models: relative error {error(folded(ids, lengths), model(ids, lengths)):.0e}"
+)
+assert error(folded(ids, lengths), model(ids, lengths)) < 1e-12
+for kind in ("qkv", "qk"):
+    print(f"{kind:3}: {parameter_count(kind, d, k)} numbers in the attention, biases apart")
+
+# %%
+# The bias of the values folds too. It adds the same vector to every value, and because the weights
+# of each query sum to 1, the same vector to every context.
+#
+# .. admonition:: What went wrong: a redundancy, unnoticed
+#    :class: warning
+#
+#    The lab argues that :math:`K q` is one vector, and that keys therefore add nothing under one
+#    query. Its last model then learns a d × d matrix :math:`W_\mathrm{value}` that is only ever
+#    used as the vector :math:`W_\mathrm{value} w`: the same argument, on its other side. The text
+#    calls the values "the content that is retrieved". In this model that content is one number
+#    a word, :math:`x_j \cdot (W_\mathrm{value} w)`.
+#
+# What would bring the values to life?
+# ------------------------------------
+# Nothing more complicated than a classifier that can't be pulled through. To test a change fairly,
+# we must not try one way of folding and give up. So ask the question whole: *keep queries and keys
+# as they are, take the values away, and give the rest the best vector and bias that exist. Can it
+# match the logits?* With no values, all that reaches the classifier is a feature vector for each
+# text; the best vector is a least-squares problem with an exact answer. What it leaves over is
+# the share of the logits that the values made.
+
+n, TEXTS = 12, 2_000
+x = torch.randn(TEXTS, n, d)  # (TEXTS, n, d)
+
+
+def left_over(logits, features):
+    """Return what no vector and bias on these features can explain, as a share of the logits."""
+    ones = torch.ones(len(features), 1)  # (TEXTS, 1)
+    design = torch.cat([features, ones], dim=1)  # (TEXTS, features + 1)
+    best = torch.linalg.lstsq(design, logits[:, None]).solution  # (features + 1, 1)
+    return error(design @ best, logits[:, None])
+
+
+def head():
+    """Make one head and return its weights and values for all texts."""
+    layer = SelfAttention(d, key_dim=k)
+    with torch.no_grad():
+        layer.W_query.weight.mul_(3)
+        _, weights = layer(x, need_weights=True)  # (TEXTS, n, n)
+        return weights, layer.values(x)
+
+
+w = torch.randn(d)  # (d,)
+weights, values = head()
+context, plain = weights @ values, weights @ x  # (TEXTS, n, d), (TEXTS, n, d)
+shares = {"as in the lab": left_over(context.mean(1) @ w, plain.mean(1))}
+
+# %%
+# Now one change at a time.
+#
+# **An output projection**, :math:`\mathrm{context}\, W_\mathrm{out}`, as in every transformer. It
+# is one more matrix in the row of sums:
+
+W_out = torch.randn(d, d)  # (d, d)
+shares["output projection"] = left_over((context @ W_out).mean(1) @ w, plain.mean(1))
+
+# %%
+# **Two heads**, each with weights and values of its own, their contexts added up. Take the values
+# away and one vector has to serve both heads:
+
+weights_2, values_2 = head()
+context_2, plain_2 = weights_2 @ values_2, weights_2 @ x  # (TEXTS, n, d), (TEXTS, n, d)
+two = (context + context_2).mean(1) @ w  # (TEXTS,)
+shares["two heads"] = left_over(two, (plain + plain_2).mean(1))
+
+# %%
+# It fails, but little is missing. Give each head a *vector* of its own, and the matrices fold
+# again. Values let heads differ in what they pass on, and under this classifier a vector a head is
+# all of it that counts.
+
+both = torch.cat([plain.mean(1), plain_2.mean(1)], dim=1)  # (TEXTS, 2 * d)
+shares["two heads, two vectors"] = left_over(two, both)
+
+# %%
+# **A residual connection**, :math:`x_i + \mathrm{context}_i`. The classifier's w now reads the
+# words directly and, through the values, the contexts. Without values it reads both alike. Again
+# two vectors would do:
+
+residual = (x + context).mean(1) @ w  # (TEXTS,)
+shares["residual"] = left_over(residual, (x + plain).mean(1))
+apart = torch.cat([x.mean(1), plain.mean(1)], dim=1)  # (TEXTS, 2 * d)
+shares["residual, two vectors"] = left_over(residual, apart)
+
+# %%
+# **A nonlinearity** between the contexts and their mean, as in a feed-forward layer, or between the
+# mean and the classifier. Here brackets can't be moved any more:
+
+shares["ReLU before the mean"] = left_over(F.relu(context).mean(1) @ w, plain.mean(1))
+shares["ReLU after the mean"] = left_over(F.relu(context.mean(1)) @ w, plain.mean(1))
+
+# %%
+# **Another pooling.** Taking the context of the last word is as linear as a mean, and values fold.
+# The *maximum* over the words is not. Nor is a pooling with an energy, which reads contexts twice:
+# once to weigh them, once to pass them on.
+
+shares["last word's context"] = left_over(context[:, -1] @ w, plain[:, -1])
+shares["maximum over words"] = left_over(context.amax(1) @ w, plain.amax(1))
+asked = torch.randn(d)  # (d,)
+of_context = torch.softmax(context @ asked, dim=-1)[:, None]  # (TEXTS, 1, n)
+pooled = (of_context @ context)[:, 0]  # (TEXTS, d)
+same_question = torch.softmax(plain @ asked, dim=-1)[:, None]  # (TEXTS, 1, n)
+shares["energy pooling"] = left_over(pooled @ w, (same_question @ plain)[:, 0])
+
+# %%
+# The energy pooling has one more way out: its question can be folded through the values, too. Ask
+# the plain contexts :math:`W_\mathrm{value}\, \mathrm{asked}` instead, and nothing is left over:
+
+W_value = torch.linalg.lstsq(x.reshape(-1, d), values.reshape(-1, d)).solution  # (d, d)
+folded_question = torch.softmax(plain @ (W_value @ asked), dim=-1)[:, None]  # (TEXTS, 1, n)
+shares["energy pooling, question folded"] = left_over(pooled @ w, (folded_question @ plain)[:, 0])
+
+# %%
+
+folds = [name for name, share in shares.items() if share < 1e-10]
+fig, ax = plt.subplots(figsize=(5, 4.4))
+names = list(shares)[::-1]
+colours = [BLUE if name in folds else ORANGE for name in names]
+ax.barh(names, [max(shares[name], 1e-17) for name in names], color=colours, left=1e-17)
+ax.set(xscale="log", xlim=(1e-17, 10), xlabel="share of the logits left over without values")
+fig.set_label(
+    "Horizontal bars on a logarithmic axis: how much of the logits is left over without a value "
+    "matrix. Blue bars end near ten to the minus fifteen, which is rounding: the lab's model, an "
+    "output projection, the last word's context, and every case with a vector for each part. "
+    "Orange bars reach percents or more: two heads, residual, ReLU, maximum, energy pooling."
+)
+for name, share in shares.items():
+    print(f"{name:32} {share:.0e}  {'folds' if name in folds else 'values count'}")
+lives = {"two heads", "residual", "ReLU before the mean", "ReLU after the mean"}
+assert lives == set(shares) - set(folds) - {"maximum over words", "energy pooling"}
+
+# %%
+# The exact condition
+# -------------------
+# Blue bars are rounding, orange ones are real. Read down the list and a rule appears. From the
+# values on, let the model be *linear in the values*. Then the values of a head fold into a single
+# vector for each linear path from that head to the logit.
+#
+# - One path: the values vanish. The lab's model, with or without an output projection.
+# - Several paths (heads, a residual): a vector for each path must stay. The
+#   matrices were more than was needed, the vectors are not.
+# - A nonlinearity that sees several numbers of a value at once: the matrix stays, up to a change
+#   of coordinates. With an output projection in front of the nonlinearity, it is the product
+#   :math:`W_\mathrm{value} W_\mathrm{out}` that counts, a *gauge* like the one of queries and keys.
+#
+# A logit for *two* classes is one vector. With C classes w has C columns, and the values fold into
+# d × C numbers.
+#
+# Does a redundant value matrix do harm? Its functions are the same, its path of training is not,
+# as for the keys of :ref:`the first page <sphx_glr_gallery_plot_3_low_rank_qk.py>`. What it
+# does on real reviews, the next page measures.
+#
+# What we learnt
+# --------------
+# - Mean pooling and a linear classifier turn the value matrix into one vector, at no error.
+# - Output projections fold with it. Several heads or a residual need a vector each.
+# - A nonlinearity behind the values is what makes a value *matrix* worth having.
+#
+# Next: :ref:`what rank and values are worth on reviews
+# <sphx_glr_gallery_plot_3c_rank_on_reviews.py>`.
