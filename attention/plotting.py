@@ -161,6 +161,75 @@ def label_points(ax: Axes, points: Tensor, words: Sequence[str], x: float, gap: 
         )
 
 
+def draw_scores(ax: Axes, query: Tensor, keys: Tensor, words: Sequence[str]) -> None:
+    """Draw scores as shadows: where each key lands on the line of the query.
+
+    The distance from the origin to the landing point, times the query's length, is the score.
+
+    Args:
+        ax: Where to draw.
+        query: One query.
+        keys: The keys.
+        words: A word for each key.
+
+    Shape:
+        - query: :math:`(2)`
+        - keys: :math:`(n, 2)`
+
+    Example:
+        >>> _, ax = plt.subplots()
+        >>> draw_scores(ax, torch.tensor([1.0, 1.0]), torch.eye(2), ["good", "film"])
+    """
+    direction = query / query.norm()  # (2,)
+    shadows = (keys @ direction)[:, None] * direction  # (n, 2)
+    tips = torch.cat([keys, query[None]])  # (n + 1, 2)
+    right, top = tips.clamp(min=0).max(dim=0).values.tolist()
+    ax.axline((0, 0), tuple(direction.tolist()), color=ORANGE, ls=":", lw=1)
+    draw_arrows(ax, query[None], color=ORANGE, width=2.5)
+    draw_arrows(ax, keys, color=BLUE)
+    for key, shadow in zip(keys.tolist(), shadows.tolist(), strict=True):
+        ax.plot(*zip(key, shadow, strict=True), color="0.4", lw=1)
+    ax.plot(shadows[:, 0], shadows[:, 1], "o", color=ORANGE, ms=5)
+    name = ax.annotate("query", tuple(query.tolist()), (8, 0), textcoords="offset points")
+    name.set_color(ORANGE)
+    label_points(ax, keys, words, x=right + 0.12 * top, gap=0.07 * top)
+    ax.set(xlim=(min(0, tips[:, 0].min().item()), right + 0.4 * top), ylim=(None, 1.05 * top))
+    ax.set(xlabel="first number", ylabel="second number")
+
+
+def draw_mixture(ax: Axes, values: Tensor, context: Tensor, words: Sequence[str]) -> None:
+    r"""Draw values as arrows, their convex hull shaded, and the context vector as a dot in it.
+
+    Args:
+        ax: Where to draw.
+        values: The values, not all on one line.
+        context: Their weighted sum.
+        words: A word for each value.
+
+    Shape:
+        - values: :math:`(n, 2)`, with :math:`n \ge 3`
+        - context: :math:`(2)`
+
+    Example:
+        >>> _, ax = plt.subplots()
+        >>> values = torch.tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
+        >>> draw_mixture(ax, values, values.mean(dim=0), ["a", "good", "film"])
+    """
+    right, top = values.clamp(min=0).max(dim=0).values.tolist()
+    # The triangles between neighbouring tips fill the hull.
+    x, y = values.T.tolist()
+    ax.tripcolor(x, y, [1.0] * len(x), cmap="Greens", vmin=0, vmax=5)
+    draw_arrows(ax, values, color=GREEN)
+    ax.plot(*context.tolist(), "o", color=BLACK)
+    line = {"arrowstyle": "-", "lw": 0.8, "shrinkB": 3}
+    at = tuple(context.tolist())
+    name = ax.annotate("context", at, (-70, 30), textcoords="offset points", arrowprops=line)
+    name.set(ha="right")
+    label_points(ax, values, words, x=right + 0.12 * top, gap=0.07 * top)
+    ax.set(xlim=(min(0, *x), right + 0.4 * top), ylim=(None, 1.05 * top))
+    ax.set(xlabel="first number", ylabel="second number")
+
+
 def draw_branches(
     word: str, x: Tensor, query: Tensor, key: Tensor, value: Tensor, scores: dict[str, float]
 ) -> Figure:

@@ -15,14 +15,11 @@ from torch.nn import functional as F
 
 import attention
 from attention.plotting import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    draw_arrows,
     draw_branches,
+    draw_mixture,
+    draw_scores,
     draw_weights,
     film_attention,
-    label_points,
     use_style,
 )
 
@@ -60,10 +57,7 @@ similarity = x @ x.T  # (6, 6)
 print("journey → starts", f"{similarity[1, 2]:.4f}")
 print("starts → journey", f"{similarity[2, 1]:.4f}")
 print("symmetric:", torch.equal(similarity, similarity.T))
-print(
-    "numbers that training could change:",
-    sum(t.numel() for t in (x, similarity) if t.requires_grad),
-)
+print("can training change them:", x.requires_grad)
 
 # %%
 # Two things are wrong with that. "journey" looks at "starts" exactly as much as "starts" looks at
@@ -95,33 +89,23 @@ print(
 # Those answers are stories to remember the roles by. What queries and keys really hold is
 # whatever training finds useful, and no one writes it down for them.
 #
-# Three pictures help, and each breaks somewhere:
+# Three pictures help, and each breaks somewhere.
 #
-# .. list-table::
-#    :header-rows: 1
-#    :widths: 16 22 22 40
+# **A library.** Your query is "I want to bake a cake". The keys are the titles on the spines, the
+# values what the books say. *Where it breaks:* you borrow one book or two. Attention opens every
+# book a little and reads the mixture.
 #
-#    * -
-#      - query · key
-#      - value
-#      - where it breaks
-#    * - a library
-#      - "I want to bake a cake" · the titles on the spines
-#      - what the book says
-#      - You borrow one book or two. Attention opens *every* book a little and reads the mixture.
-#    * - a search engine
-#      - the words you type · the index of each page
-#      - the page
-#      - The searcher stands outside. Here every page also types a query, and index and
-#        query language are learned together.
-#    * - a database
-#      - ``WHERE id = 7`` · the key column
-#      - the row
-#      - A key fits or it does not, and no fit returns no row. Attention has only degrees, and
-#        always returns something, even when nothing fits.
+# **A search engine.** The query is what you type, the keys are the index, the values the pages.
+# *Where it breaks:* the searcher stands outside. Here every page also types a query, and the
+# language of the queries and that of the index are learned together.
 #
-# The words come from the database. The mixture is what makes it attention, and it has a good
-# reason: a mixture changes smoothly when the matrices change, so gradients can train them.
+# **A database.** ``SELECT value WHERE key = query``. *Where it breaks:* a key fits or it does not,
+# and where none fits, no row comes back. Attention knows only degrees. It always returns
+# something, even when nothing fits.
+#
+# The three words come from the database. The mixture is what makes it attention, and there is a
+# good reason for it: a mixture changes smoothly when the matrices change, so gradients can train
+# them.
 #
 # Three matrices
 # --------------
@@ -227,22 +211,13 @@ print("context_2", context_2)
 # Two numbers are an arrow, so we can look. A dot product is a shadow: drop each key onto the line
 # of the query, measure from the origin to where it lands, and multiply by the query's length.
 
-query_length = query_2.norm()
-direction = query_2 / query_length  # (2,)
-shadow_lengths = keys @ direction  # (6,)
-shadows = shadow_lengths[:, None] * direction  # (6, 2)
-assert torch.allclose(shadow_lengths * query_length, scores_2)
+shadow_lengths = keys @ (query_2 / query_2.norm())  # (6,)
+assert torch.allclose(shadow_lengths * query_2.norm(), scores_2)
+print("length of the query", f"{query_2.norm():.4f}")
+print("lengths of the shadows", shadow_lengths)
 
 fig, ax = plt.subplots(figsize=(5, 5.8))
-ax.plot(*(1.05 * torch.stack([torch.zeros(2), query_2])).T, ":", color=ORANGE, lw=1)
-draw_arrows(ax, query_2[None], color=ORANGE, width=2.5)
-draw_arrows(ax, keys, color=BLUE)
-for key, shadow in zip(keys, shadows, strict=True):
-    ax.plot(*torch.stack([key, shadow]).T, color="0.4", lw=1)
-ax.plot(*shadows.T, "o", color=ORANGE, ms=5)
-label_points(ax, keys, words, x=0.62, gap=0.1)
-ax.annotate("query of journey", query_2.tolist(), (8, 0), textcoords="offset points", color=ORANGE)
-ax.set(xlim=(0, 0.95), ylim=(0, 1.55), xlabel="first number", ylabel="second number")
+draw_scores(ax, query_2, keys, words)
 fig.set_label(
     "The query of journey and the six keys as arrows from the origin, all pointing up and to the "
     "right. A short line drops from each key onto the query's line. The shadow of journey's own "
@@ -258,12 +233,7 @@ fig.set_label(
 # that the values span (their *convex hull*). Whatever the weights, the context vector lies inside.
 
 fig, ax = plt.subplots(figsize=(5, 5.4))
-ax.tripcolor(*values.T, torch.ones(6), cmap="Greens", vmin=0, vmax=5)
-draw_arrows(ax, values, color=GREEN)
-ax.plot(*context_2.tolist(), "ko")
-ax.annotate("context", context_2.tolist(), (6, -14), textcoords="offset points")
-label_points(ax, values, words, x=0.46, gap=0.07)
-ax.set(xlim=(0, 0.7), ylim=(0, 1.08), xlabel="first number", ylabel="second number")
+draw_mixture(ax, values, context_2, words)
 fig.set_label(
     "The six values as arrows, the region between their tips shaded. The context vector is a dot "
     "inside the region, nearer to its upper end, where journey, starts and Your are."

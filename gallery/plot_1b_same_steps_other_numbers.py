@@ -13,15 +13,7 @@ import matplotlib.pyplot as plt
 import torch
 
 import attention
-from attention.plotting import (
-    BLUE,
-    GREEN,
-    ORANGE,
-    draw_arrows,
-    draw_weights,
-    label_points,
-    use_style,
-)
+from attention.plotting import draw_mixture, draw_scores, draw_weights, use_style
 
 use_style()
 
@@ -108,19 +100,8 @@ assert torch.allclose(context[1], context_2, atol=1e-5)
 # --------------------
 
 fig, (top, bottom) = plt.subplots(2, figsize=(5, 8.4))
-draw_arrows(top, query_2[None], color=ORANGE, width=2.5)
-draw_arrows(top, keys, color=BLUE)
-label_points(top, keys, words, x=0.85, gap=0.09)
-top.annotate("query of journey", query_2.tolist(), (8, 0), textcoords="offset points", color=ORANGE)
-top.set(xlim=(0, 1.15), ylim=(0, 1))
-top.set_title("keys", fontsize=11)
-bottom.tripcolor(*values.T, torch.ones(6), cmap="Greens", vmin=0, vmax=5)
-draw_arrows(bottom, values, color=GREEN)
-label_points(bottom, values, words, x=2.2, gap=0.2)
-bottom.plot(*context_2.tolist(), "ko")
-bottom.annotate("context", context_2.tolist(), (-8, 4), textcoords="offset points", ha="right")
-bottom.set(xlim=(0, 2.9), ylim=(0, 2.35))
-bottom.set_title("values", fontsize=11)
+draw_scores(top, query_2, keys, words)
+draw_mixture(bottom, values, context_2, words)
 fig.set_label(
     "Above: the query of journey and the six keys as arrows; the key of Your reaches farthest "
     "along the query. Below: the six values, the region between their tips shaded, the context "

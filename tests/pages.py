@@ -7,6 +7,7 @@ runs, by a look at what was assigned. The comment is Python: ``(1000, k)`` takes
 import ast
 import functools
 import io
+import re
 import tokenize
 import types
 import warnings
@@ -19,6 +20,8 @@ import torch
 
 GALLERY = Path(__file__).parents[1] / "gallery"
 WATCH = "_watch"
+SHAPE = r"\([\w ]*,[\w ,]*\)"
+SHAPES = re.compile(rf"# ({SHAPE}(, {SHAPE})*)")
 
 
 @dataclass
@@ -32,40 +35,45 @@ class Page:
 
 
 def shape_comments(source: str) -> dict[int, str]:
-    """Find the comments that start with a tuple, by line."""
+    """Find the comments that start with tuples, by line; words may follow."""
     comments = {}
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT and token.line.lstrip()[0] != "#":
-            text = token.string[1:].strip()
-            if text.startswith("("):
-                comments[token.start[0]] = text
+        alone = token.line.lstrip().startswith("#")
+        if token.type == tokenize.COMMENT and not alone and (found := SHAPES.match(token.string)):
+            comments[token.start[0]] = found[1]
     return comments
 
 
 class _Watcher(ast.NodeTransformer):
-    """Put a look at what was assigned behind every assignment."""
+    """Let every assigned and every returned value pass by ``_watch`` on its way."""
 
     def __init__(self, comments: dict[int, str]) -> None:
         self.comments = comments
 
-    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
+    def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         (target,) = node.targets
         names = target.elts if isinstance(target, ast.Tuple) else [target]
-        if not all(isinstance(name, ast.Name) for name in names):
-            return [node]
-        # A comment belongs to the line on which its statement ends.
-        comment = self.comments.get(node.end_lineno)
-        promised = f"({comment},)" if comment else "()"
+        if not any(isinstance(name, ast.Starred) for name in names):
+            node.value = self.watched(node, [ast.unparse(name) for name in names])
+        return node
+
+    def visit_Return(self, node: ast.Return) -> ast.Return:
+        if node.end_lineno in self.comments:
+            several = isinstance(node.value, ast.Tuple)
+            names = ["a returned value"] * (len(node.value.elts) if several else 1)
+            node.value = self.watched(node, names)
+        return node
+
+    def watched(self, node: ast.Assign | ast.Return, names: list[str]) -> ast.expr:
+        # A comment belongs to the line on which its statement ends. Its sizes, and the names that
+        # the value was made from, are looked up where the statement stands.
+        promised = f"({self.comments.get(node.end_lineno, '')},)".replace("(,)", "()")
         reads = sorted({n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)})
-        bound = ", ".join(f"{name!r}: locals().get({name!r})" for name in reads)
-        assigned = ", ".join(f"({name.id!r}, {name.id})" for name in names)
-        look = f"{WATCH}({node.end_lineno}, [{assigned}], lambda: {promised}, _before)"
-        return [
-            # Taken before, because ``x = x.T`` forgets what it had.
-            *ast.parse(f"_before = {{{bound}}}").body,
-            node,
-            *ast.parse(look).body,
-        ]
+        made_from = f"list(map({{**globals(), **locals()}}.get, {reads}))"
+        call = f"{WATCH}({node.end_lineno}, {names}, None, lambda: {promised}, {made_from})"
+        expression = ast.parse(call, mode="eval").body
+        expression.args[2] = node.value
+        return ast.copy_location(expression, node.value)
 
 
 @functools.cache
@@ -75,26 +83,28 @@ def run(path: Path) -> Page:
     comments = shape_comments(source)
     page = Page()
 
-    def watch(line: int, assigned: list, promised, before: dict[str, object]) -> None:
-        tensors = [(name, t) for name, t in assigned if isinstance(t, torch.Tensor)]
-        known = {t.shape for t in before.values() if isinstance(t, torch.Tensor)}
-        if line not in comments:
-            page.problems += [
-                f"{path.name}:{line}: {name} has a new shape {tuple(t.shape)} and no comment"
-                for name, t in tensors
-                if t.dim() and t.shape not in known
-            ]
-            return
-        page.held.add(line)
-        try:
-            shapes = promised()
-        except NameError as error:
-            page.problems.append(f"{path.name}:{line}: {comments[line]}: {error}")
-            return
-        found = [tuple(value.shape) for name, value in assigned if name != "_"]
-        shapes = [s for s, (name, _) in zip(shapes, assigned, strict=False) if name != "_"]
-        if found != shapes:
-            page.problems.append(f"{path.name}:{line}: says {comments[line]}, is {found}")
+    def watch(line: int, names: list[str], value, promised, made_from: list):
+        if len(names) > 1:
+            value = tuple(value)  # a generator can be unpacked only once
+        values = value if len(names) > 1 else (value,)
+        tensors = [(n, tuple(v.shape)) for n, v in zip(names, values, strict=True) if _shaped(v)]
+        if line in comments:
+            page.held.add(line)
+            try:
+                shapes = list(promised())
+            except NameError as error:
+                page.problems.append(f"{path.name}:{line}: {comments[line]}: {error}")
+                return value
+            if (found := [shape for _, shape in tensors]) != shapes:
+                page.problems.append(f"{path.name}:{line}: says {comments[line]}, is {found}")
+            return value
+        known = {tuple(v.shape) for v in made_from if _shaped(v)}
+        page.problems += [
+            f"{path.name}:{line}: {name} has a new shape {shape} and no comment"
+            for name, shape in tensors
+            if name.isidentifier() and shape and shape not in known
+        ]
+        return value
 
     tree = ast.fix_missing_locations(_Watcher(comments).visit(ast.parse(source)))
     module = types.ModuleType("__main__")
@@ -112,3 +122,7 @@ def run(path: Path) -> Page:
     page.names = module.__dict__
     page.problems = sorted(set(page.problems))  # a loop repeats its own
     return page
+
+
+def _shaped(value: object) -> bool:
+    return isinstance(value, torch.Tensor)

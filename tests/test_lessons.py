@@ -29,14 +29,16 @@ def test_every_figure_has_its_own_words(name):
         ("y = x.T", "y has a new shape (3, 2) and no comment"),
         ("x = x.T", "x has a new shape (3, 2) and no comment"),
         ("a, b = x  # (3,), (2,)", "says (3,), (2,), is [(3,), (3,)]"),
+        ("def f(t):\n    return t.T  # (2, 3)\nf(x)", "says (2, 3), is [(3, 2)]"),
+        ("d = {}\nd[0] = x.T  # (2, 3)", "says (2, 3), is [(3, 2)]"),
+        ("a, b = (t for t in x)", "b has a new shape (3,) and no comment"),
         ("if n > 5:\n    y = x + 1  # (2, 3)", "(2, 3) was never reached"),
     ],
 )
 def test_a_false_comment_is_found(tmp_path, line, problem):
     path = tmp_path / "plot_false.py"
     path.write_text(f"import torch\nn = 3\nx = torch.rand(2, n)  # (2, n)\n{line}\n")
-    (found,) = run(path).problems
-    assert problem in found
+    assert any(problem in found for found in run(path).problems)
 
 
 def test_true_comments_pass(tmp_path):
@@ -46,12 +48,12 @@ def test_true_comments_pass(tmp_path):
         import torch
         n = 3
         x = torch.rand(2, n)  # (2, n)
-        y = x + 1
+        y = x + 1  # (2, n), and words
         total = y.sum()
         _, z = x, x.T  # (2, 3), (3, 2)
         def mix(k):
             return torch.rand(k)
-        for k in (4, 5):
+        for k in (4, 5):  # (no shape at all)
             w = mix(
                 k,
             )  # (k,)
@@ -59,4 +61,4 @@ def test_true_comments_pass(tmp_path):
     )
     page = run(path)
     assert page.problems == []
-    assert len(page.held) == 3
+    assert len(page.held) == 4

@@ -10,6 +10,8 @@ from attention.plotting import (
     PALETTE,
     draw_arrows,
     draw_branches,
+    draw_mixture,
+    draw_scores,
     draw_weights,
     film_attention,
     label_points,
@@ -101,6 +103,33 @@ def test_labels_of_close_points_keep_their_distance_and_order():
     assert {text.get_text(): list(text.xy) for text in ax.texts} == {
         word: pytest.approx(point) for word, point in zip(WORDS, points.tolist(), strict=True)
     }
+
+
+def test_shadows_give_the_scores():
+    _, ax = plt.subplots()
+    query, keys = torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 0.5], [-0.5, 1.0], [0.2, 0.9]])
+    draw_scores(ax, query, keys, WORDS)
+    (dots,) = [line for line in ax.lines if line.get_marker() == "o"]
+    shadows = torch.tensor(dots.get_xydata(), dtype=torch.float32)
+    lengths = shadows @ query / query.norm()
+    torch.testing.assert_close(lengths * query.norm(), keys @ query)
+    # on the line of the query, and straight below their keys
+    torch.testing.assert_close(shadows[:, 1], 2 * shadows[:, 0])
+    torch.testing.assert_close((keys - shadows) @ query, torch.zeros(3), rtol=0, atol=1e-6)
+
+
+def test_mixture_shades_the_convex_hull():
+    _, ax = plt.subplots()
+    values = torch.tensor([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0], [1.0, 1.5]])
+    draw_mixture(ax, values, torch.tensor([0.5, 0.5]), [*WORDS, "long", "dull"])
+    (triangles,) = ax.collections[:1]
+    area = 0.0
+    for path in triangles.get_paths():
+        (ax_, ay), (bx, by), (cx, cy) = path.vertices[:3]
+        area += abs((bx - ax_) * (cy - ay) - (by - ay) * (cx - ax_)) / 2
+    assert area == pytest.approx(4.0)
+    (dot,) = [line for line in ax.lines if line.get_marker() == "o"]
+    assert dot.get_xydata().tolist() == [[0.5, 0.5]]
 
 
 def test_branches_name_the_three_roles_and_every_score():
