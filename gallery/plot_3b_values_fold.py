@@ -164,7 +164,7 @@ shares["energy pooling"] = left_over(pooled @ w, (same_question @ plain)[:, 0])
 
 W_value = torch.linalg.lstsq(x.reshape(-1, d), values.reshape(-1, d)).solution  # (d, d)
 folded_question = torch.softmax(plain @ (W_value @ asked), dim=-1)[:, None]  # (TEXTS, 1, n)
-shares["energy pooling, question folded"] = left_over(pooled @ w, (folded_question @ plain)[:, 0])
+shares["energy, question folded"] = left_over(pooled @ w, (folded_question @ plain)[:, 0])
 
 # %%
 
@@ -173,7 +173,7 @@ fig, ax = plt.subplots(figsize=(5, 4.4))
 names = list(shares)[::-1]
 colours = [BLUE if name in folds else ORANGE for name in names]
 ax.barh(names, [max(shares[name], 1e-17) for name in names], color=colours, left=1e-17)
-ax.set(xscale="log", xlim=(1e-17, 10), xlabel="share of the logits left over without values")
+ax.set(xscale="log", xlim=(1e-17, 10), xlabel="share of logits left over", xticks=(1e-16, 1e-8, 1))
 fig.set_label(
     "Horizontal bars on a logarithmic axis: how much of the logits is left over without a value "
     "matrix. Blue bars end near ten to the minus fifteen, which is rounding: the lab's model, an "
