@@ -477,6 +477,11 @@ BAD = {
         ValueError,
         ("key", "2", "(2, 1, 7, 2)", "3"),
     ),
+    "key wider than the query": (
+        {"key": torch.zeros(2, 1, 7, 5)},
+        ValueError,
+        ("key", "5", "(2, 1, 7, 5)", "3"),
+    ),
     # torch's kernel on the CPU takes this one, in four dimensions, and answers.
     "value of another length": (
         {"value": torch.zeros(2, 1, 5, 11)},
