@@ -204,7 +204,7 @@ fig.set_label(
 d, k = 32, 8
 layer = QKSelfAttention(d, key_dim=k)
 x = torch.randn(n, d)  # (n, d)
-_, weights = layer(x, need_weights=True)
+_, weights = layer(x, need_weights=True)  # (n, d), (n, n)
 M = bilinear_form(layer)  # (d, d)
 through_M = torch.softmax(x @ M @ x.T / k**0.5, dim=-1)  # (n, n)
 assert error(through_M, weights) < 1e-12
@@ -333,7 +333,7 @@ scores = queries @ M @ keys.T  # (1000, 1000)
 
 def cut_to(matrix, r):
     """Keep the r largest singular values."""
-    U, sigma, Vh = torch.linalg.svd(matrix)
+    U, sigma, Vh = torch.linalg.svd(matrix)  # (d, d), (d,), (d, d)
     return U[:, :r] * sigma[:r] @ Vh[:r]  # (d, d)
 
 

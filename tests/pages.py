@@ -110,11 +110,17 @@ def run(path: Path) -> Page:
     module = types.ModuleType("__main__")
     module.__dict__[WATCH] = watch
     torch.manual_seed(0)
+    dtype = torch.get_default_dtype()
     with mpl.rc_context(), warnings.catch_warnings():
         mpl.use("Agg")
         warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
         plt.close("all")
-        exec(compile(tree, str(path), "exec"), module.__dict__)
+        try:
+            exec(compile(tree, str(path), "exec"), module.__dict__)
+        finally:  # a page may choose other ones, for itself alone
+            torch.set_default_dtype(dtype)
+            torch.set_grad_enabled(True)
+            torch.set_printoptions(profile="default")
         page.figures = [plt.figure(number).get_label() for number in plt.get_fignums()]
         plt.close("all")
     unread = comments.keys() - page.held
