@@ -247,3 +247,10 @@ def test_bad_input_is_named(kind, ids, lengths, error, words):
     assert str(caught.value).startswith(f"{words[0]}: expected")
     for word in words:
         assert word in str(caught.value)
+
+
+def test_compiles_into_one_graph():
+    # Looking at the lengths or ids, to check them, would break the graph.
+    model, (ids, lengths) = build("qkv"), batch()
+    compiled = torch.compile(model, backend="eager", fullgraph=True)
+    torch.testing.assert_close(compiled(ids, lengths), model(ids, lengths))
