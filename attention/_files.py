@@ -8,13 +8,22 @@ from torch import Tensor
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write beside the file, then take its place: whoever is killed leaves the old one."""
+    """Write beside the file, then take its place: whoever is killed leaves the old one.
+
+    Raises:
+        OSError: If there is no place for it; the message names the file, and the old one stays.
+    """
     beside = path.with_name(path.name + ".part")
-    with open(beside, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(beside, path)
+    try:
+        with open(beside, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(beside, path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        # A full disk is noticed while writing, where the system's message names no file.
+        raise OSError(error.errno, error.strerror, str(path)) from error
 
 
 def write_text(path: Path, text: str) -> None:

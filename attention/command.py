@@ -3,6 +3,7 @@
 import contextlib
 import io
 import re
+import signal
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
@@ -47,13 +48,16 @@ def run_command(main: Callable[[Sequence[str]], int]) -> int:
         main: Takes the arguments, returns the exit code.
 
     Returns:
-        What ``main`` returns, or 2 where the input was bad.
+        What ``main`` returns; 2 where the input was bad, 130 where Ctrl-C came.
     """
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     if len(arguments) < len(sys.argv) - 1:
         return main(arguments)
     try:
         return main(arguments)
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr, flush=True)
+        return 128 + signal.SIGINT
     except (ValueError, OSError) as error:
         print("error: " + " ".join(str(error).split()), file=sys.stderr, flush=True)
         return 2

@@ -3,7 +3,7 @@
 import dataclasses
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args, get_origin, get_type_hints
 
 
 @dataclass(frozen=True)
@@ -87,10 +87,18 @@ class TrainConfig:
         at_least_1 = (
             "epochs", "batch_size", "embed_dim", "key_dim", "max_length", "min_frequency",
         )  # fmt: skip
-        for name in (*at_least_1, "limit", "value_dim"):
+        for name in (*at_least_1, "value_dim"):
             number = getattr(self, name)
             if number is not None and number < 1:
                 raise ValueError(f"{option(name)}: expected at least 1, got {number}")
+        if self.limit is not None and self.limit < 2:
+            raise ValueError(f"--limit: expected at least 2, one a label, got {self.limit}")
+        if not 0 <= self.seed < 2**32:
+            raise ValueError(f"--seed: expected 0 to {2**32 - 1}, got {self.seed}")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                listed = ", ".join(choices)
+                raise ValueError(f"{option(name)}: expected {listed}, got {getattr(self, name)}")
         for name in ("dropout", "word_dropout"):
             share = getattr(self, name)
             if not 0 <= share < 1:
@@ -110,9 +118,17 @@ def option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
+# What each field with a fixed set of values may be, read off its type.
+_CHOICES = {
+    name: get_args(kind)
+    for name, kind in get_type_hints(TrainConfig).items()
+    if get_origin(kind) is Literal
+}
+
 _DEFAULT = TrainConfig()
 
-# The lab's settings, its faults put right: padding masked, the tail kept, scores scaled.
+# The lab's settings, its faults put right: padding masked, the tail kept, scores scaled. All
+# fields that shape the model stand here, so that a better default leaves them alone.
 _CORRECTED = dataclasses.replace(
     _DEFAULT,
     model="qkv",
@@ -120,9 +136,25 @@ _CORRECTED = dataclasses.replace(
     batch_size=1_024,
     lr=1e-3,
     schedule="constant",
+    seed=42,
     embed_dim=16,
     key_dim=8,
+    value_dim=None,
+    bias=False,
+    scale=True,
+    bigram_buckets=0,
+    dropout=0.0,
+    word_dropout=0.0,
+    max_length=256,
+    keep="tail",
+    positions="end",
+    position_base=1_000.0,
+    mask_padding=True,
+    distractors=True,
     separator=False,
+    segments=False,
+    clean_text=True,
+    min_frequency=2,
     lab_sample=True,
 )
 

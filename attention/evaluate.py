@@ -49,7 +49,9 @@ def evaluate(config: EvaluateConfig) -> dict[str, dict[str, Any]]:
     source = config.data or trained.data
     reviews = load_reviews(source, lab_sample=trained.lab_sample)
     if config.split not in reviews:
-        raise DataError(f"{source}: has no split {config.split}, only {', '.join(reviews)}")
+        raise DataError(
+            f"{source}: has no split {config.split}; give as --split {' or '.join(reviews)}"
+        )
     examples = measured_examples(tokenizer, reviews[config.split])
     return {name: measure(model, some, trained) for name, some in examples.items()}
 

@@ -35,7 +35,9 @@ class PredictConfig:
 
 
 @torch.no_grad()
-def predict(model: SentimentClassifier, tokenizer: Tokenizer, text: str) -> dict[str, Any]:
+def predict(
+    model: SentimentClassifier, tokenizer: Tokenizer, text: str, keep: str = "tail"
+) -> dict[str, Any]:
     r"""Read one review.
 
     .. math:: \mathrm{probability} = \frac{1}{1 + e^{-\mathrm{logit}}}
@@ -43,10 +45,11 @@ def predict(model: SentimentClassifier, tokenizer: Tokenizer, text: str) -> dict
     Args:
         model: In evaluation mode.
         tokenizer: The run's.
-        text: The review. The model reads its last ``max_length`` words.
+        text: The review. The model reads ``max_length`` of its words.
+        keep: Which end of a longer review it reads, ``"tail"`` or ``"head"``; as in training.
 
     Returns:
-        ``label`` (``"positive"`` from 0.5 on), ``probability`` of positive, ``tokens``, and
+        ``label`` (``"positive"`` above 0.5), ``probability`` of positive, ``tokens``, and
         ``weights``, one a token. With self-attention a token's weight is the mean it receives.
 
     Example:
@@ -56,9 +59,11 @@ def predict(model: SentimentClassifier, tokenizer: Tokenizer, text: str) -> dict
         >>> predict(model, tokenizer, "Good beer")["tokens"]
         ['good', '<unk>']
     """
-    encoded = tokenizer.encode(text)
+    # Bytes of the command line that are no UTF-8 arrive as lone surrogates.
+    encoded = tokenizer.encode(text.encode("utf-8", "replace").decode())
     length = int(model.config["max_length"])
-    ids, tokens = encoded.ids[-length:], encoded.tokens[-length:]
+    end = slice(-length, None) if keep == "tail" else slice(length)
+    ids, tokens = encoded.ids[end], encoded.tokens[end]
     device = next(model.parameters()).device
     # A text without a word is one padding: the model then says what it says of nothing.
     batch = torch.tensor([ids or [0]], device=device)  # (1, n)
@@ -66,7 +71,7 @@ def predict(model: SentimentClassifier, tokenizer: Tokenizer, text: str) -> dict
     logits, weights = model(batch, lengths, need_weights=True)  # (1,), (1, n) or (1, n, n)
     probability = logits.sigmoid().item()
     return {
-        "label": "positive" if probability >= 0.5 else "negative",
+        "label": "positive" if probability > 0.5 else "negative",
         "probability": probability,
         "tokens": tokens,
         "weights": _one_a_token(weights[0])[: len(ids)].tolist(),
@@ -96,11 +101,13 @@ def standalone_page(predictions: Iterable[dict[str, Any]]) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Predict from the command line."""
     config = parse(PredictConfig, arguments, prog="python -m attention.predict")
-    model, tokenizer, _ = load_run(config.run, torch.device("cpu"))
+    if config.html and not config.html.parent.is_dir():
+        raise ValueError(f"--html: there is no folder {config.html.parent}")
+    model, tokenizer, trained = load_run(config.run, torch.device("cpu"))
     texts = sys.stdin if config.text == "-" else [config.text]
     kept = []
     for text in texts:
-        prediction = predict(model, tokenizer, text.rstrip("\n"))
+        prediction = predict(model, tokenizer, text.rstrip("\n"), trained.keep)
         if config.html:
             kept.append(prediction)
         if config.json:

@@ -1,6 +1,7 @@
 """The folder a run writes: what it was asked, what it learnt, and how to go on."""
 
 import dataclasses
+import io
 import json
 import platform
 from importlib import metadata
@@ -21,6 +22,10 @@ from attention.report import training_curves
 from attention.trainer import Metrics, State, Trainer
 
 CHECKPOINT = "checkpoint/state.safetensors"
+LOCK = ".lock"
+
+# What a run may leave behind that was killed before its first checkpoint.
+_BEGUN = {"config.json", "tokenizer.json", "metrics.jsonl", "curves.svg", "checkpoint", LOCK}
 
 
 class RunError(ValueError):
@@ -28,9 +33,13 @@ class RunError(ValueError):
 
 
 def lock(folder: Path) -> FileLock:
-    """Keep every other run out of the folder, until this process ends."""
+    """Keep every other run out of the folder, until it is released or this process ends.
+
+    The empty file stays: the lock is held by the system, which drops it with the process, also
+    with one that is killed.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    guard = FileLock(folder / ".lock", timeout=0)
+    guard = FileLock(folder / LOCK, timeout=0)
     try:
         guard.acquire()
     except Timeout:
@@ -40,12 +49,36 @@ def lock(folder: Path) -> FileLock:
     return guard
 
 
-def refuse_finished(folder: Path) -> None:
-    """Refuse a folder whose run is done, or could be gone on with."""
-    if (folder / "summary.json").exists():
-        raise RunError(f"{folder}: holds a finished run; give another folder as --out")
+def refuse_taken(folder: Path) -> None:
+    """Refuse a folder for a new run: one whose run is done or can go on, or no run's at all.
+
+    Raises:
+        RunError: If it is refused.
+    """
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise RunError(f"{folder}: is a file; give a folder as --out")
+    refuse_finished(folder)
     if (folder / CHECKPOINT).exists():
         raise RunError(f"{folder}: holds a run that was stopped; go on with --resume {folder}")
+    others = {path.name.removesuffix(".part") for path in folder.iterdir()} - _BEGUN
+    if others:
+        raise RunError(f"{folder}: holds other files ({min(others)} …); give a folder of its own")
+    if (folder / "config.json").exists():
+        read_config(folder)  # another program's config.json would be lost
+
+
+def refuse_finished(folder: Path) -> None:
+    """Refuse a folder whose run is done.
+
+    Raises:
+        RunError: If it is.
+    """
+    if (folder / "summary.json").exists():
+        raise RunError(
+            f"{folder}: holds a finished run; it needs no --resume, and a new run another folder"
+        )
 
 
 def read_config(folder: Path) -> dict[str, Any]:
@@ -54,16 +87,29 @@ def read_config(folder: Path) -> dict[str, Any]:
     Raises:
         RunError: If the folder holds no configuration that can be read.
     """
+    path = folder / "config.json"
     try:
-        config: dict[str, Any] = json.loads((folder / "config.json").read_text())
-        train = config["train"]
-        out = train["out"] and Path(train["out"])
-        config["train"] = TrainConfig(**{**train, "out": out})
+        config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        train = dict(config["train"])
+        names = {field.name for field in dataclasses.fields(TrainConfig)}
+        if names != train.keys():
+            # A default in place of what is missing might not be what that version did.
+            differing = ", ".join(sorted(names ^ train.keys()))
+            raise RunError(
+                f"{path}: was written by another version of this package; it differs in {differing}"
+            )
+        config["train"] = TrainConfig(**{**train, "out": train["out"] and Path(train["out"])})
     except FileNotFoundError:
         raise RunError(f"{folder}: holds no run, there is no config.json") from None
+    except RunError:
+        raise
     except (ValueError, TypeError, KeyError, OSError) as error:
-        raise RunError(f"{folder}/config.json: is not a run's configuration: {error}") from error
+        raise RunError(f"{path}: is not a run's configuration: {_reason(error)}") from error
     return config
+
+
+def _reason(error: Exception) -> str:
+    return f"no {error}" if isinstance(error, KeyError) else str(error)
 
 
 def load_run(
@@ -82,7 +128,7 @@ def load_run(
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     # tokenizers raises a bare Exception for a file it can't read.
     except Exception as error:
-        raise RunError(f"{folder}: holds a run that can't be read: {error}") from error
+        raise RunError(f"{folder}: holds a run that can't be read: {_reason(error)}") from error
     if tokenizer.get_vocab_size() != model.config["vocab_size"]:
         raise RunError(
             f"{folder}: tokenizer.json holds {tokenizer.get_vocab_size()} ids, "
@@ -106,12 +152,17 @@ def environment() -> dict[str, str]:
     }
 
 
-def save_checkpoint(folder: Path, trainer: Trainer) -> None:
-    """Write all that training needs to go on, in one file that takes the old one's place."""
+def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> None:
+    """Write all that training needs to go on, in one file that takes the old one's place.
+
+    Args:
+        folder: The run's.
+        trainer: Between two steps. What dropout will draw needs no saving, it follows from the
+            seed and the step.
+        data: Fingerprints of the reviews.
+    """
     state = trainer.state
-    tensors: dict[str, Tensor] = {"random": torch.get_rng_state(), "sums": state.sums}
-    if trainer.device.type == "cuda":
-        tensors["random.cuda"] = torch.cuda.get_rng_state(trainer.device)
+    tensors: dict[str, Tensor] = {"sums": state.sums}
     for name, tensor in trainer.model.state_dict().items():
         tensors[f"model.{name}"] = tensor
     for i, slots in trainer.optimizer.state_dict()["state"].items():
@@ -123,58 +174,77 @@ def save_checkpoint(folder: Path, trainer: Trainer) -> None:
         "seconds": state.seconds,
         "metrics": state.metrics,
         "config": config_json(trainer.config),
+        "data": data,
     }
     path = folder / CHECKPOINT
     path.parent.mkdir(exist_ok=True)
     write_tensors(path, tensors, {"state": json.dumps(about)})
 
 
-def load_checkpoint(folder: Path, trainer: Trainer) -> None:
+def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> None:
     """Put a trainer where the checkpoint stood.
 
+    Args:
+        folder: The run's.
+        trainer: Made from the same configuration.
+        data: Fingerprints of the reviews at hand.
+
     Raises:
-        RunError: If the checkpoint can't be read, or belongs to another configuration.
+        RunError: If the checkpoint can't be read, or belongs to another configuration or to
+            other reviews.
     """
     path = folder / CHECKPOINT
     try:
         with safe_open(path, "pt", device=str(trainer.device)) as file:
             about = json.loads(file.metadata()["state"])
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 — no dict
+        sums = tensors.pop("sums")
+        state = State(about["epoch"], about["batch"], about["seconds"], sums, about["metrics"])
+        asked, then = config_json(trainer.config), about["config"]
+        seen = about["data"]
     except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{path}: is no checkpoint that can be read: {error}") from error
-    asked = config_json(trainer.config)
-    other = [k for k in asked if k != "device" and about["config"].get(k) != asked[k]]
+        raise RunError(f"{path}: is no checkpoint that can be read: {_reason(error)}") from error
+    # A run may be moved, and go on elsewhere; everything else would make it another run.
+    other = [k for k in asked if k not in ("device", "out", "data") and then.get(k) != asked[k]]
     if other:
         raise RunError(f"{path}: was written with another {', '.join(other)}")
+    changed = [k for k in ("train", "validation") if seen.get(k) != data.get(k)]
+    if changed:
+        raise RunError(
+            f"{path}: --data {trainer.config.data} now gives other reviews ({', '.join(changed)}) "
+            "than the run began with"
+        )
     parameters = trainer.optimizer.state_dict()
     slots: dict[int, dict[str, Tensor]] = {}
     model: dict[str, Tensor] = {}
-    for name, tensor in tensors.items():
-        kind, _, rest = name.partition(".")
-        if kind == "model":
-            model[rest] = tensor
-        elif kind == "optimizer":
-            i, _, slot = rest.partition(".")
-            slots.setdefault(int(i), {})[slot] = tensor
     try:
+        for name, tensor in tensors.items():
+            kind, _, rest = name.partition(".")
+            if kind == "model":
+                model[rest] = tensor
+            else:
+                i, _, slot = rest.partition(".")
+                slots.setdefault(int(i), {})[slot] = tensor
         trainer.model.load_state_dict(model)
+        for i, weight in enumerate(trainer.model.parameters()):
+            shapes = {name: tensor.shape for name, tensor in slots[i].items()}
+            if shapes != dict.fromkeys(("exp_avg", "exp_avg_sq"), weight.shape) | {"step": ()}:
+                raise ValueError(f"Adam's numbers for weight {i} have another shape")
         trainer.optimizer.load_state_dict({**parameters, "state": slots})
-    except (RuntimeError, ValueError) as error:
-        raise RunError(f"{path}: does not fit the model: {error}") from error
-    torch.set_rng_state(tensors["random"].cpu())
-    if "random.cuda" in tensors and trainer.device.type == "cuda":
-        torch.cuda.set_rng_state(tensors["random.cuda"].cpu(), trainer.device)
-    trainer.state = State(
-        about["epoch"], about["batch"], about["seconds"], tensors["sums"], about["metrics"]
-    )
+    except (RuntimeError, ValueError, KeyError) as error:
+        raise RunError(f"{path}: does not fit the model: {_reason(error)}") from error
+    if trainer.rank > 0:
+        state.sums.zero_()  # they are of all processes; the first goes on with them
+    trainer.state = state
 
 
 def write_metrics(folder: Path, metrics: list[Metrics]) -> None:
     """Write a line an epoch, and draw them."""
     write_text(folder / "metrics.jsonl", "\n".join(json.dumps(line) for line in metrics))
     figure = training_curves(metrics)
-    beside = folder / "curves.part.svg"
-    figure.savefig(beside)
+    drawn = io.BytesIO()
+    figure.savefig(
+        drawn, format="svg", metadata={"Title": figure.get_label(), "Date": None}
+    )  # the title is the picture's alternative text
     plt.close(figure)
-    write_bytes(folder / "curves.svg", beside.read_bytes())
-    beside.unlink()
+    write_bytes(folder / "curves.svg", drawn.getvalue())

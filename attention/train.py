@@ -1,9 +1,11 @@
 """Train a sentiment classifier: ``python -m attention.train --data imdb --out runs/first``."""
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import os
+import shlex
 import signal
 import sys
 import time
@@ -21,7 +23,7 @@ from attention.command import parse, run_command
 from attention.config import PRESETS, TrainConfig
 from attention.models import SentimentClassifier
 from attention.prepare import Prepared, prepare
-from attention.trainer import Metrics, Trainer
+from attention.trainer import Metrics, Trainer, together
 
 SAVE_EVERY = 60.0
 """Seconds between checkpoints within an epoch."""
@@ -72,10 +74,15 @@ def choose_device(name: str) -> torch.device:
         >>> choose_device("cpu")
         device(type='cpu')
     """
+    wanted = name
     if name == "auto":
-        name = f"cuda:{os.environ.get('LOCAL_RANK', 0)}" if torch.cuda.is_available() else "cpu"
+        wanted = "cuda" if torch.cuda.is_available() else "cpu"
+    if wanted == "cuda":
+        wanted = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
     try:
-        device = torch.device(name)
+        device = torch.device(wanted)
+        if device.type not in ("cpu", "cuda"):
+            raise RuntimeError("only cpu and cuda are known")
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
@@ -97,38 +104,60 @@ def train(config: TrainConfig) -> list[Metrics]:
     Raises:
         DataError: If the reviews can't be had or are not what they should be.
         RunError: If the folder is taken.
-        ValueError: If there is no such device, or the loss is no number any more.
+        TrainingError: If the loss is no number any more.
+        ValueError: If there is no such device, or the model does not fit into memory.
         Stopped: If SIGINT or SIGTERM came; what was learnt is saved.
     """
     if config.out is None:
         raise ValueError("--out: expected a folder for the run, got none")
     out = config.out
-    is_writer = int(os.environ.get("RANK", 0)) == 0
+    is_writer = is_first()
+    with contextlib.ExitStack() as cleanup:
+        prepared, model, device = together(lambda: _begin(config, out, is_writer, cleanup))
+        trainer = Trainer(model, prepared.examples, prepared.validation, config, device)
+        together(lambda: _start_or_go_on(out, trainer, prepared, is_writer))
+        watch = Watch(trainer, out, prepared.fingerprints, is_writer)
+        cleanup.callback(watch.close)
+        metrics = trainer.run(after_batch=watch.after_batch, after_epoch=watch.after_epoch)
+        if is_writer:
+            finish_folder(out, trainer)
+    return metrics
+
+
+def _begin(
+    config: TrainConfig, out: Path, is_writer: bool, cleanup: contextlib.ExitStack
+) -> tuple[Prepared, SentimentClassifier, torch.device]:
+    """Do all that can go wrong with what was asked, and only then take the folder."""
     device = choose_device(config.device)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
     guard = None
-    if is_writer and out.exists():
-        guard = runs.lock(out)
+    if is_writer and (out / runs.LOCK).exists():
+        guard = runs.lock(out)  # a folder in use is refused at once
+        cleanup.callback(guard.release)
     say("reading the reviews and numbering their words", is_writer and sys.stderr.isatty())
     prepared = prepare(config)
-    guard = guard or (runs.lock(out) if is_writer else None)
-    model = build_model(config, prepared.tokenizer.get_vocab_size())
-    trainer = Trainer(model, prepared.examples, prepared.validation, config, device)
+    try:
+        model = build_model(config, prepared.tokenizer.get_vocab_size())
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"the model of this configuration can't be made: {reason}") from error
+    if is_writer:
+        if guard is None:
+            cleanup.callback(runs.lock(out).release)
+        runs.refuse_finished(out)
+    return prepared, model, device
+
+
+def _start_or_go_on(out: Path, trainer: Trainer, prepared: Prepared, is_writer: bool) -> None:
     if (out / runs.CHECKPOINT).exists():
-        runs.load_checkpoint(out, trainer)
-        say(
-            f"going on after {trainer.state.epoch} epochs, {trainer.state.batch} batches", is_writer
-        )
-    else:
-        torch.manual_seed(config.seed + trainer.rank)  # each process drops other words
-    if is_writer:
+        runs.load_checkpoint(out, trainer, prepared.fingerprints)
+        state = trainer.state
+        say(f"going on after {state.epoch} epochs and {state.batch} batches", is_writer)
+    elif is_writer:
+        if (out / "config.json").exists():
+            say(f"{out}: a run began here and ended before it was saved; starting afresh")
         start_folder(out, trainer, prepared)
-    watch = Watch(trainer, out, is_writer)
-    metrics = trainer.run(after_batch=watch.after_batch, after_epoch=watch.after_epoch)
-    if is_writer:
-        finish_folder(out, trainer)
-    if guard:
-        guard.release()
-    return metrics
 
 
 def start_folder(out: Path, trainer: Trainer, prepared: Prepared) -> None:
@@ -145,9 +174,8 @@ def start_folder(out: Path, trainer: Trainer, prepared: Prepared) -> None:
 
 def finish_folder(out: Path, trainer: Trainer) -> None:
     """Write the model, and last of all the summary, which says that the run is finished."""
-    about = json.loads((out / "config.json").read_text())
-    about.pop("model")
-    trainer.model.save_pretrained(out, **about)
+    about = json.loads((out / "config.json").read_text(encoding="utf-8"))
+    trainer.model.save_pretrained(out, **{**about, "model": trainer.model.config})
     metrics = trainer.state.metrics
     summary = {
         "epochs": len(metrics),
@@ -161,22 +189,26 @@ def finish_folder(out: Path, trainer: Trainer) -> None:
 class Watch:
     """Show progress, save checkpoints, and stop when asked, between two batches."""
 
-    def __init__(self, trainer: Trainer, out: Path, is_writer: bool) -> None:
+    def __init__(self, trainer: Trainer, out: Path, data: dict[str, str], is_writer: bool) -> None:
         self.out = out
+        self.data = data
         self.is_writer = is_writer
-        self.saved = time.monotonic()
         self.signal = 0
         self.handlers = {
             number: signal.signal(number, self._ask_to_stop)
             for number in (signal.SIGINT, signal.SIGTERM)
         }
-        total = trainer.config.epochs * trainer.batches_an_epoch
-        done = trainer.state.epoch * trainer.batches_an_epoch + trainer.state.batch
-        # disable=None: a bar on a terminal, else the plain lines of after_epoch.
+        state = trainer.state
+        self.done_before = state.epoch * trainer.batches_an_epoch + state.batch
+        self.total = trainer.config.epochs * trainer.batches_an_epoch
+        # disable=None: a bar on a terminal, else plain lines.
         self.bar = tqdm(
-            total=total, initial=done, unit="batch", disable=None if is_writer else True
+            total=self.total,
+            initial=self.done_before,
+            unit="batch",
+            disable=None if is_writer else True,
         )
-        self.started = time.monotonic()
+        self.started = self.saved = time.monotonic()
 
     def _ask_to_stop(self, number: int, frame: FrameType | None) -> None:
         self.signal = number
@@ -184,32 +216,23 @@ class Watch:
     def after_batch(self, trainer: Trainer) -> None:
         """Move the bar; save once a minute; stop if asked to."""
         self.bar.update()
-        state = trainer.state
-        if not self.bar.disable and state.batch % 20 == 0:
-            loss, correct, count, tokens = state.sums.tolist()
-            self.bar.set_postfix_str(
-                f"loss {loss / count:.3f}, accuracy {correct / count:.3f}, "
-                f"{tokens / state.seconds:,.0f} tokens/s"
-            )
-        stop = self.signal
-        if trainer.world_size > 1:
-            # All processes stop after the same batch, or the others would wait for ever.
-            asked = torch.tensor(stop, device=trainer.device)
-            dist.all_reduce(asked, dist.ReduceOp.MAX)
-            stop = int(asked)
-        if stop or time.monotonic() - self.saved > SAVE_EVERY:
+        if not self.bar.disable and trainer.state.batch % 20 == 0:
+            self.bar.set_postfix_str(self._progress(trainer))
+        is_due = time.monotonic() - self.saved > SAVE_EVERY
+        stop, is_due = self._agree(trainer, self.signal, is_due)
+        if stop or is_due:
             self._save(trainer)
+            if self.is_writer and self.bar.disable:
+                where = f"batch {trainer.state.batch}/{trainer.batches_an_epoch}"
+                say(f"epoch {trainer.state.epoch + 1}, {where}: {self._progress(trainer)}, saved")
         if stop:
-            self.close()
             raise Stopped(stop)
 
     def after_epoch(self, trainer: Trainer) -> None:
         """Write the epoch's metrics and a checkpoint; say how it went."""
-        self._save(trainer)
-        line = trainer.state.metrics[-1]
+        metrics = trainer.state.metrics
         if self.is_writer:
-            runs.write_metrics(self.out, trainer.state.metrics)
-            left = (trainer.config.epochs - trainer.state.epoch) * line["seconds"]
+            line = metrics[-1]
             held = ", ".join(
                 f"{name} {line[name]['accuracy']:.4f}"
                 for name in ("train", "clean", "distractor")
@@ -218,22 +241,62 @@ class Watch:
             self.bar.write(
                 f"epoch {line['epoch']}/{trainer.config.epochs}: loss {line['train']['loss']:.4f}; "
                 f"accuracy {held}; {line['tokens_per_second']:,.0f} tokens/s; "
-                f"about {left:.0f} s left",
+                f"about {self._seconds_left(trainer):.0f} s left",
                 file=sys.stderr,
             )
-        if trainer.state.epoch == trainer.config.epochs:
-            self.close()
+        # The checkpoint last: a run killed in between goes on before this epoch's last batches,
+        # and writes its line again.
+        self._save(trainer, metrics)
+        if trainer.state.epoch < trainer.config.epochs:
+            stop, _ = self._agree(trainer, self.signal, False)
+            if stop:  # asked for during the validation
+                raise Stopped(stop)
 
-    def _save(self, trainer: Trainer) -> None:
-        if self.is_writer:
-            runs.save_checkpoint(self.out, trainer)
+    def _agree(self, trainer: Trainer, stop: int, is_due: bool) -> tuple[int, bool]:
+        """Do after the same batch on all processes what one of them is asked to do."""
+        if trainer.world_size > 1:
+            # On the CPU, whatever the device: this waits for the other hosts, never for a GPU.
+            asked = torch.tensor([stop, is_due])
+            dist.all_reduce(asked, dist.ReduceOp.MAX)
+            stop, is_due = int(asked[0]), bool(asked[1])
+        return stop, is_due
+
+    def _save(self, trainer: Trainer, metrics: Sequence[Metrics] = ()) -> None:
+        trainer.check(weights=True)
+        trainer.gather()
+
+        def write() -> None:
+            if self.is_writer:
+                if metrics:
+                    runs.write_metrics(self.out, list(metrics))
+                runs.save_checkpoint(self.out, trainer, self.data)
+
+        together(write)
         self.saved = time.monotonic()
+
+    def _progress(self, trainer: Trainer) -> str:
+        loss, correct, count, tokens = trainer.state.sums.tolist()
+        return (
+            f"loss {loss / count:.3f}, accuracy {correct / count:.3f}, "
+            f"{tokens / trainer.state.seconds:,.0f} tokens/s, "
+            f"about {self._seconds_left(trainer):.0f} s left"
+        )
+
+    def _seconds_left(self, trainer: Trainer) -> float:
+        done = trainer.state.epoch * trainer.batches_an_epoch + trainer.state.batch
+        spent = time.monotonic() - self.started
+        return spent / max(done - self.done_before, 1) * (self.total - done)
 
     def close(self) -> None:
         """Give the terminal and the signals back."""
         self.bar.close()
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
+
+
+def is_first() -> bool:
+    """Tell whether this is the process that writes and speaks, the only one or the first."""
+    return int(os.environ.get("RANK", 0)) == 0
 
 
 def say(line: str, is_writer: bool = True) -> None:
@@ -265,8 +328,7 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
     if given.resume:
         if rest:
             raise ValueError(f"--resume: expected no other options, got {' '.join(rest)}")
-        if (given.resume / "summary.json").exists():
-            raise runs.RunError(f"{given.resume}: holds a finished run, there is nothing to resume")
+        runs.refuse_finished(given.resume)
         config: TrainConfig = runs.read_config(given.resume)["train"]
         return dataclasses.replace(config, out=given.resume)
     config = parse(
@@ -279,25 +341,28 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
     )
     if config.out is None:
         raise ValueError("--out: expected a folder for the run, got none")
-    runs.refuse_finished(config.out)
+    runs.refuse_taken(config.out)
+    if config.data not in ("yelp", "imdb"):
+        # So that the run can go on, and be measured, from any other folder.
+        config = dataclasses.replace(config, data=str(Path(config.data).absolute()))
     return config
 
 
 def main(arguments: Sequence[str]) -> int:
     """Train from the command line; return the exit code."""
     if "RANK" in os.environ:
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        dist.init_process_group()  # gloo for tensors on the CPU, NCCL for those on a GPU
     try:
-        config = configure(arguments)
+        config = together(lambda: configure(arguments))
         train(config)
     except Stopped as stopped:
-        again = f"python -m attention.train --resume {config.out}"
-        say(f"stopped by {stopped}, saved; go on with: {again}")
+        again = f"python -m attention.train --resume {shlex.quote(str(config.out))}"
+        say(f"stopped by {stopped}, saved; go on with: {again}", is_first())
         return 128 + stopped.number
     finally:
         if dist.is_initialized():
             dist.destroy_process_group()
-    say(f"finished; the model is in {config.out}")
+    say(f"finished; the model is in {config.out}", is_first())
     return 0
 
 

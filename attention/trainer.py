@@ -1,10 +1,9 @@
 """The training loop: batches in, a better model and one line of metrics an epoch out."""
 
-import dataclasses
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import torch
 from torch import Tensor
@@ -18,6 +17,14 @@ from attention.measure import autocast, cut, measure, read_lengths
 from attention.models import SentimentClassifier
 
 Metrics = dict[str, Any]
+Result = TypeVar("Result")
+
+CHECK_EVERY = 20
+"""Steps between two looks at the loss, where looking makes the host wait for others."""
+
+
+class TrainingError(ValueError):
+    """The loss is no number any more, and no further step can mend that."""
 
 
 @dataclass
@@ -36,11 +43,52 @@ class State:
     """A line for each epoch finished."""
 
 
+def together(action: Callable[[], Result]) -> Result:
+    """Do something on every process, and fail on all of them where one fails.
+
+    A process that went on alone would wait for the others at the next step, for ever.
+
+    Args:
+        action: What to do.
+
+    Returns:
+        What it returned here.
+
+    Raises:
+        ValueError: If bad input or a bad file stopped any process; on the first process, which
+            speaks for all.
+        OSError: Likewise.
+        SystemExit: On the other processes, with code 2.
+
+    Example:
+        >>> together(lambda: 6 * 7)
+        42
+    """
+    result, failure = None, None
+    try:
+        result = action()
+    except (ValueError, OSError) as error:
+        failure = error
+    if dist.is_initialized():
+        said: list[str | None] = [None] * dist.get_world_size()
+        dist.all_gather_object(said, failure and (str(failure) or repr(failure)))
+        elsewhere = [(rank, words) for rank, words in enumerate(said) if words]
+        if elsewhere and dist.get_rank() > 0:
+            raise SystemExit(2)
+        if elsewhere and failure is None:
+            rank, words = elsewhere[0]
+            raise ValueError(f"process {rank}: {words}")
+    if failure is not None:
+        raise failure
+    return cast(Result, result)
+
+
 class Trainer:
     """Train one model on one set of examples, from any state on.
 
     The gradient of a batch is the mean over the whole batch, also when several processes take a
-    share each, so that one process and many train the same model.
+    share each, so that one process and many train the same model. What dropout draws follows
+    from the seed, the step and the process, so that training can go on from any step.
 
     Args:
         model: Trained in place.
@@ -73,8 +121,7 @@ class Trainer:
     ) -> None:
         self.device = device or next(model.parameters()).device
         self.model = model.to(self.device)
-        ids = dataclasses.replace(examples.ids, flat=examples.ids.flat.to(self.device))
-        self.examples = dataclasses.replace(examples, ids=ids)
+        self.examples = examples.to(self.device)
         self.validation = validation
         self.config = config
         self.state = State()
@@ -82,10 +129,14 @@ class Trainer:
         self.parallel: torch.nn.Module = self.model
         if dist.is_initialized():
             self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
-            self.parallel = DistributedDataParallel(self.model)
+            # The only buffers are tables of positions, which never change.
+            self.parallel = DistributedDataParallel(self.model, broadcast_buffers=False)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.lr, fused=True)
         self.lengths = read_lengths(examples, config)  # (E,)
         self.batches_an_epoch = -(-len(examples) // config.batch_size)
+        # Counted where the loss is, so that it is known later which step was the first bad one.
+        self.bad_steps = torch.zeros((), dtype=torch.int64, device=self.device)
+        self.looks_often = self.device.type == "cpu" and self.world_size == 1
 
     def run(
         self,
@@ -93,18 +144,50 @@ class Trainer:
         after_batch: Callable[["Trainer"], None] = lambda trainer: None,
         after_epoch: Callable[["Trainer"], None] = lambda trainer: None,
     ) -> list[Metrics]:
-        """Train to the last epoch and return a line of metrics for each."""
+        """Train to the last epoch and return a line of metrics for each.
+
+        Args:
+            after_batch: Called between two steps.
+            after_epoch: Called once an epoch is measured.
+
+        Raises:
+            TrainingError: If the loss is no number any more.
+        """
         while self.state.epoch < self.config.epochs:
             self.model.train()
             for batch, size in self._batches():
                 started = time.perf_counter()
                 self._step(batch, size)
-                self.state.seconds += time.perf_counter() - started
                 self.state.batch += 1
+                if self.looks_often or self.state.batch % CHECK_EVERY == 0:
+                    self.check()
+                self.state.seconds += time.perf_counter() - started
                 after_batch(self)
             self._finish_epoch()
             after_epoch(self)
         return self.state.metrics
+
+    def check(self, *, weights: bool = False) -> None:
+        """Make sure that the loss is still a number; all processes must look at the same time.
+
+        Args:
+            weights: Whether to look at all weights, too, as is due before they are kept.
+
+        Raises:
+            TrainingError: If it is not; the message says since which step.
+        """
+        bad = self.bad_steps.clone()
+        if weights:
+            finite = torch.stack([p.isfinite().all() for p in self.model.parameters()]).all()
+            bad = bad.maximum((~finite).long())
+        if self.world_size > 1:
+            dist.all_reduce(bad, dist.ReduceOp.MAX)
+        if int(bad):
+            step, epoch = self.state.batch - int(bad) + 1, self.state.epoch + 1
+            raise TrainingError(
+                f"the loss or a weight is no finite number since step {step} of epoch {epoch}; "
+                "what was saved before stands; a lower --lr may help"
+            )
 
     def _batches(self) -> Iterator[tuple[Batch, int]]:
         """Cut what is left of the epoch: this process's share of each batch, the whole's size."""
@@ -125,6 +208,8 @@ class Trainer:
         left = 1 - done / (config.epochs * self.batches_an_epoch)
         for group in self.optimizer.param_groups:
             group["lr"] = config.lr * (left if config.schedule == "linear" else 1.0)
+        if config.dropout or config.word_dropout:
+            self._seed(done)
         with autocast(self.device):
             logits = self.parallel(batch.ids, batch.lengths)  # (B,)
         losses = F.binary_cross_entropy_with_logits(
@@ -134,15 +219,38 @@ class Trainer:
         # Processes average their gradients; × world_size makes that the mean over the batch.
         (losses.sum() / size * self.world_size).backward()
         self.optimizer.step()
+        loss = losses.detach().sum()
         correct = (logits.detach() > 0) == (batch.labels > 0.5)  # (B,)
-        sums = (losses.detach().sum(), correct.sum(), len(losses), batch.lengths.sum())
         # Added up where they are: looking at them would make the host wait for the device.
         state.sums = state.sums.to(self.device)
-        for i, part in enumerate(sums):
+        for i, part in enumerate((loss, correct.sum(), len(losses), batch.lengths.sum())):
             state.sums[i] += part
+        self.bad_steps += ~torch.isfinite(state.sums[0])
+
+    def _seed(self, step: int) -> None:
+        # The generator itself, because torch.manual_seed queues a call for each absent GPU.
+        generator = (
+            torch.cuda.default_generators[self.device.index or 0]
+            if self.device.type == "cuda"
+            else torch.default_generator
+        )
+        # Modulo 2**32 because torch's CPU generator looks at no more of its seed.
+        number = (self.config.seed * 1_000_003 + step) * self.world_size + self.rank
+        generator.manual_seed(number % 2**32)
+
+    def gather(self) -> None:
+        """Add up what all processes have seen of the epoch, and leave the sum to the first."""
+        if self.world_size > 1:
+            dist.all_reduce(self.state.sums)
+            if self.rank > 0:
+                self.state.sums.zero_()
 
     def _finish_epoch(self) -> None:
-        state, sums = self.state, self.state.sums
+        state = self.state
+        started = time.perf_counter()
+        self.check(weights=True)  # waits for a GPU to finish, which is part of the epoch's time
+        state.seconds += time.perf_counter() - started
+        sums = state.sums
         if self.world_size > 1:
             dist.all_reduce(sums)
         loss, correct, count, tokens = sums.tolist()
