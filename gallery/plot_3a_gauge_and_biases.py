@@ -46,8 +46,8 @@ layer = QKSelfAttention(d, key_dim=k)
 R = torch.randn(k, k)  # (k, k)
 other = change_gauge(layer, R)
 
-context, weights = layer(x, need_weights=True)
-context_2, weights_2 = other(x, need_weights=True)
+context, weights = layer(x, need_weights=True)  # (n, d), (n, n)
+context_2, weights_2 = other(x, need_weights=True)  # (n, d), (n, n)
 print(f"condition number of R              {torch.linalg.cond(R):.1f}")
 print(f"W_query: relative difference       {error(other.W_query.weight, layer.W_query.weight):.2f}")
 print(f"M: relative difference             {error(bilinear_form(other), bilinear_form(layer)):.0e}")
@@ -164,11 +164,11 @@ terms = {
     "3  queries · key bias": (xQ @ c)[:, None].expand(n, n),
     "4  bias · bias": (b @ c).expand(n, n),
 }
-_, weights = layer(x, need_weights=True)  # (n, n)
+_, weights = layer(x, need_weights=True)  # (n, d), (n, n)
 whole = torch.softmax(sum(terms.values()) / k**0.5, dim=-1)  # (n, n)
 print(f"all four terms: relative error {error(whole, weights):.0e}")
 for left_out in terms:
-    kept = sum(term for name, term in terms.items() if name != left_out)
+    kept = sum(term for name, term in terms.items() if name != left_out)  # (n, n)
     change = error(torch.softmax(kept / k**0.5, dim=-1), weights.detach())
     print(f"without {left_out:22} the weights change by {change:.0e}")
 

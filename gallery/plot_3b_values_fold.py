@@ -82,9 +82,10 @@ x = torch.randn(TEXTS, n, d)  # (TEXTS, n, d)
 
 def left_over(logits, features):
     """Return what no vector and bias on these features can explain, as a share of the logits."""
-    ones = torch.ones(len(features), 1)  # (TEXTS, 1)
-    design = torch.cat([features, ones], dim=1)  # (TEXTS, features + 1)
-    best = torch.linalg.lstsq(design, logits[:, None]).solution  # (features + 1, 1)
+    width = features.shape[1] + 1
+    design = torch.ones(TEXTS, width)  # (TEXTS, width), the last column for the bias
+    design[:, :-1] = features
+    best = torch.linalg.lstsq(design, logits[:, None]).solution  # (width, 1)
     return error(design @ best, logits[:, None])
 
 
@@ -93,12 +94,12 @@ def head():
     layer = SelfAttention(d, key_dim=k)
     with torch.no_grad():
         layer.W_query.weight.mul_(3)
-        _, weights = layer(x, need_weights=True)  # (TEXTS, n, n)
-        return weights, layer.values(x)
+        _, weights = layer(x, need_weights=True)  # (TEXTS, n, d), (TEXTS, n, n)
+        return weights, layer.values(x)  # (TEXTS, n, n), (TEXTS, n, d)
 
 
 w = torch.randn(d)  # (d,)
-weights, values = head()
+weights, values = head()  # (TEXTS, n, n), (TEXTS, n, d)
 context, plain = weights @ values, weights @ x  # (TEXTS, n, d), (TEXTS, n, d)
 shares = {"as in the lab": left_over(context.mean(1) @ w, plain.mean(1))}
 
@@ -115,7 +116,7 @@ shares["output projection"] = left_over((context @ W_out).mean(1) @ w, plain.mea
 # **Two heads**, each with weights and values of its own, their contexts added up. Take the values
 # away and one vector has to serve both heads:
 
-weights_2, values_2 = head()
+weights_2, values_2 = head()  # (TEXTS, n, n), (TEXTS, n, d)
 context_2, plain_2 = weights_2 @ values_2, weights_2 @ x  # (TEXTS, n, d), (TEXTS, n, d)
 two = (context + context_2).mean(1) @ w  # (TEXTS,)
 shares["two heads"] = left_over(two, (plain + plain_2).mean(1))
@@ -125,7 +126,8 @@ shares["two heads"] = left_over(two, (plain + plain_2).mean(1))
 # again. Values let heads differ in what they pass on, and under this classifier a vector a head is
 # all of it that counts.
 
-both = torch.cat([plain.mean(1), plain_2.mean(1)], dim=1)  # (TEXTS, 2 * d)
+two_d = 2 * d
+both = torch.cat([plain.mean(1), plain_2.mean(1)], dim=1)  # (TEXTS, two_d)
 shares["two heads, two vectors"] = left_over(two, both)
 
 # %%
@@ -135,7 +137,7 @@ shares["two heads, two vectors"] = left_over(two, both)
 
 residual = (x + context).mean(1) @ w  # (TEXTS,)
 shares["residual"] = left_over(residual, (x + plain).mean(1))
-apart = torch.cat([x.mean(1), plain.mean(1)], dim=1)  # (TEXTS, 2 * d)
+apart = torch.cat([x.mean(1), plain.mean(1)], dim=1)  # (TEXTS, two_d)
 shares["residual, two vectors"] = left_over(residual, apart)
 
 # %%

@@ -77,9 +77,9 @@ def operations(n, d, k):
 
 def bytes_moved(n, d, k):
     """Count the bytes that the products of both ways read and write, in float32."""
-    pair = 2 * (n * d + d * k + n * k) + (2 * n * k + n * n)
-    form = (n * d + d * d + n * d) + (2 * n * d + n * n)
-    return 4 * pair, 4 * form
+    projections = 2 * (n * d + d * k + n * k), n * d + d * d + n * d
+    all_pairs = 2 * n * k + n * n, 2 * n * d + n * n
+    return tuple(4 * (a + b) for a, b in zip(projections, all_pairs, strict=True))
 
 
 for n in (16, 256, 4096):
@@ -111,7 +111,7 @@ widths = torch.linspace(1, 1.5 * d, 200, dtype=torch.float64)[:, None]  # (200, 
 
 fig, axes = plt.subplots(2, figsize=(5, 6.4), sharex=True)
 for ax, count, name in zip(axes, (operations, bytes_moved), ("operations", "bytes"), strict=True):
-    pair, form = count(lengths, d, widths)  # (200, 200), (200, 200)
+    pair, form = count(lengths, d, widths)  # (200, 200), (1, 200): M has no k
     ratio = (form / pair).log2()  # (200, 200)
     drawn = ax.contourf(
         lengths[0], widths[:, 0] / d, ratio, levels=torch.arange(-3, 3.5, 0.5), cmap="RdBu",
