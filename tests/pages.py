@@ -20,7 +20,7 @@ import torch
 
 GALLERY = Path(__file__).parents[1] / "gallery"
 WATCH = "_watch"
-SHAPE = r"\([\w ]*,[\w ,]*\)"
+SHAPE = r"\([\w +*]*,[\w +*,]*\)"
 SHAPES = re.compile(rf"# ({SHAPE}(, {SHAPE})*)")
 
 
@@ -49,6 +49,14 @@ class _Watcher(ast.NodeTransformer):
 
     def __init__(self, comments: dict[int, str]) -> None:
         self.comments = comments
+        self.depth = 0
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
+        # What a caller hands in may have any shape, so inside, comments are held but not demanded.
+        self.depth += 1
+        self.generic_visit(node)
+        self.depth -= 1
+        return node
 
     def visit_Assign(self, node: ast.Assign) -> ast.Assign:
         (target,) = node.targets
@@ -70,7 +78,8 @@ class _Watcher(ast.NodeTransformer):
         promised = f"({self.comments.get(node.end_lineno, '')},)".replace("(,)", "()")
         reads = sorted({n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)})
         made_from = f"list(map({{**globals(), **locals()}}.get, {reads}))"
-        call = f"{WATCH}({node.end_lineno}, {names}, None, lambda: {promised}, {made_from})"
+        arguments = f"{names}, None, lambda: {promised}, {made_from}, {self.depth == 0}"
+        call = f"{WATCH}({node.end_lineno}, {arguments})"
         expression = ast.parse(call, mode="eval").body
         expression.args[2] = node.value
         return ast.copy_location(expression, node.value)
@@ -83,7 +92,7 @@ def run(path: Path) -> Page:
     comments = shape_comments(source)
     page = Page()
 
-    def watch(line: int, names: list[str], value, promised, made_from: list):
+    def watch(line, names, value, promised, made_from, demanded):
         if len(names) > 1:
             value = tuple(value)  # a generator can be unpacked only once
         values = value if len(names) > 1 else (value,)
@@ -95,8 +104,12 @@ def run(path: Path) -> Page:
             except NameError as error:
                 page.problems.append(f"{path.name}:{line}: {comments[line]}: {error}")
                 return value
-            if (found := [shape for _, shape in tensors]) != shapes:
+            found = [shape for _, shape in tensors]
+            # What is thrown away, as ``_``, needs no shape, but may have one.
+            if shapes not in (found, [shape for name, shape in tensors if name != "_"]):
                 page.problems.append(f"{path.name}:{line}: says {comments[line]}, is {found}")
+            return value
+        if not demanded:
             return value
         known = {tuple(v.shape) for v in made_from if _shaped(v)}
         page.problems += [

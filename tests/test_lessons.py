@@ -52,7 +52,8 @@ def test_true_comments_pass(tmp_path):
         total = y.sum()
         _, z = x, x.T  # (2, 3), (3, 2)
         def mix(k):
-            return torch.rand(k)
+            free = torch.rand(k, 2)
+            return free[:, 0]
         for k in (4, 5):  # (no shape at all)
             w = mix(
                 k,
