@@ -37,6 +37,7 @@ extensions = [
     "api_pages",
     "gallery_pages",
     "mathml",
+    "screen_readers",
     "wheel_of_the_site",
 ]
 # What sphinx-gallery writes beside its pages would be taken for pages.

@@ -1,10 +1,11 @@
 "use strict";
 
-// What can be scrolled sideways must also be reachable from the keyboard.
+// What can be scrolled must also be reachable from the keyboard.
 const BOXES = "div.highlight pre, .math-wrapper, .table-wrapper, .output pre";
 function markScrollable() {
   for (const box of document.querySelectorAll(BOXES)) {
-    if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+    const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
+    if (scrolls) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }
 }
