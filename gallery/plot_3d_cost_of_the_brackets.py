@@ -204,5 +204,4 @@ fig.set_label(
 # - In bytes the line is k = d/2, and for long texts little is at stake: both write n² scores.
 # - Times follow the counts, roughly.
 #
-# That closes the chapter. If you want to see what else the weights of a trained model can and
-# can't tell, go on to the next lesson in the :ref:`gallery <sphx_glr_gallery>`.
+# That closes the chapter. The next lesson in the :doc:`gallery <index>` trains the whole ladder.
