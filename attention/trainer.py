@@ -129,8 +129,7 @@ class Trainer:
         self.parallel: torch.nn.Module = self.model
         if dist.is_initialized():
             self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
-            # The only buffers are tables of positions, which never change.
-            self.parallel = DistributedDataParallel(self.model, broadcast_buffers=False)
+            self.parallel = DistributedDataParallel(self.model)
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.lr, fused=True)
         self.lengths = read_lengths(examples, config)  # (E,)
         self.batches_an_epoch = -(-len(examples) // config.batch_size)

@@ -1,0 +1,70 @@
+"""From reviews to examples: what is learnt from the training reviews alone, and what is drawn."""
+
+import torch
+
+from attention.batches import distractor_indices
+from attention.config import TrainConfig
+from attention.data import Reviews, fingerprint
+from attention.prepare import measured_examples, prepare
+
+TRAIN = Reviews(
+    ["Good soup, good wine.", "Bad soup.", r"Cold\nwine", "Good!", "bad, bad"], [1, 0, 0, 1, 0]
+)
+HELD = Reviews(["Good tea", "", "Bad wine, warm soup"], [1, 0, 0])
+SPLITS = {"train": TRAIN, "validation": HELD}
+
+
+def test_the_vocabulary_is_the_training_reviews_own():
+    prepared = prepare(TrainConfig(min_frequency=2, clean_text=True), SPLITS)
+    words = prepared.tokenizer.get_vocab()
+    assert set(words) == {"<pad>", "<unk>", "<sep>", "good", "bad", "soup", "wine"}
+    ids = prepared.validation["clean"].ids
+    assert [ids[i].tolist() for i in range(3)] == [
+        [words["good"], 1],
+        [],
+        [words["bad"], words["wine"], 1, words["soup"]],
+    ]
+    lab = prepare(TrainConfig(min_frequency=1, clean_text=False), SPLITS)
+    assert "nwine" in lab.tokenizer.get_vocab()
+
+
+def test_each_review_alone_then_behind_the_lab_s_distractor():
+    prepared = prepare(TrainConfig(seed=5), SPLITS)
+    drawn = distractor_indices(5, seed=42)  # whatever the run's own seed
+    assert prepared.examples.review.tolist() == [0, 1, 2, 3, 4] * 2
+    assert prepared.examples.distractor.tolist() == [-1] * 5 + drawn.tolist()
+    assert prepared.examples.labels.tolist() == [1, 0, 0, 1, 0]
+    pairs = prepared.validation["distractor"]
+    assert pairs.review.tolist() == [0, 1, 2]
+    assert torch.equal(pairs.distractor, distractor_indices(3, seed=42))
+    assert prepared.validation["clean"].distractor.tolist() == [-1] * 3
+
+
+def test_without_distractors_there_are_none():
+    prepared = prepare(TrainConfig(distractors=False), SPLITS)
+    assert len(prepared.examples) == 5
+    assert list(prepared.validation) == ["clean"]
+    assert list(measured_examples(prepared.tokenizer, HELD)) == ["clean", "distractor"]
+
+
+def test_fingerprints_tell_the_reviews_apart():
+    prepared = prepare(TrainConfig(), SPLITS)
+    assert prepared.fingerprints == {"train": fingerprint(TRAIN), "validation": fingerprint(HELD)}
+    assert fingerprint(TRAIN) != fingerprint(HELD)
+
+
+def test_reviews_without_a_word():
+    silent = Reviews(["123", "!!!"], [0, 1])
+    prepared = prepare(TrainConfig(), {"train": silent, "validation": silent})
+    assert prepared.tokenizer.get_vocab_size() == 3
+    assert not len(prepared.examples.ids.flat)
+
+
+def test_the_source_is_asked_for_what_the_run_says(monkeypatch):
+    asked = {}
+    monkeypatch.setattr(
+        "attention.prepare.load_reviews",
+        lambda data, **more: asked.update(more, data=data) or SPLITS,
+    )
+    prepare(TrainConfig(data="somewhere", limit=8, lab_sample=True, seed=9))
+    assert asked == {"data": "somewhere", "limit": 8, "lab_sample": True}

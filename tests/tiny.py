@@ -1,0 +1,51 @@
+"""Reviews small enough to train on in a test, and a run that is as small."""
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from attention import train
+
+GOOD = "good lovely superb warm kind fresh".split()
+BAD = "bad cold rude stale bland awful".split()
+OTHER = "the soup waiter table evening city street we came back again".split()
+
+# 23 reviews, alone and in pairs, are 46 examples: 10 batches, the last of a single example.
+OPTIONS = """--device cpu --epochs 3 --batch-size 5 --embed-dim 6 --key-dim 3 --min-frequency 1
+    --model energy --seed 42 --lr 0.01 --max-length 13 --no-segments --dropout 0 --word-dropout 0
+    --bigram-buckets 0""".split()
+BATCHES = 10
+DROPOUT = ["--dropout", "0.3", "--word-dropout", "0.2", "--bigram-buckets", "17"]
+
+
+def reviews(count: int, seed: int) -> tuple[list[str], list[int]]:
+    draw = random.Random(seed)
+    labels = [i % 2 for i in range(count)]
+    texts = []
+    for label in labels:
+        words = draw.choices(OTHER, k=draw.randint(2, 11)) + draw.choices(
+            GOOD if label else BAD, k=2
+        )
+        draw.shuffle(words)
+        texts.append(" ".join(words))
+    return texts, labels
+
+
+def write_reviews(folder: Path) -> Path:
+    """Write train and test as CSV, validation as Parquet."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, count in (("train", 23), ("test", 7)):
+        rows = [f"{text},{label}" for text, label in zip(*reviews(count, count), strict=True)]
+        (folder / f"{name}.csv").write_text("\n".join(["text,label", *rows]))
+    texts, labels = reviews(11, 11)
+    pq.write_table(pa.table({"text": texts, "label": labels}), folder / "validation.parquet")
+    return folder
+
+
+def run(out: Path, *options: str, data: Path | None = None) -> Path:
+    """Train as the command does; the reviews stand beside the run folder."""
+    data = data or write_reviews(out.parent / "reviews")
+    assert train.main(["--data", str(data), "--out", str(out), *OPTIONS, *options]) == 0
+    return out
