@@ -68,7 +68,10 @@ autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 72
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Shape", "Source"]
-doctest_global_setup = "import torch; from attention import *; torch.manual_seed(0)"
+# Examples are run as in the module they stand in, where every name is at hand.
+MODULES = [path.stem for path in sorted(HERE.parent.glob("attention/[a-z]*.py"))]
+doctest_global_setup = "\n".join(f"from attention.{module} import *" for module in MODULES)
+doctest_global_setup += "\nimport torch\ntorch.manual_seed(0)"
 
 # Plain-text lists of the few foreign objects we name: no build waits for another site.
 intersphinx_mapping = {

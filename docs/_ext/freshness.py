@@ -7,6 +7,7 @@ change in ``attention/`` would leave yesterday's numbers on the page.
 import hashlib
 import shutil
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 
 from sphinx.application import Sphinx
@@ -16,7 +17,8 @@ from sphinx.config import Config
 def fingerprint(root: Path, *settings: str) -> str:
     """Hash what executed pages depend on beside their own text."""
     digest = hashlib.sha256(repr((version("torch"), version("matplotlib"), settings)).encode())
-    for path in [root / "pyproject.toml", *sorted(root.glob("attention/**/*.py"))]:
+    read = root.glob("attention/**/*.py"), root.glob("docs/results/*")
+    for path in [root / "pyproject.toml", *sorted(chain(*read))]:
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
 
