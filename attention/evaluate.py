@@ -21,7 +21,7 @@ from attention.train import choose_device
 class EvaluateConfig:
     """Measure a trained model on reviews, alone and behind distractors."""
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """The run folder that training wrote."""
     data: str | None = None
     """yelp, imdb or a folder; by default what the model was trained on."""

@@ -24,9 +24,9 @@ from attention.runs import load_run
 class PredictConfig:
     """Say whether a review is positive, how sure the model is, and where it looked."""
 
-    run: Annotated[Path, tyro.conf.Positional]
+    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
     """The run folder that training wrote."""
-    text: Annotated[str, tyro.conf.Positional]
+    text: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")]
     """The review; - reads one a line from the standard input."""
     json: bool = False
     """Whether to print one JSON object a review."""

@@ -149,7 +149,7 @@ def test_a_configuration_that_lacks_a_field_is_of_another_version(run):
     content = json.loads((run / "config.json").read_text())
     del content["train"]["schedule"]
     (run / "config.json").write_text(json.dumps(content))
-    with pytest.raises(RunError, match="another version.*schedule"):
+    with pytest.raises(RunError, match=r"another version.*schedule"):
         runs.read_config(run)
 
 

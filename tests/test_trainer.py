@@ -3,6 +3,7 @@
 import dataclasses
 import itertools
 import math
+from pathlib import Path
 
 import pytest
 import torch
@@ -206,4 +207,4 @@ def test_reviews_without_a_word(kind):
 def test_alone_errors_pass_as_they_are():
     assert together(lambda: None) is None
     with pytest.raises(FileNotFoundError):
-        together(lambda: open("/no/such/file"))
+        together(Path("/no/such/file").read_text)

@@ -1,0 +1,80 @@
+"""Measuring from the command line: the table, the last line, and what it measured."""
+
+import json
+
+import pytest
+import tiny
+import torch
+
+from attention import evaluate, runs
+from attention.data import load_reviews
+from attention.measure import measure
+from attention.prepare import measured_examples
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return tiny.run(tmp_path_factory.mktemp("evaluate") / "run", "--epochs", "1")
+
+
+def result_of(capsys, *options):
+    assert evaluate.main([*map(str, options), "--device", "cpu"]) == 0
+    table, last = capsys.readouterr().out.rstrip("\n").rsplit("\n", 1)
+    return table, json.loads(last)
+
+
+def test_last_line_is_json_with_every_figure(run, capsys):
+    table, result = result_of(capsys, run, "--data", run.parent / "reviews", "--split", "test")
+    assert list(result) == ["clean", "distractor"]
+    for name, row in result.items():
+        assert {"accuracy", "loss", "n", "accuracy_interval", "loss_interval"} == set(row)
+        assert row["n"] == 7
+        low, high = row["accuracy_interval"]
+        assert low < row["accuracy"] < high or row["accuracy"] in (0, 1)
+        assert row["loss_interval"][0] < row["loss"] < row["loss_interval"][1]
+        shown = next(line for line in table.splitlines() if line.startswith(name))
+        assert f"{row['accuracy']:.4f}" in shown
+        assert f"{row['loss']:.4f}" in shown
+
+
+def test_it_measures_the_split_with_the_lab_s_pairs(run, capsys):
+    _, result = result_of(capsys, run)
+    model, tokenizer, config = runs.load_run(run, torch.device("cpu"))
+    reviews = load_reviews(run.parent / "reviews")["test"]
+    for name, examples in measured_examples(tokenizer, reviews).items():
+        assert result[name] == measure(model, examples, config)
+    assert (examples.distractor >= 0).all()
+
+
+def test_validation_figures_are_those_of_training(run, capsys):
+    _, result = result_of(capsys, run, "--split", "validation")
+    line = json.loads((run / "metrics.jsonl").read_text())
+    assert result == {name: line[name] for name in ("clean", "distractor")}
+
+
+def test_other_reviews_than_those_of_training(run, tmp_path, capsys):
+    data = tiny.write_reviews(tmp_path / "others")
+    (data / "test.csv").write_text("text,label\ngood soup,1\nbad soup,0\nbad wine,0\n")
+    _, result = result_of(capsys, run, "--data", data)
+    assert result["clean"]["n"] == 3
+
+
+def test_a_split_that_is_not_there(run, tmp_path):
+    data = tiny.write_reviews(tmp_path / "others")
+    (data / "test.csv").unlink()
+    with pytest.raises(ValueError, match="no split test; give as --split train or validation"):
+        evaluate.main([str(run), "--data", str(data), "--device", "cpu"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["nowhere"], "nowhere: holds no run"),
+        ([], "RUN"),
+        (["nowhere", "--split", "all"], "all"),
+        (["nowhere", "--device", "abacus"], "--device"),
+    ],
+)
+def test_bad_lines(options, said):
+    with pytest.raises(ValueError, match=said):
+        evaluate.main(options)
