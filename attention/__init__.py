@@ -9,14 +9,17 @@ from attention.functional import (
 )
 from attention.layers import QKSelfAttention, SelfAttention, SelfAttentionV1, SelfAttentionV2
 from attention.models import SentimentClassifier
+from attention.multihead import CausalSelfAttention, MultiHeadAttention
 from attention.pooling import EnergyPooling, KeyedPooling, MeanPooling
 from attention.positions import SinusoidalPositions, positions_from_end
 
 __all__ = [
     "BigramEmbedding",
+    "CausalSelfAttention",
     "EnergyPooling",
     "KeyedPooling",
     "MeanPooling",
+    "MultiHeadAttention",
     "QKSelfAttention",
     "SelfAttention",
     "SelfAttentionV1",

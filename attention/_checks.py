@@ -22,6 +22,13 @@ def check_number(name: str, number: object) -> None:
         raise ValueError(f"{name}: expected a finite number, got {number}")
 
 
+def check_dropout(name: str, chance: object) -> None:
+    """Refuse a chance of dropping that is no number, or leaves nothing."""
+    check_number(name, chance)
+    if not 0 <= chance < 1:  # type: ignore[operator]  # check_number has seen to it
+        raise ValueError(f"{name}: expected a chance of at least 0 and less than 1, got {chance}")
+
+
 def check_integers(name: str, tensor: Tensor) -> None:
     """Refuse what is no tensor of integers."""
     if not isinstance(tensor, Tensor):

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention._checks import check_attention_inputs, check_lengths, check_size
+from attention._checks import check_attention_inputs, check_dropout, check_lengths, check_size
 
 
 def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
@@ -87,6 +87,7 @@ def scaled_dot_product_attention(
     *,
     is_causal: bool = False,
     scale: float | None = None,
+    dropout_p: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
     r"""Mix the values, each weighted by how well its key matches the query.
 
@@ -106,6 +107,8 @@ def scaled_dot_product_attention(
         attn_mask: Boolean, True = may attend. None lets every query attend to every key.
         is_causal: Whether query i sees keys 0 … i only. Combines with ``attn_mask``.
         scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
+        dropout_p: The chance with which each weight is set to 0. What stays is divided by
+            ``1 - dropout_p``, so that the context stays the same on average.
 
     Shape:
         - query: :math:`(..., n, k)`
@@ -116,12 +119,14 @@ def scaled_dot_product_attention(
         - weights: :math:`(..., n, m)`, each row sums to 1, or to 0 if it may attend to nothing
 
     Returns:
-        The pair (context, weights).
+        The pair (context, weights). The weights are those that mixed the values, so after
+        dropout a row sums to 1 only on average.
 
     Raises:
         TypeError: If an input is no floating-point tensor, the dtypes differ, or the mask is
-            not boolean, or ``scale`` is no number.
-        ValueError: If shapes do not fit together, devices differ, or ``scale`` is not finite.
+            not boolean, or ``scale`` or ``dropout_p`` is no number.
+        ValueError: If shapes do not fit together, devices differ, ``scale`` is not finite, or
+            ``dropout_p`` is not in [0, 1).
 
     Example:
         >>> query = torch.tensor([[1.0, 0.0]])
@@ -137,6 +142,7 @@ def scaled_dot_product_attention(
         Vaswani et al. (2017), Attention is all you need, equation 1.
     """
     check_attention_inputs(query, key, value, attn_mask, scale)
+    check_dropout("dropout_p", dropout_p)
     dtype = query.dtype
     wide = torch.promote_types(dtype, torch.float32)
     query, key, value = query.to(wide), key.to(wide), value.to(wide)
@@ -153,6 +159,8 @@ def scaled_dot_product_attention(
         blind = ~allowed.any(dim=-1, keepdim=True)  # (..., n, 1)
         scores = scores.masked_fill(~(allowed | blind), float("-inf"))
         weights = torch.softmax(scores, dim=-1).masked_fill(blind, 0.0)
+    if dropout_p:
+        weights = F.dropout(weights, dropout_p)
     context = weights @ value  # (..., n, v)
     return context.to(dtype), weights.to(dtype)
 
@@ -165,6 +173,7 @@ def fused_attention(
     *,
     is_causal: bool = False,
     scale: float | None = None,
+    dropout_p: float = 0.0,
 ) -> Tensor:
     """Compute the same context through torch's fused kernel, which never holds the weights.
 
@@ -183,6 +192,7 @@ def fused_attention(
         :func:`torch.nn.functional.scaled_dot_product_attention`.
     """
     check_attention_inputs(query, key, value, attn_mask, scale)
+    check_dropout("dropout_p", dropout_p)
     allowed = _allowed(query, key, attn_mask, is_causal)
     leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     # The kernel wants four dimensions: (batch, heads, n, k).
@@ -193,16 +203,10 @@ def fused_attention(
     if allowed is not None:
         rows, m = allowed.shape[-2], key.shape[-2]
         allowed = allowed.expand(*leading, rows, m).reshape(batch, 1, rows, m)  # rows: n or 1
-    (n, k), v = query.shape[-2:], value.shape[-1]
-    if query.device.type == "cpu":
-        # Here the kernel that holds no weights takes queries, keys and values of one width only,
-        # and is fastest at 16 or more. Zeros change neither a product nor a sum; the factor
-        # 1/√k is that of the k before them.
-        scale = k**-0.5 if scale is None else scale
-        width = max(k, v, 16)
-        query, key, value = (F.pad(t, (0, width - t.shape[-1])) for t in (query, key, value))
-    context = F.scaled_dot_product_attention(query, key, value, attn_mask=allowed, scale=scale)
-    return context[..., :v].reshape(*leading, n, v)  # (..., n, v)
+    context = F.scaled_dot_product_attention(
+        query, key, value, attn_mask=allowed, scale=scale, dropout_p=dropout_p
+    )
+    return context.reshape(*leading, *context.shape[-2:])  # (..., n, v)
 
 
 def _allowed(

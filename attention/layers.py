@@ -18,12 +18,16 @@ def _attend(
     value: Tensor,
     attn_mask: Tensor | None,
     need_weights: bool,
+    *,
+    is_causal: bool = False,
     scale: float | None = None,
+    dropout_p: float = 0.0,
 ) -> Tensor | tuple[Tensor, Tensor]:
     """Spell the formula out where its weights are wanted, else take the fused kernel."""
-    if need_weights:
-        return scaled_dot_product_attention(query, key, value, attn_mask, scale=scale)
-    return fused_attention(query, key, value, attn_mask, scale=scale)
+    attention = scaled_dot_product_attention if need_weights else fused_attention
+    return attention(
+        query, key, value, attn_mask, is_causal=is_causal, scale=scale, dropout_p=dropout_p
+    )
 
 
 class SelfAttentionV1(nn.Module):
@@ -137,7 +141,7 @@ class QKSelfAttention(nn.Module):
         query = self.W_query(x)  # (..., n, k)
         key = self.W_key(x)  # (..., n, k)
         value = self.values(x)  # (..., n, v)
-        return _attend(query, key, value.to(key.dtype), attn_mask, need_weights, self.scale)
+        return _attend(query, key, value.to(key.dtype), attn_mask, need_weights, scale=self.scale)
 
     def values(self, x: Tensor) -> Tensor:
         """Return what each token hands over when it is attended to: here, itself."""

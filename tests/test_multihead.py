@@ -1,0 +1,417 @@
+"""Causal and multi-head attention against torch's module, its kernel and loops over the heads."""
+
+import copy
+import math
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional as F
+
+from attention import (
+    CausalSelfAttention,
+    MultiHeadAttention,
+    SelfAttention,
+    causal_mask,
+    fused_attention,
+    padding_mask,
+    scaled_dot_product_attention,
+)
+
+LAYERS = {
+    "causal": lambda **more: CausalSelfAttention(10, key_dim=3, **more),
+    "causal narrow": lambda **more: CausalSelfAttention(
+        10, key_dim=3, value_dim=2, bias=True, **more
+    ),
+    "heads": lambda **more: MultiHeadAttention(10, 5, **more),
+    "heads with bias": lambda **more: MultiHeadAttention(10, 2, bias=True, **more),
+}
+every_layer = pytest.mark.parametrize("name", LAYERS)
+
+
+def causally(layer, x, mask=None, **more):
+    """Call the layer so that it is causal, whichever it is."""
+    more |= {} if isinstance(layer, CausalSelfAttention) else {"is_causal": True}
+    return layer(x, mask, **more)
+
+
+def torchs(layer):
+    """Put the layer's numbers into torch's module, whose dropout and training mode are its own."""
+    bias = layer.W_out.bias is not None
+    theirs = nn.MultiheadAttention(layer.embed_dim, layer.num_heads, bias=bias, batch_first=True)
+    projections = (layer.W_query, layer.W_key, layer.W_value)
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(torch.cat([p.weight for p in projections]))
+        theirs.out_proj.weight.copy_(layer.W_out.weight)
+        if bias:
+            theirs.in_proj_bias.copy_(torch.cat([p.bias for p in projections]))
+            theirs.out_proj.bias.copy_(layer.W_out.bias)
+    return theirs.to(layer.W_out.weight.dtype)
+
+
+@given(
+    heads=st.sampled_from((1, 2, 3, 6)),
+    bias=st.booleans(),
+    is_causal=st.booleans(),
+    padded=st.booleans(),
+    need_weights=st.booleans(),
+    training=st.booleans(),
+    seed=st.integers(0, 2**16),
+)
+def test_heads_are_torchs_in_value_and_gradient(
+    heads, bias, is_causal, padded, need_weights, training, seed
+):
+    torch.manual_seed(seed)
+    layer = MultiHeadAttention(6, heads, bias=bias).double().train(training)
+    theirs = torchs(layer).train(training)
+    x = torch.randn(5, 7, 6, dtype=torch.float64, requires_grad=True)
+    lengths = torch.randint(1, 8, (5,)) if padded else torch.full((5,), 7)
+    mask = padding_mask(lengths, 7) if padded else None
+    # Theirs says True for what is left out.
+    right, right_weights = theirs(
+        x, x, x,
+        key_padding_mask=~mask[:, 0] if padded else None,
+        attn_mask=~causal_mask(7) if is_causal else None,
+        average_attn_weights=False,
+    )  # fmt: skip
+    context = layer(x, mask, is_causal=is_causal, need_weights=need_weights)
+    if need_weights:
+        context, weights = context
+        torch.testing.assert_close(weights, right_weights)
+    torch.testing.assert_close(context, right)
+
+    upstream = torch.randn_like(right)
+    names = ["W_query", "W_key", "W_value", "W_out"]
+    kinds = ["weight", "bias"] if bias else ["weight"]
+    ours = [getattr(getattr(layer, name), kind) for kind in kinds for name in names]
+    grads = torch.autograd.grad(context, [x, *ours], upstream)
+    parts = [theirs.in_proj_weight, theirs.out_proj.weight]
+    parts += [theirs.in_proj_bias, theirs.out_proj.bias] if bias else []
+    x_grad, *part_grads = torch.autograd.grad(right, [x, *parts], upstream)
+    right_grads = [x_grad]
+    for projected, out in zip(part_grads[::2], part_grads[1::2], strict=True):
+        right_grads += [*projected.chunk(3), out]
+    for grad, right_grad in zip(grads, right_grads, strict=True):
+        torch.testing.assert_close(grad, right_grad)
+
+
+@pytest.mark.parametrize("leading", [(), (3,), (2, 3), (0,)])
+def test_heads_are_a_loop_over_columns(leading):
+    layer, x = MultiHeadAttention(10, 5), torch.randn(*leading, 7, 10)
+    mask = torch.rand(*leading, 7, 7) < 0.7
+    heads = []
+    for i in range(5):
+        mine = slice(2 * i, 2 * i + 2)
+        q, k, v = (
+            x @ projection.weight[mine].T
+            for projection in (layer.W_query, layer.W_key, layer.W_value)
+        )
+        heads.append(scaled_dot_product_attention(q, k, v, mask))
+    right = torch.cat([head for head, _ in heads], dim=-1) @ layer.W_out.weight.T
+    context, weights = layer(x, mask, need_weights=True)
+    torch.testing.assert_close(context, right)
+    torch.testing.assert_close(weights, torch.stack([w for _, w in heads], dim=-3))
+    assert layer.head_dim == 2
+
+
+@given(
+    name=st.sampled_from(list(LAYERS)),
+    leading=st.lists(st.sampled_from((2, 3, 1, 0)), max_size=2),
+    n=st.sampled_from((7, 11, 1, 0)),
+    mask_shape=st.sampled_from((None, "n", "1n", "nn", "n1", "11", "all")),
+    share=st.sampled_from((0.0, 0.5, 1.0)),
+    seed=st.integers(0, 2**16),
+)
+def test_fused_is_spelled_in_value_and_gradient(name, leading, n, mask_shape, share, seed):
+    torch.manual_seed(seed)
+    layer, x = LAYERS[name](), torch.randn(*leading, n, 10, requires_grad=True)
+    shapes = {"n": (n,), "1n": (1, n), "nn": (n, n), "n1": (n, 1), "11": (1, 1)}
+    shape = shapes.get(mask_shape, (*leading, n, n))
+    mask = None if mask_shape is None else torch.rand(shape) < share
+    fused = causally(layer, x, mask)
+    spelled, weights = causally(layer, x, mask, need_weights=True)
+    torch.testing.assert_close(fused, spelled)
+    assert not weights.masked_select(~causal_mask(n)).any()
+    if mask is not None:
+        per_token = mask.expand(*leading, n, n)
+        per_head = per_token.unsqueeze(-3) if isinstance(layer, MultiHeadAttention) else per_token
+        assert not weights.masked_select(~per_head).any()
+    upstream, inputs = torch.randn_like(fused), [x, *layer.parameters()]
+    for grad, right in zip(
+        torch.autograd.grad(fused, inputs, upstream),
+        torch.autograd.grad(spelled, inputs, upstream),
+        strict=True,
+    ):
+        torch.testing.assert_close(grad, right, rtol=1e-4, atol=1e-4)
+
+
+def test_causal_is_self_attention_under_the_causal_mask():
+    causal = CausalSelfAttention(5, key_dim=3, value_dim=2, bias=True)
+    free, x = SelfAttention(5, key_dim=3, value_dim=2, bias=True), torch.randn(2, 7, 5)
+    free.load_state_dict(causal.state_dict())
+    torch.testing.assert_close(causal(x), free(x, causal_mask(7)))
+    assert not torch.allclose(causal(x), free(x), atol=1e-3)
+    padding = padding_mask(torch.tensor([4, 7]), 7)
+    torch.testing.assert_close(causal(x, padding), free(x, padding & causal_mask(7)))
+    torch.testing.assert_close(causal(x)[0, 0], causal.W_value(x)[0, 0])  # it sees itself alone
+
+
+@every_layer
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_no_output_answers_to_a_later_token(name, need_weights):
+    def contexts(x):
+        context = causally(layer, x, need_weights=need_weights)
+        return context[0] if need_weights else context
+
+    layer, x = LAYERS[name](), torch.randn(2, 7, 10)
+    before = contexts(x)
+    for j in range(7):
+        changed = x.clone()
+        changed[:, j] += torch.randn(2, 10)
+        after = contexts(changed)
+        assert torch.equal(after[:, :j], before[:, :j])
+        assert ((after - before)[:, j:].abs().amax(-1) > 1e-4).all()
+        torch.testing.assert_close(contexts(x[:, : j + 1]), before[:, : j + 1])
+
+
+def test_heads_look_both_ways_unless_told():
+    layer, x = MultiHeadAttention(10, 5), torch.randn(7, 10)
+    changed = x.clone()
+    changed[6] += 1
+    assert ((layer(changed) - layer(x)).abs().amax(-1) > 1e-5).all()
+
+
+@every_layer
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_blind_query_gives_zeros_and_passes_none_back(name, need_weights):
+    layer = LAYERS[name]()
+    x = torch.randn(2, 7, 10, requires_grad=True)
+    mask = torch.rand(2, 7, 7) < 0.7
+    mask[0] |= torch.eye(7, dtype=torch.bool)
+    mask[0, 3] = False
+    mask[1] = False
+    context = causally(layer, x, mask, need_weights=need_weights)
+    context = context[0] if need_weights else context
+    assert not context[0, 3].any()
+    assert not context[1].any()
+    assert context[0, [0, 1, 2, 4, 5, 6]].any(-1).all()
+    blind = torch.autograd.grad(
+        context[0, 3].sum() + context[1].sum(), [x, *layer.parameters()], retain_graph=True
+    )
+    assert not any(grad.any() for grad in blind)
+    context.sum().backward()
+    assert not x.grad[1].any()
+    for tensor in (x, *layer.parameters()):
+        assert tensor.grad.isfinite().all()
+
+
+def test_order_can_make_a_query_blind():
+    layer, x = MultiHeadAttention(10, 5, bias=True), torch.randn(7, 10)
+    later = ~causal_mask(7)  # each token may see those after it, and the order forbids just these
+    assert not layer(x, later, is_causal=True).any()
+    assert not layer(x, later)[6].any()
+    assert layer(x, later)[:6].any(-1).all()
+
+
+@every_layer
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_dropout_is_for_training_alone(name, need_weights):
+    layer, x = LAYERS[name](dropout=0.5), torch.randn(2, 7, 10)
+    whole = LAYERS[name]()
+    whole.load_state_dict(layer.state_dict())
+
+    def context(of):
+        found = causally(of, x, need_weights=need_weights)
+        return found[0] if need_weights else found
+
+    torch.manual_seed(3)
+    first, other = context(layer), context(layer)
+    torch.manual_seed(3)
+    assert torch.equal(context(layer), first)
+    assert not torch.allclose(first, other, atol=1e-3)
+    layer.eval()
+    assert torch.equal(context(layer), context(whole))
+    assert torch.equal(context(layer), context(layer))
+
+
+@pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])
+def test_dropout_takes_its_share_and_keeps_the_mean(attend):
+    query, key = torch.randn(2, 101, 3)
+    mask = causal_mask(101)
+    weights = scaled_dot_product_attention(query, key, torch.eye(101), mask)[1]
+
+    def dropped():  # values that are unit vectors show the weights, of the kernel too
+        context = attend(query, key, torch.eye(101), mask, dropout_p=0.3)
+        return context[0] if isinstance(context, tuple) else context
+
+    mean = torch.zeros(101, 101)
+    for _ in range(200):
+        once = dropped()
+        kept = once[mask] > 0
+        torch.testing.assert_close(once[mask][kept], weights[mask][kept] / 0.7)
+        assert not once[~mask].any()
+        # The share of 5,151 weights has a standard deviation of 0.0064.
+        assert kept.float().mean().item() == pytest.approx(0.7, abs=0.03)
+        mean += once / 200
+    # A row's sum has standard deviation √(Σw² · 0.3/0.7 / 200), and Σw² ≤ 1.
+    assert (mean.sum(-1) - 1).abs().max() < 5 * math.sqrt(0.3 / 0.7 / 200)
+    assert mean.sum(-1).mean().item() == pytest.approx(1, abs=0.01)
+
+
+def test_dropout_falls_on_each_head_alone_and_on_the_weights_that_are_returned():
+    layer, x = MultiHeadAttention(10, 5, dropout=0.5), torch.randn(2, 7, 10)
+    context, weights = layer(x, need_weights=True)
+    patterns = (weights > 0).flatten(2)
+    assert all(len(text.unique(dim=0)) == 5 for text in patterns)
+    value = layer.W_value(x).unflatten(-1, (5, 2)).transpose(1, 2)
+    torch.testing.assert_close(layer.W_out((weights @ value).transpose(1, 2).flatten(2)), context)
+
+
+@every_layer
+def test_padding_never_changes_a_context(name):
+    layer, x = LAYERS[name](), torch.randn(2, 7, 10)
+    mask = padding_mask(torch.tensor([4, 7]), 7)
+    before = causally(layer, x, mask)
+    x[0, 4:] = 1e4
+    assert torch.equal(causally(layer, x, mask)[0, :4], before[0, :4])
+
+
+def test_heads_permute_with_their_tokens():
+    layer, x, order = MultiHeadAttention(10, 5), torch.randn(2, 7, 10), torch.randperm(7)
+    torch.testing.assert_close(layer(x[:, order]), layer(x)[:, order])
+
+
+def test_batch_heads_and_tokens_of_one_size_are_told_apart():
+    layer, x = MultiHeadAttention(25, 5), torch.randn(5, 5, 25)
+    lengths = torch.tensor([1, 2, 3, 4, 5])
+    together = layer(x, padding_mask(lengths, 5))
+    for text, mixed, length in zip(x, together, lengths, strict=True):
+        torch.testing.assert_close(layer(text, padding_mask(length, 5)), mixed)
+
+
+@pytest.mark.parametrize("heads", [1, 2, 5, 10])
+def test_parameters_do_not_depend_on_the_heads(heads):
+    count = sum(p.numel() for p in MultiHeadAttention(10, heads, bias=True).parameters())
+    assert count == 4 * (10 * 10 + 10)
+    assert sum(p.numel() for p in MultiHeadAttention(10, heads).parameters()) == 400
+    assert sum(p.numel() for p in CausalSelfAttention(10, key_dim=3).parameters()) == 160
+
+
+def test_one_head_is_self_attention_before_the_last_matrix():
+    heads, one, x = MultiHeadAttention(5, 1), SelfAttention(5, key_dim=5), torch.randn(2, 7, 5)
+    one.load_state_dict({k: v for k, v in heads.state_dict().items() if "out" not in k})
+    torch.testing.assert_close(heads(x), heads.W_out(one(x)))
+
+
+@every_layer
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("need_weights", [False, True])
+def test_autocast(name, dtype, need_weights):
+    layer, x = LAYERS[name](dropout=0.3), torch.randn(2, 7, 10)
+    right = causally(layer.eval(), x)
+    with torch.autocast("cpu", dtype=dtype):
+        context = causally(layer, x, need_weights=need_weights)
+    context = context[0] if need_weights else context
+    torch.testing.assert_close(context.float(), right, rtol=0.1, atol=0.1)
+    context.sum().backward()
+    assert all(p.grad.isfinite().all() for p in layer.parameters())
+
+
+@pytest.mark.parametrize("name", ["causal narrow", "heads with bias"])
+def test_compiles_into_one_graph(name):
+    layer, x = LAYERS[name](), torch.randn(2, 7, 10)
+    mask = padding_mask(torch.tensor([4, 0]), 7)
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    torch.testing.assert_close(compiled(x, mask), layer(x, mask))
+
+
+@every_layer
+def test_layer_survives_copying_and_saving(name, tmp_path):
+    layer, x = LAYERS[name](), torch.randn(2, 7, 10)
+    other = LAYERS[name]()
+    torch.save(layer.state_dict(), tmp_path / "layer.pt")
+    other.load_state_dict(torch.load(tmp_path / "layer.pt", weights_only=True))
+    for twin in (other, copy.deepcopy(layer)):
+        assert torch.equal(twin(x), layer(x))
+
+
+@every_layer
+@pytest.mark.parametrize(
+    ("x", "mask", "error", "words"),
+    [
+        ([[1.0] * 10], None, TypeError, ("x:", "list", "tensor")),
+        (torch.zeros(7, 9), None, ValueError, ("x:", "(7, 9)", "(..., n, 10)")),
+        (torch.zeros(10), None, ValueError, ("x:", "(10,)", "(..., n, 10)")),
+        (torch.zeros(7, 10).long(), None, TypeError, ("x:", "int64", "floating-point")),
+        (torch.zeros(7, 10).double(), None, TypeError, ("x:", "float64", "float32")),
+        (None, [True] * 7, TypeError, ("attn_mask:", "list", "tensor")),
+        (None, torch.ones(7, 7), TypeError, ("attn_mask:", "float32", "boolean")),
+        (None, torch.ones(2, 7) > 0, ValueError, ("attn_mask:", "(2, 7)", "(2, 7, 7)")),
+        (None, torch.ones(5, 7, 7) > 0, ValueError, ("attn_mask:", "(5, 7, 7)", "(2, 7, 7)")),
+        (None, torch.ones(2, 1, 7, 7) > 0, ValueError, ("attn_mask:", "(2, 1, 7, 7)")),
+    ],
+)
+def test_bad_input_is_named(name, x, mask, error, words):
+    x = torch.zeros(2, 7, 10) if x is None else x
+    with pytest.raises(error) as caught:
+        LAYERS[name]()(x, mask)
+    assert str(caught.value).startswith(f"{words[0]} expected")
+    for word in words:
+        assert word in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: MultiHeadAttention(10, 3), ValueError,
+         "num_heads: expected a divisor of embed_dim = 10, got 3"),
+        (lambda: MultiHeadAttention(10, 20), ValueError, "num_heads: expected a divisor"),
+        (lambda: MultiHeadAttention(10, 0), ValueError, "num_heads: expected at least 1, got 0"),
+        (lambda: MultiHeadAttention(10, 2.0), TypeError, "num_heads: expected an integer"),
+        (lambda: MultiHeadAttention(0, 1), ValueError, "embed_dim: expected at least 1"),
+        (lambda: CausalSelfAttention(0, key_dim=3), ValueError, "embed_dim: expected at least 1"),
+        (lambda: CausalSelfAttention(5, key_dim=0), ValueError, "key_dim: expected at least 1"),
+    ],
+)  # fmt: skip
+def test_bad_sizes_are_named(call, error, message):
+    with pytest.raises(error) as caught:
+        call()
+    assert str(caught.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("dropout", lambda p: MultiHeadAttention(10, 2, dropout=p)),
+        ("dropout", lambda p: CausalSelfAttention(10, key_dim=3, dropout=p)),
+        ("dropout_p", lambda p: scaled_dot_product_attention(*torch.ones(3, 7, 5), dropout_p=p)),
+        ("dropout_p", lambda p: fused_attention(*torch.ones(3, 7, 5), dropout_p=p)),
+    ],
+)
+@pytest.mark.parametrize(
+    ("chance", "error", "words"),
+    [
+        (-0.1, ValueError, "at least 0 and less than 1, got -0.1"),
+        (1.0, ValueError, "at least 0 and less than 1, got 1.0"),
+        (math.nan, ValueError, "a finite number, got nan"),
+        ("half", TypeError, "a number, got str"),
+        (True, TypeError, "a number, got bool"),
+    ],
+)
+def test_bad_dropout_is_named(name, call, chance, error, words):
+    with pytest.raises(error) as caught:
+        call(chance)
+    assert str(caught.value).startswith(f"{name}: expected ")
+    assert words in str(caught.value)
+
+
+def test_fused_kernel_of_torch_agrees_on_the_heads():
+    layer, x = MultiHeadAttention(10, 5), torch.randn(2, 7, 10)
+    q, k, v = (
+        projection(x).unflatten(-1, (5, 2)).transpose(1, 2)
+        for projection in (layer.W_query, layer.W_key, layer.W_value)
+    )
+    right = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
+    torch.testing.assert_close(layer(x, is_causal=True), layer.W_out(right))
