@@ -60,6 +60,21 @@ def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = re.sub(r":download:`Download zipped: .*`", package, text) + install
 
 
+def plain_name(role: re.Match[str]) -> str:
+    """Write a cross-reference as the name it shows: a notebook can't follow it."""
+    text, _, target = role[1].partition(" <")
+    if target:
+        return text
+    return f"`{text.rpartition('.')[2] if text.startswith('~') else text.rpartition('/')[2]}`"
+
+
+def resolve_roles_in_notebooks(app: Sphinx) -> None:
+    for path in Path(app.srcdir, "gallery").glob("*.ipynb"):
+        notebook = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(r":[a-z]+:`([^`]+)`", plain_name, notebook), encoding="utf-8")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("builder-inited", resolve_roles_in_notebooks, priority=900)  # the gallery's: 500
     app.connect("source-read", offer_downloads)
     return {"parallel_read_safe": True}
