@@ -56,6 +56,8 @@ class TrainConfig:
     """Whether scores are divided by √key_dim."""
     bigram_buckets: int = 0
     """How many vectors pairs of neighbouring words share; 0 leaves pairs out."""
+    embedding_std: float = 1.0
+    """Spread of the normal distribution that embeddings are drawn from."""
     dropout: float = 0.0
     """Share of each vector's numbers set to 0 in training."""
     word_dropout: float = 0.0
@@ -103,7 +105,7 @@ class TrainConfig:
             share = getattr(self, name)
             if not 0 <= share < 1:
                 raise ValueError(f"{option(name)}: expected 0 or more and less than 1, got {share}")
-        for name in ("lr", "position_base"):
+        for name in ("lr", "position_base", "embedding_std"):
             number = getattr(self, name)
             if not 0 < number < float("inf"):
                 raise ValueError(f"{option(name)}: expected a number above 0, got {number}")
@@ -125,12 +127,20 @@ _CHOICES = {
     if get_origin(kind) is Literal
 }
 
-_DEFAULT = TrainConfig()
+# Our best, found on Yelp: words and pairs of words, one learned question, heavy dropout.
+_DEFAULT = TrainConfig(
+    bigram_buckets=2**18,
+    segments=True,
+    positions="none",
+    max_length=512,
+    embedding_std=0.1,
+    dropout=0.3,
+    word_dropout=0.2,
+)
 
 # The lab's settings, its faults put right: padding masked, the tail kept, scores scaled. All
 # fields that shape the model stand here, so that a better default leaves them alone.
-_CORRECTED = dataclasses.replace(
-    _DEFAULT,
+_CORRECTED = TrainConfig(
     model="qkv",
     epochs=20,
     batch_size=1_024,
@@ -143,6 +153,7 @@ _CORRECTED = dataclasses.replace(
     bias=False,
     scale=True,
     bigram_buckets=0,
+    embedding_std=1.0,
     dropout=0.0,
     word_dropout=0.0,
     max_length=256,

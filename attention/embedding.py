@@ -1,6 +1,5 @@
 """Words, and pairs of neighbouring words, as vectors."""
 
-import torch
 from torch import Tensor, nn
 
 from attention._checks import check_size
@@ -13,8 +12,8 @@ class BigramEmbedding(nn.Module):
               \bmod \mathrm{buckets}\big]
 
     "not good" is no sum of "not" and "good", and attention over single words can't tell. There
-    are too many pairs for a vector each, so pairs share buckets by a hash. A pair that the
-    padding, an unknown word or a separator takes part in gets zeros.
+    are too many pairs for a vector each, so pairs share buckets by a hash. What the padding, an
+    unknown word or a separator takes part in is no pair, see :meth:`is_pair`.
 
     Args:
         embed_dim: Width ``d`` of a vector.
@@ -26,7 +25,7 @@ class BigramEmbedding(nn.Module):
         - returns: :math:`(..., n, d)`
 
     Returns:
-        A vector for each position; zeros for the first.
+        A vector for each position, whether a pair ends there or not.
 
     Raises:
         TypeError: If a size is no integer.
@@ -34,9 +33,12 @@ class BigramEmbedding(nn.Module):
 
     Example:
         >>> embedding = BigramEmbedding(4, buckets=1_000)
-        >>> x = embedding(torch.tensor([7, 8, 7, 8]))
-        >>> torch.equal(x[1], x[3]), torch.equal(x[1], x[2]), x[0].abs().sum().item()
-        (True, False, 0.0)
+        >>> ids = torch.tensor([7, 8, 1, 7, 8])
+        >>> x = embedding(ids)
+        >>> torch.equal(x[1], x[4]), torch.equal(x[1], x[2])
+        (True, False)
+        >>> embedding.is_pair(ids).tolist()
+        [False, True, False, False, True]
 
     Source:
         Joulin et al. (2017), Bag of tricks for efficient text classification, section 2.2.
@@ -57,10 +59,14 @@ class BigramEmbedding(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """Return a vector for each pair of neighbours."""
         ids = ids.long()  # a prime times an id does not fit into 32 bits
-        before = torch.roll(ids, 1, dims=-1)  # (..., n)
         a, b = self.MULTIPLIERS
-        bucket = (a * before + b * ids) % self.MODULUS % self.buckets  # (..., n)
-        is_pair = (ids >= self.first_word) & (before >= self.first_word)  # (..., n)
-        is_pair[..., :1] = False
-        pairs: Tensor = self.table(bucket) * is_pair[..., None]  # (..., n, d)
+        bucket = (a * ids.roll(1, dims=-1) + b * ids) % self.MODULUS % self.buckets  # (..., n)
+        pairs: Tensor = self.table(bucket)  # (..., n, d)
         return pairs
+
+    def is_pair(self, ids: Tensor) -> Tensor:
+        """Say at which positions a pair of two words ends, (..., n), boolean."""
+        is_word = ids >= self.first_word  # (..., n)
+        is_pair = is_word & is_word.roll(1, dims=-1)  # (..., n)
+        is_pair[..., :1] = False
+        return is_pair

@@ -27,7 +27,7 @@ class SentimentClassifier(nn.Module):
     r"""Read a review and say how positive it is, as a logit.
 
     .. math::
-        X = \mathrm{embedding}(\mathrm{ids}) + \mathrm{bigrams}(\mathrm{ids}) + S, \qquad
+        X = \mathrm{embedding}(\mathrm{ids}) + S, \qquad
         \mathrm{logit} = \mathrm{pooled}(X) \cdot w + b
 
     ``mean``, ``energy`` and ``keys`` pool the words into one vector by themselves; ``qk`` and
@@ -41,13 +41,16 @@ class SentimentClassifier(nn.Module):
         value_dim: Width of the values, for ``"qkv"``; None means ``embed_dim``.
         bias: Whether the projections of ``"qk"`` and ``"qkv"`` add a bias.
         scale: Whether the scores of ``"qk"`` and ``"qkv"`` are divided by :math:`\sqrt{k}`.
-        bigram_buckets: How many vectors pairs of neighbouring words share; 0 leaves pairs out.
+        bigram_buckets: How many vectors pairs of neighbouring words share. With more than 0,
+            pairs are attended to beside the words; a pair's weight is reported half at each of
+            its two words.
         segments: Whether words in front of a separator (id 2) get a learned vector added.
         positions: Count words from the ``"end"`` of the review, from its ``"start"``, or not
             at all, ``"none"``.
         position_base: The base of the sinusoids.
         max_length: The longest review in words.
         mask_padding: False lets attention fall on padding up to ``max_length``, as in the lab.
+        embedding_std: Spread of the normal distribution that embeddings are drawn from.
         dropout: Share of the numbers of a vector set to 0 in training.
         word_dropout: Share of the words replaced by id 1, the unknown word, in training.
 
@@ -92,6 +95,7 @@ class SentimentClassifier(nn.Module):
         position_base: float = 1_000.0,
         max_length: int = 256,
         mask_padding: bool = True,
+        embedding_std: float = 1.0,
         dropout: float = 0.0,
         word_dropout: float = 0.0,
     ) -> None:
@@ -114,6 +118,10 @@ class SentimentClassifier(nn.Module):
         self.bigrams = (
             BigramEmbedding(embed_dim, buckets=bigram_buckets) if bigram_buckets else None
         )
+        with torch.no_grad():
+            for name, table in self.named_parameters():
+                if name in ("embedding.weight", "bigrams.table.weight"):
+                    table.mul_(embedding_std)  # nn.Embedding draws with a spread of 1
         self.segment = nn.Parameter(torch.zeros(embed_dim)) if segments else None
         self.dropout = nn.Dropout(dropout)
         factor = None if scale else 1.0
@@ -145,31 +153,43 @@ class SentimentClassifier(nn.Module):
         if not self.config["mask_padding"]:
             ids = F.pad(ids, (0, self.config["max_length"] - ids.shape[-1]))  # (B, max_length)
             lengths = torch.full_like(lengths, ids.shape[-1])  # (B,)
-        mask = padding_mask(lengths, ids.shape[-1])  # (B, 1, n)
-        x = self.dropout(self._embed(ids, lengths))  # (B, n, d)
-        if not need_weights:
-            return self._classify(self.attention(x, mask), mask)
-        context, weights = self.attention(x, mask, need_weights=True)
-        return self._classify(context, mask), weights
-
-    def _embed(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        n = ids.shape[-1]
         if self.training and self.config["word_dropout"]:
             dropped = torch.rand(ids.shape, device=ids.device) < self.config["word_dropout"]
             ids = ids.masked_fill(dropped & (ids > SEP_ID), UNK_ID)
-        x: Tensor = self.embedding(ids)  # (B, n, d)
+        mask = padding_mask(lengths, n)  # (B, 1, n)
+        x = self._place(self.embedding(ids), ids, lengths, mask)  # (B, n, d)
         if self.bigrams is not None:
-            x = x + self.bigrams(ids)
+            pairs = self._place(self.bigrams(ids), ids, lengths, mask)  # (B, n, d)
+            x = torch.cat([x, pairs], dim=-2)  # (B, 2n, d)
+            is_pair = self.bigrams.is_pair(ids)[..., None, :]  # (B, 1, n)
+            mask = torch.cat([mask, mask & is_pair], dim=-1)  # (B, 1, 2n)
+        x = self.dropout(x)
+        if not need_weights:
+            return self._classify(self.attention(x, mask), mask)
+        context, weights = self.attention(x, mask, need_weights=True)
+        return self._classify(context, mask), self._weights_of_words(weights, n)
+
+    def _place(self, x: Tensor, ids: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
+        """Add where each word stands: its position, and whether a separator is yet to come."""
         if self.segment is not None:
-            # Counted from the right: a word stands in front if any separator is yet to come.
-            is_word = padding_mask(lengths, ids.shape[-1]).squeeze(-2)  # (B, n)
-            separator = (ids == SEP_ID) & is_word  # (B, n)
+            separator = (ids == SEP_ID) & mask.squeeze(-2)  # (B, n)
             in_front = separator.flip(-1).cumsum(-1).flip(-1) > 0  # (B, n)
-            x = x + in_front[..., None] * self.segment
+            x = x + in_front[..., None] * self.segment  # (B, n, d)
         if self.positions is not None:
             n = ids.shape[-1]
             from_end = self.config["positions"] == "end"
             x = self.positions(x, positions_from_end(lengths, n) if from_end else None)
         return x
+
+    def _weights_of_words(self, weights: Tensor, n: int) -> Tensor:
+        if self.bigrams is None:
+            return weights
+        if self.average is not None:
+            weights = weights[..., :n, :]  # (B, n, 2n), the rows of words
+        words, pairs = weights[..., :n], weights[..., n:]  # each (B, n) or (B, n, n)
+        # The pair at i is of the words i − 1 and i; there is none at 0 to wrap around.
+        return words + (pairs + pairs.roll(-1, dims=-1)) / 2
 
     def _classify(self, context: Tensor, mask: Tensor) -> Tensor:
         if self.average is not None:

@@ -59,6 +59,7 @@ def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
         position_base=config.position_base,
         max_length=config.max_length,
         mask_padding=config.mask_padding,
+        embedding_std=config.embedding_std,
         dropout=config.dropout,
         word_dropout=config.word_dropout,
     )
