@@ -220,7 +220,9 @@ sys.exit(command.run_command(train.main))
 """
 
 
-def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(whole, tmp_path):
+def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
+    whole, tmp_path, monkeypatch, capsys
+):
     data, out = whole.parent / "reviews", tmp_path / "run"
     # Ctrl-C in the midst of the first epoch: finishes the step, saves, says how to go on.
     options = ["--data", data, "--out", out, *tiny.OPTIONS, *tiny.DROPOUT]
@@ -242,11 +244,18 @@ def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(whole, tmp_p
     with runs.safe_open(out / runs.CHECKPOINT, "pt") as file:
         about = json.loads(file.metadata()["state"])
     assert (about["epoch"], about["batch"]) == (1, 2)  # the one before
-    # SIGTERM, and then on to the end, from a folder that has been moved.
-    process = python("-c", STOPPING, "SIGTERM", 11, 60, "--resume", out)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 128 + signal.SIGTERM, said
-    assert "stopped by SIGTERM, saved" in said
+    # SIGTERM, to this very process, and then on to the end from a folder that has been moved.
+    after_batch = train.Watch.after_batch
+
+    def stop(watch, trainer):
+        if (trainer.state.epoch, trainer.state.batch) == (2, 3):
+            os.kill(os.getpid(), signal.SIGTERM)
+        after_batch(watch, trainer)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(train.Watch, "after_batch", stop)
+        assert train.main(["--resume", str(out)]) == 128 + signal.SIGTERM
+    assert "stopped by SIGTERM, saved" in capsys.readouterr().err
     out = out.rename(tmp_path / "moved run")
     assert train.main(["--resume", str(out)]) == 0
     assert same(weights(out), weights(whole))
