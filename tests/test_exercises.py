@@ -1,0 +1,204 @@
+"""Each checker accepts its solution, and names what a likely wrong answer got wrong."""
+
+import functools
+import math
+
+import pytest
+import torch
+import wrong_answers
+from torch import nn
+from torch.nn import functional as F
+from wrong_answers import RIGHT, WRONG
+
+from attention import EnergyPooling, QKSelfAttention, SelfAttentionV2
+from attention.exercises import CHECKERS, check, judging, low_rank, masks, scale, sentence, training
+
+
+def verdict(capsys, name, answer):
+    check(name, answer)
+    return capsys.readouterr().out.strip()
+
+
+@pytest.mark.parametrize("name", CHECKERS)
+def test_every_checker_has_right_and_wrong_answers_here(name):
+    assert name in RIGHT
+    assert sum(exercise == name for exercise, _, _ in WRONG) >= 4
+
+
+@pytest.mark.parametrize(("name", "answer"), RIGHT.items(), ids=RIGHT)
+def test_the_right_answer_is_right(capsys, name, answer):
+    said = verdict(capsys, name, answer)
+    assert said.startswith("Right. ")
+    assert "Not yet" not in said
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "message"), WRONG, ids=[f"{name}: {m[:40]}" for name, _, m in WRONG]
+)
+def test_a_wrong_answer_is_told_what_is_wrong(capsys, name, answer, message):
+    said = verdict(capsys, name, answer)
+    assert said.startswith("Not yet. ")
+    assert message in said
+
+
+@pytest.mark.parametrize("name", CHECKERS)
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *[None, "1", True, math.nan, math.inf, 12345, [[1.0], [2.0]], torch.rand(2, 3, 5), {}],
+        *[object(), len, lambda *args: None, lambda *args: args[0], torch.softmax, nn.Linear],
+    ],
+    ids=str,
+)
+def test_no_checker_accepts_nonsense(capsys, name, answer):
+    assert verdict(capsys, name, answer).startswith("Not yet. ")
+
+
+@pytest.mark.parametrize(
+    ("name", "answer", "message"),
+    [
+        ("score-by-hand", "1", "Expected one number, got str."),
+        ("score-by-hand", [1.0], "Expected one number, got list."),
+        ("score-by-hand", True, "Expected one number, got bool."),
+        ("score-by-hand", torch.ones(2), "Expected one number, got a tensor of shape (2,)"),
+        ("score-by-hand", math.nan, "got NaN"),
+        ("weights-by-hand", 0.5, "Expected shape (3,), got ()."),
+        ("weights-by-hand", torch.rand(1, 3), "Expected shape (3,), got (1, 3)."),
+        ("weights-by-hand", "abc", "Expected a list or tensor of numbers, got str."),
+        ("weights-by-hand", [[1], [1, 2]], "Expected a list or tensor of numbers, got list."),
+        ("all-at-once", 3, "Expected a function, got int."),
+        ("all-at-once", lambda x: x, "It stops for inputs of shape (5, 3), (3, 2), (3, 2), (3, 2)"),
+        ("all-at-once", lambda x, q, k, v: x, "Expected shape (5, 2) for inputs"),
+        ("all-at-once", lambda x, q, k, v: (x @ v).tolist(), "Expected a tensor"),
+        ("all-at-once", lambda x, q, k, v: x @ v / 0 * 0, "There is NaN in the result"),
+        ("all-at-once", lambda x, q, k, v: x @ v, "The shape is right"),
+        ("copy-layer", lambda v1: v1, "Expected a SelfAttentionV2 back, got SelfAttentionV1."),
+        ("fold-keys", lambda keyed: keyed, "Expected an EnergyPooling back, got KeyedPooling."),
+        ("true-means-ignore", lambda lengths, n: torch.rand(3, n), "Expected torch.bool"),
+        ("other-pair", lambda Q, K, R: Q @ K.T, "Expected (tensor"),
+        ("add-queries", QKSelfAttention(3, key_dim=2), "Expected a class"),
+        ("keep-the-end", lambda front, review, most: tuple(front + review)[-most:], "Expected ["),
+        ("deletion", lambda logit, ids: logit(ids), "Expected shape (5,)"),
+    ],
+)
+def test_an_answer_of_another_kind_is_told_which_was_expected(capsys, name, answer, message):
+    assert message in verdict(capsys, name, answer)
+
+
+def test_answers_within_the_tolerance_pass_and_beyond_it_do_not(capsys):
+    for error in (0.0009, -0.0009):
+        assert verdict(capsys, "score-by-hand", 1 + error).startswith("Right")
+    for error in (0.0011, -0.0011):
+        assert verdict(capsys, "score-by-hand", 1 + error).startswith("Not yet")
+    right = torch.tensor(RIGHT["context-by-hand"])
+    assert verdict(capsys, "context-by-hand", right + 0.0009).startswith("Right")
+    assert verdict(capsys, "context-by-hand", right + torch.tensor([0, 2e-3])).startswith("Not yet")
+
+
+def test_a_function_must_be_right_in_every_case_and_to_the_last_digits(capsys):
+    def nearly(x, W_query, W_key, W_value):
+        return RIGHT["all-at-once"](x, W_query, W_key, W_value) + 1e-5
+
+    def sometimes(x, W_query, W_key, W_value):
+        context = RIGHT["all-at-once"](x, W_query, W_key, W_value)
+        return context if x.dim() == 2 else context.flip(0)
+
+    assert verdict(capsys, "all-at-once", nearly).startswith("Not yet. The shape is right")
+    assert "for inputs of shape (7, 5, 3)" in verdict(capsys, "all-at-once", sometimes)
+
+
+def test_an_answer_that_writes_into_its_arguments_spoils_nothing(capsys):
+    def careless(weights):
+        jacobian = RIGHT["jacobian"](weights)
+        weights.zero_()
+        return jacobian
+
+    for _ in range(2):
+        assert verdict(capsys, "jacobian", careless).startswith("Right")
+
+
+def test_checking_leaves_the_random_state_alone(capsys):
+    torch.manual_seed(5)
+    before = torch.random.get_rng_state()
+    for name in CHECKERS:
+        check(name, RIGHT[name])
+        check(name, nn.Linear)
+    assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_an_unknown_exercise_is_refused_with_the_names_of_all():
+    with pytest.raises(ValueError, match=r"exercise: expected one of score-by-hand, .*; got 'x'"):
+        check("x", 1)
+
+
+def test_every_message_is_reached_and_no_slip_is_a_right_answer(monkeypatch, capsys):
+    """A slip that no answer reaches would be dead; one that is right could never be told."""
+    known, said = set(), set()
+
+    def recording(judge):
+        @functools.wraps(judge)
+        def wrapper(answer, right, *rest, **options):
+            slips = next(part for part in rest if isinstance(part, dict))
+            known.update(slips)
+            return judge(answer, right, *rest, **options)
+
+        return wrapper
+
+    for module in (low_rank, masks, scale, sentence, training):
+        for name in ("judge_number", "judge_numbers", "judge_function"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, recording(getattr(judging, name)))
+    for name, answer, _ in WRONG:
+        said.add(verdict(capsys, name, answer).removeprefix("Not yet. "))
+    assert len(known) > 100
+    missed = [message for message in known if not any(line.startswith(message) for line in said)]
+    assert missed == []
+
+
+def test_solutions_by_other_means_are_right_too(capsys):
+    """A checker judges what an answer does, not how it is written."""
+
+    def by_torch(x, W_query, W_key, W_value):
+        return F.scaled_dot_product_attention(x @ W_query, x @ W_key, x @ W_value)
+
+    def by_einsum(x, W_query, W_key, W_value):
+        query, key, value = x @ W_query, x @ W_key, x @ W_value
+        scores = torch.einsum("...ik,...jk->...ij", query, key) / math.sqrt(key.shape[-1])
+        return torch.einsum("...ij,...jv->...iv", scores.softmax(-1), value)
+
+    def copied(v1):
+        v2 = SelfAttentionV2(*v1.W_query.shape)
+        v2.load_state_dict({f"{name}.weight": W.T for name, W in v1.named_parameters()})
+        return v2
+
+    def folded(keyed):
+        energy = EnergyPooling(keyed.embed_dim)
+        energy.energy.weight = nn.Parameter((keyed.query @ keyed.W_key.weight)[None])
+        return energy
+
+    class OneLinear(nn.Module):
+        def __init__(self, embed_dim, key_dim):
+            super().__init__()
+            self.inner = QKSelfAttention(embed_dim, key_dim=key_dim)
+            self.W_query, self.W_key = self.inner.W_query, self.inner.W_key
+
+        def forward(self, x):
+            return self.inner(x)
+
+    for name, answer in (
+        ("all-at-once", by_torch),
+        ("all-at-once", by_einsum),
+        ("copy-layer", copied),
+        ("fold-keys", folded),
+        ("add-queries", OneLinear),
+        # masked_fill passes no gradient to what it filled, not even NaN.
+        ("blind-row", lambda s, mask: s.masked_fill(~mask, -math.inf).softmax(-1).nan_to_num()),
+        ("score-by-hand", torch.tensor([1.0])),
+        ("other-pair", lambda Q, K, R: (Q @ R, torch.linalg.solve(R, K.T).T)),
+    ):
+        assert verdict(capsys, name, answer).startswith("Right")
+
+
+def test_the_tables_name_only_exercises():
+    assert set(wrong_answers.RIGHT) == set(CHECKERS)
+    assert {name for name, _, _ in WRONG} == set(CHECKERS)

@@ -1,0 +1,511 @@
+"""Answers as readers would write them: one right answer an exercise, and the likely wrong ones."""
+
+import math
+
+import torch
+from torch import nn
+
+from attention import EnergyPooling, SelfAttentionV2, padding_mask
+
+INF = float("-inf")
+
+
+def softmax(scores):
+    powers = [math.exp(score) for score in scores]
+    return [power / sum(powers) for power in powers]
+
+
+# --- one sentence -----------------------------------------------------------------------------
+
+ROOT = math.sqrt(2)
+TEA_SCORES = [1.5, 3.5, 1.0]
+TEA_WEIGHTS = softmax([score / ROOT for score in TEA_SCORES])
+
+
+def mix(shares, rows):
+    return [sum(s * row[i] for s, row in zip(shares, rows, strict=True)) for i in range(2)]
+
+
+VALUES = [[3.0, 1.0], [3.0, 5.0], [0.0, 2.0]]
+EMBEDDINGS = [[1.0, 0.0], [1.0, 2.0], [0.0, 1.0]]
+KEYS = [[0.0, 0.5], [1.0, 0.5], [0.5, 0.0]]
+# The weights of all three words for "tea", which is a column.
+COLUMN = [
+    softmax([score / ROOT for score in row])[1]
+    for row in ([0.5, 0.5, 0.0], TEA_SCORES, [0.5, 1.5, 0.5])
+]
+
+
+def attention(x, W_query, W_key, W_value):
+    query, key, value = x @ W_query, x @ W_key, x @ W_value
+    return torch.softmax(query @ key.mT / key.shape[-1] ** 0.5, dim=-1) @ value
+
+
+def attention_with(scale=lambda x, key: key.shape[-1] ** 0.5, dim=-1, turn=lambda t: t.mT):
+    def answer(x, W_query, W_key, W_value):
+        query, key, value = x @ W_query, x @ W_key, x @ W_value
+        return torch.softmax(query @ turn(key) / scale(x, key), dim=dim) @ value
+
+    return answer
+
+
+def no_softmax(x, W_query, W_key, W_value):
+    query, key, value = x @ W_query, x @ W_key, x @ W_value
+    return (query @ key.mT / key.shape[-1] ** 0.5) @ value
+
+
+def copying(turn=True, exchange=False):
+    def answer(v1):
+        v2 = SelfAttentionV2(*v1.W_query.shape)
+        query, key = (v1.W_key, v1.W_query) if exchange else (v1.W_query, v1.W_key)
+        pairs = (v2.W_query, query), (v2.W_key, key), (v2.W_value, v1.W_value)
+        with torch.no_grad():
+            for linear, W in pairs:
+                linear.weight.copy_(W.T if turn else W)
+        return v2
+
+    return answer
+
+
+# --- the scale --------------------------------------------------------------------------------
+
+
+def jacobian(weights):
+    return torch.diag_embed(weights) - weights.unsqueeze(-1) * weights.unsqueeze(-2)
+
+
+def weights_by(width):
+    def answer(query, key):
+        return torch.softmax(query @ key.mT / width(key), dim=-1)
+
+    return answer
+
+
+# --- masks, heads, positions ------------------------------------------------------------------
+
+
+def is_word(lengths, n):
+    return torch.arange(n) < lengths[:, None]  # (B, n)
+
+
+def mean_of_words(x, lengths):
+    kept = x * is_word(lengths, x.shape[1])[:, :, None]
+    return kept.sum(1) / lengths.clamp(min=1)[:, None]
+
+
+def masked_weights(scores, lengths):
+    words = is_word(lengths, scores.shape[-1])[:, None, :]
+    return torch.softmax(scores.masked_fill(~words, INF), dim=-1)
+
+
+def padded_weights(change):
+    def answer(scores, lengths):
+        return change(scores, is_word(lengths, scores.shape[-1])[:, None, :])
+
+    return answer
+
+
+def safe_softmax(scores, mask):
+    blind = ~mask.any(-1, keepdim=True)
+    return torch.softmax(scores.masked_fill(~mask & ~blind, INF), -1).masked_fill(blind, 0)
+
+
+def split_heads(x, num_heads):
+    B, n, d = x.shape
+    return x.view(B, n, num_heads, d // num_heads).transpose(1, 2)
+
+
+# --- what QKᵀ can hold ------------------------------------------------------------------------
+
+
+def energy_with(vector):
+    def answer(keyed):
+        energy = EnergyPooling(keyed.embed_dim)
+        if vector is not None:
+            with torch.no_grad():
+                energy.energy.weight.copy_(vector(keyed))
+        return energy
+
+    return answer
+
+
+def zeroed(*names):
+    def answer(layer):
+        for name in names:
+            nn.init.zeros_(layer.get_parameter(name))
+        return layer
+
+    return answer
+
+
+def nearest(M, r):
+    U, sigma, Vh = torch.linalg.svd(M)
+    return U[:, :r] @ torch.diag(sigma[:r]) @ Vh[:r]
+
+
+def svd_with(build):
+    return lambda M, r: build(*torch.linalg.svd(M), r)
+
+
+def first_rows(M, r):
+    return torch.cat([M[:r], torch.zeros_like(M[r:])])
+
+
+class WithQueries(nn.Module):
+    def __init__(self, embed_dim, key_dim):
+        super().__init__()
+        self.W_query = nn.Linear(embed_dim, key_dim, bias=False)
+        self.W_key = nn.Linear(embed_dim, key_dim, bias=False)
+
+    def project(self, x):
+        return self.W_query(x), self.W_key(x)
+
+    def score(self, query, key, x):
+        return query @ key.mT / key.shape[-1] ** 0.5
+
+    def share(self, scores):
+        return torch.softmax(scores, dim=-1)
+
+    def hand_over(self, weights, key, x):
+        return weights @ x
+
+    def forward(self, x):
+        query, key = self.project(x)
+        return self.hand_over(self.share(self.score(query, key, x)), key, x)
+
+
+def changed(**methods):
+    return type("Changed", (WithQueries,), methods)
+
+
+class NoQueries(WithQueries):
+    def __init__(self, embed_dim, key_dim):
+        super().__init__(embed_dim, key_dim)
+        del self.W_query
+
+
+class WithBias(WithQueries):
+    def __init__(self, embed_dim, key_dim):
+        super().__init__(embed_dim, key_dim)
+        self.W_key = nn.Linear(embed_dim, key_dim)
+
+
+class TurnedRound(WithQueries):
+    def __init__(self, embed_dim, key_dim):
+        super().__init__(key_dim, embed_dim)
+
+
+# --- data and training ------------------------------------------------------------------------
+
+
+def vocabulary(reviews, min_frequency):
+    counts = {}
+    for review in reviews:
+        for word in review:
+            counts[word] = counts.get(word, 0) + 1
+    kept = [word for word, count in counts.items() if count >= min_frequency]
+    return {word: i + 2 for i, word in enumerate(kept)}
+
+
+def with_holes(reviews, min_frequency, times=1):
+    counts = {}
+    for review in reviews:
+        for word in review:
+            counts[word] = counts.get(word, 0) + times
+    return {w: i + 2 for i, (w, count) in enumerate(counts.items()) if count >= min_frequency}
+
+
+def effects(logit, ids):
+    whole = logit(ids)
+    return torch.stack([whole - logit(torch.cat([ids[:i], ids[i + 1 :]])) for i in range(len(ids))])
+
+
+def effects_by(change):
+    return lambda logit, ids: torch.stack(
+        [logit(ids) - logit(change(ids, i)) for i in range(len(ids))]
+    )
+
+
+def written_over(ids, i):
+    ids = ids.clone()
+    ids[i] = 0
+    return ids
+
+
+RIGHT = {
+    "score-by-hand": 1.0,
+    "weights-by-hand": TEA_WEIGHTS,
+    "context-by-hand": mix(TEA_WEIGHTS, VALUES),
+    "all-at-once": attention,
+    "copy-layer": copying(),
+    "product-variance": 50 * 4 * 9,
+    "divide-by": math.sqrt(1800),
+    "jacobian": jacobian,
+    "bug-width": weights_by(lambda key: key.shape[-1] ** 0.5),
+    "causal-by-hand": [*softmax([1.0, 0.0]), 0.0],
+    "true-means-ignore": lambda lengths, n: ~is_word(lengths, n),
+    "bug-mean": mean_of_words,
+    "bug-padding": masked_weights,
+    "blind-row": safe_softmax,
+    "split-heads": split_heads,
+    "count-from-end": lambda lengths, n: (lengths[:, None] - 1 - torch.arange(n)).clamp(min=0),
+    "fold-keys": energy_with(lambda keyed: keyed.W_key.weight.T @ keyed.query),
+    "largest-saving-width": 23,
+    "other-pair": lambda Q, K, R: (Q @ R, K @ torch.linalg.inv(R).T),
+    "drop-dead-bias": zeroed("W_key.bias"),
+    "nearest-of-rank": nearest,
+    "add-queries": WithQueries,
+    "keep-the-end": lambda front, review, most: (front + review)[-most:],
+    "bug-vocabulary": vocabulary,
+    "deletion": effects,
+    "margin": 0.01176,
+}
+
+WRONG = [
+    ("score-by-hand", 1.5, '"please" asking "tea"'),
+    ("score-by-hand", 2.0, "compares the embeddings"),
+    ("score-by-hand", 5.0, "query with query"),
+    ("score-by-hand", 0.5, "key with key"),
+    ("score-by-hand", 1 / ROOT, "already divided by √k"),
+    ("score-by-hand", 6.0, "query with value"),
+    ("score-by-hand", -1.0, "sign is wrong"),
+    ("score-by-hand", 3.0, "another number than 3"),
+    ("weights-by-hand", softmax(TEA_SCORES), "forgot the scale"),
+    ("weights-by-hand", softmax([s / 2 for s in TEA_SCORES]), "divided by k"),
+    ("weights-by-hand", [s / 6 for s in TEA_SCORES], "exponentiate each score first"),
+    ("weights-by-hand", [math.exp(s / ROOT) for s in TEA_SCORES], "divide each exponential"),
+    ("weights-by-hand", softmax([s / ROOT for s in (0.5, 3.5, 1.5)]), "along a column"),
+    ("weights-by-hand", [w / ROOT for w in softmax(TEA_SCORES)], "divided the weights by √k"),
+    ("weights-by-hand", [0.2, 0.5, 0.3], "other numbers than [0.2, 0.5, 0.3]"),
+    ("context-by-hand", mix(TEA_WEIGHTS, EMBEDDINGS), "mixes the embeddings"),
+    ("context-by-hand", mix(TEA_WEIGHTS, KEYS), "mixes the keys"),
+    ("context-by-hand", [2.0, 8 / 3], "plain mean"),
+    ("context-by-hand", [6.0, 8.0], "plain sum"),
+    ("context-by-hand", mix(TEA_SCORES, VALUES), "by the scores"),
+    ("context-by-hand", mix(COLUMN, VALUES), "column of the weights"),
+    ("context-by-hand", mix(softmax(TEA_SCORES), VALUES), "lack the scale"),
+    ("all-at-once", attention_with(scale=lambda x, key: 1), "forgot the scale"),
+    ("all-at-once", attention_with(scale=lambda x, key: key.shape[-1]), "divided by k"),
+    ("all-at-once", attention_with(scale=lambda x, key: x.shape[-1] ** 0.5), "width d"),
+    ("all-at-once", attention_with(scale=lambda x, key: key.shape[1] ** 0.5), "shape[1]"),
+    ("all-at-once", attention_with(dim=-2), "over the queries. Each row"),
+    ("all-at-once", attention_with(dim=0), "over dim 0"),
+    ("all-at-once", attention_with(dim=1), "over dim 1"),
+    ("all-at-once", attention_with(turn=lambda t: t.T), ".T turns all dimensions round"),
+    ("all-at-once", no_softmax, "There is no softmax"),
+    ("copy-layer", copying(turn=False), "turn each one round"),
+    ("copy-layer", copying(exchange=True), "exchanged"),
+    ("copy-layer", lambda v1: SelfAttentionV2(*v1.W_query.shape), "its own random matrices"),
+    ("copy-layer", lambda v1: None, "Expected a SelfAttentionV2 back, got NoneType"),
+    ("product-variance", 300, "standard deviations 2 and 3"),
+    ("product-variance", 36, "variance of one product. A score"),
+    ("product-variance", 42.4264, "That is the standard deviation"),
+    ("product-variance", 36 * math.sqrt(50), "times √k"),
+    ("product-variance", 650, "added the variances"),
+    ("product-variance", 50, "variances of 1"),
+    ("product-variance", 90000, "not k squared"),
+    ("divide-by", 1800, "That is the variance"),
+    ("divide-by", math.sqrt(50), "Here they have not"),
+    ("divide-by", 50, "That is k"),
+    ("divide-by", 6, "one product to variance 1"),
+    ("divide-by", 1 / math.sqrt(1800), "That is the factor"),
+    ("jacobian", lambda w: torch.diag_embed(w - w**2), "That is the diagonal"),
+    ("jacobian", lambda w: -jacobian(w), "sign is wrong"),
+    ("jacobian", lambda w: -w[..., :, None] * w[..., None, :], "diag(w) is missing"),
+    ("jacobian", lambda w: w.diag() - w.outer(w), "leave the leading dimensions alone"),
+    ("jacobian", lambda w: w - w * w, "derivative of each weight to its own score"),
+    ("bug-width", weights_by(lambda key: 2**0.5), "still divides by the global"),
+    ("bug-width", weights_by(lambda key: key.shape[1] ** 0.5), "shape[1] is the width"),
+    ("bug-width", weights_by(lambda key: key.shape[0] ** 0.5), "shape[0] is"),
+    ("bug-width", weights_by(lambda key: key.shape[-2] ** 0.5), "shape[-2] is"),
+    ("bug-width", weights_by(lambda key: 1), "The scale is gone"),
+    ("bug-width", weights_by(lambda key: key.shape[-1]), "The root is missing"),
+    ("causal-by-hand", [*softmax([1, 0, 3])[:2], 0.0], "masked after the softmax"),
+    ("causal-by-hand", softmax([1, 0, 3]), "There is no mask"),
+    ("causal-by-hand", [1.0, 0.0, 0.0], "look at itself"),
+    ("causal-by-hand", [0.0, *softmax([0, 3])], "the wrong way round"),
+    ("causal-by-hand", softmax([1, 0, 0]), "set the forbidden score to 0"),
+    ("causal-by-hand", [0.0, *softmax([0, 1])], "along a column"),
+    ("causal-by-hand", [*softmax([1 / ROOT, 0]), 0.0], "scaled already"),
+    ("true-means-ignore", is_word, "True means leave out"),
+    ("true-means-ignore", padding_mask, "this project's mask"),
+    ("true-means-ignore", lambda lengths, n: ~padding_mask(lengths, n), "should be (B, n)"),
+    ("true-means-ignore", lambda lengths, n: ~is_word(lengths - 1, n), "last word of each text"),
+    ("true-means-ignore", lambda lengths, n: ~is_word(lengths + 1, n), "first position of padding"),
+    ("bug-mean", lambda x, lengths: x.mean(1), "still counts the padding"),
+    (
+        "bug-mean",
+        lambda x, lengths: (x * is_word(lengths, 7)[..., None]).mean(1),
+        "the division still counts it",
+    ),
+    (
+        "bug-mean",
+        lambda x, lengths: x.sum(1) / lengths.clamp(min=1)[:, None],
+        "the sum still has the padding in it",
+    ),
+    (
+        "bug-mean",
+        lambda x, lengths: (x * is_word(lengths, 7)[..., None]).sum(1) / lengths[:, None],
+        "it should give zeros",
+    ),
+    (
+        "bug-mean",
+        lambda x, lengths: (x * is_word(lengths, 7)[..., None]).sum(1),
+        "the sum over the words",
+    ),
+    ("bug-padding", lambda scores, lengths: scores.softmax(-1), "still weight on the padding"),
+    ("bug-padding", padded_weights(lambda s, words: s.softmax(-1) * words), "after the softmax"),
+    ("bug-padding", padded_weights(lambda s, words: (s * words).softmax(-1)), "scores to 0"),
+    (
+        "bug-padding",
+        padded_weights(lambda s, words: s.masked_fill(words, INF).softmax(-1)),
+        "mask is inverted",
+    ),
+    (
+        "bug-padding",
+        padded_weights(lambda s, words: s.masked_fill(~words.mT, INF).softmax(-1)),
+        "masked the queries",
+    ),
+    (
+        "bug-padding",
+        padded_weights(lambda s, words: s.masked_fill(~words[:, 0], INF).softmax(-1)),
+        "should be (B, 1, m)",
+    ),
+    (
+        "bug-padding",
+        padded_weights(lambda s, words: s.masked_fill(~words, INF).softmax(-2)),
+        "runs over the queries",
+    ),
+    ("blind-row", lambda s, mask: s.masked_fill(~mask, INF).softmax(-1), "becomes NaN"),
+    ("blind-row", lambda s, mask: s.masked_fill(~mask, -1e9).softmax(-1), "everything alike"),
+    (
+        "blind-row",
+        lambda s, mask: (s + torch.where(mask, 0, INF)).softmax(-1).nan_to_num(),
+        "the gradient is NaN",
+    ),
+    ("blind-row", lambda s, mask: s.softmax(-1) * mask, "masked after the softmax"),
+    ("blind-row", lambda s, mask: safe_softmax(s, ~mask), "mask is inverted"),
+    ("blind-row", lambda s, mask: safe_softmax(s, mask).detach(), "It stops"),
+    ("split-heads", lambda x, h: x.view(x.shape[0], h, x.shape[1], -1), "a bare view"),
+    ("split-heads", lambda x, h: x.view(*x.shape[:2], h, -1), "behind the words"),
+    (
+        "split-heads",
+        lambda x, h: x.view(*x.shape[:2], -1, h).movedim(-1, 1),
+        "every h-th number",
+    ),
+    ("split-heads", lambda x, h: x, "Expected shape (2, 3, 5, 7)"),
+    ("count-from-end", lambda lengths, n: torch.arange(n).repeat(len(lengths), 1), "the start"),
+    (
+        "count-from-end",
+        lambda lengths, n: torch.arange(n - 1, -1, -1).repeat(len(lengths), 1),
+        "end of the padded row",
+    ),
+    (
+        "count-from-end",
+        lambda lengths, n: lengths[:, None] - 1 - torch.arange(n),
+        "negative positions",
+    ),
+    (
+        "count-from-end",
+        lambda lengths, n: (lengths[:, None] - torch.arange(n)).clamp(min=0),
+        "The last word has 1",
+    ),
+    ("fold-keys", energy_with(lambda keyed: keyed.W_key.weight @ keyed.query), "the transpose"),
+    ("fold-keys", energy_with(lambda keyed: keyed.W_key.weight.sum(0)), "left the query out"),
+    (
+        "fold-keys",
+        energy_with(lambda keyed: keyed.W_key.weight.T @ keyed.query / keyed.key_dim**0.5),
+        "no scale √k",
+    ),
+    ("fold-keys", energy_with(None), "its own random energy"),
+    ("largest-saving-width", 24, "saves nothing yet"),
+    ("largest-saving-width", 47, "two matrices"),
+    ("largest-saving-width", 48, "twice the numbers"),
+    ("largest-saving-width", 1, "not the largest"),
+    ("largest-saving-width", 12, "saves half"),
+    ("other-pair", lambda Q, K, R: (Q @ R, K @ R), "turned like the queries"),
+    ("other-pair", lambda Q, K, R: (Q @ R, K @ R.inverse()), "its transpose is not"),
+    ("other-pair", lambda Q, K, R: (Q @ R, K @ R.T), "only where R is a rotation"),
+    ("other-pair", lambda Q, K, R: (Q, K), "nothing has changed"),
+    ("other-pair", lambda Q, K, R: (Q @ R.inverse().T, K @ R), "exchanged"),
+    ("drop-dead-bias", zeroed(), "still there"),
+    ("drop-dead-bias", zeroed("W_query.bias"), "the other one that is dead"),
+    ("drop-dead-bias", zeroed("W_query.bias", "W_key.bias"), "was alive"),
+    ("drop-dead-bias", zeroed("W_key.bias", "W_key.weight"), "That is a matrix"),
+    ("drop-dead-bias", lambda layer: layer.W_query, "Expected the layer back, got Linear"),
+    ("nearest-of-rank", svd_with(lambda U, s, Vh, r: U[:, -r:] * s[-r:] @ Vh[-r:]), "smallest"),
+    ("nearest-of-rank", svd_with(lambda U, s, Vh, r: U[:, :r] @ Vh[:r]), "are missing"),
+    ("nearest-of-rank", first_rows, "rows of M"),
+    (
+        "nearest-of-rank",
+        svd_with(lambda U, s, Vh, r: U[:, :r] * s[:r] @ Vh[:, :r].T),
+        "Vᵀ, not V",
+    ),
+    ("nearest-of-rank", lambda M, r: nearest(M, r - 1), "too few"),
+    ("nearest-of-rank", lambda M, r: nearest(M, r + 1), "too many"),
+    ("nearest-of-rank", lambda M, r: M, "Nothing was cut"),
+    ("add-queries", changed(score=lambda self, q, k, x: q @ k.mT), "There is no scale"),
+    ("add-queries", changed(score=lambda self, q, k, x: q @ k.mT / k.shape[-1]), "divided by k"),
+    (
+        "add-queries",
+        changed(score=lambda self, q, k, x: q @ k.mT / x.shape[-1] ** 0.5),
+        "width d of the words",
+    ),
+    ("add-queries", changed(share=lambda self, scores: scores.softmax(-2)), "over the queries"),
+    (
+        "add-queries",
+        changed(score=lambda self, q, k, x: q @ k.T / k.shape[-1] ** 0.5),
+        ".T turns all dimensions round",
+    ),
+    (
+        "add-queries",
+        changed(project=lambda self, x: (self.W_key(x), self.W_key(x))),
+        "come from one matrix",
+    ),
+    (
+        "add-queries",
+        changed(project=lambda self, x: (self.W_key(x), self.W_query(x))),
+        "are exchanged",
+    ),
+    ("add-queries", changed(hand_over=lambda self, w, key, x: w @ key), "hands over the keys"),
+    ("add-queries", changed(hand_over=lambda self, w, key, x: w), "Those are the weights"),
+    ("add-queries", changed(hand_over=lambda self, w, key, x: (w @ x).mean(-2)), "one vector"),
+    ("add-queries", NoQueries, "Expected self.W_query to be an nn.Linear"),
+    ("add-queries", WithBias, "self.W_key has a bias"),
+    ("add-queries", TurnedRound, "should map embed_dim to key_dim"),
+    ("keep-the-end", lambda front, review, most: (front + review)[:most], "kept the head"),
+    ("keep-the-end", lambda front, review, most: (review + front)[-most:], "stands behind"),
+    ("keep-the-end", lambda front, review, most: front + review[-most:], "pair is too long"),
+    ("keep-the-end", lambda front, review, most: review[-most:], "distractor is lost"),
+    ("keep-the-end", lambda front, review, most: (front + review)[1 - most :], "one word too few"),
+    ("bug-vocabulary", lambda reviews, least: vocabulary(reviews * 2, least), "counted twice, so"),
+    ("bug-vocabulary", with_holes, "ids have holes"),
+    ("bug-vocabulary", lambda reviews, least: with_holes(reviews, least, times=2), "Both mistakes"),
+    (
+        "bug-vocabulary",
+        lambda reviews, least: {w: i - 2 for w, i in vocabulary(reviews, least).items()},
+        "begin with 2",
+    ),
+    ("bug-vocabulary", lambda reviews, least: vocabulary(reviews, least + 1), "should stay"),
+    (
+        "bug-vocabulary",
+        lambda reviews, least: vocabulary([sorted(set(r), key=r.index) for r in reviews], least),
+        "occurs twice",
+    ),
+    ("deletion", lambda logit, ids: -effects(logit, ids), "sign is wrong"),
+    ("deletion", effects_by(written_over), "wrote 0"),
+    ("deletion", effects_by(lambda ids, i: ids[ids != ids[i]]), "left out both"),
+    ("deletion", lambda logit, ids: logit(ids) - effects(logit, ids), "logits without each word"),
+    (
+        "deletion",
+        lambda logit, ids: torch.stack([logit(i[None]) for i in ids]),
+        "each word by itself",
+    ),
+    ("margin", 0.006, "one standard error"),
+    ("margin", 0.02352, "the whole width"),
+    ("margin", 1.96 * 0.09 / 2500, "The root is missing"),
+    ("margin", 0.3, "one review's result. The mean"),
+    ("margin", 0.588, "1.96 times the spread"),
+    ("margin", 1.96 * math.sqrt(0.9 / 2500), "and not p"),
+    ("margin", 1.176, "In percent"),
+]
