@@ -60,7 +60,14 @@ def training_curves(metrics: Sequence[dict[str, Any]], title: str = "") -> Figur
     return figure
 
 
-def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str = "") -> str:
+class Html(str):
+    """Markup that a notebook, or a page of the gallery, shows as what it means."""
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
+def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str = "") -> Html:
     """Write words as HTML, each underlaid as strongly as its weight, which is also its title.
 
     The ink keeps its contrast: the largest weight gets a light blue, half transparent, so that
@@ -90,7 +97,7 @@ def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str 
         for token, weight in zip(tokens, weights, strict=True)
     )
     above = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
-    return f'<figure class="attention-words">{above}<p>{words}</p></figure>'
+    return Html(f'<figure class="attention-words">{above}<p>{words}</p></figure>')
 
 
 def words_as_ansi(tokens: Sequence[str], weights: Sequence[float]) -> str:

@@ -30,10 +30,10 @@ plotting.use_style()
 # %%
 # The reviews
 # -----------
-# The script that this page grew into reads Yelp (Zhang, Zhao & LeCun 2015), which has to be
-# fetched once. Reviews of films come with the package (Maas et al. 2011), so they serve here.
-# Change ``DATA`` to ``"yelp"`` and the page runs on restaurants. There, 1 and 2 stars count as
-# negative, 4 and 5 as positive, and reviews of 3 stars were left out.
+# Reviews of films (Maas et al. 2011) come with the package, so every machine can build this page.
+# Change ``DATA`` to ``"yelp"`` and it runs on restaurants, once the Yelp reviews (Zhang, Zhao &
+# LeCun 2015) have been fetched. There, 1 and 2 stars count as negative, 4 and 5 as positive, and
+# reviews of 3 stars were left out.
 
 DATA = "imdb"
 
@@ -181,19 +181,7 @@ with torch.no_grad():
     logit, weights = models["energy"].eval()(ids, need_weights=True)  # (1,), (1, n)
 probability = logit.sigmoid().item()
 
-
-class Page(str):
-    """Let the page show HTML as it is."""
-
-    def _repr_html_(self) -> str:
-        return str(self)
-
-
-Page(
-    words_as_html(
-        encoded.tokens, weights[0].tolist(), f"Energy pooling: {probability:.0%} positive"
-    )
-)
+words_as_html(encoded.tokens, weights[0].tolist(), f"Energy pooling: {probability:.0%} positive")
 
 # %%
 # With *qkv* every word asks, so there is a row of weights for each. The eight words that receive
