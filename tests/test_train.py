@@ -208,7 +208,7 @@ steps = 0
 def stop(watch, trainer):
     global steps
     steps += 1
-    if steps == count and kind != "CRASH":
+    if steps == count and kind != "CRASH" and os.environ.get("RANK") != "0":
         os.kill(os.getpid(), getattr(signal, kind))
     after_batch(watch, trainer)
 def crash(source, target):
@@ -412,20 +412,43 @@ def test_two_processes_train_the_model_of_one(tmp_path):
         assert tokens[0] == pytest.approx(tokens[1])
 
 
-def test_without_yelp_all_processes_end_and_one_says_the_three_ways_on(tmp_path):
+def two_processes(*arguments, **environment):
+    """Start two processes as torchrun would, so that each one's own end can be seen."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
     group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    nowhere = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
     processes = [
-        python(
-            "-m", "attention.train", "--out", tmp_path / "run", "--device", "cpu",
-            **group, **nowhere, RANK=str(rank), LOCAL_RANK=str(rank),
-        )
+        python(*arguments, **group, **environment, RANK=str(rank), LOCAL_RANK=str(rank))
         for rank in (0, 1)
-    ]  # fmt: skip
+    ]
     said = [process.communicate(timeout=240)[1] for process in processes]
-    assert [process.returncode for process in processes] == [2, 2], said
+    return [process.returncode for process in processes], said
+
+
+def test_all_processes_stop_together_and_one_can_go_on(tmp_path):
+    one = tiny.run(tmp_path / "one", "--epochs", "2")
+    two = tmp_path / "two"
+    options = ["--data", tmp_path / "reviews", "--out", two, *tiny.OPTIONS, "--epochs", 2]
+    # The second process alone is asked to stop, in the midst of the second epoch.
+    codes, said = two_processes("-c", STOPPING, "SIGTERM", tiny.BATCHES + 4, 60, *options)
+    assert codes == [128 + signal.SIGTERM] * 2, said
+    assert "stopped by SIGTERM, saved" in said[0]
+    assert said[1] == ""
+    assert train.main(["--resume", str(two)]) == 0
+    for a, b in zip(weights(one).values(), weights(two).values(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
+    # Both processes' batches before the stop are in the second epoch's figures.
+    for a, b in zip(lines(one), lines(two), strict=True):
+        assert a["train"]["n"] == b["train"]["n"]
+        assert a["train"]["loss"] == pytest.approx(b["train"]["loss"], rel=1e-5)
+
+
+def test_without_yelp_all_processes_end_and_one_says_the_three_ways_on(tmp_path):
+    nowhere = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
+    codes, said = two_processes(
+        "-m", "attention.train", "--out", tmp_path / "run", "--device", "cpu", **nowhere
+    )
+    assert codes == [2, 2], said
     assert said[0].count("\n") == 1
     assert "Three ways on: connect to the network once" in said[0]
     assert "--data FOLDER" in said[0]
