@@ -20,6 +20,7 @@ LAB_WITHOUT_FAULTS = {
     "bias": False,
     "scale": True,
     "bigram_buckets": 0,
+    "embedding_std": 1.0,
     "dropout": 0.0,
     "word_dropout": 0.0,
     "max_length": 256,
@@ -57,9 +58,9 @@ def test_a_preset_is_the_lab_in_every_field(preset, expected):
     assert {fields[k] for k in WHERE} == {"yelp", None, "auto"}
 
 
-def test_default_preset_is_the_default():
-    assert PRESETS["default"] == TrainConfig()
-    assert TrainConfig().data == "yelp"
+def test_the_default_trains_on_all_of_yelp():
+    default = PRESETS["default"]
+    assert (default.data, default.limit, default.lab_sample) == ("yelp", None, False)
 
 
 @pytest.mark.parametrize(
@@ -77,6 +78,7 @@ def test_default_preset_is_the_default():
         ("dropout", [-0.1, 1.0, float("nan")]),
         ("word_dropout", [-0.1, 1.0, float("nan")]),
         ("lr", [0.0, -1.0, float("inf"), float("nan")]),
+        ("embedding_std", [0.0, float("inf")]),
         ("position_base", [0.0, float("inf")]),
         ("bigram_buckets", [-1]),
         ("model", ["bert"]),
