@@ -27,6 +27,8 @@ FONT = "_static/stix-two-math.woff"
 CHILDREN = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2}
 CHILDREN |= {"msubsup": 3, "munderover": 3}
 ACCENTS = frozenset("~^ˆ˜¯→⃗ˇ˙¨.")
+# What makes a root tall, beside brackets.
+TALL = {"mfrac", "mover", "mroot", "msqrt", "msubsup", "msup", "mtable", "munder", "munderover"}
 # What the font keeps: letters, Greek, mathematical alphabets, arrows, operators, brackets.
 GLYPHS = frozenset(
     subset.parse_unicodes(
@@ -73,6 +75,10 @@ def _repair(element: ET.Element) -> None:
         del element.attrib["mathvariant"]
     elif element.get("width") == "negativethinmathspace":
         element.set("width", "-0.167em")  # browsers know no spaces by name
+    elif element.tag == "msqrt":
+        inside = list(element.iter())[1:]
+        if not any(part.tag in TALL or (part.text or "") in tuple("([{|") for part in inside):
+            element.set("class", "low")
     elif element.tag == "mover" and len(element) == 2 and (element[1].text or "") in ACCENTS:
         element.set("accent", "true")
     # \mathrm{softmax} comes letter by letter: one word for the eye, one word for the ear.
