@@ -58,7 +58,7 @@ class Corrected:
         self.measure, self.prepare_data, self.plan_batches = measure, prepare.prepare, plan_batches
         self.build_model, self.Trainer = train.build_model, trainer.Trainer
 
-    def prepare(self) -> None:
+    def prepare(self) -> dict:
         """Go from files to a first batch."""
         self.prepared = self.prepare_data(self.config)
         examples, config = self.prepared.examples, self.config
@@ -66,6 +66,7 @@ class Corrected:
             self.measure.read_lengths(examples, config), config.batch_size, seed=config.seed
         )
         self.measure.cut(examples, plan[0], config, torch.device("cpu"))
+        return {"reviews": len(examples.ids), "tokens": len(examples.ids.flat)}
 
     def start(self) -> None:
         """Make the model and the optimiser."""
@@ -73,6 +74,14 @@ class Corrected:
         self.trainer = self.Trainer(
             model, self.prepared.examples, self.prepared.validation, self.config
         )
+
+    def train_only(self) -> float:
+        """Train an epoch without measuring, and return its processor time in seconds."""
+        self.trainer.model.train()
+        started = time.process_time()
+        for batch, size in self.trainer._batches():
+            self.trainer._step(batch, size)
+        return time.process_time() - started
 
     def epoch(self) -> dict:
         """Train an epoch and measure."""

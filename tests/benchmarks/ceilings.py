@@ -1,0 +1,142 @@
+"""Hold an epoch of ours against what this machine can do at best. Prints JSON.
+
+Counted: the operations, exponentials and bytes that an epoch cannot do without. Measured in the
+same process: how fast this machine multiplies two large matrices, copies a large array and
+takes exponentials. Counted by measured is the time an epoch would take if each of the three ran
+at its ceiling, one after the other.
+"""
+
+import argparse
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+import torch
+from side import Corrected
+from torch.profiler import ProfilerActivity, profile
+
+FLOAT = 4  # bytes
+
+# What the time of each of torch's operations is counted under; the rest is "everything else".
+GROUPS = {
+    "attention, forward": ("_scaled_dot_product_flash_attention_for_cpu",),
+    "attention, backward": ("_scaled_dot_product_flash_attention_for_cpu_backward",),
+    "projections": ("mm", "addmm", "bmm"),
+    "padding widths, copies": ("fill_", "copy_", "constant_pad_nd"),
+    "gradient of the embedding": ("embedding_dense_backward",),
+    "Adam": ("_fused_adam_",),
+}
+
+
+def best_rate(work: float, do: Callable[[], object], repeats: int = 7) -> dict[str, float]:
+    """Time something a few times; its ceiling is the best, and the median says how steady."""
+    do()
+    taken = []
+    for _ in range(repeats):
+        started = time.process_time()
+        do()
+        taken.append(time.process_time() - started)
+    return {"best": work / min(taken), "median": work / median(taken), "n": repeats}
+
+
+def ceilings() -> dict[str, dict[str, float]]:
+    """Measure the three, each a second of processor time."""
+    size = 2_048
+    a, b = torch.randn(2, size, size)
+    x, y = torch.randn(2, 1 << 26)  # 256 MiB each: no cache holds them
+    z = torch.randn(1 << 16)  # 256 KiB: the second-level cache does
+    return {
+        "flops_per_second": best_rate(2 * size**3, lambda: a @ b),
+        "bytes_per_second": best_rate(2 * x.nbytes, lambda: y.copy_(x)),
+        "exps_per_second": best_rate(
+            100 * len(z), lambda: [torch.exp(z, out=z.new_empty(len(z))) for _ in range(100)]
+        ),
+    }
+
+
+def count(side: Corrected) -> dict[str, float]:
+    """Count what an epoch cannot do without."""
+    trainer = side.trainer
+    d, k = trainer.config.embed_dim, trainer.config.key_dim
+    v = trainer.model.attention.value_dim
+    plan = side.plan_batches(trainer.lengths, trainer.config.batch_size, seed=0)
+    widths = [int(trainer.lengths[rows].max()) for rows in plan]
+    tokens = sum(len(rows) * n for rows, n in zip(plan, widths, strict=True))
+    cells = sum(len(rows) * n * n for rows, n in zip(plan, widths, strict=True))
+    parameters = sum(p.numel() for p in trainer.model.parameters())
+    # Per cell of the scores: QKᵀ and weights V forward; backward QKᵀ once more, since nothing
+    # keeps the weights, then the gradients of V, of the weights, of Q and of K.
+    flops_of_attention = cells * 2 * ((k + v) + (k + v + v + k + k))
+    # Per token: X W forward, and two products of the same size backward.
+    flops_of_projections = tokens * 3 * 2 * d * (k + k + v)
+    # Numbers read or written per token: the word's vector looked up and written, its position
+    # added, X read, Q, K, V written and read, the context written and averaged. Backward reads
+    # and writes about twice as much.
+    numbers = tokens * 3 * (2 * d + 3 * d + d + 2 * (2 * k + v) + 2 * v)
+    # Per parameter: its gradient cleared and added to; Adam reads 4 numbers and writes 3.
+    numbers += len(plan) * parameters * (2 + 7)
+    return {
+        "tokens": tokens,
+        "tokens_without_padding": int(trainer.lengths.sum()),
+        "cells": cells,
+        "cells_of_the_lab": len(trainer.lengths) * trainer.config.max_length**2,
+        "parameters": parameters,
+        "flops": flops_of_attention + flops_of_projections,
+        "exps": 2 * cells,
+        "bytes": FLOAT * numbers,
+    }
+
+
+def profiled(side: Corrected) -> dict[str, float]:
+    """Say what share of an epoch's time each kind of operation takes."""
+    with profile(activities=[ProfilerActivity.CPU]) as found:
+        side.train_only()
+    seconds = {event.key: event.self_cpu_time_total for event in found.key_averages()}
+    whole = sum(seconds.values())
+    shares = {
+        name: sum(seconds.get(f"aten::{operation}", 0.0) for operation in operations) / whole
+        for name, operations in GROUPS.items()
+    }
+    return shares | {"everything else": 1 - sum(shares.values())}
+
+
+def main() -> None:
+    """Print ceilings, counts, and how far an epoch is from them."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=Path, required=True)
+    args = parser.parse_args()
+    torch.set_num_threads(1)
+    side = Corrected(args.data)
+    side.prepare()
+    side.start()
+    ceiling = ceilings()
+    needed = count(side)
+    epochs = [side.train_only() for _ in range(3)]
+    floor = {
+        "products": needed["flops"] / ceiling["flops_per_second"]["best"],
+        "exponentials": needed["exps"] / ceiling["exps_per_second"]["best"],
+        "memory": needed["bytes"] / ceiling["bytes_per_second"]["best"],
+    }
+    print(
+        json.dumps(
+            {
+                "ceilings": ceiling,
+                "needed_an_epoch": needed,
+                "floor_seconds": floor,
+                "epoch_cpu_seconds": {
+                    "median": median(epochs),
+                    "min": min(epochs),
+                    "max": max(epochs),
+                    "n": len(epochs),
+                },
+                "share_of_ceiling": sum(floor.values()) / median(epochs),
+                "shares_of_time": profiled(side),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""Measure what preparing 10⁴ to 10⁶ reviews takes, in time and memory, a process each.
+
+Real reviews are repeated to fill the larger sizes, so the vocabulary stops growing; what grows
+is what grows with the number of reviews and tokens. Prints JSON.
+"""
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
+
+
+def repeat(source: Path, target: Path, count: int) -> None:
+    """Write ``count`` reviews, beginning again as often as it takes."""
+    table = pq.read_table(source)
+    with pq.ParquetWriter(target, table.schema) as writer:
+        while count:
+            part = table.slice(0, count)
+            writer.write_table(part, row_group_size=10_000)
+            count -= len(part)
+
+
+def main() -> None:
+    """Prepare each size and print what it took."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--data", type=Path, required=True)
+    args = parser.parse_args()
+    points = []
+    for count in SIZES:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            repeat(args.data / "train.parquet", folder / "train.parquet", count)
+            shutil.copy(args.data / "validation.parquet", folder)
+            side = Path(__file__).with_name("side.py")
+            command = [sys.executable, str(side), "lab13-corrected", "--threads", "1"]
+            printed = subprocess.run(
+                [*command, "--data", name],
+                input="prepare\n",
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+            ).stdout
+        points.append(json.loads(printed))
+        print(printed, end="", file=sys.stderr, flush=True)
+    keys = ("reviews", "tokens", "seconds", "cpu_seconds", "peak_mib", "peak_mib_of_torch")
+    print(json.dumps([{key: point[key] for key in keys} for point in points]))
+
+
+if __name__ == "__main__":
+    main()
