@@ -316,7 +316,7 @@ for name, size in whole.items():
 # * Dividing by :math:`\sqrt k` brings both back to 1, at every width. Dividing by k overshoots.
 # * A check whose outcome follows from arithmetic is no evidence.
 #
-# *Where next:* :doc:`/gallery/plot_3_low_rank_qk` asks what queries and keys of width k can hold at
-# all, and what they can't.
+# *Where next:* :doc:`/gallery/plot_2b_masks_and_heads` decides which keys a query may see at
+# all, and lets it look in several ways at once.
 
 plt.show()
