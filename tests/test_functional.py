@@ -340,6 +340,22 @@ def test_formula_shows_a_query_that_is_no_number(bad):
     assert weights[2].isnan().all()
 
 
+@pytest.mark.parametrize(("key_dim", "value_dim"), [(3, 2), (2, 3), (5, 5), (19, 23)])
+@pytest.mark.parametrize("masked", [False, True])
+def test_fused_keeps_no_weights_for_the_way_back(key_dim, value_dim, masked):
+    n, m = 41, 43
+    query, key, value = (
+        torch.randn(7, length, width, requires_grad=True)
+        for length, width in ((n, key_dim), (m, key_dim), (m, value_dim))
+    )
+    mask = padding_mask(torch.arange(1, 8), m) if masked else None
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t.shape) or t, lambda t: t):
+        fused_attention(query, key, value, mask)
+    assert kept
+    assert not [shape for shape in kept if shape[-2:] == (n, m)]
+
+
 def test_transposing_the_whole_batch_is_silently_wrong():
     # The seeds write keys.T, which turns all axes round. With batch = tokens = key_dim that runs.
     query, key, value = torch.randn(3, 5, 5, 5).unbind(0)
