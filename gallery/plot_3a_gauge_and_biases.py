@@ -66,7 +66,7 @@ for row, (each, name) in zip(axes, ((layer, "before"), (other, "after")), strict
         strict=True,
     ):
         top = matrix.abs().max().item()
-        ax.imshow(matrix, cmap="RdBu", vmin=-top, vmax=top)
+        ax.imshow(matrix.numpy(), cmap="RdBu", vmin=-top, vmax=top)
         ax.set_title(title, fontsize=11)
         ax.set(xticks=[], yticks=[], ylabel="number of a word")
 for ax, label in zip(axes[1], ("number of a query", "number of a word"), strict=True):
