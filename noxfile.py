@@ -76,6 +76,13 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def bench(session: nox.Session) -> None:
+    """Time the lab's procedure against ours: ``nox -s bench -- --data FOLDER`` (an hour)."""
+    install(session, "tests")
+    session.run("python", "tests/benchmarks/bench.py", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check format, style and types."""
     install(session, "lint")

@@ -6,7 +6,7 @@ a run that stopped goes on with ``--parts`` of what is missing:
 - ``sides``: preparation, one epoch, peak memory; the two sides take turns in processes of their
   own, and medians over the rounds are compared.
 - ``lab_curve``: the lab's 20 epochs, for the accuracy that is to be reached.
-- ``our_curve``: ours until that accuracy is reached.
+- ``our_curves``: ours until that accuracy is reached, at the preset's learning rate and at others.
 - ``ceilings``: what a large matrix product, a large copy and exponentials reach here, and what
   a step of ours would need.
 - ``scale``: memory and time of the preparation against the number of reviews.
@@ -29,14 +29,14 @@ from typing import Any
 
 HERE = Path(__file__).parent
 SIDES = ("lab13", "lab13-corrected")
-PARTS = ("sides", "lab_curve", "our_curve", "ceilings", "scale")
+PARTS = ("sides", "lab_curve", "our_curves", "ceilings", "scale")
 
 
 class Worker:
     """A process that does one step at a time."""
 
-    def __init__(self, args: argparse.Namespace, side: str) -> None:
-        command = [sys.executable, str(HERE / "side.py"), side]
+    def __init__(self, args: argparse.Namespace, side: str, *options: str) -> None:
+        command = [sys.executable, str(HERE / "side.py"), side, *options]
         command += ["--data", str(args.data), "--threads", str(args.threads)]
         threads = {"OMP_NUM_THREADS": str(args.threads)}
         self.process = subprocess.Popen(
@@ -50,9 +50,11 @@ class Worker:
 
     def do(self, step: str) -> dict[str, Any]:
         """Ask for a step and wait for what it took."""
-        assert self.process.stdin and self.process.stdout
-        print(step, file=self.process.stdin, flush=True)
-        line = self.process.stdout.readline()
+        stdin, stdout = self.process.stdin, self.process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        print(step, file=stdin, flush=True)
+        line = stdout.readline()
         if not line:
             raise SystemExit(f"{self.side}: {step} failed")
         print(self.side, line, end="", flush=True)
@@ -117,10 +119,10 @@ def measure_sides(args: argparse.Namespace) -> dict[str, Any]:
 
 
 def curve(
-    args: argparse.Namespace, side: str, epochs: int, until: float = 1.0
+    args: argparse.Namespace, side: str, epochs: int, *options: str, until: float = 1.0
 ) -> list[dict[str, Any]]:
     """Train from the files on; time adds up over preparation, epochs and their validation."""
-    worker = Worker(args, side)
+    worker = Worker(args, side, *options)
     spent = [worker.do("prepare"), worker.do("start")]
     points: list[dict[str, Any]] = []
     while len(points) < epochs and (not points or points[-1]["validation_accuracy"] < until):
@@ -131,7 +133,7 @@ def curve(
                 "epoch": len(points) + 1,
                 "elapsed": sum(each["total_seconds"] for each in spent),
                 "elapsed_cpu": sum(each["total_cpu_seconds"] for each in spent),
-                **{k: v for k, v in answer.items() if "accuracy" in k or "loss" in k},
+                **{k: v for k, v in answer.items() if "accuracy" in k or "loss" in k or k == "lr"},
             }
         )
     worker.close()
@@ -140,18 +142,25 @@ def curve(
 
 def time_to_accuracy(results: dict[str, Any]) -> dict[str, Any] | None:
     """Compare the times to the accuracy that the lab ends at."""
-    if not {"lab_curve", "our_curve"} <= results.keys():
+    if not {"lab_curve", "our_curves"} <= results.keys():
         return None
-    lab, ours = results["lab_curve"][-1], results["our_curve"][-1]
-    reached = ours["validation_accuracy"] >= lab["validation_accuracy"]
-    return {
-        "accuracy": lab["validation_accuracy"],
-        "reached": reached,
-        "lab13": {k: lab[k] for k in ("epoch", "elapsed", "elapsed_cpu")},
-        "lab13-corrected": {k: ours[k] for k in ("epoch", "elapsed", "elapsed_cpu")},
-        "ratio": lab["elapsed"] / ours["elapsed"] if reached else None,
-        "ratio_cpu": lab["elapsed_cpu"] / ours["elapsed_cpu"] if reached else None,
-    }
+    lab = results["lab_curve"][-1]
+    accuracy = lab["validation_accuracy"]
+    figures = ("epoch", "elapsed", "elapsed_cpu")
+    found = {"accuracy": accuracy, "lab13": {k: lab[k] for k in figures}, "lab13-corrected": []}
+    for ours in results["our_curves"]:
+        end = ours["points"][-1]
+        reached = end["validation_accuracy"] >= accuracy
+        found["lab13-corrected"].append(
+            {
+                "lr": ours["lr"],
+                "reached": reached,
+                **{k: end[k] for k in figures},
+                "ratio": lab["elapsed"] / end["elapsed"] if reached else None,
+                "ratio_cpu": lab["elapsed_cpu"] / end["elapsed_cpu"] if reached else None,
+            }
+        )
+    return found
 
 
 def run_script(args: argparse.Namespace, *command: str) -> Any:
@@ -195,6 +204,11 @@ def about(args: argparse.Namespace) -> dict[str, Any]:
     }
 
 
+def read(out: Path) -> dict[str, Any]:
+    """Read what is known so far."""
+    return json.loads(out.read_text()) if out.exists() else {}
+
+
 def main() -> None:
     """Measure the parts that were asked for and write each down."""
     parser = argparse.ArgumentParser(
@@ -205,23 +219,34 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--rounds", type=int, default=3, help="repetitions of each side")
     parser.add_argument("--lab-epochs", type=int, default=20)
+    parser.add_argument("--lrs", type=float, nargs="*", default=[0.02], help="beside the preset's")
     parser.add_argument("--threads", type=int, default=1, help="of each side")
     args = parser.parse_args()
     args.data = args.data.resolve()
+    if not (args.data / "train.parquet").exists():
+        parser.error(f"--data: expected a folder with train.parquet, got {args.data}")
     for part in args.parts:
+        load = [os.getloadavg()[0]]
         if part == "sides":
             value: Any = measure_sides(args)
         elif part == "lab_curve":
             value = curve(args, "lab13", args.lab_epochs)
-        elif part == "our_curve":
-            results = json.loads(args.out.read_text())
-            target = results["lab_curve"][-1]["validation_accuracy"]
-            value = curve(args, "lab13-corrected", 20, target)
+        elif part == "our_curves":
+            target = read(args.out)["lab_curve"][-1]["validation_accuracy"]
+            value = []
+            for lr in (None, *args.lrs):
+                options = [] if lr is None else ["--lr", str(lr)]
+                points = curve(args, "lab13-corrected", args.lab_epochs, *options, until=target)
+                value.append(
+                    {"lr": lr or points[0]["lr"], "is_preset": lr is None, "points": points}
+                )
         else:
             value = run_script(args, f"{part}.py", "--data", str(args.data))
+        load.append(os.getloadavg()[0])
         # Read again, since another part may have been written meanwhile.
-        results = json.loads(args.out.read_text()) if args.out.exists() else {}
-        results |= {"about": about(args), part: value}
+        results = read(args.out)
+        loads = results.get("load_average", {}) | {part: load}
+        results |= {"about": about(args), "load_average": loads, part: value}
         results["time_to_accuracy"] = time_to_accuracy(results)
         args.out.parent.mkdir(parents=True, exist_ok=True)
         args.out.write_text(json.dumps(results, indent=1) + "\n")

@@ -46,7 +46,7 @@ class Lab13:
 class Corrected:
     """Ours, with the preset of the lab's models and sizes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, lr: float | None = None) -> None:
         # Imported here so that neither side pays for the other's imports.
         from attention import measure, prepare, train, trainer
         from attention.batches import plan_batches
@@ -55,6 +55,8 @@ class Corrected:
         self.config = dataclasses.replace(
             PRESETS["lab13-corrected"], data=str(folder), lab_sample=False, device="cpu"
         )
+        if lr is not None:
+            self.config = dataclasses.replace(self.config, lr=lr)
         self.measure, self.prepare_data, self.plan_batches = measure, prepare.prepare, plan_batches
         self.build_model, self.Trainer = train.build_model, trainer.Trainer
 
@@ -104,6 +106,7 @@ class Corrected:
             "validation_accuracy": sum(accuracies) / 2,
             "clean": accuracies[0],
             "distractor": accuracies[1],
+            "lr": self.config.lr,
         }
 
 
@@ -113,10 +116,11 @@ def main() -> None:
     parser.add_argument("side", choices=("lab13", "lab13-corrected"))
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--lr", type=float, help="instead of the preset's")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     peak_of_torch = peak_mib()
-    side = (Lab13 if args.side == "lab13" else Corrected)(args.data)
+    side = Lab13(args.data) if args.side == "lab13" else Corrected(args.data, args.lr)
     for line in sys.stdin:
         step = line.strip()
         started = time.perf_counter(), time.process_time()
