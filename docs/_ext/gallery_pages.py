@@ -71,7 +71,9 @@ def plain_name(role: re.Match[str]) -> str:
 def resolve_roles_in_notebooks(app: Sphinx) -> None:
     for path in Path(app.srcdir, "gallery").glob("*.ipynb"):
         notebook = path.read_text(encoding="utf-8")
-        path.write_text(re.sub(r":[a-z]+:`([^`]+)`", plain_name, notebook), encoding="utf-8")
+        resolved = re.sub(r":[a-z]+:`([^`]+)`", plain_name, notebook)
+        if resolved != notebook:  # a new date would have Sphinx read the page again
+            path.write_text(resolved, encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
