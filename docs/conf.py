@@ -35,6 +35,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
     "api_pages",
+    "exercises",
     "gallery_pages",
     "mathml",
     "screen_readers",
