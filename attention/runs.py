@@ -139,7 +139,11 @@ def load_run(
 
 def config_json(config: TrainConfig) -> dict[str, Any]:
     """Put a configuration into what JSON can say."""
-    return {**dataclasses.asdict(config), "out": str(config.out) if config.out else None}
+    # A folder of reviews in full, so that a run can go on and be measured from anywhere.
+    is_named = config.data in ("yelp", "imdb")
+    data = config.data if is_named else str(Path(config.data).absolute())
+    out = str(config.out) if config.out else None
+    return {**dataclasses.asdict(config), "data": data, "out": out}
 
 
 def environment() -> dict[str, str]:

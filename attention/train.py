@@ -154,7 +154,7 @@ def _start_or_go_on(out: Path, trainer: Trainer, prepared: Prepared, is_writer: 
     if (out / runs.CHECKPOINT).exists():
         runs.load_checkpoint(out, trainer, prepared.fingerprints)
         state = trainer.state
-        say(f"going on after {state.epoch} epochs and {state.batch} batches", is_writer)
+        say(f"going on in epoch {state.epoch + 1}, after {state.batch} of its batches", is_writer)
     elif is_writer:
         if (out / "config.json").exists():
             say(f"{out}: a run began here and ended before it was saved; starting afresh")
@@ -343,9 +343,6 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
     if config.out is None:
         raise ValueError("--out: expected a folder for the run, got none")
     runs.refuse_taken(config.out)
-    if config.data not in ("yelp", "imdb"):
-        # So that the run can go on, and be measured, from any other folder.
-        config = dataclasses.replace(config, data=str(Path(config.data).absolute()))
     return config
 
 

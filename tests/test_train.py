@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from attention import SentimentClassifier, runs, train
+from attention.config import PRESETS
 from attention.trainer import TrainingError
 
 PROMISED = {
@@ -42,6 +43,13 @@ def same(one, other):
 
 def lines(run):
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def place(run):
+    """Say where the checkpoint stands: epochs finished, batches of the next."""
+    with runs.safe_open(run / runs.CHECKPOINT, "pt") as file:
+        about = json.loads(file.metadata()["state"])
+    return about["epoch"], about["batch"]
 
 
 def without_time(metrics):
@@ -104,7 +112,10 @@ def test_options_stand_over_the_preset():
     assert (config.model, config.lr, config.keep, config.mask_padding) == ("qk", 0.5, "head", False)
     assert train.configure(["--out", "new"]).data == "yelp"
     # A folder is noted in full, so that the run can go on from anywhere.
-    assert os.path.isabs(train.configure(["--data", "here", "--out", "new"]).data)
+    config = train.configure(["--data", "here", "--out", "new"])
+    assert config.data == "here"
+    assert runs.config_json(config)["data"] == os.path.abspath("here")
+    assert runs.config_json(PRESETS["default"])["data"] == "yelp"
 
 
 def test_a_model_has_what_the_configuration_asks(whole):
@@ -231,9 +242,7 @@ def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
     assert process.returncode == 128 + signal.SIGINT, said
     again = f"stopped by SIGINT, saved; go on with: python -m attention.train --resume {out}"
     assert said.splitlines()[-1] == again
-    with runs.safe_open(out / runs.CHECKPOINT, "pt") as file:
-        about = json.loads(file.metadata()["state"])
-    assert (about["epoch"], about["batch"]) == (0, 4)
+    assert place(out) == (0, 4)
     with pytest.raises(runs.RunError, match=f"go on with --resume {out}"):
         train.main(["--out", str(out)])
     # SIGKILL 9 batches later, while a checkpoint takes the place of the one before.
@@ -241,9 +250,7 @@ def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
     _, said = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL, said
     assert len(lines(out)) == 1
-    with runs.safe_open(out / runs.CHECKPOINT, "pt") as file:
-        about = json.loads(file.metadata()["state"])
-    assert (about["epoch"], about["batch"]) == (1, 2)  # the one before
+    assert place(out) == (1, 2)  # the one before
     # SIGTERM, to this very process, and then on to the end from a folder that has been moved.
     after_batch = train.Watch.after_batch
 
@@ -325,6 +332,7 @@ def test_stopping_while_the_validation_runs(tmp_path, monkeypatch):
     options = ["--data", str(data), "--out", str(tmp_path / "run"), *tiny.OPTIONS]
     assert train.main(options) == 128 + signal.SIGTERM
     assert len(lines(tmp_path / "run")) == 1
+    assert place(tmp_path / "run") == (1, 0)  # no step of the next epoch
 
 
 def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
@@ -429,8 +437,9 @@ def test_all_processes_stop_together_and_one_can_go_on(tmp_path):
     one = tiny.run(tmp_path / "one", "--epochs", "2")
     two = tmp_path / "two"
     options = ["--data", tmp_path / "reviews", "--out", two, *tiny.OPTIONS, "--epochs", 2]
-    # The second process alone is asked to stop, in the midst of the second epoch.
-    codes, said = two_processes("-c", STOPPING, "SIGTERM", tiny.BATCHES + 4, 60, *options)
+    # The second process alone is asked to stop, in the midst of the second epoch. Until then
+    # each batch is followed by a checkpoint, with the figures of both.
+    codes, said = two_processes("-c", STOPPING, "SIGTERM", tiny.BATCHES + 4, -1, *options)
     assert codes == [128 + signal.SIGTERM] * 2, said
     assert "stopped by SIGTERM, saved" in said[0]
     assert said[1] == ""
