@@ -97,7 +97,7 @@ apart = torch.cat([sine, gap, cosine], dim=-1)  # (256, 17)
 fig, axes = plt.subplots(2, figsize=(5, 8.4))
 for ax, table, title in zip(axes, (apart, S), ("sine | cosine", "interleaved"), strict=True):
     look = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, "interpolation": "nearest"}
-    image = ax.imshow(table, aspect="auto", **look)
+    image = ax.imshow(table.numpy(), aspect="auto", **look)
     ax.set(facecolor="0.4", title=title, ylabel="place of the word")
     ax.tick_params(axis="x", length=0)
 axes[0].set_xticks([0, 7, 9, 16], ["fast", "slow", "fast", "slow"])

