@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
@@ -21,6 +22,10 @@ Result = TypeVar("Result")
 
 CHECK_EVERY = 20
 """Steps between two looks at the loss, where looking makes the host wait for others."""
+
+TOKENS_AT_ONCE = 1 << 16
+"""Tokens, padding included, that a CPU takes through the model at a time: less memory, and a
+tenth less time than with a batch of 1,024 long reviews at once."""
 
 
 class TrainingError(ValueError):
@@ -83,6 +88,27 @@ def together(action: Callable[[], Result]) -> Result:
     return cast(Result, result)
 
 
+def in_pieces(batch: Batch) -> list[Batch]:
+    """Cut a batch that a CPU reads into pieces that its caches and little memory hold.
+
+    A batch's gradient is the sum of its pieces', so training stays the same. Its rows come in
+    order of length, so a piece is padded to its own longest only. A GPU wants its batch whole.
+
+    Example:
+        >>> lengths = torch.arange(200, 250).repeat_interleave(20)
+        >>> batch = Batch(torch.ones(1_000, 249), lengths, torch.ones(1_000))
+        >>> [tuple(piece.ids.shape) for piece in in_pieces(batch)]
+        [(250, 212), (250, 224), (250, 237), (250, 249)]
+    """
+    if batch.ids.device.type != "cpu":
+        return [batch]
+    count = max(1, -(-batch.ids.numel() // TOKENS_AT_ONCE))
+    pieces = [Batch(*piece) for piece in zip(*(part.chunk(count) for part in batch), strict=True)]
+    if count == 1:
+        return pieces
+    return [Batch(ids[:, : max(int(n.max()), 1)], n, labels) for ids, n, labels in pieces]
+
+
 class Trainer:
     """Train one model on one set of examples, from any state on.
 
@@ -127,9 +153,12 @@ class Trainer:
         self.state = State()
         self.rank, self.world_size = 0, 1
         self.parallel: torch.nn.Module = self.model
+        # Around what needs no word from the other processes.
+        self.on_its_own: Callable[[], AbstractContextManager[None]] = nullcontext
         if dist.is_initialized():
             self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
-            self.parallel = DistributedDataParallel(self.model)
+            self.parallel = parallel = DistributedDataParallel(self.model)
+            self.on_its_own = parallel.no_sync
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.lr, fused=True)
         self.lengths = read_lengths(examples, config)  # (E,)
         self.batches_an_epoch = -(-len(examples) // config.batch_size)
@@ -209,22 +238,28 @@ class Trainer:
             group["lr"] = config.lr * (left if config.schedule == "linear" else 1.0)
         if config.dropout or config.word_dropout:
             self._seed(done)
-        with autocast(self.device):
-            logits = self.parallel(batch.ids, batch.lengths)  # (B,)
-        losses = F.binary_cross_entropy_with_logits(
-            logits.float(), batch.labels, reduction="none"
-        )  # (B,)
         self.optimizer.zero_grad()
+        state.sums = state.sums.to(self.device)
+        pieces = in_pieces(batch)
+        for piece in pieces:
+            with self.on_its_own() if piece is not pieces[-1] else nullcontext():
+                self._add_gradient(piece, size)
+        self.optimizer.step()
+        self.bad_steps += ~torch.isfinite(state.sums[0])
+
+    def _add_gradient(self, piece: Batch, size: int) -> None:
+        with autocast(self.device):
+            logits = self.parallel(piece.ids, piece.lengths)  # (B,)
+        losses = F.binary_cross_entropy_with_logits(
+            logits.float(), piece.labels, reduction="none"
+        )  # (B,)
         # Processes average their gradients; × world_size makes that the mean over the batch.
         (losses.sum() / size * self.world_size).backward()
-        self.optimizer.step()
         loss = losses.detach().sum()
-        correct = (logits.detach() > 0) == (batch.labels > 0.5)  # (B,)
+        correct = (logits.detach() > 0) == (piece.labels > 0.5)  # (B,)
         # Added up where they are: looking at them would make the host wait for the device.
-        state.sums = state.sums.to(self.device)
-        for i, part in enumerate((loss, correct.sum(), len(losses), batch.lengths.sum())):
-            state.sums[i] += part
-        self.bad_steps += ~torch.isfinite(state.sums[0])
+        for i, part in enumerate((loss, correct.sum(), len(losses), piece.lengths.sum())):
+            self.state.sums[i] += part
 
     def _seed(self, step: int) -> None:
         # The generator itself, because torch.manual_seed queues a call for each absent GPU.

@@ -208,3 +208,22 @@ def test_alone_errors_pass_as_they_are():
     assert together(lambda: None) is None
     with pytest.raises(FileNotFoundError):
         together(Path("/no/such/file").read_text)
+
+
+@pytest.mark.parametrize("kind", ["energy", "qkv"])
+def test_a_batch_in_pieces_trains_the_same_model(kind, monkeypatch):
+    config = dataclasses.replace(CONFIG, batch_size=19)
+    whole = Trainer(build(kind=kind), examples(), {}, config)
+    cut = Trainer(build(kind=kind), examples(), {}, config)
+    (line, *_) = whole.run()
+    seen = []
+    monkeypatch.setattr(trainer, "TOKENS_AT_ONCE", 30)
+    cut.model.register_forward_pre_hook(lambda _, read: seen.append(read[0].shape))
+    (line_of_cut, *_) = cut.run()
+    # 19 rows of up to 7 ids are more than 30 numbers, and the last batch of 15, too.
+    assert len(seen) > 2 * config.epochs
+    assert sum(rows for rows, _ in seen) == 34 * config.epochs
+    assert min(width for _, width in seen) < max(width for _, width in seen) == 7
+    assert line_of_cut["train"] == pytest.approx(line["train"], rel=1e-5)
+    for a, b in zip(whole.model.parameters(), cut.model.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
