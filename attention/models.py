@@ -109,7 +109,9 @@ class SentimentClassifier(nn.Module):
             raise ValueError(
                 f"positions: expected one of {', '.join(POSITIONS)}, got {positions!r}"
             )
-        self.embedding = nn.Embedding(vocab_size, embed_dim, padding_idx=0)
+        # Padding that is attended to gets a vector of its own, which the lab trains.
+        padding = 0 if mask_padding else None
+        self.embedding = nn.Embedding(vocab_size, embed_dim, padding_idx=padding)
         self.positions = (
             None
             if positions == "none"
