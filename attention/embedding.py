@@ -13,7 +13,7 @@ class BigramEmbedding(nn.Module):
 
     "not good" is no sum of "not" and "good", and attention over single words can't tell. There
     are too many pairs for a vector each, so pairs share buckets by a hash. What the padding, an
-    unknown word or a separator takes part in is no pair, see :meth:`is_pair`.
+    unknown word or a separator takes part in is no pair: ``is_pair`` tells.
 
     Args:
         embed_dim: Width ``d`` of a vector.

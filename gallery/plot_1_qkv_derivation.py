@@ -388,6 +388,8 @@ fig.set_label(
 # * All words at once is the same in three matrix products.
 # * Weights of an untrained layer say nothing about language.
 #
+# *Practise:* :doc:`/exercises/sentence`.
+#
 # *Where next:* :doc:`/gallery/plot_1b_same_steps_other_numbers` walks the same way with other
 # numbers, so that you can go ahead of the page and check yourself.
 

@@ -189,6 +189,8 @@ print(f"{(typed - context).abs().max():.6f} is the largest difference")
 # * With positive embeddings and positive matrices the longest key wins every row.
 # * Take a width from the tensor, run a notebook from the top, and keep more digits than you print.
 #
+# *Practise:* :doc:`/exercises/sentence`.
+#
 # *Where next:* :doc:`/gallery/plot_1c_two_modules_one_function` puts the steps into a layer, twice,
 # and asks what the difference is.
 

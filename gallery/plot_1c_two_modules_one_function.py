@@ -234,6 +234,8 @@ print("a batch through SelfAttentionV1:", tuple(context_batch.shape))
 # * Turn the last two dimensions, and take the width from the last. Code that runs may still be
 #   wrong, so compare a batch with its sentences one by one.
 #
+# *Practise:* :doc:`/exercises/sentence`.
+#
 # *Where next:* :doc:`/gallery/plot_2_scaling_variance`, for the :math:`\sqrt k` that we have used
 # and not yet explained.
 

@@ -316,6 +316,8 @@ for name, size in whole.items():
 # * Dividing by :math:`\sqrt k` brings both back to 1, at every width. Dividing by k overshoots.
 # * A check whose outcome follows from arithmetic is no evidence.
 #
+# *Practise:* :doc:`/exercises/scale`.
+#
 # *Where next:* :doc:`/gallery/plot_2b_masks_and_heads` decides which keys a query may see at
 # all, and lets it look in several ways at once.
 

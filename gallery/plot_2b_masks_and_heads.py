@@ -391,6 +391,8 @@ print("twice the same in use:     ", torch.equal(layer(x), layer(x)))
 # * Heads share the width, ``head_dim`` = ``embed_dim`` / ``num_heads``. Each has its own softmax.
 # * Dropout acts on the weights, in training only.
 #
+# *Practise:* :doc:`/exercises/masks`.
+#
 # *Where next:* the sentences above carried their places in six extra numbers. What if a sentence
 # has hundreds of words? :doc:`/gallery/plot_2c_positions`.
 

@@ -279,6 +279,8 @@ assert torch.equal(end[0, 2:], end[1, :4])
 # * Added to the word, the place enters the score in three of four terms.
 # * Count from the side where the texts agree.
 #
+# *Practise:* :doc:`/exercises/masks`.
+#
 # *Where next:* :math:`W_\mathrm{query} W_\mathrm{key}^\top` has come up as one matrix E. What can
 # it hold? :doc:`/gallery/plot_3_low_rank_qk` finds out.
 

@@ -371,6 +371,6 @@ print(
 # - The nearest matrix of rank k is known in closed form, and training finds it when it is asked
 #   for it.
 #
-# Practise: exercises 1 and 2 of :doc:`the chapter's four </exercises_low_rank>`. Next: :ref:`which
+# Practise: :doc:`the chapter's exercises </exercises/low_rank>`. Next: :ref:`which
 # of the pair's numbers change nothing <sphx_glr_gallery_plot_3a_gauge_and_biases.py>`, and why a
 # single entry of a query matrix means nothing.

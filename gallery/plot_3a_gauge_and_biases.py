@@ -267,5 +267,5 @@ fig.set_label(
 # - Of four bias terms two survive the softmax, and the key bias is in neither.
 # - Adam moves what has no gradient but rounding.
 #
-# Practise: exercises 3 and 4 of :doc:`the chapter's four </exercises_low_rank>`. Next: :ref:`the
+# Practise: :doc:`the chapter's exercises </exercises/low_rank>`. Next: :ref:`the
 # third matrix <sphx_glr_gallery_plot_3b_values_fold.py>`. Do the values do anything?

@@ -220,5 +220,5 @@ for word in ("wonderful", "best", "slow", "the"):
 #
 # Where next
 # ----------
-# Train on all of Yelp with one command: ``python -m attention.train --out runs/yelp``.
-# :doc:`/getting_started` shows how.
+# Practise: :doc:`/exercises/training`. Then train on all of Yelp with one command,
+# ``python -m attention.train --out runs/yelp``; :doc:`/training` goes through it.
