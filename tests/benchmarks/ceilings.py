@@ -17,6 +17,8 @@ import torch
 from side import Corrected
 from torch.profiler import ProfilerActivity, profile
 
+from attention.trainer import in_pieces
+
 FLOAT = 4  # bytes
 
 # What the time of each of torch's operations is counted under; the rest is "everything else".
@@ -57,10 +59,9 @@ def count(side: Corrected) -> dict[str, float]:
     trainer = side.trainer
     d, k = trainer.config.embed_dim, trainer.config.key_dim
     v = trainer.model.attention.value_dim
-    plan = side.plan_batches(trainer.lengths, trainer.config.batch_size, seed=0)
-    widths = [int(trainer.lengths[rows].max()) for rows in plan]
-    tokens = sum(len(rows) * n for rows, n in zip(plan, widths, strict=True))
-    cells = sum(len(rows) * n * n for rows, n in zip(plan, widths, strict=True))
+    pieces = [p.ids.shape for batch, _ in trainer._batches() for p in in_pieces(batch)]
+    tokens = sum(rows * n for rows, n in pieces)
+    cells = sum(rows * n * n for rows, n in pieces)
     parameters = sum(p.numel() for p in trainer.model.parameters())
     # Per cell of the scores: QKᵀ and weights V forward; backward QKᵀ once more, since nothing
     # keeps the weights, then the gradients of V, of the weights, of Q and of K.
@@ -71,8 +72,8 @@ def count(side: Corrected) -> dict[str, float]:
     # added, X read, Q, K, V written and read, the context written and averaged. Backward reads
     # and writes about twice as much.
     numbers = tokens * 3 * (2 * d + 3 * d + d + 2 * (2 * k + v) + 2 * v)
-    # Per parameter: its gradient cleared and added to; Adam reads 4 numbers and writes 3.
-    numbers += len(plan) * parameters * (2 + 7)
+    # Per parameter: a piece's gradient cleared and added; Adam reads 4 numbers and writes 3.
+    numbers += parameters * (2 * len(pieces) + 7 * trainer.batches_an_epoch)
     return {
         "tokens": tokens,
         "tokens_without_padding": int(trainer.lengths.sum()),

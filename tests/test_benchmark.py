@@ -1,0 +1,67 @@
+"""The benchmark's two sides: the lab's model is ours under its preset, and both can be asked."""
+
+import sys
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from attention.config import PRESETS
+from attention.train import build_model
+
+sys.path.insert(0, str(Path(__file__).with_name("benchmarks")))
+
+import bench
+import lab13
+import side
+import tiny
+
+
+def test_the_lab_written_out_computes_what_its_preset_computes():
+    torch.manual_seed(5)
+    lab, ours = lab13.Net(23), build_model(PRESETS["lab13"], 23).eval()
+    names = {"W_query": "Q", "W_key": "K", "W_value": "V"}
+    with torch.no_grad():
+        ours.embedding.weight.copy_(lab.embedding.weight)
+        for here, there in names.items():
+            getattr(ours.attention, here).load_state_dict(getattr(lab, there).state_dict())
+    ours.classifier.load_state_dict(lab.classifier.state_dict())
+    lengths = torch.tensor([256, 1, 17])
+    ids = torch.randint(1, 23, (3, 256)) * (torch.arange(256) < lengths[:, None])
+    torch.testing.assert_close(ours(ids[:, :256], lengths), lab(ids))
+
+
+def test_the_lab_cuts_words_and_rows_as_it_does():
+    tokens = [lab13.tokenize("<b>Good</b> food,\ngood  WINE!"), ["bad"], ["bad", "wine"]]
+    assert tokens[0] == ["good", "food", "good", "wine"]
+    vocabulary = lab13.make_vocabulary(tokens)
+    assert vocabulary == {"good": 2, "wine": 4, "bad": 5, "<PAD>": 0, "<UNK>": 1}
+    short, long = lab13.numbered(["Good food.", "bad " * 300], vocabulary)
+    assert (short, long) == ([2, 1] + [0] * 254, [5] * 256)
+
+
+@pytest.mark.parametrize("name", ["lab13", "lab13-corrected"])
+def test_a_side_prepares_trains_and_measures(name, tmp_path):
+    for split, count in (("train", 23), ("validation", 11)):
+        texts, labels = tiny.reviews(count, count)
+        pq.write_table(pa.table({"text": texts, "label": labels}), tmp_path / f"{split}.parquet")
+    one = side.Lab13(tmp_path) if name == "lab13" else side.Corrected(tmp_path, lr=0.01)
+    one.prepare()
+    one.start()
+    losses = [one.epoch() for _ in range(3)]
+    assert losses[-1]["train_loss"] < losses[0]["train_loss"]
+    assert all(0 <= epoch["validation_accuracy"] <= 1 for epoch in losses)
+    assert all(epoch["seconds"] > 0 for epoch in losses)
+
+
+def test_time_to_accuracy_counts_only_what_reached_it():
+    def point(accuracy, seconds):
+        times = {"epoch": 1, "elapsed": seconds, "elapsed_cpu": seconds / 2}
+        return {"validation_accuracy": accuracy, **times}
+
+    curves = [{"lr": 0.1, "points": [point(0.5, 1.0), point(0.9, 4.0)]}]
+    curves.append({"lr": 0.2, "points": [point(0.7, 3.0)]})
+    found = bench.time_to_accuracy({"lab_curve": [point(0.8, 20.0)], "our_curves": curves})
+    assert [ours["ratio"] for ours in found["lab13-corrected"]] == [5.0, None]
