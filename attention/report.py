@@ -93,7 +93,7 @@ def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str 
     top = max(weights, default=0.0) or 1.0
     words = " ".join(
         f'<span title="{weight:.3f}" style="padding:.1em .15em;border-radius:.2em;'
-        f'background:rgba(86,180,233,{weight / top * 0.6:.2f})">{html.escape(token)}</span>'
+        f'background:rgba(86,180,233,{weight / top * 0.4:.2f})">{html.escape(token)}</span>'
         for token, weight in zip(tokens, weights, strict=True)
     )
     above = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
