@@ -79,7 +79,7 @@ def wilson_interval(successes: float, n: int) -> tuple[float, float]:
 
 @torch.no_grad()
 def measure(
-    model: SentimentClassifier, examples: Examples, config: TrainConfig, *, batch_size: int = 1_024
+    model: SentimentClassifier, examples: Examples, config: TrainConfig, *, batch_size: int = 256
 ) -> dict[str, Any]:
     r"""Measure accuracy and mean loss, each with its 95 % interval.
 
