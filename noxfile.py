@@ -72,7 +72,7 @@ def serve(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Run the quick tests."""
     install(session, "tests")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", "-n", "auto", "--dist", "loadfile", *session.posargs)
 
 
 @nox.session

@@ -270,7 +270,7 @@ print("row sums", weights.sum(dim=-1))
 print(context)
 
 # %%
-# Six steps, then: project, compare, scale, softmax, mix, and you have
+# Five steps, then: project, compare, scale, softmax, mix, and you have
 #
 # .. math:: \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
 #

@@ -312,11 +312,12 @@ ax.set(xlabel="rank k", ylabel="relative distance to M", ylim=(0, 1.05))
 ax.legend()
 fig.set_label(
     "Relative distance to a wanted matrix against rank. A falling curve gives the least distance "
-    "possible; the dots that training a pair reached lie on it."
+    "possible; the dots that training a pair reached lie on it or, where training has not finished, above."
 )
 
 # %%
-# Training lands on the curve. It never gets below, because nothing can.
+# Training lands on the curve, or is still above it where the last directions are weak. It never
+# gets below, because nothing can.
 #
 # Nearest in which sense?
 # -----------------------
@@ -368,8 +369,8 @@ print(
 #   path of training and no function.
 # - With a query for each word the two matrices act as one matrix M of rank at most k.
 # - The pair holds 2dk numbers. At k = d/2 that is already d².
-# - The nearest matrix of rank k is known in closed form, and training finds it when it is asked
-#   for it.
+# - The nearest matrix of rank k is known in closed form, and training comes to it or near it when
+#   it is asked for it.
 #
 # Practise: :doc:`the chapter's exercises </exercises/low_rank>`. Next: :ref:`which
 # of the pair's numbers change nothing <sphx_glr_gallery_plot_3a_gauge_and_biases.py>`, and why a

@@ -6,7 +6,7 @@ What does one entry of a query matrix mean?
 
 Nothing, by itself. Queries and keys can be written in other coordinates, and no score changes.
 Every entry of both matrices does. This page turns a layer's matrices round, finds the fairest of
-all equal pairs, and then meets a bias that no score depends on but that an optimiser moves all
+all equal pairs, and then meets a bias that no weight depends on but that an optimiser moves all
 the same.
 """
 

@@ -122,7 +122,7 @@ two = (context + context_2).mean(1) @ w  # (TEXTS,)
 shares["two heads"] = left_over(two, (plain + plain_2).mean(1))
 
 # %%
-# It fails, but little is missing. Give each head a *vector* of its own, and the matrices fold
+# It fails. What is missing is small. Give each head a *vector* of its own, and the matrices fold
 # again. Values let heads differ in what they pass on, and under this classifier a vector a head is
 # all of it that counts.
 

@@ -180,7 +180,7 @@ fig.set_label(
     "Two panels, for texts of 64 and of 512 words: how many times dearer M is than the pair, "
     "against key width, both axes logarithmic. The count of operations falls as a line and crosses "
     "1 between d/2 and d, the count of bytes is flatter and crosses at d/2. The measured times "
-    "fall with them, and for narrow keys lie below the operations."
+    "lie below the operations for the narrowest keys and come near them for wide ones."
 )
 
 # %%
@@ -202,6 +202,7 @@ fig.set_label(
 # - Both bracketings give the same scores. The pair is cheaper in operations whenever
 #   k/d < (d + n)/(2d + n), so always for k ≤ d/2.
 # - In bytes the line is k = d/2, and for long texts little is at stake: both write n² scores.
-# - Times follow the counts, roughly.
+# - Times follow the counts for wide keys. For the narrowest they do not: there, other costs than
+#   multiplications decide.
 #
 # That closes the chapter. The next lesson in the :doc:`gallery <index>` trains the whole ladder.

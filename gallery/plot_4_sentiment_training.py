@@ -80,15 +80,16 @@ print("ids in the vocabulary:", tokenizer.get_vocab_size())
 # A distractor in front
 # ---------------------
 # Each review is read twice an epoch: alone, and behind a random other review. The label is that
-# of the second one. A model that takes the mean of all words can't know which half counts.
+# of the second one, and a separator, ``<sep>``, stands between the two. A model that takes the
+# mean of all words can't know which half counts.
 #
-# A model reads at most 256 words. Which end should be cut off?
+# A model reads at most 256 words, the separator among them. Which end should be cut off?
 
 pairs = prepared.validation["distractor"]
 one = pairs.ids.lengths  # (N,)
 review = one[pairs.review.long()]  # (N,)
 front = one[pairs.distractor.long()]  # (N,)
-room = config.max_length - front  # (N,)
+room = config.max_length - front - 1  # (N,)
 print(f"keep the head: {(room <= 0).float().mean():.1%} of the labelled reviews are lost wholly,")
 print(f"               {(review > room).float().mean():.1%} at least in part")
 print(f"keep the tail: {(review > config.max_length).float().mean():.1%} lose their beginning")
@@ -104,7 +105,8 @@ print(f"keep the tail: {(review > config.max_length).float().mean():.1%} lose th
 # Four models
 # -----------
 # 1. *mean*: every word counts the same.
-# 2. *energy*: a word's weight depends on the word; one learned question for all reviews.
+# 2. *energy*: a word's weight depends on the word and its place, counted from the end; one learned
+#    question for all reviews.
 # 3. *qk*: every word asks its own question of every word, and receives words.
 # 4. *qkv*: the same, and receives values.
 #
@@ -178,8 +180,8 @@ text = (
 encoded = tokenizer.encode(text)
 ids = torch.tensor([encoded.ids])  # (1, n)
 with torch.no_grad():
-    logit, weights = models["energy"].eval()(ids, need_weights=True)  # (1,), (1, n)
-probability = logit.sigmoid().item()
+    logit_of_energy, weights = models["energy"].eval()(ids, need_weights=True)  # (1,), (1, n)
+probability = logit_of_energy.sigmoid().item()
 
 words_as_html(encoded.tokens, weights[0].tolist(), f"Energy pooling: {probability:.0%} positive")
 
@@ -188,7 +190,7 @@ words_as_html(encoded.tokens, weights[0].tolist(), f"Energy pooling: {probabilit
 # most, over all rows:
 
 with torch.no_grad():
-    logit, weights = models["qkv"].eval()(ids, need_weights=True)  # (1,), (1, n, n)
+    _, weights = models["qkv"].eval()(ids, need_weights=True)  # (1,), (1, n, n)
 received = weights[0].mean(dim=0)  # (n,)
 top = received.topk(8)  # (8,)
 figure, ax = plt.subplots(figsize=(5, 3.2))
@@ -209,14 +211,16 @@ plt.show()
 for word in ("wonderful", "best", "slow", "the"):
     kept = [i for i, token in zip(encoded.ids, encoded.tokens, strict=True) if token != word]
     with torch.no_grad():
-        changed = models["energy"](torch.tensor([kept])).sigmoid().item()
-    print(f"without {word!r:12} {changed:.3f}, a change of {changed - probability:+.3f}")
+        change = (models["energy"](torch.tensor([kept])) - logit_of_energy).item()
+    print(f"without {word!r:12} the logit changes by {change:+.2f}")
 
 # %%
 # What was learnt
 # ---------------
-# A review is a list of ids; a distractor costs every model accuracy, and the tables above say
-# how much. Weights show where a model looked; deleting words shows what it needed.
+# Does attention help? Look down the two columns of the table of test reviews: whether a kind of
+# attention beats the mean, and by more than the margins, differs from column to column and from
+# kind to kind. A review is a list of ids. Weights show where a model looked; deleting words shows
+# what it needed.
 #
 # Where next
 # ----------

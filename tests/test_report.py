@@ -51,7 +51,7 @@ def test_html_shows_weights_in_proportion():
     page = words_as_html(["the", "good", "soup"], [0.125, 0.5, 0.375])
     assert re.findall(r'title="([\d.]+)"', page) == ["0.125", "0.500", "0.375"]
     shades = [float(shade) for shade in re.findall(r"233,([\d.]+)\)", page)]
-    assert shades == pytest.approx([0.15, 0.6, 0.45])
+    assert shades == pytest.approx([0.1, 0.4, 0.3])
     assert re.findall(r">(\w+)</span>", page) == ["the", "good", "soup"]
 
 

@@ -125,7 +125,7 @@ def margin(answer: object) -> str:
         "In percent, that is right. The question was for a share between 0 and 1.": 196 * error,
     }
     judge_number(answer, 1.96 * error, slips, tolerance=5e-5)
-    return "Two models closer than that can't be told apart by these reviews alone."
+    return "A gap of that size between two models can be luck; compare them review by review."
 
 
 CHECKERS: dict[str, Checker] = {
