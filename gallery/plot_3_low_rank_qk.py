@@ -312,7 +312,8 @@ ax.set(xlabel="rank k", ylabel="relative distance to M", ylim=(0, 1.05))
 ax.legend()
 fig.set_label(
     "Relative distance to a wanted matrix against rank. A falling curve gives the least distance "
-    "possible; the dots that training a pair reached lie on it or, where training has not finished, above."
+    "possible; the dots that training a pair reached lie on it or, where training has not "
+    "finished, above."
 )
 
 # %%
