@@ -9,7 +9,6 @@ import torch
 from torch import Tensor, nn
 
 from attention._checks import check_size, check_tokens
-from attention._received import attention_received
 from attention.functional import fused_attention, scaled_dot_product_attention
 
 
@@ -147,29 +146,6 @@ class QKSelfAttention(nn.Module):
     def values(self, x: Tensor) -> Tensor:
         """Return what each token hands over when it is attended to: here, itself."""
         return x
-
-    def mean_context(self, x: Tensor, is_word: Tensor) -> Tensor:
-        r"""Return the mean of the words' contexts, which needs none of them.
-
-        .. math:: \frac{1}{n} \sum_i \sum_j w_{ij} v_j = \sum_j a_j v_j,
-                  \qquad a_j = \frac{1}{n} \sum_i w_{ij}
-
-        Args:
-            x: The tokens.
-            is_word: Which tokens are words; the others neither attend nor are attended to.
-
-        Shape:
-            - x: :math:`(B, n, d)`
-            - is_word: :math:`(B, n)`, boolean
-            - returns: :math:`(B, v)`, zeros for a text without words
-        """
-        check_tokens(x, self.embed_dim, self.W_query.weight)
-        query, key = self.W_query(x), self.W_key(x)  # (B, n, k)
-        scale = self.key_dim**-0.5 if self.scale is None else self.scale
-        received = attention_received(query, key, is_word, scale).to(x.dtype)  # (B, n)
-        mean = (received[..., None, :] @ x).squeeze(-2)  # (B, d)
-        # A value is a linear function of its token, so the mean's value is the values' mean.
-        return self.values(mean).masked_fill(~is_word.any(-1, keepdim=True), 0.0)  # (B, v)
 
 
 class SelfAttention(QKSelfAttention):

@@ -167,15 +167,10 @@ class SentimentClassifier(nn.Module):
             is_pair = self.bigrams.is_pair(ids)[..., None, :]  # (B, 1, n)
             mask = torch.cat([mask, mask & is_pair], dim=-1)  # (B, 1, 2n)
         x = self.dropout(x)
-        if need_weights:
-            context, weights = self.attention(x, mask, need_weights=True)
-            logits = self._classify(self._average(context, mask))
-            return logits, self._weights_of_words(weights, n)
-        on_cpu = x.device.type == "cpu" and not torch.compiler.is_compiling()
-        if on_cpu and isinstance(self.attention, QKSelfAttention):
-            # The same numbers, sooner.
-            return self._classify(self.attention.mean_context(x, mask.squeeze(-2)))
-        return self._classify(self._average(self.attention(x, mask), mask))
+        if not need_weights:
+            return self._classify(self.attention(x, mask), mask)
+        context, weights = self.attention(x, mask, need_weights=True)
+        return self._classify(context, mask), self._weights_of_words(weights, n)
 
     def _place(self, x: Tensor, ids: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
         """Add where each word stands: its position, and whether a separator is yet to come."""
@@ -198,12 +193,10 @@ class SentimentClassifier(nn.Module):
         # The pair at i is of the words i − 1 and i; there is none at 0 to wrap around.
         return words + (pairs + pairs.roll(-1, dims=-1)) / 2
 
-    def _average(self, context: Tensor, mask: Tensor) -> Tensor:
-        """Average the contexts where there is one for each word."""
-        return context if self.average is None else self.average(context, mask)  # (B, v)
-
-    def _classify(self, pooled: Tensor) -> Tensor:
-        logits: Tensor = self.classifier(self.dropout(pooled)).squeeze(-1)  # (B,)
+    def _classify(self, context: Tensor, mask: Tensor) -> Tensor:
+        if self.average is not None:
+            context = self.average(context, mask)  # (B, v)
+        logits: Tensor = self.classifier(self.dropout(context)).squeeze(-1)  # (B,)
         return logits
 
     def save_pretrained(self, folder: str | os.PathLike[str], **more: object) -> None:
