@@ -12,6 +12,7 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.ext.doctest import DocTestBuilder
 
 
 def fingerprint(root: Path, *settings: str) -> str:
@@ -36,8 +37,31 @@ def forget_stale_pages(app: Sphinx, config: Config) -> None:
     stamp.write_text(config.package_fingerprint)
 
 
+class DocTests(DocTestBuilder):
+    """Run the pages' examples, unless just these have passed with just this package."""
+
+    def key(self) -> str:
+        """Hash the package and every page."""
+        digest = hashlib.sha256(self.config.package_fingerprint.encode())
+        for page in sorted(self.env.found_docs):
+            digest.update(self.env.doc2path(page).read_bytes())
+        return digest.hexdigest()
+
+    def get_outdated_docs(self) -> set[str]:
+        stamp = self.outdir / "passed"
+        passed = stamp.exists() and stamp.read_text() == self.key()
+        return set() if passed else self.env.found_docs
+
+    def finish(self) -> None:
+        super().finish()
+        if not (self.total_failures or self.setup_failures or self.cleanup_failures):
+            (self.outdir / "passed").write_text(self.key())
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     # rebuild="env": another fingerprint makes Sphinx read every page again by itself.
     app.add_config_value("package_fingerprint", "", "env", str)
+    app.setup_extension("sphinx.ext.doctest")
+    app.add_builder(DocTests, override=True)
     app.connect("config-inited", forget_stale_pages, priority=100)
     return {"parallel_read_safe": True}
