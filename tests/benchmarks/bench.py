@@ -27,6 +27,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+import pyarrow.parquet as pq
+
 HERE = Path(__file__).parent
 SIDES = ("lab13", "lab13-corrected")
 PARTS = ("sides", "lab_curve", "our_curves", "ceilings", "scale")
@@ -190,6 +192,10 @@ def about(args: argparse.Namespace) -> dict[str, Any]:
         "date": datetime.date.today().isoformat(),
         "data": {
             "name": args.data.name,
+            "reviews": {
+                split: pq.read_metadata(args.data / f"{split}.parquet").num_rows
+                for split in ("train", "validation")
+            },
             "sha256": {
                 split: hashlib.sha256((args.data / f"{split}.parquet").read_bytes()).hexdigest()
                 for split in ("train", "validation")
