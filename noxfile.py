@@ -39,6 +39,8 @@ def install(session: nox.Session, *groups: str) -> None:
     # On a busy machine torch's threads wait for each other: what takes 35 s with one took 95 s
     # with two. A reader's own scripts and commands use all cores.
     session.env["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
+    # Where this is set, each of a session's many processes would compile torch's Python anew.
+    session.env["PYTHONDONTWRITEBYTECODE"] = ""
     wanted = hashlib.sha256(Path("pyproject.toml").read_bytes() + repr(groups).encode()).hexdigest()
     stamp = Path(session.virtualenv.location, "installed")
     if stamp.exists() and stamp.read_text() == wanted:
