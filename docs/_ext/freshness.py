@@ -18,7 +18,12 @@ from sphinx.ext.doctest import DocTestBuilder
 def fingerprint(root: Path, *settings: str) -> str:
     """Hash what executed pages depend on beside their own text."""
     digest = hashlib.sha256(repr((version("torch"), version("matplotlib"), settings)).encode())
-    read = root.glob("attention/**/*.py"), root.glob("docs/results/*")
+    # By suffix: beside the results may lie what Python compiled.
+    read = (
+        root.glob("attention/**/*.py"),
+        root.glob("docs/results/*.py"),
+        root.glob("docs/results/*.json"),
+    )
     for path in [root / "pyproject.toml", *sorted(chain(*read))]:
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
     return digest.hexdigest()
