@@ -305,12 +305,13 @@ def parameter_count(kind: str, embed_dim: int, key_dim: int) -> int:
 
     .. math::
         \text{mean: } 0, \quad \text{energy: } d, \quad \text{keys: } dk + k, \quad
-        \text{qk: } 2dk, \quad \text{qkv: } 2dk + d^2
+        \text{qk: } 2dk, \quad \text{qkv: } 2dk + d^2, \quad \text{multihead: } 4d^2
 
     Args:
         kind: One of :class:`~attention.SentimentClassifier`'s; ``"qkv"`` with values of width d.
         embed_dim: Width ``d`` of a token vector.
-        key_dim: Width ``k`` of queries and keys, which ``"mean"`` and ``"energy"`` don't have.
+        key_dim: Width ``k`` of queries and keys, which ``"mean"`` and ``"energy"`` don't have,
+            and the heads of ``"multihead"``, however many, take from d.
 
     Raises:
         TypeError: If a width is no integer.
@@ -324,7 +325,8 @@ def parameter_count(kind: str, embed_dim: int, key_dim: int) -> int:
     check_size("embed_dim", embed_dim)
     check_size("key_dim", key_dim)
     d, k = embed_dim, key_dim
-    counts = dict(zip(KINDS, (0, d, d * k + k, 2 * d * k, 2 * d * k + d * d), strict=True))
+    sizes = (0, d, d * k + k, 2 * d * k, 2 * d * k + d * d, 4 * d * d)
+    counts = dict(zip(KINDS, sizes, strict=True))
     if kind not in counts:
         raise ValueError(f"kind: expected one of {', '.join(KINDS)}, got {kind!r}")
     return counts[kind]

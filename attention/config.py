@@ -26,7 +26,7 @@ class TrainConfig:
     data: str = "yelp"
     """yelp (from the Hugging Face hub), imdb (comes with the package), or a folder with train,
     validation and, if there is one, test as .parquet or .csv."""
-    model: Literal["mean", "energy", "keys", "qk", "qkv"] = "energy"
+    model: Literal["mean", "energy", "keys", "qk", "qkv", "multihead"] = "energy"
     """The attention: which rung of the ladder."""
     out: Path | None = None
     """The run folder to write."""
@@ -50,10 +50,12 @@ class TrainConfig:
     """Width of queries and keys."""
     value_dim: int | None = None
     """Width of values; as embed_dim if not given."""
+    num_heads: int = 4
+    """Heads of multihead, which share embed_dim."""
     bias: bool = False
-    """Whether the projections of qk and qkv add a bias."""
+    """Whether the projections of qk, qkv and multihead add a bias."""
     scale: bool = True
-    """Whether scores are divided by √key_dim."""
+    """Whether scores are divided by √key_dim; multihead's always are, by their heads' width."""
     bigram_buckets: int = 0
     """How many vectors pairs of neighbouring words share; 0 leaves pairs out."""
     embedding_std: float = 1.0
@@ -87,7 +89,8 @@ class TrainConfig:
 
     def __post_init__(self) -> None:
         at_least_1 = (
-            "epochs", "batch_size", "embed_dim", "key_dim", "max_length", "min_frequency",
+            "epochs", "batch_size", "embed_dim", "key_dim", "num_heads", "max_length",
+            "min_frequency",
         )  # fmt: skip
         for name in (*at_least_1, "value_dim"):
             number = getattr(self, name)
@@ -111,6 +114,11 @@ class TrainConfig:
                 raise ValueError(f"{option(name)}: expected a number above 0, got {number}")
         if self.bigram_buckets < 0:
             raise ValueError(f"--bigram-buckets: expected 0 or more, got {self.bigram_buckets}")
+        if self.model == "multihead" and self.embed_dim % self.num_heads:
+            raise ValueError(
+                f"--num-heads: expected a divisor of --embed-dim = {self.embed_dim}, "
+                f"got {self.num_heads}"
+            )
         if self.segments and not self.separator:
             raise ValueError("--segments: expected --separator with it, got --no-separator")
 
@@ -150,6 +158,7 @@ _CORRECTED = TrainConfig(
     embed_dim=16,
     key_dim=8,
     value_dim=None,
+    num_heads=1,
     bias=False,
     scale=True,
     bigram_buckets=0,

@@ -15,11 +15,12 @@ from attention._files import write_tensors, write_text
 from attention.embedding import BigramEmbedding
 from attention.functional import padding_mask
 from attention.layers import QKSelfAttention, SelfAttention
+from attention.multihead import MultiHeadAttention
 from attention.pooling import EnergyPooling, KeyedPooling, MeanPooling
 from attention.positions import SinusoidalPositions, positions_from_end
 from attention.tokenizer import SEP_ID, UNK_ID
 
-KINDS = ("mean", "energy", "keys", "qk", "qkv")
+KINDS = ("mean", "energy", "keys", "qk", "qkv", "multihead")
 POSITIONS = ("end", "start", "none")
 
 
@@ -30,17 +31,21 @@ class SentimentClassifier(nn.Module):
         X = \mathrm{embedding}(\mathrm{ids}) + S, \qquad
         \mathrm{logit} = \mathrm{pooled}(X) \cdot w + b
 
-    ``mean``, ``energy`` and ``keys`` pool the words into one vector by themselves; ``qk`` and
-    ``qkv`` give each word a context, and the contexts of the words are averaged.
+    ``mean``, ``energy`` and ``keys`` pool the words into one vector by themselves; ``qk``,
+    ``qkv`` and ``multihead`` give each word a context, and the contexts of the words are averaged.
 
     Args:
         vocab_size: How many ids the embedding holds; id 0 is the padding.
         embed_dim: Width ``d`` of a word's vector.
-        attention: One of ``"mean"``, ``"energy"``, ``"keys"``, ``"qk"``, ``"qkv"``.
-        key_dim: Width ``k`` of queries and keys, for the kinds that have them.
+        attention: One of ``"mean"``, ``"energy"``, ``"keys"``, ``"qk"``, ``"qkv"``,
+            ``"multihead"``.
+        key_dim: Width ``k`` of queries and keys, for the kinds that have them; the heads of
+            ``"multihead"`` share ``embed_dim`` instead.
         value_dim: Width of the values, for ``"qkv"``; None means ``embed_dim``.
-        bias: Whether the projections of ``"qk"`` and ``"qkv"`` add a bias.
-        scale: Whether the scores of ``"qk"`` and ``"qkv"`` are divided by :math:`\sqrt{k}`.
+        num_heads: How many heads ``"multihead"`` has, a divisor of ``embed_dim``.
+        bias: Whether the projections of ``"qk"``, ``"qkv"`` and ``"multihead"`` add a bias.
+        scale: Whether the scores of ``"qk"`` and ``"qkv"`` are divided by :math:`\sqrt{k}`; those
+            of ``"multihead"`` always are.
         bigram_buckets: How many vectors pairs of neighbouring words share. With more than 0,
             pairs are attended to beside the words; a pair's weight is reported half at each of
             its two words.
@@ -58,7 +63,8 @@ class SentimentClassifier(nn.Module):
         - ids: :math:`(B, n)`, integers
         - lengths: :math:`(B)`, integers; None means that every row is full
         - logits: :math:`(B)`
-        - weights: :math:`(B, n)` for the poolings, :math:`(B, n, n)` for ``qk`` and ``qkv``
+        - weights: :math:`(B, n)` for the poolings, :math:`(B, n, n)` for the others; for
+          ``multihead`` they are the mean over its heads
 
     Returns:
         The logits, or (logits, weights) with ``need_weights=True``.
@@ -87,6 +93,7 @@ class SentimentClassifier(nn.Module):
         attention: str = "qkv",
         key_dim: int = 32,
         value_dim: int | None = None,
+        num_heads: int = 4,
         bias: bool = False,
         scale: bool = True,
         bigram_buckets: int = 0,
@@ -137,12 +144,15 @@ class SentimentClassifier(nn.Module):
             self.attention = KeyedPooling(embed_dim, key_dim=key_dim)
         elif attention == "qk":
             self.attention = QKSelfAttention(embed_dim, key_dim=key_dim, bias=bias, scale=factor)
+        elif attention == "multihead":
+            self.attention = MultiHeadAttention(embed_dim, num_heads, bias=bias)
         else:
             self.attention = SelfAttention(
                 embed_dim, key_dim=key_dim, value_dim=value_dim, bias=bias, scale=factor
             )
             features = self.attention.value_dim
-        self.average = MeanPooling(features) if attention in ("qk", "qkv") else None
+        has_contexts = attention in ("qk", "qkv", "multihead")
+        self.average = MeanPooling(features) if has_contexts else None
         self.classifier = nn.Linear(features, 1)
 
     def forward(
@@ -170,6 +180,8 @@ class SentimentClassifier(nn.Module):
         if not need_weights:
             return self._classify(self.attention(x, mask), mask)
         context, weights = self.attention(x, mask, need_weights=True)
+        if self.config["attention"] == "multihead":
+            weights = weights.mean(dim=-3)  # (B, n, n)
         return self._classify(context, mask), self._weights_of_words(weights, n)
 
     def _place(self, x: Tensor, ids: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:

@@ -51,6 +51,7 @@ def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
         attention=config.model,
         key_dim=config.key_dim,
         value_dim=config.value_dim,
+        num_heads=config.num_heads,
         bias=config.bias,
         scale=config.scale,
         bigram_buckets=config.bigram_buckets,

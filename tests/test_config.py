@@ -17,6 +17,7 @@ LAB_WITHOUT_FAULTS = {
     "embed_dim": 16,
     "key_dim": 8,
     "value_dim": None,
+    "num_heads": 1,
     "bias": False,
     "scale": True,
     "bigram_buckets": 0,
@@ -69,8 +70,8 @@ def test_the_default_trains_on_all_of_yelp():
         *[
             (name, [0, -3])
             for name in (
-                "epochs", "batch_size", "embed_dim", "key_dim", "value_dim", "max_length",
-                "min_frequency",
+                "epochs", "batch_size", "embed_dim", "key_dim", "value_dim", "num_heads",
+                "max_length", "min_frequency",
             )
         ],
         ("limit", [1, 0, -5]),
@@ -97,6 +98,13 @@ def test_segments_need_a_separator():
     TrainConfig(segments=True, separator=True)
     with pytest.raises(ValueError, match="--segments"):
         TrainConfig(segments=True, separator=False)
+
+
+def test_heads_share_the_width():
+    TrainConfig(model="multihead", embed_dim=6, num_heads=3)
+    TrainConfig(model="qkv", embed_dim=7, num_heads=3)
+    with pytest.raises(ValueError, match=r"--num-heads: .* --embed-dim = 7, got 3"):
+        TrainConfig(model="multihead", embed_dim=7, num_heads=3)
 
 
 def test_ends_of_ranges_are_allowed():

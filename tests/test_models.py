@@ -1,6 +1,7 @@
 """The classifier: every kind of attention, every way of counting positions."""
 
 import copy
+import json
 import pickle
 
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 from attention import SentimentClassifier
 
-KINDS = ("mean", "energy", "keys", "qk", "qkv")
+KINDS = ("mean", "energy", "keys", "qk", "qkv", "multihead")
 POSITIONS = ("end", "start", "none")
 MORE = {
     "plain": {},
@@ -21,9 +22,8 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
 def build(kind, **more):
-    return SentimentClassifier(
-        23, embed_dim=6, attention=kind, key_dim=3, max_length=19, **more
-    ).eval()
+    sizes = {"embed_dim": 6, "key_dim": 3, "num_heads": 2, "max_length": 19}
+    return SentimentClassifier(23, attention=kind, **sizes, **more).eval()
 
 
 def batch():
@@ -81,7 +81,8 @@ def test_a_review_alone_gets_the_logit_it_gets_in_a_batch(kind, positions, lengt
 def test_weights_have_one_row_a_question(kind):
     model, (ids, lengths) = build(kind), batch()
     _, weights = model(ids, lengths, need_weights=True)
-    assert weights.shape == ((3, 7, 7) if kind in ("qk", "qkv") else (3, 7))
+    pools = kind in ("mean", "energy", "keys")
+    assert weights.shape == ((3, 7) if pools else (3, 7, 7))
     torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
     assert not weights[1, ..., 4:].any()
     assert (weights[1, ..., :4] > 0).all()
@@ -108,6 +109,27 @@ def test_contexts_of_qkv_are_averaged_over_the_words(positions):
         context = scores.softmax(-1) @ layer.W_value(x)
         expected.append(model.classifier(context.mean(0))[0])
     torch.testing.assert_close(model(ids, lengths), torch.stack(expected))
+
+
+def test_contexts_of_heads_are_averaged_over_the_words():
+    model, (ids, lengths) = build("multihead", positions="none"), batch()
+    logits, weights = model(ids, lengths, need_weights=True)
+    for review, n, logit, weight in zip(ids, lengths.tolist(), logits, weights, strict=True):
+        x = model.embedding(review[:n])
+        context, each = model.attention(x, need_weights=True)
+        torch.testing.assert_close(model.classifier(context.mean(0))[0], logit)
+        assert each.shape == (2, n, n)
+        torch.testing.assert_close((each[0] + each[1]) / 2, weight[:n, :n])
+
+
+def test_a_folder_of_before_there_were_heads(tmp_path):
+    model, (ids, lengths) = build("qkv"), batch()
+    model.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    del config["model"]["num_heads"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    loaded = SentimentClassifier.from_pretrained(tmp_path)
+    assert torch.equal(loaded(ids, lengths), model(ids, lengths))
 
 
 @every_kind
@@ -203,6 +225,7 @@ def test_model_comes_back_from_its_folder(kind, more, tmp_path):
         ({"value_dim": 0}, ValueError, ("value_dim", "at least 1", "0")),
         ({"attention": "heads"}, ValueError, ("attention", "qkv", "'heads'")),
         ({"attention": None}, ValueError, ("attention", "qkv", "None")),
+        ({"attention": "multihead", "num_heads": 5}, ValueError, ("num_heads", "embed_dim = 32")),
         ({"positions": "middle"}, ValueError, ("positions", "start", "'middle'")),
         ({"max_length": 0}, ValueError, ("max_length", "at least 1", "0")),
         ({"position_base": -1.0}, ValueError, ("base", "above 0", "-1.0")),

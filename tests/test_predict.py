@@ -55,7 +55,7 @@ def test_a_line_of_standard_input_each(run, capsys, monkeypatch):
     assert answers[0] == as_json(capsys, run, "good soup")[0]
 
 
-@pytest.mark.parametrize("kind", ["mean", "keys", "qk", "qkv"])
+@pytest.mark.parametrize("kind", ["mean", "keys", "qk", "qkv", "multihead"])
 def test_weights_of_each_kind_sum_to_1(kind, tmp_path, capsys):
     run = tiny.run(tmp_path / "run", "--epochs", "1", "--model", kind)
     capsys.readouterr()

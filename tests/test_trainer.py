@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from attention import SentimentClassifier, trainer
 from attention.batches import Ragged, assemble, make_examples, plan_batches
 from attention.config import TrainConfig
+from attention.models import KINDS
 from attention.trainer import State, Trainer, TrainingError, together
 
 CONFIG = TrainConfig(
@@ -33,7 +34,7 @@ def examples(empty=False):
 def build(config=CONFIG, kind="energy"):
     torch.manual_seed(3)
     return SentimentClassifier(
-        23, embed_dim=4, attention=kind, key_dim=3, max_length=7, bigram_buckets=11,
+        23, embed_dim=4, attention=kind, key_dim=3, num_heads=2, max_length=7, bigram_buckets=11,
         segments=True, dropout=config.dropout, word_dropout=config.word_dropout,
     )  # fmt: skip
 
@@ -193,7 +194,7 @@ def test_a_learning_rate_beyond_all_bounds_is_noticed():
         train(dataclasses.replace(CONFIG, lr=1e38))
 
 
-@pytest.mark.parametrize("kind", ["mean", "energy", "keys", "qk", "qkv"])
+@pytest.mark.parametrize("kind", KINDS)
 def test_reviews_without_a_word(kind):
     nothing = examples(empty=True)
     made = Trainer(build(kind=kind), nothing, {"clean": nothing}, CONFIG)

@@ -16,7 +16,8 @@ OTHER = ["the", "soup", "waiter", "table", "evening", "street", "we", "came", "b
 # fmt: off
 OPTIONS = [
     "--device", "cpu", "--model", "energy", "--epochs", "3", "--batch-size", "5", "--lr", "0.01",
-    "--seed", "42", "--embed-dim", "6", "--key-dim", "3", "--bigram-buckets", "0", "--no-segments",
+    "--seed", "42", "--embed-dim", "6", "--key-dim", "3", "--num-heads", "2",
+    "--bigram-buckets", "0", "--no-segments",
     "--dropout", "0", "--word-dropout", "0", "--max-length", "13", "--min-frequency", "1",
 ]
 # fmt: on
