@@ -1,0 +1,176 @@
+"""Ask a trained model what each word did, to compare with where it looked.
+
+A weight says how much of a word was taken. Whether the answer hung on it is another question, and
+there are two ways to put it: leave the word out, or follow the gradient.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import Tensor, nn
+
+from attention._checks import check_ids, check_integers
+from attention.models import SentimentClassifier
+
+_TEXTS_AT_ONCE = 64  # a long review without each of its words is many texts
+
+
+@torch.no_grad()
+def deletion_effects(model: SentimentClassifier, ids: Tensor) -> Tensor:
+    r"""Leave out each word in turn, and say how much it had added to the logit.
+
+    .. math:: \mathrm{effect}_i = \mathrm{logit}(\mathrm{ids})
+              - \mathrm{logit}(\mathrm{ids}\ \text{without}\ i)
+
+    The words behind the gap move up, as if the review had been written without this one.
+
+    Args:
+        model: Read in evaluation mode, and put back into the mode it was in.
+        ids: One review.
+
+    Shape:
+        - ids: :math:`(n)`, with :math:`n \ge 2`
+        - returns: :math:`(n)`
+
+    Returns:
+        The effects, in units of the logit: positive where the word spoke for a good review.
+
+    Raises:
+        TypeError: If ``ids`` is no tensor of integers.
+        ValueError: If ``ids`` is no single review of at least two words that the model knows.
+
+    Example:
+        >>> model = SentimentClassifier(9, embed_dim=4, attention="mean", positions="none")
+        >>> effects = deletion_effects(model, torch.tensor([3, 8, 3]))
+        >>> effects.shape, bool(effects[0].isclose(effects[2]))
+        (torch.Size([3]), True)
+
+    Source:
+        Li, Monroe & Jurafsky (2016), Understanding Neural Networks through Representation
+        Erasure; the "leave-one-out" of Jain & Wallace (2019).
+    """
+    _check_review(model, ids)
+    n = len(ids)
+    others = ~torch.eye(n, dtype=torch.bool, device=ids.device)  # (n, n)
+    without = ids.expand(n, n)[others].view(n, n - 1)  # (n, n − 1)
+    with _evaluating(model):
+        rest = torch.cat([model(texts) for texts in without.split(_TEXTS_AT_ONCE)])  # (n,)
+        effects: Tensor = model(ids[None]) - rest  # (n,)
+    return effects
+
+
+def gradient_effects(model: SentimentClassifier, ids: Tensor) -> Tensor:
+    r"""Follow the logit's gradient to each word's vector, and multiply the two.
+
+    .. math:: \mathrm{effect}_i = \frac{\partial\, \mathrm{logit}}{\partial x_i} \cdot x_i
+
+    To first order that is what the logit would lose if the vector shrank to zero. It costs one
+    pass there and back, where deletion costs one pass a word.
+
+    Args:
+        model: Read in evaluation mode, and put back into the mode it was in.
+        ids: One review.
+
+    Shape:
+        - ids: :math:`(n)`, with :math:`n \ge 2`
+        - returns: :math:`(n)`
+
+    Returns:
+        The effects, in units of the logit. Vectors of pairs of words are left out of them.
+
+    Raises:
+        TypeError: If ``ids`` is no tensor of integers.
+        ValueError: If ``ids`` is no single review of at least two words that the model knows.
+
+    Example:
+        >>> model = SentimentClassifier(9, embed_dim=4, attention="mean", positions="none")
+        >>> ids = torch.tensor([3, 8, 3])
+        >>> effects = gradient_effects(model, ids)  # a mean is linear: they add up to the logit
+        >>> bool((effects.sum() + model.classifier.bias).isclose(model(ids[None])))
+        True
+
+    Source:
+        Shrikumar et al. (2016), Not Just a Black Box; Denil et al. (2014).
+    """
+    _check_review(model, ids)
+    found: list[Tensor] = []
+
+    def start_here(embedding: nn.Module, arguments: tuple[Tensor], vectors: Tensor) -> Tensor:
+        found.append(vectors.detach().requires_grad_())
+        return found[0]
+
+    hook = model.embedding.register_forward_hook(start_here)
+    try:
+        with torch.enable_grad(), _evaluating(model):
+            (gradient,) = torch.autograd.grad(model(ids[None]).sum(), found)  # (1, n, d)
+    finally:
+        hook.remove()
+    return (gradient * found[0].detach()).sum(dim=-1)[0]
+
+
+def rank_correlation(one: Tensor, other: Tensor) -> float:
+    r"""Compare two orders of the same words: 1 if they agree, −1 if one is the other reversed.
+
+    .. math:: \rho = \frac{\sum_i (r_i - \bar r)(s_i - \bar s)}
+              {\sqrt{\sum_i (r_i - \bar r)^2 \sum_i (s_i - \bar s)^2}}
+
+    with ranks r and s in place of the numbers. Equal numbers share the mean of their ranks.
+
+    Args:
+        one: A number for each word.
+        other: Another number for each.
+
+    Shape:
+        - one, other: :math:`(n)`
+
+    Returns:
+        Spearman's :math:`\rho`.
+
+    Raises:
+        ValueError: If shapes differ, or all numbers of one side are equal: then they have no order.
+
+    Example:
+        >>> rank_correlation(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0.1, 10.0, 1_000.0]))
+        1.0
+        >>> round(rank_correlation(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([5.0, 5.0, 1.0])), 4)
+        -0.866
+
+    Source:
+        Spearman (1904), The Proof and Measurement of Association between Two Things.
+    """
+    if one.dim() != 1 or one.shape != other.shape:
+        raise ValueError(
+            "one and other: expected one number a word each, (n,) and (n,), "
+            f"got {tuple(one.shape)} and {tuple(other.shape)}"
+        )
+    r, s = _ranks(one), _ranks(other)  # (n,), (n,)
+    spread = (r @ r * (s @ s)).sqrt()
+    if spread == 0:
+        raise ValueError("one and other: expected numbers that differ, got equal ones: no order")
+    return (r @ s / spread).item()
+
+
+def _ranks(numbers: Tensor) -> Tensor:
+    """Rank numbers, ties in the middle, counted from the middle rank."""
+    difference = numbers[:, None] - numbers  # (n, n)
+    return difference.sign().double().sum(dim=-1) / 2  # (n,)
+
+
+def _check_review(model: SentimentClassifier, ids: Tensor) -> None:
+    check_integers("ids", ids)
+    if ids.dim() != 1 or len(ids) < 2:
+        raise ValueError(
+            f"ids: expected one review of at least two words, (n,), got {tuple(ids.shape)}"
+        )
+    check_ids(ids[None], None, model.embedding.weight)
+
+
+@contextmanager
+def _evaluating(model: nn.Module) -> Iterator[None]:
+    training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(training)
