@@ -1,0 +1,157 @@
+import math
+
+import pytest
+import torch
+
+from attention import SentimentClassifier
+from attention.reading import deletion_effects, gradient_effects, rank_correlation
+
+KINDS = ("mean", "energy", "keys", "qk", "qkv")
+IDS = torch.tensor([5, 11, 2, 7, 11, 3, 19])  # a word twice, a separator
+
+
+def classifier(kind, **options):
+    model = SentimentClassifier(23, embed_dim=5, key_dim=3, attention=kind, **options)
+    return model.double().eval()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(
+    "options", [{}, {"positions": "none"}, {"bigram_buckets": 13}, {"segments": True}]
+)
+def test_deletion_is_the_logit_minus_that_of_the_review_without_the_word(kind, options):
+    model = classifier(kind, **options)
+    effects = deletion_effects(model, IDS)
+    for i in range(len(IDS)):
+        rest = IDS[[j for j in range(len(IDS)) if j != i]]
+        expected = (model(IDS[None]) - model(rest[None])).item()
+        assert effects[i].item() == pytest.approx(expected, abs=1e-12)
+    assert effects.std() > 1e-3
+
+
+def test_deletion_reads_a_review_longer_than_one_batch_of_texts():
+    model = classifier("energy", positions="none")
+    ids = torch.randint(3, 23, (131,))
+    effects = deletion_effects(model, ids)
+    for i in (0, 63, 64, 130):
+        rest = torch.cat([ids[:i], ids[i + 1 :]])
+        assert effects[i].item() == pytest.approx(
+            (model(ids[None]) - model(rest[None])).item(), abs=1e-12
+        )
+
+
+def test_deletion_from_energy_pooling_is_weight_times_disagreement():
+    model = classifier("energy", positions="none")
+    with torch.no_grad():
+        _, weights = model(IDS[None], need_weights=True)
+        weights = weights[0]
+        evidence = model.embedding(IDS) @ model.classifier.weight[0]
+    expected = weights / (1 - weights) * (evidence - weights @ evidence)
+    torch.testing.assert_close(deletion_effects(model, IDS), expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_gradient_is_the_slope_of_growing_one_vector(kind):
+    model = classifier(kind)
+    effects = gradient_effects(model, IDS)
+    step = 1e-6
+
+    def logit_with(i, factor):
+        def grow(module, arguments, vectors):
+            vectors = vectors.clone()
+            vectors[0, i] *= factor
+            return vectors
+
+        hook = model.embedding.register_forward_hook(grow)
+        with torch.no_grad():
+            logit = model(IDS[None]).item()
+        hook.remove()
+        return logit
+
+    for i in range(len(IDS)):
+        slope = (logit_with(i, 1 + step) - logit_with(i, 1 - step)) / (2 * step)
+        assert effects[i].item() == pytest.approx(slope, abs=1e-7)
+    assert effects.std() > 1e-3
+
+
+@pytest.mark.parametrize("effects_of", [deletion_effects, gradient_effects])
+def test_asking_leaves_the_model_as_it_was(effects_of):
+    model = classifier("energy", dropout=0.5, word_dropout=0.5).train()
+    before = torch.random.get_rng_state()
+    first = effects_of(model, IDS)
+    assert torch.equal(effects_of(model, IDS), first)  # no dropout
+    assert torch.equal(torch.random.get_rng_state(), before)
+    assert model.training
+    assert not model.embedding._forward_hooks
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert not first.requires_grad
+
+
+def test_a_failing_model_is_put_back_into_training_without_a_hook():
+    model = classifier("energy", max_length=5).train()
+    for effects_of in (deletion_effects, gradient_effects):
+        with pytest.raises(ValueError, match="5"):
+            effects_of(model, IDS)
+        assert model.training
+        assert not model.embedding._forward_hooks
+
+
+def test_the_gradient_is_asked_for_even_where_gradients_are_off():
+    model = classifier("energy")
+    with torch.no_grad():
+        assert gradient_effects(model, IDS).abs().max() > 0
+
+
+@pytest.mark.parametrize("effects_of", [deletion_effects, gradient_effects])
+@pytest.mark.parametrize(
+    ("ids", "error", "message"),
+    [
+        ([3, 4], TypeError, "ids: expected a tensor, got list"),
+        (torch.rand(3), TypeError, "ids: expected a tensor of integers, got torch.float32"),
+        (torch.tensor([3]), ValueError, r"ids: expected one review of at least two words.*\(1,\)"),
+        (torch.tensor([[3, 4]]), ValueError, r"got \(1, 2\)"),
+        (torch.tensor([3, 23]), ValueError, "ids: expected"),
+    ],
+)
+def test_what_is_no_review_is_refused(effects_of, ids, error, message):
+    with pytest.raises(error, match=message):
+        effects_of(classifier("mean"), ids)
+
+
+def spearman_by_formula(one, other):
+    """The schoolbook's formula, which knows no ties: 1 − 6 Σ difference² / (n (n² − 1))."""
+    n = len(one)
+    difference = one.argsort().argsort() - other.argsort().argsort()
+    return 1 - 6 * difference.square().sum().item() / (n * (n * n - 1))
+
+
+def test_rank_correlation_is_the_schoolbooks_where_nothing_ties():
+    for n in (2, 3, 7, 61):
+        one, other = torch.randn(2, n)
+        assert rank_correlation(one, other) == pytest.approx(spearman_by_formula(one, other))
+        assert rank_correlation(one, one.exp()) == pytest.approx(1)
+        assert rank_correlation(one, -one) == pytest.approx(-1)
+
+
+def test_equal_numbers_share_their_mean_rank():
+    # ranks (1, 2.5, 2.5, 4) and (4, 1, 2.5, 2.5)
+    found = rank_correlation(torch.tensor([1.0, 2, 2, 4]), torch.tensor([3.0, 1, 2, 2]))
+    r, s = torch.tensor([[-1.5, 0, 0, 1.5], [1.5, -1.5, 0, 0]])
+    assert found == pytest.approx((r @ s / math.sqrt(r @ r * (s @ s))).item())
+    assert found == pytest.approx(-0.5)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "message"),
+    [
+        (torch.rand(3), torch.rand(5), r"got \(3,\) and \(5,\)"),
+        (torch.rand(2, 3), torch.rand(2, 3), r"got \(2, 3\)"),
+        (torch.ones(3), torch.rand(3), "no order"),
+        (torch.rand(3), torch.zeros(3), "no order"),
+        (torch.rand(1), torch.rand(1), "no order"),
+        (torch.rand(0), torch.rand(0), "no order"),
+    ],
+)
+def test_what_has_no_order_is_refused(one, other, message):
+    with pytest.raises(ValueError, match=message):
+        rank_correlation(one, other)
