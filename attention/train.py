@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import dataclasses
+import importlib
 import json
 import os
 import shlex
@@ -347,10 +348,19 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
     return config
 
 
+def join_group() -> None:
+    """Join the other processes, so that this one can leave them again, too."""
+    # Functions in here take the group there is, when they are imported, as a default. The model's
+    # parallel wrapper imports them; were that after the group began, they would keep it for good,
+    # and gloo's threads would abort the process (-6) now and then as Python is taken down.
+    importlib.import_module("torch.distributed.nn.functional")
+    dist.init_process_group()  # gloo for tensors on the CPU, NCCL for those on a GPU
+
+
 def main(arguments: Sequence[str]) -> int:
     """Train from the command line; return the exit code."""
     if "RANK" in os.environ:
-        dist.init_process_group()  # gloo for tensors on the CPU, NCCL for those on a GPU
+        join_group()
     try:
         config = together(lambda: configure(arguments))
         train(config)

@@ -3,60 +3,16 @@
 import json
 import os
 import signal
-import socket
-import subprocess
-import sys
 
 import pytest
 import tiny
 import torch
+from processes import PROMISED, STOPPING, lines, place, python, same, weights, without_time
 from safetensors.torch import load_file
 
 from attention import SentimentClassifier, runs, train
 from attention.config import PRESETS
 from attention.trainer import TrainingError
-
-PROMISED = {
-    ".lock", "checkpoint", "config.json", "curves.svg", "metrics.jsonl", "model.safetensors",
-    "summary.json", "tokenizer.json",
-}  # fmt: skip
-
-
-def python(*arguments, **environment):
-    """Start a real process, as many threads as this one has, so that sums round alike."""
-    return subprocess.Popen(
-        [sys.executable, *map(str, arguments)],
-        env=os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())} | environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
-def weights(run):
-    return load_file(run / "model.safetensors")
-
-
-def same(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
-
-
-def lines(run):
-    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
-
-
-def place(run):
-    """Say where the checkpoint stands: epochs finished, batches of the next."""
-    with runs.safe_open(run / runs.CHECKPOINT, "pt") as file:
-        about = json.loads(file.metadata()["state"])
-    return about["epoch"], about["batch"]
-
-
-def without_time(metrics):
-    return [
-        {k: v for k, v in line.items() if k not in ("seconds", "tokens_per_second")}
-        for line in metrics
-    ]
 
 
 @pytest.fixture(scope="module")
@@ -205,30 +161,6 @@ def test_two_runs_in_one_folder(tmp_path):
         tiny.run(tmp_path / "run")
     guard.release()
     tiny.run(tmp_path / "run", "--epochs", "1")
-
-
-# Stops itself at a step of its own, which no clock could hit: KIND is a signal's name, or CRASH
-# for a SIGKILL between the checkpoint's being written and its taking the old one's place.
-STOPPING = """
-import os, signal, sys
-from attention import _files, command, train
-kind, count, save_every = sys.argv.pop(1), int(sys.argv.pop(1)), float(sys.argv.pop(1))
-train.SAVE_EVERY = save_every
-after_batch, replace = train.Watch.after_batch, os.replace
-steps = 0
-def stop(watch, trainer):
-    global steps
-    steps += 1
-    if steps == count and kind != "CRASH" and os.environ.get("RANK") != "0":
-        os.kill(os.getpid(), getattr(signal, kind))
-    after_batch(watch, trainer)
-def crash(source, target):
-    if steps == count and kind == "CRASH":
-        os.kill(os.getpid(), signal.SIGKILL)
-    replace(source, target)
-train.Watch.after_batch, os.replace = stop, crash
-sys.exit(command.run_command(train.main))
-"""
 
 
 def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
@@ -396,73 +328,3 @@ def test_reviews_without_a_word(tmp_path):
         (data / f"{name}.csv").write_text("text,label\n123,1\n!!!,0\n")
     run = tiny.run(tmp_path / "run", "--epochs", "1", data=data)
     assert lines(run)[0]["train"]["n"] == 4
-
-
-def test_two_processes_train_the_model_of_one(tmp_path):
-    one = tiny.run(tmp_path / "one", "--epochs", "2", "--model", "qkv")
-    options = ["--data", tmp_path / "reviews", "--out", tmp_path / "two", *tiny.OPTIONS]
-    process = python(
-        "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2,
-        "-m", "attention.train", *options, "--epochs", 2, "--model", "qkv",
-    )  # fmt: skip
-    _, said = process.communicate(timeout=240)
-    assert process.returncode == 0, said
-    assert said.count("epoch 1/2") == said.count("finished") == 1
-    assert {path.name for path in (tmp_path / "two").iterdir()} == PROMISED
-    for a, b in zip(weights(one).values(), weights(tmp_path / "two").values(), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
-    for a, b in zip(lines(one), lines(tmp_path / "two"), strict=True):
-        for name in ("train", "clean", "distractor"):
-            assert a[name]["n"] == b[name]["n"]
-            assert a[name]["accuracy"] == b[name]["accuracy"]
-            assert a[name]["loss"] == pytest.approx(b[name]["loss"], rel=1e-5)
-        tokens = [line["tokens_per_second"] * line["seconds"] for line in (a, b)]
-        assert tokens[0] == pytest.approx(tokens[1])
-
-
-def two_processes(*arguments, **environment):
-    """Start two processes as torchrun would, so that each one's own end can be seen."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = str(server.getsockname()[1])
-    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    processes = [
-        python(*arguments, **group, **environment, RANK=str(rank), LOCAL_RANK=str(rank))
-        for rank in (0, 1)
-    ]
-    said = [process.communicate(timeout=240)[1] for process in processes]
-    return [process.returncode for process in processes], said
-
-
-def test_all_processes_stop_together_and_one_can_go_on(tmp_path):
-    one = tiny.run(tmp_path / "one", "--epochs", "2")
-    two = tmp_path / "two"
-    options = ["--data", tmp_path / "reviews", "--out", two, *tiny.OPTIONS, "--epochs", 2]
-    # The second process alone is asked to stop, in the midst of the second epoch. Until then
-    # each batch is followed by a checkpoint, with the figures of both.
-    codes, said = two_processes("-c", STOPPING, "SIGTERM", tiny.BATCHES + 4, -1, *options)
-    # gloo now and then aborts (-6) a process that leaves beside the other; it has saved by then.
-    assert 128 + signal.SIGTERM in codes, said
-    assert set(codes) <= {128 + signal.SIGTERM, -signal.SIGABRT}, said
-    assert "stopped by SIGTERM, saved" in said[0]
-    assert said[1] == ""
-    assert train.main(["--resume", str(two)]) == 0
-    for a, b in zip(weights(one).values(), weights(two).values(), strict=True):
-        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
-    # Both processes' batches before the stop are in the second epoch's figures.
-    for a, b in zip(lines(one), lines(two), strict=True):
-        assert a["train"]["n"] == b["train"]["n"]
-        assert a["train"]["loss"] == pytest.approx(b["train"]["loss"], rel=1e-5)
-
-
-def test_without_yelp_all_processes_end_and_one_says_the_three_ways_on(tmp_path):
-    nowhere = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "hub")}
-    codes, said = two_processes(
-        "-m", "attention.train", "--out", tmp_path / "run", "--device", "cpu", **nowhere
-    )
-    assert codes == [2, 2], said
-    assert said[0].count("\n") == 1
-    assert "Three ways on: connect to the network once" in said[0]
-    assert "--data FOLDER" in said[0]
-    assert "--data imdb" in said[0]
-    assert said[1] == ""
-    assert not (tmp_path / "run").exists()
