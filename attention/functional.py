@@ -210,7 +210,10 @@ def fused_attention(
         # 1/√k is that of the k before them.
         scale = k**-0.5 if scale is None else scale
         width = max(k, v, 16)
-        query, key, value = (F.pad(t, (0, width - t.shape[-1])) for t in (query, key, value))
+        query, key, value = (
+            F.pad(t, (0, width - t.shape[-1])) if t.shape[-1] < width else t
+            for t in (query, key, value)
+        )
     context = F.scaled_dot_product_attention(
         query, key, value, attn_mask=allowed, scale=scale, dropout_p=dropout_p
     )

@@ -2,6 +2,7 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from attention._checks import check_lengths, check_number, check_positions, check_size, check_tokens
 
@@ -99,4 +100,4 @@ class SinusoidalPositions(nn.Module):
         if positions is None:
             return x + self.table[:n]  # (..., n, d)
         check_positions(positions, x.shape[:-1], max_length)
-        return x + self.table[positions.long()]  # (..., n, d)
+        return x + F.embedding(positions.long(), self.table)  # (..., n, d)
