@@ -219,11 +219,14 @@ def test_a_batch_in_pieces_trains_the_same_model(kind, monkeypatch):
     (line, *_) = whole.run()
     seen = []
     monkeypatch.setattr(trainer, "TOKENS_AT_ONCE", 30)
+    monkeypatch.setattr(trainer, "WIDTH_STEP", 2)
     cut.model.register_forward_pre_hook(lambda _, read: seen.append(read[0].shape))
     (line_of_cut, *_) = cut.run()
     # 19 rows of up to 7 ids are more than 30 numbers, and the last batch of 15, too.
     assert len(seen) > 2 * config.epochs
     assert sum(rows for rows, _ in seen) == 34 * config.epochs
+    # Even widths, and the batch's own 7.
+    assert {width for _, width in seen} <= {2, 4, 6, 7}
     assert min(width for _, width in seen) < max(width for _, width in seen) == 7
     assert line_of_cut["train"] == pytest.approx(line["train"], rel=1e-5)
     for a, b in zip(whole.model.parameters(), cut.model.parameters(), strict=True):
