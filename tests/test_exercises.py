@@ -1,6 +1,7 @@
 """Each checker accepts its solution, and names what a likely wrong answer got wrong."""
 
 import functools
+import itertools
 import math
 
 import pytest
@@ -11,7 +12,17 @@ from torch.nn import functional as F
 from wrong_answers import RIGHT, WRONG
 
 from attention import EnergyPooling, QKSelfAttention, SelfAttentionV2
-from attention.exercises import CHECKERS, check, judging, low_rank, masks, scale, sentence, training
+from attention.exercises import (
+    CHECKERS,
+    check,
+    judging,
+    low_rank,
+    masks,
+    reading,
+    scale,
+    sentence,
+    training,
+)
 
 
 def verdict(capsys, name, answer):
@@ -126,6 +137,14 @@ def test_checking_leaves_the_random_state_alone(capsys):
     assert torch.equal(torch.random.get_rng_state(), before)
 
 
+def test_47_of_120_orders_of_five_words_agree_as_well_by_luck(capsys):
+    orders = torch.tensor(list(itertools.permutations(range(5)))) - 2.0
+    given = torch.arange(5) - 2.0
+    count = (orders @ given / 10 >= 0.2 - 1e-6).sum().item()
+    said = verdict(capsys, "rank-by-hand", 0.2)
+    assert f"of their {len(orders)} orders, {count} agree" in said
+
+
 def test_an_unknown_exercise_is_refused_with_the_names_of_all():
     with pytest.raises(ValueError, match=r"exercise: expected one of score-by-hand, .*; got 'x'"):
         check("x", 1)
@@ -144,7 +163,7 @@ def test_every_message_is_reached_and_no_slip_is_a_right_answer(monkeypatch, cap
 
         return wrapper
 
-    for module in (low_rank, masks, scale, sentence, training):
+    for module in (low_rank, masks, reading, scale, sentence, training):
         for name in ("judge_number", "judge_numbers", "judge_function"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, recording(getattr(judging, name)))

@@ -232,6 +232,26 @@ def written_over(ids, i):
     return ids
 
 
+# --- reading attention ------------------------------------------------------------------------
+
+
+def without_one(weights, evidence):
+    effects = []
+    for i in range(len(weights)):
+        others = [j for j in range(len(weights)) if j != i]
+        shares = weights[others] / weights[others].sum()
+        effects.append((weights * evidence).sum() - (shares * evidence[others]).sum())
+    return torch.stack(effects)
+
+
+def agreement_by(top):
+    def agreement(weights, effects):
+        same = [w.argmax() == top(e) for w, e in zip(weights, effects, strict=True)]
+        return sum(same) / len(same)
+
+    return agreement
+
+
 RIGHT = {
     "score-by-hand": 1.0,
     "weights-by-hand": TEA_WEIGHTS,
@@ -259,6 +279,9 @@ RIGHT = {
     "bug-vocabulary": vocabulary,
     "deletion": effects,
     "margin": 0.01176,
+    "rank-by-hand": 0.2,
+    "deletion-from-weights": without_one,
+    "bug-top-word": agreement_by(lambda effect: effect.abs().argmax()),
 }
 
 WRONG = [
@@ -508,4 +531,31 @@ WRONG = [
     ("margin", 0.588, "1.96 times the spread"),
     ("margin", 1.96 * math.sqrt(0.9 / 2500), "and not p"),
     ("margin", 1.176, "In percent"),
+    ("rank-by-hand", -0.5, "with their sign"),
+    ("rank-by-hand", 0.3858, "correlation of the numbers"),
+    ("rank-by-hand", -0.2, "sign is wrong"),
+    ("rank-by-hand", 0.8, "1 − in front"),
+    ("rank-by-hand", 1 - 16 / 120, "6 is missing"),
+    ("rank-by-hand", 0.6, "Square the differences"),
+    ("rank-by-hand", 1 - 96 / 125, "denominator"),
+    ("deletion-from-weights", lambda a, s: a * s, "what each word contributes"),
+    ("deletion-from-weights", lambda a, s: a * (s - (a * s).sum()), "Nearly"),
+    ("deletion-from-weights", lambda a, s: a * s / (1 - a), "others' sum"),
+    ("deletion-from-weights", lambda a, s: a / (1 - a) * (s - s.mean()), "plain mean"),
+    ("deletion-from-weights", lambda a, s: -without_one(a, s), "sign is wrong"),
+    (
+        "deletion-from-weights",
+        lambda a, s: (a * s).sum() - without_one(a, s),
+        "logits without each word",
+    ),
+    ("bug-top-word", agreement_by(torch.argmax), "still passes over"),
+    ("bug-top-word", agreement_by(torch.argmin), "most against the film"),
+    ("bug-top-word", agreement_by(lambda effect: effect.abs().argmin()), "smallest effect"),
+    ("bug-top-word", lambda a, e: len(a) * RIGHT["bug-top-word"](a, e), "how many reviews"),
+    (
+        "bug-top-word",
+        lambda a, e: 1 - RIGHT["bug-top-word"](a, e),
+        "share of reviews that disagree",
+    ),
+    ("bug-top-word", lambda a, e: 100 * RIGHT["bug-top-word"](a, e), "In percent"),
 ]

@@ -3,11 +3,12 @@
 from attention.exercises.judging import Checker, NotYet
 from attention.exercises.low_rank import CHECKERS as LOW_RANK
 from attention.exercises.masks import CHECKERS as MASKS
+from attention.exercises.reading import CHECKERS as READING
 from attention.exercises.scale import CHECKERS as SCALE
 from attention.exercises.sentence import CHECKERS as SENTENCE
 from attention.exercises.training import CHECKERS as TRAINING
 
-CHECKERS: dict[str, Checker] = SENTENCE | SCALE | MASKS | LOW_RANK | TRAINING
+CHECKERS: dict[str, Checker] = SENTENCE | SCALE | MASKS | LOW_RANK | TRAINING | READING
 
 
 def check(exercise: str, answer: object) -> None:
