@@ -85,6 +85,13 @@ def bench(session: nox.Session) -> None:
 
 
 @nox.session
+def ladder(session: nox.Session) -> None:
+    """Run what is missing of docs/results/ladder.toml, an hour at most; ``-- --help`` has more."""
+    install(session, "ladder")
+    session.run("python", "docs/results/ladder.py", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Check format, style and types."""
     install(session, "lint")
