@@ -16,7 +16,7 @@ RESULTS = Path(__file__).parents[1] / "docs" / "results"
 sys.path.insert(0, str(RESULTS))
 
 import ladder  # noqa: E402 — stands beside the pages, in no package
-import ladder_cells  # noqa: E402
+import ladder_models  # noqa: E402
 import ladder_statistics as statistics  # noqa: E402
 
 SCHEMA = json.loads((RESULTS / "ladder.schema.json").read_text(encoding="utf-8"))
@@ -67,7 +67,7 @@ def small(tmp_path):
     threads = torch.get_num_threads()
     yield made
     torch.set_num_threads(threads)
-    ladder_cells._prepared.cache_clear()
+    ladder_models._prepared.cache_clear()
 
 
 def test_the_committed_file_keeps_to_the_schema():
@@ -179,8 +179,8 @@ def test_a_failed_cell_is_shown_and_tried_again(small, monkeypatch, capsys):
             raise ValueError("out of luck")
         return original(self)
 
-    original = ladder_cells.Trainer.run
-    monkeypatch.setattr(ladder_cells.Trainer, "run", fail)
+    original = ladder_models.Trainer.run
+    monkeypatch.setattr(ladder_models.Trainer, "run", fail)
     assert small.run() == 1
     jsonschema.validate(small.results, SCHEMA)
     mean = small.results["cells"]["ladder/mean"]
@@ -189,7 +189,7 @@ def test_a_failed_cell_is_shown_and_tried_again(small, monkeypatch, capsys):
     assert len(mean["runs"]) == 1
     assert len(small.results["cells"]["curves/qk-7"]["runs"]) == 3  # the others go on
     assert "FAILED ladder/mean: ValueError: out of luck" in capsys.readouterr().out
-    monkeypatch.setattr(ladder_cells.Trainer, "run", original)
+    monkeypatch.setattr(ladder_models.Trainer, "run", original)
     assert small.run() == 0
     mean = small.results["cells"]["ladder/mean"]
     assert (mean["error"], len(mean["runs"])) == (None, 3)
@@ -265,7 +265,7 @@ def test_check_notices_lost_accuracy(small, capsys, monkeypatch):
     small.run("--group", "ladder")
     assert small.run("--check") == 0
     assert "100.0% of the answers the same" in capsys.readouterr().out
-    monkeypatch.setattr(ladder_cells, "logits", lambda model, config, some: -torch.ones(len(some)))
+    monkeypatch.setattr(ladder_models, "logits", lambda model, config, some: -torch.ones(len(some)))
     results = small.results
     for each in results["cells"]["ladder/mean"]["runs"]:
         each["clean"]["accuracy"] = 0.9
@@ -368,7 +368,7 @@ def test_figures_of_logits():
         torch.tensor([0, 1, 1, 0]),
         torch.tensor([-1, -1, -1, -1]),
     )
-    found = ladder_cells.measured(answers, examples)  # labels 1, 0, 0, 1
+    found = ladder_models.measured(answers, examples)  # labels 1, 0, 0, 1
     assert found["accuracy"] == 0.5
     assert statistics.correct(found).tolist() == [True, True, False, False]
     # 0.88, 0.27, 0.62 and 0.05

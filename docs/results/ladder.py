@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from ladder_cells import Cell, now, read_cells, run, test
+from ladder_cells import Cell, read_cells
+from ladder_models import now, run, test
 from ladder_statistics import correct, prediction_interval
 
 from attention._files import write_text
