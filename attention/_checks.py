@@ -1,9 +1,35 @@
 """Errors that name the argument, what came and what was expected."""
 
+import json
 import math
+import os
+from pathlib import Path
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+
+def check_json(values: object, hints: dict[str, Any]) -> None:
+    """Refuse what a JSON file says if a name is none of these, or has another type."""
+    if not isinstance(values, dict):
+        raise TypeError(f"expected names and values, got {type(values).__name__}")
+    if unknown := sorted(values.keys() - hints.keys()):
+        raise ValueError(f"another version of this package wrote it; it has {', '.join(unknown)}")
+    for name, value in values.items():
+        hint = hints[name]
+        choices = get_args(hint) or (hint,)
+        if get_origin(hint) is Literal:
+            fits = value in choices
+        else:
+            kinds = {str if kind is Path else kind for kind in choices}
+            kinds |= {int} if float in kinds else set()
+            fits = type(value) in kinds  # True is no 1 here
+            choices = tuple("null" if kind is NoneType else kind.__name__ for kind in kinds)
+        if not fits or (isinstance(value, float) and not math.isfinite(value)):
+            listed = " or ".join(sorted(choices))
+            raise TypeError(f"{name}: expected {listed}, got {json.dumps(value)[:40]}")
 
 
 def check_size(name: str, size: object, *, at_least: int = 1) -> None:
@@ -176,4 +202,24 @@ def check_mask(attn_mask: Tensor, scores_shape: tuple[int, ...], device: torch.d
         raise ValueError(
             f"attn_mask: expected a shape that broadcasts to the scores, {scores_shape}, "
             f"got {tuple(attn_mask.shape)}"
+        )
+
+
+def check_memory(outline: nn.Module) -> None:
+    """Refuse to train a model, given on the meta device, that this machine can't hold.
+
+    Nothing else would: the system hands out memory that it hasn't, and kills who uses it.
+    """
+    if not hasattr(os, "sysconf"):  # Windows; there the allocation itself fails
+        return
+    weights = sum(table.numel() * table.element_size() for table in outline.parameters())
+    tables = sum(table.numel() * table.element_size() for table in outline.buffers())
+    # Each weight has a gradient and two numbers of Adam's; tables are made in 64 bits.
+    needed = 4 * weights + 3 * tables
+    held = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    if needed > held:
+        raise ValueError(
+            f"the model of this configuration can't be made: training it takes "
+            f"{needed / 1e9:,.1f} GB of memory, and this machine has {held / 1e9:,.1f}; "
+            "lower --embed-dim, --bigram-buckets or --max-length"
         )

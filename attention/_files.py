@@ -3,8 +3,13 @@
 import os
 from pathlib import Path
 
+import torch
+from safetensors import safe_open
 from safetensors.torch import save
 from torch import Tensor
+
+# As the format spells them.
+_DTYPES = {torch.float64: "F64", torch.float32: "F32", torch.bfloat16: "BF16"}
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -15,7 +20,8 @@ def write_bytes(path: Path, content: bytes) -> None:
     """
     beside = path.with_name(path.name + ".part")
     try:
-        with open(beside, "wb") as file:
+        beside.unlink(missing_ok=True)
+        with open(beside, "xb") as file:  # x: a link of that name would lead elsewhere
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
@@ -36,3 +42,31 @@ def write_tensors(
 ) -> None:
     """Write a safetensors file."""
     write_bytes(path, save({k: t.contiguous() for k, t in tensors.items()}, metadata))
+
+
+def check_tensors(path: Path, expected: dict[str, Tensor]) -> None:
+    """Hold a safetensors file's own table of contents to what is expected, before any is read.
+
+    Args:
+        path: The file.
+        expected: By name; only shapes and dtypes matter, so the meta device serves.
+
+    Raises:
+        ValueError: If names, shapes or dtypes differ; the message names the first that does.
+        SafetensorError: If it is no such file, or too short for what its header says.
+        OSError: If it can't be read.
+    """
+    with safe_open(path, "pt") as file:
+        found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 — no dict
+    if missing := expected.keys() - found:
+        raise ValueError(f"{path.name} lacks {min(missing)}")
+    if beyond := found.keys() - expected:
+        raise ValueError(f"{path.name} holds {min(beyond)}, which the configuration doesn't")
+    for name, tensor in expected.items():
+        shape, dtype = tuple(found[name].get_shape()), found[name].get_dtype()
+        asked = tuple(tensor.shape), _DTYPES.get(tensor.dtype)
+        if (shape, dtype) != asked:
+            raise ValueError(
+                f"{path.name} holds {name} as {shape} {dtype}, "
+                f"the configuration asks for {asked[0]} {asked[1]}"
+            )

@@ -3,15 +3,15 @@
 import json
 import os
 from pathlib import Path
-from typing import Self
+from typing import Self, get_type_hints
 
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention._checks import check_ids, check_size
-from attention._files import write_tensors, write_text
+from attention._checks import check_ids, check_json, check_size
+from attention._files import check_tensors, write_tensors, write_text
 from attention.embedding import BigramEmbedding
 from attention.functional import padding_mask
 from attention.layers import QKSelfAttention, SelfAttention
@@ -22,6 +22,10 @@ from attention.tokenizer import SEP_ID, UNK_ID
 
 KINDS = ("mean", "energy", "keys", "qk", "qkv", "multihead")
 POSITIONS = ("end", "start", "none")
+
+# The largest table of positions that a file may ask for, in numbers: weights are checked against
+# their file before any memory is taken, but positions have no file to be checked against.
+_MAX_TABLE = 2**27
 
 
 class SentimentClassifier(nn.Module):
@@ -220,8 +224,31 @@ class SentimentClassifier(nn.Module):
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str]) -> Self:
-        """Load a model from the run folder that training wrote, ready to predict."""
+        """Load a model from the run folder that training wrote, ready to predict.
+
+        The folder may come from anywhere: nothing in it is executed, and memory is taken only
+        when the weights are there in the sizes that the configuration asks for.
+
+        Raises:
+            ValueError: If the configuration is not one of ours, or the weights are not its.
+            TypeError: If a field has another type.
+            OSError: If a file can't be read.
+        """
         path = Path(folder)
-        model = cls(**json.loads((path / "config.json").read_text())["model"])
-        model.load_state_dict(load_file(path / "model.safetensors"))
+        about = json.loads((path / "config.json").read_text(encoding="utf-8"))
+        hints = {k: v for k, v in get_type_hints(cls.__init__).items() if k != "return"}
+        check_json(about["model"], hints)
+        try:
+            with torch.device("meta"):  # shapes without memory
+                outline = cls(**about["model"])
+        except RuntimeError as error:
+            raise ValueError(f"no model has these sizes: {error}") from error
+        if sum(table.numel() for table in outline.buffers()) > _MAX_TABLE:
+            raise ValueError(f"max_length: expected less, got {about['model']['max_length']}")
+        check_tensors(path / "model.safetensors", outline.state_dict())
+        weights = load_file(path / "model.safetensors")
+        model = cls(**about["model"])
+        model.load_state_dict(weights)
+        if bad := [name for name, table in weights.items() if not table.isfinite().all()]:
+            raise ValueError(f"{bad[0]} holds a number that is not finite")
         return model.eval()

@@ -6,19 +6,22 @@ import json
 import platform
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import matplotlib.pyplot as plt
 import torch
 from filelock import FileLock, Timeout
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from attention._files import write_bytes, write_tensors, write_text
+from attention._checks import check_json
+from attention._files import check_tensors, write_bytes, write_tensors, write_text
 from attention.config import TrainConfig
 from attention.models import SentimentClassifier
 from attention.report import training_curves
+from attention.tokenizer import encode_reviews
 from attention.trainer import Metrics, State, Trainer
 
 CHECKPOINT = "checkpoint/state.safetensors"
@@ -39,6 +42,10 @@ def lock(folder: Path) -> FileLock:
     with one that is killed.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    # In a folder from elsewhere, a link could lead what is written to any file of this machine.
+    for path in (*folder.iterdir(), *folder.glob("checkpoint/*")):
+        if path.is_symlink():
+            raise RunError(f"{path}: is a link, which a run folder holds none of; remove it")
     guard = FileLock(folder / LOCK, timeout=0)
     try:
         guard.acquire()
@@ -90,20 +97,20 @@ def read_config(folder: Path) -> dict[str, Any]:
     path = folder / "config.json"
     try:
         config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        train = dict(config["train"])
-        names = {field.name for field in dataclasses.fields(TrainConfig)}
-        if names != train.keys():
+        train, hints = config["train"], get_type_hints(TrainConfig)
+        if hints.keys() != train.keys():
             # A default in place of what is missing might not be what that version did.
-            differing = ", ".join(sorted(names ^ train.keys()))
+            differing = ", ".join(sorted(hints.keys() ^ train.keys()))
             raise RunError(
                 f"{path}: was written by another version of this package; it differs in {differing}"
             )
+        check_json(train, hints)
         config["train"] = TrainConfig(**{**train, "out": train["out"] and Path(train["out"])})
     except FileNotFoundError:
         raise RunError(f"{folder}: holds no run, there is no config.json") from None
     except RunError:
         raise
-    except (ValueError, TypeError, KeyError, OSError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError) as error:
         raise RunError(f"{path}: is not a run's configuration: {_reason(error)}") from error
     return config
 
@@ -126,13 +133,15 @@ def load_run(
     try:
         model = SentimentClassifier.from_pretrained(folder).to(device)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        encode_reviews(tokenizer, ())  # refuses one that cuts words by another rule
     # tokenizers raises a bare Exception for a file it can't read.
     except Exception as error:
         raise RunError(f"{folder}: holds a run that can't be read: {_reason(error)}") from error
-    if tokenizer.get_vocab_size() != model.config["vocab_size"]:
+    ids, asked = sorted(tokenizer.get_vocab().values()), model.config["vocab_size"]
+    if ids != list(range(asked)):
         raise RunError(
-            f"{folder}: tokenizer.json holds {tokenizer.get_vocab_size()} ids, "
-            f"the model {model.config['vocab_size']}; they are of different runs"
+            f"{folder}: tokenizer.json holds {len(ids)} ids, the model {asked}, from 0 on; "
+            "they are of different runs"
         )
     return model, tokenizer, config["train"]
 
@@ -198,48 +207,94 @@ def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
             other reviews.
     """
     path = folder / CHECKPOINT
-    try:
-        with safe_open(path, "pt", device=str(trainer.device)) as file:
-            about = json.loads(file.metadata()["state"])
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 — no dict
-        sums = tensors.pop("sums")
-        state = State(about["epoch"], about["batch"], about["seconds"], sums, about["metrics"])
-        asked, then = config_json(trainer.config), about["config"]
-        seen = about["data"]
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError) as error:
-        raise RunError(f"{path}: is no checkpoint that can be read: {_reason(error)}") from error
-    # A run may be moved, and go on elsewhere; everything else would make it another run.
-    other = [k for k in asked if k not in ("device", "out", "data") and then.get(k) != asked[k]]
-    if other:
-        raise RunError(f"{path}: was written with another {', '.join(other)}")
-    changed = [k for k in ("train", "validation") if seen.get(k) != data.get(k)]
-    if changed:
+    state = check_checkpoint(folder, trainer.model, trainer.config, data)
+    if state.epoch > trainer.config.epochs or state.batch > trainer.batches_an_epoch:
         raise RunError(
-            f"{path}: --data {trainer.config.data} now gives other reviews ({', '.join(changed)}) "
-            "than the run began with"
+            f"{path}: stands at epoch {state.epoch}, batch {state.batch}, beyond the run"
         )
-    parameters = trainer.optimizer.state_dict()
+    tensors = load_file(path, str(trainer.device))
+    state.sums = tensors.pop("sums")
     slots: dict[int, dict[str, Tensor]] = {}
     model: dict[str, Tensor] = {}
-    try:
-        for name, tensor in tensors.items():
-            kind, _, rest = name.partition(".")
-            if kind == "model":
-                model[rest] = tensor
-            else:
-                i, _, slot = rest.partition(".")
-                slots.setdefault(int(i), {})[slot] = tensor
-        trainer.model.load_state_dict(model)
-        for i, weight in enumerate(trainer.model.parameters()):
-            shapes = {name: tensor.shape for name, tensor in slots[i].items()}
-            if shapes != dict.fromkeys(("exp_avg", "exp_avg_sq"), weight.shape) | {"step": ()}:
-                raise ValueError(f"Adam's numbers for weight {i} have another shape")
-        trainer.optimizer.load_state_dict({**parameters, "state": slots})
-    except (RuntimeError, ValueError, KeyError) as error:
-        raise RunError(f"{path}: does not fit the model: {_reason(error)}") from error
+    for name, tensor in tensors.items():
+        kind, _, rest = name.partition(".")
+        if kind == "model":
+            model[rest] = tensor
+        else:
+            i, _, slot = rest.partition(".")
+            slots.setdefault(int(i), {})[slot] = tensor
+    trainer.model.load_state_dict(model)
+    trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": slots})
     if trainer.rank > 0:
         state.sums.zero_()  # they are of all processes; the first goes on with them
     trainer.state = state
+
+
+def _read_about(path: Path) -> tuple[dict[str, Any], State]:
+    """Read what a checkpoint says of itself, and where it stands; no tensor yet."""
+    try:
+        with safe_open(path, "pt") as file:
+            about = json.loads(file.metadata()["state"])
+        hints = {"epoch": int, "batch": int, "seconds": float, "metrics": list}
+        check_json({name: about[name] for name in hints}, hints)
+        check_json(
+            {name: about[name] for name in ("config", "data")}, {"config": dict, "data": dict}
+        )
+        state = State(about["epoch"], about["batch"], about["seconds"], metrics=about["metrics"])
+        [line["seconds"] + line["train"]["loss"] for line in state.metrics]  # else no lines of ours
+        if not 0 <= state.epoch == len(state.metrics) or state.batch < 0:
+            raise ValueError(f"{len(state.metrics)} lines of metrics, but {state.epoch} epochs")
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise RunError(f"{path}: is no checkpoint that can be read: {_reason(error)}") from error
+    return about, state
+
+
+def _expected(model: SentimentClassifier) -> dict[str, Tensor]:
+    """Name what a checkpoint of this model holds; the shapes count, so the meta device serves."""
+    expected = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
+    for i, weight in enumerate(model.parameters()):
+        for slot in ("exp_avg", "exp_avg_sq"):
+            expected[f"optimizer.{i}.{slot}"] = weight
+        expected[f"optimizer.{i}.step"] = torch.empty((), device="meta")
+    return {**expected, "sums": torch.empty(4, dtype=torch.float64, device="meta")}
+
+
+def check_checkpoint(
+    folder: Path, outline: SentimentClassifier, config: TrainConfig, data: dict[str, str]
+) -> State:
+    """Refuse a checkpoint of another run or model, before any of its tensors is read.
+
+    Args:
+        folder: The run's.
+        outline: The model; on the meta device it takes no memory yet.
+        config: What the run is asked.
+        data: Fingerprints of the reviews at hand.
+
+    Returns:
+        Where the checkpoint stands, but for its sums.
+
+    Raises:
+        RunError: If it can't be read, or is of another run or model.
+    """
+    path = folder / CHECKPOINT
+    about, state = _read_about(path)
+    # A run may be moved, and go on elsewhere; everything else would make it another run.
+    asked, then = config_json(config), about["config"]
+    names = (asked.keys() | then.keys()) - {"device", "out", "data"}
+    other = sorted(k for k in names if then.get(k) != asked.get(k))
+    if other:
+        raise RunError(f"{path}: was written with another {', '.join(other)}")
+    changed = [k for k in ("train", "validation") if about["data"].get(k) != data.get(k)]
+    if changed:
+        raise RunError(
+            f"{path}: --data {config.data} now gives other reviews ({', '.join(changed)}) "
+            "than the run began with"
+        )
+    try:
+        check_tensors(path, _expected(outline))
+    except (SafetensorError, ValueError, OSError) as error:
+        raise RunError(f"{path}: does not fit the model: {_reason(error)}") from error
+    return state
 
 
 def write_metrics(folder: Path, metrics: list[Metrics]) -> None:

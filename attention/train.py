@@ -19,6 +19,7 @@ from torch import distributed as dist
 from tqdm import tqdm
 
 from attention import runs
+from attention._checks import check_memory
 from attention._files import write_text
 from attention.command import parse, run_command
 from attention.config import PRESETS, TrainConfig
@@ -140,8 +141,14 @@ def _begin(
         cleanup.callback(guard.release)
     say("reading the reviews and numbering their words", is_writer and sys.stderr.isatty())
     prepared = prepare(config)
+    vocab_size = prepared.tokenizer.get_vocab_size()
     try:
-        model = build_model(config, prepared.tokenizer.get_vocab_size())
+        with torch.device("meta"):  # shapes without memory
+            outline = build_model(config, vocab_size)
+        if (out / runs.CHECKPOINT).exists():
+            runs.check_checkpoint(out, outline, config, prepared.fingerprints)
+        check_memory(outline)
+        model = build_model(config, vocab_size)
     except RuntimeError as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"the model of this configuration can't be made: {reason}") from error

@@ -135,7 +135,7 @@ def test_configuration_comes_back(run):
         (lambda p: change(p, temperature=2), "another version.*temperature"),
         (lambda p: change(p, epochs=0), "--epochs: expected at least 1"),
         (lambda p: change(p, epochs="many"), "is not a run's configuration"),
-        (lambda p: change(p, keep="middle"), "--keep"),
+        (lambda p: change(p, keep="middle"), "keep: expected head or tail, got .middle."),
     ],
 )
 def test_a_broken_configuration_is_named(run, damage, said):
@@ -248,7 +248,7 @@ def other_shape(tensors):
         (lambda p: p.write_bytes(b""), "no checkpoint that can be read"),
         (lambda p: save_file({"sums": torch.ones(4)}, p), "no checkpoint that can be read"),
         (lambda p: save_file({"sums": torch.ones(4)}, p, {"state": "{}"}), "no 'epoch'"),
-        (lambda p: rewrite(p, lambda t: t.pop("sums")), "no 'sums'"),
+        (lambda p: rewrite(p, lambda t: t.pop("sums")), "lacks sums"),
         (lambda p: rewrite(p, lambda t: t.pop("model.embedding.weight")), "does not fit"),
         (lambda p: rewrite(p, lambda t: t.pop("optimizer.1.exp_avg_sq")), "does not fit"),
         (lambda p: rewrite(p, other_shape), "does not fit"),
