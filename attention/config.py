@@ -146,14 +146,15 @@ _DEFAULT = TrainConfig(
     word_dropout=0.2,
 )
 
-# The lab's settings, its faults put right: padding masked, the tail kept, scores scaled. All
-# fields that shape the model stand here, so that a better default leaves them alone.
+# The lab's settings, its faults put right: padding masked, the tail kept, scores scaled, and a
+# learning rate that gets there: 20 epochs at the lab's end long before training does. All fields
+# that shape the model stand here, so that a better default leaves them alone.
 _CORRECTED = TrainConfig(
     model="qkv",
-    epochs=20,
+    epochs=4,
     batch_size=1_024,
-    lr=1e-3,
-    schedule="constant",
+    lr=0.02,
+    schedule="linear",
     seed=42,
     embed_dim=16,
     key_dim=8,
@@ -184,6 +185,9 @@ PRESETS = {
     # "at least 2" never bites.
     "lab13": dataclasses.replace(
         _CORRECTED,
+        epochs=20,
+        lr=1e-3,
+        schedule="constant",
         bias=True,
         scale=False,
         keep="head",

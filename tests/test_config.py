@@ -9,10 +9,10 @@ from attention.config import PRESETS, TrainConfig, option
 # The lab's procedure (Nowakowski, 2024), written down anew: what it trains on, reads, computes.
 LAB_WITHOUT_FAULTS = {
     "model": "qkv",
-    "epochs": 20,
+    "epochs": 4,
     "batch_size": 1_024,
-    "lr": 1e-3,
-    "schedule": "constant",
+    "lr": 0.02,
+    "schedule": "linear",
     "seed": 42,
     "embed_dim": 16,
     "key_dim": 8,
@@ -37,6 +37,9 @@ LAB_WITHOUT_FAULTS = {
     "lab_sample": True,
 }
 LAB_FAULTS = {
+    "epochs": 20,
+    "lr": 1e-3,
+    "schedule": "constant",
     "bias": True,
     "scale": False,
     "keep": "head",

@@ -6,7 +6,8 @@ a run that stopped goes on with ``--parts`` of what is missing:
 - ``sides``: preparation, one epoch, peak memory; the two sides take turns in processes of their
   own, and medians over the rounds are compared.
 - ``lab_curve``: the lab's 20 epochs, for the accuracy that is to be reached.
-- ``our_curves``: ours until that accuracy is reached, at the preset's learning rate and at others.
+- ``our_curves``: ours until that accuracy is reached, at the preset's learning rate and at
+  the lab's.
 - ``ceilings``: what a large matrix product, a large copy and exponentials reach here, and what
   a step of ours would need.
 - ``scale``: memory and time of the preparation against the number of reviews.
@@ -225,7 +226,7 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--rounds", type=int, default=3, help="repetitions of each side")
     parser.add_argument("--lab-epochs", type=int, default=20)
-    parser.add_argument("--lrs", type=float, nargs="*", default=[0.02], help="beside the preset's")
+    parser.add_argument("--lrs", type=float, nargs="*", default=[0.001], help="beside the preset's")
     parser.add_argument("--threads", type=int, default=1, help="of each side")
     args = parser.parse_args()
     args.data = args.data.resolve()

@@ -4,6 +4,7 @@ Each line of standard input names a step; the answer is one line of JSON on stan
 """
 
 import argparse
+import contextlib
 import dataclasses
 import json
 import resource
@@ -19,6 +20,10 @@ MIB = 2**20 if sys.platform == "darwin" else 2**10  # of ru_maxrss, which macOS 
 def peak_mib() -> float:
     """Return the most memory this process has held so far."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / MIB
+
+
+class EpochDone(Exception):
+    """Training is to pause after an epoch."""
 
 
 class Lab13:
@@ -55,8 +60,8 @@ class Corrected:
         self.config = dataclasses.replace(
             PRESETS["lab13-corrected"], data=str(folder), lab_sample=False, device="cpu"
         )
-        if lr is not None:
-            self.config = dataclasses.replace(self.config, lr=lr)
+        if lr is not None:  # as the lab trains: at one rate all the time
+            self.config = dataclasses.replace(self.config, lr=lr, schedule="constant", epochs=20)
         self.measure, self.prepare_data, self.plan_batches = measure, prepare.prepare, plan_batches
         self.build_model, self.Trainer = train.build_model, trainer.Trainer
 
@@ -89,13 +94,17 @@ class Corrected:
         """Train an epoch and measure."""
         cpu = []
         trainer = self.trainer
-        trainer.config = dataclasses.replace(self.config, epochs=trainer.state.epoch + 1)
         started = time.process_time()
 
         def after_batch(trainer: object) -> None:
             cpu[:] = [time.process_time() - started]
 
-        line = trainer.run(after_batch=after_batch)[-1]
+        def after_epoch(trainer: object) -> None:
+            raise EpochDone
+
+        with contextlib.suppress(EpochDone):
+            trainer.run(after_batch=after_batch, after_epoch=after_epoch)
+        line = trainer.state.metrics[-1]
         accuracies = [line[name]["accuracy"] for name in ("clean", "distractor")]
         return {
             "seconds": line["seconds"],
