@@ -5,6 +5,11 @@ from pages import GALLERY, run
 
 # Pages that train for a minute or more. Here they read few reviews, once.
 SMALLER = {
+    "plot_4a_what_went_wrong_in_the_lab.py": (
+        (r"limit=[\d_]+, epochs=\d+", "limit=40, epochs=1"),
+        (r'(?<=\nreviews = )load_reviews\("imdb"\)', 'load_reviews("imdb", limit=100)'),
+        (r"(?<=\nNETS, TEXTS, known = )\d+, \d+", "2, 7"),
+    ),
     "plot_5_reading_attention.py": (
         (r"limit=[\d_]+, epochs=\d+", "limit=40, epochs=2"),
         (r"(?<=\nreviews = )load_reviews\(config.data\)", "load_reviews(config.data, limit=200)"),
