@@ -78,6 +78,14 @@ def tests(session: nox.Session) -> None:
 
 
 @nox.session
+def faults(session: nox.Session) -> None:
+    """Try to break it: thousands of cases, killed runs, bad input, hostile files, heavy load."""
+    install(session, "tests")
+    profile = "--hypothesis-profile=thorough"
+    session.run("pytest", "-n", "auto", profile, *(session.posargs or ["tests/faults"]))
+
+
+@nox.session
 def bench(session: nox.Session) -> None:
     """Time the lab's procedure against ours: ``nox -s bench -- --data FOLDER`` (an hour)."""
     install(session, "tests")

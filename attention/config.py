@@ -96,6 +96,9 @@ class TrainConfig:
             number = getattr(self, name)
             if number is not None and number < 1:
                 raise ValueError(f"{option(name)}: expected at least 1, got {number}")
+        for name, number in vars(self).items():
+            if isinstance(number, int) and number >= 2**63:
+                raise ValueError(f"{option(name)}: expected at most {2**63 - 1}, got {number}")
         if self.limit is not None and self.limit < 2:
             raise ValueError(f"--limit: expected at least 2, one a label, got {self.limit}")
         if not 0 <= self.seed < 2**32:

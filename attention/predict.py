@@ -2,8 +2,9 @@
 
 import html
 import json
+import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -98,13 +99,24 @@ def standalone_page(predictions: Iterable[dict[str, Any]]) -> str:
     )
 
 
+def _lines() -> Iterator[str]:
+    try:
+        yield from sys.stdin
+    except UnicodeDecodeError as error:
+        raise ValueError(f"-: expected lines of UTF-8 on the standard input, got {error}") from None
+
+
 def main(arguments: Sequence[str]) -> int:
     """Predict from the command line."""
     config = parse(PredictConfig, arguments, prog="python -m attention.predict")
     if config.html and not config.html.parent.is_dir():
         raise ValueError(f"--html: there is no folder {config.html.parent}")
+    if config.html and config.html.is_dir():
+        raise ValueError(f"--html: {config.html} is a folder; give a file")
     model, tokenizer, trained = load_run(config.run, torch.device("cpu"))
-    texts = sys.stdin if config.text == "-" else [config.text]
+    texts = _lines() if config.text == "-" else [config.text]
+    # Colours are for eyes: a file or another program gets the words alone.
+    coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     kept = []
     for text in texts:
         prediction = predict(model, tokenizer, text.rstrip("\n"), trained.keep)
@@ -114,7 +126,8 @@ def main(arguments: Sequence[str]) -> int:
             print(json.dumps(prediction), flush=True)
         else:
             print(f"{prediction['label']} ({prediction['probability']:.1%} positive)")
-            print(words_as_ansi(prediction["tokens"], prediction["weights"]), flush=True)
+            tokens, weights = prediction["tokens"], prediction["weights"]
+            print(words_as_ansi(tokens, weights) if coloured else " ".join(tokens), flush=True)
     if config.html:
         write_text(config.html, standalone_page(kept))
     return 0

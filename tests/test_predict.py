@@ -40,12 +40,19 @@ def test_json_is_what_the_model_says(run, capsys):
     assert sum(answer["weights"]) == pytest.approx(1)
 
 
-def test_text_has_label_probability_and_coloured_words(run, capsys):
+def test_text_has_label_probability_and_words_coloured_for_a_terminal(run, capsys, monkeypatch):
     (answer,) = as_json(capsys, run, "good soup")
-    said = asked(capsys, run, "good soup").splitlines()
-    assert said[0] == f"{answer['label']} ({answer['probability']:.1%} positive)"
-    assert "good\033[0m" in said[1]
-    assert "soup\033[0m" in said[1]
+    for is_terminal, no_color, words in (
+        (True, "", "good\033[0m"),  # an empty NO_COLOR says nothing
+        (True, "1", "good soup"),
+        (False, "", "good soup"),
+    ):
+        monkeypatch.setenv("NO_COLOR", no_color)
+        monkeypatch.setattr("sys.stdout.isatty", lambda is_terminal=is_terminal: is_terminal)
+        said = asked(capsys, run, "good soup").splitlines()
+        assert said[0] == f"{answer['label']} ({answer['probability']:.1%} positive)"
+        assert words in said[1]
+        assert ("\033" in said[1]) == (is_terminal and not no_color)
 
 
 def test_a_line_of_standard_input_each(run, capsys, monkeypatch):
@@ -53,6 +60,12 @@ def test_a_line_of_standard_input_each(run, capsys, monkeypatch):
     answers = as_json(capsys, run, "-")
     assert [answer["tokens"] for answer in answers] == [["good", "soup"], [], ["bad", "soup"]]
     assert answers[0] == as_json(capsys, run, "good soup")[0]
+
+
+def test_standard_input_that_is_no_text(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9"), encoding="utf-8"))
+    with pytest.raises(ValueError, match=r"UTF-8 on the standard input.*0xe9"):
+        predict.main([str(run), "-"])
 
 
 @pytest.mark.parametrize("kind", ["mean", "keys", "qk", "qkv", "multihead"])
