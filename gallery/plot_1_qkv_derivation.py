@@ -352,13 +352,13 @@ print(f"torch.randn: all six words share a favourite in {agree_randn} of 1,000 s
 goal = torch.tensor([1, 2, 3, 4, 5, 0])  # (6,)
 torch.manual_seed(123)
 layer = attention.SelfAttentionV1(3, 2)
-optimiser = torch.optim.Adam(layer.parameters(), lr=0.1)
+optimizer = torch.optim.Adam(layer.parameters(), lr=0.1)
 for _ in range(500):
     _, learned = layer(x, need_weights=True)  # (6, 2), (6, 6)
     loss = -learned[range(6), goal].log().mean()
-    optimiser.zero_grad()
+    optimizer.zero_grad()
     loss.backward()
-    optimiser.step()
+    optimizer.step()
 print(f"mean weight on the goal, before: {weights[range(6), goal].mean():.4f}")
 print(f"mean weight on the goal, after:  {learned[range(6), goal].mean():.4f}")
 
@@ -379,8 +379,8 @@ fig.set_label(
 # and whoever looks at one looks at the other. What a layer can learn depends on what the
 # embeddings let it see; real embeddings are therefore learned too.
 #
-# What you have learnt
-# --------------------
+# What was learnt
+# ---------------
 # * A fixed comparison of embeddings is symmetric and can't adapt. Three matrices give each word
 #   three roles, and those can be trained.
 # * Query meets key: a score. Softmax makes scores into weights, which are positive and sum to 1.

@@ -127,7 +127,7 @@ for seed in range(1000):
     torch.manual_seed(seed)
     best = ((x @ torch.rand(3, 2)) @ (x @ torch.rand(3, 2)).T).argmax(dim=-1)  # (6,)
     favourites += [words[best[0]]] if len(best.unique()) == 1 else []
-print(f"{len(favourites)} of 1,000 seeds agree; the favourites:", sorted(set(favourites)))
+print(f"{len(favourites):,} of 1,000 seeds agree; the favourites:", sorted(set(favourites)))
 
 # %%
 # Compare the embedding of "Your" with the others: it is large in all three numbers. Multiplied by
@@ -183,8 +183,8 @@ print(typed)
 print(f"{(typed - context).abs().max():.6f} is the largest difference")
 
 # %%
-# What you have learnt
-# --------------------
+# What was learnt
+# ---------------
 # * The steps do not depend on the numbers. You can take them alone.
 # * With positive embeddings and positive matrices the longest key wins every row.
 # * Take a width from the tensor, run a notebook from the top, and keep more digits than you print.

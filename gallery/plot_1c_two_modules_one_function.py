@@ -226,8 +226,8 @@ assert torch.allclose(context_batch[0], v1(x), atol=1e-6)
 print("a batch through SelfAttentionV1:", tuple(context_batch.shape))
 
 # %%
-# What you have learnt
-# --------------------
+# What was learnt
+# ---------------
 # * Version 1 and version 2 are one function. Their matrices are each other's transposes.
 # * ``nn.Linear`` starts uniform in :math:`\pm 1/\sqrt{d_\mathrm{in}}`, which makes fresh scores
 #   small: a standard deviation of about one third.

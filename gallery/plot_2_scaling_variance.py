@@ -307,8 +307,8 @@ for name, size in whole.items():
 # training, queries and keys are anything but independent. The scale sets the start. Where training
 # ends, this page can't say.
 #
-# What you have learnt
-# --------------------
+# What was learnt
+# ---------------
 # * A softmax of large scores gives one word everything, and its Jacobian, through which every
 #   gradient must pass, is close to 0 for most queries.
 # * One product of two independent numbers of mean 0 and variance 1 has variance 1. The sum of k

@@ -43,12 +43,12 @@ def vectors(ids):
 
 def train(layer, loss_of, lr):
     """Take 150 steps down a loss; return the last one."""
-    optimiser = torch.optim.Adam(layer.parameters(), lr=lr)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=lr)
     for _ in range(150):
         loss = loss_of(layer)
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     return loss.item()
 
 
@@ -381,8 +381,8 @@ layer.eval()
 print("twice the same in use:     ", torch.equal(layer(x), layer(x)))
 
 # %%
-# What you have learnt
-# --------------------
+# What was learnt
+# ---------------
 # * A causal mask makes the scores of later words −∞ before the softmax. No output then depends on
 #   what comes after it.
 # * A padding mask asks about the key, (B, 1, n), a 2-D mask about the pair, (n, n). Join them with

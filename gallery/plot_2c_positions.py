@@ -269,8 +269,8 @@ assert torch.equal(end[0, 2:], end[1, :4])
 # All padding counts as place 0, which is no harm behind a padding mask. And a text that is being
 # written has no end yet: counting from the end is for texts that are already there.
 #
-# What you have learnt
-# --------------------
+# What was learnt
+# ---------------
 # * Attention without positions reads a bag of words. The permutation test shows it for any layer.
 # * Sines and cosines at several speeds give each place a vector, bounded and different from place
 #   to place. In which order the columns stand does not matter.

@@ -364,8 +364,8 @@ print(
 # it is the loss of a task. What cutting costs on real reviews is measured in
 # :ref:`a later page <sphx_glr_gallery_plot_3c_rank_on_reviews.py>`.
 #
-# What we learnt
-# --------------
+# What was learnt
+# ---------------
 # - With one query for all texts the key matrix is redundant, whatever its width. It changes the
 #   path of training and no function.
 # - With a query for each word the two matrices act as one matrix M of rank at most k.
@@ -373,6 +373,7 @@ print(
 # - The nearest matrix of rank k is known in closed form, and training comes to it or near it when
 #   it is asked for it.
 #
-# Practise: :doc:`the chapter's exercises </exercises/low_rank>`. Next: :ref:`which
-# of the pair's numbers change nothing <sphx_glr_gallery_plot_3a_gauge_and_biases.py>`, and why a
-# single entry of a query matrix means nothing.
+# *Practise:* :doc:`/exercises/low_rank`.
+#
+# *Where next:* :doc:`/gallery/plot_3a_gauge_and_biases` asks which of the pair's numbers change
+# nothing, and finds that a single entry of a query matrix means nothing.

@@ -211,22 +211,22 @@ for dtype in (torch.float64, torch.float32):
 # denominator stands in between. Train for 1,000 steps, in float32 as everybody does:
 
 STEPS = 1000
-optimisers = {
+optimizers = {
     "Adam": lambda p: torch.optim.Adam(p, lr=1e-2),
     "Adam, ε = 1e-15": lambda p: torch.optim.Adam(p, lr=1e-2, eps=1e-15),
     "gradient descent": lambda p: torch.optim.SGD(p, lr=1e-2),
 }
 drifts, harms = {}, {}
-for name, make in optimisers.items():
+for name, make in optimizers.items():
     torch.manual_seed(0)
     layer = SelfAttention(d, key_dim=k, bias=True).float()
-    optimiser = make(layer.parameters())
+    optimizer = make(layer.parameters())
     start = layer.W_key.bias.detach().clone()  # (k,)
     drift = []
     for _ in range(STEPS):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         losses(layer, x, wanted).backward()
-        optimiser.step()
+        optimizer.step()
         drift.append((layer.W_key.bias.detach() - start).norm().item())
     drifts[name] = drift
     trained = layer(x).detach()  # (32, n, d)
@@ -255,17 +255,22 @@ fig.set_label(
 # %%
 # Gradient descent is not in the picture: its steps are below the last digit of a float32.
 #
-# So a key bias that differs from its start has learned nothing. Its value is a record of rounding
-# errors, and on another machine it would be another. A test that compares trained parameters will
-# fail on it for no fault of the model; compare outputs.
+# .. admonition:: What went wrong: a number that moved and learnt nothing
+#    :class: warning
 #
-# What we learnt
-# --------------
+#    The lab trains such a bias in three of its models. That it differs from its start means
+#    nothing. Its value is a record of rounding errors, and on another machine it would be another.
+#    A test that compares trained parameters will fail on it for no fault of the model; compare
+#    outputs.
+#
+# What was learnt
+# ---------------
 # - W_query → W_query R with W_key → W_key R⁻ᵀ changes no score. Read M, not the entries of a
 #   factor.
 # - The balanced pair has orthogonal columns in order of strength, and the least sum of squares.
 # - Of four bias terms two survive the softmax, and the key bias is in neither.
 # - Adam moves what has no gradient but rounding.
 #
-# Practise: :doc:`the chapter's exercises </exercises/low_rank>`. Next: :ref:`the
-# third matrix <sphx_glr_gallery_plot_3b_values_fold.py>`. Do the values do anything?
+# *Practise:* :doc:`/exercises/low_rank`.
+#
+# *Where next:* the third matrix. Do the values do anything? :doc:`/gallery/plot_3b_values_fold`.

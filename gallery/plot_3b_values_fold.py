@@ -208,11 +208,13 @@ assert lives == set(shares) - set(folds) - {"maximum over words", "energy poolin
 # as for the keys of :ref:`the first page <sphx_glr_gallery_plot_3_low_rank_qk.py>`. What it
 # does on real reviews, the next page measures.
 #
-# What we learnt
-# --------------
+# What was learnt
+# ---------------
 # - Mean pooling and a linear classifier turn the value matrix into one vector, at no error.
 # - Output projections fold with it. Several heads or a residual need a vector each.
 # - A nonlinearity behind the values is what makes a value *matrix* worth having.
 #
-# Next: :ref:`what rank and values are worth on reviews
-# <sphx_glr_gallery_plot_3c_rank_on_reviews.py>`.
+# *Practise:* :doc:`/exercises/low_rank`.
+#
+# *Where next:* :doc:`/gallery/plot_3c_rank_on_reviews`, for what rank and values are worth on real
+# reviews.

@@ -181,11 +181,13 @@ print(f"one model's accuracy, 95 % interval over the test reviews: {low:.1f} to 
 # So how much rank attention needs is a question about the *task*. Some need all of it. The reviews
 # of this page need next to none.
 #
-# What we learnt
-# --------------
+# What was learnt
+# ---------------
 # - Training grows a few singular values of M and leaves the others behind.
 # - Afterwards, most directions can be cut at no cost that we can measure.
 # - k = 1 classifies these reviews as well as k = 16, and the mean of the words does it better.
 # - That says something about film reviews. It isn't a law about attention.
 #
-# Next: :ref:`what the scores cost to compute <sphx_glr_gallery_plot_3d_cost_of_the_brackets.py>`.
+# *Practise:* :doc:`/exercises/low_rank`.
+#
+# *Where next:* :doc:`/gallery/plot_3d_cost_of_the_brackets`, for what the scores cost to compute.

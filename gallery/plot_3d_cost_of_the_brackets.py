@@ -197,12 +197,15 @@ fig.set_label(
 # keys cost k numbers a word and head, but M wants the word itself, d numbers. Nobody multiplies
 # the pair out. M is for understanding, queries and keys are for computing.
 #
-# What we learnt
-# --------------
+# What was learnt
+# ---------------
 # - Both bracketings give the same scores. The pair is cheaper in operations whenever
 #   k/d < (d + n)/(2d + n), so always for k ≤ d/2.
 # - In bytes the line is k = d/2, and for long texts little is at stake: both write n² scores.
 # - Times follow the counts for wide keys. For the narrowest they do not: there, other costs than
 #   multiplications decide.
 #
-# That closes the chapter. The next lesson in the :doc:`gallery <index>` trains the whole ladder.
+# *Practise:* :doc:`/exercises/low_rank`.
+#
+# *Where next:* that closes the chapter. :doc:`/gallery/plot_4_sentiment_training` trains the whole
+# ladder on real reviews.
