@@ -222,7 +222,7 @@ for word in ("wonderful", "best", "slow", "the"):
 # kind to kind. A review is a list of ids. Weights show where a model looked; deleting words shows
 # what it needed.
 #
-# Where next
-# ----------
-# Practise: :doc:`/exercises/training`. Then train on all of Yelp with one command,
-# ``python -m attention.train --out runs/yelp``; :doc:`/training` goes through it.
+# *Practise:* :doc:`/exercises/training`.
+#
+# *Where next:* :doc:`/gallery/plot_4a_what_went_wrong_in_the_lab` shows what else can go wrong around
+# an attention layer that is itself correct.
