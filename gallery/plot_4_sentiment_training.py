@@ -224,5 +224,5 @@ for word in ("wonderful", "best", "slow", "the"):
 #
 # *Practise:* :doc:`/exercises/training`.
 #
-# *Where next:* :doc:`/gallery/plot_4a_what_went_wrong_in_the_lab` shows what else can go wrong around
-# an attention layer that is itself correct.
+# *Where next:* :doc:`/gallery/plot_4a_what_went_wrong_in_the_lab` shows what else can go wrong
+# around an attention layer that is itself correct.
