@@ -299,8 +299,9 @@ class Film:
         alt: What happens in it, in words.
 
     Example:
-        >>> weights = torch.tensor([0.25, 0.75])
-        >>> film = film_attention(["good", "film"], weights.log(), weights, torch.eye(2))
+        >>> figure, ax = plt.subplots(figsize=(1, 1))
+        >>> (line,) = ax.plot([0, 1])
+        >>> film = Film(figure, lambda frame: line.set_ydata([0, frame]), 2, "A line rises.")
         >>> film._repr_html_()[:9]
         '<details>'
     """
@@ -348,8 +349,7 @@ def film_attention(words: Sequence[str], scores: Tensor, weights: Tensor, values
         The film. Its last frame shows all three steps, so it also stands alone.
 
     Example:
-        >>> weights = torch.tensor([0.25, 0.75])
-        >>> film = film_attention(["good", "film"], weights.log(), weights, torch.eye(2))
+        >>> film = film_attention(["film"], torch.ones(1), torch.ones(1), torch.ones(1, 2))
         >>> [ax.get_title() for ax in film.figure.axes]
         ['1. scores', '2. weights', '3. the weighted values, tip to tail']
     """
