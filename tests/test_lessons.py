@@ -1,7 +1,11 @@
+import re
 import textwrap
 
 import pytest
+import torch
 from pages import GALLERY, run
+
+from attention.tokenizer import UNK_ID
 
 # Pages that train for a minute or more. Here they read few reviews, once.
 SMALLER = {
@@ -32,6 +36,58 @@ def test_every_figure_has_its_own_words(name):
     figures = run(GALLERY / name, SMALLER.get(name, ())).figures
     assert all(len(text) > 40 for text in figures)
     assert len(set(figures)) == len(figures)
+
+
+def test_the_labs_mistakes_do_what_their_page_says():
+    name = "plot_4a_what_went_wrong_in_the_lab.py"
+    page = run(GALLERY / name, SMALLER[name]).names
+    negative, positive = (
+        [mark for mark in page["possible"] if page["marks"][mark, label]] for label in (0, 1)
+    )
+    assert len(set(negative) | set(positive)) > 2  # more than the two ends
+    assert page["sizes"]["as in the lab"] > page["sizes"]["cleaned first"]
+    assert page["ids"].flat.min() > UNK_ID  # each review counted twice: nothing is unknown
+    assert page["with_holes"] == {"a": 2, "soup": 4}
+    assert len(page["both"]) == 2 * len(page["alone"])
+    assert page["tokens"][1] / page["tokens"][0] == pytest.approx(3, abs=0.5)
+    assert page["agree"] == pytest.approx(0.5, abs=0.2)
+    lost = [
+        max(256 - len(page["words"][d]), 0) < len(page["words"][i])
+        for i, d in enumerate(page["distractor"].tolist())
+    ]
+    assert sum(lost) == (page["review"] > page["room"].clamp(min=0)).sum()
+    # Fresh nets give the padding about what it has of the places.
+    for kind in ("energy", "qkv"):
+        padding = 1 - page["batches"]["alone"].lengths / 256
+        assert (page["shares"][kind, "alone"].mean(dim=0) - padding).abs().mean() < 0.15
+        assert (
+            page["shares"][kind, "alone"].mean()
+            > page["shares"][kind, "behind a distractor"].mean()
+        )
+    assert page["starts"][0] != page["starts"][1]
+
+
+def test_whether_attention_explains_is_asked_as_the_page_says():
+    name = "plot_5_reading_attention.py"
+    page = run(GALLERY / name, SMALLER[name]).names
+    assert page["agree"] == 944
+    assert torch.equal(page["x"], run(GALLERY / "plot_1_qkv_derivation.py").names["x"])
+    for kind in ("energy", "qkv"):
+        for a, s, effect in zip(
+            page["weights"][kind], page["evidences"][kind], page["effects"][kind], strict=True
+        ):
+            assert a.sum().item() == pytest.approx(1, abs=1e-5)
+            if kind == "energy":
+                torch.testing.assert_close(a / (1 - a) * (s - a @ s), effect, atol=1e-4, rtol=1e-3)
+    a, other, s = page["a"], page["other"], page["s"]
+    assert (other >= 0).all()
+    assert other.sum().item() == pytest.approx(1, abs=1e-5)
+    assert (other @ s).item() == pytest.approx((a @ s).item(), abs=1e-4)
+    found = page["correlations"]["energy", "weight"]
+    interval = page["mean_with_interval"](found)
+    mean, low, high = (float(number) for number in re.findall(r"-?\d\.\d+", interval))
+    assert low <= mean <= high
+    assert mean == pytest.approx(found.mean().item(), abs=1e-3)
 
 
 @pytest.mark.parametrize(
