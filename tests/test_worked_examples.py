@@ -267,3 +267,36 @@ def test_transposing_all_dimensions_of_a_batch_is_silently_wrong_where_sizes_agr
     assert_close(layer(x), one_by_one)
     assert mixed.shape == one_by_one.shape
     assert (mixed - one_by_one).abs().max() > 0.01
+
+
+def test_without_a_softmax_the_result_leaves_the_hull_of_the_values():
+    p = page_a()
+    result = p["no_softmax"][1] @ p["values"]
+    assert (p["no_softmax"].sum(dim=-1) > 1.5).all()
+    assert result.norm() > p["values"].norm(dim=-1).max() > p["context"][1].norm()
+
+
+def test_a_width_read_from_a_global_changes_the_weights_without_an_error():
+    p = page_b()
+    assert_prints(p["right"][1], B["weights_2"])
+    spread = p["wrong"].amax(dim=-1) - p["wrong"].amin(dim=-1)
+    assert (spread < 0.1 * (p["right"].amax(dim=-1) - p["right"].amin(dim=-1))).all()
+
+
+def test_typed_decimals_are_off_in_the_fourth():
+    gap = (page_b()["typed"] - page_b()["context"]).abs().max().item()
+    assert 2e-5 < gap < 5e-4
+
+
+def test_seeding_torch_leaves_numpy_alone():
+    p = page("2_scaling_variance")
+    assert len(set(p["numpy_draws"])) == 2
+    assert len(set(p["torch_draws"])) == 1
+
+
+def test_a_product_has_the_variance_of_its_factors_and_the_check_cannot_fail():
+    p = page("2_scaling_variance")
+    for numbers in (p["one"], p["other"], p["one"] * p["other"]):
+        assert numbers.var().item() == pytest.approx(1, abs=0.02)
+    for before, after in p["variances"].values():
+        assert before / after in (pytest.approx(5), pytest.approx(20))
