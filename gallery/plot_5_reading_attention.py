@@ -47,8 +47,8 @@ print(f"one favourite for all six words in {agree} of 1,000 seeds")
 # ----------------------
 # The task is that of :doc:`/gallery/plot_4_sentiment_training`: half of the time an unrelated
 # review stands in front. *energy* gives each word one weight. In *qkv* every word looks at every
-# word, and we take the mean weight that a word *receives*. Neither knows positions, which will
-# make one thing exact further down.
+# word, and we take the mean weight that a word *receives*. Instead of positions, one learned vector
+# marks what stands in front of a separator. That will make one thing exact further down.
 
 config = TrainConfig(
     data="imdb", limit=4_000, epochs=4, batch_size=128, lr=4e-3, embed_dim=32, key_dim=16,
