@@ -288,16 +288,16 @@ for kind in looked_at:
 # %%
 # The weight alone knows no sign and fails. The evidence supplies it: by itself it puts the words
 # nearly in deletion's order. For energy pooling the *sizes* come out right only in the product.
-# For qkv the evidence alone is nearer to the sizes, too; we don't know why. So if you want to show
-# what one layer of attention did, show what was handed over as well as how much of it. Nothing has
-# to be deleted for that.
+# For qkv the evidence alone is nearer to the sizes, too; we don't know why. Gradient × input shows
+# that one column is not enough: for energy pooling it is right about the few strong words, and
+# wrong about the order of the many weak ones. So if you want to show what one layer of attention
+# did, show what was handed over as well as how much of it. Nothing has to be deleted for that.
 #
 # Other weights, the same answer
 # ------------------------------
-# There is an older objection. If very different weights give the same logit, how can the weights
-# be *the* explanation of it? Here is our review again, read by energy pooling. Any weights with
-# the same sum of weight × evidence will do, and two words are enough: one whose evidence lies above
-# the verdict, one below.
+# If very different weights give the same logit, how can the weights be *the* explanation of it?
+# Here is our review again, read by energy pooling. Any weights with the same sum of weight ×
+# evidence will do. Two words are enough: one with evidence above the verdict, one below.
 
 ids = torch.tensor(encoded.ids)  # (16,)
 (logit, a), s = look(models["energy"], ids), evidence(models["energy"], ids)
