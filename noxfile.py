@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shutil
 import sys
 import urllib.error
 import urllib.request
@@ -83,6 +84,19 @@ def faults(session: nox.Session) -> None:
     install(session, "tests")
     profile = "--hypothesis-profile=thorough"
     session.run("pytest", "-n", "auto", profile, *(session.posargs or ["tests/faults"]))
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Hold the built site, in a real browser, to what it promises: run docs first."""
+    if not Path("docs/_build/html/index.html").exists():
+        session.error("docs/_build/html holds no site; build it first: nox -s docs")
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if chromium is None:
+        session.error("there is no chromium; install it first: sudo apt-get install chromium")
+    install(session, "browser")
+    command = ["pytest", "-n", "auto", "tests/site", *session.posargs]
+    session.run(*command, env={"CHROMIUM": chromium})
 
 
 @nox.session

@@ -37,6 +37,7 @@ extensions = [
     "api_pages",
     "exercises",
     "gallery_pages",
+    "live_models",
     "mathml",
     "screen_readers",
     "wheel_of_the_site",

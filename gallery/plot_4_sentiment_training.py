@@ -12,6 +12,7 @@ margins of error on this page say how much to make of them.
 
 import dataclasses
 from collections import Counter
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
@@ -20,8 +21,10 @@ from attention import plotting
 from attention.config import TrainConfig
 from attention.data import load_reviews
 from attention.measure import measure
+from attention.models import SentimentClassifier
 from attention.prepare import measured_examples, prepare
 from attention.report import words_as_html
+from attention.runs import config_json
 from attention.train import build_model
 from attention.trainer import Trainer
 
@@ -38,7 +41,7 @@ plotting.use_style()
 DATA = "imdb"
 
 config = TrainConfig(
-    data=DATA, limit=6_000, epochs=4, batch_size=128, lr=4e-3, embed_dim=32, key_dim=16
+    data=DATA, limit=6_000, epochs=4, batch_size=128, lr=4e-3, embed_dim=24, key_dim=12
 )
 reviews = load_reviews(config.data)
 # A sample to train on, so that the page is built in minutes; all of the rest to measure on.
@@ -215,6 +218,35 @@ for word in ("wonderful", "best", "slow", "the"):
     print(f"without {word!r:12} the logit changes by {change:+.2f}")
 
 # %%
+# Keep the models
+# ---------------
+# A model is its numbers, what it was asked to be, and the words that it knows: three files in a
+# folder of its own, beside wherever you run this page.
+
+for kind in ("energy", "qkv"):
+    folder = Path("runs", "plot_4", kind)
+    run = dataclasses.replace(config, model=kind)
+    models[kind].save_pretrained(folder, train=config_json(run))
+    tokenizer.save(str(folder / "tokenizer.json"))
+    print(folder.as_posix(), sorted(path.name for path in folder.iterdir()))
+
+# %%
+# Loaded again, a model says the same.
+
+loaded = SentimentClassifier.from_pretrained("runs/plot_4/energy")
+with torch.no_grad():
+    logit = loaded(ids)  # (1,)
+assert torch.equal(logit, logit_of_energy)
+print(f"{logit.sigmoid().item():.0%} positive")
+
+# %%
+# From a terminal in the same folder it reads any review of yours, and so does the page
+# :doc:`/lab`, in the browser.
+#
+# .. code-block:: console
+#
+#    $ python -m attention.predict runs/plot_4/qkv "The plot is thin, but the music is wonderful."
+#
 # What was learnt
 # ---------------
 # Does attention help? Look down the two columns of the table of test reviews: whether a kind of

@@ -1,0 +1,117 @@
+"""A real browser, and the built site in two ways: over HTTP and from a folder on the disk.
+
+These tests belong to ``nox -s browser``; they need the site that ``nox -s docs`` builds.
+"""
+
+import functools
+import http.server
+import os
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+BUILD = Path(__file__).parents[2] / "docs" / "_build"
+SITE = BUILD / "html"
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+# Without these a browser calls home, and would be counted as a page that does.
+QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+QUIET += ["--disable-quic", "--disable-gpu", "--no-first-run"]
+# Chromium refuses its own sandbox to the user root; it reads nothing but our pages here.
+SANDBOX = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
+SIZES = {"desktop": (1280, 900), "phone": (390, 844), "narrow": (360, 740), "wide": (2200, 1200)}
+
+
+def pytest_configure() -> None:
+    if not (SITE / "index.html").exists():
+        raise pytest.UsageError("docs/_build/html holds no site; build it first: nox -s docs")
+    if CHROMIUM is None:
+        raise pytest.UsageError("no chromium here; install it first: sudo apt-get install chromium")
+
+
+def page_names() -> list[str]:
+    """List the pages of the site, as addresses relative to its root."""
+    names = (path.relative_to(SITE) for path in SITE.rglob("*.html"))
+    return sorted(name.as_posix() for name in names if name.parts[0] != "_static")
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *args: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="session")
+def http_root() -> Iterator[str]:
+    handler = functools.partial(_Quiet, directory=str(SITE))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture(params=["http", "file"])
+def root(request: pytest.FixtureRequest, http_root: str) -> str:
+    """Where the site starts, once over HTTP and once from its folder."""
+    return http_root if request.param == "http" else SITE.as_uri() + "/"
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=[*QUIET, *SANDBOX])
+        yield browser
+        browser.close()
+
+
+class Visit:
+    """A page, and what it asked for and complained about on the way."""
+
+    def __init__(self, browser: Browser, scheme: str, size: str, **options: object) -> None:
+        width, height = SIZES[size]
+        self.context = browser.new_context(
+            color_scheme=scheme, viewport={"width": width, "height": height}, **options
+        )
+        self.page: Page = self.context.new_page()
+        self.page.set_default_timeout(20_000)
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        self.page.on("request", lambda request: self.requests.append(request.url))
+        self.page.on("requestfailed", lambda request: self.complaints.append(request.url))
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on(
+            "console",
+            lambda message: (
+                message.type in ("error", "warning") and self.complaints.append(message.text)
+            ),
+        )
+
+    def foreign(self, root: str) -> list[str]:
+        """List the requests that left the site."""
+        return [url for url in self.requests if not url.startswith((root, "data:", "blob:"))]
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
+    """Open an address in a fresh browser profile."""
+    visits: list[Visit] = []
+
+    def open_(url: str, scheme: str = "light", size: str = "desktop", **options: object) -> Visit:
+        visits.append(Visit(browser, scheme, size, **options))
+        visits[-1].page.goto(url, wait_until="networkidle")
+        return visits[-1]
+
+    yield open_
+    for one in visits:
+        one.context.close()
+
+
+@pytest.fixture
+def lab(visit: Callable[..., Visit], http_root: str) -> Page:
+    """The page lab.html, its first model loaded."""
+    page = visit(http_root + "lab.html").page
+    page.get_by_test_id("review-input").scroll_into_view_if_needed()
+    page.get_by_test_id("token").first.wait_for()
+    return page

@@ -1,0 +1,139 @@
+"""What the page shows is what torch computes from the same rounded numbers."""
+
+import pytest
+import torch
+from trained import KINDS, answer, reviews
+
+from attention import causal_mask, scaled_dot_product_attention
+
+TOLERANCE = 1e-5
+
+# Types each review into the page and reads what a reader sees.
+READ = """async ({ kind, texts, distractor }) => {
+  const hook = (name) => document.querySelector(`[data-testid="${name}"]`);
+  const put = (part, value) => {
+    part.value = value;
+    part.dispatchEvent(new Event("input", { bubbles: true }));
+  };
+  await load(kind);
+  put(hook("model-select"), kind);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  if (hook("distractor").checked !== Boolean(distractor)) hook("distractor").click();
+  if (distractor) put(hook("distractor-input"), distractor);
+  return texts.map((text) => {
+    put(hook("review-input"), text);
+    const tokens = [...document.querySelectorAll("[data-testid=token]:not(.skipped)")];
+    return {
+      probability: Number(hook("probability").dataset.value),
+      shown: Number(hook("probability").textContent),
+      weights: tokens.map((token) => Number(token.dataset.weight)),
+    };
+  });
+}"""
+
+
+def per_word(weights):
+    return weights.mean(dim=0) if weights.dim() == 2 else weights
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_500_reviews(lab, kind):
+    texts = reviews(500)
+    seen = lab.evaluate(READ, {"kind": kind, "texts": texts, "distractor": ""})
+    lengths = set()
+    for text, one in zip(texts, seen, strict=True):
+        probability, weights = answer(kind, text)
+        assert one["probability"] == pytest.approx(probability, abs=TOLERANCE)
+        assert one["shown"] == pytest.approx(probability, abs=TOLERANCE)
+        expected = per_word(weights)
+        assert len(one["weights"]) == len(expected)
+        assert (torch.tensor(one["weights"]) - expected).abs().max() < TOLERANCE
+        lengths.add(len(expected))
+    assert max(lengths) == 256
+    assert min(lengths) < 100
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_50_reviews_behind_a_distractor(lab, kind):
+    texts, distractor = reviews(50), "A dull film, the worst of the year."
+    seen = lab.evaluate(READ, {"kind": kind, "texts": texts, "distractor": distractor})
+    for text, one in zip(texts, seen, strict=True):
+        probability, weights = answer(kind, text, distractor)
+        assert one["probability"] == pytest.approx(probability, abs=TOLERANCE)
+        assert (torch.tensor(one["weights"]) - per_word(weights)).abs().max() < TOLERANCE
+
+
+def test_the_whole_map_of_qkv(lab):
+    ask = """async (texts) => {
+      const [ids, model] = await Promise.all([load("words"), load("qkv")]);
+      return texts.map((text) => readReview(model, ids, text).map);
+    }"""
+    texts = reviews(40)
+    for text, weights in zip(texts, lab.evaluate(ask, texts), strict=True):
+        _, expected = answer("qkv", text)
+        assert (torch.tensor(weights) - expected).abs().max() < TOLERANCE
+
+
+# Types 36 numbers into the sentence lab, chooses who asks, scale and mask, and reads all cells.
+SET = """(settings) => settings.map(({ matrices, at, scaled, causal }) => {
+  const box = document.getElementById("sentence-lab");
+  const fire = (part) => part.dispatchEvent(new Event("input", { bubbles: true }));
+  for (const [name, rows] of Object.entries(matrices)) {
+    rows.forEach((row, i) => row.forEach((number, j) => {
+      const field = box.querySelector(`input[data-name="${name}.${i}.${j}"]`);
+      field.value = number;
+      fire(field);
+    }));
+  }
+  for (const [part, on] of [["scaled", scaled], ["causal", causal]]) {
+    const field = box.querySelector(`[data-part="${part}"]`);
+    field.checked = on;
+    fire(field);
+  }
+  const who = box.querySelector(`input[name=who][value="${at}"]`);
+  who.checked = true;
+  fire(who);
+  const cells = [...box.querySelectorAll("td[data-name]")];
+  return Object.fromEntries(cells.map((cell) => [cell.dataset.name, Number(cell.dataset.value)]));
+})"""
+
+
+def test_200_random_settings_of_the_sentence(lab):
+    generator = torch.Generator().manual_seed(11)
+    shapes = {"x": (6, 3), "W_query": (3, 2), "W_key": (3, 2), "W_value": (3, 2)}
+    settings = []
+    for i in range(200):
+        drawn = {
+            name: (torch.rand(shape, generator=generator, dtype=torch.float64) * 6 - 3).round(
+                decimals=4
+            )
+            for name, shape in shapes.items()
+        }
+        matrices = {name: matrix.tolist() for name, matrix in drawn.items()}
+        settings.append(
+            {"matrices": matrices, "at": i % 6, "scaled": i % 4 < 2, "causal": i % 2 == 1}
+        )
+    for setting, cells in zip(settings, lab.evaluate(SET, settings), strict=True):
+        x, W_query, W_key, W_value = (
+            torch.tensor(setting["matrices"][name], dtype=torch.float64) for name in shapes
+        )
+        query, key, value = x @ W_query, x @ W_key, x @ W_value  # each (6, 2)
+        mask = causal_mask(6) if setting["causal"] else None
+        scale = None if setting["scaled"] else 1.0
+        context, weights = scaled_dot_product_attention(query, key, value, mask, scale=scale)
+        at = setting["at"]
+        scores = query[at] @ key.T  # (6,)
+        expected = {f"query.{c}": query[at, c] for c in range(2)}
+        expected |= {f"context.{c}": context[at, c] for c in range(2)}
+        expected |= {f"key.{j}.{c}": key[j, c] for j in range(6) for c in range(2)}
+        expected |= {f"value.{j}.{c}": value[j, c] for j in range(6) for c in range(2)}
+        expected |= {f"score.{j}": scores[j] for j in range(6)}
+        expected |= {f"weight.{j}": weights[at, j] for j in range(6)}
+        expected |= {f"map.{i}.{j}": weights[i, j] for i in range(6) for j in range(6)}
+        for name, number in expected.items():
+            assert cells[name] == pytest.approx(number.item(), abs=TOLERANCE), (name, setting)
+        for j in range(6):
+            factor = 2**-0.5 if setting["scaled"] else 1.0
+            hidden = setting["causal"] and j > at
+            scaled = -float("inf") if hidden else scores[j].item() * factor
+            assert cells[f"scaled.{j}"] == pytest.approx(scaled, abs=TOLERANCE)

@@ -1,0 +1,44 @@
+"""Every page of the site: quiet, self-contained, accessible, and no wider than the screen."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from conftest import page_names
+
+# The views of the source are one template with other code in it: one look at each is enough.
+LOOKS = [
+    pytest.param(name, scheme, size, id=f"{name}-{scheme}-{size}")
+    for name in page_names()
+    for scheme in ("light", "dark")
+    for size in ("desktop", "phone")
+    if not name.startswith("_modules/") or (scheme, size) == ("light", "desktop")
+]
+UNREADABLE_MATHS = r"""() => {
+  const prose = document.querySelector("article")?.cloneNode(true);
+  if (!prose) return [];
+  const broken = [...prose.querySelectorAll("merror, .math:not(:has(math)):not(math *)")];
+  const problems = broken.map((part) => part.outerHTML);
+  for (const other of prose.querySelectorAll("pre, code, math, script")) other.remove();
+  const raw = prose.textContent.match(/\$\$|\\(frac|mathrm|sqrt|sum|text|top)\b/g) ?? [];
+  return problems.concat(raw);
+}"""
+PICTURES_WITHOUT_WORDS = """() => [...document.querySelectorAll("article img")]
+  .filter((image) => !image.alt && !image.closest(".sphx-glr-thumbcontainer"))
+  .map((image) => image.src)"""
+
+
+@pytest.mark.parametrize(("name", "scheme", "size"), LOOKS)
+def test_a_page_is_sound(visit, http_root, name, scheme, size):
+    seen = visit(http_root + name, scheme, size)
+    page = seen.page
+    too_wide = page.evaluate("document.documentElement.scrollWidth - innerWidth")
+    violations = [
+        f"{rule['id']}: {node['html'][:200]} {node['failureSummary']}"
+        for rule in Axe().run(page).response["violations"]
+        for node in rule["nodes"]
+    ]
+    assert violations == []
+    assert page.evaluate(UNREADABLE_MATHS) == []
+    assert page.evaluate(PICTURES_WITHOUT_WORDS) == []
+    assert too_wide <= 0
+    assert seen.complaints == []
+    assert seen.foreign(http_root) == []

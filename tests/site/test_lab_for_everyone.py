@@ -1,0 +1,102 @@
+"""The lab on any screen, in any theme, without a mouse, without motion, without scripts."""
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+
+def violations(page):
+    found = Axe().run(page).response["violations"]
+    return [f"{rule['id']}: {node['html'][:200]}" for rule in found for node in rule["nodes"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", ["narrow", "phone", "desktop", "wide"])
+def test_everything_unfolded_is_accessible_and_fits(visit, http_root, scheme, size):
+    page = visit(http_root + "lab.html", scheme, size).page
+    page.get_by_test_id("review-input").fill("a hobbledehoy in a wonderful film")
+    page.get_by_test_id("distractor").check()
+    page.get_by_test_id("token").last.click()
+    page.get_by_test_id("model-select").select_option("qkv")
+    page.locator("canvas").wait_for()
+    page.locator('#sentence-lab td[data-name="score.1"]').focus()
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    # Nothing of the labs may reach beyond the text's column, either.
+    sticks_out = page.evaluate(
+        """() => { const edge = document.querySelector("article").getBoundingClientRect().right;
+        return [...document.querySelectorAll(".lab :is(table, svg, canvas, textarea, input)")]
+          .filter((part) => part.getBoundingClientRect().right > edge + 1)
+          .map((part) => part.outerHTML.slice(0, 120)); }"""
+    )
+    assert sticks_out == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_home_page_after_typing_is_accessible(visit, http_root, scheme):
+    page = visit(http_root + "index.html", scheme, "narrow").page
+    page.get_by_test_id("review-input").fill("a hobbledehoy in a wonderful film")
+    page.get_by_test_id("token").last.wait_for()
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_the_tab_key_reaches_every_control(lab):
+    page = lab
+    wanted = page.evaluate(
+        """() => { const all = document.querySelectorAll(
+          ".lab :is(button, select, textarea, input:not([type=radio])), .lab [tabindex='0']");
+        return [...all].filter((part) => part.checkVisibility() && part.tabIndex === 0).length; }"""
+    )
+    page.get_by_label("Numbers from").focus()
+    seen = 1
+    for _ in range(200):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.dataset.testid") == "reset":
+            break
+        seen += page.evaluate(
+            "document.activeElement.matches('.lab *') && document.activeElement.type !== 'radio'"
+        )
+    assert wanted > 45
+    assert seen == wanted
+
+
+def test_nothing_moves_for_who_wants_no_motion(visit, http_root):
+    page = visit(http_root + "lab.html", reduced_motion="reduce").page
+    page.get_by_test_id("review-input").fill("a wonderful film")
+    page.get_by_test_id("token").last.click()
+    assert page.evaluate("document.getAnimations().length") == 0
+    moving = """[...document.querySelectorAll(".lab, .lab *")].filter((part) => {
+      const style = getComputedStyle(part);
+      return style.animationName !== "none" || parseFloat(style.transitionDuration) > 0;
+    }).length"""
+    assert page.evaluate(moving) == 0
+
+
+def test_without_scripts_the_worked_example_is_a_table_and_a_picture(visit, root):
+    seen = visit(root + "lab.html", java_script_enabled=False)
+    page = seen.page
+    row = page.get_by_role("row", name="journey")
+    for digits in ("0.4433", "1.1419", "1.8524", "0.2264", "0.3951", "1.0037"):
+        expect(row).to_contain_text(digits)
+    expect(page.get_by_text("(0.3061, 0.8210)")).to_be_visible()
+    expect(page.get_by_role("img", name="Heatmap of the 6 by 6")).to_be_visible()
+    for name in ("#sentence-lab", "#review-lab", "[data-testid=reset]"):
+        expect(page.locator(name)).to_be_hidden()
+    assert seen.complaints == []
+
+
+def test_with_scripts_the_lab_takes_the_place_of_the_table(lab):
+    expect(lab.get_by_text("Turn JavaScript on")).to_be_hidden()
+    expect(lab.get_by_role("img", name="Heatmap of the 6 by 6")).to_be_hidden()
+    expect(lab.locator("#sentence-lab")).to_be_visible()
+
+
+def test_the_map_follows_the_theme(lab):
+    lab.get_by_test_id("model-select").select_option("qkv")
+    lab.locator("canvas").wait_for()
+    corner = """() => { const c = document.querySelector("canvas");
+      return [...c.getContext("2d").getImageData(c.width - 3, c.height - 3, 1, 1).data].join(); }"""
+    light = lab.evaluate(corner)
+    lab.emulate_media(color_scheme="dark")
+    lab.wait_for_function(f"({corner})() !== '{light}'")

@@ -1,0 +1,52 @@
+"""Every internal link of the site leads to a file, and to an anchor in it."""
+
+import functools
+from html.parser import HTMLParser
+from urllib.parse import unquote, urljoin, urlsplit
+
+import pytest
+from conftest import SITE, page_names
+
+ROOT = "http://site/"
+
+
+class Links(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.targets: list[str] = []
+        self.anchors = {"", "top"}
+
+    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
+        for name, value in attributes:
+            if name in ("href", "src", "data") and value:
+                self.targets.append(value)
+            elif name in ("id", "name") and value:
+                self.anchors.add(value)
+
+
+@functools.cache
+def links(name: str) -> Links:
+    parser = Links()
+    parser.feed((SITE / name).read_text(encoding="utf-8"))
+    return parser
+
+
+@pytest.mark.parametrize("name", page_names())
+def test_every_link_leads_somewhere(name):
+    lost = []
+    for target in links(name).targets:
+        url = urlsplit(urljoin(ROOT + name, target))
+        if url.netloc != "site":
+            continue
+        path = unquote(url.path).lstrip("/") or "index.html"
+        is_page = path.endswith(".html")
+        if not (SITE / path).is_file():
+            lost.append(f"{target}: no such file")
+        elif is_page and unquote(url.fragment) not in links(path).anchors:
+            lost.append(f"{target}: no such anchor")
+    assert lost == []
+
+
+def test_links_are_found_at_all():
+    assert len(links("index.html").targets) > 30
+    assert "what-does-a-word-look-at" in links("index.html").anchors

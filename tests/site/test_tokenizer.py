@@ -1,0 +1,78 @@
+"""The tokenizer in the page gives the ids of the Python one."""
+
+import sys
+
+import pytest
+from trained import IDS, ids_of, reviews, tokenizer
+
+ENCODE = """async (texts) => {
+  const ids = await load("words");
+  return texts.map((text) => encode(splitWords(text), ids));
+}"""
+HOSTILE = {
+    "nothing": "",
+    "no letters": " 12 345 … ?! \t\r\n",
+    "emoji": "good👍🏽film 👨‍👩‍👧‍👦 love❤️it 🇬🇧bad",
+    "combining marks": "cafe\u0301 na\u0131\u0308ve e\u0301\u0327tude a\u0300bad",
+    "right to left": "good \u202egnol oot\u202c שלום bad مرحبا film \u200fgood",
+    "tags": "<b>good</b><br />bad<script>alert('film')</script><img src=x onerror=alert(1)>",
+    "broken tags": "a < b and c > d << bad >> <> <good <film>> <unfinished",
+    "a tag over lines": "good<br\n\nbad film\n>again",
+    "tags of other cases": "<BR>Good<Br/>BAD",
+    "null characters": "go\0od \0 bad <\0> film",
+    "kelvin": "\u212aelvin boo\u212a ma\u212aE",
+    "dotted i": "\u0130t was F\u0130LM d\u0130ll \u0130",
+    "other lower cases": "ΣΑΣ ẞtraße ǅungla ﬁlm ﬀ Ångström ſoft \u2126 Ω",
+    "backslash n": r"good\nbad \\nfilm \n\n and \N",
+    "an entity": "good&amp;bad &lt;b&gt; film&nbsp;the",
+    "full width": "ｇｏｏｄ film",
+    "names of specials": "<pad> <unk> <sep> pad unk sep",
+    "of every object": "constructor __proto__ toString hasOwnProperty length",
+    "a long word": "a" * 100_000,
+    "format": "{{good}} ${bad} %s %(film)s \\u0067ood",
+    "zero width": "go\u200bod ba\ufeffd fi\u00adlm",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_strings(lab, name):
+    assert lab.evaluate(ENCODE, [HOSTILE[name]]) == [ids_of(HOSTILE[name])]
+
+
+def test_2000_reviews(lab):
+    texts = reviews(2_000)
+    ids = list(map(ids_of, texts))
+    assert lab.evaluate(ENCODE, texts) == ids
+    seen = {i for one in ids for i in one}
+    assert len(seen) > 6_000
+    assert max(seen) < IDS
+    assert 1 in seen
+
+
+def test_every_character_there_is(lab):
+    # Between two letters, so that it shows whether a character separates, joins or becomes one.
+    characters = [chr(i) for i in range(sys.maxunicode + 1) if not 0xD800 <= i < 0xE000]
+    differing = []
+    for start in range(0, len(characters), 100_000):
+        chunk = [f"x{c}y" for c in characters[start : start + 100_000]]
+        words = lab.evaluate("(texts) => texts.map((text) => splitWords(text).join(' '))", chunk)
+        # One word a line, for the whole chunk is one text to Python.
+        text = " zz ".join(chunk).replace("<", "!").replace(">", "!")
+        split = tokenizer().pre_tokenizer.pre_tokenize_str(
+            tokenizer().normalizer.normalize_str(text)
+        )
+        expected = " ".join(word for word, _ in split).split(" zz ")
+        differing += [c for c, a, b in zip(chunk, words, expected, strict=True) if a != b]
+    assert differing == []
+
+
+def test_half_a_character(lab):
+    words = lab.evaluate("splitWords('go\\ud83dod ' + 'bad\\udc4d')")
+    assert words == ["go", "od", "bad"]
+
+
+def test_words_outside_the_8000_are_unknown(lab):
+    vocabulary = tokenizer().get_vocab()
+    last = next(word for word, i in vocabulary.items() if i == IDS - 1)
+    first_left_out = next(word for word, i in vocabulary.items() if i == IDS)
+    assert lab.evaluate(ENCODE, [f"{last} {first_left_out}"]) == [[IDS - 1, 1]]

@@ -1,0 +1,49 @@
+"""The models of the page as Python knows them: the build's, with the page's words and rounding."""
+
+import functools
+
+import torch
+from conftest import BUILD
+from tokenizers import Tokenizer
+
+from attention.data import load_reviews
+from attention.models import SentimentClassifier
+from attention.tokenizer import SEP_ID, UNK_ID
+
+KINDS = ("energy", "qkv")
+WORDS = 8_000
+IDS = WORDS + 3  # padding, unknown, separator
+MAX_LENGTH = 256
+
+
+@functools.cache
+def model(kind: str) -> SentimentClassifier:
+    """Load a model, round what it learnt to 16 bits, and compute with 64."""
+    loaded = SentimentClassifier.from_pretrained(BUILD / "live" / kind).double()
+    for learnt in loaded.parameters():
+        learnt.data = learnt.data.half().double()
+    return loaded
+
+
+@functools.cache
+def tokenizer() -> Tokenizer:
+    return Tokenizer.from_file(str(BUILD / "live" / "energy" / "tokenizer.json"))
+
+
+def ids_of(text: str) -> list[int]:
+    """Encode a text; the words that the page left out are unknown."""
+    return [i if i < IDS else UNK_ID for i in tokenizer().encode(text).ids]
+
+
+@torch.no_grad()
+def answer(kind: str, text: str, distractor: str = "") -> tuple[float, torch.Tensor]:
+    """Give the probability and the weights, (n,) or (n, n)."""
+    front = [*ids_of(distractor), SEP_ID] if distractor else []
+    ids = torch.tensor([front + ids_of(text)])[:, -MAX_LENGTH:]  # (1, n)
+    logit, weights = model(kind)(ids, need_weights=True)
+    return logit.sigmoid().item(), weights[0]
+
+
+@functools.cache
+def reviews(n: int) -> list[str]:
+    return list(load_reviews("imdb")["test"].texts[:n])
