@@ -198,7 +198,7 @@ for ax, kind in zip(axes, looked_at, strict=True):
     ax.axvline(0, color="0.7", lw=1)
     ax.set(title=kind, ylabel="share of the reviews")
 axes[1].set_xlabel("rank correlation with deletion, up to …")
-axes[0].legend(loc="center", bbox_to_anchor=(0.53, 0.5), fontsize=10)
+fig.legend(*axes[0].get_legend_handles_labels(), loc="outside upper center", ncols=2)
 fig.set_label(
     "For energy pooling and for QKV, the share of reviews whose rank correlation with deletion is "
     "at most so much. The lines of rankings by lot and of the untrained weights rise within a few "
