@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 import urllib.error
@@ -16,6 +17,7 @@ nox.options.reuse_venv = "yes"
 nox.options.sessions = ["docs", "tests"]
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
+CONSTRAINTS = Path(".github/constraints.txt")
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 
 
@@ -35,6 +37,12 @@ def torch_index() -> list[str]:
     return ["--index-url", CPU_INDEX]
 
 
+def requirements(*groups: str) -> list[str]:
+    """List what groups ask for; ``NEWEST=1 nox …`` lifts their pins, to see what will break."""
+    listed = nox.project.dependency_groups(PYPROJECT, *groups)
+    return [line.split("==")[0] for line in listed] if "NEWEST" in os.environ else list(listed)
+
+
 def install(session: nox.Session, *groups: str) -> None:
     """Install the package and dependency groups, unless this environment has just these."""
     # On a busy machine torch's threads wait for each other: what takes 35 s with one took 95 s
@@ -42,14 +50,16 @@ def install(session: nox.Session, *groups: str) -> None:
     session.env["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
     # Where this is set, each of a session's many processes would compile torch's Python anew.
     session.env["PYTHONDONTWRITEBYTECODE"] = ""
-    wanted = hashlib.sha256(Path("pyproject.toml").read_bytes() + repr(groups).encode()).hexdigest()
+    asked = repr((groups, requirements(*groups), os.environ.get("PIP_CONSTRAINT"))).encode()
+    wanted = hashlib.sha256(Path("pyproject.toml").read_bytes() + asked).hexdigest()
     stamp = Path(session.virtualenv.location, "installed")
     if stamp.exists() and stamp.read_text() == wanted:
         return
     # pip reads PIP_FIND_LINKS by itself; uv knows the same folder under its own name.
     session.env["UV_FIND_LINKS"] = os.environ.get("PIP_FIND_LINKS", "")
-    session.install(*nox.project.dependency_groups(PYPROJECT, "torch"), *torch_index())
-    session.install("-e", ".", *nox.project.dependency_groups(PYPROJECT, *groups))
+    # Its own dependencies come with the rest: PyTorch's index has few versions of them.
+    session.install(*requirements("torch"), "--no-deps", *torch_index())
+    session.install("-e", ".", *requirements(*groups))
     stamp.write_text(wanted)
 
 
@@ -67,7 +77,7 @@ def serve(session: nox.Session) -> None:
     """Serve the site, built again whenever a page, a script or the package changes."""
     install(session, "serve")
     watch = [f"--watch={folder}" for folder in ("attention", "gallery")]
-    ignore = ["--ignore=docs/gallery", "--ignore=docs/_build"]
+    ignore = [f"--ignore={folder}" for folder in ("docs/gallery", "docs/_build", "gallery/runs")]
     session.run("sphinx-autobuild", *watch, *ignore, *session.posargs, "docs", "docs/_build/html")
 
 
@@ -120,3 +130,35 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "format", "--check", "--diff")
     session.run("ruff", "check")
     session.run("mypy")
+
+
+@nox.session(reuse_venv=False)
+def pins(session: nox.Session) -> None:
+    """Renew every pin: the groups' in pyproject.toml, and .github/constraints.txt with the rest.
+
+    What they bring along is pinned for CI and the published site alone, which set PIP_CONSTRAINT
+    and UV_CONSTRAINT: on a reader's machine an older or newer Python may need other versions.
+    """
+    os.environ["NEWEST"] = "1"
+    install(session, *PYPROJECT["dependency-groups"])
+    session.install("nox")
+    script = """
+from importlib.metadata import distributions
+print(*(f"{package.name}=={package.version}" for package in distributions()))
+"""
+    versions = {}
+    for line in str(session.run("python", "-c", script, silent=True)).split():
+        name, version = line.split("==")
+        versions[re.sub("[-_.]+", "-", name).lower()] = version.split("+")[0]  # no +cpu
+    del versions["attention-tutorial"]
+    lines = [CONSTRAINTS.read_text().splitlines()[0]]
+    lines += [f"{name}=={version}" for name, version in sorted(versions.items())]
+    CONSTRAINTS.write_text("\n".join(lines) + "\n")
+    path = Path("pyproject.toml")
+    parts = re.split(r"(?m)^(?=\[)", path.read_text())  # a table each
+    for i, part in enumerate(parts):
+        if part.startswith("[dependency-groups]"):
+            parts[i] = re.sub(
+                r'"([\w.-]+)==[^"]+"', lambda m: f'"{m[1]}=={versions[m[1].lower()]}"', part
+            )
+    path.write_text("".join(parts))

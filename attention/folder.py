@@ -11,6 +11,7 @@ from attention.reviews import DataError, Reviews, StreamedTexts
 
 COLUMNS = "text", "label"
 _ROWS_AT_ONCE = 1024
+_LONGEST_FIELD = 1 << 26  # characters; csv's own limit is less than a review of 30,000 words
 
 # Where a row stands, for messages, and what its columns hold.
 Row = tuple[str, dict[str, Any]]
@@ -61,6 +62,7 @@ def read_csv(path: Path) -> Iterator[Row]:
             longer or shorter than the header.
     """
     undecodable: list[int] = []
+    csv.field_size_limit(_LONGEST_FIELD)
 
     def decoded(lines: Iterable[bytes]) -> Iterator[str]:
         for number, line in enumerate(lines):

@@ -245,7 +245,10 @@ def _read_about(path: Path) -> tuple[dict[str, Any], State]:
         if not 0 <= state.epoch == len(state.metrics) or state.batch < 0:
             raise ValueError(f"{len(state.metrics)} lines of metrics, but {state.epoch} epochs")
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise RunError(f"{path}: is no checkpoint that can be read: {_reason(error)}") from error
+        raise RunError(
+            f"{path}: is no checkpoint that can be read: {_reason(error)}; "
+            "put a good copy there, or begin again in another folder"
+        ) from error
     return about, state
 
 

@@ -23,6 +23,7 @@ copyright = author
 release = installed_version("attention-tutorial")
 
 extensions = [
+    "offline",  # no page leaves this machine while it executes
     "freshness",  # first: it decides what the others execute again
     "myst_nb",
     "sphinx.ext.autodoc",

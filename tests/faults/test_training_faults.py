@@ -1,0 +1,314 @@
+"""Training under faults: killed, out of space, damaged, doubled. Nothing lost, nothing silent.
+
+What is killed, limited or doubled here is a process of its own, as a reader would start it. What
+goes on from there runs in this process, which is sooner.
+"""
+
+import os
+import random
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+import tiny
+from processes import lines, place, python, same, weights, without_time
+from safetensors.torch import load_file, save_file
+
+from attention import runs, train
+
+EPOCHS = "6"
+OPTIONS = [*tiny.OPTIONS, *tiny.DROPOUT, "--epochs", EPOCHS]
+
+# The command, made slow where it writes: a checkpoint after each batch, every file in two halves.
+# So a SIGKILL may find it computing, halfway through a file, or with a whole file that has not
+# yet taken the old one's place.
+SLOWLY = """
+import builtins, os, sys, time
+from attention import _files, command, train
+train.SAVE_EVERY = -1.0
+replace = os.replace
+class InHalves:
+    def __init__(self, file):
+        self.file = file
+    def __enter__(self):
+        return self
+    def __exit__(self, *error):
+        self.file.close()
+    def __getattr__(self, name):
+        return getattr(self.file, name)
+    def write(self, content):
+        self.file.write(content[: len(content) // 2])
+        self.file.flush()
+        time.sleep(0.02)
+        self.file.write(content[len(content) // 2 :])
+def later(source, target):
+    time.sleep(0.02)
+    replace(source, target)
+_files.open, os.replace = lambda path, mode: InHalves(builtins.open(path, mode)), later
+sys.exit(command.run_command(train.main))
+"""
+
+# The command, killed for good as the file NAME is about to take its place.
+KILLED_AT = """
+import os, signal, sys
+from attention import command, train
+name, replace = sys.argv.pop(1), os.replace
+def kill(source, target):
+    if os.path.basename(target) == name:
+        os.kill(os.getpid(), signal.SIGKILL)
+    replace(source, target)
+os.replace = kill
+command.run_command(train.main)
+"""
+
+# The command, unable to write a file of more than SIZE bytes.
+LIMITED = """
+import resource, sys
+size = int(sys.argv.pop(1))
+resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+from attention import command, train
+train.SAVE_EVERY = -1.0
+sys.exit(command.run_command(train.main))
+"""
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that nothing disturbs."""
+    return tiny.run(tmp_path_factory.mktemp("faults") / "whole", *OPTIONS)
+
+
+def new(whole, out):
+    return ["--data", str(whole.parent / "reviews"), "--out", str(out), *OPTIONS]
+
+
+def assert_nothing_was_lost(out, whole):
+    assert same(weights(out), weights(whole))
+    assert without_time(lines(out)) == without_time(lines(whole))
+    assert same(*(load_file(run / runs.CHECKPOINT) for run in (out, whole)))
+    assert {path.name for path in out.rglob("*")} == {path.name for path in whole.rglob("*")}
+
+
+def half_written(out):
+    return list(out.rglob("*.part"))
+
+
+def wait_for(condition, process, seconds=120):
+    until = time.monotonic() + seconds
+    while not condition() and process.poll() is None and time.monotonic() < until:
+        time.sleep(0.0005)
+
+
+def kill_slow_run(line, out, moment, *, in_a_write):
+    """Start the slow command and kill it; say whether it was still running."""
+    process = python("-c", SLOWLY, *line)
+    before = (out / runs.CHECKPOINT).stat().st_mtime_ns if (out / runs.CHECKPOINT).exists() else 0
+    wait_for(
+        lambda: (
+            (out / runs.CHECKPOINT).exists() and (out / runs.CHECKPOINT).stat().st_mtime_ns > before
+        ),
+        process,
+    )
+    time.sleep(moment)
+    if in_a_write:
+        wait_for(lambda: half_written(out), process)
+    process.kill()
+    process.communicate()
+    return process.returncode == -signal.SIGKILL
+
+
+def test_ten_kills_at_random_moments_cost_no_bit(whole, tmp_path):
+    seed = int(os.environ.get("FAULTS_SEED", random.randrange(2**32)))
+    print(f"FAULTS_SEED={seed}")
+    draw = random.Random(seed)
+    kills, writes, chains = 0, 0, 0
+    while kills < 10:
+        out = tmp_path / f"run {chains}"
+        chains += 1
+        line = new(whole, out)
+        while True:
+            wants_write = kills % 2 == 1
+            was_running = kill_slow_run(line, out, draw.uniform(0, 0.4), in_a_write=wants_write)
+            kills += was_running
+            writes += was_running and bool(half_written(out))
+            epoch, batch = place(out)
+            print(f"kill {kills}: after epoch {epoch}, batch {batch}, {half_written(out)}")
+            if not was_running or kills == 10:
+                break
+            line = ["--resume", str(out)]
+        if not (out / "summary.json").exists():
+            assert train.main(["--resume", str(out)]) == 0
+        assert_nothing_was_lost(out, whole)
+    assert writes >= 3
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "tokenizer.json", "config.json", "state.safetensors", "metrics.jsonl", "curves.svg",
+        "model.safetensors", "summary.json",
+    ],
+)  # fmt: skip
+def test_killed_as_a_file_takes_its_place(name, whole, tmp_path, capsys):
+    out = tmp_path / "run"
+    process = python("-c", KILLED_AT, name, *new(whole, out))
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert [path.name for path in half_written(out)] == [f"{name}.part"]
+    if (out / runs.CHECKPOINT).exists():
+        line = ["--resume", str(out)]
+        with pytest.raises(runs.RunError, match="go on with --resume"):
+            train.main(new(whole, out))
+    else:  # killed before its first checkpoint: the folder is free for the same command
+        line = new(whole, out)
+    assert train.main(line) == 0
+    afresh = "ended before it was saved; starting afresh" in capsys.readouterr().err
+    assert afresh == (line[0] != "--resume" and name != "tokenizer.json" and name != "config.json")
+    assert_nothing_was_lost(out, whole)
+
+
+def test_no_space_left_is_said_and_leaves_what_was_saved(whole, tmp_path):
+    out = tmp_path / "run"
+    full = (whole / runs.CHECKPOINT).stat().st_size
+    told = set()
+    # From no room for the first file to room for all but the last ones.
+    for size in (10, 900, 2_500, full // 2, full - 5_000):
+        start = ["--resume", str(out)] if (out / runs.CHECKPOINT).exists() else new(whole, out)
+        process = python("-c", LIMITED, size, *start)
+        _, said = process.communicate()
+        assert process.returncode == 2, said
+        last = said.splitlines()[-1]
+        assert last.startswith("error: ")
+        assert "File too large" in last
+        assert "Traceback" not in said
+        assert not half_written(out)  # what could not be written leaves its place
+        told.add(last.split("'")[1].removeprefix(f"{out}/"))
+        if "state.safetensors" in last and not (out / runs.CHECKPOINT).exists():
+            # Room again for three batches, then none.
+            assert kill_slow_run(new(whole, out), out, 0.2, in_a_write=False)
+    assert {"tokenizer.json", "checkpoint/state.safetensors"} <= told
+    assert train.main(["--resume", str(out)]) == 0
+    assert_nothing_was_lost(out, whole)
+
+
+@pytest.fixture
+def stopped(whole, tmp_path):
+    """A run as it was killed after its last checkpoint."""
+    out = shutil.copytree(whole, tmp_path / "stopped")
+    (out / "summary.json").unlink()
+    (out / "model.safetensors").unlink()
+    return out
+
+
+@pytest.fixture(scope="module")
+def header(whole):
+    """How many bytes the checkpoint's table of contents takes."""
+    return 8 + int.from_bytes((whole / runs.CHECKPOINT).read_bytes()[:8], "little")
+
+
+@pytest.mark.parametrize("where", ["0", "1", "7", "8", "9", "header - 1", "header", "half", "-1"])
+def test_a_truncated_checkpoint_is_refused_at_any_length(where, stopped, whole, header):
+    path = stopped / runs.CHECKPOINT
+    good = path.read_bytes()
+    named = {"header - 1": header - 1, "header": header, "half": len(good) // 2, "-1": -1}
+    path.write_bytes(good[: named.get(where, int(where) if where.isdigit() else None)])
+    before = {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()}
+    with pytest.raises(runs.RunError, match=r"no checkpoint that can be read.*another folder"):
+        train.main(["--resume", str(stopped)])
+    assert {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()} == before
+    path.write_bytes(good)
+    assert train.main(["--resume", str(stopped)]) == 0
+    assert_nothing_was_lost(stopped, whole)
+
+
+def about(path):
+    with runs.safe_open(path, "pt") as file:
+        return file.metadata()["state"]
+
+
+def test_a_checkpoint_of_another_run_is_refused(stopped, whole, tmp_path):
+    reviews = whole.parent / "reviews"
+    for options, said in (
+        (["--lr", "0.5"], "another lr"),
+        (["--seed", "1"], "another seed"),
+        (["--embed-dim", "7"], "another embed_dim"),
+        (["--model", "mean"], "another model"),
+    ):
+        other = tiny.run(tmp_path / options[1], *OPTIONS, *options, data=reviews)
+        shutil.copy(other / runs.CHECKPOINT, stopped / runs.CHECKPOINT)
+        with pytest.raises(runs.RunError, match=said):
+            train.main(["--resume", str(stopped)])
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda s: s.replace('"batch"', '"step"'), "no 'batch'"),
+        (lambda s: s.replace('"config": {', '"config": {"warmup": 3, '), "another warmup"),
+        (lambda s: s.replace('"seed": 42', '"seed": "42"'), "another seed"),
+        (lambda s: s.replace('"epoch": 6', '"epoch": 5'), "6 lines of metrics, but 5 epochs"),
+        (lambda s: s.replace('"batch": 0', '"batch": 99'), "beyond the run"),
+        (lambda s: s.replace('"batch": 0', '"batch": -1'), "no checkpoint"),
+        (lambda s: s.replace('"seconds": 0.0', '"seconds": NaN'), "seconds"),
+        (lambda s: s[: len(s) // 2], "no checkpoint that can be read"),
+        (lambda s: "[" * 100_000, "no checkpoint that can be read"),
+    ],
+)
+def test_a_checkpoint_of_another_version_is_refused(change, said, stopped):
+    path = stopped / runs.CHECKPOINT
+    state = about(path)
+    changed = change(state)
+    assert changed != state
+    save_file(load_file(path), path, {"state": changed})
+    with pytest.raises(runs.RunError, match=said):
+        train.main(["--resume", str(stopped)])
+
+
+def test_a_loss_that_breaks_for_real_keeps_the_last_good_state(whole, tmp_path):
+    # A learning rate at which float32 overflows within the first epoch.
+    out = tmp_path / "run"
+    process = python("-c", SLOWLY, *new(whole, out), "--lr", "1e37")
+    _, said = process.communicate()
+    assert process.returncode == 2, said
+    last = said.splitlines()[-1]
+    assert "no finite number since step" in last
+    assert "of epoch 1; what was saved before stands" in last
+    kept = load_file(out / runs.CHECKPOINT)
+    assert all(tensor.isfinite().all() for name, tensor in kept.items() if "model." in name)
+
+
+def test_two_runs_in_one_folder(whole, tmp_path):
+    out = tmp_path / "run"
+    first = python("-c", SLOWLY, *new(whole, out))
+    wait_for(lambda: (out / runs.CHECKPOINT).exists(), first)
+    second = python("-m", "attention.train", "--resume", out)
+    _, said = second.communicate()
+    assert first.poll() is None, "the first run ended too soon to tell"
+    assert second.returncode == 2
+    assert "another run is writing here" in said
+    assert said.count("\n") == 1
+    _, said = first.communicate()
+    assert first.returncode == 0, said
+    assert_nothing_was_lost(out, whole)
+
+
+def test_two_runs_that_begin_at_once(whole, tmp_path):
+    out = tmp_path / "run"
+    both = [python("-c", SLOWLY, *new(whole, out)) for _ in range(2)]
+    said = [process.communicate()[1] for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2], said
+    (refused,) = (line for process, line in zip(both, said, strict=True) if process.returncode)
+    assert refused.count("\n") == 1
+    assert_nothing_was_lost(out, whole)
+
+
+def test_the_slow_commands_are_the_plain_one():
+    """Without this, a fault of the scripts above could pass for one of the package."""
+    for script in (SLOWLY, LIMITED):
+        line = [sys.executable, "-c", script, *(["999999"] if script is LIMITED else []), "--help"]
+        assert subprocess.run(line, capture_output=True, text=True).returncode == 0
+    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
