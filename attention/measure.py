@@ -74,7 +74,8 @@ def wilson_interval(successes: float, n: int) -> tuple[float, float]:
     p, z2 = successes / n, Z95**2
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = Z95 * math.sqrt(p * (1 - p) / n + z2 / (4 * n**2)) / (1 + z2 / n)
-    return centre - half, centre + half
+    # Rounding can carry the end of an interval past the end of all shares.
+    return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
 @torch.no_grad()

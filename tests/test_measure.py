@@ -99,6 +99,12 @@ def test_wilson_interval_solves_its_equation(successes, n, low, high):
         assert (successes / n - p) ** 2 == pytest.approx(1.959964**2 * p * (1 - p) / n, abs=1e-12)
 
 
+def test_wilson_interval_stays_within_all_shares():
+    for n in range(1, 400):
+        assert wilson_interval(0, n)[0] >= 0
+        assert wilson_interval(n, n)[1] <= 1
+
+
 @pytest.mark.parametrize(("successes", "n"), [(0, 0), (3, 2), (-1, 2)])
 def test_wilson_interval_refuses_what_is_no_count(successes, n):
     with pytest.raises(ValueError, match="successes"):
