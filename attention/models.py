@@ -23,9 +23,9 @@ from attention.tokenizer import SEP_ID, UNK_ID
 KINDS = ("mean", "energy", "keys", "qk", "qkv", "multihead")
 POSITIONS = ("end", "start", "none")
 
-# The largest table of positions that a file may ask for, in numbers: weights are checked against
-# their file before any memory is taken, but positions have no file to be checked against.
-_MAX_TABLE = 2**27
+# The longest review that a file may ask for, times a word's width: weights are checked against
+# their file before any memory is taken, but positions and padding have no file.
+_MAX_LENGTH_TIMES_WIDTH = 2**27
 
 
 class SentimentClassifier(nn.Module):
@@ -243,9 +243,11 @@ class SentimentClassifier(nn.Module):
                 outline = cls(**about["model"])
         except RuntimeError as error:
             raise ValueError(f"no model has these sizes: {error}") from error
-        if sum(table.numel() for table in outline.buffers()) > _MAX_TABLE:
-            raise ValueError(f"max_length: expected less, got {about['model']['max_length']}")
         check_tensors(path / "model.safetensors", outline.state_dict())
+        length, width = outline.config["max_length"], outline.config["embed_dim"]
+        if not 0 < length * width <= _MAX_LENGTH_TIMES_WIDTH:
+            most = _MAX_LENGTH_TIMES_WIDTH // width
+            raise ValueError(f"max_length: expected 1 to {most}, got {length}")
         weights = load_file(path / "model.safetensors")
         model = cls(**about["model"])
         model.load_state_dict(weights)

@@ -21,7 +21,7 @@ from attention._files import check_tensors, write_bytes, write_tensors, write_te
 from attention.config import TrainConfig
 from attention.models import SentimentClassifier
 from attention.report import training_curves
-from attention.tokenizer import encode_reviews
+from attention.tokenizer import train_tokenizer
 from attention.trainer import Metrics, State, Trainer
 
 CHECKPOINT = "checkpoint/state.safetensors"
@@ -133,7 +133,7 @@ def load_run(
     try:
         model = SentimentClassifier.from_pretrained(folder).to(device)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        encode_reviews(tokenizer, ())  # refuses one that cuts words by another rule
+        _check_rule(tokenizer, config["train"].clean_text)
     # tokenizers raises a bare Exception for a file it can't read.
     except Exception as error:
         raise RunError(f"{folder}: holds a run that can't be read: {_reason(error)}") from error
@@ -144,6 +144,18 @@ def load_run(
             "they are of different runs"
         )
     return model, tokenizer, config["train"]
+
+
+def _check_rule(tokenizer: Tokenizer, clean_text: bool) -> None:
+    """Refuse a tokenizer that differs from ours in more than its words."""
+    found, ours = (
+        json.loads(some.to_str())
+        for some in (tokenizer, train_tokenizer((), clean_text=clean_text))
+    )
+    for rule in (found, ours):
+        del rule["model"]["vocab"]
+    if other := [part for part in ours if found.get(part) != ours[part]]:
+        raise ValueError(f"tokenizer.json has another {', '.join(other)} than our tokenizers")
 
 
 def config_json(config: TrainConfig) -> dict[str, Any]:

@@ -1,0 +1,100 @@
+"""Much to read: one review of a million words, a file of a million reviews. Memory is bounded.
+
+Peaks are those of a process of its own, as the system counts them. Its bounds are generous: what
+they guard against is memory that grows with what need not be held.
+"""
+
+import json
+import os
+import random
+import subprocess
+import sys
+
+import pytest
+import tiny
+
+MANY = 1_000_000
+UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
+
+
+def peak(*line, given=None):
+    """Run a command; return its peak of memory in MB, and what it printed."""
+    source = given.open("rb") if given else subprocess.DEVNULL
+    process = subprocess.Popen(
+        [sys.executable, *map(str, line)],
+        stdin=source,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+        text=True,
+    )
+    if given:
+        source.close()
+    with process.stdout as stdout:
+        said = stdout.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, said[-2000:]
+    return used.ru_maxrss * UNIT / 1e6, said
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    return tiny.run(tmp_path_factory.mktemp("load") / "run", "--model", "qkv", "--epochs", "1")
+
+
+def test_one_review_of_a_million_words_is_predicted(run, tmp_path):
+    long, short = tmp_path / "long", tmp_path / "short"
+    short.write_text("good soup")
+    long.write_text("bad " * (MANY - 12) + "good soup " * 6)
+    usual, _ = peak("-m", "attention.predict", run, "-", "--json", given=short)
+    used, said = peak("-m", "attention.predict", run, "-", "--json", given=long)
+    print(f"{used:.0f} MB for a million words, {usual:.0f} MB for two")
+    assert json.loads(said)["tokens"] == ["bad", *["good", "soup"] * 6]  # the last 13
+    assert used - usual < 600
+
+
+def test_one_review_of_a_million_words_is_trained_on(tmp_path):
+    data = tiny.write_reviews(tmp_path / "reviews")
+    usual, _ = peak(*train_line(data, tmp_path / "usual"))
+    with (data / "train.csv").open("a") as file:
+        file.write("\n" + "soup " * MANY + ",1")
+    used, _ = peak(*train_line(data, tmp_path / "run"))
+    print(f"{used:.0f} MB with a review of a million words, {usual:.0f} MB without")
+    assert used - usual < 200
+
+
+def train_line(data, out, *options):
+    options = [*tiny.OPTIONS, "--epochs", "1", *options]
+    return "-m", "attention.train", "--data", data, "--out", out, *options
+
+
+def test_a_file_of_a_million_reviews_is_trained_on(tmp_path):
+    data = tiny.write_reviews(tmp_path / "reviews")
+    options = ["--batch-size", "4096"]
+    usual, _ = peak(*train_line(data, tmp_path / "usual", *options))
+    draw = random.Random(0)
+    with (data / "train.csv").open("w") as file:
+        file.write("text,label\n")
+        for i in range(MANY):
+            words = [*draw.choices(tiny.OTHER, k=9), (tiny.BAD, tiny.GOOD)[i % 2][i % 6]]
+            file.write(f"{' '.join(words)},{i % 2}\n")
+    size = (data / "train.csv").stat().st_size / 1e6
+    used, _ = peak(*train_line(data, tmp_path / "run", *options))
+    print(f"{used:.0f} MB for {MANY:,} reviews ({size:.0f} MB of text), {usual:.0f} MB for 23")
+    # Two examples a review: each a few indices, the ids of its words 4 bytes each.
+    assert used - usual < 300
+    last = json.loads((tmp_path / "run/metrics.jsonl").read_text())
+    assert last["train"]["n"] == 2 * MANY
+    assert last["train"]["accuracy"] > 0.9
+
+
+def test_predicting_line_after_line_keeps_nothing(run, tmp_path):
+    few, many = tmp_path / "few", tmp_path / "many"
+    few.write_text("good soup\n" * 100)
+    many.write_text("the waiter came back again with good soup\n" * 10_000)
+    usual, _ = peak("-m", "attention.predict", run, "-", "--json", given=few)
+    used, said = peak("-m", "attention.predict", run, "-", "--json", given=many)
+    print(f"{used:.0f} MB for 10,000 lines, {usual:.0f} MB for 100")
+    assert said.count("\n") == 10_000
+    assert used - usual < 20
