@@ -98,9 +98,16 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
     """Open an address in a fresh browser profile."""
     visits: list[Visit] = []
 
-    def open_(url: str, scheme: str = "light", size: str = "desktop", **options: object) -> Visit:
+    def open_(
+        url: str,
+        scheme: str = "light",
+        size: str = "desktop",
+        *,
+        until: str = "networkidle",
+        **options: object,
+    ) -> Visit:
         visits.append(Visit(browser, scheme, size, **options))
-        visits[-1].page.goto(url, wait_until="networkidle")
+        visits[-1].page.goto(url, wait_until=until)
         return visits[-1]
 
     yield open_
@@ -111,7 +118,7 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
 @pytest.fixture
 def lab(visit: Callable[..., Visit], http_root: str) -> Page:
     """The page lab.html, its first model loaded."""
-    page = visit(http_root + "lab.html").page
+    page = visit(http_root + "lab.html", until="load").page
     page.get_by_test_id("review-input").scroll_into_view_if_needed()
     page.get_by_test_id("token").first.wait_for()
     return page

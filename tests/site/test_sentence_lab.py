@@ -128,11 +128,13 @@ def test_what_is_no_number_is_said_and_does_not_count(lab):
     before = shown(lab, "context.0")
     for wrong in ("", "12"):
         field.fill(wrong)
-        expect(lab.get_by_role("alert")).to_contain_text("W_value, row 3, number 1: expected")
+        expect(lab.locator('[data-part="problem"]')).to_contain_text(
+            "W_value, row 3, number 1: expected"
+        )
         assert field.get_attribute("aria-invalid") is not None
         assert shown(lab, "context.0") == before
     field.fill("1")
-    expect(lab.get_by_role("alert")).to_have_text("")
+    expect(lab.locator('[data-part="problem"]')).to_have_text("")
     assert shown(lab, "context.0") != before
 
 

@@ -26,10 +26,11 @@ function classify(model, ids) {
   if (kind === "energy") {
     ({ context, weights } = energyPooling(x, model.energy)); // (d,), (n,)
   } else {
-    const attended = selfAttention(x, model); // contexts (n, v), weights (n, n)
-    map = attended.weights;
+    const { query, key, value } = project(x, model); // (n, k), (n, k), (n, v)
+    map = attentionScores(query, key).map(softmax); // (n, n)
     weights = meanOfRows(map); // (n,)
-    context = meanOfRows(attended.context); // (v,)
+    // The mean of all contexts, mean(map V), is mean(map) V: one row times V in place of n.
+    context = matmul([weights], value)[0]; // (v,)
   }
   const logit = dot(context, model.w) + model.b;
   return { logit, probability: sigmoid(logit), weights, map };

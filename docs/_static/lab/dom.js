@@ -27,43 +27,50 @@ function digits(number, places = 4) {
   return (Number(text) === 0 ? text.replace("-", "") : text).replace("-", "−");
 }
 
-// Speak when the reader pauses, so that a screen reader hears results and not every keystroke.
+// Speak when the reader pauses, so that a screen reader hears results and not every keystroke, and
+// nothing before the reader has done something.
 function speaker(region) {
+  let isAwake = false;
   let timer;
+  for (const kind of ["input", "click"]) {
+    region.closest(".lab").addEventListener(kind, () => (isAwake = true), { capture: true });
+  }
   return (text) => {
     clearTimeout(timer);
+    if (!isAwake) return;
     timer = setTimeout(() => {
       if (region.textContent !== text) region.textContent = text;
     }, 800);
   };
 }
 
-// One stop of the Tab key for many parts: the arrow keys go on from there. `lines` are arrays of
+// One stop of the Tab key for many parts: the arrow keys go on from there. `lines` gives arrays of
 // parts that stand beside each other; up and down change the line.
 function moveByArrows(box, lines) {
-  const parts = lines.flat();
-  const first = parts.find((part) => part.tabIndex === 0) ?? parts[0];
-  for (const part of parts) part.tabIndex = part === first ? 0 : -1;
-  box.onkeydown = (event) => {
-    const line = lines.findIndex((parts) => parts.includes(event.target));
-    if (line < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
-    const at = lines[line].indexOf(event.target);
+  box.addEventListener("keydown", (event) => {
+    const all = lines();
+    const at = all.findIndex((parts) => parts.includes(event.target));
+    if (at < 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+    const parts = all.flat();
     const flat = parts.indexOf(event.target);
+    const place = all[at].indexOf(event.target);
     const next = {
       ArrowLeft: parts[flat - 1],
       ArrowRight: parts[flat + 1],
-      ArrowUp: lines[line - 1]?.[Math.min(at, lines[line - 1].length - 1)],
-      ArrowDown: lines[line + 1]?.[Math.min(at, lines[line + 1].length - 1)],
-      Home: lines[line][0],
-      End: lines[line].at(-1),
+      ArrowUp: all[at - 1]?.[Math.min(place, all[at - 1].length - 1)],
+      ArrowDown: all[at + 1]?.[Math.min(place, all[at + 1].length - 1)],
+      Home: all[at][0],
+      End: all[at].at(-1),
     }[event.key];
     if (!next) return;
     event.preventDefault();
     next.focus();
-  };
-  for (const part of parts) {
-    part.onfocus = () => {
-      for (const other of parts) other.tabIndex = other === part ? 0 : -1;
-    };
-  }
+  });
+  box.addEventListener("focusin", (event) => setStop(box, event.target));
+}
+
+// Let the Tab key stop at this part of the box, and at no other.
+function setStop(box, part) {
+  for (const other of box.querySelectorAll("[tabindex='0']")) other.tabIndex = -1;
+  if (part) part.tabIndex = 0;
 }

@@ -116,10 +116,9 @@ function startReviewLab(box) {
     const row = find("tokens");
     const focused = [...row.children].indexOf(document.activeElement);
     const largest = Math.max(0, ...reading.tokens.map((one) => one.weight));
-    const parts = reading.tokens.map((one) => tokenPart(one, largest, "button"));
-    row.replaceChildren(...parts);
-    if (parts.length > 0) moveByArrows(row, [parts]);
-    parts[focused]?.focus();
+    row.replaceChildren(...reading.tokens.map((one) => tokenPart(one, largest, "button")));
+    setStop(row, row.children[focused] ?? row.firstChild);
+    row.children[focused]?.focus();
   }
 
   // What the logit loses when one word alone is left out of the whole review
@@ -152,8 +151,9 @@ function startReviewLab(box) {
     if (!map) return;
     const words = read.map((one) => one.word);
     cellAt = drawMap(find("map"), map, words);
-    const flat = map.flatMap((row, i) => row.map((weight, j) => [weight, i, j]));
-    const [weight, i, j] = flat.reduce((most, one) => (one[0] > most[0] ? one : most));
+    const tops = map.map((row) => Math.max(...row));
+    const i = tops.indexOf(Math.max(...tops));
+    const [weight, j] = [tops[i], map[i].indexOf(tops[i])];
     const text = `The largest weight: ${words[i]} looks at ${words[j]} with ${weightText(weight)}.`;
     find("map").setAttribute("aria-label", `${words.length} by ${words.length} weights. ${text}`);
     find("map-readout").textContent = `${text} Point at the map for others, or choose a word under “Whose weights?”.`;
@@ -178,6 +178,7 @@ function startReviewLab(box) {
     deleted.clear();
     update();
   });
+  moveByArrows(find("tokens"), () => [[...find("tokens").children]]);
   find("tokens").addEventListener("click", (event) => {
     const pressed = event.target.closest(".lab-token");
     const one = reading.tokens[[...find("tokens").children].indexOf(pressed)];

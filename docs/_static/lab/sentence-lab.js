@@ -15,6 +15,7 @@ function startSentenceLab(box) {
   const inputs = new Map(); // name of a number → where it is typed
   const cells = new Map(); // name of a number → where it is shown
   let shown = null; // the number whose origin is shown
+  const grids = box.querySelectorAll("[role=grid]");
 
   function begin(lesson) {
     const { words, ...matrices } = structuredClone(lessons[lesson]);
@@ -104,10 +105,7 @@ function startSentenceLab(box) {
       element("td", {}),
       ...state.words.map((word) => element("th", { scope: "col" }, element("span", {}, word))),
     );
-    for (const table of box.querySelectorAll("[role=grid]")) {
-      const lines = [...table.rows].map((row) => [...row.querySelectorAll("[data-name]")]);
-      moveByArrows(table, lines.filter((parts) => parts.length > 0));
-    }
+    for (const table of grids) setStop(table, table.querySelector("[data-name]"));
   }
 
   function update() {
@@ -173,13 +171,21 @@ function startSentenceLab(box) {
     state.isCausal = find("causal").checked;
     update();
   });
+  let pointer = "";
   for (const kind of ["pointermove", "pointerdown", "focusin"]) {
     box.addEventListener(kind, (event) => {
-      // A page that scrolls below a resting pointer moves it by 0.
-      if (kind === "pointermove" && !event.movementX && !event.movementY) return;
+      // A page that scrolls below a resting pointer is no question about what comes to lie there.
+      const place = `${event.clientX} ${event.clientY}`;
+      if (kind === "pointermove" && place === pointer) return;
+      if (kind !== "focusin") pointer = place;
       const { name } = event.target.dataset;
       if (cells.has(name) && name !== shown) showOrigin(name);
     });
+  }
+  for (const table of grids) {
+    moveByArrows(table, () =>
+      [...table.rows].map((row) => [...row.querySelectorAll("[data-name]")]).filter((line) => line.length),
+    );
   }
   find("draw").addEventListener("click", () => {
     // Like torch.rand: evenly between 0 and 1

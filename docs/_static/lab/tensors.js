@@ -29,7 +29,7 @@ function add(a, b) {
 
 // mean(A)ⱼ = 1/n Σᵢ Aᵢⱼ
 function meanOfRows(A) {
-  return transpose(A).map((column) => column.reduce((sum, number) => sum + number, 0) / A.length);
+  return A.reduce(add).map((sum) => sum / A.length);
 }
 
 // softmax(s)ᵢ = exp(sᵢ) / Σⱼ exp(sⱼ)

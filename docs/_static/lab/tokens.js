@@ -40,7 +40,7 @@ function tokenPart(token, largest, name) {
       class: kinds.join(" "),
       "data-testid": "token",
       "data-weight": String(token.weight),
-      ...(name === "button" && { type: "button", "aria-pressed": String(token.isDeleted) }),
+      ...(name === "button" && { type: "button", tabindex: -1, "aria-pressed": String(token.isDeleted) }),
       ...(token.part !== "review" && name === "button" && { "aria-disabled": "true" }),
     },
     element("span", { class: "lab-word" }, token.word),

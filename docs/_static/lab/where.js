@@ -17,17 +17,17 @@ function explain({ words, x, W_query, W_key, W_value, at, isScaled, isCausal }) 
   const put = (name, value, text, sources) => numbers.set(name, { value, text, sources });
 
   // row i of X times column c of the matrix
-  const project = (name, role, i, W, made) => {
+  const putProjection = (name, role, i, W, made) => {
     for (let c = 0; c < W[0].length; c += 1) {
       const column = W.map((row) => row[c]);
       const text = `${role} of ${words[i]}, number ${c + 1} = ${words[i]} · column ${c + 1} of W_${role} = ${times(x[i], column)} = ${digits(made[i][c])}`;
       put(`${name}.${c}`, made[i][c], text, [...rowOf("x", i, d), ...columnOf(`W_${role}`, c, d)]);
     }
   };
-  project("query", "query", at, W_query, layer.query);
+  putProjection("query", "query", at, W_query, layer.query);
   for (let j = 0; j < n; j += 1) {
-    project(`key.${j}`, "key", j, W_key, layer.key);
-    project(`value.${j}`, "value", j, W_value, layer.value);
+    putProjection(`key.${j}`, "key", j, W_key, layer.key);
+    putProjection(`value.${j}`, "value", j, W_value, layer.value);
     const score = unscaled[at][j];
     const hidden = isCausal && j > at;
     put(
