@@ -59,5 +59,15 @@ def run_command(main: Callable[[Sequence[str]], int]) -> int:
         print("stopped", file=sys.stderr, flush=True)
         return 128 + signal.SIGINT
     except (ValueError, OSError) as error:
-        print("error: " + " ".join(str(error).split()), file=sys.stderr, flush=True)
-        return 2
+        return _fail(str(error))
+    except (MemoryError, RuntimeError) as error:
+        # torch has no error of its own for a CPU that is out of memory.
+        if not isinstance(error, MemoryError) and "memory" not in str(error):
+            raise
+        reason = str(error).splitlines()[0] if str(error) else "no memory left"
+        return _fail(f"this needs more memory than there is; give less at a time: {reason}")
+
+
+def _fail(reason: str) -> int:
+    print("error: " + " ".join(reason.split()), file=sys.stderr, flush=True)
+    return 2

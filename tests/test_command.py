@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 import pytest
+import torch
 
 from attention.command import parse, run_command
 
@@ -68,6 +69,17 @@ def test_errors_are_one_line_and_code_2(error, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["command", "--debug", "--x"])
     with pytest.raises(type(error)):
         run_command(main)
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda: torch.empty(2**60), lambda: bytearray(2**62)], ids=["torch", "python"]
+)
+def test_out_of_memory_is_one_line(ask, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["command"])
+    assert run_command(lambda arguments: ask()) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: this needs more memory than there is")
+    assert said.count("\n") == 1
 
 
 def test_ctrl_c_is_no_traceback(monkeypatch, capsys):

@@ -1,0 +1,27 @@
+"""The page that promises names tests that there are, and leaves out none that try to break it."""
+
+import re
+from pathlib import Path
+
+TESTS = Path(__file__).parents[1]
+PAGE = (TESTS.parent / "docs/promises.md").read_text()
+NAMED = re.findall(r"`((?:faults/)?test_\w+\.py)::(test_\w+)`", PAGE)
+
+
+def test_each_test_named_on_the_page_exists():
+    assert len(NAMED) > 30
+    for file, test in NAMED:
+        assert re.search(rf"^def {test}\(", (TESTS / file).read_text(), re.MULTILINE), (file, test)
+
+
+def test_each_promise_has_a_test():
+    for section in PAGE.split("\n## ")[1:-2]:
+        promises, tests = section.count("\n*"), section.count("\n- `")
+        assert tests >= 1, section
+        assert tests >= promises, section
+
+
+def test_the_page_asks_first_and_says_last_what_was_learnt():
+    _, opening = PAGE.split("# What we promise\n")[:2]
+    assert opening.strip().split("\n\n")[0].count("?")
+    assert PAGE.rindex("## What was learnt") > PAGE.rindex("::test_")
