@@ -67,18 +67,27 @@ def ladder(results: Results, group: str = "ladder") -> Figure:
     return fig
 
 
-def fixes(results: Results, rows: Sequence[tuple[str, str, str]], height: float = 5.0) -> Figure:
-    """Draw what each fix gains: rows of words, the cell with the fix, the cell without."""
-    fig, ax = plt.subplots(figsize=(5, height))
+def fixes(results: Results, panels: Sequence[Sequence[tuple[str, str, str]]]) -> Figure:
+    """Draw what each fix gains, in panels of their own scale.
 
-    def find(i: int, of: str) -> Estimate | None:
-        _, with_, without = rows[i]
-        return results.gain(with_, without, of, same_seeds=True)
+    Args:
+        results: What has been measured.
+        panels: For each panel its rows: words, the cell with the fix, the cell without.
+    """
+    counts = [len(rows) for rows in panels]
+    fig, axes = plt.subplots(
+        len(panels), figsize=(5, 1.6 + 0.48 * sum(counts)), height_ratios=counts
+    )
+    for ax, rows in zip(axes, panels, strict=True):
 
-    draw_intervals(ax, [words for words, _, _ in rows], find)
-    ax.axvline(0, color="black", lw=1)
-    ax.set_xlabel("gained by the fix (percentage points)")
-    _legend(fig, ax, title="the review stands")
+        def find(i: int, of: str, rows: Sequence[tuple[str, str, str]] = rows) -> Estimate | None:
+            _, with_, without = rows[i]
+            return results.gain(with_, without, of, same_seeds=True)
+
+        draw_intervals(ax, [words for words, _, _ in rows], find)
+        ax.axvline(0, color="black", lw=1)
+    axes[-1].set_xlabel("gained by the fix (percentage points)")
+    _legend(fig, axes[0], title="the review stands")
     return fig
 
 
