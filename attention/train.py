@@ -165,7 +165,7 @@ def _start_or_go_on(out: Path, trainer: Trainer, prepared: Prepared, is_writer: 
         state = trainer.state
         say(f"going on in epoch {state.epoch + 1}, after {state.batch} of its batches", is_writer)
     elif is_writer:
-        if (out / "config.json").exists():
+        if any(path.name != runs.LOCK for path in out.iterdir()):
             say(f"{out}: a run began here and ended before it was saved; starting afresh")
         start_folder(out, trainer, prepared)
 
