@@ -68,7 +68,7 @@ def test_the_whole_map_of_qkv(lab):
       const [ids, model] = await Promise.all([load("words"), load("qkv")]);
       return texts.map((text) => readReview(model, ids, text).map);
     }"""
-    texts = reviews(40)
+    texts = reviews(12)
     for text, weights in zip(texts, lab.evaluate(ask, texts), strict=True):
         _, expected = answer("qkv", text)
         assert (torch.tensor(weights) - expected).abs().max() < TOLERANCE
