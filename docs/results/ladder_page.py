@@ -131,13 +131,6 @@ def points(found: Estimate | None) -> str:
     return f"**{told}**" if found.is_above_0 or found.is_below_0 else told
 
 
-def verdict(found: Estimate | None) -> str:
-    """Put a gain into a word."""
-    if found is None:
-        return "not run yet"
-    return "better" if found.is_above_0 else "worse" if found.is_below_0 else "can't tell"
-
-
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Write a table in Markdown, its first column of words, the others of figures."""
     lines = [header, [":---", *["---:"] * (len(header) - 1)], *rows]
