@@ -104,6 +104,7 @@ sphinx_gallery_conf = {
     "inspect_global_variables": False,  # else every x on a page links to torch.Tensor
     "first_notebook_cell": wheel_of_the_site.notebook_cell(release, html_baseurl),
     "download_all_examples": False,
+    "parallel": True,  # a lesson a core
     "min_reported_time": 5,
     "write_computation_times": False,
     "show_signature": False,
