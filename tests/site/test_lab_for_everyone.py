@@ -100,3 +100,6 @@ def test_the_map_follows_the_theme(lab):
     light = lab.evaluate(corner)
     lab.emulate_media(color_scheme="dark")
     lab.wait_for_function(f"({corner})() !== '{light}'")
+    # The page's own switch, too: from "auto", which is dark by now, to light
+    lab.evaluate("document.body.dataset.theme = 'light'")
+    lab.wait_for_function(f"({corner})() === '{light}'")
