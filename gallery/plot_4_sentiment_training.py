@@ -41,8 +41,9 @@ plotting.use_style()
 DATA = "imdb"
 
 config = TrainConfig(
-    data=DATA, limit=6_000, epochs=4, batch_size=128, lr=4e-3, embed_dim=24, key_dim=12
-)
+    data=DATA, limit=6_000, epochs=4, batch_size=128, lr=4e-3, embed_dim=24, key_dim=12,
+    embedding_std=0.1,
+)  # fmt: skip
 reviews = load_reviews(config.data)
 # A sample to train on, so that the page is built in minutes; all of the rest to measure on.
 reviews["train"] = load_reviews(config.data, limit=config.limit)["train"]
