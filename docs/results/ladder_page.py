@@ -23,6 +23,8 @@ RUNGS = {
     "default": "our default",
 }
 ATTENDING = ("energy", "keys", "qk", "qkv", "multihead")
+# In narrow tables, lines may break before an interval, never within.
+JOINER, SPACE = "\u2060", "\u00a0"
 # The page's sets of reviews, by their names in the file.
 SETS = {"clean": "alone", "distractor": "behind a distractor"}
 
@@ -118,7 +120,7 @@ def percent(found: Estimate | None) -> str:
     if found is None:
         return "not run yet"
     mean, low, high = (f"{100 * each:.1f}" for each in (found.mean, found.low, found.high))
-    return f"{mean} ({low}–{high})"
+    return f"{mean} ({low}{JOINER}–{JOINER}{high})"
 
 
 def points(found: Estimate | None) -> str:
@@ -127,7 +129,7 @@ def points(found: Estimate | None) -> str:
         return "not run yet"
     mean, low, high = (f"{100 * each:+.1f}".replace("-", "−") for each in
                        (found.mean, found.low, found.high))  # fmt: skip
-    told = f"{mean} ({low} to {high})"
+    told = f"{mean} ({low}{SPACE}to{SPACE}{high})"
     return f"**{told}**" if found.is_above_0 or found.is_below_0 else told
 
 
