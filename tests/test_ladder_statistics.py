@@ -141,6 +141,11 @@ SAID_OF = {
         *[(cell, f"curves/mean-{n}", "distractor", "above") for n, cell in QKV_AT.items()],
         ("ladder/qkv", "ladder/mean", "distractor", "above"),
         *[(cell, f"curves/energy-{n}", of, "neither") for n, cell in QKV_AT.items() for of in BOTH],
+        ("yelp/energy", "yelp/mean", "clean", "neither"),
+        ("yelp/energy", "yelp/mean", "distractor", "above"),
+        ("yelp/energy", "yelp/tfidf", "clean", "below"),
+        *[(f"yelp/{each}", "yelp/energy", of, "neither") for each in ("keys", "qkv")
+          for of in BOTH],
     ],
     "test": [*SAID, ("ladder/default", "ladder/tfidf-512", "clean", "above")],
 }  # fmt: skip
@@ -156,6 +161,7 @@ def test_what_the_page_says_in_words(split, name, than, of, how):
         name, than, of, same_seeds=same_seeds, split=split
     )
     told = {"above": found.is_above_0, "not above": not found.is_above_0}
+    told["below"] = found.is_below_0
     told["neither"] = not found.is_above_0 and not found.is_below_0
     assert told[how]
 
