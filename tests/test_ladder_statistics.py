@@ -144,7 +144,8 @@ SAID_OF = {
         ("yelp/energy", "yelp/mean", "clean", "neither"),
         ("yelp/energy", "yelp/mean", "distractor", "above"),
         ("yelp/energy", "yelp/tfidf", "clean", "below"),
-        *[(f"yelp/{each}", "yelp/energy", of, "neither") for each in ("keys", "qkv")
+        *[("yelp/qkv", "yelp/qkv-newlines", of, "neither") for of in BOTH],
+        *[(f"yelp/{each}", "yelp/energy", of, "neither") for each in ("keys", "qk", "qkv")
           for of in BOTH],
     ],
     "test": [*SAID, ("ladder/default", "ladder/tfidf-512", "clean", "above")],
@@ -156,7 +157,7 @@ SAID_OF = {
     [(split, *said) for split, every in SAID_OF.items() for said in every],
 )
 def test_what_the_page_says_in_words(split, name, than, of, how):
-    same_seeds = "ablations" in name and "ablations" in than
+    same_seeds = ("ablations" in name and "ablations" in than) or "newlines" in than
     found = Results(RESULTS / "ladder.json").gain(
         name, than, of, same_seeds=same_seeds, split=split
     )
