@@ -23,6 +23,7 @@ def fingerprint(root: Path, *settings: str) -> str:
         root.glob("attention/**/*.py"),
         root.glob("docs/results/*.py"),
         root.glob("docs/results/*.json"),
+        root.glob("docs/results/*.toml"),
     )
     for path in [root / "pyproject.toml", *sorted(chain(*read))]:
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
