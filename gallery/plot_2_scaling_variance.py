@@ -56,7 +56,8 @@ fig.set_label(
 # .. math:: J = \mathrm{diag}(w) - w w^\top, \qquad
 #           J_{ij} = \frac{\partial w_i}{\partial s_j} = w_i (\delta_{ij} - w_j)
 #
-# Every gradient that reaches the scores is multiplied by it. When one weight nears 1 and the
+# where :math:`\delta_{ij}` is 1 if i = j, else 0. Every gradient that reaches the scores is
+# multiplied by it. When one weight nears 1 and the
 # others near 0, each entry nears 0, and little gets through. First we check the formula against
 # torch's own derivative; then we measure its size.
 

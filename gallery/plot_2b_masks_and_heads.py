@@ -29,7 +29,7 @@ words = ["Your", "journey", "starts", "with", "one", "step"]
 # honest guess is right once in six times.
 #
 # A word's vector has 12 numbers here: six say which word it is, six at which place it stands.
-# One attention layer returns six scores for each word, and the highest is its guess at the *next*.
+# One attention layer returns six numbers for each word, and the highest is its guess at the *next*.
 
 places = torch.eye(6)  # (6, 6)
 

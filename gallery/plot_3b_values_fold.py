@@ -201,8 +201,8 @@ assert lives == set(shares) - set(folds) - {"maximum over words", "energy poolin
 #   of coordinates. With an output projection in front of the nonlinearity, it is the product
 #   :math:`W_\mathrm{value} W_\mathrm{out}` that counts, a *gauge* like the one of queries and keys.
 #
-# A logit for *two* classes is one vector. With C classes w has C columns, and the values fold into
-# d × C numbers.
+# With *two* classes the classifier is one vector. With C classes w has C columns, and the values
+# fold into d × C numbers.
 #
 # Does a redundant value matrix do harm? Its functions are the same, its path of training is not,
 # as for the keys of :ref:`the first page <sphx_glr_gallery_plot_3_low_rank_qk.py>`. What it

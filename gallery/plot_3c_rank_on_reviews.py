@@ -154,12 +154,12 @@ print(f"one model's accuracy, 95 % interval over the test reviews: {low:.1f} to 
 # Three things can be read off.
 #
 # - **k = 1 is enough here.** One number a query and one a key do as well as sixteen. Wider keys fit
-#   the *training* reviews better than k = 1, and the test reviews no better.
+#   the *training* reviews hardly better than k = 1, and the test reviews no better.
 # - **The plain mean wins**, with the three epochs and the one learning rate that all models were
 #   given. A whole review speaks of one film in one mood, and its words vote. The models with
 #   attention fit the training reviews better or as well and lose on new ones. That is why the lab
 #   puts a distractor in front of each review: then there is something to ignore.
-# - **Values differ from no values** where keys are wide, though :ref:`the page before
+# - **Values seem to help a little** where keys are wide, though :ref:`the page before
 #   <sphx_glr_gallery_plot_3b_values_fold.py>` proved that qk and qkv are the same set of functions.
 #   What differs can only be the path of training.
 #

@@ -216,7 +216,8 @@ for word in ("wonderful", "best", "slow", "the"):
     kept = [i for i, token in zip(encoded.ids, encoded.tokens, strict=True) if token != word]
     with torch.no_grad():
         change = (models["energy"](torch.tensor([kept])) - logit_of_energy).item()
-    print(f"without {word!r:12} the logit changes by {change:+.2f}")
+    times = len(encoded.ids) - len(kept)
+    print(f"without {word!r:12} ({times} ×) the logit changes by {change:+.2f}")
 
 # %%
 # Keep the models

@@ -59,7 +59,7 @@ ax.set(xlabel="mark that stands in the text, of 10", ylabel="training reviews", 
 ax.legend(loc="upper center")
 fig.set_label(
     "How many training reviews name a mark from 1 to 10, by label. Negative reviews name 1, 2, 3 "
-    "and 4 about equally often, positive ones 7, 8, 9 and 10. Few name 5 or 6."
+    "and 4 about equally often, positive ones mostly 7 to 10, and 10 most often. Few name 5 or 6."
 )
 
 # %%
@@ -91,7 +91,7 @@ for name, clean_text in (("as in the lab", False), ("cleaned first", True)):
 with_newline = sum(r"\n" in review for review in as_yelp_writes)
 print(f"{with_newline / len(train):.0%} of the reviews have a line end")
 print("words in the vocabulary:", sizes)
-print(f"words made of an n and a word: {sizes['as in the lab'] - sizes['cleaned first']:,}")
+print(f"more words in the vocabulary: {sizes['as in the lab'] - sizes['cleaned first']:,}")
 
 # %%
 # .. admonition:: What went wrong: a word that is never rare
@@ -347,9 +347,9 @@ for before in (0, 1):
 print("first weight of a model, built first or second:", starts)
 
 # %%
-# The mixture hides just what the distractors were meant to show. In this project the test reviews
-# are read once, a mean stands beside every attention, each model is built from its own seed, and
-# the two accuracies stand apart.
+# The mixture hides just what the distractors were meant to show. In this project no setting is
+# chosen by the test reviews, a mean stands beside every attention, each model is built from its
+# own seed, and the two accuracies stand apart.
 #
 # What was learnt
 # ---------------

@@ -80,6 +80,9 @@ for name, model in models.items():
     print(f"{name:18} right on test reviews: {right[0]:.1%}, behind a distractor: {right[1]:.1%}")
 
 # %%
+# Energy pooling is right more often than in the lesson before the last, with fewer reviews: here it
+# has no positions, wider vectors, and a mark on what stands in front.
+#
 # Two ways to ask what a word did
 # -------------------------------
 # **Deletion.** Leave word i out, and see what is missing from the logit:
@@ -209,11 +212,11 @@ fig.set_label(
 # %%
 # Two things stand out. Trained weights are far from a ranking by lot: where these models look has
 # much to do with what they need. And it is *training* that made it so: for the untrained models the
-# weights rank words hardly better than luck, or worse.
+# weights rank all the words hardly better than luck, or worse.
 #
-# Nor is the gradient a judge above the others. It agrees with deletion about as well as the plain
-# weights do. Shrinking a vector to zero is not leaving a word out: a word of zeros stays in the
-# softmax, with an energy of 0, and takes its share.
+# Nor is the gradient a judge above the others. Over all words it agrees with deletion about as
+# well as the plain weights do. Shrinking a vector to zero is not leaving a word out: a word of
+# zeros stays in the softmax, with an energy of 0, and takes its share.
 #
 # Is the top word the top word?
 # -----------------------------
@@ -229,6 +232,9 @@ for (kind, label), (guess, model) in guesses.items():
 print(f"by luck, one word of each review: {chance:.1%}")
 
 # %%
+# Untrained weights of *energy* find the top word more often than luck, and far less often than
+# trained ones. So a baseline without training belongs here, too.
+#
 # What a weight leaves out
 # ------------------------
 # For energy pooling we can do better than rank, because the logit is a sum over the words:
@@ -287,7 +293,8 @@ for kind in looked_at:
 
 # %%
 # The weight alone knows no sign and fails. The evidence supplies it: by itself it puts the words
-# nearly in deletion's order. For energy pooling the *sizes* come out right only in the product.
+# nearly in deletion's order. For energy pooling the *sizes* come out right where the weight
+# comes in, in the product and in gradient × input.
 # For qkv the evidence alone is nearer to the sizes, too; we don't know why. Gradient × input shows
 # that one column is not enough: for energy pooling it is right about the few strong words, and
 # wrong about the order of the many weak ones. So if you want to show what one layer of attention
