@@ -75,7 +75,7 @@ class Visit:
             color_scheme=scheme, viewport={"width": width, "height": height}, **options
         )
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(20_000)
+        self.page.set_default_timeout(60_000)
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self.page.on("request", lambda request: self.requests.append(request.url))
