@@ -69,6 +69,7 @@ nb_merge_streams = True
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 72
+nitpick_ignore = [("py:class", "attention.trainer.State")]  # nobody calls it but the package
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Shape", "Source"]
 # Examples are run as in the module they stand in, where every name is at hand.
