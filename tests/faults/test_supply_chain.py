@@ -73,8 +73,9 @@ def test_each_direct_pin_stands_in_the_constraints():
 
 def test_what_is_brought_along_is_pinned_too():
     """Walk from the groups through all that the installed packages ask for."""
-    requirements = pytest.importorskip("packaging.requirements")
     from importlib.metadata import PackageNotFoundError, distribution
+
+    from packaging import requirements  # comes with pytest
 
     todo, seen = [*CONSTRAINTS], set()
     while todo:
