@@ -171,7 +171,8 @@ def environment() -> dict[str, str]:
     """Say what a run ran on, so that its numbers can be read later."""
     return {
         "python": platform.python_version(),
-        **{name: metadata.version(name) for name in ("torch", "tokenizers", "attention-tutorial")},
+        "torch": torch.__version__,  # names its build, too, as in 2.13.0+cu130
+        **{name: metadata.version(name) for name in ("tokenizers", "attention-tutorial")},
         "machine": platform.machine(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
     }
