@@ -97,6 +97,13 @@ def faults(session: nox.Session) -> None:
 
 
 @nox.session
+def guards(session: nox.Session) -> None:
+    """Take each guard away: does a test of faults notice? ``nox -s guards`` (half an hour)."""
+    install(session, "tests")
+    session.run("python", "tests/faults/without_guards.py", *session.posargs)
+
+
+@nox.session
 def browser(session: nox.Session) -> None:
     """Hold the built site, in a real browser, to what it promises: run docs first."""
     if not Path("docs/_build/html/index.html").exists():
@@ -125,11 +132,15 @@ def ladder(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check format, style and types."""
+    """Check format, style, types and what CI reads."""
     install(session, "lint")
     session.run("ruff", "format", "--check", "--diff")
     session.run("ruff", "check")
     session.run("mypy")
+    session.run("zizmor", "--quiet", "--offline", "--pedantic", "--min-severity=low", ".github")
+    schema = ("check-jsonschema", "--builtin-schema")
+    session.run(*schema, "vendor.github-workflows", *map(str, Path(".github").glob("*/*.yml")))
+    session.run(*schema, "vendor.readthedocs", ".readthedocs.yaml")
 
 
 @nox.session(reuse_venv=False)
@@ -137,7 +148,8 @@ def pins(session: nox.Session) -> None:
     """Renew every pin: the groups' in pyproject.toml, and .github/constraints.txt with the rest.
 
     What they bring along is pinned for CI and the published site alone, which set PIP_CONSTRAINT
-    and UV_CONSTRAINT: on a reader's machine an older or newer Python may need other versions.
+    and UV_CONSTRAINT: on a reader's machine an older or newer Python may need other versions. Here
+    the same two, set to a file of your own, hold a package back.
     """
     os.environ["NEWEST"] = "1"
     install(session, *PYPROJECT["dependency-groups"])
@@ -150,7 +162,8 @@ print(*(f"{package.name}=={package.version}" for package in distributions()))
     for line in str(session.run("python", "-c", script, silent=True)).split():
         name, version = line.split("==")
         versions[re.sub("[-_.]+", "-", name).lower()] = version.split("+")[0]  # no +cpu
-    del versions["attention-tutorial"]
+    for name in ("attention-tutorial", "pip"):  # ours, and what installs
+        versions.pop(name, None)
     lines = [CONSTRAINTS.read_text().splitlines()[0]]
     lines += [f"{name}=={version}" for name, version in sorted(versions.items())]
     CONSTRAINTS.write_text("\n".join(lines) + "\n")
