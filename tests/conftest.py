@@ -1,16 +1,38 @@
-"""How many cases hypothesis tries: few and always the same here, many in the slow session."""
+"""What all tests share: a seed, a finished run, and how many cases hypothesis tries."""
+
+import shutil
 
 import pytest
+import tiny
 import torch
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 # Derandomised, so that a run that passes today passes tomorrow. More cases on request:
 # pytest --hypothesis-profile=thorough
 settings.register_profile("quick", max_examples=100, derandomize=True, deadline=None, database=None)
 settings.register_profile("thorough", max_examples=2_500, deadline=None, print_blob=True)
+# Without a guard, one failure tells enough: nox -s guards.
+settings.register_profile(
+    "first-failure",
+    phases=[Phase.explicit, Phase.generate],
+    deadline=None,
+    report_multiple_bugs=False,
+)
 settings.load_profile("quick")
 
 
 @pytest.fixture(autouse=True)
 def seed():
     torch.manual_seed(0)
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """A run whose training is done: for reading only."""
+    return tiny.run(tmp_path_factory.mktemp("finished") / "first", "--epochs", "1")
+
+
+@pytest.fixture
+def run(finished, tmp_path):
+    """A copy of it that a test may change."""
+    return shutil.copytree(finished, tmp_path / "run")

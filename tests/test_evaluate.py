@@ -12,9 +12,9 @@ from attention.measure import measure
 from attention.prepare import measured_examples
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return tiny.run(tmp_path_factory.mktemp("evaluate") / "run", "--epochs", "1")
+@pytest.fixture
+def run(finished):
+    return finished
 
 
 def result_of(capsys, *options):

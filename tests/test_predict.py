@@ -11,11 +11,9 @@ import torch
 from attention import predict, runs
 
 
-@pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    return tiny.run(
-        tmp_path_factory.mktemp("predict") / "run", "--epochs", "1", "--model", "energy"
-    )
+@pytest.fixture
+def run(finished):
+    return finished
 
 
 def asked(capsys, *options):

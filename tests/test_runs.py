@@ -1,11 +1,9 @@
 """The run folder: what is written and read back, and what is refused with which words."""
 
 import json
-import shutil
 from xml.etree import ElementTree
 
 import pytest
-import tiny
 import torch
 from safetensors.torch import load_file, save_file
 
@@ -17,16 +15,6 @@ from attention.train import build_model
 from attention.trainer import Trainer
 
 CPU = torch.device("cpu")
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory):
-    return tiny.run(tmp_path_factory.mktemp("runs") / "first", "--epochs", "1")
-
-
-@pytest.fixture
-def run(finished, tmp_path):
-    return shutil.copytree(finished, tmp_path / "run")
 
 
 def change(path, **fields):
