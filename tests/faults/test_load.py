@@ -5,6 +5,7 @@ they guard against is memory that grows with what need not be held. FAULTS_RESUL
 figures, for the page that quotes them.
 """
 
+import contextlib
 import datetime
 import json
 import os
@@ -12,35 +13,43 @@ import platform
 import random
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
 import tiny
 import torch
 
+from attention import predict
+
 MANY = 1_000_000
 UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
 
 
-def peak(*line, given=None):
+# Between this process and the one that is measured: on Linux the peak of a child starts at what
+# its parent holds, which is a few megabytes here.
+MEASURE = """
+import resource, subprocess, sys
+code = subprocess.run(sys.argv[1:]).returncode
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+sys.exit(code)
+"""
+
+
+def peak(*line, given=os.devnull):
     """Run a command; return its peak of memory in MB, and what it printed."""
-    source = given.open("rb") if given else subprocess.DEVNULL
-    process = subprocess.Popen(
-        [sys.executable, *map(str, line)],
-        stdin=source,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-        text=True,
-    )
-    if given:
-        source.close()
-    with process.stdout as stdout:
-        said = stdout.read()
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, said[-2000:]
-    return used.ru_maxrss * UNIT / 1e6, said
+    with open(given, "rb") as source:
+        done = subprocess.run(
+            [sys.executable, "-c", MEASURE, sys.executable, *map(str, line)],
+            stdin=source,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+            text=True,
+        )
+    assert done.returncode == 0, done.stdout[-2000:]
+    said, _, figure = done.stdout.rstrip("\n").rpartition("\n")
+    return int(figure) * UNIT / 1e6, said
 
 
 def keep(what, used, usual):
@@ -73,7 +82,7 @@ def test_one_review_of_a_million_words_is_predicted(run, tmp_path):
     used, said = peak("-m", "attention.predict", run, "-", "--json", given=long)
     keep("one review of a million words, predicted", used, usual)
     assert json.loads(said)["tokens"] == ["bad", *["good", "soup"] * 6]  # the last 13
-    assert used - usual < 600
+    assert used - usual < 800
 
 
 def test_one_review_of_a_million_words_is_trained_on(tmp_path):
@@ -104,18 +113,24 @@ def test_a_file_of_a_million_reviews_is_trained_on(tmp_path):
     used, _ = peak(*train_line(data, tmp_path / "run", *options))
     keep("a file of a million reviews, trained on", used, usual)
     # Two examples a review: each a few indices, the ids of its words 4 bytes each.
-    assert used - usual < 150
+    assert used - usual < 200
     last = json.loads((tmp_path / "run/metrics.jsonl").read_text())
     assert last["train"]["n"] == 2 * MANY
     assert last["train"]["accuracy"] > 0.6
 
 
-def test_predicting_line_after_line_keeps_nothing(run, tmp_path):
-    few, many = tmp_path / "few", tmp_path / "many"
-    few.write_text("good soup\n" * 100)
-    many.write_text("the waiter came back again with good soup\n" * 10_000)
-    usual, _ = peak("-m", "attention.predict", run, "-", "--json", given=few)
-    used, said = peak("-m", "attention.predict", run, "-", "--json", given=many)
-    keep("10,000 reviews, predicted line by line", used, usual)
-    assert said.count("\n") == 10_000
-    assert used - usual < 20
+def test_predicting_line_after_line_keeps_nothing(run, monkeypatch):
+    held = []
+
+    def lines():
+        for i in range(2_001):
+            if i in (1_000, 2_000):
+                held.append(tracemalloc.get_traced_memory()[0])
+            yield "the waiter came back to us again and again with cold soup, as ever\n"
+
+    monkeypatch.setattr(sys, "stdin", lines())
+    tracemalloc.start()
+    with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
+        assert predict.main([str(run), "-", "--json"]) == 0
+    tracemalloc.stop()
+    assert held[1] - held[0] < 50_000  # kept, these thousand would take a million bytes and more
