@@ -77,7 +77,7 @@ print("step moved by", f"{(forward[5] - mixed[5]).norm():.4f}")
 #    \omega_i = \mathrm{base}^{-2i/d}
 #
 # The first hand turns by 1 radian a place, each further one more slowly. With base 1,000 and
-# d = 16, as in the lab that this page follows:
+# d = 16, as in the :doc:`lab </credits>` that this page follows:
 
 d, base, length = 16, 1000.0, 256
 sinusoids = attention.SinusoidalPositions(d, max_length=length, base=base)

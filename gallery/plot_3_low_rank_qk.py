@@ -74,10 +74,10 @@ for kind, width in [("energy", 1), ("keys", 1), ("keys", k), ("keys", d)]:
 # .. admonition:: What went wrong: "d + 1 exactly matches d"
 #    :class: warning
 #
-#    The lab that sets this puzzle counts d + 1 numbers for k = 1, and writes that this is exactly
-#    the energy's count. It is one more. The spare number is real: double the query, halve the
-#    keys, and nothing changes. The lab then hopes that k > 1 brings "richer attention". With one
-#    query for all texts it can't, as the error above says.
+#    The :doc:`lab </credits>` that sets this puzzle counts d + 1 numbers for k = 1, and writes
+#    that this is exactly the energy's count. It is one more. The spare number is real: double the
+#    query, halve the keys, and nothing changes. The lab then hopes that k > 1 brings "richer
+#    attention". With one query for all texts it can't, as the error above says.
 
 # %%
 # The same functions, another path

@@ -2,8 +2,8 @@
 When does the value matrix do anything?
 =======================================
 
-The lab shows that keys are redundant under a single query. A few cells later it adds a value
-matrix. Does its own argument not apply again?
+The :doc:`lab </credits>` shows that keys are redundant under a single query. A few cells later
+it adds a value matrix. Does its own argument not apply again?
 
 It does. With the mean of the contexts and a linear classifier behind the attention, the value
 matrix disappears into the classifier. Then we change the model, one part at a time, and find out
@@ -32,7 +32,8 @@ def error(got, expected):
 # Three sums in a row
 # -------------------
 # After the softmax has made the weights :math:`a_{ij}`, the lab's model only adds up: values
-# into contexts, contexts into their mean, the mean into a logit.
+# into contexts, contexts into their mean, the mean into a logit, which is the number that a
+# sigmoid turns into a probability.
 #
 # .. math:: \mathrm{logit}
 #           = \Big(\frac1n \sum_{i,j} a_{ij}\, x_j W_\mathrm{value}\Big) \cdot w + b
