@@ -122,8 +122,11 @@ BAD = {
         ["GB", "--max-length"],
     ),
     # Where the reviews are.
-    "no such data": (["train", "--data", "nowhere", "--out", "new"], ["nowhere", "folder"]),
-    "a file for data": (["train", "--data", "reviews/train.csv", "--out", "new"], ["train.csv"]),
+    "no such data": (["train", "--data", "nowhere", "--out", "new"], ["no folder nowhere"]),
+    "a file for data": (
+        ["train", "--data", "reviews/train.csv", "--out", "new"],
+        ["no folder reviews/train.csv"],
+    ),
     "an empty folder for data": (
         files(lambda f: (f / "empty").mkdir(), "train", "--data", "empty", "--out", "new"),
         ["empty", "train.parquet nor train.csv"],
@@ -208,7 +211,7 @@ BAD = {
         ["no split test", "train or validation"],
     ),
     "another device to measure on": (["evaluate", "run", "--device", "abacus"], ["--device"]),
-    "no such reviews to measure": ([*MEASURE, "--data", "nowhere"], ["nowhere"]),
+    "no such reviews to measure": ([*MEASURE, "--data", "nowhere"], ["no folder nowhere"]),
     "an unfinished run": (run_with(unfinished, *MEASURE), ["no model yet", "--resume run"]),
     "half the weights": (run_with(cut("model.safetensors", 300), *ASK), ["can't be read"]),
     "no tokenizer": (run_with(lambda r: (r / "tokenizer.json").unlink(), *ASK), ["can't be read"]),
@@ -232,11 +235,16 @@ def world(tmp_path_factory):
     return folder
 
 
-@pytest.fixture
-def folder(world, tmp_path, monkeypatch):
-    folder = shutil.copytree(world, tmp_path / "world")
+def copy_world(world, target):
+    folder = shutil.copytree(world, target)
     config = folder / "run" / "config.json"
     config.write_text(config.read_text().replace(str(world), str(folder)))
+    return folder
+
+
+@pytest.fixture
+def folder(world, tmp_path, monkeypatch):
+    folder = copy_world(world, tmp_path / "world")
     monkeypatch.chdir(folder)
     return folder
 

@@ -130,6 +130,7 @@ def test_ten_kills_at_random_moments_cost_no_bit(whole, tmp_path):
     while kills < 10:
         out = tmp_path / f"run {chains}"
         chains += 1
+        assert chains <= 10, "no run is ever killed in the midst of a write"
         line = new(whole, out)
         while True:
             wants_write = kills % 2 == 1
@@ -288,8 +289,8 @@ def test_two_runs_in_one_folder(whole, tmp_path):
     wait_for(lambda: (out / runs.CHECKPOINT).exists(), first)
     second = python("-m", "attention.train", "--resume", out)
     _, said = second.communicate()
+    assert second.returncode == 2, said
     assert first.poll() is None, "the first run ended too soon to tell"
-    assert second.returncode == 2
     assert "another run is writing here" in said
     assert said.count("\n") == 1
     _, said = first.communicate()
