@@ -1,7 +1,9 @@
 """What is downloaded from the site runs with the wheel that the site carries, from any folder."""
 
+import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,8 +29,20 @@ def test_every_lesson_is_there_as_a_script_and_as_a_notebook():
     assert len(notebooks) >= 12
 
 
+def shown(page):
+    """Return the lines that a lesson's page shows as what its code printed or returned."""
+    blocks = re.findall(r'<div class="sphx-glr-script-out.*?<pre>(.*?)</pre>', page, re.DOTALL)
+    lines = "\n".join(html.unescape(re.sub("<[^>]+>", "", block)) for block in blocks)
+    return set(lines.splitlines())
+
+
+# What a lesson means to differ at every run: torch's seed leaves numpy's draws alone; a ratio of
+# two times, by width.
+DIFFERS = r"numpy after torch\.manual_seed|n = +\d+: k = 8: "
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
-def test_a_downloaded_script_runs(script, package, tmp_path):
+def test_a_downloaded_script_prints_what_its_page_shows(script, package, tmp_path):
     shutil.copy(script, tmp_path)
     paths = {"PYTHONPATH": str(package), "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"}
     run = subprocess.run(
@@ -40,6 +54,10 @@ def test_a_downloaded_script_runs(script, package, tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout
+    # On the site it ran after other lessons: nothing random may have come over from them.
+    page = (SITE / f"gallery/{script.stem}.html").read_text(encoding="utf-8")
+    printed = {line for line in run.stdout.splitlines() if not re.match(DIFFERS, line)}
+    assert printed <= shown(page)
 
 
 def test_the_package_under_test_is_the_one_from_the_site(package, tmp_path):
