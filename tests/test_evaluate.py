@@ -1,6 +1,8 @@
 """Measuring from the command line: the table, the last line, and what it measured."""
 
+import dataclasses
 import json
+import re
 
 import pytest
 import tiny
@@ -35,6 +37,7 @@ def test_last_line_is_json_with_every_figure(run, capsys):
         shown = next(line for line in table.splitlines() if line.startswith(name))
         assert f"{row['accuracy']:.4f}" in shown
         assert f"{row['loss']:.4f}" in shown
+        assert f"{low:.4f} to {high:.4f}" in shown
 
 
 def test_it_measures_the_split_with_the_lab_s_pairs(run, capsys):
@@ -59,10 +62,24 @@ def test_other_reviews_than_those_of_training(run, tmp_path, capsys):
     assert result["clean"]["n"] == 3
 
 
+def test_a_model_of_the_lab_s_sample_is_measured_on_that_sample(run, monkeypatch, capsys):
+    model, tokenizer, config = runs.load_run(run, torch.device("cpu"))
+    of_the_lab = dataclasses.replace(config, data="yelp", lab_sample=True)
+    reviews = load_reviews(run.parent / "reviews")
+    asked = []
+    monkeypatch.setattr(evaluate, "load_run", lambda *_: (model, tokenizer, of_the_lab))
+    monkeypatch.setattr(
+        evaluate, "load_reviews", lambda source, **more: asked.append((source, more)) or reviews
+    )
+    result_of(capsys, run)
+    assert asked == [("yelp", {"lab_sample": True})]
+
+
 def test_a_split_that_is_not_there(run, tmp_path):
     data = tiny.write_reviews(tmp_path / "others")
     (data / "test.csv").unlink()
-    with pytest.raises(ValueError, match="no split test; give as --split train or validation"):
+    said = f"{data}: has no split test; give as --split train or validation"
+    with pytest.raises(ValueError, match=re.escape(said)):
         evaluate.main([str(run), "--data", str(data), "--device", "cpu"])
 
 
