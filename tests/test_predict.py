@@ -2,13 +2,15 @@
 
 import io
 import json
+import math
 from html.parser import HTMLParser
 
 import pytest
 import tiny
 import torch
 
-from attention import predict, runs
+from attention import SentimentClassifier, predict, runs
+from attention.tokenizer import train_tokenizer
 
 
 @pytest.fixture
@@ -75,6 +77,18 @@ def test_weights_of_each_kind_sum_to_1(kind, tmp_path, capsys):
     assert len(answer["weights"]) == 3
 
 
+@pytest.mark.parametrize("kind", ["qk", "qkv", "multihead"])
+def test_weight_is_the_mean_that_a_word_receives(kind):
+    tokenizer = train_tokenizer(["the good soup"], min_frequency=1)
+    model = SentimentClassifier(6, embed_dim=10, attention=kind, key_dim=7, num_heads=2).eval()
+    answer = predict.predict(model, tokenizer, "the good soup")
+    ids = torch.tensor([tokenizer.encode("the good soup").ids])
+    looks = model(ids, need_weights=True)[1][0].tolist()
+    received = [sum(look[word] for look in looks) / 3 for word in range(3)]
+    assert answer["weights"] == pytest.approx(received)
+    assert max(received) - min(received) > 0.01
+
+
 def test_odd_texts(run, capsys):
     for text in ("", "   ", "123 !?", "好吃", "\udcff", "\0"):
         (answer,) = as_json(capsys, run, text)
@@ -130,6 +144,7 @@ def test_a_hostile_vocabulary_is_escaped():
     )
     assert "img" not in Page(page).tags
     assert page.count("&lt;img src=x onerror=alert(1)&gt;") == 2
+    assert "50.0% positive" in page
 
 
 def test_an_even_chance_is_negative_as_when_measuring(run):
@@ -138,6 +153,14 @@ def test_an_even_chance_is_negative_as_when_measuring(run):
     torch.nn.init.zeros_(model.classifier.bias)
     answer = predict.predict(model, tokenizer, "good")
     assert (answer["label"], answer["probability"]) == ("negative", 0.5)
+
+
+def test_probability_is_that_of_positive_also_for_a_bad_review(run):
+    model, tokenizer, _ = runs.load_run(run, torch.device("cpu"))
+    torch.nn.init.zeros_(model.classifier.weight)
+    torch.nn.init.constant_(model.classifier.bias, -math.log(4))
+    answer = predict.predict(model, tokenizer, "good")
+    assert (answer["label"], answer["probability"]) == ("negative", pytest.approx(1 / 5))
 
 
 @pytest.mark.parametrize(
