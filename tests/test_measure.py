@@ -46,6 +46,15 @@ def test_accuracy_loss_and_intervals_by_hand():
     assert result["loss_interval"] == pytest.approx([mean - half, mean + half], rel=1e-4)
 
 
+def test_an_even_chance_counts_as_negative():
+    texts, labels = texts_and_labels()
+    model = build()
+    torch.nn.init.zeros_(model.classifier.weight)
+    torch.nn.init.zeros_(model.classifier.bias)
+    result = measure(model, make_examples(Ragged.from_lists(texts), labels), CONFIG)
+    assert result["accuracy"] == labels.count(0) / 19
+
+
 def test_batches_do_not_matter_and_pairs_do():
     texts, labels = texts_and_labels()
     model, ids = build(), Ragged.from_lists(texts)
