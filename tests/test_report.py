@@ -32,6 +32,20 @@ def test_curves_hold_every_figure():
     plt.close(figure)
 
 
+def test_curves_say_what_each_axis_and_line_is():
+    figure = training_curves([line(epoch, "train", "clean") for epoch in (1, 2)], "Two models")
+    above, below = figure.axes
+    assert above.get_title() == "Two models"
+    assert [above.get_ylabel(), below.get_ylabel()] == ["loss (nats a review)", "accuracy"]
+    assert below.get_xlabel() == "epoch"
+    assert [text.get_text() for text in below.get_legend().texts] == [
+        "training",
+        "validation, clean",
+    ]
+    assert [drawn.get_label() for drawn in above.lines] == ["training", "validation, clean"]
+    plt.close(figure)
+
+
 def test_curves_without_distractors():
     figure = training_curves([line(1, "train", "clean")])
     assert [len(panel.lines) for panel in figure.axes] == [2, 2]
