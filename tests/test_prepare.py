@@ -48,9 +48,14 @@ def test_without_distractors_there_are_none():
 
 
 def test_fingerprints_tell_the_reviews_apart():
-    prepared = prepare(TrainConfig(), SPLITS)
-    assert prepared.fingerprints == {"train": fingerprint(TRAIN), "validation": fingerprint(HELD)}
-    assert fingerprint(TRAIN) != fingerprint(HELD)
+    test = Reviews(["Good cake"], [1])
+    prepared = prepare(TrainConfig(), SPLITS | {"test": test})
+    assert prepared.fingerprints == {
+        "train": fingerprint(TRAIN),
+        "validation": fingerprint(HELD),
+        "test": fingerprint(test),
+    }
+    assert len(set(prepared.fingerprints.values())) == 3
 
 
 def test_reviews_without_a_word():

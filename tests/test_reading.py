@@ -74,14 +74,15 @@ def test_gradient_is_the_slope_of_growing_one_vector(kind):
     assert effects.std() > 1e-3
 
 
+@pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("effects_of", [deletion_effects, gradient_effects])
-def test_asking_leaves_the_model_as_it_was(effects_of):
-    model = classifier("energy", dropout=0.5, word_dropout=0.5).train()
+def test_asking_leaves_the_model_as_it_was(effects_of, training):
+    model = classifier("energy", dropout=0.5, word_dropout=0.5).train(training)
     before = torch.random.get_rng_state()
     first = effects_of(model, IDS)
     assert torch.equal(effects_of(model, IDS), first)  # no dropout
     assert torch.equal(torch.random.get_rng_state(), before)
-    assert model.training
+    assert model.training == training
     assert not model.embedding._forward_hooks
     assert all(parameter.grad is None for parameter in model.parameters())
     assert not first.requires_grad

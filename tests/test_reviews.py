@@ -1,5 +1,7 @@
 """Texts and labels, and what sums them up."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -29,6 +31,19 @@ def test_choosing_of_what_was_chosen() -> None:
     assert list(texts.choose(np.array([0, 3]))) == ["b", "g"]
     assert texts[1:3] == ["d", "e"]
     assert texts[5:] == []
+
+
+def test_streamed_texts_are_indexed_as_a_list_is() -> None:
+    keep = np.array([True, False, True, True, False, True, True])
+    texts, expected = StreamedTexts(lambda: iter("abcdefg"), keep), list("acdfg")
+    for i in range(-5, 5):
+        assert texts[i] == expected[i]
+    bounds = [None, *range(-6, 7)]
+    for start, stop, step in itertools.product(bounds, bounds, (None, -3, -1, 2)):
+        part = slice(start, stop, step)
+        assert texts[part] == expected[part]
+    with pytest.raises(IndexError):
+        texts[5]
 
 
 def test_texts_and_labels_must_match() -> None:

@@ -120,7 +120,7 @@ def test_cleaning_first_changes_nothing_that_the_tokenizer_would_not() -> None:
 
 
 def test_vocabulary_is_dense_frequent_first_and_alphabetical_in_ties() -> None:
-    tokenizer = train_tokenizer(["pie soup wine", "Wine! cake", "soup pie wine", "rare"])
+    tokenizer = train_tokenizer(["soup pie wine", "Wine! cake", "soup pie wine", "rare"])
     vocabulary = tokenizer.get_vocab()
     assert sorted(vocabulary, key=vocabulary.__getitem__) == [*SPECIALS, "wine", "pie", "soup"]
     assert sorted(vocabulary.values()) == list(range(6))
