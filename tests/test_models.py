@@ -122,6 +122,88 @@ def test_contexts_of_heads_are_averaged_over_the_words():
         torch.testing.assert_close((each[0] + each[1]) / 2, weight[:n, :n])
 
 
+@pytest.mark.parametrize("kind", ["energy", "qk"])
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_pairs_are_attended_to_beside_words_and_shown_half_at_each(kind, positions):
+    model = build(kind, positions=positions, bigram_buckets=13, segments=True)
+    torch.nn.init.normal_(model.segment)
+    review, n = torch.tensor([5, 11, 2, 7, 11, 3, 1, 19]), 8
+    ends = [1, 4, 5]  # of the pairs; neither separator nor unknown word is in one
+    place = (torch.arange(n) <= 2)[:, None] * model.segment
+    if model.positions:
+        counted = torch.arange(n) if positions == "start" else torch.arange(n).flip(0)
+        place = place + model.positions.table[counted]
+    x = torch.cat([model.embedding(review) + place, (model.bigrams(review) + place)[ends]])
+    layer = model.attention
+    if kind == "energy":
+        weights = (x @ layer.energy.weight[0]).softmax(-1)
+        context = weights @ x
+    else:
+        looks = (layer.W_query(x) @ layer.W_key(x).T / 3**0.5).softmax(-1)
+        context, weights = (looks @ x).mean(0), looks[:n]
+    shown = weights[..., :n].clone()
+    for end, pair in zip(ends, weights[..., n:].unbind(-1), strict=True):
+        shown[..., end - 1] += pair / 2
+        shown[..., end] += pair / 2
+    padded = torch.nn.functional.pad(review, (0, 3))
+    logits, got = model(padded[None], torch.tensor([n]), need_weights=True)
+    torch.testing.assert_close(logits, model.classifier(context))
+    torch.testing.assert_close(got[0, :n, :n] if kind == "qk" else got[0, :n], shown)
+
+
+@pytest.mark.parametrize("kind", ["qk", "qkv"])
+def test_scores_are_divided_by_the_root_of_key_dim_unless_told(kind):
+    (ids, lengths), scaled, plain = batch(), build(kind), build(kind, scale=False)
+    plain.load_state_dict(scaled.state_dict())
+    assert not torch.allclose(plain(ids, lengths), scaled(ids, lengths), atol=1e-4)
+    with torch.no_grad():
+        plain.attention.W_query.weight /= 3**0.5
+    torch.testing.assert_close(plain(ids, lengths), scaled(ids, lengths))
+
+
+@pytest.mark.parametrize(
+    ("kind", "plain", "with_bias"),
+    [("mean", 0, 0), ("energy", 6, 6), ("keys", 21, 21), ("qk", 36, 42), ("qkv", 48, 56),
+     ("multihead", 144, 168)],
+)  # fmt: skip
+def test_attention_has_the_parameters_of_its_kind(kind, plain, with_bias):
+    for bias, count in ((False, plain), (True, with_bias)):
+        attention = build(kind, value_dim=2, bias=bias).attention
+        assert sum(p.numel() for p in attention.parameters()) == count
+
+
+def test_words_and_pairs_start_with_the_spread_that_is_asked_for():
+    model = SentimentClassifier(1_009, embed_dim=31, bigram_buckets=997, embedding_std=0.1)
+    assert not model.embedding.weight[0].any()
+    for table in (model.embedding.weight[1:], model.bigrams.table.weight):
+        assert table.std().item() == pytest.approx(0.1, rel=0.03)
+
+
+def test_word_dropout_makes_words_unknown_and_nothing_else():
+    model = build("mean", bigram_buckets=97, word_dropout=0.3)
+    read = {}
+    for part in (model.embedding, model.bigrams):
+        part.register_forward_pre_hook(lambda part, given: read.update({part: given[0]}))
+    ids = torch.randint(0, 23, (503, 19))
+    model(ids)
+    assert all(torch.equal(given, ids) for given in read.values())
+    model.train()(ids)
+    heard = read[model.embedding]
+    assert torch.equal(read[model.bigrams], heard)
+    changed = heard != ids
+    assert (heard[changed] == 1).all()
+    assert (ids[changed] > 2).all()
+    assert changed[ids > 2].float().mean().item() == pytest.approx(0.3, abs=0.02)
+
+
+def test_dropout_falls_on_each_word_and_on_the_context():
+    model, (ids, lengths) = build("mean", dropout=0.3).train(), batch()
+    seen = []
+    model.dropout.register_forward_hook(lambda _, given, kept: seen.append(kept.shape))
+    model(ids, lengths)
+    assert (model.dropout.p, seen) == (0.3, [(3, 7, 6), (3, 6)])
+
+
 def test_a_folder_of_before_there_were_heads(tmp_path):
     model, (ids, lengths) = build("qkv"), batch()
     model.save_pretrained(tmp_path)
