@@ -110,18 +110,31 @@ def test_seconds_are_of_training_alone(monkeypatch):
 DROPPING = dataclasses.replace(CONFIG, dropout=0.3, word_dropout=0.2)
 
 
+@pytest.mark.parametrize("off", ["dropout", "word_dropout"])
+def test_either_dropout_follows_from_seed_and_step(off):
+    config = dataclasses.replace(DROPPING, **{off: 0.0})
+    noisy = train(config, after_batch=lambda trainer: torch.rand(3)).model
+    assert same(train(config).model, noisy)
+
+
 def test_dropout_follows_from_seed_and_step_alone():
     one = train(DROPPING).model
     noisy = train(DROPPING, after_batch=lambda trainer: torch.rand(3)).model
     assert same(one, noisy)
     assert not same(one, train(CONFIG).model)
+    # A model that was loaded comes in evaluation mode.
+    loaded = Trainer(build(DROPPING).eval(), examples(), {}, DROPPING)
+    loaded.run()
+    assert same(loaded.model, one)
     # Each step draws anew.
     made = Trainer(build(), examples(), {}, DROPPING)
+    other = Trainer(build(), examples(), {}, dataclasses.replace(DROPPING, seed=8))
     draws = []
-    for step in range(3):
-        made._seed(step)
-        draws.append(torch.rand(()).item())
-    assert len(set(draws)) == 3
+    for seeded in (made, other):
+        for step in range(3):
+            seeded._seed(step)
+            draws.append(torch.rand(()).item())
+    assert len(set(draws)) == 6
 
 
 @pytest.mark.parametrize("step", [1, BATCHES, BATCHES + 3])
@@ -164,7 +177,9 @@ def test_a_loss_that_is_no_number_stops_at_once_and_says_where():
     assert len(seen) == BATCHES + 2
 
 
-def test_where_looking_is_dear_the_step_is_known_all_the_same():
+@pytest.mark.parametrize(("every", "noticed"), [(5, 5), (20, BATCHES)])  # or as the epoch ends
+def test_where_looking_is_dear_the_step_is_known_all_the_same(every, noticed, monkeypatch):
+    monkeypatch.setattr(trainer, "CHECK_EVERY", every)
     made = Trainer(build(), examples(), {}, CONFIG)
     made.looks_often = False  # as on a GPU
 
@@ -175,7 +190,7 @@ def test_where_looking_is_dear_the_step_is_known_all_the_same():
 
     with pytest.raises(TrainingError, match="step 3 of epoch 1"):
         made.run(after_batch=break_it)
-    assert made.state.batch == BATCHES  # noticed at the end of the epoch
+    assert made.state.batch == noticed
 
 
 def test_weights_are_looked_at_where_asked():
