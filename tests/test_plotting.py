@@ -6,6 +6,7 @@ import pytest
 import torch
 from PIL import Image
 
+from attention import plotting
 from attention.plotting import (
     PALETTE,
     draw_arrows,
@@ -62,15 +63,21 @@ def test_weights_show_every_number_and_word():
         "0.20",
         "0.70",
     ]
+    assert [text.get_position() for text in ax.texts] == [
+        (column, row) for row in range(2) for column in range(3)
+    ]
     assert [label.get_text() for label in ax.get_xticklabels()] == WORDS
     assert [label.get_text() for label in ax.get_yticklabels()] == WORDS[:2]
+    assert ax.get_xlabel().startswith("key")
+    assert ax.get_ylabel().startswith("query")
 
 
 def test_numbers_in_cells_can_be_read():
     _, ax = plt.subplots()
-    weights = torch.linspace(0, 1, 101)[None]
+    weights = torch.linspace(0.01, 0.31, 101)[None]
     draw_weights(ax, weights, ["query"], [str(i) for i in range(101)])
     (picture,) = ax.images
+    assert picture.get_clim() == (0, pytest.approx(0.31))  # white is no weight at all
     for weight, text in zip(weights[0].tolist(), ax.texts, strict=True):
         assert contrast(picture.cmap(picture.norm(weight))[:3], text.get_color()) > 4.5
 
@@ -93,22 +100,32 @@ def test_arrows_point_where_they_should_and_stay_in_sight():
         assert ax.get_ylim()[0] <= y <= ax.get_ylim()[1]
 
 
+def labelled(ax):
+    """Which point each word is tied to."""
+    return {text.get_text(): list(text.xy) for text in ax.texts if text.get_text() in WORDS}
+
+
+def tied(points):
+    return {word: pytest.approx(point) for word, point in zip(WORDS, points.tolist(), strict=True)}
+
+
 def test_labels_of_close_points_keep_their_distance_and_order():
     _, ax = plt.subplots()
     points = torch.tensor([[0.0, 0.52], [0.0, 0.5], [0.0, 0.0]])
     label_points(ax, points, WORDS, x=1.0, gap=0.2)
     heights = {text.get_text(): text.get_position()[1] for text in ax.texts}
     assert heights["bad"] < heights["film"] < heights["good"]
-    assert heights["good"] - heights["film"] >= 0.2 - 1e-6
-    assert {text.get_text(): list(text.xy) for text in ax.texts} == {
-        word: pytest.approx(point) for word, point in zip(WORDS, points.tolist(), strict=True)
-    }
+    assert heights["good"] - heights["film"] == pytest.approx(0.2)
+    assert heights["film"] - heights["bad"] == pytest.approx(0.5)
+    assert sum(heights.values()) == pytest.approx(points[:, 1].sum().item())
+    assert labelled(ax) == tied(points)
 
 
 def test_shadows_give_the_scores():
     _, ax = plt.subplots()
     query, keys = torch.tensor([1.0, 2.0]), torch.tensor([[1.0, 0.5], [-0.5, 1.0], [0.2, 0.9]])
     draw_scores(ax, query, keys, WORDS)
+    assert labelled(ax) == tied(keys)
     (dots,) = [line for line in ax.lines if line.get_marker() == "o"]
     shadows = torch.tensor(dots.get_xydata(), dtype=torch.float32)
     lengths = shadows @ query / query.norm()
@@ -122,6 +139,7 @@ def test_mixture_shades_the_convex_hull():
     _, ax = plt.subplots()
     values = torch.tensor([[0.0, 0.0], [2.0, 0.0], [2.0, 2.0], [0.0, 2.0], [1.0, 1.5]])
     draw_mixture(ax, values, torch.tensor([0.5, 0.5]), [*WORDS, "long", "dull"])
+    assert labelled(ax) == tied(values[:3])
     (triangles,) = ax.collections[:1]
     area = 0.0
     for path in triangles.get_paths():
@@ -144,6 +162,26 @@ def test_branches_name_the_three_roles_and_every_score():
         assert name in text
         assert f"({numbers})" in text
     assert [t.get_text().strip() for t in bars.texts] == ["0.50", "1.50", "-1.00"]
+    assert [t.get_text() for t in bars.get_yticklabels()] == WORDS
+    assert bars.yaxis_inverted()  # the first word on top
+
+
+def test_film_adds_a_score_a_frame_then_all_weights_then_a_value_a_frame(monkeypatch):
+    monkeypatch.setattr(plotting, "Film", lambda fig, draw, n_frames, alt: (fig, draw, n_frames))
+    values = torch.tensor([[1.0, 0.0], [0.5, 1.0], [0.2, 0.9]])
+    fig, draw, n_frames = film_attention(WORDS, torch.ones(3), torch.full((3,), 1 / 3), values)
+    above, middle, plane = fig.axes
+    chain = [arrow for arrow in plane.texts if not arrow.get_text()][len(WORDS) :]
+    (end,) = [line for line in plane.lines if line.get_marker() == "o"]
+    parts, seen = (above.patches, middle.patches, chain, [end]), []
+    for frame in range(n_frames):
+        draw(frame)
+        seen.append(tuple(sum(one.get_visible() for one in part) for part in parts))
+    assert seen[:8] == [
+        (0, 0, 0, 0), (1, 0, 0, 0), (2, 0, 0, 0), (3, 0, 0, 0),
+        (3, 3, 0, 0), (3, 3, 1, 0), (3, 3, 2, 0), (3, 3, 3, 1),
+    ]  # fmt: skip
+    assert set(seen[7:]) == {(3, 3, 3, 1)}
 
 
 def test_film_ends_at_the_context_vector_and_plays_only_when_asked():
@@ -151,7 +189,16 @@ def test_film_ends_at_the_context_vector_and_plays_only_when_asked():
     weights = torch.softmax(scores, dim=-1)
     values = torch.tensor([[1.0, 0.0], [0.5, 1.0], [0.2, 0.9]])
     film = film_attention(WORDS, scores, weights, values)
-    plane = film.figure.axes[2]
+    above, middle, plane = film.figure.axes
+    assert [bar.get_height() for bar in above.patches] == pytest.approx(scores.tolist())
+    assert [bar.get_height() for bar in middle.patches] == pytest.approx(weights.tolist())
+    assert labelled(plane) == tied(values)
+    steps = (weights[:, None] * values).cumsum(0)
+    chain = [arrow for arrow in plane.texts if not arrow.get_text()][len(WORDS) :]
+    assert [list(arrow.xy) for arrow in chain] == [pytest.approx(end) for end in steps.tolist()]
+    assert [list(arrow.get_position()) for arrow in chain] == [
+        pytest.approx(start) for start in [[0.0, 0.0], *steps[:-1].tolist()]
+    ]
     (end,) = [line for line in plane.lines if line.get_marker() == "o"]
     assert end.get_xydata()[0].tolist() == pytest.approx((weights @ values).tolist())
     assert all(bar.get_visible() for ax in film.figure.axes[:2] for bar in ax.patches)
