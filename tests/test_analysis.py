@@ -251,7 +251,9 @@ class TestTruncateRank:
     def test_is_the_nearest(self, layer, data):
         M = bilinear_form(layer)
         r = data.draw(st.integers(0, min(len(M), key_dim_of(layer))))
-        cut = bilinear_form(truncate_rank(layer, r))
+        truncated = truncate_rank(layer, r)
+        assert truncated is not layer
+        cut = bilinear_form(truncated)
         sigma = torch.linalg.svdvals(M)
         assert (torch.linalg.svdvals(cut)[r:] < BAR * sigma[0]).all()
         assert abs((M - cut).norm() - sigma[r:].norm()) < BAR * sigma.norm()

@@ -110,6 +110,7 @@ def test_the_plan_follows_from_seed_and_epoch_alone() -> None:
     assert plan(seed=3, epoch=2) == first
     assert plan(seed=3, epoch=1) != first
     assert plan(seed=2, epoch=2) != first
+    assert plan(seed=2, epoch=2) != plan(seed=3, epoch=1)
     assert plan(shuffle=False, seed=3, epoch=2) == plan(shuffle=False, seed=4, epoch=1)
     assert plan(shuffle=False, bucket=False)[1] == list(range(13, 26))
 
@@ -143,6 +144,9 @@ def test_pairs_stand_after_the_clean_and_copy_nothing() -> None:
     assert examples.ids.flat.data_ptr() == ids.flat.data_ptr()
     pairs = make_examples(ids, [1, 0, 1], clean=False, pairs=True)
     assert pairs.distractor.tolist() == distractor_indices(3).tolist()
+    longer = Ragged.from_lists([[7]] * 101)
+    other = make_examples(longer, [0] * 101, clean=False, pairs=True, seed=5)
+    assert torch.equal(other.distractor, distractor_indices(101, seed=5))
 
 
 @pytest.mark.parametrize("separator_id", [None, 2])
@@ -173,12 +177,18 @@ def test_bad_input() -> None:
     ids = Ragged.from_lists([[7], [8]])
     with pytest.raises(ValueError, match="offsets must rise from 0 to 2"):
         Ragged(torch.zeros(2, dtype=torch.int32), torch.tensor([0, 3]))
+    with pytest.raises(ValueError, match="offsets must rise from 0 to 2"):
+        Ragged(torch.zeros(2, dtype=torch.int32), torch.tensor([0, 2, 1, 2]))
     with pytest.raises(ValueError, match=r"labels must be \(2,\), one a review; got \(3,\)"):
         make_examples(ids, [1, 0, 1])
     with pytest.raises(ValueError, match="clean=True, pairs=True or both"):
         make_examples(ids, [1, 0], clean=False)
     with pytest.raises(ValueError, match=r"review must lie in 0 \.\.\. 1; got 0 \.\.\. 2"):
         Examples(ids, torch.zeros(2), torch.tensor([0, 2]), torch.tensor([-1, -1]))
+    with pytest.raises(ValueError, match=r"distractor must lie in -1 \.\.\. 1; got -2 \.\.\. 0"):
+        Examples(ids, torch.zeros(2), torch.tensor([0, 1]), torch.tensor([-2, 0]))
+    with pytest.raises(ValueError, match=r"vectors of one length; got \(1, 2\) and \(1, 2\)"):
+        Examples(ids, torch.zeros(2), torch.tensor([[0, 1]]), torch.tensor([[-1, -1]]))
     examples = make_examples(ids, [1, 0])
     with pytest.raises(ValueError, match='keep must be "tail" or "head", got \'end\''):
         assemble(examples, torch.tensor([0]), keep="end")

@@ -224,6 +224,8 @@ def test_is_causal_is_the_causal_mask():
     for attend in (spelled, fused_attention):
         causal = attend(query, key, value, is_causal=True)
         assert torch.equal(causal, attend(query, key, value, causal_mask(5)))
+        elsewhere = (tensor.to("meta") for tensor in (query, key, value))
+        assert attend(*elsewhere, is_causal=True).is_meta
         # Words to come don't change what has been.
         key2, value2 = key.clone(), value.clone()
         key2[:, 3:], value2[:, 3:] = 9.0, -9.0
@@ -257,6 +259,7 @@ def test_padding_mask_keeps_leading_dimensions():
     assert torch.equal(mask.sum((-2, -1)), lengths)
     assert padding_mask(torch.tensor(2), 3).tolist() == [[True, True, False]]
     assert (mask & causal_mask(5)).shape == (2, 3, 5, 5)
+    assert padding_mask(lengths.to("meta"), 5).is_meta
 
 
 @pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])

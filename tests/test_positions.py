@@ -102,6 +102,7 @@ def test_last_word_stands_at_zero_however_long_the_padding():
     short, long = positions_from_end(lengths, 7), positions_from_end(lengths, 11)
     assert short.shape == (2, 2, 7)
     assert torch.equal(long[..., :7], short)
+    assert positions_from_end(lengths.to("meta"), 7).is_meta
     assert torch.equal(short.gather(-1, lengths[..., None] - 1)[..., 0], torch.zeros(2, 2).long())
 
 
