@@ -11,7 +11,7 @@ from processes import PROMISED, STOPPING, lines, place, python, same, weights, w
 from safetensors.torch import load_file
 
 from attention import SentimentClassifier, runs, train
-from attention.config import PRESETS
+from attention.config import PRESETS, TrainConfig
 from attention.trainer import TrainingError
 
 
@@ -74,16 +74,17 @@ def test_options_stand_over_the_preset():
     assert runs.config_json(PRESETS["default"])["data"] == "yelp"
 
 
-def test_a_model_has_what_the_configuration_asks(whole):
-    config = train.configure(["--preset", "lab13", "--out", "new", "--positions", "none"])
-    model = train.build_model(config, 50)
-    assert model.positions is None
-    asked = {"embed_dim": 16, "key_dim": 8, "bias": True, "scale": False, "mask_padding": False}
-    assert asked.items() <= model.config.items()
-    # Each field that the two share carries over.
-    for name in vars(config).keys() & model.config.keys():
-        assert model.config[name] == getattr(config, name)
-    assert model.config["attention"] == "qkv"
+def test_a_model_has_what_the_configuration_asks():
+    config = TrainConfig(
+        model="keys", embed_dim=6, key_dim=5, value_dim=7, num_heads=3, bias=True, scale=False,
+        bigram_buckets=11, segments=True, positions="start", position_base=50.0, max_length=13,
+        mask_padding=False, embedding_std=0.5, dropout=0.1, word_dropout=0.2,
+    )  # fmt: skip
+    asked, unasked = train.build_model(config, 50).config, SentimentClassifier(50).config
+    # Each field that the two share carries over, none by chance.
+    for name in vars(config).keys() & asked.keys():
+        assert asked[name] == getattr(config, name) != unasked[name], name
+    assert asked["attention"] == "keys"
 
 
 @pytest.mark.parametrize(
@@ -181,6 +182,7 @@ def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
     process = python("-c", STOPPING, "CRASH", 9, -1, "--resume", out)
     _, said = process.communicate(timeout=120)
     assert process.returncode == -signal.SIGKILL, said
+    assert "going on in epoch 1, after 4 of its batches" in said
     assert len(lines(out)) == 1
     assert place(out) == (1, 2)  # the one before
     # SIGTERM, to this very process, and then on to the end from a folder that has been moved.
@@ -252,7 +254,8 @@ def test_a_folder_left_before_the_first_checkpoint_starts_afresh(tmp_path, monke
     assert "ended before it was saved; starting afresh" in capsys.readouterr().err
 
 
-def test_stopping_while_the_validation_runs(tmp_path, monkeypatch):
+@pytest.mark.parametrize(("epochs", "code"), [(2, 128 + signal.SIGTERM), (1, 0)])
+def test_stopping_while_the_validation_runs(epochs, code, tmp_path, monkeypatch, capsys):
     measure = train.Trainer._finish_epoch
 
     def interrupted(trainer):
@@ -261,14 +264,20 @@ def test_stopping_while_the_validation_runs(tmp_path, monkeypatch):
 
     monkeypatch.setattr(train.Trainer, "_finish_epoch", interrupted)
     data = tiny.write_reviews(tmp_path / "reviews")
-    options = ["--data", str(data), "--out", str(tmp_path / "run"), *tiny.OPTIONS]
-    assert train.main(options) == 128 + signal.SIGTERM
-    assert len(lines(tmp_path / "run")) == 1
-    assert place(tmp_path / "run") == (1, 0)  # no step of the next epoch
+    out = tmp_path / "my run"
+    options = ["--data", str(data), "--out", str(out), *tiny.OPTIONS, "--epochs", str(epochs)]
+    assert train.main(options) == code
+    assert len(lines(out)) == 1
+    assert place(out) == (1, 0)  # no step of the next epoch
+    said = capsys.readouterr().err
+    if code:
+        assert f"--resume '{out}'" in said
+    else:  # nothing was left to stop
+        assert f"finished; the model is in {out}" in said
 
 
 def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
-    now, saved = [0.0], []
+    now, saved, expected = [0.0], [], []
     monkeypatch.setattr(train.time, "monotonic", lambda: now[0])
     after_batch, save = train.Watch.after_batch, runs.save_checkpoint
 
@@ -277,8 +286,16 @@ def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
         after_batch(watch, trainer)
 
     def noted(folder, trainer, data):
-        saved.append((trainer.state.epoch, trainer.state.batch))
+        epoch, batch = trainer.state.epoch, trainer.state.batch
+        saved.append((epoch, batch))
         save(folder, trainer, data)
+        if batch:
+            loss, correct, count, tokens = trainer.state.sums.tolist()
+            expected.append(
+                f"epoch {epoch + 1}, batch {batch}/10: loss {loss / count:.3f}, "
+                f"accuracy {correct / count:.3f}, {tokens / trainer.state.seconds:,.0f} tokens/s, "
+                f"about {25 * (20 - 10 * epoch - batch)} s left, saved"
+            )
 
     monkeypatch.setattr(train.Watch, "after_batch", slowly)
     monkeypatch.setattr(runs, "save_checkpoint", noted)
@@ -286,9 +303,16 @@ def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
     # Three batches of 25 seconds are the first time over a minute.
     assert saved == [(0, 3), (0, 6), (0, 9), (1, 0), (1, 3), (1, 6), (1, 9), (2, 0)]
     said = capsys.readouterr().err
-    assert f"epoch 1, batch 3/{tiny.BATCHES}: loss" in said
-    assert "epoch 2/2: loss" in said
-    assert "tokens/s" in said
+    for line in lines(tmp_path / "run"):
+        accuracies = (f"{k} {line[k]['accuracy']:.4f}" for k in ("train", "clean", "distractor"))
+        expected.append(
+            f"epoch {line['epoch']}/2: loss {line['train']['loss']:.4f}; "
+            f"accuracy {', '.join(accuracies)}; {line['tokens_per_second']:,.0f} tokens/s; "
+            f"about {250 * (2 - line['epoch'])} s left"
+        )
+    assert len(expected) == 8
+    for words in expected:
+        assert words in said
 
 
 def test_a_loss_that_is_no_number_leaves_the_last_good_state(tmp_path, monkeypatch):
