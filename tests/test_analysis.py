@@ -140,9 +140,11 @@ class TestBilinearForm:
         assert error(weights, torch.softmax(scores, dim=-1)) < BAR
 
     def test_keeps_dtype_and_leaves_the_graph(self):
-        M = bilinear_form(QKSelfAttention(5, key_dim=3))
-        assert M.dtype == torch.float32
+        layer = QKSelfAttention(101, key_dim=37)
+        M = bilinear_form(layer)
         assert not M.requires_grad
+        exact = layer.W_query.weight.T.double() @ layer.W_key.weight.double()
+        assert torch.equal(M, exact.float())  # only the last step rounds
 
     def test_refuses_other_layers(self):
         with pytest.raises(TypeError, match=r"layer: expected .* got Linear"):

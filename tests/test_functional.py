@@ -111,6 +111,15 @@ def test_forbidden_keys_get_nothing_however_low_the_other_scores(attend, value_d
 
 
 @pytest.mark.parametrize("attend", [spelled, fused_attention])
+def test_scores_of_16_bits_may_exceed_what_16_bits_hold(attend):
+    query, key = torch.full((5, 3), 300.0).half(), torch.full((7, 3), 300.0).half()
+    key[4:] = -300.0
+    value = torch.randn(7, 2).half()
+    right = value[:4].float().mean(0).expand(5, 2)
+    torch.testing.assert_close(attend(query, key, value).float(), right, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("attend", [spelled, fused_attention])
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("value_dim", [3, 2])
 def test_gradcheck(attend, is_causal, value_dim):

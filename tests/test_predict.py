@@ -147,20 +147,20 @@ def test_a_hostile_vocabulary_is_escaped():
     assert "50.0% positive" in page
 
 
-def test_an_even_chance_is_negative_as_when_measuring(run):
+@pytest.mark.parametrize(
+    ("logit", "label", "probability"),
+    [
+        (-math.log(4), "negative", 1 / 5),
+        (0.0, "negative", 1 / 2),  # as when measuring
+        (math.log(4), "positive", 4 / 5),
+    ],
+)
+def test_probability_is_that_of_positive_whatever_the_label(run, logit, label, probability):
     model, tokenizer, _ = runs.load_run(run, torch.device("cpu"))
     torch.nn.init.zeros_(model.classifier.weight)
-    torch.nn.init.zeros_(model.classifier.bias)
+    torch.nn.init.constant_(model.classifier.bias, logit)
     answer = predict.predict(model, tokenizer, "good")
-    assert (answer["label"], answer["probability"]) == ("negative", 0.5)
-
-
-def test_probability_is_that_of_positive_also_for_a_bad_review(run):
-    model, tokenizer, _ = runs.load_run(run, torch.device("cpu"))
-    torch.nn.init.zeros_(model.classifier.weight)
-    torch.nn.init.constant_(model.classifier.bias, -math.log(4))
-    answer = predict.predict(model, tokenizer, "good")
-    assert (answer["label"], answer["probability"]) == ("negative", pytest.approx(1 / 5))
+    assert (answer["label"], answer["probability"]) == (label, pytest.approx(probability))
 
 
 @pytest.mark.parametrize(
