@@ -8,7 +8,7 @@ several processes cuts its share of every batch.
 """
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
@@ -321,31 +321,3 @@ def assemble(
         ids.masked_fill_((place == front) & (gap > 0), separator_id)
     labels = examples.labels[review].to(flat.device, non_blocking=True)
     return Batch(ids, numbers[3], labels)
-
-
-def iterate_batches(
-    examples: Examples,
-    batch_size: int,
-    *,
-    max_length: int = 256,
-    keep: Literal["tail", "head"] = "tail",
-    separator_id: int | None = None,
-    shuffle: bool = False,
-    bucket: bool = True,
-    seed: int = 0,
-    epoch: int = 0,
-) -> Iterator[Batch]:
-    """Go through all examples once: :func:`plan_batches`, then :func:`assemble` each.
-
-    Example:
-        >>> ids = Ragged.from_lists([[7, 8, 9], [4], [5, 6], [3]])
-        >>> for batch in iterate_batches(make_examples(ids, [1, 0, 1, 0]), batch_size=2):
-        ...     print(batch.ids.tolist(), batch.lengths.tolist(), batch.labels.tolist())
-        [[4], [3]] [1, 1] [0.0, 0.0]
-        [[5, 6, 0], [7, 8, 9]] [2, 3] [1.0, 1.0]
-    """
-    lengths = examples.lengths(separator_id).clamp(max=max_length)
-    for rows in plan_batches(
-        lengths, batch_size, shuffle=shuffle, bucket=bucket, seed=seed, epoch=epoch
-    ):
-        yield assemble(examples, rows, max_length=max_length, keep=keep, separator_id=separator_id)

@@ -79,7 +79,7 @@ class TrainConfig:
     separator: bool = True
     """Whether a <sep> stands between distractor and review."""
     segments: bool = False
-    """Whether words in front of the separator get a learned vector added."""
+    """Whether the separator and the words in front of it get a learned vector added."""
     clean_text: bool = True
     r"""Whether the two characters \\n become a space before words are cut."""
     min_frequency: int = 2

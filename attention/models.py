@@ -53,7 +53,8 @@ class SentimentClassifier(nn.Module):
         bigram_buckets: How many vectors pairs of neighbouring words share. With more than 0,
             pairs are attended to beside the words; a pair's weight is reported half at each of
             its two words.
-        segments: Whether words in front of a separator (id 2) get a learned vector added.
+        segments: Whether a separator (id 2) and the words in front of it get a learned vector
+            added.
         positions: Count words from the ``"end"`` of the review, from its ``"start"``, or not
             at all, ``"none"``.
         position_base: The base of the sinusoids.

@@ -315,6 +315,24 @@ def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
         assert words in said
 
 
+def test_time_left_is_counted_from_where_it_went_on(tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        stop_after(patch, epochs=1)
+        with pytest.raises(Enough):
+            tiny.run(tmp_path / "run")
+    now, after_batch = [0.0], train.Watch.after_batch
+
+    def slowly(watch, trainer):
+        now[0] += 25.0
+        after_batch(watch, trainer)
+
+    monkeypatch.setattr(train.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(train.Watch, "after_batch", slowly)
+    assert train.main(["--resume", str(tmp_path / "run")]) == 0
+    (second,) = (line for line in capsys.readouterr().err.splitlines() if "epoch 2/3" in line)
+    assert second.endswith("about 250 s left")  # ten batches more
+
+
 def test_a_loss_that_is_no_number_leaves_the_last_good_state(tmp_path, monkeypatch):
     after_batch = train.Watch.after_batch
 
