@@ -7,8 +7,17 @@ from pages import GALLERY, run
 
 from attention.tokenizer import UNK_ID
 
-# Pages that train for a minute or more. Here they read few reviews, once.
+# Pages that train or measure for seconds or more. Here they read few reviews and take few steps.
 SMALLER = {
+    "plot_3_low_rank_qk.py": (
+        (r"(?<=\nSTEPS, RATE, SEEDS = )300", "30"),
+        (r"(?<=steps=)1000", "100"),
+    ),
+    "plot_3a_gauge_and_biases.py": (
+        (r"(?<=\nSTEPS = )1000", "100"),
+        (r"(?<=in range\()1000", "10"),
+    ),
+    "plot_3d_cost_of_the_brackets.py": ((r"(?<=seconds=)0\.5", "0.01"),),
     "plot_4a_what_went_wrong_in_the_lab.py": (
         (r"limit=[\d_]+, epochs=\d+", "limit=40, epochs=1"),
         (r'(?<=\nreviews = )load_reviews\("imdb"\)', 'load_reviews("imdb", limit=100)'),
