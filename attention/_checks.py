@@ -199,9 +199,11 @@ def check_mask(attn_mask: Tensor, scores_shape: tuple[int, ...], device: torch.d
     except RuntimeError:
         fits = False
     if not fits:
+        a_row_a_text = attn_mask.shape == (*scores_shape[:-2], scores_shape[-1])
         raise ValueError(
             f"attn_mask: expected a shape that broadcasts to the scores, {scores_shape}, "
             f"got {tuple(attn_mask.shape)}"
+            + ("; a row of keys for each text is attn_mask[..., None, :]" if a_row_a_text else "")
         )
 
 

@@ -193,16 +193,26 @@ def fused_attention(
     """
     check_attention_inputs(query, key, value, attn_mask, scale)
     check_dropout("dropout_p", dropout_p)
-    allowed = _allowed(query, key, attn_mask, is_causal)
     leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
-    # The kernel wants four dimensions: (batch, heads, n, k).
-    batch = math.prod(leading)
-    query, key, value = (
-        t.expand(*leading, -1, -1).reshape(batch, 1, *t.shape[-2:]) for t in (query, key, value)
-    )
+    outer, heads = (leading[:-1], leading[-1]) if len(leading) > 1 else (leading, 1)
+    # Where nothing else is forbidden, the kernel needs no mask to look at no later key; but it
+    # forbids before it scales, and a factor below 0 would turn its −∞ around.
+    in_kernel = is_causal and attn_mask is None and (scale is None or scale > 0)
+    allowed = None if in_kernel else _allowed(query, key, attn_mask, is_causal)
     if allowed is not None:
-        rows, m = allowed.shape[-2], key.shape[-2]
-        allowed = allowed.expand(*leading, rows, m).reshape(batch, 1, rows, m)  # rows: n or 1
+        # The kernel writes a mask out in the size it comes in: one for all stays one.
+        *sizes, rows, m = allowed.shape  # rows: n or 1
+        if all(size == 1 for size in sizes):
+            allowed = allowed.reshape(1, 1, rows, m)
+        else:
+            of_head = sizes[-1] if len(leading) > 1 else 1
+            whole = (*outer, of_head, rows, m) if len(leading) > 1 else (*outer, rows, m)
+            allowed = allowed.expand(whole).reshape(math.prod(outer), of_head, rows, m)
+    # The kernel wants four dimensions: (batch, heads, n, k).
+    query, key, value = (
+        t.expand(*leading, -1, -1).reshape(math.prod(outer), heads, *t.shape[-2:])
+        for t in (query, key, value)
+    )
     (n, k), v = query.shape[-2:], value.shape[-1]
     if query.device.type == "cpu" and not dropout_p:
         # Here the kernel that holds no weights takes queries, keys and values of one width only,
@@ -215,7 +225,7 @@ def fused_attention(
             for t in (query, key, value)
         )
     context = F.scaled_dot_product_attention(
-        query, key, value, attn_mask=allowed, scale=scale, dropout_p=dropout_p
+        query, key, value, allowed, dropout_p, in_kernel, scale=scale
     )
     return context[..., :v].reshape(*leading, n, v)  # (..., n, v)
 

@@ -13,6 +13,7 @@ from oracles import DTYPES, build, cases, check_against_oracles, reference, spel
 
 from attention import (
     causal_mask,
+    functional,
     fused_attention,
     padding_mask,
     scaled_dot_product_attention,
@@ -192,6 +193,30 @@ def test_formula_shows_a_query_that_is_no_number(bad):
     context, weights = scaled_dot_product_attention(query, key, value)
     assert context[2].isnan().all()
     assert weights[2].isnan().all()
+
+
+@pytest.mark.parametrize(
+    ("mask", "is_causal", "numbers"),
+    [
+        (None, True, 0),  # the kernel sees to it
+        (padding_mask(torch.tensor([7, 4]), 7)[:, None], False, 2 * 7),
+        (padding_mask(torch.tensor([7, 4]), 7)[:, None], True, 2 * 7 * 7),  # one for all 3 heads
+        (torch.ones(7, 7, dtype=torch.bool), True, 7 * 7),  # … and for all texts
+        (torch.ones(3, 1, 7, dtype=torch.bool), False, 2 * 3 * 7),
+    ],
+)
+def test_fused_writes_out_no_more_of_a_mask_than_it_has(mask, is_causal, numbers, monkeypatch):
+    kernel, given = functional.F.scaled_dot_product_attention, []
+
+    def noted(query, key, value, attn_mask, *more, **options):
+        given.append(0 if attn_mask is None else attn_mask.numel())
+        return kernel(query, key, value, attn_mask, *more, **options)
+
+    monkeypatch.setattr(functional.F, "scaled_dot_product_attention", noted)
+    tensors = torch.randn(3, 2, 3, 7, 5)
+    context = fused_attention(*tensors, mask, is_causal=is_causal)
+    assert given == [numbers]
+    torch.testing.assert_close(context, spelled(*tensors, mask, is_causal=is_causal))
 
 
 @pytest.mark.parametrize(("key_dim", "value_dim"), [(3, 2), (2, 3), (5, 5), (19, 23)])
@@ -406,6 +431,11 @@ BAD = {
         {"attn_mask": torch.ones(2, 13, 5, 7, dtype=torch.bool)},
         ValueError,
         ("attn_mask", "(2, 13, 5, 7)", "(2, 1, 5, 7)"),
+    ),
+    "mask with a row for each text": (
+        {"attn_mask": torch.ones(2, 1, 7, dtype=torch.bool)},
+        ValueError,
+        ("attn_mask", "(2, 1, 7)", "a row of keys for each text is attn_mask[..., None, :]"),
     ),
     "mask of too many dimensions": (
         {"attn_mask": torch.ones(1, 2, 1, 5, 7, dtype=torch.bool)},
