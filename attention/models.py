@@ -6,11 +6,12 @@ from pathlib import Path
 from typing import Self, get_type_hints
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention._checks import check_ids, check_json, check_size
+from attention._checks import check_dropout, check_ids, check_json, check_number, check_size
 from attention._files import check_tensors, write_tensors, write_text
 from attention.embedding import BigramEmbedding
 from attention.functional import padding_mask
@@ -69,14 +70,16 @@ class SentimentClassifier(nn.Module):
         - lengths: :math:`(B)`, integers; None means that every row is full
         - logits: :math:`(B)`
         - weights: :math:`(B, n)` for the poolings, :math:`(B, n, n)` for the others; for
-          ``multihead`` they are the mean over its heads
+          ``multihead`` they are the mean over its heads. With ``bigram_buckets``, :math:`(B, n)`
+          for all: the mean over the words and pairs that asked
 
     Returns:
         The logits, or (logits, weights) with ``need_weights=True``.
 
     Raises:
-        TypeError: If a size is no integer.
-        ValueError: If a size < 1, or a choice is none of those listed.
+        TypeError: If a size is no integer, or a chance or spread no number.
+        ValueError: If a size < 1, a chance is not in [0, 1), a choice is none of those listed, or
+            a review is longer than ``max_length``.
 
     Example:
         >>> model = SentimentClassifier(100, embed_dim=8, attention="energy")
@@ -115,6 +118,9 @@ class SentimentClassifier(nn.Module):
         super().__init__()
         check_size("vocab_size", vocab_size)
         check_size("embed_dim", embed_dim)
+        check_number("embedding_std", embedding_std)
+        check_dropout("dropout", dropout)
+        check_dropout("word_dropout", word_dropout)
         if attention not in KINDS:
             raise ValueError(f"attention: expected one of {', '.join(KINDS)}, got {attention!r}")
         if positions not in POSITIONS:
@@ -165,6 +171,11 @@ class SentimentClassifier(nn.Module):
     ) -> Tensor | tuple[Tensor, Tensor]:
         """Return a logit a review, and the weights if they are needed."""
         check_ids(ids, lengths, self.embedding.weight)
+        if ids.shape[-1] > self.config["max_length"]:
+            raise ValueError(
+                f"ids: expected at most max_length = {self.config['max_length']} words a review, "
+                f"got {ids.shape[-1]}; attention.predict.predict cuts as training does"
+            )
         if lengths is None:
             lengths = torch.full(ids.shape[:-1], ids.shape[-1], device=ids.device)  # (B,)
         if not self.config["mask_padding"]:
@@ -187,7 +198,7 @@ class SentimentClassifier(nn.Module):
         context, weights = self.attention(x, mask, need_weights=True)
         if self.config["attention"] == "multihead":
             weights = weights.mean(dim=-3)  # (B, n, n)
-        return self._classify(context, mask), self._weights_of_words(weights, n)
+        return self._classify(context, mask), self._weights_of_words(weights, mask, n)
 
     def _place(self, x: Tensor, ids: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
         """Add where each word stands: its position, and whether a separator is yet to come."""
@@ -201,12 +212,14 @@ class SentimentClassifier(nn.Module):
             x = self.positions(x, positions_from_end(lengths, n) if from_end else None)
         return x
 
-    def _weights_of_words(self, weights: Tensor, n: int) -> Tensor:
+    def _weights_of_words(self, weights: Tensor, mask: Tensor, n: int) -> Tensor:
         if self.bigrams is None:
             return weights
         if self.average is not None:
-            weights = weights[..., :n, :]  # (B, n, 2n), the rows of words
-        words, pairs = weights[..., :n], weights[..., n:]  # each (B, n) or (B, n, n)
+            # Pairs ask as words do, and the logit averages over all that asked.
+            asked = mask.transpose(-2, -1)  # (B, 2n, 1)
+            weights = (weights * asked).sum(dim=-2) / asked.sum(dim=-2).clamp(min=1)  # (B, 2n)
+        words, pairs = weights[..., :n], weights[..., n:]  # (B, n), (B, n)
         # The pair at i is of the words i − 1 and i; there is none at 0 to wrap around.
         return words + (pairs + pairs.roll(-1, dims=-1)) / 2
 
@@ -237,6 +250,10 @@ class SentimentClassifier(nn.Module):
         """
         path = Path(folder)
         about = json.loads((path / "config.json").read_text(encoding="utf-8"))
+        if not isinstance(about, dict) or "model" not in about:
+            raise ValueError(
+                f"{path / 'config.json'}: expected a run's configuration, got no model"
+            )
         hints = {k: v for k, v in get_type_hints(cls.__init__).items() if k != "return"}
         check_json(about["model"], hints)
         try:
@@ -244,7 +261,10 @@ class SentimentClassifier(nn.Module):
                 outline = cls(**about["model"])
         except RuntimeError as error:
             raise ValueError(f"no model has these sizes: {error}") from error
-        check_tensors(path / "model.safetensors", outline.state_dict())
+        try:
+            check_tensors(path / "model.safetensors", outline.state_dict())
+        except SafetensorError as error:
+            raise ValueError(f"{path / 'model.safetensors'}: can't be read: {error}") from error
         length, width = outline.config["max_length"], outline.config["embed_dim"]
         if not 0 < length * width <= _MAX_LENGTH_TIMES_WIDTH:
             most = _MAX_LENGTH_TIMES_WIDTH // width

@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 
 from attention import _files, runs
 from attention.config import TrainConfig
+from attention.models import SentimentClassifier
 from attention.prepare import prepare
 from attention.runs import RunError
 from attention.train import build_model
@@ -95,6 +96,20 @@ def test_folders_for_a_new_run(run, tmp_path):
     other.write_text('{"hidden_size": 768}')
     with pytest.raises(RunError, match=r"config\.json"):
         runs.refuse_taken(other.parent)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("config.json", b"{}", "config.json: expected a run's configuration, got no model"),
+        ("config.json", b"[]", "config.json: expected a run's configuration, got no model"),
+        ("model.safetensors", b"broken", "model.safetensors: can't be read"),
+    ],
+)
+def test_a_broken_file_is_a_value_error(name, content, said, run):
+    (run / name).write_bytes(content)
+    with pytest.raises(ValueError, match=said):
+        SentimentClassifier.from_pretrained(run)
 
 
 def test_configuration_comes_back(run):
