@@ -9,6 +9,7 @@ import os
 import shlex
 import signal
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -163,7 +164,9 @@ def _start_or_go_on(out: Path, trainer: Trainer, prepared: Prepared, is_writer: 
     if (out / runs.CHECKPOINT).exists():
         runs.load_checkpoint(out, trainer, prepared.fingerprints)
         state = trainer.state
-        say(f"going on in epoch {state.epoch + 1}, after {state.batch} of its batches", is_writer)
+        where = f"in epoch {state.epoch + 1}, after {state.batch} of its batches"
+        is_done = state.epoch == trainer.config.epochs
+        say(f"going on {'after the last epoch' if is_done else where}", is_writer)
     elif is_writer:
         if any(path.name != runs.LOCK for path in out.iterdir()):
             say(f"{out}: a run began here and ended before it was saved; starting afresh")
@@ -204,9 +207,12 @@ class Watch:
         self.data = data
         self.is_writer = is_writer
         self.signal = 0
+        # Only the main thread may listen to signals; in another, nobody asks to stop.
+        is_main = threading.current_thread() is threading.main_thread()
         self.handlers = {
             number: signal.signal(number, self._ask_to_stop)
             for number in (signal.SIGINT, signal.SIGTERM)
+            if is_main
         }
         state = trainer.state
         self.done_before = state.epoch * trainer.batches_an_epoch + state.batch

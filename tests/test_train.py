@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import tiny
@@ -313,6 +314,15 @@ def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
     assert len(expected) == 8
     for words in expected:
         assert words in said
+
+
+def test_training_in_another_thread_goes_on_after_the_last_epoch(tmp_path, capsys):
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(tiny.run, tmp_path / "run", "--epochs", "1").result()
+        (run / "summary.json").unlink()  # as if killed before its last file
+        assert pool.submit(train.main, ["--resume", str(run)]).result() == 0
+    assert "going on after the last epoch" in capsys.readouterr().err
+    assert (run / "summary.json").exists()
 
 
 def test_time_left_is_counted_from_where_it_went_on(tmp_path, monkeypatch, capsys):
