@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from oracles import (
     DTYPES,
@@ -179,6 +179,7 @@ def test_every_layer_over_2000_cases(case):
     found = results(ours, layer, leaf, view, dtype, upstream)
     other = results(theirs, layer, leaf, view, dtype, upstream)
     exact = results(exactly, layer.double(), leaf, view, torch.float64, upstream)
+    assume(max(map(largest, exact)) < torch.finfo(dtype).max / 8)  # else 16 bits can't hold it
     # Rounding: queries and keys are rounded to the dtype, and scores as large as the top one
     # carry that into the weights.
     top = max(tops, default=0.0)
