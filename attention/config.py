@@ -10,7 +10,8 @@ from typing import Literal, get_args, get_origin, get_type_hints
 class TrainConfig:
     """Train a sentiment classifier on reviews; write it, its tokenizer and its curves to a folder.
 
-    Each field is an option of ``python -m attention.train``.
+    Each field is an option of ``python -m attention.train``. The fields' own defaults are a plain
+    model; the command starts from ``PRESETS["default"]``, which differs in some of them.
 
     Raises:
         ValueError: If a field is out of its range.
@@ -43,7 +44,8 @@ class TrainConfig:
     device: str = "auto"
     """cpu, cuda, cuda:1 …; auto takes a GPU if there is one."""
     limit: int | None = None
-    """Train on this many reviews only, drawn evenly from both labels."""
+    """Train on this many reviews only, drawn from each label in its share, and validate on a tenth
+    as many."""
     embed_dim: int = 32
     """Width of a word's vector."""
     key_dim: int = 32
