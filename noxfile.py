@@ -98,7 +98,7 @@ def faults(session: nox.Session) -> None:
 
 @nox.session
 def guards(session: nox.Session) -> None:
-    """Take each guard away: does a test of faults notice? ``nox -s guards`` (twenty minutes)."""
+    """Take each guard away: does a test of faults notice? ``nox -s guards`` (ten minutes)."""
     install(session, "tests")
     session.run("python", "tests/faults/without_guards.py", *session.posargs)
 

@@ -194,24 +194,25 @@ def fused_attention(
     check_attention_inputs(query, key, value, attn_mask, scale)
     check_dropout("dropout_p", dropout_p)
     leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
-    outer, heads = (leading[:-1], leading[-1]) if len(leading) > 1 else (leading, 1)
+    # The kernel wants four dimensions: (batch, heads, n, k).
+    *outer, heads = leading if len(leading) > 1 else (*leading, 1)
+    batch = math.prod(outer)
     # Where nothing else is forbidden, the kernel needs no mask to look at no later key; but it
-    # forbids before it scales, and a factor below 0 would turn its −∞ around.
+    # forbids before it scales, and a factor of 0 or less makes NaN or +∞ of its −∞.
     in_kernel = is_causal and attn_mask is None and (scale is None or scale > 0)
     allowed = None if in_kernel else _allowed(query, key, attn_mask, is_causal)
     if allowed is not None:
         # The kernel writes a mask out in the size it comes in: one for all stays one.
-        *sizes, rows, m = allowed.shape  # rows: n or 1
-        if all(size == 1 for size in sizes):
+        if len(leading) < 2:
+            allowed = allowed.unsqueeze(-3)  # (..., 1, n or 1, m)
+        *sizes, rows, m = allowed.shape
+        if math.prod(sizes) == 1:
             allowed = allowed.reshape(1, 1, rows, m)
         else:
-            of_head = sizes[-1] if len(leading) > 1 else 1
-            whole = (*outer, of_head, rows, m) if len(leading) > 1 else (*outer, rows, m)
-            allowed = allowed.expand(whole).reshape(math.prod(outer), of_head, rows, m)
-    # The kernel wants four dimensions: (batch, heads, n, k).
+            allowed = allowed.expand(*outer, *sizes[-1:], rows, m)
+            allowed = allowed.reshape(batch, sizes[-1], rows, m)  # (batch, heads or 1, n or 1, m)
     query, key, value = (
-        t.expand(*leading, -1, -1).reshape(math.prod(outer), heads, *t.shape[-2:])
-        for t in (query, key, value)
+        t.expand(*leading, -1, -1).reshape(batch, heads, *t.shape[-2:]) for t in (query, key, value)
     )
     (n, k), v = query.shape[-2:], value.shape[-1]
     if query.device.type == "cpu" and not dropout_p:

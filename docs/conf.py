@@ -8,7 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))  # the site's own small extensions
 
-import wheel_of_the_site  # noqa: E402
+import wheel_of_the_site  # noqa: E402 — found through the path above
 
 # A page's kernel starts without its reader's own IPython settings, and keeps quiet about talking
 # to the build through a local port.

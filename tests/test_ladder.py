@@ -16,8 +16,8 @@ RESULTS = Path(__file__).parents[1] / "docs" / "results"
 sys.path.insert(0, str(RESULTS))
 
 import ladder  # noqa: E402 — stands beside the pages, in no package
-import ladder_models  # noqa: E402
-import ladder_statistics as statistics  # noqa: E402
+import ladder_models  # noqa: E402 — likewise
+import ladder_statistics as statistics  # noqa: E402 — likewise
 
 SCHEMA = json.loads((RESULTS / "ladder.schema.json").read_text(encoding="utf-8"))
 COMMITTED = json.loads((RESULTS / "ladder.json").read_text(encoding="utf-8"))

@@ -11,7 +11,7 @@ RESULTS = Path(__file__).parents[1] / "docs" / "results"
 sys.path.insert(0, str(RESULTS))
 
 import ladder_statistics as statistics  # noqa: E402 — stands beside the pages, in no package
-from ladder_page import ATTENDING, Results, listed, percent, points  # noqa: E402
+from ladder_page import ATTENDING, Results, listed, percent, points  # noqa: E402 — likewise
 
 
 def draws(share, seeds, n, spread=0.0, seed=0):

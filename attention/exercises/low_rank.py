@@ -12,7 +12,7 @@ def fold_keys(answer: object) -> str:
     """Judge a function that makes an EnergyPooling of the same function as a KeyedPooling."""
 
     def use(function: object, keyed: KeyedPooling, x: Tensor) -> tuple[Tensor, Tensor]:
-        made = function(keyed)  # type: ignore[operator]
+        made = function(keyed)  # type: ignore[operator]  # the reader's
         if function is not right and not isinstance(made, EnergyPooling):
             raise NotYet(f"Expected an EnergyPooling back, got {type(made).__name__}.")
         context, weights = made(x, need_weights=True)
@@ -95,7 +95,7 @@ def drop_dead_bias(answer: object) -> str:
     """Judge a function that sets those biases to zero that no weight depends on."""
 
     def use(function: object, layer: QKSelfAttention, x: Tensor) -> tuple[Tensor, Tensor]:
-        made = function(layer)  # type: ignore[operator]
+        made = function(layer)  # type: ignore[operator]  # the reader's
         if not isinstance(made, QKSelfAttention):
             raise NotYet(f"Expected the layer back, got {type(made).__name__}.")
         _, weights = made(x, need_weights=True)
@@ -213,7 +213,7 @@ def add_queries(answer: object) -> str:
                     f"{(k, d)}, got {tuple(linear.weight.shape)}."
                 )
             linear.weight.data.copy_(2 * torch.randn(k, d, generator=g))
-        return layer(x).detach()  # type: ignore[no-any-return]
+        return layer(x).detach()  # type: ignore[no-any-return]  # a layer's
 
     slips = {
         "There is no scale: divide the scores by √k.": "no scale",

@@ -140,10 +140,10 @@ def copy_layer(answer: object) -> str:
     """Judge a function that makes a SelfAttentionV2 of the same function as a SelfAttentionV1."""
 
     def use(function: object, layer: SelfAttentionV1, x: Tensor) -> Tensor:
-        made = function(layer)  # type: ignore[operator]
+        made = function(layer)  # type: ignore[operator]  # the reader's
         if function is not right and not isinstance(made, SelfAttentionV2):
             raise NotYet(f"Expected a SelfAttentionV2 back, got {type(made).__name__}.")
-        return made(x).detach()  # type: ignore[no-any-return]
+        return made(x).detach()  # type: ignore[no-any-return]  # a layer's
 
     def right(layer: SelfAttentionV1) -> SelfAttentionV1:
         return layer

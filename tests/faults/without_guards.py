@@ -1,4 +1,4 @@
-"""Take each guard away, one at a time, and see who notices: ``nox -s guards`` (twenty minutes).
+"""Take each guard away, one at a time, and see who notices: ``nox -s guards`` (ten minutes).
 
 A test that passes without the guard it is there for is no test. ``guards.toml`` names each guard
 as a text of a file, what stands in its place, and the tests that must then fail. For the table of
