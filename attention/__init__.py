@@ -1,17 +1,34 @@
-"""Self-attention as the pages of this project teach it, in code one would use."""
+"""Self-attention as the pages of this project teach it, in code one would use.
 
-from attention.embedding import BigramEmbedding
+The core is :mod:`attention.functional` and :mod:`attention.layers`, which need torch alone.
+"""
+
+from typing import TYPE_CHECKING
+
+from attention._extras import lazily
 from attention.functional import (
     causal_mask,
     fused_attention,
     padding_mask,
     scaled_dot_product_attention,
 )
-from attention.layers import QKSelfAttention, SelfAttention, SelfAttentionV1, SelfAttentionV2
-from attention.models import SentimentClassifier
-from attention.multihead import CausalSelfAttention, MultiHeadAttention
-from attention.pooling import EnergyPooling, KeyedPooling, MeanPooling
-from attention.positions import SinusoidalPositions, positions_from_end
+from attention.layers import (
+    BigramEmbedding,
+    CausalSelfAttention,
+    EnergyPooling,
+    KeyedPooling,
+    MeanPooling,
+    MultiHeadAttention,
+    QKSelfAttention,
+    SelfAttention,
+    SelfAttentionV1,
+    SelfAttentionV2,
+    SinusoidalPositions,
+    positions_from_end,
+)
+
+if TYPE_CHECKING:
+    from attention.sentiment.model import SentimentClassifier
 
 __all__ = [
     "BigramEmbedding",
@@ -32,3 +49,6 @@ __all__ = [
     "positions_from_end",
     "scaled_dot_product_attention",
 ]
+
+# The classifier of reviews needs the extra [train], so it is imported when it is first asked for.
+__getattr__ = lazily(__name__, {"SentimentClassifier": "attention.sentiment.model"})

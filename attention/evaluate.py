@@ -5,16 +5,17 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import tyro
 
-from attention.command import parse, run_command
-from attention.data import DataError, load_reviews
-from attention.measure import measure
-from attention.prepare import measured_examples
-from attention.runs import load_run
-from attention.train import choose_device
+from attention._command import parse, run_command
+from attention.sentiment.evaluation import Measured, measure
+from attention.sentiment.prepare import measured_examples
+from attention.sentiment.reviews import DataError
+from attention.sentiment.run_folder import load_run
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.training import choose_device
 
 
 @dataclass(frozen=True)
@@ -31,14 +32,14 @@ class EvaluateConfig:
     """cpu, cuda, cuda:1 …; auto takes a GPU if there is one."""
 
 
-def evaluate(config: EvaluateConfig) -> dict[str, dict[str, Any]]:
+def evaluate(config: EvaluateConfig) -> dict[str, Measured]:
     """Measure a run's model on a split, alone and behind the lab's distractors.
 
     Args:
         config: Which run, which data, which split.
 
     Returns:
-        For ``clean`` and ``distractor``: ``accuracy``, ``loss`` (nats a review), their 95 %
+        For ``clean`` and ``distractor``: ``accuracy``, ``loss`` (nats per review), their 95 %
         intervals, and ``n``.
 
     Raises:
@@ -53,7 +54,7 @@ def evaluate(config: EvaluateConfig) -> dict[str, dict[str, Any]]:
             f"{source}: has no split {config.split}; give as --split {' or '.join(reviews)}"
         )
     examples = measured_examples(tokenizer, reviews[config.split])
-    return {name: measure(model, some, trained) for name, some in examples.items()}
+    return {name: measure(model, some) for name, some in examples.items()}
 
 
 def main(arguments: Sequence[str]) -> int:

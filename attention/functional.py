@@ -13,6 +13,9 @@ from torch.nn import functional as F
 
 from attention._checks import check_attention_inputs, check_dropout, check_lengths, check_size
 
+Attended = Tensor | tuple[Tensor, Tensor]
+"""What a layer returns: the context, or the pair (context, weights)."""
+
 
 def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
     r"""Let token i attend to tokens 0 … i and to none after it.
@@ -30,7 +33,7 @@ def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
         The mask, which broadcasts over any leading dimensions of the scores.
 
     Raises:
-        TypeError: If ``n`` is no integer.
+        TypeError: If ``n`` is not an integer.
         ValueError: If ``n`` is negative.
 
     Example:
@@ -60,11 +63,11 @@ def padding_mask(lengths: Tensor, n: int) -> Tensor:
         - returns: :math:`(..., 1, n)`, boolean, True = may attend
 
     Returns:
-        The mask. Its middle dimension of 1 stands for "whichever query asks", so it broadcasts
+        The mask. Its middle dimension of 1 stands for "whichever query", so it broadcasts
         to scores :math:`(..., n, n)`, and combines with :func:`causal_mask` by ``&``.
 
     Raises:
-        TypeError: If ``lengths`` is no tensor of integers, or ``n`` no integer.
+        TypeError: If ``lengths`` is not a tensor of integers, or ``n`` not an integer.
         ValueError: If a length is negative or exceeds ``n``.
 
     Example:
@@ -104,7 +107,8 @@ def scaled_dot_product_attention(
         query: What each token looks for.
         key: What each token offers to be found by.
         value: What each token hands over when it is attended to.
-        attn_mask: Boolean, True = may attend. None lets every query attend to every key.
+        attn_mask: Boolean, True = may attend, or floating-point, added to the scores after they
+            are scaled, where −∞ forbids. None lets every query attend to every key.
         is_causal: Whether query i sees keys 0 … i only. Combines with ``attn_mask``.
         scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
         dropout_p: The chance with which each weight is set to 0. What stays is divided by
@@ -123,8 +127,8 @@ def scaled_dot_product_attention(
         dropout a row sums to 1 only on average.
 
     Raises:
-        TypeError: If an input is no floating-point tensor, the dtypes differ, or the mask is
-            not boolean, or ``scale`` or ``dropout_p`` is no number.
+        TypeError: If an input is not a floating-point tensor, the dtypes differ, the mask is
+            neither boolean nor floating-point, or ``scale`` or ``dropout_p`` is not a number.
         ValueError: If shapes do not fit together, devices differ, ``scale`` is not finite, or
             ``dropout_p`` is not in [0, 1).
 
@@ -146,17 +150,19 @@ def scaled_dot_product_attention(
     dtype = query.dtype
     wide = torch.promote_types(dtype, torch.float32)
     query, key, value = query.to(wide), key.to(wide), value.to(wide)
-    allowed = _allowed(query, key, attn_mask, is_causal)
     if scale is None:
         scale = query.shape[-1] ** -0.5
 
     scores = query @ key.transpose(-2, -1) * scale  # (..., n, m)
+    allowed = allowed_keys(attn_mask, query.shape[-2], key.shape[-2], is_causal, query.device)
     if allowed is None:
         weights = torch.softmax(scores, dim=-1)  # (..., n, m)
     else:
         # A row of -inf alone would make the softmax divide 0 by 0, forward and backward. Such a
         # row keeps its scores, which are finite, and loses its weights afterwards.
         blind = ~allowed.any(dim=-1, keepdim=True)  # (..., n, 1)
+        if attn_mask is not None and attn_mask.is_floating_point():
+            scores = scores + attn_mask.masked_fill(~allowed, 0.0).to(wide)  # (..., n, m)
         scores = scores.masked_fill(~(allowed | blind), float("-inf"))
         weights = torch.softmax(scores, dim=-1).masked_fill(blind, 0.0)
     if dropout_p:
@@ -197,24 +203,24 @@ def fused_attention(
     # The kernel wants four dimensions: (batch, heads, n, k).
     *outer, heads = leading if len(leading) > 1 else (*leading, 1)
     batch = math.prod(outer)
+    (n, k), (m, v) = query.shape[-2:], value.shape[-2:]
     # Where nothing else is forbidden, the kernel needs no mask to look at no later key; but it
     # forbids before it scales, and a factor of 0 or less makes NaN or +∞ of its −∞.
     in_kernel = is_causal and attn_mask is None and (scale is None or scale > 0)
-    allowed = None if in_kernel else _allowed(query, key, attn_mask, is_causal)
-    if allowed is not None:
+    mask = None if in_kernel else _joined(attn_mask, n, m, is_causal, query)
+    if mask is not None:
         # The kernel writes a mask out in the size it comes in: one for all stays one.
         if len(leading) < 2:
-            allowed = allowed.unsqueeze(-3)  # (..., 1, n or 1, m)
-        *sizes, rows, m = allowed.shape
+            mask = mask.unsqueeze(-3)  # (..., 1, n or 1, m)
+        *sizes, rows, m = mask.shape
         if math.prod(sizes) == 1:
-            allowed = allowed.reshape(1, 1, rows, m)
+            mask = mask.reshape(1, 1, rows, m)
         else:
-            allowed = allowed.expand(*outer, *sizes[-1:], rows, m)
-            allowed = allowed.reshape(batch, sizes[-1], rows, m)  # (batch, heads or 1, n or 1, m)
+            mask = mask.expand(*outer, *sizes[-1:], rows, m)
+            mask = mask.reshape(batch, sizes[-1], rows, m)  # (batch, heads or 1, n or 1, m)
     query, key, value = (
         t.expand(*leading, -1, -1).reshape(batch, heads, *t.shape[-2:]) for t in (query, key, value)
     )
-    (n, k), v = query.shape[-2:], value.shape[-1]
     if query.device.type == "cpu" and not dropout_p:
         # Here the kernel that holds no weights takes queries, keys and values of one width only,
         # and is fastest at 16 or more. Zeros change neither a product nor a sum; the factor
@@ -226,19 +232,65 @@ def fused_attention(
             for t in (query, key, value)
         )
     context = F.scaled_dot_product_attention(
-        query, key, value, allowed, dropout_p, in_kernel, scale=scale
+        query, key, value, mask, dropout_p, in_kernel, scale=scale
     )
     return context[..., :v].reshape(*leading, n, v)  # (..., n, v)
 
 
-def _allowed(
-    query: Tensor, key: Tensor, attn_mask: Tensor | None, is_causal: bool
+def attend(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    need_weights: bool,
+    is_causal: bool = False,
+    scale: float | None = None,
+    dropout_p: float = 0.0,
+) -> Attended:
+    """Spell the formula out where its weights are needed, and take the fused kernel elsewhere.
+
+    This is how every layer attends. Arguments, shapes and errors are those of
+    :func:`scaled_dot_product_attention`.
+
+    Returns:
+        The context, or (context, weights) with ``need_weights=True``.
+    """
+    attention = scaled_dot_product_attention if need_weights else fused_attention
+    return attention(
+        query, key, value, attn_mask, is_causal=is_causal, scale=scale, dropout_p=dropout_p
+    )
+
+
+def allowed_keys(
+    attn_mask: Tensor | None, n: int, m: int, is_causal: bool, device: torch.device
 ) -> Tensor | None:
-    """Join the two ways of forbidding into one mask, or None where nothing is forbidden."""
-    if attn_mask is not None and attn_mask.dim() < 2:
-        attn_mask = attn_mask.expand(1, key.shape[-2])  # (1, m)
+    """Say which of m keys each of n queries may attend to, or None where nothing is forbidden.
+
+    Shape:
+        - attn_mask: broadcasts to :math:`(..., n, m)`, boolean or floating-point
+        - returns: broadcasts to :math:`(..., n, m)`, boolean
+    """
+    allowed = attn_mask
+    if allowed is not None:
+        if allowed.is_floating_point():
+            allowed = allowed != float("-inf")
+        if allowed.dim() < 2:
+            allowed = allowed.expand(1, m)  # (1, m)
     if not is_causal:
-        return attn_mask
-    n, m = query.shape[-2], key.shape[-2]
-    causal = causal_mask(max(n, m), device=query.device)[:n, :m]  # (n, m)
-    return causal if attn_mask is None else causal & attn_mask
+        return allowed
+    causal = causal_mask(max(n, m), device=device)[:n, :m]  # (n, m)
+    return causal if allowed is None else causal & allowed
+
+
+def _joined(
+    attn_mask: Tensor | None, n: int, m: int, is_causal: bool, query: Tensor
+) -> Tensor | None:
+    """Join the two ways of forbidding into the one mask that torch's kernel takes."""
+    allowed = allowed_keys(attn_mask, n, m, is_causal, query.device)
+    if allowed is None or attn_mask is None or not attn_mask.is_floating_point():
+        return allowed
+    # In 16 bits −1e9 would turn into −∞, and forbid what it only makes unlikely.
+    is_exact = torch.promote_types(attn_mask.dtype, query.dtype) == query.dtype
+    added = attn_mask.to(query.dtype if is_exact else torch.float32)
+    return added.masked_fill(~allowed, float("-inf"))

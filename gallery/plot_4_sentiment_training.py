@@ -16,8 +16,6 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
-
-from attention import plotting
 from attention.config import TrainConfig
 from attention.data import load_reviews
 from attention.measure import measure
@@ -25,8 +23,10 @@ from attention.models import SentimentClassifier
 from attention.prepare import measured_examples, prepare
 from attention.report import words_as_html
 from attention.runs import config_json
-from attention.train import build_model
 from attention.trainer import Trainer
+
+from attention import plotting
+from attention.train import build_model
 
 plotting.use_style()
 

@@ -16,18 +16,18 @@ from collections import Counter
 
 import matplotlib.pyplot as plt
 import torch
-from torch import nn
-
-from attention import SentimentClassifier, SinusoidalPositions
 from attention.batches import assemble, make_examples
 from attention.config import TrainConfig
 from attention.data import load_reviews
 from attention.measure import measure
-from attention.plotting import BLACK, BLUE, ORANGE, use_style
 from attention.prepare import measured_examples, prepare
 from attention.tokenizer import UNK_ID, train_and_encode
-from attention.train import build_model
 from attention.trainer import Trainer
+from torch import nn
+
+from attention import SentimentClassifier, SinusoidalPositions
+from attention.plotting import BLACK, BLUE, ORANGE, use_style
+from attention.train import build_model
 
 use_style()
 reviews = load_reviews("imdb")

@@ -14,15 +14,15 @@ import dataclasses
 
 import matplotlib.pyplot as plt
 import torch
-
 from attention.config import TrainConfig
 from attention.data import load_reviews
 from attention.measure import measure, wilson_interval
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
 from attention.prepare import measured_examples, prepare
 from attention.reading import deletion_effects, gradient_effects, rank_correlation
-from attention.train import build_model
 from attention.trainer import Trainer
+
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
+from attention.train import build_model
 
 use_style()
 

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from attention.models import KINDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -25,7 +26,6 @@ from attention.analysis import (
     parameter_count,
     truncate_rank,
 )
-from attention.models import KINDS
 
 BAR = 1e-10  # relative, in float64
 

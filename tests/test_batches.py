@@ -5,10 +5,6 @@ import re
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-
-from attention import batches
 from attention.batches import (
     Examples,
     Ragged,
@@ -19,6 +15,10 @@ from attention.batches import (
 )
 from attention.data import load_reviews
 from attention.tokenizer import train_and_encode
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention import batches
 
 lists = st.lists(st.lists(st.integers(3, 99), max_size=7), min_size=1, max_size=13)
 

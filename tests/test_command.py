@@ -7,7 +7,6 @@ from typing import Literal
 
 import pytest
 import torch
-
 from attention.command import parse, run_command
 
 

@@ -3,7 +3,6 @@
 import dataclasses
 
 import pytest
-
 from attention.config import PRESETS, TrainConfig, option
 
 # The lab's procedure (Nowakowski, 2024), written down anew: what it trains on, reads, computes.

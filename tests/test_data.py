@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from attention import data
 from attention.data import DataError, load_reviews, stratified_order
 from attention.reviews import fingerprint
+
+from attention import data
 
 
 @pytest.fixture(scope="module")

@@ -7,11 +7,11 @@ import re
 import pytest
 import tiny
 import torch
-
-from attention import evaluate, runs
 from attention.data import load_reviews
 from attention.measure import measure
 from attention.prepare import measured_examples
+
+from attention import evaluate, runs
 
 
 @pytest.fixture

@@ -5,7 +5,6 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from attention.data import DataError, load_reviews
 from attention.folder import read_csv
 

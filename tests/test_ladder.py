@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 import tiny
 import torch
-
 from attention.batches import Examples, Ragged
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"

@@ -3,9 +3,8 @@ import textwrap
 
 import pytest
 import torch
-from pages import GALLERY, run
-
 from attention.tokenizer import UNK_ID
+from pages import GALLERY, run
 
 # Pages that train or measure for seconds or more. Here they read few reviews and take few steps.
 SMALLER = {

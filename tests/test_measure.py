@@ -4,11 +4,11 @@ import math
 
 import pytest
 import torch
-
-from attention import SentimentClassifier
 from attention.batches import Ragged, make_examples
 from attention.config import TrainConfig
 from attention.measure import measure, read_lengths, wilson_interval
+
+from attention import SentimentClassifier
 
 CONFIG = TrainConfig(max_length=5, separator=True, keep="tail")
 

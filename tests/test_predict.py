@@ -8,9 +8,9 @@ from html.parser import HTMLParser
 import pytest
 import tiny
 import torch
+from attention.tokenizer import train_tokenizer
 
 from attention import SentimentClassifier, predict, runs
-from attention.tokenizer import train_tokenizer
 
 
 @pytest.fixture

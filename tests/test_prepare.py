@@ -1,7 +1,6 @@
 """From reviews to examples: what is learnt from the training reviews alone, and what is drawn."""
 
 import torch
-
 from attention.batches import distractor_indices
 from attention.config import TrainConfig
 from attention.data import Reviews, fingerprint

@@ -2,9 +2,9 @@ import math
 
 import pytest
 import torch
+from attention.reading import deletion_effects, gradient_effects, rank_correlation
 
 from attention import SentimentClassifier
-from attention.reading import deletion_effects, gradient_effects, rank_correlation
 
 KINDS = ("mean", "energy", "keys", "qk", "qkv")
 IDS = torch.tensor([5, 11, 2, 7, 11, 3, 19])  # a word twice, a separator

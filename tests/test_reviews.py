@@ -4,7 +4,6 @@ import itertools
 
 import numpy as np
 import pytest
-
 from attention.reviews import Reviews, StreamedTexts, clean, fingerprint
 
 

@@ -5,15 +5,15 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
-
-from attention import _files, runs
 from attention.config import TrainConfig
 from attention.models import SentimentClassifier
 from attention.prepare import prepare
 from attention.runs import RunError
-from attention.train import build_model
 from attention.trainer import Trainer
+from safetensors.torch import load_file, save_file
+
+from attention import _files, runs
+from attention.train import build_model
 
 CPU = torch.device("cpu")
 

@@ -5,10 +5,6 @@ import re
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
-from tokenizers import Tokenizer, normalizers
-
 from attention.data import load_reviews
 from attention.reviews import clean
 from attention.tokenizer import (
@@ -20,6 +16,9 @@ from attention.tokenizer import (
     train_and_encode,
     train_tokenizer,
 )
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, normalizers
 
 HOSTILE = [
     "",

@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import tiny
 import torch
+from attention.config import PRESETS, TrainConfig
+from attention.trainer import TrainingError
 from processes import PROMISED, STOPPING, lines, place, python, same, weights, without_time
 from safetensors.torch import load_file
 
 from attention import SentimentClassifier, runs, train
-from attention.config import PRESETS, TrainConfig
-from attention.trainer import TrainingError
 
 
 @pytest.fixture(scope="module")

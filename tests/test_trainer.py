@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 import torch
-from torch.nn import functional as F
-
-from attention import SentimentClassifier, trainer
 from attention.batches import Ragged, assemble, make_examples, plan_batches
 from attention.config import TrainConfig
 from attention.models import KINDS
 from attention.trainer import State, Trainer, TrainingError, together
+from torch.nn import functional as F
+
+from attention import SentimentClassifier, trainer
 
 CONFIG = TrainConfig(
     epochs=3, batch_size=5, lr=0.01, max_length=7, separator=True, keep="tail", seed=7,

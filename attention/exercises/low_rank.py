@@ -4,8 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from attention.exercises.judging import Checker, NotYet, judge_function, judge_number
-from attention.layers import QKSelfAttention
-from attention.pooling import EnergyPooling, KeyedPooling
+from attention.layers import EnergyPooling, KeyedPooling, QKSelfAttention
 
 
 def fold_keys(answer: object) -> str:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from attention.analysis import rank_correlation
 from attention.exercises.judging import Checker, judge_function, judge_number
-from attention.reading import rank_correlation
 
 WEIGHTS = torch.tensor([0.40, 0.25, 0.20, 0.10, 0.05])  # (5,)
 EFFECTS = torch.tensor([-0.9, 0.1, 1.5, -0.3, 0.2])  # (5,)

@@ -10,14 +10,13 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from attention.tokenizer import SPECIALS
 from safetensors.torch import load_file
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 from tokenizers import Tokenizer
 from torch import Tensor
-
-from attention.tokenizer import SPECIALS
 
 logger = logging.getLogger(__name__)
 

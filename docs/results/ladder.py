@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from attention.data import fingerprint, load_reviews
 from ladder_cells import Cell, read_cells
 from ladder_models import now, run, test
 from ladder_statistics import correct, prediction_interval
 
 from attention._files import write_text
-from attention.data import fingerprint, load_reviews
 
 HERE = Path(__file__).parent
 SPEC = HERE / "ladder.toml"

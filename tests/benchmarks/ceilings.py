@@ -14,10 +14,9 @@ from pathlib import Path
 from statistics import median
 
 import torch
+from attention.trainer import in_pieces
 from side import Corrected
 from torch.profiler import ProfilerActivity, profile
-
-from attention.trainer import in_pieces
 
 FLOAT = 4  # bytes
 

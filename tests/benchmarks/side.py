@@ -53,9 +53,10 @@ class Corrected:
 
     def __init__(self, folder: Path, lr: float | None = None) -> None:
         # Imported here so that neither side pays for the other's imports.
-        from attention import measure, prepare, train, trainer
         from attention.batches import plan_batches
         from attention.config import PRESETS
+
+        from attention import measure, prepare, train, trainer
 
         self.config = dataclasses.replace(
             PRESETS["lab13-corrected"], data=str(folder), lab_sample=False, device="cpu"

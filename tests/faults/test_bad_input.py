@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tiny
+from attention.command import run_command
 
 from attention import evaluate, predict, train
-from attention.command import run_command
 
 COMMANDS = {"train": train.main, "evaluate": evaluate.main, "predict": predict.main}
 GOOD = "text,label\nLovely soup.,1\nCold soup.,0\n"

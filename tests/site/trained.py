@@ -3,12 +3,11 @@
 import functools
 
 import torch
-from conftest import BUILD
-from tokenizers import Tokenizer
-
 from attention.data import load_reviews
 from attention.models import SentimentClassifier
 from attention.tokenizer import SEP_ID, UNK_ID
+from conftest import BUILD
+from tokenizers import Tokenizer
 
 KINDS = ("energy", "qkv")
 WORDS = 8_000

@@ -1,23 +1,23 @@
-"""Ask a trained model what each word did, to compare with where it looked.
+"""What each word did for a model's answer, to compare with the attention it got.
 
-A weight says how much of a word was taken. Whether the answer hung on it is another question, and
-there are two ways to put it: leave the word out, or follow the gradient.
+A weight says how much of a word was taken. Whether the answer depended on it is another question,
+and there are two ways to measure it: leave the word out, or follow the gradient.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from attention._checks import check_ids, check_integers
-from attention.models import SentimentClassifier
 
 _TEXTS_AT_ONCE = 64  # a long review without each of its words is many texts
 
 
 @torch.no_grad()
-def deletion_effects(model: SentimentClassifier, ids: Tensor) -> Tensor:
+def deletion_effects(model: Any, ids: Tensor) -> Tensor:
     r"""Leave out each word in turn, and say how much it had added to the logit.
 
     .. math:: \mathrm{effect}_i = \mathrm{logit}(\mathrm{ids})
@@ -26,7 +26,9 @@ def deletion_effects(model: SentimentClassifier, ids: Tensor) -> Tensor:
     The words behind the gap move up, as if the review had been written without this one.
 
     Args:
-        model: Read in evaluation mode, and put back into the mode it was in.
+        model: From ids (B, n) to logits (B), with an ``embedding``, such as an
+            :class:`attention.SentimentClassifier`. It is read in evaluation mode, and put back into
+            the mode it was in.
         ids: One review.
 
     Shape:
@@ -37,10 +39,12 @@ def deletion_effects(model: SentimentClassifier, ids: Tensor) -> Tensor:
         The effects, in units of the logit: positive where the word spoke for a good review.
 
     Raises:
-        TypeError: If ``ids`` is no tensor of integers.
-        ValueError: If ``ids`` is no single review of at least two words that the model knows.
+        TypeError: If ``ids`` is not a tensor of integers.
+        ValueError: If ``ids`` is not a single review of at least two words that the model knows.
 
     Example:
+        >>> from attention import SentimentClassifier
+        >>> from attention.analysis import deletion_effects
         >>> model = SentimentClassifier(9, embed_dim=4, attention="mean", positions="none")
         >>> effects = deletion_effects(model, torch.tensor([3, 8, 3]))
         >>> effects.shape, bool(effects[0].isclose(effects[2]))
@@ -60,16 +64,18 @@ def deletion_effects(model: SentimentClassifier, ids: Tensor) -> Tensor:
     return effects
 
 
-def gradient_effects(model: SentimentClassifier, ids: Tensor) -> Tensor:
+def gradient_effects(model: Any, ids: Tensor) -> Tensor:
     r"""Follow the logit's gradient to each word's vector, and multiply the two.
 
     .. math:: \mathrm{effect}_i = \frac{\partial\, \mathrm{logit}}{\partial x_i} \cdot x_i
 
     To first order that is what the logit would lose if the vector shrank to zero. It costs one
-    pass there and back, where deletion costs one pass a word.
+    pass there and back, where deletion costs one pass per word.
 
     Args:
-        model: Read in evaluation mode, and put back into the mode it was in.
+        model: From ids (B, n) to logits (B), with an ``embedding``, such as an
+            :class:`attention.SentimentClassifier`. It is read in evaluation mode, and put back into
+            the mode it was in.
         ids: One review.
 
     Shape:
@@ -80,10 +86,12 @@ def gradient_effects(model: SentimentClassifier, ids: Tensor) -> Tensor:
         The effects, in units of the logit. Vectors of pairs of words are left out of them.
 
     Raises:
-        TypeError: If ``ids`` is no tensor of integers.
-        ValueError: If ``ids`` is no single review of at least two words that the model knows.
+        TypeError: If ``ids`` is not a tensor of integers.
+        ValueError: If ``ids`` is not a single review of at least two words that the model knows.
 
     Example:
+        >>> from attention import SentimentClassifier
+        >>> from attention.analysis import gradient_effects
         >>> model = SentimentClassifier(9, embed_dim=4, attention="mean", positions="none")
         >>> ids = torch.tensor([3, 8, 3])
         >>> effects = gradient_effects(model, ids)  # a mean is linear: they add up to the logit
@@ -94,19 +102,19 @@ def gradient_effects(model: SentimentClassifier, ids: Tensor) -> Tensor:
         Shrikumar et al. (2016), Not Just a Black Box; Denil et al. (2014).
     """
     _check_review(model, ids)
-    found: list[Tensor] = []
+    vectors_read: list[Tensor] = []
 
     def start_here(embedding: nn.Module, arguments: tuple[Tensor], vectors: Tensor) -> Tensor:
-        found.append(vectors.detach().requires_grad_())
-        return found[0]
+        vectors_read.append(vectors.detach().requires_grad_())
+        return vectors_read[0]
 
     hook = model.embedding.register_forward_hook(start_here)
     try:
         with torch.enable_grad(), _evaluating(model):
-            (gradient,) = torch.autograd.grad(model(ids[None]).sum(), found)  # (1, n, d)
+            (gradient,) = torch.autograd.grad(model(ids[None]).sum(), vectors_read)  # (1, n, d)
     finally:
         hook.remove()
-    return (gradient * found[0].detach()).sum(dim=-1)[0]
+    return (gradient * vectors_read[0].detach()).sum(dim=-1)[0]
 
 
 def rank_correlation(one: Tensor, other: Tensor) -> float:
@@ -131,6 +139,7 @@ def rank_correlation(one: Tensor, other: Tensor) -> float:
         ValueError: If shapes differ, or all numbers of one side are equal: then they have no order.
 
     Example:
+        >>> from attention.analysis import rank_correlation
         >>> rank_correlation(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0.1, 10.0, 1_000.0]))
         1.0
         >>> round(rank_correlation(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([5.0, 5.0, 1.0])), 4)
@@ -141,7 +150,7 @@ def rank_correlation(one: Tensor, other: Tensor) -> float:
     """
     if one.dim() != 1 or one.shape != other.shape:
         raise ValueError(
-            "one and other: expected one number a word each, (n,) and (n,), "
+            "one and other: expected one number per word each, (n,) and (n,), "
             f"got {tuple(one.shape)} and {tuple(other.shape)}"
         )
     r, s = _ranks(one), _ranks(other)  # (n,), (n,)
@@ -157,7 +166,7 @@ def _ranks(numbers: Tensor) -> Tensor:
     return difference.sign().double().sum(dim=-1) / 2  # (n,)
 
 
-def _check_review(model: SentimentClassifier, ids: Tensor) -> None:
+def _check_review(model: Any, ids: Tensor) -> None:
     check_integers("ids", ids)
     if ids.dim() != 1 or len(ids) < 2:
         raise ValueError(

@@ -11,7 +11,7 @@ import numpy as np
 
 
 class DataError(ValueError):
-    """Say what is wrong with the reviews that were asked for, and where."""
+    """Say what is wrong with the requested reviews, and where."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Reviews:
 
     Args:
         texts: A list, or texts that are read anew from their file at each pass.
-        labels: One a text.
+        labels: One per text.
 
     Example:
         >>> reviews = Reviews(["Lovely soup.", "Cold soup."], [1, 0])

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from attention.batches import Ragged
+from attention.sentiment.batches import Ragged
 
 #: Padding, words outside the vocabulary, and what may stand between a distractor and its review.
 SPECIALS = ("<pad>", "<unk>", "<sep>")
@@ -95,7 +95,7 @@ def train_and_encode(
     r"""Make the vocabulary of some texts, and encode these texts, in one pass over them.
 
     Words get provisional numbers as they appear; once all are counted, the numbers are exchanged
-    for ids in place. Beside the words themselves this takes 4 bytes a token.
+    for ids in place. Beside the words themselves this takes 4 bytes per token.
 
     Args:
         texts: Read once and not kept.
@@ -180,7 +180,7 @@ def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
             break
     else:
         raise ValueError(
-            "tokenizer must come from attention.tokenizer.train_tokenizer; this one has "
+            "tokenizer must come from attention.sentiment.tokenizer.train_tokenizer; this one has "
             f"normalizer {tokenizer.normalizer} and pre_tokenizer {tokenizer.pre_tokenizer}"
         )
     ids, words = _number_words(texts, clean_text)

@@ -2,12 +2,13 @@
 
 import csv
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attention.reviews import DataError, Reviews, StreamedTexts
+from attention.sentiment.reviews import DataError, Reviews, StreamedTexts
 
 COLUMNS = "text", "label"
 _ROWS_AT_ONCE = 1024
@@ -54,6 +55,16 @@ def load_folder(folder: Path) -> dict[str, Reviews]:
     return splits
 
 
+@contextmanager
+def _long_fields() -> Iterator[None]:
+    """Read fields longer than csv's limit; the limit is the whole process's, so it is put back."""
+    limit = csv.field_size_limit(_LONGEST_FIELD)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
 def read_csv(path: Path) -> Iterator[Row]:
     """Read a CSV file row by row; each comes with the place where it stands.
 
@@ -62,7 +73,6 @@ def read_csv(path: Path) -> Iterator[Row]:
             longer or shorter than the header.
     """
     undecodable: list[int] = []
-    csv.field_size_limit(_LONGEST_FIELD)
 
     def decoded(lines: Iterable[bytes]) -> Iterator[str]:
         for number, line in enumerate(lines):
@@ -79,7 +89,8 @@ def read_csv(path: Path) -> Iterator[Row]:
         while True:
             where = f"row {rows + 1} (line {reader.line_num + 1})" if header else "header"
             try:
-                fields = next(reader, None)
+                with _long_fields():
+                    fields = next(reader, None)
             except csv.Error as error:
                 raise DataError(f"{path}, {where}: broken row, {error}") from error
             if fields is None:

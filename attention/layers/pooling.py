@@ -1,4 +1,4 @@
-"""From many token vectors to one: a mean, or attention with a single query for all texts.
+"""From many token vectors to one: a mean, or attention with a single learned query.
 
 The token vectors are ``x``, with ``n`` tokens of width ``d`` = ``embed_dim``.
 """
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from attention._checks import check_size, check_tokens
-from attention.functional import scaled_dot_product_attention
+from attention.functional import Attended, scaled_dot_product_attention
 
 
 class _Pooling(nn.Module):
@@ -20,7 +20,7 @@ class _Pooling(nn.Module):
 
     def _pool(
         self, x: Tensor, query: Tensor, keys: Tensor, attn_mask: Tensor | None, need_weights: bool
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    ) -> Attended:
         query = query.to(keys.dtype).expand(*x.shape[:-2], 1, -1)  # (..., 1, k)
         # Scale 1: with one learned query, any factor is only another query.
         # Under autocast the keys come from a linear layer in 16 bits, the tokens still in 32.
@@ -40,7 +40,7 @@ class MeanPooling(_Pooling):
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., 1, n)`, True = may attend
+        - attn_mask: broadcasts to :math:`(..., 1, n)`, boolean or added to the scores
         - context: :math:`(..., d)`
         - weights: :math:`(..., n)`
 
@@ -60,7 +60,7 @@ class MeanPooling(_Pooling):
 
     def forward(
         self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    ) -> Attended:
         """Return the mean over the tokens that may be attended to."""
         check_tokens(x, self.embed_dim, x)
         keys = torch.zeros_like(x[..., :1])  # (..., n, 1)
@@ -68,7 +68,7 @@ class MeanPooling(_Pooling):
 
 
 class EnergyPooling(_Pooling):
-    r"""Weigh the tokens by one learned energy, the same question for every text.
+    r"""Weigh the tokens by one learned energy, the score of a single query for all texts.
 
     .. math::
         e_i = x_i \cdot w, \qquad
@@ -82,7 +82,7 @@ class EnergyPooling(_Pooling):
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., 1, n)`, True = may attend
+        - attn_mask: broadcasts to :math:`(..., 1, n)`, boolean or added to the scores
         - context: :math:`(..., d)`
         - weights: :math:`(..., n)`
 
@@ -90,7 +90,7 @@ class EnergyPooling(_Pooling):
         The context, or (context, weights) with ``need_weights=True``.
 
     Raises:
-        TypeError: If ``embed_dim`` is no integer, or dtypes differ.
+        TypeError: If ``embed_dim`` is not an integer, or dtypes differ.
         ValueError: If ``embed_dim`` < 1, or shapes do not fit.
 
     Example:
@@ -109,7 +109,7 @@ class EnergyPooling(_Pooling):
 
     def forward(
         self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    ) -> Attended:
         """Return the context, and the weights if they are needed."""
         check_tokens(x, self.embed_dim, self.energy.weight)
         return self._pool(x, self.energy.weight, x, attn_mask, need_weights)
@@ -130,7 +130,7 @@ class KeyedPooling(_Pooling):
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., 1, n)`, True = may attend
+        - attn_mask: broadcasts to :math:`(..., 1, n)`, boolean or added to the scores
         - context: :math:`(..., d)`
         - weights: :math:`(..., n)`
 
@@ -138,7 +138,7 @@ class KeyedPooling(_Pooling):
         The context, or (context, weights) with ``need_weights=True``.
 
     Raises:
-        TypeError: If a width is no integer, or dtypes differ.
+        TypeError: If a width is not an integer, or dtypes differ.
         ValueError: If a width < 1, or shapes do not fit.
 
     Example:
@@ -164,7 +164,7 @@ class KeyedPooling(_Pooling):
 
     def forward(
         self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:
+    ) -> Attended:
         """Return the context, and the weights if they are needed."""
         check_tokens(x, self.embed_dim, self.query)
         keys = self.W_key(x)  # (..., n, k)

@@ -28,7 +28,7 @@ class BigramEmbedding(nn.Module):
         A vector for each position, whether a pair ends there or not.
 
     Raises:
-        TypeError: If a size is no integer.
+        TypeError: If a size is not an integer.
         ValueError: If a size < 1.
 
     Example:

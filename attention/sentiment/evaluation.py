@@ -1,42 +1,47 @@
-"""How good a model is on some examples, and how sure that figure is."""
+"""How good a model is on some examples, and how uncertain that figure is."""
 
 import math
-from typing import Any
+from statistics import NormalDist
+from typing import TypedDict
 
 import torch
 from torch import Tensor
 from torch import distributed as dist
 from torch.nn import functional as F
 
-from attention.batches import Batch, Examples, assemble, plan_batches
-from attention.config import TrainConfig
-from attention.models import SentimentClassifier
-from attention.tokenizer import SEP_ID
+from attention.sentiment.batches import Batch, Examples, assemble, plan_batches
+from attention.sentiment.config import ModelConfig
+from attention.sentiment.model import SentimentClassifier
 
 # Standard normal quantile of a two-sided 95 % interval.
-Z95 = 1.959964
+Z95 = NormalDist().inv_cdf(0.975)
 
 
-def separator(config: TrainConfig) -> int | None:
-    """Return the id that stands between distractor and review, if any does."""
-    return SEP_ID if config.separator else None
+class Measured(TypedDict):
+    """What :func:`measure` returns."""
+
+    accuracy: float
+    accuracy_interval: list[float]
+    loss: float
+    loss_interval: list[float]
+    n: int
 
 
-def cut(examples: Examples, rows: Tensor, config: TrainConfig, device: torch.device) -> Batch:
-    """Cut a batch the way the configuration says."""
+def cut(examples: Examples, rows: Tensor, config: ModelConfig, device: torch.device) -> Batch:
+    """Cut a batch the way the model reads it."""
     batch = assemble(
         examples,
         rows,
         max_length=config.max_length,
         keep=config.keep,
-        separator_id=separator(config),
+        separator_id=config.separator_id,
     )
     return Batch(*(part.to(device, non_blocking=True) for part in batch))
 
 
-def read_lengths(examples: Examples, config: TrainConfig) -> Tensor:
-    """Count the tokens the model will read of each example."""
-    return examples.lengths(separator(config)).clamp(max=config.max_length)  # (E,)
+def read_lengths(examples: Examples, config: ModelConfig) -> Tensor:
+    """Count the tokens that the model will read of each example."""
+    return examples.lengths(config.separator_id).clamp(max=config.max_length)  # (E,)
 
 
 def autocast(device: torch.device) -> torch.autocast:
@@ -62,6 +67,7 @@ def wilson_interval(successes: float, n: int) -> tuple[float, float]:
         ValueError: If ``n`` < 1, or there are more successes than tries.
 
     Example:
+        >>> from attention.sentiment.evaluation import wilson_interval
         >>> low, high = wilson_interval(90, 100)
         >>> round(low, 3), round(high, 3)
         (0.826, 0.945)
@@ -79,9 +85,7 @@ def wilson_interval(successes: float, n: int) -> tuple[float, float]:
 
 
 @torch.no_grad()
-def measure(
-    model: SentimentClassifier, examples: Examples, config: TrainConfig, *, batch_size: int = 256
-) -> dict[str, Any]:
+def measure(model: SentimentClassifier, examples: Examples, *, batch_size: int = 256) -> Measured:
     r"""Measure accuracy and mean loss, each with its 95 % interval.
 
     .. math:: \mathrm{loss} = -\frac{1}{N}\sum_i \big(y_i \log p_i + (1 - y_i) \log (1 - p_i)\big)
@@ -92,7 +96,6 @@ def measure(
     Args:
         model: Read in evaluation mode, and put back into the mode it was in.
         examples: What to read.
-        config: How examples are cut.
         batch_size: Examples read at a time.
 
     Returns:
@@ -102,10 +105,12 @@ def measure(
         ValueError: If there are no examples.
 
     Example:
-        >>> from attention.batches import Ragged, make_examples
+        >>> from attention import SentimentClassifier
+        >>> from attention.sentiment.batches import Ragged, make_examples
+        >>> from attention.sentiment.evaluation import measure
         >>> examples = make_examples(Ragged.from_lists([[3, 4], [5]]), [1, 0])
         >>> model = SentimentClassifier(6, embed_dim=4, attention="mean")
-        >>> measure(model, examples, TrainConfig())["n"]
+        >>> measure(model, examples)["n"]
         2
     """
     device = next(model.parameters()).device
@@ -113,8 +118,8 @@ def measure(
     model.eval()
     rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     sums = torch.zeros(4, dtype=torch.float64, device=device)
-    for rows in plan_batches(read_lengths(examples, config), batch_size, shuffle=False):
-        batch = cut(examples, rows[rank::world_size], config, device)
+    for rows in plan_batches(read_lengths(examples, model.config), batch_size, shuffle=False):
+        batch = cut(examples, rows[rank::world_size], model.config, device)
         with autocast(device):
             logits = model(batch.ids, batch.lengths).float()  # (B,)
         losses = F.binary_cross_entropy_with_logits(logits, batch.labels, reduction="none")  # (B,)

@@ -1,28 +1,27 @@
-"""The folder a run writes: what it was asked, what it learnt, and how to go on."""
+"""The folder a run writes: its configuration, what it learned, and how to resume it."""
 
-import dataclasses
 import io
 import json
 import platform
 from importlib import metadata
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, TypedDict
 
-import matplotlib.pyplot as plt
 import torch
 from filelock import FileLock, Timeout
+from pydantic import Field, TypeAdapter, ValidationError
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from attention._checks import check_json
 from attention._files import check_tensors, write_bytes, write_tensors, write_text
-from attention.config import TrainConfig
-from attention.models import SentimentClassifier
-from attention.report import training_curves
-from attention.tokenizer import train_tokenizer
-from attention.trainer import Metrics, State, Trainer
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.model import SentimentClassifier
+from attention.sentiment.prepare import Prepared
+from attention.sentiment.saved_config import config_json, read_train_config
+from attention.sentiment.tokenizer import train_tokenizer
+from attention.sentiment.trainer import Metrics, State, Trainer
 
 CHECKPOINT = "checkpoint/state.safetensors"
 LOCK = ".lock"
@@ -57,7 +56,7 @@ def lock(folder: Path) -> FileLock:
 
 
 def refuse_taken(folder: Path) -> None:
-    """Refuse a folder for a new run: one whose run is done or can go on, or no run's at all.
+    """Refuse a folder for a new run: one whose run is done or can be resumed, or no run's at all.
 
     Raises:
         RunError: If it is refused.
@@ -68,7 +67,7 @@ def refuse_taken(folder: Path) -> None:
         raise RunError(f"{folder}: is a file; give a folder as --out")
     refuse_finished(folder)
     if (folder / CHECKPOINT).exists():
-        raise RunError(f"{folder}: holds a run that was stopped; go on with --resume {folder}")
+        raise RunError(f"{folder}: holds a run that was stopped; resume it with --resume {folder}")
     others = {path.name.removesuffix(".part") for path in folder.iterdir()} - _BEGUN
     if others:
         raise RunError(f"{folder}: holds other files ({min(others)} …); give a folder of its own")
@@ -88,83 +87,63 @@ def refuse_finished(folder: Path) -> None:
         )
 
 
-def read_config(folder: Path) -> dict[str, Any]:
-    """Read what a run was asked, as ``train`` (a TrainConfig), ``model`` and what stands beside.
+def read_config(folder: Path, *, strict: bool = True) -> TrainConfig:
+    """Read what a run was started with.
+
+    Args:
+        folder: The run's.
+        strict: Whether this version must know and find every field, as to resume; if not, what an
+            older version did not have yet is as that version had it.
 
     Raises:
         RunError: If the folder holds no configuration that can be read.
     """
-    path = folder / "config.json"
     try:
-        config: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        train, hints = config["train"], get_type_hints(TrainConfig)
-        if hints.keys() != train.keys():
-            # A default in place of what is missing might not be what that version did.
-            differing = ", ".join(sorted(hints.keys() ^ train.keys()))
-            raise RunError(
-                f"{path}: was written by another version of this package; it differs in {differing}"
-            )
-        check_json(train, hints)
-        config["train"] = TrainConfig(**{**train, "out": train["out"] and Path(train["out"])})
+        return read_train_config(folder, strict=strict)
     except FileNotFoundError:
         raise RunError(f"{folder}: holds no run, there is no config.json") from None
-    except RunError:
-        raise
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError, OSError) as error:
-        raise RunError(f"{path}: is not a run's configuration: {_reason(error)}") from error
-    return config
-
-
-def _reason(error: Exception) -> str:
-    return f"no {error}" if isinstance(error, KeyError) else str(error)
+    except (ValueError, TypeError, RecursionError, OSError) as error:
+        path = folder / "config.json"
+        raise RunError(f"{path}: is not a run's configuration: {error}") from error
 
 
 def load_run(
     folder: Path, device: torch.device
 ) -> tuple[SentimentClassifier, Tokenizer, TrainConfig]:
-    """Load what a finished run learnt: the model, its tokenizer, and what it was asked.
+    """Load a finished run: the model, its tokenizer, and what it was started with.
 
     Raises:
         RunError: If the folder holds no finished run that can be read.
     """
-    config = read_config(folder)
+    config = read_config(folder, strict=False)
     if not (folder / "model.safetensors").exists():
         raise RunError(f"{folder}: holds no model yet; finish the run with --resume {folder}")
     try:
         model = SentimentClassifier.from_pretrained(folder).to(device)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        _check_rule(tokenizer, config["train"].clean_text)
+        _check_rule(tokenizer, config.clean_text)
     # tokenizers raises a bare Exception for a file it can't read.
     except Exception as error:
-        raise RunError(f"{folder}: holds a run that can't be read: {_reason(error)}") from error
-    ids, asked = sorted(tokenizer.get_vocab().values()), model.config["vocab_size"]
-    if ids != list(range(asked)):
+        raise RunError(f"{folder}: holds a run that can't be read: {error}") from error
+    ids, vocab_size = sorted(tokenizer.get_vocab().values()), model.vocab_size
+    if ids != list(range(vocab_size)):
         raise RunError(
-            f"{folder}: tokenizer.json holds {len(ids)} ids, the model {asked}, from 0 on; "
+            f"{folder}: tokenizer.json holds {len(ids)} ids, the model {vocab_size}, from 0 on; "
             "they are of different runs"
         )
-    return model, tokenizer, config["train"]
+    return model, tokenizer, config
 
 
 def _check_rule(tokenizer: Tokenizer, clean_text: bool) -> None:
     """Refuse a tokenizer that differs from ours in more than its words."""
-    found, ours = (
-        json.loads(some.to_str())
-        for some in (tokenizer, train_tokenizer((), clean_text=clean_text))
+    theirs, ours = (
+        json.loads(each.to_str())
+        for each in (tokenizer, train_tokenizer((), clean_text=clean_text))
     )
-    for rule in (found, ours):
+    for rule in (theirs, ours):
         del rule["model"]["vocab"]
-    if other := [part for part in ours if found.get(part) != ours[part]]:
+    if other := [part for part in ours if theirs.get(part) != ours[part]]:
         raise ValueError(f"tokenizer.json has another {', '.join(other)} than our tokenizers")
-
-
-def config_json(config: TrainConfig) -> dict[str, Any]:
-    """Put a configuration into what JSON can say."""
-    # A folder of reviews in full, so that a run can go on and be measured from anywhere.
-    is_named = config.data in ("yelp", "imdb")
-    data = config.data if is_named else str(Path(config.data).absolute())
-    out = str(config.out) if config.out else None
-    return {**dataclasses.asdict(config), "data": data, "out": out}
 
 
 def environment() -> dict[str, str]:
@@ -179,7 +158,7 @@ def environment() -> dict[str, str]:
 
 
 def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> None:
-    """Write all that training needs to go on, in one file that takes the old one's place.
+    """Write all that training needs to resume, in one file that takes the old one's place.
 
     Args:
         folder: The run's.
@@ -194,7 +173,7 @@ def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
     for i, slots in trainer.optimizer.state_dict()["state"].items():
         for name, tensor in slots.items():
             tensors[f"optimizer.{i}.{name}"] = tensor
-    about = {
+    metadata = {
         "epoch": state.epoch,
         "batch": state.batch,
         "seconds": state.seconds,
@@ -204,7 +183,7 @@ def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
     }
     path = folder / CHECKPOINT
     path.parent.mkdir(exist_ok=True)
-    write_tensors(path, tensors, {"state": json.dumps(about)})
+    write_tensors(path, tensors, {"state": json.dumps(metadata)})
 
 
 def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> None:
@@ -221,7 +200,7 @@ def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
     """
     path = folder / CHECKPOINT
     state = check_checkpoint(folder, trainer.model, trainer.config, data)
-    if state.epoch > trainer.config.epochs or state.batch > trainer.batches_an_epoch:
+    if state.epoch > trainer.config.epochs or state.batch > trainer.batches_per_epoch:
         raise RunError(
             f"{path}: stands at epoch {state.epoch}, batch {state.batch}, beyond the run"
         )
@@ -239,30 +218,46 @@ def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
     trainer.model.load_state_dict(model)
     trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": slots})
     if trainer.rank > 0:
-        state.sums.zero_()  # they are of all processes; the first goes on with them
+        state.sums.zero_()  # they are of all processes; the first one carries them on
     trainer.state = state
 
 
-def _read_about(path: Path) -> tuple[dict[str, Any], State]:
+class _Metadata(TypedDict):
+    """What a checkpoint says of itself, beside its tensors."""
+
+    epoch: Annotated[int, Field(ge=0)]
+    batch: Annotated[int, Field(ge=0)]
+    seconds: float
+    metrics: list[dict[str, Any]]
+    config: dict[str, dict[str, Any]]
+    data: dict[str, str]
+
+
+def _read_metadata(path: Path) -> tuple[_Metadata, State]:
     """Read what a checkpoint says of itself, and where it stands; no tensor yet."""
     try:
         with safe_open(path, "pt") as file:
-            about = json.loads(file.metadata()["state"])
-        hints = {"epoch": int, "batch": int, "seconds": float, "metrics": list}
-        check_json({name: about[name] for name in hints}, hints)
-        check_json(
-            {name: about[name] for name in ("config", "data")}, {"config": dict, "data": dict}
+            text = (file.metadata() or {}).get("state", "{}")
+        metadata = TypeAdapter(_Metadata).validate_json(text)
+        state = State(
+            metadata["epoch"], metadata["batch"], metadata["seconds"], metrics=metadata["metrics"]
         )
-        state = State(about["epoch"], about["batch"], about["seconds"], metrics=about["metrics"])
         [line["seconds"] + line["train"]["loss"] for line in state.metrics]  # else no lines of ours
-        if not 0 <= state.epoch == len(state.metrics) or state.batch < 0:
+        if state.epoch != len(state.metrics):
             raise ValueError(f"{len(state.metrics)} lines of metrics, but {state.epoch} epochs")
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise RunError(
-            f"{path}: is no checkpoint that can be read: {_reason(error)}; "
+            f"{path}: is not a checkpoint that can be read: {_reason(error)}; "
             "put a good copy there, or begin again in another folder"
         ) from error
-    return about, state
+    return metadata, state
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        first = error.errors()[0]
+        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+    return f"no {error}" if isinstance(error, KeyError) else str(error)
 
 
 def _expected(model: SentimentClassifier) -> dict[str, Tensor]:
@@ -283,7 +278,7 @@ def check_checkpoint(
     Args:
         folder: The run's.
         outline: The model; on the meta device it takes no memory yet.
-        config: What the run is asked.
+        config: What the run is started with.
         data: Fingerprints of the reviews at hand.
 
     Returns:
@@ -293,14 +288,17 @@ def check_checkpoint(
         RunError: If it can't be read, or is of another run or model.
     """
     path = folder / CHECKPOINT
-    about, state = _read_about(path)
-    # A run may be moved, and go on elsewhere; everything else would make it another run.
-    asked, then = config_json(config), about["config"]
-    names = (asked.keys() | then.keys()) - {"device", "out", "data"}
-    other = sorted(k for k in names if then.get(k) != asked.get(k))
+    metadata, state = _read_metadata(path)
+    # A run may be moved, and be resumed elsewhere; everything else would make it another run.
+    requested, recorded = (
+        {name: value for fields in each.values() for name, value in fields.items()}
+        for each in (config_json(config), metadata["config"])
+    )
+    names = (requested.keys() | recorded.keys()) - {"device", "out", "data"}
+    other = sorted(name for name in names if recorded.get(name) != requested.get(name))
     if other:
         raise RunError(f"{path}: was written with another {', '.join(other)}")
-    changed = [k for k in ("train", "validation") if about["data"].get(k) != data.get(k)]
+    changed = [k for k in ("train", "validation") if metadata["data"].get(k) != data.get(k)]
     if changed:
         raise RunError(
             f"{path}: --data {config.data} now gives other reviews ({', '.join(changed)}) "
@@ -309,17 +307,45 @@ def check_checkpoint(
     try:
         check_tensors(path, _expected(outline))
     except (SafetensorError, ValueError, OSError) as error:
-        raise RunError(f"{path}: does not fit the model: {_reason(error)}") from error
+        raise RunError(f"{path}: does not fit the model: {error}") from error
     return state
 
 
+def start_folder(folder: Path, trainer: Trainer, prepared: Prepared) -> None:
+    """Write what is known before the first step."""
+    write_text(folder / "tokenizer.json", prepared.tokenizer.to_str(pretty=True))
+    config = config_json(trainer.config)
+    config["model"] = {"vocab_size": trainer.model.vocab_size, **config["model"]}
+    metadata = {"data": prepared.fingerprints, "environment": environment()}
+    write_text(folder / "config.json", json.dumps({**config, **metadata}, indent=2))
+
+
+def finish_folder(folder: Path, trainer: Trainer) -> None:
+    """Write the model, and last of all the summary, which says that the run is finished."""
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    del config["model"]  # the model writes its own
+    trainer.model.save_pretrained(folder, **config)
+    metrics = trainer.state.metrics
+    summary = {
+        "epochs": len(metrics),
+        "seconds": sum(line["seconds"] for line in metrics),
+        "parameters": sum(p.numel() for p in trainer.model.parameters()),
+        "last": metrics[-1],
+    }
+    write_text(folder / "summary.json", json.dumps(summary, indent=2))
+
+
 def write_metrics(folder: Path, metrics: list[Metrics]) -> None:
-    """Write a line an epoch, and draw them."""
+    """Write one line per epoch, and draw them."""
+    from matplotlib.figure import Figure  # loaded by training alone, not by prediction
+
+    from attention.plotting.curves import training_curves
+
     write_text(folder / "metrics.jsonl", "\n".join(json.dumps(line) for line in metrics))
-    figure = training_curves(metrics)
+    # Not pyplot's: its figures belong to the main thread, and training may run in another.
+    figure = training_curves(metrics, figure=Figure())
     drawn = io.BytesIO()
     figure.savefig(
         drawn, format="svg", metadata={"Title": figure.get_label(), "Date": None}
     )  # the title is the picture's alternative text
-    plt.close(figure)
     write_bytes(folder / "curves.svg", drawn.getvalue())

@@ -4,10 +4,11 @@ from dataclasses import dataclass
 
 from tokenizers import Tokenizer
 
-from attention.batches import Examples, make_examples
-from attention.config import TrainConfig
-from attention.data import Reviews, fingerprint, load_reviews
-from attention.tokenizer import encode_reviews, train_and_encode
+from attention.sentiment.batches import Examples, make_examples
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.reviews import Reviews, fingerprint
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.tokenizer import encode_reviews, train_and_encode
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,9 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
         DataError: If the reviews can't be had or are not what they should be.
 
     Example:
-        >>> from attention.data import Reviews
+        >>> from attention.sentiment.config import TrainConfig
+        >>> from attention.sentiment.prepare import prepare
+        >>> from attention.sentiment.reviews import Reviews
         >>> splits = {"train": Reviews(["good food", "bad food"], [1, 0]),
         ...           "validation": Reviews(["good", "bad"], [1, 0])}
         >>> prepared = prepare(TrainConfig(min_frequency=1), splits)
@@ -69,14 +72,16 @@ def measured_examples(
         tokenizer: Of the model that will be measured.
         reviews: One split.
         distractors: Whether to measure behind distractors, too. Their draw has seed 42, as in
-            the lab, whatever the training's seed, so that models are asked the same questions.
+            the lab, whatever the training's seed, so that all models are measured on the same
+            examples.
 
     Returns:
-        ``clean`` and, if asked for, ``distractor``.
+        ``clean`` and, if requested, ``distractor``.
 
     Example:
-        >>> from attention.data import Reviews
-        >>> from attention.tokenizer import train_tokenizer
+        >>> from attention.sentiment.prepare import measured_examples
+        >>> from attention.sentiment.reviews import Reviews
+        >>> from attention.sentiment.tokenizer import train_tokenizer
         >>> reviews = Reviews(["good food", "bad food"], [1, 0])
         >>> measured_examples(train_tokenizer(reviews.texts), reviews)["distractor"].review
         tensor([0, 1], dtype=torch.int32)

@@ -1,10 +1,10 @@
-"""The training loop: batches in, a better model and one line of metrics an epoch out."""
+"""The training loop: batches in, a better model and one line of metrics per epoch out."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -12,13 +12,13 @@ from torch import distributed as dist
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-from attention.batches import Batch, Examples, plan_batches
-from attention.config import TrainConfig
-from attention.measure import autocast, cut, measure, read_lengths
-from attention.models import SentimentClassifier
+from attention.sentiment.batches import Batch, Examples, plan_batches
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.evaluation import autocast, cut, measure, read_lengths
+from attention.sentiment.model import SentimentClassifier
 
+# A line of metrics.jsonl: numbers of the epoch, and by name what was measured on each set.
 Metrics = dict[str, Any]
-Result = TypeVar("Result")
 
 CHECK_EVERY = 20
 """Steps between two looks at the loss, where looking makes the host wait for others."""
@@ -32,7 +32,7 @@ WIDTH_STEP = 8
 
 
 class TrainingError(ValueError):
-    """The loss is no number any more, and no further step can mend that."""
+    """The loss is not a number any more, and no further step can repair that."""
 
 
 @dataclass
@@ -51,47 +51,7 @@ class State:
     """A line for each epoch finished."""
 
 
-def together(action: Callable[[], Result]) -> Result:
-    """Do something on every process, and fail on all of them where one fails.
-
-    A process that went on alone would wait for the others at the next step, for ever.
-
-    Args:
-        action: What to do.
-
-    Returns:
-        What it returned here.
-
-    Raises:
-        ValueError: If bad input or a bad file stopped any process; on the first process, which
-            speaks for all.
-        OSError: Likewise.
-        SystemExit: On the other processes, with code 2.
-
-    Example:
-        >>> together(lambda: 6 * 7)
-        42
-    """
-    result, failure = None, None
-    try:
-        result = action()
-    except (ValueError, OSError) as error:
-        failure = error
-    if dist.is_initialized():
-        said: list[str | None] = [None] * dist.get_world_size()
-        dist.all_gather_object(said, failure and (str(failure) or repr(failure)))
-        elsewhere = [(rank, words) for rank, words in enumerate(said) if words]
-        if elsewhere and dist.get_rank() > 0:
-            raise SystemExit(2)
-        if elsewhere and failure is None:
-            rank, words = elsewhere[0]
-            raise ValueError(f"process {rank}: {words}")
-    if failure is not None:
-        raise failure
-    return cast(Result, result)
-
-
-def in_pieces(batch: Batch) -> list[Batch]:
+def split_batch(batch: Batch) -> list[Batch]:
     """Cut a batch that a CPU reads into pieces that its caches and little memory hold.
 
     A batch's gradient is the sum of its pieces', so training stays the same. Its rows come in
@@ -99,9 +59,11 @@ def in_pieces(batch: Batch) -> list[Batch]:
     batch whole.
 
     Example:
+        >>> from attention.sentiment.batches import Batch
+        >>> from attention.sentiment.trainer import split_batch
         >>> lengths = torch.arange(200, 250).repeat_interleave(10)
         >>> batch = Batch(torch.ones(500, 249), lengths, torch.ones(500))
-        >>> [tuple(piece.ids.shape) for piece in in_pieces(batch)]
+        >>> [tuple(piece.ids.shape) for piece in split_batch(batch)]
         [(125, 216), (125, 224), (125, 240), (125, 249)]
     """
     if batch.ids.device.type != "cpu":
@@ -125,11 +87,14 @@ class Trainer:
         model: Trained in place.
         examples: What to train on.
         validation: What to measure after each epoch, by name.
-        config: Batch size, learning rate, epochs, seed and how examples are cut.
+        config: Batch size, learning rate, epochs and seed. How examples are cut, the model says.
         device: Where to train; default the model's.
 
     Example:
-        >>> from attention.batches import Ragged, make_examples
+        >>> from attention import SentimentClassifier
+        >>> from attention.sentiment.batches import Ragged, make_examples
+        >>> from attention.sentiment.config import TrainConfig
+        >>> from attention.sentiment.trainer import Trainer
         >>> ids = Ragged.from_lists([[3, 4], [5, 4], [3, 6], [5, 6]])
         >>> examples = make_examples(ids, [1, 0, 1, 0])
         >>> model = SentimentClassifier(7, embed_dim=4, attention="mean")
@@ -158,18 +123,18 @@ class Trainer:
         self.state = State()
         self.rank, self.world_size = 0, 1
         self.parallel: torch.nn.Module = self.model
-        # Around what needs no word from the other processes.
-        self.on_its_own: Callable[[], AbstractContextManager[None]] = nullcontext
+        # Around a backward pass whose gradients need not be averaged yet.
+        self.no_sync: Callable[[], AbstractContextManager[None]] = nullcontext
         if dist.is_initialized():
             self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
             self.parallel = parallel = DistributedDataParallel(self.model)
-            self.on_its_own = parallel.no_sync
+            self.no_sync = parallel.no_sync
         self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.lr, fused=True)
-        self.lengths = read_lengths(examples, config)  # (E,)
-        self.batches_an_epoch = -(-len(examples) // config.batch_size)
+        self.lengths = read_lengths(examples, model.config)  # (E,)
+        self.batches_per_epoch = -(-len(examples) // config.batch_size)
         # Counted where the loss is, so that it is known later which step was the first bad one.
         self.bad_steps = torch.zeros((), dtype=torch.int64, device=self.device)
-        self.looks_often = self.device.type == "cpu" and self.world_size == 1
+        self.checks_each_step = self.device.type == "cpu" and self.world_size == 1
 
     def run(
         self,
@@ -177,14 +142,16 @@ class Trainer:
         after_batch: Callable[["Trainer"], None] = lambda trainer: None,
         after_epoch: Callable[["Trainer"], None] = lambda trainer: None,
     ) -> list[Metrics]:
-        """Train to the last epoch and return a line of metrics for each.
+        """Train to the last epoch and return one line of metrics per epoch.
+
+        The model is left in evaluation mode, ready to predict.
 
         Args:
             after_batch: Called between two steps.
             after_epoch: Called once an epoch is measured.
 
         Raises:
-            TrainingError: If the loss is no number any more.
+            TrainingError: If the loss is not a number any more.
         """
         while self.state.epoch < self.config.epochs:
             self.model.train()
@@ -192,16 +159,17 @@ class Trainer:
                 started = time.perf_counter()
                 self._step(batch, size)
                 self.state.batch += 1
-                if self.looks_often or self.state.batch % CHECK_EVERY == 0:
+                if self.checks_each_step or self.state.batch % CHECK_EVERY == 0:
                     self.check()
                 self.state.seconds += time.perf_counter() - started
                 after_batch(self)
             self._finish_epoch()
             after_epoch(self)
+        self.model.eval()
         return self.state.metrics
 
     def check(self, *, weights: bool = False) -> None:
-        """Make sure that the loss is still a number; all processes must look at the same time.
+        """Make sure that the loss is still a number; all processes must check at the same time.
 
         Args:
             weights: Whether to look at all weights, too, as is due before they are kept.
@@ -218,7 +186,7 @@ class Trainer:
         if int(bad):
             step, epoch = self.state.batch - int(bad) + 1, self.state.epoch + 1
             raise TrainingError(
-                f"the loss or a weight is no finite number since step {step} of epoch {epoch}; "
+                f"the loss or a weight is not a finite number since step {step} of epoch {epoch}; "
                 "what was saved before stands; a lower --lr may help"
             )
 
@@ -230,24 +198,24 @@ class Trainer:
         )
         for rows in plan[self.state.batch :]:
             share = rows[self.rank :: self.world_size]  # (B / world_size,)
-            batch = cut(self.examples, share, self.config, self.device)
+            batch = cut(self.examples, share, self.model.config, self.device)
             self.state.seconds += time.perf_counter() - started
             yield batch, len(rows)
             started = time.perf_counter()
 
     def _step(self, batch: Batch, size: int) -> None:
         config, state = self.config, self.state
-        done = state.epoch * self.batches_an_epoch + state.batch
-        left = 1 - done / (config.epochs * self.batches_an_epoch)
+        done = state.epoch * self.batches_per_epoch + state.batch
+        left = 1 - done / (config.epochs * self.batches_per_epoch)
         for group in self.optimizer.param_groups:
             group["lr"] = config.lr * (left if config.schedule == "linear" else 1.0)
-        if config.dropout or config.word_dropout:
+        if self.model.config.dropout or self.model.config.word_dropout:
             self._seed(done)
         self.optimizer.zero_grad()
         state.sums = state.sums.to(self.device)
-        pieces = in_pieces(batch)
+        pieces = split_batch(batch)
         for piece in pieces:
-            with self.on_its_own() if piece is not pieces[-1] else nullcontext():
+            with self.no_sync() if piece is not pieces[-1] else nullcontext():
                 self._add_gradient(piece, size)
         self.optimizer.step()
         self.bad_steps += ~torch.isfinite(state.sums[0])
@@ -300,5 +268,5 @@ class Trainer:
             "train": {"loss": loss / count, "accuracy": correct / count, "n": int(count)},
         }
         for name, examples in self.validation.items():
-            line[name] = measure(self.model, examples, self.config)
+            line[name] = measure(self.model, examples)
         self.state = State(epoch=state.epoch + 1, metrics=[*state.metrics, line])

@@ -1,4 +1,4 @@
-"""Where a word stands, as a vector that can be added to what the word is."""
+"""Positional encodings: where a word is, as a vector added to the word's own."""
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +24,7 @@ def positions_from_end(lengths: Tensor, n: int) -> Tensor:
         The positions, for :class:`SinusoidalPositions`.
 
     Raises:
-        TypeError: If ``lengths`` is no tensor of integers, or ``n`` no integer.
+        TypeError: If ``lengths`` is not a tensor of integers, or ``n`` not an integer.
         ValueError: If a length is negative or exceeds ``n``.
 
     Example:
@@ -60,7 +60,7 @@ class SinusoidalPositions(nn.Module):
         The tokens with their positions added.
 
     Raises:
-        TypeError: If a size or position is no integer, or dtypes differ.
+        TypeError: If a size or position is not an integer, or dtypes differ.
         ValueError: If there are more tokens than ``max_length``, a position is not in the table,
             or shapes do not fit.
 

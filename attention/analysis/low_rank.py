@@ -7,16 +7,20 @@ layer's dtype and device, and what they return is detached from the graph.
 """
 
 import copy
-from typing import TypeVar
+import dataclasses
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from attention._checks import check_size
-from attention.layers import QKSelfAttention, SelfAttention, SelfAttentionV1
-from attention.models import KINDS, SentimentClassifier
+from attention.layers.multihead import MultiHeadAttention
+from attention.layers.self_attention import QKSelfAttention, SelfAttention, SelfAttentionV1
+from attention.layers.variants import AttentionConfig, variant
 
 Layer = TypeVar("Layer", SelfAttentionV1, QKSelfAttention)
+# A classifier of reviews, which this module knows by its parts alone: it is built on top of it.
+Model = TypeVar("Model", bound=Any)
 
 
 def bilinear_form(layer: nn.Module) -> Tensor:
@@ -32,11 +36,12 @@ def bilinear_form(layer: nn.Module) -> Tensor:
 
     Args:
         layer: A :class:`~attention.SelfAttentionV1`, a :class:`~attention.QKSelfAttention` or
-            one of its kin, a :class:`torch.nn.MultiheadAttention`.
+            one of its kin, a :class:`~attention.MultiHeadAttention` or a
+            :class:`torch.nn.MultiheadAttention`.
 
     Shape:
-        - returns: :math:`(d, d)`; for an ``nn.MultiheadAttention`` :math:`(h, d, d)`, one
-          matrix a head, :math:`(h, d, \mathrm{kdim})` where its keys have another width
+        - returns: :math:`(d, d)`; for several heads :math:`(h, d, d)`, one matrix per head, for an
+          ``nn.MultiheadAttention`` :math:`(h, d, \mathrm{kdim})` where its keys have another width
 
     Returns:
         The matrix M, of rank at most k, in the layer's dtype.
@@ -45,6 +50,7 @@ def bilinear_form(layer: nn.Module) -> Tensor:
         TypeError: If the layer is none of those.
 
     Example:
+        >>> from attention import QKSelfAttention
         >>> from attention.analysis import bilinear_form
         >>> layer = QKSelfAttention(5, key_dim=2)
         >>> M = bilinear_form(layer)
@@ -57,8 +63,10 @@ def bilinear_form(layer: nn.Module) -> Tensor:
     """
     if isinstance(layer, nn.MultiheadAttention):
         pair = layer.q_proj_weight, layer.k_proj_weight
-        weights = pair if layer.in_proj_weight is None else layer.in_proj_weight.chunk(3)[:2]
-        query, key = (_wide(w).unflatten(0, (layer.num_heads, -1)).mT for w in weights)  # (h, d, k)
+        query, key = pair if layer.in_proj_weight is None else layer.in_proj_weight.chunk(3)[:2]
+        query, key = (_heads(w, layer.num_heads) for w in (query, key))  # (h, d, k)
+    elif isinstance(layer, MultiHeadAttention):
+        query, key = (_heads(w.weight, layer.num_heads) for w in (layer.W_query, layer.W_key))
     else:
         query, key = _matrices(layer)
     form: Tensor = query @ key.mT  # (d, d) or (h, d, d)
@@ -83,7 +91,7 @@ def effective_rank(matrix: Tensor) -> Tensor:
         - returns: :math:`(...)`, from 1 to :math:`\min(a, b)`
 
     Raises:
-        TypeError: If ``matrix`` is no floating-point tensor.
+        TypeError: If ``matrix`` is not a floating-point tensor.
         ValueError: If it has fewer than two dimensions, is not finite, or holds a matrix of
             zeros, which has no spectrum to share out.
 
@@ -126,10 +134,11 @@ def change_gauge(layer: Layer, R: Tensor) -> Layer:
         A new layer with the same scores for every input, to rounding.
 
     Raises:
-        TypeError: If the layer is of another type, or R no floating-point tensor.
+        TypeError: If the layer is of another type, or R not a floating-point tensor.
         ValueError: If R has another shape, is not finite, or is singular to working precision.
 
     Example:
+        >>> from attention import QKSelfAttention
         >>> from attention.analysis import bilinear_form, change_gauge
         >>> layer = QKSelfAttention(5, key_dim=2)
         >>> other = change_gauge(layer, torch.tensor([[2.0, 1.0], [0.0, 1.0]]))
@@ -176,6 +185,7 @@ def balance(layer: Layer) -> Layer:
             lost: no balanced pair of this width holds it.
 
     Example:
+        >>> from attention import SelfAttentionV1
         >>> from attention.analysis import balance
         >>> layer = balance(SelfAttentionV1(5, 2))
         >>> Q, K = layer.W_query, layer.W_key
@@ -217,10 +227,11 @@ def truncate_rank(layer: Layer, r: int) -> Layer:
         A new layer whose :func:`bilinear_form` has rank at most r.
 
     Raises:
-        TypeError: If the layer is of another type, or r no integer.
+        TypeError: If the layer is of another type, or r not an integer.
         ValueError: If r is not in 0 … min(d, k).
 
     Example:
+        >>> from attention import QKSelfAttention
         >>> from attention.analysis import bilinear_form, truncate_rank
         >>> layer = truncate_rank(QKSelfAttention(7, key_dim=5), 2)
         >>> torch.linalg.matrix_rank(bilinear_form(layer)).item(), layer.key_dim
@@ -248,7 +259,7 @@ def truncate_rank(layer: Layer, r: int) -> Layer:
     return _rebuilt(layer, new_query, new_key, biases)
 
 
-def fold_values(model: SentimentClassifier) -> SentimentClassifier:
+def fold_values(model: Model) -> Model:
     r"""Move the value matrix into the classifier behind it, and lose nothing.
 
     .. math::
@@ -259,29 +270,31 @@ def fold_values(model: SentimentClassifier) -> SentimentClassifier:
     :math:`b_v` adds :math:`b_v \cdot w` to b, because the weights of each query sum to 1.
 
     Args:
-        model: A classifier of the kind ``"qkv"``.
+        model: An :class:`attention.SentimentClassifier` with the attention ``"qkv"``.
 
     Returns:
-        A new classifier of the kind ``"qk"`` with the same logits in evaluation, to rounding, for
-        every review that has a word. (Without one the weights sum to 0: :math:`b_v` had no say.)
+        A new classifier with the attention ``"qk"`` and the same logits in evaluation, to rounding,
+        for every review that has a word. (Without one the weights sum to 0: :math:`b_v` had no
+        say.)
 
     Raises:
-        TypeError: If ``model`` is no :class:`~attention.SentimentClassifier`.
-        ValueError: If it is of another kind, or its classifier is no longer linear.
+        TypeError: If ``model`` is not a classifier with an attention in it.
+        ValueError: If its attention is another one, or its classifier is no longer linear.
 
     Example:
+        >>> from attention import SentimentClassifier
         >>> from attention.analysis import fold_values
         >>> model = SentimentClassifier(100, embed_dim=8, attention="qkv", key_dim=2)
         >>> folded = fold_values(model)
         >>> ids = torch.tensor([[5, 17, 3]])
-        >>> folded.config["attention"], torch.allclose(model(ids), folded(ids), atol=1e-6)
+        >>> folded.config.attention, torch.allclose(model(ids), folded(ids), atol=1e-6)
         ('qk', True)
     """
-    if not isinstance(model, SentimentClassifier):
+    attention, classifier = (getattr(model, name, None) for name in ("attention", "classifier"))
+    if attention is None or classifier is None:
         raise TypeError(f"model: expected a SentimentClassifier, got {type(model).__name__}")
-    attention, classifier = model.attention, model.classifier
     if not isinstance(attention, SelfAttention):
-        raise ValueError(f"model: expected attention 'qkv', got {model.config['attention']!r}")
+        raise ValueError(f"model: expected attention 'qkv', got {type(attention).__name__}")
     if not isinstance(classifier, nn.Linear):
         raise ValueError(
             f"model: expected a linear classifier, got {type(classifier).__name__}; "
@@ -295,27 +308,31 @@ def fold_values(model: SentimentClassifier) -> SentimentClassifier:
         added = _wide(attention.W_value.bias) @ w  # (1,)
         state["classifier.bias"] = _wide(classifier.bias) + added  # (1,)
         del state["attention.W_value.bias"]
-    folded = SentimentClassifier(**model.config | {"attention": "qk", "value_dim": None})
+    config = dataclasses.replace(model.config, attention="qk", value_dim=None)
+    folded = type(model)(model.vocab_size, config)
     folded.to(classifier.weight).load_state_dict(state)
-    return folded.train(model.training)
+    result: Model = folded.train(model.training)
+    return result
 
 
-def parameter_count(kind: str, embed_dim: int, key_dim: int) -> int:
-    r"""Count the numbers that an attention learns, biases apart.
+def parameter_count(kind: str, embed_dim: int, key_dim: int, **options: Any) -> int:
+    r"""Count the numbers that a variant of attention learns, biases apart.
 
     .. math::
         \text{mean: } 0, \quad \text{energy: } d, \quad \text{keys: } dk + k, \quad
         \text{qk: } 2dk, \quad \text{qkv: } 2dk + d^2, \quad \text{multihead: } 4d^2
 
     Args:
-        kind: One of :class:`~attention.SentimentClassifier`'s; ``"qkv"`` with values of width d.
+        kind: One of :data:`attention.layers.variants.VARIANTS`; ``"qkv"`` has values of width d
+            unless ``value_dim`` says otherwise.
         embed_dim: Width ``d`` of a token vector.
         key_dim: Width ``k`` of queries and keys, which ``"mean"`` and ``"energy"`` don't have,
             and the heads of ``"multihead"``, however many, take from d.
+        options: Other fields of :class:`attention.layers.variants.AttentionConfig`.
 
     Raises:
-        TypeError: If a width is no integer.
-        ValueError: If a width < 1, or the kind is none of those.
+        TypeError: If a width is not an integer.
+        ValueError: If a width < 1, or there is no such variant.
 
     Example:
         >>> from attention.analysis import parameter_count
@@ -324,17 +341,23 @@ def parameter_count(kind: str, embed_dim: int, key_dim: int) -> int:
     """
     check_size("embed_dim", embed_dim)
     check_size("key_dim", key_dim)
-    d, k = embed_dim, key_dim
-    sizes = (0, d, d * k + k, 2 * d * k, 2 * d * k + d * d, 4 * d * d)
-    counts = dict(zip(KINDS, sizes, strict=True))
-    if kind not in counts:
-        raise ValueError(f"kind: expected one of {', '.join(KINDS)}, got {kind!r}")
-    return counts[kind]
+    config = AttentionConfig(
+        **{"num_heads": 1, **options}, embed_dim=embed_dim, key_dim=key_dim, bias=False
+    )
+    with torch.device("meta"):  # shapes without memory
+        layer = variant(kind).build(config)
+    return sum(weights.numel() for weights in layer.parameters())
 
 
 def _wide(tensor: Tensor) -> Tensor:
     # On the CPU, because not every accelerator has float64.
     return tensor.detach().cpu().double()
+
+
+def _heads(weight: Tensor, num_heads: int) -> Tensor:
+    """Split a linear layer's weight, (h k, d), into the matrices of its heads, (h, d, k)."""
+    heads: Tensor = _wide(weight).unflatten(0, (num_heads, -1)).mT
+    return heads
 
 
 def _matrices(layer: nn.Module) -> tuple[Tensor, Tensor]:
@@ -372,7 +395,7 @@ def _padded(matrix: Tensor, columns: int) -> Tensor:
 def _rebuilt(
     layer: Layer, query: Tensor, key: Tensor, biases: tuple[Tensor, Tensor] | None
 ) -> Layer:
-    """Copy the layer and put other queries and keys in, filled up with columns of zeros."""
+    """Copy the layer and put other queries and keys in, padded with columns of zeros."""
     layer = copy.deepcopy(layer)
     k = _matrices(layer)[0].shape[1]
     query, key = _padded(query, k), _padded(key, k)  # (d, k), (d, k)

@@ -1,6 +1,6 @@
 """From ids to batches: ragged storage, distractor pairs, batches of similar length.
 
-The ids of all reviews lie end to end in one tensor. A pair of a distractor and a review is two
+The ids of all reviews are concatenated in one tensor. A pair of a distractor and a review is two
 indices into it, never a copy, and the padded rectangle a model needs is cut out of it one batch
 at a time. *Which* examples form a batch (:func:`plan_batches`) is decided apart from *cutting*
 them (:func:`assemble`): a run that resumes skips batches it never has to cut, and each of
@@ -23,14 +23,14 @@ POOL = 32
 
 @dataclass(frozen=True, eq=False)
 class Ragged:
-    """Hold sequences of unequal length end to end in one tensor.
+    """Hold sequences of unequal length, concatenated in one tensor.
 
     Args:
         flat: The ids of all sequences, one after the other.
         offsets: Where each sequence starts, and at the end where the last one stops.
 
     Shape:
-        - flat: (total,), one place a token, int32
+        - flat: (total,), one id per token, int32
         - offsets: :math:`(N + 1,)`, int64
 
     Example:
@@ -54,7 +54,7 @@ class Ragged:
 
     @classmethod
     def from_lists(cls, sequences: Sequence[Sequence[int]]) -> "Ragged":
-        """Lay a few Python sequences end to end."""
+        """Concatenate a few Python sequences."""
         flat = torch.tensor([i for ids in sequences for i in ids], dtype=torch.int32)
         offsets = torch.zeros(len(sequences) + 1, dtype=torch.int64)
         offsets[1:] = torch.tensor([len(ids) for ids in sequences], dtype=torch.int64).cumsum(0)
@@ -101,7 +101,7 @@ def distractor_indices(n: int, seed: int = 42) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Point at what a model is asked about: a review, alone or behind a distractor.
+    """Point at what a model classifies: a review, alone or behind a distractor.
 
     Args:
         ids: The reviews.
@@ -122,7 +122,9 @@ class Examples:
     def __post_init__(self) -> None:
         n = len(self.ids)
         if self.labels.shape != (n,):
-            raise ValueError(f"labels must be ({n},), one a review; got {tuple(self.labels.shape)}")
+            raise ValueError(
+                f"labels must be ({n},), one per review; got {tuple(self.labels.shape)}"
+            )
         if self.review.dim() != 1 or self.review.shape != self.distractor.shape:
             raise ValueError(
                 "review and distractor must be vectors of one length; "
@@ -167,11 +169,11 @@ def make_examples(
         labels: 0 or 1 for each review.
         clean: Take every review alone.
         pairs: Take every review behind a random other one; after the clean ones when both are
-            asked for, as in the lab.
+            requested, as in the lab.
         seed: Of the distractors' draw.
 
     Raises:
-        ValueError: If neither is asked for, or the labels are not one a review.
+        ValueError: If neither is requested, or the labels are not one per review.
 
     Example:
         >>> ids = Ragged.from_lists([[7, 8, 9], [4], [5]])
@@ -216,7 +218,7 @@ def plan_batches(
 
     Shuffle, sort by length within pools of :data:`POOL` batches, cut, shuffle the batches. The
     plan follows from the arguments alone, so training that stopped in the middle of an epoch
-    plans it again and goes on from the batch it had reached, and the processes of a parallel
+    plans it again and resumes at the batch it had reached, and the processes of a parallel
     run each take ``rows[rank::world_size]`` of every batch.
 
     Args:

@@ -1,4 +1,4 @@
-"""Self-attention: every token asks its own question of every token.
+"""Self-attention: every token attends with its own query.
 
 The layers stand in the order in which the pages build them. Tokens are ``x``, ``n`` of them with
 width ``d`` = ``embed_dim``; queries and keys have width ``k`` = ``key_dim``, values ``v`` =
@@ -8,26 +8,8 @@ width ``d`` = ``embed_dim``; queries and keys have width ``k`` = ``key_dim``, va
 import torch
 from torch import Tensor, nn
 
-from attention._checks import check_size, check_tokens
-from attention.functional import fused_attention, scaled_dot_product_attention
-
-
-def _attend(
-    query: Tensor,
-    key: Tensor,
-    value: Tensor,
-    attn_mask: Tensor | None,
-    need_weights: bool,
-    *,
-    is_causal: bool = False,
-    scale: float | None = None,
-    dropout_p: float = 0.0,
-) -> Tensor | tuple[Tensor, Tensor]:
-    """Spell the formula out where its weights are wanted, else take the fused kernel."""
-    attention = scaled_dot_product_attention if need_weights else fused_attention
-    return attention(
-        query, key, value, attn_mask, is_causal=is_causal, scale=scale, dropout_p=dropout_p
-    )
+from attention._checks import check_dropout, check_size, check_tokens
+from attention.functional import Attended, attend
 
 
 class SelfAttentionV1(nn.Module):
@@ -46,15 +28,16 @@ class SelfAttentionV1(nn.Module):
 
     Shape:
         - x: :math:`(..., n, d_\mathrm{in})`
-        - attn_mask: broadcasts to :math:`(..., n, n)`, True = may attend
+        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores
         - context: :math:`(..., n, d_\mathrm{out})`
         - weights: :math:`(..., n, n)`
 
     Returns:
-        The context, or (context, weights) with ``need_weights=True``.
+        The context, or (context, weights) with ``need_weights=True``. ``is_causal=True`` lets
+        token i see tokens 0 … i only, and combines with ``attn_mask``.
 
     Raises:
-        TypeError: If a width is no integer, or dtypes differ.
+        TypeError: If a width is not an integer, or dtypes differ.
         ValueError: If a width < 1, or shapes do not fit.
 
     Example:
@@ -75,14 +58,19 @@ class SelfAttentionV1(nn.Module):
         self.W_value = nn.Parameter(torch.rand(d_in, d_out))
 
     def forward(
-        self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+        need_weights: bool = False,
+    ) -> Attended:
         """Return the context, and the weights if they are needed."""
         check_tokens(x, self.W_query.shape[0], self.W_query)
         query = x @ self.W_query  # (..., n, d_out)
         key = x @ self.W_key  # (..., n, d_out)
         value = x @ self.W_value  # (..., n, d_out)
-        return _attend(query, key, value, attn_mask, need_weights)
+        return attend(query, key, value, attn_mask, need_weights=need_weights, is_causal=is_causal)
 
 
 class QKSelfAttention(nn.Module):
@@ -97,18 +85,20 @@ class QKSelfAttention(nn.Module):
         key_dim: Width ``k`` of queries and keys.
         bias: Whether the projections add a bias.
         scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
+        dropout: The chance with which training sets a weight to 0.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, n)`, True = may attend
+        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores
         - context: :math:`(..., n, d)`
         - weights: :math:`(..., n, n)`
 
     Returns:
-        The context, or (context, weights) with ``need_weights=True``.
+        The context, or (context, weights) with ``need_weights=True``. ``is_causal=True`` lets
+        token i see tokens 0 … i only, and combines with ``attn_mask``.
 
     Raises:
-        TypeError: If a width is no integer, or dtypes differ.
+        TypeError: If a width is not an integer, or dtypes differ.
         ValueError: If a width < 1, or shapes do not fit.
 
     Example:
@@ -122,26 +112,48 @@ class QKSelfAttention(nn.Module):
     """
 
     def __init__(
-        self, embed_dim: int, *, key_dim: int, bias: bool = False, scale: float | None = None
+        self,
+        embed_dim: int,
+        *,
+        key_dim: int,
+        bias: bool = False,
+        scale: float | None = None,
+        dropout: float = 0.0,
     ) -> None:
         super().__init__()
         check_size("embed_dim", embed_dim)
         check_size("key_dim", key_dim)
+        check_dropout("dropout", dropout)
         self.embed_dim = embed_dim
         self.key_dim = key_dim
         self.scale = scale
+        self.dropout = dropout
         self.W_query = nn.Linear(embed_dim, key_dim, bias=bias)
         self.W_key = nn.Linear(embed_dim, key_dim, bias=bias)
 
     def forward(
-        self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
-    ) -> Tensor | tuple[Tensor, Tensor]:
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+        need_weights: bool = False,
+    ) -> Attended:
         """Return the context, and the weights if they are needed."""
         check_tokens(x, self.embed_dim, self.W_query.weight)
         query = self.W_query(x)  # (..., n, k)
         key = self.W_key(x)  # (..., n, k)
         value = self.values(x)  # (..., n, v)
-        return _attend(query, key, value.to(key.dtype), attn_mask, need_weights, scale=self.scale)
+        return attend(
+            query,
+            key,
+            value.to(key.dtype),  # under autocast the keys have 16 bits, the tokens still 32
+            attn_mask,
+            need_weights=need_weights,
+            is_causal=is_causal,
+            scale=self.scale,
+            dropout_p=self.dropout if self.training else 0.0,
+        )
 
     def values(self, x: Tensor) -> Tensor:
         """Return what each token hands over when it is attended to: here, itself."""
@@ -161,18 +173,20 @@ class SelfAttention(QKSelfAttention):
         value_dim: Width ``v`` of values; None means ``embed_dim``.
         bias: Whether the projections add a bias.
         scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
+        dropout: The chance with which training sets a weight to 0.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, n)`, True = may attend
+        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores
         - context: :math:`(..., n, v)`
         - weights: :math:`(..., n, n)`
 
     Returns:
-        The context, or (context, weights) with ``need_weights=True``.
+        The context, or (context, weights) with ``need_weights=True``. ``is_causal=True`` lets
+        token i see tokens 0 … i only, and combines with ``attn_mask``.
 
     Raises:
-        TypeError: If a width is no integer, or dtypes differ.
+        TypeError: If a width is not an integer, or dtypes differ.
         ValueError: If a width < 1, or shapes do not fit.
 
     Example:
@@ -192,8 +206,9 @@ class SelfAttention(QKSelfAttention):
         value_dim: int | None = None,
         bias: bool = False,
         scale: float | None = None,
+        dropout: float = 0.0,
     ) -> None:
-        super().__init__(embed_dim, key_dim=key_dim, bias=bias, scale=scale)
+        super().__init__(embed_dim, key_dim=key_dim, bias=bias, scale=scale, dropout=dropout)
         self.value_dim = embed_dim if value_dim is None else value_dim
         check_size("value_dim", self.value_dim)
         self.W_value = nn.Linear(embed_dim, self.value_dim, bias=bias)
@@ -220,15 +235,16 @@ class SelfAttentionV2(SelfAttention):
 
     Shape:
         - x: :math:`(..., n, d_\mathrm{in})`
-        - attn_mask: broadcasts to :math:`(..., n, n)`, True = may attend
+        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores
         - context: :math:`(..., n, d_\mathrm{out})`
         - weights: :math:`(..., n, n)`
 
     Returns:
-        The context, or (context, weights) with ``need_weights=True``.
+        The context, or (context, weights) with ``need_weights=True``. ``is_causal=True`` lets
+        token i see tokens 0 … i only, and combines with ``attn_mask``.
 
     Raises:
-        TypeError: If a width is no integer, or dtypes differ.
+        TypeError: If a width is not an integer, or dtypes differ.
         ValueError: If a width < 1, or shapes do not fit.
 
     Example:
@@ -244,3 +260,58 @@ class SelfAttentionV2(SelfAttention):
         check_size("d_in", d_in)
         check_size("d_out", d_out)
         super().__init__(d_in, key_dim=d_out, value_dim=d_out, bias=qkv_bias)
+
+
+class CausalSelfAttention(SelfAttention):
+    r"""Let every token attend to itself and the tokens before it, never to one after it.
+
+    .. math::
+        \mathrm{context}_i = \sum_{j \le i} w_{ij} V_j, \qquad
+        w_{ij} = \frac{e^{s_{ij}}}{\sum_{l \le i} e^{s_{il}}}, \qquad
+        s = \frac{Q K^\top}{\sqrt{k}}
+
+    Args:
+        embed_dim: Width ``d`` of a token vector.
+        key_dim: Width ``k`` of queries and keys.
+        value_dim: Width ``v`` of values; None means ``embed_dim``.
+        bias: Whether the projections add a bias.
+        scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
+        dropout: The chance with which training sets a weight to 0.
+
+    Shape:
+        - x: :math:`(..., n, d)`
+        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores; it forbids
+          more than the order of the tokens does
+        - context: :math:`(..., n, v)`
+        - weights: :math:`(..., n, n)`, zeros above the diagonal
+
+    Returns:
+        The context, or (context, weights) with ``need_weights=True``. It is causal unless a call
+        says ``is_causal=False``.
+
+    Raises:
+        TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
+        ValueError: If a width < 1, ``dropout`` is not in [0, 1), or shapes do not fit.
+
+    Example:
+        >>> layer = CausalSelfAttention(5, key_dim=3)
+        >>> _, weights = layer(torch.rand(3, 5), need_weights=True)
+        >>> (weights > 0).int()
+        tensor([[1, 0, 0],
+                [1, 1, 0],
+                [1, 1, 1]], dtype=torch.int32)
+
+    Source:
+        Vaswani et al. (2017), section 3.2.3; Raschka (2024), section 3.5.
+    """
+
+    def forward(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None = None,
+        *,
+        is_causal: bool = True,
+        need_weights: bool = False,
+    ) -> Attended:
+        """Return the context, and the weights if they are needed."""
+        return super().forward(x, attn_mask, is_causal=is_causal, need_weights=need_weights)

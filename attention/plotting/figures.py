@@ -1,71 +1,28 @@
-"""The few pictures the pages share, in one palette.
+"""The still pictures that the pages share: heatmaps, arrows in the plane, branches."""
 
-Figures are drawn on white, at most 5 inches wide, so that their text stays legible on a phone;
-the dark theme inverts them. A figure's label (``fig.set_label``) is its alternative text.
-"""
-
-import base64
-import html
-import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import accumulate
-from pathlib import Path
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import torch
-from cycler import cycler
-from matplotlib.animation import PillowWriter
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import Tensor
 
-# Okabe & Ito's palette: told apart by colour-blind eyes, and by lightness alone in grey.
-BLUE = "#0072b2"
-ORANGE = "#d55e00"
-GREEN = "#009e73"
-PURPLE = "#cc79a7"
-SKY = "#56b4e9"
-BLACK = "#000000"
-PALETTE = (BLUE, ORANGE, GREEN, PURPLE, SKY, BLACK)
-
-
-def use_style() -> None:
-    """Set matplotlib's defaults to the project's palette, sizes and quiet axes.
-
-    Example:
-        >>> use_style()
-        >>> mpl.rcParams["figure.figsize"]
-        [5.0, 3.5]
-    """
-    mpl.rcParams.update(
-        {
-            "axes.prop_cycle": cycler(color=PALETTE),
-            "axes.spines.right": False,
-            "axes.spines.top": False,
-            "figure.constrained_layout.use": True,
-            "figure.dpi": 100,
-            "figure.facecolor": "white",
-            "figure.figsize": (5.0, 3.5),
-            "font.size": 11,
-            "image.cmap": "Blues",
-            "legend.frameon": False,
-            "lines.linewidth": 2,
-        }
-    )
+from attention.plotting.style import BLACK, BLUE, GREEN, ORANGE
 
 
 def draw_weights(
     ax: Axes, weights: Tensor, queries: Sequence[str], keys: Sequence[str] | None = None
 ) -> None:
-    """Draw attention weights as a heatmap, a row for each query, words on both axes.
+    """Draw attention weights as a heatmap, one row per query, words on both axes.
 
     White is 0 and the darkest blue is the largest weight, so two heatmaps share colours only
     where they share their largest weight; the numbers in the cells are the same everywhere.
 
     Args:
         ax: Where to draw.
-        weights: The weights, one row a query.
+        weights: The weights, one row per query.
         queries: The words that look.
         keys: The words that are looked at; None means the same words.
 
@@ -76,14 +33,16 @@ def draw_weights(
         ValueError: If the words do not fit the weights.
 
     Example:
+        >>> import matplotlib.pyplot as plt
+        >>> from attention.plotting import draw_weights
         >>> _, ax = plt.subplots()
         >>> draw_weights(ax, torch.eye(2), ["good", "film"])
     """
     keys = queries if keys is None else keys
     if weights.shape != (len(queries), len(keys)):
         raise ValueError(
-            f"weights: expected shape ({len(queries)}, {len(keys)}), one row a query and one "
-            f"column a key, got {tuple(weights.shape)}"
+            f"weights: expected shape ({len(queries)}, {len(keys)}), one row per query and one "
+            f"column per key, got {tuple(weights.shape)}"
         )
     weights = weights.detach().cpu().float()
     top = weights.max().item()
@@ -117,6 +76,8 @@ def draw_arrows(
         - starts: :math:`(n, 2)`
 
     Example:
+        >>> import matplotlib.pyplot as plt
+        >>> from attention.plotting import draw_arrows
         >>> _, ax = plt.subplots()
         >>> draw_arrows(ax, torch.tensor([[1.0, 0.0], [1.0, 1.0]]))
     """
@@ -144,6 +105,8 @@ def label_points(ax: Axes, points: Tensor, words: Sequence[str], x: float, gap: 
         - points: :math:`(n, 2)`
 
     Example:
+        >>> import matplotlib.pyplot as plt
+        >>> from attention.plotting import label_points
         >>> _, ax = plt.subplots()
         >>> label_points(ax, torch.tensor([[0.0, 0.0], [0.0, 0.1]]), ["one", "step"], 1.0, 0.5)
     """
@@ -177,6 +140,8 @@ def draw_scores(ax: Axes, query: Tensor, keys: Tensor, words: Sequence[str]) -> 
         - keys: :math:`(n, 2)`
 
     Example:
+        >>> import matplotlib.pyplot as plt
+        >>> from attention.plotting import draw_scores
         >>> _, ax = plt.subplots()
         >>> draw_scores(ax, torch.tensor([1.0, 1.0]), torch.eye(2), ["good", "film"])
     """
@@ -211,6 +176,8 @@ def draw_mixture(ax: Axes, values: Tensor, context: Tensor, words: Sequence[str]
         - context: :math:`(2)`
 
     Example:
+        >>> import matplotlib.pyplot as plt
+        >>> from attention.plotting import draw_mixture
         >>> _, ax = plt.subplots()
         >>> values = torch.tensor([[0.0, 1.0], [1.0, 0.0], [1.0, 1.0]])
         >>> draw_mixture(ax, values, values.mean(dim=0), ["a", "good", "film"])
@@ -252,6 +219,7 @@ def draw_branches(
         The figure, without alternative text.
 
     Example:
+        >>> from attention.plotting import draw_branches
         >>> one = torch.ones(2)
         >>> figure = draw_branches("film", one, one, one, one, {"good": 1.0, "film": 2.0})
     """
@@ -284,115 +252,6 @@ def draw_branches(
     bars.margins(x=0.15)
     bars.tick_params(axis="y", length=0)
     return fig
-
-
-class Film:
-    """Hold a GIF that a page or a notebook plays when its reader asks for it.
-
-    It needs no script and no file beside the page, and nothing moves unasked. The figure stays
-    open: shown as a picture, it is the last frame.
-
-    Args:
-        figure: The figure that moves.
-        draw: Called with 0, 1, …; changes the figure into that frame.
-        n_frames: How many frames there are, two a second.
-        alt: What happens in it, in words.
-
-    Example:
-        >>> figure, ax = plt.subplots(figsize=(1, 1))
-        >>> (line,) = ax.plot([0, 1])
-        >>> film = Film(figure, lambda frame: line.set_ydata([0, frame]), 2, "A line rises.")
-        >>> film._repr_html_()[:9]
-        '<details>'
-    """
-
-    def __init__(
-        self, figure: Figure, draw: Callable[[int], None], n_frames: int, alt: str
-    ) -> None:
-        self.figure = figure
-        self.alt = alt
-        writer = PillowWriter(fps=2)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "film.gif")
-            with writer.saving(figure, path, dpi=80):
-                for frame in range(n_frames):
-                    draw(frame)
-                    writer.grab_frame()
-            self.gif = path.read_bytes()
-
-    def __repr__(self) -> str:
-        return f"Film({self.alt!r}, {len(self.gif):,} bytes)"
-
-    def _repr_html_(self) -> str:
-        data = base64.b64encode(self.gif).decode()
-        return (
-            "<details><summary>Play it step by step</summary>"
-            f'<img class="sphx-glr-single-img" alt="{html.escape(self.alt)}" '
-            f'src="data:image/gif;base64,{data}"></details>'
-        )
-
-
-def film_attention(words: Sequence[str], scores: Tensor, weights: Tensor, values: Tensor) -> Film:
-    """Film one query: a score for each word, then the weights, then the weighted sum.
-
-    Args:
-        words: The words looked at.
-        scores: The query's scores.
-        weights: What the softmax made of them.
-        values: What each word hands over, as a vector of the plane.
-
-    Shape:
-        - scores, weights: :math:`(n)`
-        - values: :math:`(n, 2)`
-
-    Returns:
-        The film. Its last frame shows all three steps, so it also stands alone.
-
-    Example:
-        >>> film = film_attention(["film"], torch.ones(1), torch.ones(1), torch.ones(1, 2))
-        >>> [ax.get_title() for ax in film.figure.axes]
-        ['1. scores', '2. weights', '3. the weighted values, tip to tail']
-    """
-    n = len(words)
-    fig, (top, middle, plane) = plt.subplots(3, figsize=(5, 7.5), height_ratios=[2, 2, 4])
-    bars, labels = [], []
-    for ax, numbers, title in ((top, scores, "1. scores"), (middle, weights, "2. weights")):
-        bars.append(ax.bar(words, numbers.tolist(), color=BLUE))
-        labels.append(ax.bar_label(bars[-1], fmt="%.2f"))
-        ax.set_title(title, fontsize=11)
-        ax.margins(y=0.25)
-        ax.tick_params(axis="x", length=0)
-
-    plane.set_title("3. the weighted values, tip to tail", fontsize=11)
-    tails = torch.cat([torch.zeros(1, 2), (weights[:, None] * values).cumsum(0)])  # (n + 1, 2)
-    draw_arrows(plane, values, color="0.8")
-    draw_arrows(plane, tails[1:], starts=tails[:-1], color=GREEN)
-    chain = plane.texts[n:]
-    plane.set_aspect("auto")
-    reach = values.max(dim=0).values.tolist()
-    plane.set(xlim=(0, 1.5 * reach[0]), ylim=(0, 1.2 * reach[1]))
-    label_points(plane, values, words, 1.2 * reach[0], reach[1] / 9)
-    (end,) = plane.plot(*tails[-1].tolist(), "o", color=BLACK)
-    name = plane.annotate("context", tails[-1].tolist(), (-8, 0), textcoords="offset points")
-    name.set(ha="right", va="center")
-    # Lay out once: every frame would do it again, at a hundred times the cost of drawing.
-    fig.draw_without_rendering()
-    fig.set_layout_engine("none")
-
-    def draw(frame: int) -> None:
-        # A score a frame; the softmax, which needs them all, in one; a value a frame; then rest.
-        scored, weighed, added = frame, n * (frame > n), frame - n - 1
-        for drawn, texts, count in zip(bars, labels, (scored, weighed), strict=True):
-            for j, (bar, text) in enumerate(zip(drawn, texts, strict=True)):
-                bar.set_visible(j < count)
-                text.set_visible(j < count)
-        for j, step in enumerate(chain):
-            step.set_visible(j < added)
-        end.set_visible(added >= n)
-        name.set_visible(added >= n)
-
-    alt = "The scores appear one by one, the weights all at once, then the weighted values add up."
-    return Film(fig, draw, 2 * n + 6, alt)
 
 
 def _numbers(vector: Tensor) -> str:

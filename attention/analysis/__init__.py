@@ -1,0 +1,27 @@
+"""What a layer's matrices hold, and what each word did for an answer."""
+
+from attention.analysis.attribution import deletion_effects, gradient_effects, rank_correlation
+from attention.analysis.low_rank import (
+    Layer,
+    balance,
+    bilinear_form,
+    change_gauge,
+    effective_rank,
+    fold_values,
+    parameter_count,
+    truncate_rank,
+)
+
+__all__ = [
+    "Layer",
+    "balance",
+    "bilinear_form",
+    "change_gauge",
+    "deletion_effects",
+    "effective_rank",
+    "fold_values",
+    "gradient_effects",
+    "parameter_count",
+    "rank_correlation",
+    "truncate_rank",
+]

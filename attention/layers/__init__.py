@@ -1,0 +1,28 @@
+"""The layers, one file per family; :mod:`attention.layers.variants` lists those one can choose."""
+
+from attention.layers.bigrams import BigramEmbedding
+from attention.layers.multihead import MultiHeadAttention
+from attention.layers.pooling import EnergyPooling, KeyedPooling, MeanPooling
+from attention.layers.positions import SinusoidalPositions, positions_from_end
+from attention.layers.self_attention import (
+    CausalSelfAttention,
+    QKSelfAttention,
+    SelfAttention,
+    SelfAttentionV1,
+    SelfAttentionV2,
+)
+
+__all__ = [
+    "BigramEmbedding",
+    "CausalSelfAttention",
+    "EnergyPooling",
+    "KeyedPooling",
+    "MeanPooling",
+    "MultiHeadAttention",
+    "QKSelfAttention",
+    "SelfAttention",
+    "SelfAttentionV1",
+    "SelfAttentionV2",
+    "SinusoidalPositions",
+    "positions_from_end",
+]

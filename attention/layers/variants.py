@@ -1,0 +1,97 @@
+"""The variants of attention that can be chosen by name: the one place to add another.
+
+A variant is an entry of :data:`VARIANTS`, and a class where it needs a new one. The classifier, the
+choices and the help of the command line, the counts of parameters, the tables and the parametrised
+tests read this registry. An option that only a new variant needs is a field of
+:class:`AttentionConfig`, and by that an option of the command line too.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from torch import nn
+
+from attention.layers.multihead import MultiHeadAttention
+from attention.layers.pooling import EnergyPooling, KeyedPooling, MeanPooling
+from attention.layers.self_attention import QKSelfAttention, SelfAttention
+
+
+@dataclass(frozen=True, kw_only=True)
+class AttentionConfig:
+    """Say what a variant of attention is built with; each reads the fields it needs."""
+
+    embed_dim: int = 32
+    """Width of a word's vector."""
+    key_dim: int = 32
+    """Width of queries and keys."""
+    value_dim: int | None = None
+    """Width of values; as embed_dim if not given."""
+    num_heads: int = 4
+    """Heads of multihead, which share embed_dim."""
+    bias: bool = False
+    """Whether the projections of qk, qkv and multihead add a bias."""
+    scale: bool = True
+    """Whether scores are divided by √key_dim; multihead's always are, by their heads' width."""
+
+    @property
+    def factor(self) -> float | None:
+        """The factor on the scores, as the layers take it: None stands for 1/√k."""
+        return None if self.scale else 1.0
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A kind of attention that can be chosen by its name.
+
+    Args:
+        label: What tables and figures call it.
+        build: Makes the layer.
+        returns_contexts: Whether the layer returns a context for each token; if not, it pools the
+            tokens into one vector.
+    """
+
+    label: str
+    build: Callable[[AttentionConfig], nn.Module]
+    returns_contexts: bool
+
+
+VARIANTS: dict[str, Variant] = {
+    "mean": Variant("mean", lambda c: MeanPooling(c.embed_dim), returns_contexts=False),
+    "energy": Variant("energy", lambda c: EnergyPooling(c.embed_dim), returns_contexts=False),
+    "keys": Variant(
+        "keys", lambda c: KeyedPooling(c.embed_dim, key_dim=c.key_dim), returns_contexts=False
+    ),
+    "qk": Variant(
+        "QK",
+        lambda c: QKSelfAttention(c.embed_dim, key_dim=c.key_dim, bias=c.bias, scale=c.factor),
+        returns_contexts=True,
+    ),
+    "qkv": Variant(
+        "QKV",
+        lambda c: SelfAttention(
+            c.embed_dim, key_dim=c.key_dim, value_dim=c.value_dim, bias=c.bias, scale=c.factor
+        ),
+        returns_contexts=True,
+    ),
+    "multihead": Variant(
+        "multi-head",
+        lambda c: MultiHeadAttention(c.embed_dim, c.num_heads, bias=c.bias),
+        returns_contexts=True,
+    ),
+}
+
+
+def variant(name: str) -> Variant:
+    """Find a variant by its name.
+
+    Raises:
+        ValueError: If there is none of this name.
+
+    Example:
+        >>> from attention.layers.variants import variant
+        >>> variant("qkv").label
+        'QKV'
+    """
+    if name not in VARIANTS:
+        raise ValueError(f"attention: expected one of {', '.join(VARIANTS)}, got {name!r}")
+    return VARIANTS[name]

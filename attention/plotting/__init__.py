@@ -1,0 +1,43 @@
+"""Pictures: heatmaps and arrows, animations, training curves, coloured words; one palette.
+
+A module is loaded when one of its names is first used, so that colouring words for a terminal does
+not load matplotlib.
+"""
+
+from typing import Any
+
+from attention._extras import lazily, require
+from attention.plotting.words import Html, words_as_ansi, words_as_html
+
+__all__ = ["Html", "words_as_ansi", "words_as_html"]
+
+_HOMES = {
+    "BLACK": "style",
+    "BLUE": "style",
+    "GREEN": "style",
+    "ORANGE": "style",
+    "PALETTE": "style",
+    "PURPLE": "style",
+    "SKY": "style",
+    "use_style": "style",
+    "draw_arrows": "figures",
+    "draw_branches": "figures",
+    "draw_mixture": "figures",
+    "draw_scores": "figures",
+    "draw_weights": "figures",
+    "label_points": "figures",
+    "Animation": "animation",
+    "animate_attention": "animation",
+    "training_curves": "curves",
+}
+_load = lazily(__name__, {name: f"{__name__}.{module}" for name, module in _HOMES.items()})
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOMES:
+        require("plot", "matplotlib")
+    return _load(name)
+
+
+def __dir__() -> list[str]:
+    return [*__all__, *_HOMES]

@@ -1,0 +1,70 @@
+"""A review's words in the colour of their weights, as HTML and for a terminal."""
+
+import html
+from collections.abc import Sequence
+
+
+class Html(str):
+    """Markup that a notebook, or a page of the gallery, shows as what it means."""
+
+    def _repr_html_(self) -> str:
+        return str(self)
+
+
+def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str = "") -> Html:
+    """Write words as HTML, each underlaid as strongly as its weight, which is also its title.
+
+    The ink keeps its contrast: the largest weight gets a light blue, half transparent, so that
+    the words can be read on white and on black.
+
+    Args:
+        tokens: The words.
+        weights: A weight for each.
+        caption: A line above.
+
+    Returns:
+        One ``<figure>``, in which all text is escaped.
+
+    Raises:
+        ValueError: If there are not as many weights as words.
+
+    Example:
+        >>> from attention.plotting import words_as_html
+        >>> words_as_html(["<b>", "good"], [0.25, 0.75]).count("&lt;b&gt;")
+        1
+    """
+    if len(tokens) != len(weights):
+        raise ValueError(f"weights: expected {len(tokens)}, one per word, got {len(weights)}")
+    top = max(weights, default=0.0) or 1.0
+    words = " ".join(
+        f'<span title="{weight:.3f}" style="padding:.1em .15em;border-radius:.2em;'
+        f'background:rgba(86,180,233,{weight / top * 0.4:.2f})">{html.escape(token)}</span>'
+        for token, weight in zip(tokens, weights, strict=True)
+    )
+    above = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
+    return Html(f'<figure class="attention-words">{above}<p>{words}</p></figure>')
+
+
+def words_as_ansi(tokens: Sequence[str], weights: Sequence[float]) -> str:
+    """Write words for a terminal, the heavier the darker blue, and bold from half the largest on.
+
+    Args:
+        tokens: The words.
+        weights: A weight for each.
+
+    Returns:
+        A line with ANSI colours.
+
+    Example:
+        >>> from attention.plotting import words_as_ansi
+        >>> "good" in words_as_ansi(["good"], [1.0])
+        True
+    """
+    top = max(weights, default=0.0) or 1.0
+    # Five steps of the 256-colour cube, light to dark blue, each with an ink that can be read.
+    shades = ("0", "30;48;5;195", "30;48;5;153", "1;30;48;5;111", "1;97;48;5;25")
+    words = []
+    for token, weight in zip(tokens, weights, strict=True):
+        shade = shades[min(int(weight / top * len(shades)), len(shades) - 1)]
+        words.append(f"\033[{shade}m{token}\033[0m")
+    return " ".join(words)

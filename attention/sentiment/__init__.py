@@ -1,0 +1,5 @@
+"""Everything that knows of reviews: from texts to a trained classifier in a run folder."""
+
+from attention._extras import require
+
+require("train", "numpy", "tokenizers", "safetensors", "pydantic", "tyro", "tqdm", "filelock")

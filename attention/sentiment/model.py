@@ -1,0 +1,225 @@
+"""One classifier for every variant of attention; what differs between them is the attention."""
+
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attention._checks import check_ids, check_size
+from attention._files import check_tensors, write_tensors, write_text
+from attention.functional import Attended, padding_mask
+from attention.layers.bigrams import BigramEmbedding
+from attention.layers.pooling import MeanPooling
+from attention.layers.positions import SinusoidalPositions, positions_from_end
+from attention.layers.variants import variant
+from attention.sentiment.config import DTYPES, ModelConfig
+from attention.sentiment.saved_config import read_model_config
+from attention.sentiment.tokenizer import SEP_ID, UNK_ID
+
+# The longest review that a file may ask for, times a word's width: weights are checked against
+# their file before any memory is taken, but positions and padding have no file.
+_MAX_LENGTH_TIMES_WIDTH = 2**27
+
+
+class SentimentClassifier(nn.Module):
+    r"""Read a review and say how positive it is, as a logit.
+
+    .. math::
+        X = \mathrm{embedding}(\mathrm{ids}) + S, \qquad
+        \mathrm{logit} = \mathrm{pooled}(X) \cdot w + b
+
+    Some variants of attention, such as ``energy``, pool the words into one vector by themselves;
+    others, such as ``qkv``, give each word a context, and the contexts of the words are averaged.
+    With ``bigram_buckets``, pairs of neighbouring words are attended to beside the words, and a
+    pair's weight is reported half at each of its two words. With ``mask_padding=False`` attention
+    may fall on padding up to ``max_length``, as in the lab.
+
+    Args:
+        vocab_size: How many ids the embedding holds; id 0 is the padding.
+        config: What the model is and reads; its fields can also be given one by one, such as
+            ``embed_dim=8``.
+
+    Shape:
+        - ids: :math:`(B, n)`, integers
+        - lengths: :math:`(B)`, integers; None means that every row is full
+        - logits: :math:`(B)`
+        - weights: :math:`(B, n)` for the poolings, :math:`(B, n, n)` for the others, the mean over
+          the heads where there are several. With ``bigram_buckets``, :math:`(B, n)` for all: the
+          mean over the words and pairs that attend
+
+    Returns:
+        The logits, or (logits, weights) with ``need_weights=True``.
+
+    Raises:
+        TypeError: If ``vocab_size`` is not an integer, or ids are not integers.
+        ValueError: If ``vocab_size`` < 1, a field of the configuration is out of its range, or a
+            review is longer than ``max_length``.
+
+    Example:
+        >>> model = SentimentClassifier(100, embed_dim=8, attention="energy")
+        >>> ids = torch.tensor([[5, 17, 3], [8, 0, 0]])
+        >>> logits, weights = model(ids, torch.tensor([3, 1]), need_weights=True)
+        >>> weights[1]
+        tensor([1., 0., 0.], grad_fn=<SelectBackward0>)
+
+    Source:
+        Lab 13 (Nowakowski, 2024), with its faults put right: padding is masked, scores are
+        scaled, positions are counted from the end.
+    """
+
+    def __init__(self, vocab_size: int, config: ModelConfig | None = None, **fields: Any) -> None:
+        super().__init__()
+        check_size("vocab_size", vocab_size)
+        self.config = config = dataclasses.replace(config or ModelConfig(), **fields)
+        self.vocab_size = vocab_size
+        width = config.embed_dim
+        # Padding that is attended to gets a vector of its own, which the lab trains.
+        padding = 0 if config.mask_padding else None
+        self.embedding = nn.Embedding(vocab_size, width, padding_idx=padding)
+        self.positions = (
+            None
+            if config.positions == "none"
+            else SinusoidalPositions(width, max_length=config.max_length, base=config.position_base)
+        )
+        self.bigrams = (
+            BigramEmbedding(width, buckets=config.bigram_buckets) if config.bigram_buckets else None
+        )
+        with torch.no_grad():
+            for name, table in self.named_parameters():
+                if name in ("embedding.weight", "bigrams.table.weight"):
+                    table.mul_(config.embedding_std)  # nn.Embedding draws with a spread of 1
+        self.segment = nn.Parameter(torch.zeros(width)) if config.segments else None
+        self.dropout = nn.Dropout(config.dropout)
+        chosen = variant(config.attention)
+        self.attention = chosen.build(config)
+        # Contexts have the width of the values, where a layer has any.
+        features = getattr(self.attention, "value_dim", width)
+        self.average = MeanPooling(features) if chosen.returns_contexts else None
+        self.classifier = nn.Linear(features, 1)
+        self.to(DTYPES[config.dtype])
+
+    def forward(
+        self, ids: Tensor, lengths: Tensor | None = None, *, need_weights: bool = False
+    ) -> Attended:
+        """Return one logit per review, and the weights if they are needed."""
+        check_ids(ids, lengths, self.embedding.weight)
+        if ids.shape[-1] > self.config.max_length:
+            raise ValueError(
+                f"ids: expected at most max_length = {self.config.max_length} words per review, "
+                f"got {ids.shape[-1]}; attention.predict.predict truncates as training does"
+            )
+        if lengths is None:
+            lengths = torch.full(ids.shape[:-1], ids.shape[-1], device=ids.device)  # (B,)
+        if not self.config.mask_padding:
+            ids = F.pad(ids, (0, self.config.max_length - ids.shape[-1]))  # (B, max_length)
+            lengths = torch.full_like(lengths, ids.shape[-1])  # (B,)
+        n = ids.shape[-1]
+        if self.training and self.config.word_dropout:
+            dropped = torch.rand(ids.shape, device=ids.device) < self.config.word_dropout
+            ids = ids.masked_fill(dropped & (ids > SEP_ID), UNK_ID)
+        mask = padding_mask(lengths, n)  # (B, 1, n)
+        x = self._add_positions(self.embedding(ids), ids, lengths, mask)  # (B, n, d)
+        if self.bigrams is not None:
+            pairs = self._add_positions(self.bigrams(ids), ids, lengths, mask)  # (B, n, d)
+            x = torch.cat([x, pairs], dim=-2)  # (B, 2n, d)
+            is_pair = self.bigrams.is_pair(ids)[..., None, :]  # (B, 1, n)
+            mask = torch.cat([mask, mask & is_pair], dim=-1)  # (B, 1, 2n)
+        x = self.dropout(x)
+        if not need_weights:
+            return self._classify(self.attention(x, mask), mask)
+        context, weights = self.attention(x, mask, need_weights=True)
+        if weights.dim() > x.dim():
+            weights = weights.mean(dim=-3)  # (B, n, n), over the heads
+        return self._classify(context, mask), self._weights_of_words(weights, mask, n)
+
+    def _add_positions(self, x: Tensor, ids: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
+        """Add where each word is: its position, and whether a separator is yet to come."""
+        if self.segment is not None:
+            separator = (ids == SEP_ID) & mask.squeeze(-2)  # (B, n)
+            in_front = separator.flip(-1).cumsum(-1).flip(-1) > 0  # (B, n)
+            x = x + in_front[..., None] * self.segment  # (B, n, d)
+        if self.positions is not None:
+            n = ids.shape[-1]
+            from_end = self.config.positions == "end"
+            x = self.positions(x, positions_from_end(lengths, n) if from_end else None)
+        return x
+
+    def _weights_of_words(self, weights: Tensor, mask: Tensor, n: int) -> Tensor:
+        if self.bigrams is None:
+            return weights
+        if self.average is not None:
+            # Pairs attend as words do, and the logit averages over all that attend.
+            attends = mask.transpose(-2, -1)  # (B, 2n, 1)
+            weights = (weights * attends).sum(dim=-2) / attends.sum(dim=-2).clamp(min=1)  # (B, 2n)
+        words, pairs = weights[..., :n], weights[..., n:]  # (B, n), (B, n)
+        # The pair at i is of the words i − 1 and i; there is none at 0 to wrap around.
+        return words + (pairs + pairs.roll(-1, dims=-1)) / 2
+
+    def _classify(self, context: Tensor, mask: Tensor) -> Tensor:
+        if self.average is not None:
+            context = self.average(context, mask)  # (B, v)
+        logits: Tensor = self.classifier(self.dropout(context)).squeeze(-1)  # (B,)
+        return logits
+
+    def save_pretrained(self, folder: str | os.PathLike[str], **metadata: object) -> None:
+        """Write ``model.safetensors``, and configuration and metadata to ``config.json``."""
+        path = Path(folder)
+        path.mkdir(parents=True, exist_ok=True)
+        dtype = str(self.embedding.weight.dtype).removeprefix("torch.")
+        config = {"vocab_size": self.vocab_size, **vars(self.config), "dtype": dtype}
+        write_text(path / "config.json", json.dumps({"model": config, **metadata}, indent=2))
+        write_tensors(path / "model.safetensors", self.state_dict())
+
+    @classmethod
+    def from_pretrained(cls, folder: str | os.PathLike[str]) -> Self:
+        """Load a model from the run folder that training wrote, ready to predict.
+
+        The folder may come from anywhere: nothing in it is executed, and memory is taken only
+        when the weights are there in the sizes that the configuration asks for. What an older
+        version of this package did not save yet is as that version had it.
+
+        Raises:
+            ValueError: If the configuration is not one of ours, or the weights are not its.
+            TypeError: If a field has another type.
+            OSError: If a file can't be read.
+        """
+        path = Path(folder)
+        vocab_size, config = read_model_config(path)
+        # Drawing weights that the file's replace must not change what the caller draws next.
+        with torch.random.fork_rng(devices=[]):
+            try:
+                with torch.device("meta"):  # shapes without memory
+                    outline = cls(vocab_size, config)
+            except RuntimeError as error:
+                raise ValueError(f"no model has these sizes: {error}") from error
+            try:
+                check_tensors(path / "model.safetensors", outline.state_dict())
+            except SafetensorError as error:
+                raise ValueError(f"{path / 'model.safetensors'}: can't be read: {error}") from error
+            if config.max_length * config.embed_dim > _MAX_LENGTH_TIMES_WIDTH:
+                most = _MAX_LENGTH_TIMES_WIDTH // config.embed_dim
+                raise ValueError(f"max_length: expected 1 to {most}, got {config.max_length}")
+            weights = load_file(path / "model.safetensors")
+            model = cls(vocab_size, config)
+        model.load_state_dict(weights)
+        if bad := [name for name, table in weights.items() if not table.isfinite().all()]:
+            raise ValueError(f"{bad[0]} holds a number that is not finite")
+        return model.eval()
+
+
+def build_model(config: ModelConfig, vocab_size: int, seed: int) -> SentimentClassifier:
+    """Make the model that a configuration describes, its weights drawn with a seed.
+
+    Example:
+        >>> build_model(ModelConfig(attention="qk", key_dim=4), 100, seed=42).attention.key_dim
+        4
+    """
+    torch.manual_seed(seed)
+    return SentimentClassifier(vocab_size, config)

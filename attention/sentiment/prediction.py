@@ -1,0 +1,88 @@
+"""What a trained model says of a text, and where its attention falls."""
+
+import html
+from collections.abc import Iterable
+from typing import Literal, TypedDict
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from attention.plotting.words import words_as_html
+from attention.sentiment.model import SentimentClassifier
+
+
+class Prediction(TypedDict):
+    """What :func:`predict` returns."""
+
+    label: Literal["negative", "positive"]
+    probability: float
+    tokens: list[str]
+    weights: list[float]
+
+
+@torch.no_grad()
+def predict(model: SentimentClassifier, tokenizer: Tokenizer, text: str) -> Prediction:
+    r"""Classify one review, and say how much attention each of its words got.
+
+    .. math:: \mathrm{probability} = \frac{1}{1 + e^{-\mathrm{logit}}}
+
+    Args:
+        model: Read in evaluation mode, and put back into the mode it was in.
+        tokenizer: The run's.
+        text: The review. Of a longer one the model reads ``max_length`` words, at the end that its
+            configuration keeps, as in training.
+
+    Returns:
+        ``label`` (``"positive"`` above 0.5), ``probability`` of positive, ``tokens``, and
+        ``weights``, one per token. With self-attention a token's weight is the mean it receives.
+
+    Example:
+        >>> from attention import SentimentClassifier
+        >>> from attention.predict import predict
+        >>> from attention.sentiment.tokenizer import train_tokenizer
+        >>> tokenizer = train_tokenizer(["good food", "good wine"])
+        >>> model = SentimentClassifier(4, embed_dim=2, attention="energy").eval()
+        >>> predict(model, tokenizer, "Good beer")["tokens"]
+        ['good', '<unk>']
+    """
+    # Bytes of the command line that are no UTF-8 arrive as lone surrogates.
+    encoded = tokenizer.encode(text.encode("utf-8", "replace").decode())
+    length = model.config.max_length
+    end = slice(-length, None) if model.config.keep == "tail" else slice(length)
+    ids, tokens = encoded.ids[end], encoded.tokens[end]
+    device = next(model.parameters()).device
+    # A text without a word is one padding: the model then says what it says of nothing.
+    batch = torch.tensor([ids or [0]], device=device)  # (1, n)
+    lengths = torch.tensor([len(ids)], device=device)  # (1,)
+    training = model.training
+    model.eval()
+    logits, weights = model(batch, lengths, need_weights=True)  # (1,), (1, n) or (1, n, n)
+    model.train(training)
+    probability = logits.sigmoid().item()
+    return {
+        "label": "positive" if probability > 0.5 else "negative",
+        "probability": probability,
+        "tokens": tokens,
+        "weights": _one_per_token(weights[0])[: len(ids)].tolist(),
+    }
+
+
+def _one_per_token(weights: Tensor) -> Tensor:
+    return weights.mean(dim=0) if weights.dim() == 2 else weights  # (n,)
+
+
+def standalone_page(predictions: Iterable[Prediction]) -> str:
+    """Draw predictions as one HTML page that needs nothing else, in light and dark."""
+    figures = "\n".join(
+        words_as_html(p["tokens"], p["weights"], f"{p['label']}, {p['probability']:.1%} positive")
+        for p in predictions
+    )
+    title = html.escape("Where the model looked")
+    return (
+        f'<!doctype html>\n<html lang="en-GB"><meta charset="utf-8"><title>{title}</title>\n'
+        '<meta name="viewport" content="width=device-width">\n'
+        "<style>:root{color-scheme:light dark}body{font:1.1rem/1.8 system-ui;max-width:45rem;"
+        "margin:2rem auto;padding:0 1rem}</style>\n"
+        f"<h1>{title}</h1>\n{figures}\n</html>\n"
+    )

@@ -1,0 +1,147 @@
+"""Progress, checkpoints and stopping, between two batches of a training run."""
+
+import signal
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from types import FrameType
+
+import torch
+from torch import distributed as dist
+from tqdm import tqdm
+
+from attention.sentiment import run_folder
+from attention.sentiment.distributed import on_all_processes
+from attention.sentiment.trainer import Metrics, Trainer
+
+SAVE_EVERY = 60.0
+"""Seconds between checkpoints within an epoch."""
+
+
+class Stopped(Exception):
+    """Somebody asked training to stop, and it is saved."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.number = number
+
+
+class Progress:
+    """Show progress, save checkpoints, and stop on request, between two batches."""
+
+    def __init__(self, trainer: Trainer, out: Path, data: dict[str, str], is_writer: bool) -> None:
+        self.out = out
+        self.data = data
+        self.is_writer = is_writer
+        self.signal = 0
+        # Only the main thread may handle signals; in another, nobody can ask to stop.
+        is_main = threading.current_thread() is threading.main_thread()
+        self.handlers = {
+            number: signal.signal(number, self._request_stop)
+            for number in (signal.SIGINT, signal.SIGTERM)
+            if is_main
+        }
+        state = trainer.state
+        self.done_before = state.epoch * trainer.batches_per_epoch + state.batch
+        self.total = trainer.config.epochs * trainer.batches_per_epoch
+        # disable=None: a bar on a terminal, else plain lines.
+        self.bar = tqdm(
+            total=self.total,
+            initial=self.done_before,
+            unit="batch",
+            disable=None if is_writer else True,
+        )
+        self.started = self.saved = time.monotonic()
+
+    def _request_stop(self, number: int, frame: FrameType | None) -> None:
+        self.signal = number
+
+    def after_batch(self, trainer: Trainer) -> None:
+        """Move the bar; save once a minute; stop if requested."""
+        self.bar.update()
+        if not self.bar.disable and trainer.state.batch % 20 == 0:
+            self.bar.set_postfix_str(self._progress(trainer))
+        is_due = time.monotonic() - self.saved > SAVE_EVERY
+        stop, is_due = self._agree(trainer, self.signal, is_due)
+        if stop or is_due:
+            self._save(trainer)
+            if self.is_writer and self.bar.disable:
+                where = f"batch {trainer.state.batch}/{trainer.batches_per_epoch}"
+                print_status(
+                    f"epoch {trainer.state.epoch + 1}, {where}: {self._progress(trainer)}, saved"
+                )
+        if stop:
+            raise Stopped(stop)
+
+    def after_epoch(self, trainer: Trainer) -> None:
+        """Write the epoch's metrics and a checkpoint; say how it went."""
+        metrics = trainer.state.metrics
+        if self.is_writer:
+            line = metrics[-1]
+            accuracies = ", ".join(
+                f"{name} {line[name]['accuracy']:.4f}"
+                for name in ("train", "clean", "distractor")
+                if name in line
+            )
+            self.bar.write(
+                f"epoch {line['epoch']}/{trainer.config.epochs}: loss {line['train']['loss']:.4f}; "
+                f"accuracy {accuracies}; {line['tokens_per_second']:,.0f} tokens/s; "
+                f"about {self._seconds_left(trainer):.0f} s left",
+                file=sys.stderr,
+            )
+        # The checkpoint last: a run killed in between resumes before this epoch's last batches,
+        # and writes its line again.
+        self._save(trainer, metrics)
+        if trainer.state.epoch < trainer.config.epochs:
+            stop, _ = self._agree(trainer, self.signal, False)
+            if stop:  # requested during the validation
+                raise Stopped(stop)
+
+    def _agree(self, trainer: Trainer, stop: int, is_due: bool) -> tuple[int, bool]:
+        """Do after the same batch on all processes what one of them is to do."""
+        if trainer.world_size > 1:
+            # On the CPU, whatever the device: this waits for the other hosts, never for a GPU.
+            requested = torch.tensor([stop, is_due])
+            dist.all_reduce(requested, dist.ReduceOp.MAX)
+            stop, is_due = int(requested[0]), bool(requested[1])
+        return stop, is_due
+
+    def _save(self, trainer: Trainer, metrics: Sequence[Metrics] = ()) -> None:
+        trainer.check(weights=True)
+        trainer.gather()
+
+        def write() -> None:
+            if self.is_writer:
+                if metrics:
+                    run_folder.write_metrics(self.out, list(metrics))
+                run_folder.save_checkpoint(self.out, trainer, self.data)
+
+        on_all_processes(write)
+        self.saved = time.monotonic()
+
+    def _progress(self, trainer: Trainer) -> str:
+        loss, correct, count, tokens = trainer.state.sums.tolist()
+        return (
+            f"loss {loss / count:.3f}, accuracy {correct / count:.3f}, "
+            f"{tokens / trainer.state.seconds:,.0f} tokens/s, "
+            f"about {self._seconds_left(trainer):.0f} s left"
+        )
+
+    def _seconds_left(self, trainer: Trainer) -> float:
+        done = trainer.state.epoch * trainer.batches_per_epoch + trainer.state.batch
+        spent = time.monotonic() - self.started
+        return spent / max(done - self.done_before, 1) * (self.total - done)
+
+    def close(self) -> None:
+        """Give the terminal and the signals back."""
+        self.bar.close()
+        for number, handler in self.handlers.items():
+            signal.signal(number, handler)
+
+
+def print_status(line: str, is_writer: bool = True) -> None:
+    """Tell the person at the terminal; the standard output stays free for results."""
+    if is_writer:
+        print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,158 @@
+"""A whole training run: data, model, loop and run folder, from the start or from a checkpoint."""
+
+import contextlib
+import os
+import sys
+from pathlib import Path
+
+import torch
+from torch import nn
+
+from attention.sentiment import run_folder
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.distributed import is_first_process, on_all_processes
+from attention.sentiment.model import SentimentClassifier, build_model
+from attention.sentiment.prepare import Prepared, prepare
+from attention.sentiment.progress import Progress, print_status
+from attention.sentiment.trainer import Metrics, Trainer
+
+
+def train(config: TrainConfig) -> list[Metrics]:
+    """Train as a configuration says, and resume where a checkpoint stands.
+
+    Args:
+        config: What to do; ``config.out`` is the run folder.
+
+    Returns:
+        One line of metrics per epoch, as in ``metrics.jsonl``.
+
+    Raises:
+        DataError: If the reviews can't be had or are not what they should be.
+        RunError: If the folder is taken.
+        TrainingError: If the loss is not a number any more.
+        ValueError: If there is no such device, or the model does not fit into memory.
+        Stopped: If SIGINT or SIGTERM came; what was learned is saved.
+    """
+    if config.out is None:
+        raise ValueError("--out: expected a folder for the run, got none")
+    out = config.out
+    is_writer = is_first_process()
+    with contextlib.ExitStack() as cleanup:
+        prepared, model, device = on_all_processes(
+            lambda: _prepare_all(config, out, is_writer, cleanup)
+        )
+        trainer = Trainer(model, prepared.examples, prepared.validation, config, device)
+        on_all_processes(lambda: _start_or_resume(out, trainer, prepared, is_writer))
+        progress = Progress(trainer, out, prepared.fingerprints, is_writer)
+        cleanup.callback(progress.close)
+        metrics = trainer.run(after_batch=progress.after_batch, after_epoch=progress.after_epoch)
+        if is_writer:
+            run_folder.finish_folder(out, trainer)
+    return metrics
+
+
+def _prepare_all(
+    config: TrainConfig, out: Path, is_writer: bool, cleanup: contextlib.ExitStack
+) -> tuple[Prepared, SentimentClassifier, torch.device]:
+    """Do all that can fail for what was requested, and only then take the folder."""
+    device = choose_device(config.device)
+    if device.type == "cuda":
+        torch.cuda.set_device(device)
+    lock = None
+    if is_writer and (out / run_folder.LOCK).exists():
+        lock = run_folder.lock(out)  # a folder in use is refused at once
+        cleanup.callback(lock.release)
+    print_status("reading the reviews and numbering their words", is_writer and sys.stderr.isatty())
+    prepared = prepare(config)
+    vocab_size = prepared.tokenizer.get_vocab_size()
+    try:
+        with torch.device("meta"):  # shapes without memory
+            outline = build_model(config.model, vocab_size, config.seed)
+        if (out / run_folder.CHECKPOINT).exists():
+            run_folder.check_checkpoint(out, outline, config, prepared.fingerprints)
+        check_memory(outline)
+        model = build_model(config.model, vocab_size, config.seed)
+    except RuntimeError as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"the model of this configuration can't be made: {reason}") from error
+    if is_writer:
+        if lock is None:
+            cleanup.callback(run_folder.lock(out).release)
+        run_folder.refuse_finished(out)
+    return prepared, model, device
+
+
+def _start_or_resume(out: Path, trainer: Trainer, prepared: Prepared, is_writer: bool) -> None:
+    if (out / run_folder.CHECKPOINT).exists():
+        run_folder.load_checkpoint(out, trainer, prepared.fingerprints)
+        state = trainer.state
+        where = f"in epoch {state.epoch + 1}, after {state.batch} of its batches"
+        is_done = state.epoch == trainer.config.epochs
+        print_status(f"resuming {'after the last epoch' if is_done else where}", is_writer)
+    elif is_writer:
+        if any(path.name != run_folder.LOCK for path in out.iterdir()):
+            print_status(f"{out}: a run began here and ended before it was saved; starting afresh")
+        run_folder.start_folder(out, trainer, prepared)
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the device a configuration names; ``auto`` takes this process's GPU if there is one.
+
+    Raises:
+        ValueError: If there is no such device.
+
+    Example:
+        >>> from attention.sentiment.training import choose_device
+        >>> choose_device("cpu")
+        device(type='cpu')
+    """
+    wanted = name
+    if name == "auto":
+        wanted = "cuda" if torch.cuda.is_available() else "cpu"
+    if wanted == "cuda":
+        wanted = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
+    try:
+        device = torch.device(wanted)
+        if device.type not in ("cpu", "cuda"):
+            raise RuntimeError("only cpu and cuda are known")
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(
+            f"--device: expected a device of this machine, got {name}: {reason}"
+        ) from None
+    return device
+
+
+def check_memory(outline: nn.Module) -> None:
+    """Refuse to train a model, given on the meta device, that this machine can't hold.
+
+    Nothing else would: the system hands out memory that it hasn't, and kills who uses it.
+    """
+    weights = sum(table.numel() * table.element_size() for table in outline.parameters())
+    tables = sum(table.numel() * table.element_size() for table in outline.buffers())
+    # Each weight has a gradient and two numbers of Adam's; tables are made in 64 bits.
+    needed = 4 * weights + 3 * tables
+    available = memory_limit()
+    if available is not None and needed > available:
+        raise ValueError(
+            f"the model of this configuration can't be made: training it takes "
+            f"{needed / 1e9:,.1f} GB of memory, and this machine has {available / 1e9:,.1f}; "
+            "lower --embed-dim, --bigram-buckets or --max-length"
+        )
+
+
+def memory_limit(root: Path = Path("/")) -> int | None:
+    """Return how many bytes this process may hold, None where the system does not say.
+
+    A container is often given less than its machine has; the kernel keeps that limit in a file of
+    the control group, of version 2 or 1.
+    """
+    if not hasattr(os, "sysconf"):  # Windows; there the allocation itself fails
+        return None
+    limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    groups = root / "sys/fs/cgroup"
+    for path in groups / "memory.max", groups / "memory/memory.limit_in_bytes":
+        if path.is_file() and (text := path.read_text().strip()).isdigit():  # else "max"
+            limit = min(limit, int(text))
+    return limit
