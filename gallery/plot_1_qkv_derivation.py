@@ -19,7 +19,7 @@ from attention.plotting import (
     draw_mixture,
     draw_scores,
     draw_weights,
-    film_attention,
+    animate_attention,
     use_style,
 )
 
@@ -243,7 +243,7 @@ fig.set_label(
 # And as a film: one score after the other, the softmax, then the weighted values laid tip to tail
 # until they end at the context vector. The picture is the last frame; unfold it to play.
 
-film = film_attention(words, scores_2, weights_2, values)
+film = animate_attention(words, scores_2, weights_2, values)
 film.figure.set_label(
     "Three panels. Bars: the six scores of journey. Bars: the six weights. Arrows: the six "
     "weighted values laid tip to tail from the origin, ending at the context vector."

@@ -10,23 +10,22 @@ All of it is trained while this page is built, so expect other digits on another
 margins of error on this page say how much to make of them.
 """
 
-import dataclasses
 from collections import Counter
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
-from attention.config import TrainConfig
-from attention.data import load_reviews
-from attention.measure import measure
-from attention.models import SentimentClassifier
-from attention.prepare import measured_examples, prepare
-from attention.report import words_as_html
-from attention.runs import config_json
-from attention.trainer import Trainer
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.evaluation import measure
+from attention.sentiment.model import SentimentClassifier
+from attention.sentiment.prepare import measured_examples, prepare
+from attention.plotting import words_as_html
+from attention.sentiment.run_folder import config_json
+from attention.sentiment.trainer import Trainer
 
 from attention import plotting
-from attention.train import build_model
+from attention.sentiment.model import build_model
 
 plotting.use_style()
 
@@ -41,8 +40,8 @@ plotting.use_style()
 DATA = "imdb"
 
 config = TrainConfig(
-    data=DATA, limit=6_000, epochs=4, batch_size=128, lr=4e-3, embed_dim=24, key_dim=12,
-    embedding_std=0.1,
+    model=ModelConfig(embed_dim=24, key_dim=12, embedding_std=0.1),
+    data=DATA, limit=6_000, epochs=4, batch_size=128, lr=4e-3,
 )  # fmt: skip
 reviews = load_reviews(config.data)
 # A sample to train on, so that the page is built in minutes; all of the rest to measure on.
@@ -120,7 +119,7 @@ print(f"keep the tail: {(review > config.max_length).float().mean():.1%} lose th
 KINDS = ("mean", "energy", "qk", "qkv")
 models, history = {}, {}
 for kind in KINDS:
-    run = dataclasses.replace(config, model=kind)
+    run = config.with_options(model=kind)
     models[kind] = build_model(run, tokenizer.get_vocab_size())
     trainer = Trainer(models[kind], prepared.examples, prepared.validation, run)
     history[kind] = trainer.run()
@@ -162,7 +161,7 @@ print("         clean                  distractor")
 for kind, model in models.items():
     row = f"{kind:7}"
     for examples in test.values():
-        result = measure(model, examples, config)
+        result = measure(model, examples)
         low, high = result["accuracy_interval"]
         row += f"  {result['accuracy']:.3f} ({low:.3f} to {high:.3f})"
     print(row)
@@ -227,8 +226,8 @@ for word in ("wonderful", "best", "slow", "the"):
 
 for kind in ("energy", "qkv"):
     folder = Path("runs", "plot_4", kind)
-    run = dataclasses.replace(config, model=kind)
-    models[kind].save_pretrained(folder, train=config_json(run))
+    run = config.with_options(model=kind)
+    models[kind].save_pretrained(folder, **config_json(run))
     tokenizer.save(str(folder / "tokenizer.json"))
     print(folder.as_posix(), sorted(path.name for path in folder.iterdir()))
 

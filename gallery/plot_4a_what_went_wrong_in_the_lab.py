@@ -10,24 +10,23 @@ reads, in what is compared with what. Here is each of them, with the line that s
 reads Yelp; we recompute on the film reviews that come with the package.
 """
 
-import dataclasses
 import re
 from collections import Counter
 
 import matplotlib.pyplot as plt
 import torch
-from attention.batches import assemble, make_examples
-from attention.config import TrainConfig
-from attention.data import load_reviews
-from attention.measure import measure
-from attention.prepare import measured_examples, prepare
-from attention.tokenizer import UNK_ID, train_and_encode
-from attention.trainer import Trainer
+from attention.sentiment.batches import assemble, make_examples
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.evaluation import measure
+from attention.sentiment.prepare import measured_examples, prepare
+from attention.sentiment.tokenizer import UNK_ID, train_and_encode
+from attention.sentiment.trainer import Trainer
 from torch import nn
 
 from attention import SentimentClassifier, SinusoidalPositions
 from attention.plotting import BLACK, BLUE, ORANGE, use_style
-from attention.train import build_model
+from attention.sentiment.model import build_model
 
 use_style()
 reviews = load_reviews("imdb")
@@ -153,8 +152,8 @@ print(f"the distractor has the pair's label in {agree:.1%}")
 # was trained.
 
 config = TrainConfig(
-    data="imdb", limit=4_000, epochs=4, batch_size=128, lr=4e-3, embed_dim=16,
-    embedding_std=0.1, model="energy",
+    model=ModelConfig(attention="energy", embed_dim=16, embedding_std=0.1),
+    data="imdb", limit=4_000, epochs=4, batch_size=128, lr=4e-3,
 )  # fmt: skip
 reviews["train"] = load_reviews("imdb", limit=config.limit)["train"]
 prepared = prepare(config, reviews)
@@ -164,10 +163,10 @@ SEEDS = 1, 2, 3
 
 def trained(**changes):
     """Train and measure; what differs from the configuration is named."""
-    run = dataclasses.replace(config, **changes)
+    run = config.with_options(**changes)
     model = build_model(run, prepared.tokenizer.get_vocab_size())
     Trainer(model, prepared.examples, {}, run).run()
-    results = [measure(model, examples, run)["accuracy"] for examples in asked.values()]
+    results = [measure(model, examples)["accuracy"] for examples in asked.values()]
     return model, torch.tensor(results)  # (2,)
 
 
@@ -240,7 +239,7 @@ fig.set_label(
 # And after training? Energy pooling as in the lab, without a mask, on 100 test reviews alone:
 
 as_in_the_lab = {"mask_padding": False, "positions": "start", "keep": "head", "seed": 1}
-run = dataclasses.replace(config, **as_in_the_lab)
+run = config.with_options(**as_in_the_lab)
 batch = assemble(asked["clean"], torch.arange(TEXTS), max_length=256, keep="head")
 fresh = build_model(run, prepared.tokenizer.get_vocab_size())
 print(f"on padding before training: {share_on_padding(fresh, batch).mean():.1%}")

@@ -10,19 +10,18 @@ to hundreds of reviews, one word at a time, and let the numbers judge.
 """
 
 import copy
-import dataclasses
 
 import matplotlib.pyplot as plt
 import torch
-from attention.config import TrainConfig
-from attention.data import load_reviews
-from attention.measure import measure, wilson_interval
-from attention.prepare import measured_examples, prepare
-from attention.reading import deletion_effects, gradient_effects, rank_correlation
-from attention.trainer import Trainer
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.evaluation import measure, wilson_interval
+from attention.sentiment.prepare import measured_examples, prepare
+from attention.analysis import deletion_effects, gradient_effects, rank_correlation
+from attention.sentiment.trainer import Trainer
 
 from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
-from attention.train import build_model
+from attention.sentiment.model import build_model
 
 use_style()
 
@@ -51,8 +50,10 @@ print(f"one favourite for all six words in {agree} of 1,000 seeds")
 # marks what stands in front of a separator. That will make one thing exact further down.
 
 config = TrainConfig(
-    data="imdb", limit=4_000, epochs=4, batch_size=128, lr=4e-3, embed_dim=32, key_dim=16,
-    embedding_std=0.1, positions="none", segments=True,
+    model=ModelConfig(
+        embed_dim=32, key_dim=16, embedding_std=0.1, positions="none", segments=True
+    ),
+    data="imdb", limit=4_000, epochs=4, batch_size=128, lr=4e-3,
 )  # fmt: skip
 reviews = load_reviews(config.data)
 reviews["train"] = load_reviews(config.data, limit=config.limit)["train"]
@@ -62,7 +63,7 @@ tokenizer = prepared.tokenizer
 
 def train(**changes):
     """Train a model; what differs from the configuration is named."""
-    run = dataclasses.replace(config, **changes)
+    run = config.with_options(**changes)
     model = build_model(run, tokenizer.get_vocab_size())
     Trainer(model, prepared.examples, {}, run).run()
     return model.eval()
@@ -70,13 +71,13 @@ def train(**changes):
 
 models = {}
 for kind in ("energy", "qkv"):
-    untrained = dataclasses.replace(config, model=kind)
+    untrained = config.with_options(model=kind)
     models[f"{kind}, untrained"] = build_model(untrained, tokenizer.get_vocab_size()).eval()
     models[kind] = train(model=kind)
 
 test = measured_examples(tokenizer, reviews["test"])
 for name, model in models.items():
-    right = [measure(model, examples, config)["accuracy"] for examples in test.values()]
+    right = [measure(model, examples)["accuracy"] for examples in test.values()]
     print(f"{name:18} right on test reviews: {right[0]:.1%}, behind a distractor: {right[1]:.1%}")
 
 # %%
@@ -86,11 +87,11 @@ for name, model in models.items():
 # Two ways to ask what a word did
 # -------------------------------
 # **Deletion.** Leave word i out, and see what is missing from the logit:
-# :func:`~attention.reading.deletion_effects`. A review of n words becomes n reviews of n − 1 words,
+# :func:`~attention.analysis.deletion_effects`. A review of n words becomes n reviews of n − 1 words,
 # which the model reads as one batch. An effect is positive where the word spoke for a good review.
 #
 # **Gradient × input.** How much would the logit lose if the word's vector shrank towards zero?
-# :func:`~attention.reading.gradient_effects`. That takes one pass there and one back.
+# :func:`~attention.analysis.gradient_effects`. That takes one pass there and one back.
 #
 # First a review that we wrote.
 
@@ -139,7 +140,7 @@ fig.set_label(
 # We take test reviews of 20 to 200 words. In each, the words are ranked twice: by weight, and by
 # the size of their deletion effect. If the two orders agree, *Spearman's rank correlation* is 1; if
 # one tells nothing about the other, it is near 0
-# (:func:`~attention.reading.rank_correlation`). Three others are tried against deletion as well:
+# (:func:`~attention.analysis.rank_correlation`). Three others are tried against deletion as well:
 # the gradient, a ranking by lot, and the weights of the untrained models.
 
 HELD, SOME = 300, 100
@@ -258,7 +259,7 @@ def evidence(model, ids):
     """Return what the classifier reads in each word: of its vector, or of its value."""
     with torch.no_grad():
         x = model.embedding(ids)  # (len(ids), 32)
-        handed_over = model.attention.W_value(x) if model.config["attention"] == "qkv" else x
+        handed_over = model.attention.W_value(x) if model.config.attention == "qkv" else x
         return handed_over @ model.classifier.weight[0]  # (len(ids),)
 
 
@@ -330,7 +331,7 @@ uniform = copy.deepcopy(models["energy"])
 torch.nn.init.zeros_(uniform.attention.energy.weight)
 for name, model in (("its own weights", models["energy"]), ("equal weights", uniform)):
     for kind, examples in test.items():
-        result = measure(model, examples, config)
+        result = measure(model, examples)
         low, high = result["accuracy_interval"]
         print(f"{name:16} {kind:11} {result['accuracy']:.3f} ({low:.3f} to {high:.3f})")
 
@@ -349,7 +350,7 @@ for epochs in (config.epochs // 2, config.epochs):
         again = [deletion_effects(model, ids) for ids in held[:SOME]]
         guess = [look(model, ids)[1] for ids in held[:SOME]]
         found = compare(guess, without_sign(again))  # (SOME,)
-        accuracy = measure(model, test["clean"], config)["accuracy"]
+        accuracy = measure(model, test["clean"])["accuracy"]
         print(f"{epochs} epochs, seed {seed}: {mean_with_interval(found)}, right on {accuracy:.1%}")
 
 # %%

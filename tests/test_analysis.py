@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from attention.models import KINDS
+from attention.sentiment.model import KINDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn

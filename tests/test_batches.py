@@ -5,7 +5,7 @@ import re
 
 import pytest
 import torch
-from attention.batches import (
+from attention.sentiment.batches import (
     Examples,
     Ragged,
     assemble,
@@ -13,8 +13,8 @@ from attention.batches import (
     make_examples,
     plan_batches,
 )
-from attention.data import load_reviews
-from attention.tokenizer import train_and_encode
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.tokenizer import train_and_encode
 from hypothesis import given
 from hypothesis import strategies as st
 

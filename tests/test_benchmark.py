@@ -7,9 +7,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import torch
-from attention.config import PRESETS
+from attention.sentiment.config import PRESETS
 
-from attention.train import build_model
+from attention.sentiment.model import build_model
 
 sys.path.insert(0, str(Path(__file__).with_name("benchmarks")))
 

@@ -7,7 +7,7 @@ from typing import Literal
 
 import pytest
 import torch
-from attention.command import parse, run_command
+from attention._command import parse, run_command
 
 
 @dataclass(frozen=True)

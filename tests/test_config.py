@@ -3,7 +3,7 @@
 import dataclasses
 
 import pytest
-from attention.config import PRESETS, TrainConfig, option
+from attention.sentiment.config import PRESETS, TrainConfig, option
 
 # The lab's procedure (Nowakowski, 2024), written down anew: what it trains on, reads, computes.
 LAB_WITHOUT_FAULTS = {

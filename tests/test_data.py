@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attention.data import DataError, load_reviews, stratified_order
-from attention.reviews import fingerprint
+from attention.sentiment.reviews import DataError
+from attention.sentiment.sources import load_reviews, stratified_order
+from attention.sentiment.reviews import fingerprint
 
 from attention import data
 

@@ -7,9 +7,9 @@ import re
 import pytest
 import tiny
 import torch
-from attention.data import load_reviews
-from attention.measure import measure
-from attention.prepare import measured_examples
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.evaluation import measure
+from attention.sentiment.prepare import measured_examples
 
 from attention import evaluate, runs
 

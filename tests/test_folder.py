@@ -5,8 +5,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from attention.data import DataError, load_reviews
-from attention.folder import read_csv
+from attention.sentiment.reviews import DataError
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.files import read_csv
 
 GOOD = "text,label\nLovely soup.,1\nCold soup.,0\n"
 TEXTS, LABELS = ["Lovely soup.", "Cold soup."], [1, 0]

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tiny
 import torch
-from attention.batches import Examples, Ragged
+from attention.sentiment.batches import Examples, Ragged
 
 RESULTS = Path(__file__).parents[1] / "docs" / "results"
 sys.path.insert(0, str(RESULTS))

@@ -3,7 +3,7 @@ import textwrap
 
 import pytest
 import torch
-from attention.tokenizer import UNK_ID
+from attention.sentiment.tokenizer import UNK_ID
 from pages import GALLERY, run
 
 # Pages that train or measure for seconds or more. Here they read few reviews and take few steps.

@@ -4,9 +4,9 @@ import math
 
 import pytest
 import torch
-from attention.batches import Ragged, make_examples
-from attention.config import TrainConfig
-from attention.measure import measure, read_lengths, wilson_interval
+from attention.sentiment.batches import Ragged, make_examples
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.evaluation import measure, read_lengths, wilson_interval
 
 from attention import SentimentClassifier
 

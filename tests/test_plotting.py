@@ -14,7 +14,7 @@ from attention.plotting import (
     draw_mixture,
     draw_scores,
     draw_weights,
-    film_attention,
+    animate_attention,
     label_points,
     use_style,
 )
@@ -169,7 +169,7 @@ def test_branches_name_the_three_roles_and_every_score():
 def test_film_adds_a_score_a_frame_then_all_weights_then_a_value_a_frame(monkeypatch):
     monkeypatch.setattr(plotting, "Film", lambda fig, draw, n_frames, alt: (fig, draw, n_frames))
     values = torch.tensor([[1.0, 0.0], [0.5, 1.0], [0.2, 0.9]])
-    fig, draw, n_frames = film_attention(WORDS, torch.ones(3), torch.full((3,), 1 / 3), values)
+    fig, draw, n_frames = animate_attention(WORDS, torch.ones(3), torch.full((3,), 1 / 3), values)
     above, middle, plane = fig.axes
     chain = [arrow for arrow in plane.texts if not arrow.get_text()][len(WORDS) :]
     (end,) = [line for line in plane.lines if line.get_marker() == "o"]
@@ -188,7 +188,7 @@ def test_film_ends_at_the_context_vector_and_plays_only_when_asked():
     scores = torch.tensor([0.5, 1.5, -1.0])
     weights = torch.softmax(scores, dim=-1)
     values = torch.tensor([[1.0, 0.0], [0.5, 1.0], [0.2, 0.9]])
-    film = film_attention(WORDS, scores, weights, values)
+    film = animate_attention(WORDS, scores, weights, values)
     above, middle, plane = film.figure.axes
     assert [bar.get_height() for bar in above.patches] == pytest.approx(scores.tolist())
     assert [bar.get_height() for bar in middle.patches] == pytest.approx(weights.tolist())

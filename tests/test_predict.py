@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 import pytest
 import tiny
 import torch
-from attention.tokenizer import train_tokenizer
+from attention.sentiment.tokenizer import train_tokenizer
 
 from attention import SentimentClassifier, predict, runs
 

@@ -1,10 +1,10 @@
 """From reviews to examples: what is learnt from the training reviews alone, and what is drawn."""
 
 import torch
-from attention.batches import distractor_indices
-from attention.config import TrainConfig
-from attention.data import Reviews, fingerprint
-from attention.prepare import measured_examples, prepare
+from attention.sentiment.batches import distractor_indices
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.reviews import Reviews, fingerprint
+from attention.sentiment.prepare import measured_examples, prepare
 
 TRAIN = Reviews(
     ["Good soup, good wine.", "Bad soup.", r"Cold\nwine", "Good!", "bad, bad"], [1, 0, 0, 1, 0]

@@ -2,7 +2,7 @@ import math
 
 import pytest
 import torch
-from attention.reading import deletion_effects, gradient_effects, rank_correlation
+from attention.analysis import deletion_effects, gradient_effects, rank_correlation
 
 from attention import SentimentClassifier
 

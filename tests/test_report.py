@@ -4,7 +4,7 @@ import re
 
 import matplotlib.pyplot as plt
 import pytest
-from attention.report import training_curves, words_as_ansi, words_as_html
+from attention.plotting import training_curves, words_as_ansi, words_as_html
 
 
 def line(epoch, *names):

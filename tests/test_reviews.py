@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from attention.reviews import Reviews, StreamedTexts, clean, fingerprint
+from attention.sentiment.reviews import Reviews, StreamedTexts, clean, fingerprint
 
 
 def test_clean() -> None:

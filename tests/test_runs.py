@@ -5,15 +5,15 @@ from xml.etree import ElementTree
 
 import pytest
 import torch
-from attention.config import TrainConfig
-from attention.models import SentimentClassifier
-from attention.prepare import prepare
-from attention.runs import RunError
-from attention.trainer import Trainer
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.model import SentimentClassifier
+from attention.sentiment.prepare import prepare
+from attention.sentiment.run_folder import RunError
+from attention.sentiment.trainer import Trainer
 from safetensors.torch import load_file, save_file
 
 from attention import _files, runs
-from attention.train import build_model
+from attention.sentiment.model import build_model
 
 CPU = torch.device("cpu")
 

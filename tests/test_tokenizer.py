@@ -5,9 +5,9 @@ import re
 
 import pytest
 import torch
-from attention.data import load_reviews
-from attention.reviews import clean
-from attention.tokenizer import (
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.reviews import clean
+from attention.sentiment.tokenizer import (
     PAD_ID,
     SEP_ID,
     SPECIALS,

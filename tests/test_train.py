@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import tiny
 import torch
-from attention.config import PRESETS, TrainConfig
-from attention.trainer import TrainingError
+from attention.sentiment.config import PRESETS, TrainConfig
+from attention.sentiment.trainer import TrainingError
 from processes import PROMISED, STOPPING, lines, place, python, same, weights, without_time
 from safetensors.torch import load_file
 

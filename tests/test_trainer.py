@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 import torch
-from attention.batches import Ragged, assemble, make_examples, plan_batches
-from attention.config import TrainConfig
-from attention.models import KINDS
-from attention.trainer import State, Trainer, TrainingError, together
+from attention.sentiment.batches import Ragged, assemble, make_examples, plan_batches
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.model import KINDS
+from attention.sentiment.trainer import State, Trainer, TrainingError, together
 from torch.nn import functional as F
 
 from attention import SentimentClassifier, trainer

@@ -19,7 +19,7 @@ from attention.layers.bigrams import BigramEmbedding
 from attention.layers.pooling import MeanPooling
 from attention.layers.positions import SinusoidalPositions, positions_from_end
 from attention.layers.variants import variant
-from attention.sentiment.config import DTYPES, ModelConfig
+from attention.sentiment.config import DTYPES, ModelConfig, TrainConfig
 from attention.sentiment.saved_config import read_model_config
 from attention.sentiment.tokenizer import SEP_ID, UNK_ID
 
@@ -174,7 +174,8 @@ class SentimentClassifier(nn.Module):
         path.mkdir(parents=True, exist_ok=True)
         dtype = str(self.embedding.weight.dtype).removeprefix("torch.")
         config = {"vocab_size": self.vocab_size, **vars(self.config), "dtype": dtype}
-        write_text(path / "config.json", json.dumps({"model": config, **metadata}, indent=2))
+        content = {"model": config} | metadata | {"model": config}
+        write_text(path / "config.json", json.dumps(content, indent=2))
         write_tensors(path / "model.safetensors", self.state_dict())
 
     @classmethod
@@ -214,12 +215,14 @@ class SentimentClassifier(nn.Module):
         return model.eval()
 
 
-def build_model(config: ModelConfig, vocab_size: int, seed: int) -> SentimentClassifier:
-    """Make the model that a configuration describes, its weights drawn with a seed.
+def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
+    """Make the model that a run trains, its weights drawn with the run's seed.
 
     Example:
-        >>> build_model(ModelConfig(attention="qk", key_dim=4), 100, seed=42).attention.key_dim
+        >>> from attention.sentiment.config import TrainConfig
+        >>> from attention.sentiment.model import build_model
+        >>> build_model(TrainConfig().with_options(model="qk", key_dim=4), 100).attention.key_dim
         4
     """
-    torch.manual_seed(seed)
-    return SentimentClassifier(vocab_size, config)
+    torch.manual_seed(config.seed)
+    return SentimentClassifier(vocab_size, config.model)

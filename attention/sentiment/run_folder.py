@@ -323,7 +323,6 @@ def start_folder(folder: Path, trainer: Trainer, prepared: Prepared) -> None:
 def finish_folder(folder: Path, trainer: Trainer) -> None:
     """Write the model, and last of all the summary, which says that the run is finished."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    del config["model"]  # the model writes its own
     trainer.model.save_pretrained(folder, **config)
     metrics = trainer.state.metrics
     summary = {

@@ -67,11 +67,11 @@ def _prepare_all(
     vocab_size = prepared.tokenizer.get_vocab_size()
     try:
         with torch.device("meta"):  # shapes without memory
-            outline = build_model(config.model, vocab_size, config.seed)
+            outline = build_model(config, vocab_size)
         if (out / run_folder.CHECKPOINT).exists():
             run_folder.check_checkpoint(out, outline, config, prepared.fingerprints)
         check_memory(outline)
-        model = build_model(config.model, vocab_size, config.seed)
+        model = build_model(config, vocab_size)
     except RuntimeError as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"the model of this configuration can't be made: {reason}") from error

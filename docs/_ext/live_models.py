@@ -10,7 +10,8 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from attention.tokenizer import SPECIALS
+from attention.sentiment.saved_config import read_model_config
+from attention.sentiment.tokenizer import SPECIALS
 from safetensors.torch import load_file
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -68,16 +69,16 @@ def as_base64(tensor: Tensor) -> str:
 
 def model_script(run: Path) -> str:
     """Write one model as the call of a function that ``models.js`` defines."""
-    saved = json.loads((run / "config.json").read_text(encoding="utf-8"))
-    model, train = saved["model"], saved["train"]
+    vocab_size, model = read_model_config(run)
     # What the page's own code computes; anything else would need more of it.
     simple = {"bias": False, "scale": True, "positions": "end", "mask_padding": True}
-    simple |= {"bigram_buckets": 0, "segments": False}
-    other = {name: model[name] for name, value in simple.items() if model[name] != value}
-    if other or not train["separator"] or train["keep"] != "tail":
-        raise ValueError(f"{run}: the page can't compute a model with {other or train}")
+    simple |= {"bigram_buckets": 0, "segments": False, "separator": True, "keep": "tail"}
+    config = vars(model)
+    other = {name: config[name] for name, value in simple.items() if config[name] != value}
+    if other:
+        raise ValueError(f"{run}: the page can't compute a model with {other}")
     weights = load_file(run / "model.safetensors")
-    kind = model["attention"]
+    kind = model.attention
     tensors = {
         "embedding": weights["embedding.weight"][: len(SPECIALS) + WORDS],  # (8003, d)
         "w": weights["classifier.weight"],  # (1, v)
@@ -87,19 +88,19 @@ def model_script(run: Path) -> str:
         tensors["energy"] = weights["attention.energy.weight"]  # (1, d)
     else:
         for name in ("W_query", "W_key", "W_value"):
-            # nn.Linear holds its matrix turned on its side.
+            # nn.Linear holds its matrix transposed.
             tensors[name] = weights[f"attention.{name}.weight"].T  # (d, k) or (d, v)
-    config: dict[str, Any] = {
+    page_config: dict[str, Any] = {
         "kind": kind,
-        "embed_dim": model["embed_dim"],
-        "key_dim": model["key_dim"],
-        "value_dim": model["value_dim"] or model["embed_dim"],
-        "base": model["position_base"],
-        "max_length": model["max_length"],
-        "trained_words": model["vocab_size"] - len(SPECIALS),
+        "embed_dim": model.embed_dim,
+        "key_dim": model.key_dim,
+        "value_dim": model.value_dim or model.embed_dim,
+        "base": model.position_base,
+        "max_length": model.max_length,
+        "trained_words": vocab_size - len(SPECIALS),
     }
     written = {name: as_base64(tensor) for name, tensor in tensors.items()}
-    return f"receiveModel({json.dumps(config)}, {json.dumps(written)});\n"
+    return f"receiveModel({json.dumps(page_config)}, {json.dumps(written)});\n"
 
 
 def words_script(run: Path) -> str:

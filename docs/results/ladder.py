@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from attention.data import fingerprint, load_reviews
+from attention.sentiment.reviews import fingerprint
+from attention.sentiment.sources import load_reviews
 from ladder_cells import Cell, read_cells
 from ladder_models import now, run, test
 from ladder_statistics import correct, prediction_interval

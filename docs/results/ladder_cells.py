@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from attention.config import PRESETS, TrainConfig
-from attention.runs import config_json
+from attention.sentiment.config import PRESETS, TrainConfig
+from attention.sentiment.run_folder import config_json
 
 
 @dataclass(frozen=True)

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from attention.batches import Examples, plan_batches
-from attention.config import TrainConfig
-from attention.data import load_reviews
-from attention.measure import cut, read_lengths
-from attention.prepare import Prepared, measured_examples, prepare
-from attention.runs import config_json, environment
-from attention.trainer import Trainer
+from attention.sentiment.batches import Examples, plan_batches
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.evaluation import cut, read_lengths
+from attention.sentiment.prepare import Prepared, measured_examples, prepare
+from attention.sentiment.run_folder import config_json, environment
+from attention.sentiment.trainer import Trainer
 from ladder_cells import Cell
 from ladder_statistics import pack
 from safetensors.torch import load_file, save_file
@@ -29,7 +29,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attention.predict import predict
-from attention.train import build_model
+from attention.sentiment.model import build_model
 
 CPU = torch.device("cpu")
 # Bins of equal width of the predicted probability, for the reliability diagram.

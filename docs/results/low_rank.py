@@ -12,15 +12,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 import torch
-from attention.config import TrainConfig
-from attention.data import load_reviews
-from attention.measure import measure
-from attention.prepare import Prepared, prepare
-from attention.runs import environment
-from attention.trainer import Trainer
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.evaluation import measure
+from attention.sentiment.prepare import Prepared, prepare
+from attention.sentiment.run_folder import environment
+from attention.sentiment.trainer import Trainer
 
 from attention.analysis import bilinear_form, truncate_rank
-from attention.train import build_model
+from attention.sentiment.model import build_model
 
 OUT = Path(__file__).with_suffix(".json")
 SEEDS = range(5)

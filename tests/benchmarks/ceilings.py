@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 import torch
-from attention.trainer import in_pieces
+from attention.sentiment.trainer import in_pieces
 from side import Corrected
 from torch.profiler import ProfilerActivity, profile
 

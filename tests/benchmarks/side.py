@@ -53,8 +53,8 @@ class Corrected:
 
     def __init__(self, folder: Path, lr: float | None = None) -> None:
         # Imported here so that neither side pays for the other's imports.
-        from attention.batches import plan_batches
-        from attention.config import PRESETS
+        from attention.sentiment.batches import plan_batches
+        from attention.sentiment.config import PRESETS
 
         from attention import measure, prepare, train, trainer
 

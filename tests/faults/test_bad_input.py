@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import tiny
-from attention.command import run_command
+from attention._command import run_command
 
 from attention import evaluate, predict, train
 

@@ -3,9 +3,9 @@
 import functools
 
 import torch
-from attention.data import load_reviews
-from attention.models import SentimentClassifier
-from attention.tokenizer import SEP_ID, UNK_ID
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.model import SentimentClassifier
+from attention.sentiment.tokenizer import SEP_ID, UNK_ID
 from conftest import BUILD
 from tokenizers import Tokenizer
 

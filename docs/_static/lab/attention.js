@@ -1,6 +1,6 @@
 "use strict";
 
-// The layers of the package, `attention/functional.py`, `pooling.py` and `layers.py`, once more.
+// The layers of the package, `attention/functional.py` and `attention/layers/`, once more.
 
 // Mᵢⱼ = (j ≤ i): word i may attend to itself and to what stands before it
 function causalMask(n) {
