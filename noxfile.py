@@ -59,7 +59,7 @@ def install(session: nox.Session, *groups: str) -> None:
     session.env["UV_FIND_LINKS"] = os.environ.get("PIP_FIND_LINKS", "")
     # Its own dependencies come with the rest: PyTorch's index has few versions of them.
     session.install(*requirements("torch"), "--no-deps", *torch_index())
-    session.install("-e", ".", *requirements(*groups))
+    session.install("-e", ".[all]", *requirements(*groups))
     stamp.write_text(wanted)
 
 
@@ -136,6 +136,7 @@ def lint(session: nox.Session) -> None:
     install(session, "lint")
     session.run("ruff", "format", "--check", "--diff")
     session.run("ruff", "check")
+    session.run("lint-imports")
     session.run("mypy")
     session.run("zizmor", "--quiet", "--offline", "--pedantic", "--min-severity=low", ".github")
     schema = ("check-jsonschema", "--builtin-schema")

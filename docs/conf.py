@@ -69,13 +69,11 @@ nb_merge_streams = True
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 72
-nitpick_ignore = [("py:class", "attention.trainer.State")]  # nobody calls it but the package
+nitpick_ignore = [("py:class", "attention.sentiment.trainer.State")]  # nobody calls it but the package
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Shape", "Source"]
-# Examples are run as in the module they stand in, where every name is at hand.
-MODULES = [path.stem for path in sorted(HERE.parent.glob("attention/[a-z]*.py"))]
-doctest_global_setup = "\n".join(f"from attention.{module} import *" for module in MODULES)
-doctest_global_setup += "\nimport torch\ntorch.manual_seed(0)"
+# Examples import what they use, but for torch and the object they document.
+doctest_global_setup = "import torch\nfrom attention import *\ntorch.manual_seed(0)"
 
 # Plain-text lists of the few foreign objects we name: no build waits for another site.
 intersphinx_mapping = {

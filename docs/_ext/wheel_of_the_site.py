@@ -15,8 +15,10 @@ def wheel_name(release: str) -> str:
 
 
 def install_line(release: str, baseurl: str) -> str:
-    """Say what to type after ``pip install``."""
-    return f"{baseurl.rstrip('/')}/{wheel_name(release)}" if baseurl else wheel_name(release)
+    """Say what to type after ``pip install``: the wheel, and what the lessons need beside torch."""
+    if baseurl:
+        return f'"attention-tutorial[all] @ {baseurl.rstrip("/")}/{wheel_name(release)}"'
+    return f'"./{wheel_name(release)}[all]"'
 
 
 def notebook_cell(release: str, baseurl: str) -> str:
