@@ -91,14 +91,17 @@ class ModelConfig(AttentionConfig):
     """Of the weights."""
 
     def __post_init__(self) -> None:
+        sizes = [
+            each.name
+            for each in dataclasses.fields(AttentionConfig)
+            if type(getattr(self, each.name)) is int
+        ]
         _check_fields(
             self,
-            at_least_1=(
-                "embed_dim", "key_dim", "value_dim", "num_heads", "max_length",
-            ),
+            at_least_1=(*sizes, "max_length"),
             shares=("dropout", "word_dropout"),
             above_0=("embedding_std", "position_base"),
-        )  # fmt: skip
+        )
         if self.bigram_buckets < 0:
             raise ValueError(f"bigram_buckets: expected 0 or more, got {self.bigram_buckets}")
         if self.segments and not self.separator:
@@ -204,7 +207,7 @@ def _check_fields(
     """Refuse numbers out of their range, and names that are not among the choices."""
     values = vars(config)
     for name in at_least_1:
-        if values.get(name) is not None and values[name] < 1:
+        if values[name] < 1:
             raise ValueError(f"{name}: expected at least 1, got {values[name]}")
     for name, value in values.items():
         if isinstance(value, int) and value >= 2**63:
