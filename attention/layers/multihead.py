@@ -1,7 +1,7 @@
-"""Attention with several heads.
+"""Attention with several heads, which may share their keys and values in groups.
 
-``h`` heads share the width ``d`` = ``embed_dim``: each has ``head_dim`` = ``d / h`` of it for its
-queries, keys and values.
+``h`` heads attend side by side, each with queries, keys and values of width ``head_dim``, which is
+``embed_dim / h`` unless it is given.
 """
 
 from torch import Tensor, nn
@@ -14,17 +14,24 @@ class MultiHeadAttention(nn.Module):
     r"""Let every token attend in several ways at once, and mix what the heads return.
 
     .. math::
-        \mathrm{head}_i = \mathrm{softmax}\!\left(\frac{Q_i K_i^\top}{\sqrt{d/h}}\right) V_i,
-        \qquad \mathrm{context} =
-        [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
+        \mathrm{head}_i = \mathrm{softmax}\!\left(\frac{Q_i K_{g(i)}^\top}{\sqrt{k}}\right)
+        V_{g(i)}, \qquad
+        \mathrm{context} = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
 
-    Head i has the i-th ``head_dim`` columns of :math:`Q = X W_\mathrm{query}`, :math:`K = X
-    W_\mathrm{key}` and :math:`V = X W_\mathrm{value}`. So the number of heads changes neither the
-    number of parameters nor, but for the softmax, that of multiplications.
+    Head i has the i-th :math:`k` = ``head_dim`` columns of :math:`Q = X W_\mathrm{query}`. With as
+    many keys and values as heads, :math:`g(i) = i`, it has its own columns of :math:`K = X
+    W_\mathrm{key}` and :math:`V = X W_\mathrm{value}` as well; the number of heads then changes
+    neither the number of parameters nor, but for the softmax, that of multiplications. With
+    ``num_kv_heads`` below ``num_heads``, neighbouring heads share keys and values (grouped-query
+    attention); with 1, all of them do (multi-query attention).
 
     Args:
-        embed_dim: Width ``d`` of a token vector, a multiple of ``num_heads``.
-        num_heads: How many heads share that width.
+        embed_dim: Width ``d`` of a token vector.
+        num_heads: How many heads attend.
+        num_kv_heads: How many keys and values they share, a divisor of ``num_heads``; None means
+            ``num_heads``.
+        head_dim: Width ``k`` of a head's queries, keys and values; None means
+            ``embed_dim / num_heads``, which ``num_heads`` must then divide.
         dropout: The chance with which training sets a weight to 0.
         bias: Whether the four projections add a bias.
 
@@ -41,7 +48,7 @@ class MultiHeadAttention(nn.Module):
 
     Raises:
         TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
-        ValueError: If a width < 1, ``num_heads`` does not divide ``embed_dim``, ``dropout`` is
+        ValueError: If a width < 1, the numbers of heads do not divide as they must, ``dropout`` is
             not in [0, 1), or shapes do not fit.
 
     Example:
@@ -49,30 +56,51 @@ class MultiHeadAttention(nn.Module):
         >>> context, weights = layer(torch.rand(5, 7, 6), is_causal=True, need_weights=True)
         >>> context.shape, weights.shape
         (torch.Size([5, 7, 6]), torch.Size([5, 2, 7, 7]))
+        >>> MultiHeadAttention(8, num_heads=4, num_kv_heads=2).W_key.weight.shape
+        torch.Size([4, 8])
 
     Source:
-        Vaswani et al. (2017), section 3.2.2; :class:`torch.nn.MultiheadAttention`.
+        Vaswani et al. (2017), section 3.2.2; :class:`torch.nn.MultiheadAttention`. Shared keys and
+        values: Shazeer (2019), Fast transformer decoding; Ainslie et al. (2023), GQA.
     """
 
     def __init__(
-        self, embed_dim: int, num_heads: int, *, dropout: float = 0.0, bias: bool = False
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        num_kv_heads: int | None = None,
+        head_dim: int | None = None,
+        dropout: float = 0.0,
+        bias: bool = False,
     ) -> None:
         super().__init__()
         check_size("embed_dim", embed_dim)
         check_size("num_heads", num_heads)
-        if embed_dim % num_heads:
+        if head_dim is None:
+            if embed_dim % num_heads:
+                raise ValueError(
+                    f"num_heads: expected a divisor of embed_dim = {embed_dim}, got {num_heads}"
+                )
+            head_dim = embed_dim // num_heads
+        if num_kv_heads is None:
+            num_kv_heads = num_heads
+        check_size("head_dim", head_dim)
+        check_size("num_kv_heads", num_kv_heads)
+        if num_heads % num_kv_heads:
             raise ValueError(
-                f"num_heads: expected a divisor of embed_dim = {embed_dim}, got {num_heads}"
+                f"num_kv_heads: expected a divisor of num_heads = {num_heads}, got {num_kv_heads}"
             )
         check_dropout("dropout", dropout)
         self.embed_dim = embed_dim
         self.num_heads = num_heads
-        self.head_dim = embed_dim // num_heads
+        self.num_kv_heads = num_kv_heads
+        self.head_dim = head_dim
         self.dropout = dropout
-        self.W_query = nn.Linear(embed_dim, embed_dim, bias=bias)
-        self.W_key = nn.Linear(embed_dim, embed_dim, bias=bias)
-        self.W_value = nn.Linear(embed_dim, embed_dim, bias=bias)
-        self.W_out = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.W_query = nn.Linear(embed_dim, num_heads * head_dim, bias=bias)
+        self.W_key = nn.Linear(embed_dim, num_kv_heads * head_dim, bias=bias)
+        self.W_value = nn.Linear(embed_dim, num_kv_heads * head_dim, bias=bias)
+        self.W_out = nn.Linear(num_heads * head_dim, embed_dim, bias=bias)
 
     def forward(
         self,
@@ -92,9 +120,9 @@ class MultiHeadAttention(nn.Module):
             if attn_mask.dim() > 1:
                 attn_mask = attn_mask.unsqueeze(-3)  # one mask for all heads
         attended = attend(
-            self._split(self.W_query(x)),
-            self._split(self.W_key(x)),
-            self._split(self.W_value(x)),
+            self._split(self.W_query(x), self.num_heads),  # (..., h, n, head_dim)
+            self._shared(self.W_key(x)),
+            self._shared(self.W_value(x)),
             attn_mask,
             need_weights=need_weights,
             is_causal=is_causal,
@@ -107,8 +135,13 @@ class MultiHeadAttention(nn.Module):
             context = context.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)
         return (context, attended[1]) if isinstance(attended, tuple) else context
 
-    def _split(self, projected: Tensor) -> Tensor:
-        """Split the width into heads, and put the heads before the tokens."""
-        heads = (self.num_heads, self.head_dim)
-        split: Tensor = projected.unflatten(-1, heads)  # (..., n, h, head_dim)
+    def _split(self, projected: Tensor, num_heads: int) -> Tensor:
+        """Cut the width into heads, and put the heads before the tokens."""
+        split: Tensor = projected.unflatten(-1, (num_heads, self.head_dim))  # (..., n, h, head_dim)
         return split.transpose(-3, -2)  # (..., h, n, head_dim)
+
+    def _shared(self, projected: Tensor) -> Tensor:
+        """Split keys or values, and give each head of a group the same ones."""
+        heads = self._split(projected, self.num_kv_heads)  # (..., num_kv_heads, n, head_dim)
+        group = self.num_heads // self.num_kv_heads
+        return heads if group == 1 else heads.repeat_interleave(group, dim=-3)

@@ -27,11 +27,13 @@ class AttentionConfig:
     value_dim: int | None = None
     """Width of values; as embed_dim if not given."""
     num_heads: int = 4
-    """Heads of multihead, which share embed_dim."""
+    """Heads of multihead and gqa, which share embed_dim."""
+    num_kv_heads: int | None = None
+    """Keys and values that the heads of gqa share; half as many as heads if not given."""
     bias: bool = False
-    """Whether the projections of qk, qkv and multihead add a bias."""
+    """Whether the projections of qk, qkv, multihead and gqa add a bias."""
     scale: bool = True
-    """Whether scores are divided by √key_dim; multihead's always are, by their heads' width."""
+    """Whether scores are divided by √key_dim; with several heads they always are, by √head_dim."""
 
     @property
     def factor(self) -> float | None:
@@ -76,6 +78,16 @@ VARIANTS: dict[str, Variant] = {
     "multihead": Variant(
         "multi-head",
         lambda c: MultiHeadAttention(c.embed_dim, c.num_heads, bias=c.bias),
+        returns_contexts=True,
+    ),
+    "gqa": Variant(
+        "grouped queries",
+        lambda c: MultiHeadAttention(
+            c.embed_dim,
+            c.num_heads,
+            num_kv_heads=c.num_kv_heads or max(c.num_heads // 2, 1),
+            bias=c.bias,
+        ),
         returns_contexts=True,
     ),
 }
