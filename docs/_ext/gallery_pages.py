@@ -2,7 +2,7 @@
 
 import html
 import re
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,6 +14,14 @@ from sphinx_gallery.scrapers import matplotlib_scraper
 from wheel_of_the_site import install_line, wheel_name
 
 logger = logging.getLogger(__name__)
+
+PARTS = ("core", "deeper", "cases")
+
+
+def reading_order(path: str) -> tuple[int, str]:
+    """Sort the parts of the gallery, and lessons of several parts, as they are to be read."""
+    folder = next(part for part in reversed(PurePath(path).parts) if part in PARTS)
+    return PARTS.index(folder), path
 
 
 def reset_randomness(gallery_conf: dict[str, Any], script: str) -> None:

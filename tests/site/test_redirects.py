@@ -1,7 +1,9 @@
 """A lesson's old address leads to its new one: with or without scripts, by HTTP or by file."""
 
+import re
+
 import pytest
-from conftest import redirect_names
+from conftest import SITE, redirect_names
 from test_every_page import violations
 
 OLD, NEW = "gallery/plot_2b_masks_and_heads.html", "gallery/core/plot_4_masks.html"
@@ -17,13 +19,14 @@ def test_an_old_address_leads_to_a_lesson(visit, root, name):
     seen = visit(root + name)
     seen.page.wait_for_url(lambda url: url != root + name)
     assert seen.page.locator("article .run-it-yourself").count() == 1
-    assert seen.complaints == []
+    # A browser that leaves before the old page has arrived in full reports its request as failed.
+    assert [complaint for complaint in seen.complaints if complaint != root + name] == []
     assert seen.foreign(root) == []
 
 
 def test_the_place_on_the_page_is_kept(visit, root):
-    page = visit(f"{root}{OLD}?highlight=mask#takeaways").page
-    page.wait_for_url(f"{root}{NEW}?highlight=mask#takeaways")
+    page = visit(f"{root}{OLD}?a=b#a-model-that-cheats").page
+    page.wait_for_url(f"{root}{NEW}?a=b#a-model-that-cheats")
 
 
 def test_it_works_without_scripts(visit, root):
@@ -31,11 +34,12 @@ def test_it_works_without_scripts(visit, root):
     page.wait_for_url(root + NEW)
 
 
-def test_a_redirect_that_stays_open_is_a_page_too(visit, http_root):
-    seen = visit("about:blank")
-    page = seen.page
-    page.route(f"**/{NEW}", lambda route: route.fulfill(status=204))  # a browser stays where it is
-    page.goto(http_root + OLD)
+def test_a_redirect_is_accessible_while_it_is_shown(visit):
+    text = (SITE / OLD).read_text(encoding="utf-8")
+    still, count = re.subn(r"<(script|noscript)>.*?</\1>", "", text)  # what leads on
+    assert count == 2
+    page = visit("about:blank").page
+    page.set_content(still)
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         assert violations(page) == []
