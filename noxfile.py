@@ -77,7 +77,8 @@ def serve(session: nox.Session) -> None:
     """Serve the site, built again whenever a page, a script or the package changes."""
     install(session, "serve")
     watch = [f"--watch={folder}" for folder in ("attention", "gallery")]
-    ignore = [f"--ignore={folder}" for folder in ("docs/gallery", "docs/_build", "gallery/runs")]
+    written = ("docs/gallery", "docs/_build", "gallery/core/runs")
+    ignore = [f"--ignore={folder}" for folder in written]
     session.run("sphinx-autobuild", *watch, *ignore, *session.posargs, "docs", "docs/_build/html")
 
 

@@ -8,7 +8,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))  # the site's own small extensions
 
-import wheel_of_the_site  # noqa: E402 — found through the path above
+# Both are found through the path above.
+import addresses  # noqa: E402
+import wheel_of_the_site  # noqa: E402
 
 # A page's kernel starts without its reader's own IPython settings, and keeps quiet about talking
 # to the build through a local port.
@@ -34,6 +36,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "sphinx_reredirects",
     "sphinxcontrib.bibtex",
     "api_pages",
     "exercises",
@@ -90,11 +93,16 @@ bibtex_reference_style = "author_year"
 
 copybutton_exclude = ".linenos, .gp, .go"
 
+redirects = addresses.redirects()
+redirect_html_template_file = "_templates/redirect.html"  # the library's own has no title
+
 sphinx_gallery_conf = {
     "examples_dirs": "../gallery",
     "gallery_dirs": "gallery",
     "backreferences_dir": "gallery/uses",
     "doc_module": ("attention",),
+    "subsection_order": "gallery_pages.reading_order",
+    "minigallery_sort_order": "gallery_pages.reading_order",
     "within_subsection_order": "FileNameSortKey",
     "image_scrapers": ("gallery_pages.figures_with_alt_text",),
     "image_srcset": ["2x"],

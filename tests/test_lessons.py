@@ -8,28 +8,28 @@ from pages import GALLERY, run
 
 # Pages that train or measure for seconds or more. Here they read few reviews and take few steps.
 SMALLER = {
-    "plot_3_low_rank_qk.py": (
+    "deeper/plot_1_low_rank_qk.py": (
         (r"(?<=\nSTEPS, RATE, SEEDS = )300", "30"),
         (r"(?<=steps=)1000", "100"),
     ),
-    "plot_3a_gauge_and_biases.py": (
+    "deeper/plot_2_gauge_and_biases.py": (
         (r"(?<=\nSTEPS = )1000", "100"),
         (r"(?<=in range\()1000", "10"),
     ),
-    "plot_3d_cost_of_the_brackets.py": ((r"(?<=seconds=)0\.5", "0.01"),),
-    "plot_4a_what_went_wrong_in_the_lab.py": (
+    "deeper/plot_5_cost_of_the_product.py": ((r"(?<=seconds=)0\.5", "0.01"),),
+    "cases/plot_1_ten_pitfalls.py": (
         (r"limit=[\d_]+, epochs=\d+", "limit=40, epochs=1"),
         (r'(?<=\nreviews = )load_reviews\("imdb"\)', 'load_reviews("imdb", limit=100)'),
         (r"(?<=\nNETS, TEXTS, known = )\d+, \d+", "2, 7"),
     ),
-    "plot_5_reading_attention.py": (
+    "core/plot_9_reading_attention.py": (
         (r"limit=[\d_]+, epochs=\d+", "limit=40, epochs=2"),
         (r"(?<=\nreviews = )load_reviews\(config.data\)", "load_reviews(config.data, limit=200)"),
         (r"(?<=\nHELD, SOME = )\d+, \d+", "7, 3"),
     ),
 }
-# plot_4 trains for minutes, too; the docs build runs it.
-PAGES = sorted(path.name for path in GALLERY.glob("plot_*.py") if "plot_4_" not in path.name)
+PAGES = sorted(path.relative_to(GALLERY).as_posix() for path in GALLERY.glob("*/plot_*.py"))
+PAGES.remove("core/plot_8_sentiment_training.py")  # trains for minutes, too; the docs build runs it
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -47,7 +47,7 @@ def test_every_figure_has_its_own_words(name):
 
 
 def test_the_labs_mistakes_do_what_their_page_says():
-    name = "plot_4a_what_went_wrong_in_the_lab.py"
+    name = "cases/plot_1_ten_pitfalls.py"
     page = run(GALLERY / name, SMALLER[name]).names
     negative, positive = (
         [mark for mark in page["possible"] if page["marks"][mark, label]] for label in (0, 1)
@@ -76,10 +76,10 @@ def test_the_labs_mistakes_do_what_their_page_says():
 
 
 def test_whether_attention_explains_is_asked_as_the_page_says():
-    name = "plot_5_reading_attention.py"
+    name = "core/plot_9_reading_attention.py"
     page = run(GALLERY / name, SMALLER[name]).names
     assert page["agree"] == 944
-    assert torch.equal(page["x"], run(GALLERY / "plot_1_qkv_derivation.py").names["x"])
+    assert torch.equal(page["x"], run(GALLERY / "core/plot_1_qkv_derivation.py").names["x"])
     for kind in ("energy", "qkv"):
         for a, s, effect in zip(
             page["weights"][kind], page["evidences"][kind], page["effects"][kind], strict=True

@@ -65,7 +65,7 @@ MATRICES = ("W_query", "W_key", "W_value")
 
 
 def page(name):
-    return run(GALLERY / f"plot_{name}.py").names
+    return run(GALLERY / "core" / f"plot_{name}.py").names
 
 
 def page_a():
@@ -77,7 +77,7 @@ def page_b():
 
 
 def page_modules():
-    return page("1c_two_modules_one_function")
+    return page("2_attention_layer")
 
 
 def printed(numbers):
@@ -218,13 +218,13 @@ def test_training_moves_the_weights():
 
 
 def test_softmax_of_the_chapter():
-    p = page("2_scaling_variance")
+    p = page("3_scaling_variance")
     assert_prints(p["shared"], [0.1925, 0.1426, 0.2351, 0.1426, 0.2872])
     assert_prints(p["peaked"], [0.0326, 0.0030, 0.1615, 0.0030, 0.8000])
 
 
 def test_variance_of_dot_products():
-    p = page("2_scaling_variance")
+    p = page("3_scaling_variance")
     for k, (before, after) in p["variances"].items():
         scatter = math.sqrt((2 + 6 / k) / 1000)
         assert abs(before / k - 1) < 4 * scatter
@@ -236,7 +236,7 @@ def test_variance_of_dot_products():
 
 
 def test_what_the_scale_does_to_the_softmax():
-    p = page("2_scaling_variance")
+    p = page("3_scaling_variance")
     entropy = {name: values.median(dim=-1).values for name, values in p["entropy"].items()}
     jacobian = {name: values.median(dim=-1).values for name, values in p["jacobian"].items()}
     assert entropy["no scale"][-1] < 0.05 < 0.5 < entropy["no scale"][0]
@@ -289,13 +289,13 @@ def test_typed_decimals_are_off_in_the_fourth():
 
 
 def test_seeding_torch_leaves_numpy_alone():
-    p = page("2_scaling_variance")
+    p = page("3_scaling_variance")
     assert len(set(p["numpy_draws"])) == 2
     assert len(set(p["torch_draws"])) == 1
 
 
 def test_a_product_has_the_variance_of_its_factors_and_the_check_cannot_fail():
-    p = page("2_scaling_variance")
+    p = page("3_scaling_variance")
     for numbers in (p["one"], p["other"], p["one"] * p["other"]):
         assert numbers.var().item() == pytest.approx(1, abs=0.02)
     for before, after in p["variances"].values():

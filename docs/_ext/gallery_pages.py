@@ -2,7 +2,7 @@
 
 import html
 import re
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -14,6 +14,14 @@ from sphinx_gallery.scrapers import matplotlib_scraper
 from wheel_of_the_site import install_line, wheel_name
 
 logger = logging.getLogger(__name__)
+
+PARTS = ("core", "deeper", "cases")
+
+
+def reading_order(path: str) -> tuple[int, str]:
+    """Sort the parts of the gallery, and lessons of several parts, as they are to be read."""
+    folder = next(part for part in reversed(PurePath(path).parts) if part in PARTS)
+    return PARTS.index(folder), path
 
 
 def reset_randomness(gallery_conf: dict[str, Any], script: str) -> None:
@@ -40,17 +48,18 @@ def figures_with_alt_text(block: Any, block_vars: dict[str, Any], conf: dict[str
 
 def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
     """Say at the top that the page is a script, and at its end how to run it."""
-    if not docname.startswith("gallery/plot_"):
+    page = PurePosixPath(docname)
+    if not page.match("gallery/*/plot_*"):
         return
-    stem, wheel = docname.removeprefix("gallery/"), wheel_name(app.config.release)
+    stem, wheel = page.name, wheel_name(app.config.release)
     head = (
         ".. rst-class:: run-it-yourself\n\n"
         f"    This page is a program. Download it as a :download:`notebook <{stem}.ipynb>` or a "
         f":download:`script <{stem}.py>`; "
-        f":ref:`how to run it <sphx_glr_download_gallery_{stem}.py>`.\n"
+        f":ref:`how to run it <sphx_glr_download_{docname.replace('/', '_')}.py>`.\n"
     )
     # Sphinx-Gallery offers a zip of both; the package that both import is of more use.
-    package = f"`Download the package it imports: {wheel} <../{wheel}>`__"
+    package = f"`Download the package it imports: {wheel} <../../{wheel}>`__"
     install = (
         "\nNotebook and script run on any machine, from any folder, once the package is there:"
         "\n\n.. code-block:: text\n\n"
@@ -58,6 +67,12 @@ def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
     )
     text = re.sub(r"\.\. note::\n +:class: sphx-glr-download-link.*\n\n.*\n.*\n", head, source[0])
     source[0] = re.sub(r":download:`Download zipped: .*`", package, text) + install
+
+
+def drop_tag_lists(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Take out the lists of tags: our lessons have none, and a list per section repeats an id."""
+    if docname.startswith("gallery/"):
+        source[0] = re.sub(r"\.\. raw:: html\n\n +<div id='sg-tag-list'.*\n", "", source[0])
 
 
 def plain_name(role: re.Match[str]) -> str:
@@ -69,7 +84,7 @@ def plain_name(role: re.Match[str]) -> str:
 
 
 def resolve_roles_in_notebooks(app: Sphinx) -> None:
-    for path in Path(app.srcdir, "gallery").glob("*.ipynb"):
+    for path in Path(app.srcdir, "gallery").glob("*/*.ipynb"):
         notebook = path.read_text(encoding="utf-8")
         resolved = re.sub(r":[a-z]+:`([^`]+)`", plain_name, notebook)
         if resolved != notebook:  # a new date would have Sphinx read the page again
@@ -79,4 +94,5 @@ def resolve_roles_in_notebooks(app: Sphinx) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", resolve_roles_in_notebooks, priority=900)  # the gallery's: 500
     app.connect("source-read", offer_downloads)
+    app.connect("source-read", drop_tag_lists)
     return {"parallel_read_safe": True}

@@ -21,7 +21,7 @@ from torch import Tensor
 
 logger = logging.getLogger(__name__)
 
-LESSON = "plot_4_sentiment_training"
+LESSON = Path("gallery", "core", "plot_8_sentiment_training.py")
 KINDS = ("energy", "qkv")
 WORDS = 8_000
 # Which script needs which is the order in which they stand here.
@@ -39,7 +39,7 @@ def kept_models(app: Sphinx) -> Path:
 
 def executed(app: Sphinx) -> Path:
     """Name the file that the gallery writes whenever it has executed the lesson."""
-    return Path(app.srcdir, "gallery", f"{LESSON}.py.md5")
+    return Path(app.srcdir, f"{LESSON}.md5")
 
 
 def ask_for_models(app: Sphinx, config: Config) -> None:
@@ -58,7 +58,7 @@ def keep_models(app: Sphinx) -> None:
     if (kept / "executed").exists() and (kept / "executed").read_text() == when:
         return
     shutil.rmtree(kept, ignore_errors=True)
-    shutil.copytree(app.srcdir.parent / "gallery" / "runs" / "plot_4", kept)
+    shutil.copytree(app.srcdir.parent / LESSON.parent / "runs" / "plot_8", kept)
     (kept / "executed").write_text(when)
 
 

@@ -1,7 +1,7 @@
 """Train QK and QKV classifiers of several key widths and measure what their ranks are worth.
 
 Run from the root of the repository; it writes ``docs/results/low_rank.json``, which
-``gallery/plot_3c_rank_on_reviews.py`` draws.
+``gallery/deeper/plot_4_rank_on_reviews.py`` draws.
 """
 
 import datetime

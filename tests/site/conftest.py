@@ -38,6 +38,15 @@ def page_names() -> list[str]:
     return sorted(name.as_posix() for name in names if name.parts[0] != "_static")
 
 
+def redirect_names() -> list[str]:
+    """List the pages that only lead to another one: a browser does not stay on them."""
+    return [
+        name
+        for name in page_names()
+        if 'http-equiv="refresh"' in (SITE / name).read_text(encoding="utf-8")
+    ]
+
+
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *args: object) -> None:
         pass

@@ -28,8 +28,8 @@ use_style()
 # %%
 # Before any training
 # -------------------
-# :doc:`/gallery/plot_1_qkv_derivation` drew the matrices of one sentence from 1,000 seeds. Here is
-# its count once more: how often do all six words have the same favourite?
+# :doc:`/gallery/core/plot_1_qkv_derivation` drew the matrices of one sentence from 1,000 seeds.
+# Here is its count once more: how often do all six words have the same favourite?
 
 numbers = "43 15 89  55 87 66  57 85 64  22 58 33  77 25 10  5 80 55"  # in hundredths
 x = torch.tensor([int(number) / 100 for number in numbers.split()]).view(6, 3)  # (6, 3)
@@ -44,7 +44,7 @@ print(f"one favourite for all six words in {agree} of 1,000 seeds")
 #
 # Two models to question
 # ----------------------
-# The task is that of :doc:`/gallery/plot_4_sentiment_training`: half of the time an unrelated
+# The task is that of :doc:`/gallery/core/plot_8_sentiment_training`: half of the time an unrelated
 # review stands in front. *energy* gives each word one weight. In *qkv* every word looks at every
 # word, and we take the mean weight that a word *receives*. Instead of positions, one learned vector
 # marks what stands in front of a separator. That will make one thing exact further down.
@@ -337,7 +337,7 @@ for name, model in (("its own weights", models["energy"]), ("equal weights", uni
 
 # %%
 # It needs them. (A model that is trained without any may still do better than this one deprived of
-# them: the *mean* of :doc:`/gallery/plot_4_sentiment_training`.)
+# them: the *mean* of :doc:`/gallery/core/plot_8_sentiment_training`.)
 #
 # Would it come out the same again?
 # ---------------------------------

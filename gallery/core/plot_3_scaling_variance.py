@@ -304,7 +304,7 @@ for name, size in whole.items():
 #
 # Two limits of the argument, so that you don't lean on it too far. It holds for independent
 # numbers of variance 1, which is how one imagines a fresh layer; the default start of
-# ``nn.Linear`` is smaller, as :doc:`/gallery/plot_1c_two_modules_one_function` measured. And after
+# ``nn.Linear`` is smaller, as :doc:`/gallery/core/plot_2_attention_layer` measured. And after
 # training, queries and keys are anything but independent. The scale sets the start. Where training
 # ends, this page can't say.
 #
@@ -319,7 +319,7 @@ for name, size in whole.items():
 #
 # *Practise:* :doc:`/exercises/scale`.
 #
-# *Where next:* :doc:`/gallery/plot_2b_masks_and_heads` decides which keys a query may see at
+# *Where next:* :doc:`/gallery/core/plot_4_masks` decides which keys a query may see at
 # all, and lets it look in several ways at once.
 
 plt.show()

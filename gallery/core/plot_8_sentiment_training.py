@@ -225,7 +225,7 @@ for word in ("wonderful", "best", "slow", "the"):
 # folder of its own, beside wherever you run this page.
 
 for kind in ("energy", "qkv"):
-    folder = Path("runs", "plot_4", kind)
+    folder = Path("runs", "plot_8", kind)
     run = config.with_options(model=kind)
     models[kind].save_pretrained(folder, **config_json(run))
     tokenizer.save(str(folder / "tokenizer.json"))
@@ -234,7 +234,7 @@ for kind in ("energy", "qkv"):
 # %%
 # Loaded again, a model says the same.
 
-loaded = SentimentClassifier.from_pretrained("runs/plot_4/energy")
+loaded = SentimentClassifier.from_pretrained("runs/plot_8/energy")
 with torch.no_grad():
     logit = loaded(ids)  # (1,)
 assert torch.equal(logit, logit_of_energy)
@@ -246,7 +246,7 @@ print(f"{logit.sigmoid().item():.0%} positive")
 #
 # .. code-block:: console
 #
-#    $ python -m attention.predict runs/plot_4/qkv "The plot is thin, but the music is wonderful."
+#    $ python -m attention.predict runs/plot_8/qkv "The plot is thin, but the music is wonderful."
 #
 # What was learnt
 # ---------------
@@ -257,5 +257,5 @@ print(f"{logit.sigmoid().item():.0%} positive")
 #
 # *Practise:* :doc:`/exercises/training`.
 #
-# *Where next:* :doc:`/gallery/plot_4a_what_went_wrong_in_the_lab` shows what else can go wrong
+# *Where next:* :doc:`/gallery/cases/plot_1_ten_pitfalls` shows what else can go wrong
 # around an attention layer that is itself correct.

@@ -5,7 +5,7 @@ The same steps, other numbers
 Can you walk from embeddings to context vectors without being led?
 
 Here is the same sentence with other embeddings and other matrices. Each heading is a step that
-:doc:`/gallery/plot_1_qkv_derivation` took. Compute before you read on; paper is enough for one
+:doc:`/gallery/core/plot_1_qkv_derivation` took. Compute before you read on; paper is enough for one
 word, a Python prompt for all. The numbers below tell whether you were right.
 """
 
@@ -191,7 +191,7 @@ print(f"{(typed - context).abs().max():.6f} is the largest difference")
 #
 # *Practise:* :doc:`/exercises/sentence`.
 #
-# *Where next:* :doc:`/gallery/plot_1c_two_modules_one_function` puts the steps into a layer, twice,
+# *Where next:* :doc:`/gallery/core/plot_2_attention_layer` puts the steps into a layer, twice,
 # and asks what the difference is.
 
 plt.show()

@@ -236,7 +236,7 @@ print("a batch through SelfAttentionV1:", tuple(context_batch.shape))
 #
 # *Practise:* :doc:`/exercises/sentence`.
 #
-# *Where next:* :doc:`/gallery/plot_2_scaling_variance`, for the :math:`\sqrt k` that we have used
-# and not yet explained.
+# *Where next:* :doc:`/gallery/core/plot_3_scaling_variance`, for the :math:`\sqrt k` that we have
+# used and not yet explained.
 
 plt.show()

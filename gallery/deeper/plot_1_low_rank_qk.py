@@ -266,7 +266,7 @@ fig.set_label(
 # The dashed curve counts what is left of the pair's freedom once we drop what changes nothing:
 # matrices of rank k form a surface of dimension 2dk − k². The other k² numbers only choose
 # coordinates for queries and keys, which is the
-# :ref:`next page's subject <sphx_glr_gallery_plot_3a_gauge_and_biases.py>`.
+# :ref:`next page's subject <sphx_glr_gallery_deeper_plot_2_gauge_and_biases.py>`.
 #
 # The nearest matrix of rank k
 # ----------------------------
@@ -362,7 +362,7 @@ print(
 # So a small singular value of M is no proof that a direction is idle, and a large one none that
 # it is used. It depends on the words. And what training minimises is neither of these distances:
 # it is the loss of a task. What cutting costs on real reviews is measured in
-# :ref:`a later page <sphx_glr_gallery_plot_3c_rank_on_reviews.py>`.
+# :ref:`a later page <sphx_glr_gallery_deeper_plot_4_rank_on_reviews.py>`.
 #
 # What was learnt
 # ---------------
@@ -375,5 +375,5 @@ print(
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* :doc:`/gallery/plot_3a_gauge_and_biases` asks which of the pair's numbers change
-# nothing, and finds that a single entry of a query matrix means nothing.
+# *Where next:* :doc:`/gallery/deeper/plot_2_gauge_and_biases` asks which of the pair's numbers
+# change nothing, and finds that a single entry of a query matrix means nothing.

@@ -160,8 +160,8 @@ print(f"one model's accuracy, 95 % interval over the test reviews: {low:.1f} to 
 #   attention fit the training reviews better or as well and lose on new ones. That is why the lab
 #   puts a distractor in front of each review: then there is something to ignore.
 # - **Values seem to help a little** where keys are wide, though :ref:`the page before
-#   <sphx_glr_gallery_plot_3b_values_fold.py>` proved that qk and qkv are the same set of functions.
-#   What differs can only be the path of training.
+#   <sphx_glr_gallery_deeper_plot_3_values_fold.py>` proved that qk and qkv are the same set of
+#   functions. What differs can only be the path of training.
 #
 # What others found
 # -----------------
@@ -190,4 +190,5 @@ print(f"one model's accuracy, 95 % interval over the test reviews: {low:.1f} to 
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* :doc:`/gallery/plot_3d_cost_of_the_brackets`, for what the scores cost to compute.
+# *Where next:* :doc:`/gallery/deeper/plot_5_cost_of_the_product`, for what the scores cost to
+# compute.

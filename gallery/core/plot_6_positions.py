@@ -282,6 +282,6 @@ assert torch.equal(end[0, 2:], end[1, :4])
 # *Practise:* :doc:`/exercises/masks`.
 #
 # *Where next:* :math:`W_\mathrm{query} W_\mathrm{key}^\top` has come up as one matrix E. What can
-# it hold? :doc:`/gallery/plot_3_low_rank_qk` finds out.
+# it hold? :doc:`/gallery/deeper/plot_1_low_rank_qk` finds out.
 
 plt.show()

@@ -248,7 +248,7 @@ print(f"on padding after training:  {share_on_padding(unmasked, batch).mean():.1
 
 # %%
 # What training makes of the padding's share depends on the run. A mask makes it zero, before and
-# after, at no cost: :doc:`/gallery/plot_2b_masks_and_heads`.
+# after, at no cost: :doc:`/gallery/core/plot_4_masks`.
 #
 # What is in the layer
 # --------------------
@@ -274,11 +274,12 @@ for name, scale in (("no scale", False), ("divided by √8", True)):
     print(f"{name:14} {torch.tensor(evenness).mean():.2f}")
 
 # %%
-# At k = 8 the harm is small. At 64 or 512 it is not: :doc:`/gallery/plot_2_scaling_variance`. What
-# else is in the lab's layers has its own
-# pages: "d + 1 matches d" and low rank that saves nothing in :doc:`/gallery/plot_3_low_rank_qk`,
-# biases in :doc:`/gallery/plot_3a_gauge_and_biases`, values that fold away in
-# :doc:`/gallery/plot_3b_values_fold`.
+# At k = 8 the harm is small. At 64 or 512 it is not: :doc:`/gallery/core/plot_3_scaling_variance`.
+# What else is in the lab's layers has its own
+# pages: "d + 1 matches d" and low rank that saves nothing in
+# :doc:`/gallery/deeper/plot_1_low_rank_qk`, biases in
+# :doc:`/gallery/deeper/plot_2_gauge_and_biases`, values that fold away in
+# :doc:`/gallery/deeper/plot_3_values_fold`.
 #
 # .. admonition:: What went wrong: a table outside the module
 #    :class: warning
@@ -360,6 +361,6 @@ print("first weight of a model, built first or second:", starts)
 # *Practise:* :doc:`/exercises/training`.
 #
 # *Where next:* the models are trained and compared. Where they look is easily drawn. Is that an
-# explanation? :doc:`/gallery/plot_5_reading_attention`.
+# explanation? :doc:`/gallery/core/plot_9_reading_attention`.
 
 plt.show()

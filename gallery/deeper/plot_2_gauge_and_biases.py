@@ -273,4 +273,5 @@ fig.set_label(
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* the third matrix. Do the values do anything? :doc:`/gallery/plot_3b_values_fold`.
+# *Where next:* the third matrix. Do the values do anything?
+# :doc:`/gallery/deeper/plot_3_values_fold`.

@@ -207,5 +207,5 @@ fig.set_label(
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* that closes the chapter. :doc:`/gallery/plot_4_sentiment_training` trains the whole
-# ladder on real reviews.
+# *Where next:* that closes the chapter. :doc:`/gallery/core/plot_8_sentiment_training` trains the
+# whole ladder on real reviews.

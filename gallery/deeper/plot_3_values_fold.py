@@ -206,7 +206,7 @@ assert lives == set(shares) - set(folds) - {"maximum over words", "energy poolin
 # fold into d × C numbers.
 #
 # Does a redundant value matrix do harm? Its functions are the same, its path of training is not,
-# as for the keys of :ref:`the first page <sphx_glr_gallery_plot_3_low_rank_qk.py>`. What it
+# as for the keys of :ref:`the first page <sphx_glr_gallery_deeper_plot_1_low_rank_qk.py>`. What it
 # does on real reviews, the next page measures.
 #
 # What was learnt
@@ -217,5 +217,5 @@ assert lives == set(shares) - set(folds) - {"maximum over words", "energy poolin
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* :doc:`/gallery/plot_3c_rank_on_reviews`, for what rank and values are worth on real
-# reviews.
+# *Where next:* :doc:`/gallery/deeper/plot_4_rank_on_reviews`, for what rank and values are worth on
+# real reviews.

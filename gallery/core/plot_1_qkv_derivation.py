@@ -186,7 +186,7 @@ fig.set_label(
 # The order of the words stays the same: the highest score gets the highest weight.
 #
 # Before the softmax, the scores are divided by :math:`\sqrt{k} = \sqrt{2}`. Why that is so is a
-# story of its own, told in :doc:`/gallery/plot_2_scaling_variance`.
+# story of its own, told in :doc:`/gallery/core/plot_3_scaling_variance`.
 
 key_dim = keys.shape[-1]
 weights_2 = torch.softmax(scores_2 / key_dim**0.5, dim=-1)  # (6,)
@@ -390,7 +390,7 @@ fig.set_label(
 #
 # *Practise:* :doc:`/exercises/sentence`.
 #
-# *Where next:* :doc:`/gallery/plot_1b_same_steps_other_numbers` walks the same way with other
+# *Where next:* :doc:`/gallery/core/plot_1b_same_steps_other_numbers` walks the same way with other
 # numbers, so that you can go ahead of the page and check yourself.
 
 plt.show()

@@ -92,8 +92,8 @@ print(f"right, the words so far: {share_right(guess_as_writer(sees_all)):.0%}")
 #
 # The causal mask
 # ---------------
-# Back to the sentence and the matrices of :doc:`/gallery/plot_1_qkv_derivation`. A *mask* says for
-# each pair whether query i may look at key j. In this project ``True`` means that it may. For a
+# Back to the sentence and the matrices of :doc:`/gallery/core/plot_1_qkv_derivation`. A *mask* says
+# for each pair whether query i may look at key j. In this project ``True`` means that it may. For a
 # writer, it may when j is not after i:
 
 x = torch.tensor(
@@ -394,6 +394,6 @@ print("twice the same in use:     ", torch.equal(layer(x), layer(x)))
 # *Practise:* :doc:`/exercises/masks`.
 #
 # *Where next:* the sentences above carried their places in six extra numbers. What if a sentence
-# has hundreds of words? :doc:`/gallery/plot_2c_positions`.
+# has hundreds of words? :doc:`/gallery/core/plot_6_positions`.
 
 plt.show()

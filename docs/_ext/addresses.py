@@ -1,0 +1,27 @@
+"""Lead each lesson's old address to its new one.
+
+The lessons once lay side by side in ``gallery/``. Links to them from other sites keep working.
+"""
+
+# The old name in gallery/, and where in gallery/ the lesson is now.
+MOVED = {
+    "plot_1_qkv_derivation": "core/plot_1_qkv_derivation",
+    "plot_1b_same_steps_other_numbers": "core/plot_1b_same_steps_other_numbers",
+    "plot_1c_two_modules_one_function": "core/plot_2_attention_layer",
+    "plot_2_scaling_variance": "core/plot_3_scaling_variance",
+    "plot_2b_masks_and_heads": "core/plot_4_masks",
+    "plot_2c_positions": "core/plot_6_positions",
+    "plot_3_low_rank_qk": "deeper/plot_1_low_rank_qk",
+    "plot_3a_gauge_and_biases": "deeper/plot_2_gauge_and_biases",
+    "plot_3b_values_fold": "deeper/plot_3_values_fold",
+    "plot_3c_rank_on_reviews": "deeper/plot_4_rank_on_reviews",
+    "plot_3d_cost_of_the_brackets": "deeper/plot_5_cost_of_the_product",
+    "plot_4_sentiment_training": "core/plot_8_sentiment_training",
+    "plot_4a_what_went_wrong_in_the_lab": "cases/plot_1_ten_pitfalls",
+    "plot_5_reading_attention": "core/plot_9_reading_attention",
+}
+
+
+def redirects() -> dict[str, str]:
+    """Map each old page to its new address, relative so that it works from a folder, too."""
+    return {f"gallery/{old}": f"{new}.html" for old, new in MOVED.items()}
