@@ -92,10 +92,10 @@ pairs = prepared.validation["distractor"]
 one = pairs.ids.lengths  # (N,)
 review = one[pairs.review.long()]  # (N,)
 front = one[pairs.distractor.long()]  # (N,)
-room = config.max_length - front - 1  # (N,)
+room = config.model.max_length - front - 1  # (N,)
 print(f"keep the head: {(room <= 0).float().mean():.1%} of the labelled reviews are lost wholly,")
 print(f"               {(review > room).float().mean():.1%} at least in part")
-print(f"keep the tail: {(review > config.max_length).float().mean():.1%} lose their beginning")
+print(f"keep the tail: {(review > config.model.max_length).float().mean():.1%} lose their beginning")
 
 # %%
 # .. admonition:: What went wrong

@@ -1,6 +1,6 @@
 "use strict";
 
-// The classifier of `attention/models.py`, reading one review.
+// The classifier of `attention/sentiment/model.py`, reading one review.
 
 // S_{p, 2i} = sin(p / base^{2i/d}), S_{p, 2i+1} = cos(p / base^{2i/d})
 function position(p, d, base) {

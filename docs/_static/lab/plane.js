@@ -1,6 +1,6 @@
 "use strict";
 
-// Two pictures of the plane, in the colours of `attention/plotting.py`.
+// Two pictures of the plane, in the colours of `attention/plotting/`.
 
 const WIDTH = 360;
 const HEIGHT = 300;

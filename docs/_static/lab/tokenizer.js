@@ -1,6 +1,6 @@
 "use strict";
 
-// From text to ids, by the rule of `attention/tokenizer.py`: the two characters \n are a line's
+// From text to ids, by the rule of `attention/sentiment/tokenizer.py`: the two characters \n are a line's
 // end, letters become small, tags become spaces, and whatever is not one of the 26 letters
 // separates words.
 
