@@ -86,9 +86,9 @@ class ModelConfig(AttentionConfig):
     segments: bool = False
     """Whether the separator and the words in front of it get a learned vector added."""
     dtype: tyro.conf.Suppress[
-        tyro.conf.Fixed[Literal["float32", "float64", "bfloat16", "float16"]]
-    ] = "float32"
-    """Of the weights."""
+        tyro.conf.Fixed[Literal["float32", "float64", "bfloat16", "float16"] | None]
+    ] = None
+    """Of the weights; None takes torch's default. A saved model names its own."""
 
     def __post_init__(self) -> None:
         sizes = [
@@ -102,6 +102,8 @@ class ModelConfig(AttentionConfig):
             shares=("dropout", "word_dropout"),
             above_0=("embedding_std", "position_base"),
         )
+        if self.dtype not in (None, *DTYPES):
+            raise ValueError(f"dtype: expected one of {', '.join(DTYPES)}, got {self.dtype}")
         if self.bigram_buckets < 0:
             raise ValueError(f"bigram_buckets: expected 0 or more, got {self.bigram_buckets}")
         if self.segments and not self.separator:

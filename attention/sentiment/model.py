@@ -103,7 +103,8 @@ class SentimentClassifier(nn.Module):
         features = getattr(self.attention, "value_dim", width)
         self.average = MeanPooling(features) if chosen.returns_contexts else None
         self.classifier = nn.Linear(features, 1)
-        self.to(DTYPES[config.dtype])
+        if config.dtype:
+            self.to(DTYPES[config.dtype])
 
     def forward(
         self, ids: Tensor, lengths: Tensor | None = None, *, need_weights: bool = False

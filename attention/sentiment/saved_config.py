@@ -56,7 +56,7 @@ def read_model_config(folder: Path) -> tuple[int, ModelConfig]:
     if type(vocab_size) is not int:
         raise ValueError(f"vocab_size: expected an integer, got {json.dumps(vocab_size)[:40]}")
     earlier = {k: run[k] for k in _MODEL_FIELDS & run.keys()} if isinstance(run, dict) else {}
-    return vocab_size, validated(ModelConfig, earlier | model)
+    return vocab_size, validated(ModelConfig, {"dtype": "float32"} | earlier | model)
 
 
 def read_train_config(folder: Path, *, strict: bool) -> TrainConfig:
