@@ -1,0 +1,114 @@
+"""The guards that matter most: what stands in their place, and the tests that must then fail.
+
+A guard is a function of the package, found by its name. :mod:`run_guards` takes them out.
+"""
+
+import contextlib
+import types
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+
+@dataclass(frozen=True)
+class Guard:
+    """What stands in a guard's place, and the tests that must notice."""
+
+    instead: Callable[..., Any]
+    tests: tuple[str, ...]
+
+
+def nothing(*_: object, **__: object) -> None:
+    """Check nothing."""
+
+
+GUARDS: dict[str, Guard] = {
+    # The numbers
+    "attention.functional.allowed_keys": Guard(
+        nothing, ("core/test_functional.py::test_blind_query_gives_zeros_and_passes_none_back",)
+    ),
+    "attention.functional.causal_mask": Guard(
+        lambda n, device=None: torch.ones(n, n, dtype=torch.bool, device=device),
+        ("core/test_functional.py::test_formula_is_torchs_in_value_and_gradient",),
+    ),
+    "attention.functional.padding_mask": Guard(
+        lambda lengths, n: torch.ones(*lengths.shape, 1, n, dtype=torch.bool),
+        ("sentiment/test_model.py::test_padding_never_changes_a_logit",),
+    ),
+    "attention._checks.check_attention_inputs": Guard(
+        nothing, ("core/test_functional.py::test_wrong_input_is_refused",)
+    ),
+    "attention._checks.check_mask": Guard(
+        nothing, ("core/test_functional.py::test_wrong_input_is_refused",)
+    ),
+    "attention._checks.check_tokens": Guard(
+        nothing, ("core/test_self_attention.py::test_wrong_input_is_refused",)
+    ),
+    "attention._checks.check_lengths": Guard(
+        nothing, ("core/test_functional.py::test_wrong_lengths_are_refused",)
+    ),
+    "attention._checks.check_ids": Guard(
+        nothing, ("sentiment/test_model.py::test_bad_input_is_named",)
+    ),
+    "attention.sentiment.trainer.Trainer.check": Guard(
+        nothing,
+        (
+            "sentiment/test_trainer.py::test_a_loss_that_is_not_a_number_stops_at_once_and_says_where",
+            "sentiment/test_trainer.py::test_weights_are_checked_on_request",
+        ),
+    ),
+    # What a command is given
+    "attention.sentiment.config._check_fields": Guard(
+        nothing, ("sentiment/test_config.py::test_out_of_range_names_field_and_value",)
+    ),
+    "attention.sentiment.files._check_columns": Guard(
+        nothing, ("sentiment/test_files.py::test_csv_faults",)
+    ),
+    "attention.sentiment.training.check_memory": Guard(
+        nothing,
+        ("faults/test_untrusted_files.py::test_a_hostile_configuration_is_not_begun_with_either",),
+    ),
+    # What lies in a run folder
+    "attention._files.write_bytes": Guard(
+        lambda path, content: path.write_bytes(content),
+        ("sentiment/test_run_folder.py::test_a_file_is_replaced_whole_or_not_at_all",),
+    ),
+    "attention._files.check_tensors": Guard(
+        nothing,
+        (
+            "sentiment/test_run_folder.py::test_a_broken_checkpoint_is_never_half_loaded_in_silence",
+            "faults/test_untrusted_files.py::test_a_hostile_configuration_is_refused_before_memory_is_taken",
+        ),
+    ),
+    "attention.sentiment.saved_config.validated": Guard(
+        lambda kind, fields: kind(**fields),
+        ("sentiment/test_saved_config.py::test_wrong_fields_are_refused_by_name",),
+    ),
+    "attention.sentiment.run_folder._check_rule": Guard(
+        nothing, ("faults/test_untrusted_files.py::test_a_tokenizer_of_another_kind_is_refused",)
+    ),
+    "attention.sentiment.run_folder.check_checkpoint": Guard(
+        lambda folder, outline, config, data: types.SimpleNamespace(epoch=0, batch=0, sums=None),
+        (
+            "sentiment/test_run_folder.py::test_another_configuration_or_other_reviews_are_refused",
+        ),
+    ),
+    "attention.sentiment.run_folder.lock": Guard(
+        lambda folder: types.SimpleNamespace(release=nothing),
+        ("sentiment/test_run_folder.py::test_a_lock_keeps_others_out_until_it_is_released",),
+    ),
+    "attention.sentiment.run_folder.refuse_taken": Guard(
+        nothing, ("sentiment/test_run_folder.py::test_folders_for_a_new_run",)
+    ),
+    "attention.sentiment.run_folder.refuse_finished": Guard(
+        nothing, ("sentiment/test_training.py::test_a_finished_run_is_refused",)
+    ),
+    "attention.sentiment.reviews.fingerprint": Guard(
+        lambda reviews: "", ("sentiment/test_reviews.py::test_fingerprint_sees_every_change",)
+    ),
+    "attention.sentiment.files._long_fields": Guard(
+        contextlib.nullcontext, ("sentiment/test_files.py::test_csv_dialects",)
+    ),
+}
