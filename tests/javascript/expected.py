@@ -1,7 +1,7 @@
 r"""What the package computes, for the scripts of the site to agree with.
 
-``python tests/javascript/expected.py`` writes ``expected.json`` anew; a Python test beside this file
-holds it to the package, and the JavaScript tests hold the scripts to it.
+``python tests/javascript/expected.py`` writes ``expected.json`` anew. A Python test beside this
+file holds that to the package, and the JavaScript tests hold the scripts to it.
 """
 
 import json
@@ -64,7 +64,11 @@ def worked_example() -> dict[str, object]:
     return {
         "x": x,
         **matrices,
-        **{"query": query, "key": key, "value": value, "scores": query @ key.T, "layers": layers},
+        "query": query,
+        "key": key,
+        "value": value,
+        "scores": query @ key.T,
+        "layers": layers,
         "energy": {"w": pooling.energy.weight[0], "weights": weights, "context": context},
     }
 
@@ -91,7 +95,7 @@ def write_run(kind: str, folder: Path) -> SentimentClassifier:
 @torch.no_grad()
 def readings(kind: str, folder: Path) -> dict[str, object]:
     """Let a small model read every text, alone and behind a distractor."""
-    from live_models import model_script, words_script  # noqa: PLC0415 — found through main's path
+    from live_models import model_script, words_script  # found through the path below
 
     model = write_run(kind, folder).double()
     tokenizer = train_tokenizer(VOCABULARY, min_frequency=1)
@@ -112,7 +116,18 @@ def readings(kind: str, folder: Path) -> dict[str, object]:
 def halves() -> dict[str, object]:
     """Write numbers of 16 bits: signs, the smallest, the largest, and a thousand others."""
     torch.manual_seed(2)
-    special = [0.0, -0.0, 1.0, -2.5, 65504.0, -65504.0, 2.0**-24, -(2.0**-24), 2.0**-14, 1023 / 2**24]
+    special = [
+        0.0,
+        -0.0,
+        1.0,
+        -2.5,
+        65504.0,
+        -65504.0,
+        2.0**-24,
+        -(2.0**-24),
+        2.0**-14,
+        1023 / 2**24,
+    ]
     numbers = torch.cat([torch.tensor(special), torch.randn(90), torch.randn(50) * 2**-15]).half()
     return {"bits": numbers.view(torch.int16).int() & 0xFFFF, "numbers": numbers.double()}
 
