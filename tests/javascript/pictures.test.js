@@ -21,6 +21,12 @@ test("both axes of a picture have the same unit, and 0 is in it", () => {
   near(right - left, bottom - top);
 });
 
+test("what is high fits in as well as what is wide", () => {
+  const tall = plane.frame([[3, 40]])([3, 40]);
+  const wide = plane.frame([[40, 3]])([40, 3]);
+  same([tall[1], wide[0]], [20, 256]); // a margin of 20 above; on the right room for words, too
+});
+
 test("a single point at 0 has a place, too", () => {
   same(plane.frame([[0, 0]])([0, 0]), [20, 280]);
 });
