@@ -106,7 +106,7 @@ def test_other_pages_stay_as_they_are(app):
         (":doc:`/gallery/plot_example`", "`plot_example`"),
         (":doc:`the lesson </gallery/plot_example>`", "the lesson"),
         (":ref:`how to run it <label>`", "how to run it"),
-        ("a `name` and :math", "a `name` and :math"),
+        ("`a link <https://example.org>`__", "`a link <https://example.org>`__"),
     ],
 )
 def test_a_notebook_names_what_it_cannot_link(app, role, text):
