@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 from sphinx_gallery import gen_rst
+from wheel_of_the_site import install_line
 
 
 def test_every_script_starts_alike():
@@ -63,13 +64,13 @@ def test_a_figure_without_a_label_is_missed(saved, logged_warnings):
 
 @pytest.fixture
 def app(tmp_path):
-    (tmp_path / "gallery").mkdir()
+    (tmp_path / "gallery" / "core").mkdir(parents=True)
     config = SimpleNamespace(release="1.2", html_baseurl="https://example.org/site/")
     return SimpleNamespace(srcdir=tmp_path, config=config)
 
 
 # A page's two ends, by the templates of the version that is installed
-REFERENCE = "gallery_plot_example.py"
+REFERENCE = "gallery_core_plot_example.py"
 SOURCE = (
     gen_rst.EXAMPLE_HEADER.format("plot_example.py", REFERENCE, "")
     + "\nTitle\n=====\n"
@@ -80,16 +81,18 @@ SOURCE = (
 
 def test_a_page_offers_itself_and_the_package(app):
     source = [SOURCE]
-    gallery_pages.offer_downloads(app, "gallery/plot_example", source)
+    gallery_pages.offer_downloads(app, "gallery/core/plot_example", source)
     text = source[0]
     assert text.index("run-it-yourself") < text.index("Title")
     for kind in ("notebook <plot_example.ipynb>", "script <plot_example.py>"):
         assert text.count(f":download:`{kind}`") == 1
+    assert f":ref:`how to run it <sphx_glr_download_{REFERENCE}>`" in text
+    assert f".. _sphx_glr_download_{REFERENCE}:" in text
     assert "sphx-glr-download-link" not in text
     assert "zip>" not in text
-    assert "attention_tutorial-1.2-py3-none-any.whl <../attention_tutorial-1.2-" in text
-    wheel = "https://example.org/site/attention_tutorial-1.2-py3-none-any.whl"
-    assert text.endswith(f"    pip install {wheel}\n")
+    assert "attention_tutorial-1.2-py3-none-any.whl <../../attention_tutorial-1.2-" in text
+    line = install_line("1.2", "https://example.org/site/")
+    assert text.endswith(f"    pip install {line}\n")
 
 
 def test_other_pages_stay_as_they_are(app):
@@ -103,23 +106,40 @@ def test_other_pages_stay_as_they_are(app):
     [
         (":func:`attention.causal_mask`", "`attention.causal_mask`"),
         (":func:`~attention.causal_mask`", "`causal_mask`"),
-        (":doc:`/gallery/plot_example`", "`plot_example`"),
-        (":doc:`the lesson </gallery/plot_example>`", "the lesson"),
+        (":doc:`/gallery/core/plot_example`", "`plot_example`"),
+        (":doc:`the lesson </gallery/core/plot_example>`", "the lesson"),
         (":ref:`how to run it <label>`", "how to run it"),
         ("`a link <https://example.org>`__", "`a link <https://example.org>`__"),
     ],
 )
 def test_a_notebook_names_what_it_cannot_link(app, role, text):
-    path = app.srcdir / "gallery" / "one.ipynb"
+    path = app.srcdir / "gallery" / "core" / "one.ipynb"
     path.write_text(f"see {role}.")
     gallery_pages.resolve_roles_in_notebooks(app)
     assert path.read_text() == f"see {text}."
 
 
 def test_a_notebook_without_links_keeps_its_date(app):
-    path = app.srcdir / "gallery" / "one.ipynb"
+    path = app.srcdir / "gallery" / "core" / "one.ipynb"
     path.write_text("no link")
     path.chmod(0o400)
     before = path.stat().st_mtime_ns
     gallery_pages.resolve_roles_in_notebooks(app)
     assert path.stat().st_mtime_ns == before
+
+
+def test_lessons_stand_in_the_order_of_reading():
+    paths = [
+        "../gallery/deeper",
+        "gallery/core/plot_2.py",
+        "gallery/cases",
+        "gallery/core/plot_1.py",
+    ]
+    assert sorted(paths, key=gallery_pages.reading_order) == [paths[i] for i in (3, 1, 0, 2)]
+
+
+def test_lists_of_tags_are_taken_out():
+    raw = ".. raw:: html\n\n"
+    source = [f"{raw}    <div id='sg-tag-list' class='x'></div>\n\nText\n\n{raw}    <b>kept</b>\n"]
+    gallery_pages.drop_tag_lists(None, "gallery/index", source)
+    assert source == [f"\nText\n\n{raw}    <b>kept</b>\n"]

@@ -65,19 +65,18 @@ def test_only_the_most_frequent_words_are_taken(trained, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("part", "name", "value"),
+    ("name", "value"),
     [
-        ("model", "scale", False),
-        ("model", "positions", "start"),
-        ("model", "segments", True),
-        ("train", "separator", False),
-        ("train", "keep", "head"),
+        ("scale", False),
+        ("positions", "start"),
+        ("segments", True),
+        ("keep", "head"),
     ],
 )
-def test_a_model_that_the_page_cannot_compute_is_refused(trained, tmp_path, part, name, value):
+def test_a_model_that_the_page_cannot_compute_is_refused(trained, tmp_path, name, value):
     run = shutil.copytree(trained, tmp_path / "run")
     config = json.loads((run / "config.json").read_text())
-    config[part][name] = value
+    config["model"][name] = value
     (run / "config.json").write_text(json.dumps(config))
     with pytest.raises(ValueError, match=rf"the page can't compute a model with .*'{name}'"):
         live_models.model_script(run)

@@ -19,8 +19,8 @@ from attention import (
     causal_mask,
     scaled_dot_product_attention,
 )
-from attention.models import SentimentClassifier
-from attention.tokenizer import SEP_ID, train_tokenizer
+from attention.sentiment.model import SentimentClassifier
+from attention.sentiment.tokenizer import SEP_ID, train_tokenizer
 
 HERE = Path(__file__).parent
 FILE = HERE / "expected.json"
@@ -87,7 +87,7 @@ def write_run(kind: str, folder: Path) -> SentimentClassifier:
     )
     for parameter in model.parameters():
         parameter.data = (torch.rand(parameter.shape) * 2 - 1).half().float()
-    model.save_pretrained(folder, train={"separator": True, "keep": "tail"})
+    model.save_pretrained(folder)
     tokenizer.save(str(folder / "tokenizer.json"))
     return model.eval()
 
