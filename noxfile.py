@@ -117,6 +117,18 @@ def browser(session: nox.Session) -> None:
     session.run(*command, env={"CHROMIUM": chromium})
 
 
+@nox.session(venv_backend="none")
+def javascript(session: nox.Session) -> None:
+    """Check the format and style of the site's scripts, and test them in node."""
+    if not (shutil.which("node") and shutil.which("npm")):
+        session.error("there is no Node.js; install it first, 18 or newer: https://nodejs.org")
+    folder = Path("tests/javascript")
+    session.run("npm", "install", f"--prefix={folder}", "--no-package-lock", "--loglevel=error")
+    biome = ["node", str(folder / "node_modules/@biomejs/biome/bin/biome")]
+    session.run(*biome, "check", "--error-on-warnings", f"--config-path={folder}")
+    session.run("node", "--test", *(session.posargs or map(str, sorted(folder.glob("*.test.js")))))
+
+
 @nox.session
 def bench(session: nox.Session) -> None:
     """Time the lab's procedure against ours: ``nox -s bench -- --data FOLDER`` (an hour)."""

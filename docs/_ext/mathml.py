@@ -32,7 +32,8 @@ TALL = {"mfrac", "mover", "mroot", "msqrt", "msubsup", "msup", "mtable", "munder
 # What the font keeps: letters, Greek, mathematical alphabets, arrows, operators, brackets.
 GLYPHS = frozenset(
     subset.parse_unicodes(
-        "20-7E A0-FF 131 237 2C6-2DC 391-3D6 3F0-3F6 2009-200A 2010-2026 2032-2037 203E 2044 "
+        "20-7E A0-FF 131 237 2C6-2DC 391-3CE 3D0-3D2 3D5-3D6 3F0-3F1 3F4-3F6 2009-200A "
+        "2010-2022 2025-2026 2032-2037 203E 2044 "
         "2061-2064 20D7 210B 210E 2110 2112 2113 2115 211A 211B 211D 2124 212C 2130 2131 2133 "
         "2190-2199 21A6 21D0-21D5 2200-2297 2299 22A4 22A5 22C0-22C6 22EE 22EF 22F1 2308-230B "
         "239B-23B3 23DC-23DF 27E8-27EB 1D400-1D49B 1D49C-1D4B5 1D538-1D551 1D6A4 1D6A5 1D6A8-1D755"
@@ -136,12 +137,14 @@ def write_font(app: Sphinx, exception: Exception | None) -> None:
     # fontTools tells every table it cuts; Sphinx would print that as its own news.
     stdlogging.getLogger("fontTools.subset").setLevel("WARNING")
     options = subset.Options(flavor="woff", hinting=False, layout_features=["ssty", "dtls"])
-    with as_file(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf") as source:
-        font = subset.load_font(source, options)
     subsetter = subset.Subsetter(options)
     subsetter.populate(unicodes=GLYPHS)
-    subsetter.subset(font)
-    subset.save_font(font, target, options)
+    with (
+        as_file(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf") as source,
+        subset.load_font(source, options) as font,
+    ):
+        subsetter.subset(font)
+        subset.save_font(font, target, options)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

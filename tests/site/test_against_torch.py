@@ -15,7 +15,7 @@ READ = """async ({ kind, texts, distractor }) => {
     part.value = value;
     part.dispatchEvent(new Event("input", { bubbles: true }));
   };
-  await load(kind);
+  await lab.models.load(kind);
   put(hook("model-select"), kind);
   await new Promise((resolve) => setTimeout(resolve, 100));
   if (hook("distractor").checked !== Boolean(distractor)) hook("distractor").click();
@@ -65,8 +65,8 @@ def test_50_reviews_behind_a_distractor(lab, kind):
 
 def test_the_whole_map_of_qkv(lab):
     ask = """async (texts) => {
-      const [ids, model] = await Promise.all([load("words"), load("qkv")]);
-      return texts.map((text) => readReview(model, ids, text).map);
+      const [ids, model] = await Promise.all(["words", "qkv"].map(lab.models.load));
+      return texts.map((text) => lab.tokens.readReview(model, ids, text).map);
     }"""
     texts = reviews(12)
     for text, weights in zip(texts, lab.evaluate(ask, texts), strict=True):

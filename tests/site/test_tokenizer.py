@@ -4,8 +4,8 @@ import pytest
 from trained import IDS, ids_of, reviews, tokenizer
 
 ENCODE = """async (texts) => {
-  const ids = await load("words");
-  return texts.map((text) => encode(splitWords(text), ids));
+  const ids = await lab.models.load("words");
+  return texts.map((text) => lab.tokenizer.encode(lab.tokenizer.splitWords(text), ids));
 }"""
 HOSTILE = {
     "nothing": "",
@@ -51,7 +51,9 @@ def test_every_character_of_the_two_planes_with_letters(lab):
     # Between two letters, so that it shows whether a character separates, joins or becomes one.
     # "<" and ">" are held by the tags above.
     points = [i for i in range(0x20000) if not 0xD800 <= i < 0xE000 and chr(i) not in "<>"]
-    ask = "(points) => points.map((i) => splitWords(`x${String.fromCodePoint(i)}y`).join(' '))"
+    ask = """(points) => points.map((i) => {
+      return lab.tokenizer.splitWords(`x${String.fromCodePoint(i)}y`).join(" ");
+    })"""
     words = lab.evaluate(ask, points)
     text = " zz ".join(f"x{chr(i)}y" for i in points)
     split = tokenizer().pre_tokenizer.pre_tokenize_str(tokenizer().normalizer.normalize_str(text))
@@ -61,7 +63,7 @@ def test_every_character_of_the_two_planes_with_letters(lab):
 
 
 def test_half_a_character(lab):
-    words = lab.evaluate("splitWords('go\\ud83dod ' + 'bad\\udc4d')")
+    words = lab.evaluate("lab.tokenizer.splitWords('go\\ud83dod ' + 'bad\\udc4d')")
     assert words == ["go", "od", "bad"]
 
 

@@ -6,7 +6,7 @@
 for (const part of document.querySelectorAll(".tag_without-script")) part.hidden = true;
 
 document.querySelector("[data-testid=reset]").addEventListener("click", () => {
-  resetSentence();
-  resetReview();
+  lab.sentenceLab.reset();
+  lab.reviewLab.reset();
 });
 document.querySelector("[data-testid=reset]").hidden = false;

@@ -4,56 +4,60 @@
 // Dark (or, on a dark page, light) is the largest weight. Returns a function that says which row
 // and column an event of the pointer is at.
 
-function drawMap(canvas, map, words) {
-  const n = map.length;
-  const ratio = window.devicePixelRatio || 1;
-  const side = Math.min(canvas.parentElement.clientWidth, 560);
-  const cell = side / n;
-  const labels = cell >= 14 ? 74 : 0; // room for words beside the rows, where they can be read
-  canvas.width = canvas.height = Math.round(side * ratio);
-  canvas.style.width = canvas.style.height = `${side}px`;
-  const style = getComputedStyle(canvas);
-  const colour = (name) => style.getPropertyValue(name).trim().split(/\s+/).map(Number);
-  const [low, high] = [colour("--lab-low"), colour("--lab-high")];
+{
+  const { element } = lab.dom;
 
-  // A pixel a weight, then drawn larger: quick for 65,536 of them too.
-  const pixels = new ImageData(n, n);
-  const largest = Math.max(...map.map((row) => Math.max(...row)));
-  map.forEach((row, i) =>
-    row.forEach((weight, j) => {
+  function drawMap(canvas, map, words) {
+    const n = map.length;
+    const ratio = window.devicePixelRatio || 1;
+    const side = Math.min(canvas.parentElement.clientWidth, 560);
+    const cell = side / n;
+    const labels = cell >= 14 ? 74 : 0; // room for words beside the rows, where they can be read
+    canvas.width = canvas.height = Math.round(side * ratio);
+    canvas.style.width = canvas.style.height = `${side}px`;
+    const style = getComputedStyle(canvas);
+    const colour = (name) => style.getPropertyValue(name).trim().split(/\s+/).map(Number);
+    const [low, high] = [colour("--lab-low"), colour("--lab-high")];
+
+    // A pixel a weight, then drawn larger: quick for 65,536 of them too.
+    const pixels = new ImageData(n, n);
+    const largest = Math.max(...map.map((row) => Math.max(...row)));
+    for (const [place, weight] of map.flat().entries()) {
       const share = weight / largest;
-      const at = 4 * (i * n + j);
+      const at = 4 * place;
       for (let c = 0; c < 3; c += 1) pixels.data[at + c] = low[c] + (high[c] - low[c]) * share;
       pixels.data[at + 3] = 255;
-    }),
-  );
-  const small = element("canvas", { width: n, height: n });
-  small.getContext("2d").putImageData(pixels, 0, 0);
-  const context = canvas.getContext("2d");
-  context.scale(ratio, ratio);
-  context.imageSmoothingEnabled = false;
-  context.drawImage(small, labels, labels, side - labels, side - labels);
-  if (labels) {
-    context.fillStyle = style.color;
-    context.font = `${Math.min(13, cell * 0.8)}px ${style.fontFamily}`;
-    const step = (side - labels) / n;
-    words.forEach((word, i) => {
-      context.textAlign = "right";
-      context.fillText(word, labels - 5, labels + (i + 0.7) * step, labels - 6);
-      context.save();
-      context.translate(labels + (i + 0.7) * step, labels - 5);
-      context.rotate(-Math.PI / 2);
-      context.textAlign = "left";
-      context.fillText(word, 0, 0, labels - 6);
-      context.restore();
-    });
+    }
+    const small = element("canvas", { width: n, height: n });
+    small.getContext("2d").putImageData(pixels, 0, 0);
+    const context = canvas.getContext("2d");
+    context.scale(ratio, ratio);
+    context.imageSmoothingEnabled = false;
+    context.drawImage(small, labels, labels, side - labels, side - labels);
+    if (labels) {
+      context.fillStyle = style.color;
+      context.font = `${Math.min(13, cell * 0.8)}px ${style.fontFamily}`;
+      const step = (side - labels) / n;
+      words.forEach((word, i) => {
+        context.textAlign = "right";
+        context.fillText(word, labels - 5, labels + (i + 0.7) * step, labels - 6);
+        context.save();
+        context.translate(labels + (i + 0.7) * step, labels - 5);
+        context.rotate(-Math.PI / 2);
+        context.textAlign = "left";
+        context.fillText(word, 0, 0, labels - 6);
+        context.restore();
+      });
+    }
+    // Which row and column does a pointer at this event touch?
+    return (event) => {
+      const box = canvas.getBoundingClientRect();
+      const [j, i] = [event.clientX - box.left, event.clientY - box.top].map((at) =>
+        Math.floor(((at - labels) / (side - labels)) * n),
+      );
+      return i >= 0 && j >= 0 && i < n && j < n ? [i, j] : null;
+    };
   }
-  // Which row and column does a pointer at this event touch?
-  return (event) => {
-    const box = canvas.getBoundingClientRect();
-    const [j, i] = [event.clientX - box.left, event.clientY - box.top].map((at) =>
-      Math.floor(((at - labels) / (side - labels)) * n),
-    );
-    return i >= 0 && j >= 0 && i < n && j < n ? [i, j] : null;
-  };
+
+  lab.map = { drawMap };
 }

@@ -4,15 +4,22 @@
 // end, letters become small, tags become spaces, and whatever is not one of the 26 letters
 // separates words.
 
-const UNKNOWN = 1; // the id of a word that the vocabulary does not hold
-const SEPARATOR = 2; // stands between a distractor and the review
+{
+  const UNKNOWN = 1; // the id of a word that the vocabulary does not hold
+  const SEPARATOR = 2; // stands between a distractor and the review
 
-function splitWords(text) {
-  const clean = text.replaceAll("\\n", " ").toLowerCase().replaceAll(/<[^>]+>/g, " ");
-  return clean.match(/[a-z]+/g) ?? [];
-}
+  function splitWords(text) {
+    const clean = text
+      .replaceAll("\\n", " ")
+      .toLowerCase()
+      .replaceAll(/<[^>]+>/g, " ");
+    return clean.match(/[a-z]+/g) ?? [];
+  }
 
-// ids: a Map from a word to its id
-function encode(words, ids) {
-  return words.map((word) => ids.get(word) ?? UNKNOWN);
+  // ids: a Map from a word to its id
+  function encode(words, ids) {
+    return words.map((word) => ids.get(word) ?? UNKNOWN);
+  }
+
+  lab.tokenizer = { SEPARATOR, UNKNOWN, encode, splitWords };
 }

@@ -1,0 +1,13 @@
+from pathlib import Path
+
+import addresses
+
+GALLERY = Path(__file__).parents[2] / "gallery"
+
+
+def test_an_old_address_leads_to_a_lesson_that_is_there():
+    redirects = addresses.redirects()
+    assert redirects["gallery/plot_2b_masks_and_heads"] == "core/plot_4_masks.html"
+    for old, new in redirects.items():
+        assert (GALLERY / new).with_suffix(".py").exists(), f"{old} leads to {new}"
+        assert not (GALLERY.parent / f"{old}.py").exists(), f"{old} is still there"

@@ -1,0 +1,69 @@
+from types import SimpleNamespace
+
+import api_pages
+import pytest
+
+import attention
+
+
+@pytest.fixture
+def app(tmp_path):
+    uses = tmp_path / "gallery" / "uses"
+    uses.mkdir(parents=True)
+    (uses / "attention.used.examples").write_text("a page\n")
+    (uses / "attention.unused.examples").write_text("\n")
+    return SimpleNamespace(srcdir=tmp_path)
+
+
+def listed(app, what, name):
+    lines = ["Text."]
+    api_pages.list_pages_that_use_it(app, what, name, None, None, lines)
+    return lines
+
+
+def test_an_entry_ends_with_the_pages_that_use_it(app):
+    lines = listed(app, "function", "attention.used")
+    assert lines[0] == "Text."
+    assert lines[-2:] == [".. minigallery:: attention.used", ""]
+    assert ".. rubric:: Pages that use it" in lines
+
+
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [
+        ("function", "attention.unused"),
+        ("function", "attention.unknown"),
+        ("method", "attention.used"),
+    ],
+)
+def test_an_entry_that_no_page_uses_stays_as_it_is(app, what, name):
+    assert listed(app, what, name) == ["Text."]
+
+
+@pytest.mark.parametrize(
+    ("what", "lines", "kept"),
+    [
+        ("attribute", ["Widths: two."], ["\\ ", "Widths: two."]),
+        (
+            "function",
+            ["Text.", "Returns:", "    Shapes: two."],
+            ["Text.", "Returns:", "    \\ ", "    Shapes: two."],
+        ),
+        ("function", ["Text: none."], ["Text: none."]),
+    ],
+)
+def test_sentences_with_a_colon_are_kept(what, lines, kept):
+    api_pages.keep_sentences(None, what, "", None, None, lines)
+    assert lines == kept
+
+
+def test_a_public_name_on_no_page_is_missed(logged_warnings):
+    collected = logged_warnings(api_pages)
+    objects = {f"attention.{name}": None for name in attention.__all__}
+    domain = SimpleNamespace(objects=objects)
+    env = SimpleNamespace(domains=SimpleNamespace(python_domain=domain))
+    api_pages.miss_nothing(None, env)
+    assert collected == []
+    del objects["attention.causal_mask"]
+    api_pages.miss_nothing(None, env)
+    assert collected == ["api: attention.causal_mask is on no page"]

@@ -1,0 +1,146 @@
+import re
+from types import SimpleNamespace
+
+import gallery_pages
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+import torch
+from sphinx_gallery import gen_rst
+from wheel_of_the_site import install_line
+
+
+def test_every_script_starts_alike():
+    torch.set_default_dtype(torch.float64)
+    torch.set_grad_enabled(False)
+    torch.rand(3), np.random.rand(3)  # noqa: NPY002
+    gallery_pages.reset_randomness({}, "script")
+    drawn = torch.rand(1).item(), np.random.rand()  # noqa: NPY002
+    assert drawn == pytest.approx((0.49625658988952637, 0.5488135039273248))
+    assert torch.get_default_dtype() is torch.float32
+    assert torch.is_grad_enabled()
+
+
+@pytest.fixture
+def saved(monkeypatch):
+    """Save figures as Sphinx-Gallery would write about them."""
+    mpl.use("Agg")
+
+    def write(block, block_vars, conf):
+        return "".join(
+            f".. image-sg:: /{n}.png\n   :alt: a script's title\n\n" for n in plt.get_fignums()
+        )
+
+    monkeypatch.setattr(gallery_pages, "matplotlib_scraper", write)
+
+    def save(*labels: str) -> list[str]:
+        for label in labels:
+            plt.figure().set_label(label)
+        block_vars = {"src_file": "gallery/plot_example.py"}
+        rst = gallery_pages.figures_with_alt_text(("code", "", 7), block_vars, {})
+        return re.findall(":alt: (.*)", rst)
+
+    yield save
+    plt.close("all")
+
+
+def test_a_figures_label_is_its_alternative_text(saved, logged_warnings):
+    collected = logged_warnings(gallery_pages)
+    texts = saved("Weights, the first\n  is the largest.", r'Is "a" < b & \g<0>?')
+    assert texts == [
+        "Weights, the first is the largest.",
+        r"Is &quot;a&quot; &lt; b &amp; \g&lt;0&gt;?",
+    ]
+    assert collected == []
+
+
+def test_a_figure_without_a_label_is_missed(saved, logged_warnings):
+    collected = logged_warnings(gallery_pages)
+    saved("A label.", "")
+    (message,) = collected
+    assert message.startswith("plot_example.py, block at line 7: a figure has no alternative text")
+
+
+@pytest.fixture
+def app(tmp_path):
+    (tmp_path / "gallery" / "core").mkdir(parents=True)
+    config = SimpleNamespace(release="1.2", html_baseurl="https://example.org/site/")
+    return SimpleNamespace(srcdir=tmp_path, config=config)
+
+
+# A page's two ends, by the templates of the version that is installed
+REFERENCE = "gallery_core_plot_example.py"
+SOURCE = (
+    gen_rst.EXAMPLE_HEADER.format("plot_example.py", REFERENCE, "")
+    + "\nTitle\n=====\n"
+    + gen_rst.DOWNLOAD_LINKS_HEADER.format(REFERENCE)
+    + gen_rst.ZIP_DOWNLOAD.format("plot_example.zip")
+)
+
+
+def test_a_page_offers_itself_and_the_package(app):
+    source = [SOURCE]
+    gallery_pages.offer_downloads(app, "gallery/core/plot_example", source)
+    text = source[0]
+    assert text.index("run-it-yourself") < text.index("Title")
+    for kind in ("notebook <plot_example.ipynb>", "script <plot_example.py>"):
+        assert text.count(f":download:`{kind}`") == 1
+    assert f":ref:`how to run it <sphx_glr_download_{REFERENCE}>`" in text
+    assert f".. _sphx_glr_download_{REFERENCE}:" in text
+    assert "sphx-glr-download-link" not in text
+    assert "zip>" not in text
+    assert "attention_tutorial-1.2-py3-none-any.whl <../../attention_tutorial-1.2-" in text
+    line = install_line("1.2", "https://example.org/site/")
+    assert text.endswith(f"    pip install {line}\n")
+
+
+def test_other_pages_stay_as_they_are(app):
+    source = [SOURCE]
+    gallery_pages.offer_downloads(app, "training", source)
+    assert source == [SOURCE]
+
+
+@pytest.mark.parametrize(
+    ("role", "text"),
+    [
+        (":func:`attention.causal_mask`", "`attention.causal_mask`"),
+        (":func:`~attention.causal_mask`", "`causal_mask`"),
+        (":doc:`/gallery/core/plot_example`", "`plot_example`"),
+        (":doc:`the lesson </gallery/core/plot_example>`", "the lesson"),
+        (":ref:`how to run it <label>`", "how to run it"),
+        ("`a link <https://example.org>`__", "`a link <https://example.org>`__"),
+    ],
+)
+def test_a_notebook_names_what_it_cannot_link(app, role, text):
+    path = app.srcdir / "gallery" / "core" / "one.ipynb"
+    path.write_text(f"see {role}.")
+    gallery_pages.resolve_roles_in_notebooks(app)
+    assert path.read_text() == f"see {text}."
+
+
+def test_a_notebook_without_links_keeps_its_date(app):
+    path = app.srcdir / "gallery" / "core" / "one.ipynb"
+    path.write_text("no link")
+    path.chmod(0o400)
+    before = path.stat().st_mtime_ns
+    gallery_pages.resolve_roles_in_notebooks(app)
+    assert path.stat().st_mtime_ns == before
+
+
+def test_lessons_stand_in_the_order_of_reading():
+    paths = [
+        "../gallery/deeper",
+        "gallery/core/plot_2.py",
+        "gallery/cases",
+        "gallery/core/plot_1.py",
+    ]
+    assert sorted(paths, key=gallery_pages.reading_order) == [paths[i] for i in (3, 1, 0, 2)]
+
+
+def test_lists_of_tags_are_taken_out():
+    tags = ".. raw:: html\n\n    <div id='sg-tag-list' class='x'></div>\n"
+    other = ".. raw:: html\n\n    <div id='y'>kept</div>\n"
+    source = [f"{tags}\nText\n\n{other}"]
+    gallery_pages.drop_tag_lists(None, "gallery/index", source)
+    assert source == [f"\nText\n\n{other}"]

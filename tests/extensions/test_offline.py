@@ -1,0 +1,72 @@
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GUARD = Path(__file__).parents[2] / "docs" / "_ext" / "offline"
+# A guard can't be taken off again: it is tried in a process of its own, which finds it as those do
+# that a build starts.
+TRY = """
+import json, socket, sys, tempfile, pathlib
+import sitecustomize as guard
+
+def attempt(connect):
+    try:
+        connect()
+    except PermissionError as error:
+        return f"refused: {error}"
+    except OSError:
+        return "tried"
+    return "reached"
+
+def connect(address, kind=socket.SOCK_STREAM, family=socket.AF_INET):
+    with socket.socket(family, kind) as one:
+        one.settimeout(1)
+        one.sendto(b"", address) if kind == socket.SOCK_DGRAM else one.connect(address)
+
+with socket.create_server(("127.0.0.1", 0)) as server, tempfile.TemporaryDirectory() as folder:
+    path = str(pathlib.Path(folder, "socket"))
+    local = socket.socket(socket.AF_UNIX)
+    local.bind(path)
+    local.listen()
+    print(json.dumps({
+        "connect": attempt(lambda: connect(("192.0.2.1", 80))),
+        "datagram": attempt(lambda: connect(("192.0.2.1", 80), socket.SOCK_DGRAM)),
+        "name": attempt(lambda: socket.getaddrinfo("example.org", 80)),
+        "here": attempt(lambda: connect(server.getsockname())),
+        "file": attempt(lambda: connect(path, family=socket.AF_UNIX)),
+        "is_here": [guard.is_here(host) for host in
+                    (None, "", "localhost", b"localhost", "127.0.0.1", "127.8.8.8", "::1")],
+        "is_away": [guard.is_here(host) for host in
+                    ("example.org", "localhost.example.org", "192.0.2.1", b"192.0.2.1", "::2")],
+    }))
+"""
+
+
+@pytest.fixture(scope="module")
+def tried():
+    done = subprocess.run(
+        [sys.executable, "-c", TRY],
+        env={"PYTHONPATH": str(GUARD)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("way", ["connect", "datagram", "name"])
+def test_no_way_leads_off_this_machine(tried, way):
+    assert tried[way].startswith("refused: pages execute without leaving this machine")
+
+
+@pytest.mark.parametrize("way", ["here", "file"])
+def test_ways_on_this_machine_stay_open(tried, way):
+    assert tried[way] == "reached"
+
+
+def test_names_and_addresses_of_this_machine(tried):
+    assert all(tried["is_here"])
+    assert not any(tried["is_away"])

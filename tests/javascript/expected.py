@@ -1,0 +1,151 @@
+r"""What the package computes, for the scripts of the site to agree with.
+
+``python tests/javascript/expected.py`` writes ``expected.json`` anew. A Python test beside this
+file holds that to the package, and the JavaScript tests hold the scripts to it.
+"""
+
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from attention import (
+    EnergyPooling,
+    SelfAttentionV1,
+    SinusoidalPositions,
+    causal_mask,
+    scaled_dot_product_attention,
+)
+from attention.sentiment.model import SentimentClassifier
+from attention.sentiment.tokenizer import SEP_ID, train_tokenizer
+
+HERE = Path(__file__).parent
+FILE = HERE / "expected.json"
+KINDS = ("energy", "qkv")
+MAX_LENGTH = 8
+VOCABULARY = ["the plot is thin but the music is good", "a bad film of the good old kind"]
+TEXTS = [
+    "The music is GOOD",
+    "good",
+    "a zebra is bad",
+    r"The plot<br />is thin\n\nbut the <b class='x'>music is good",  # 9 words, of which 8 are read
+    "the good the bad the plot the music the film",
+]
+DISTRACTOR = "A bad film, of the old kind."
+
+
+def worked_example() -> dict[str, object]:
+    """Compute the first lesson, in float64 so that nothing but the formulas can differ."""
+    x = torch.tensor(
+        [
+            [0.43, 0.15, 0.89],
+            [0.55, 0.87, 0.66],
+            [0.57, 0.85, 0.64],
+            [0.22, 0.58, 0.33],
+            [0.77, 0.25, 0.10],
+            [0.05, 0.80, 0.55],
+        ],
+        dtype=torch.float64,
+    )  # (6, 3)
+    torch.manual_seed(123)
+    layer = SelfAttentionV1(3, 2).double()
+    matrices = {name: W.detach() for name, W in layer.named_parameters()}
+    query, key, value = (x @ matrices[f"W_{name}"] for name in ("query", "key", "value"))  # (6, 2)
+    pooling = EnergyPooling(3).double()
+    settings = {"plain": (None, None), "causal": (causal_mask(6), None), "unscaled": (None, 1.0)}
+    layers = {}
+    for name, (mask, scale) in settings.items():
+        context, weights = scaled_dot_product_attention(query, key, value, mask, scale=scale)
+        layers[name] = {"context": context, "weights": weights}
+    context, weights = pooling(x, need_weights=True)
+    return {
+        "x": x,
+        **matrices,
+        "query": query,
+        "key": key,
+        "value": value,
+        "scores": query @ key.T,
+        "layers": layers,
+        "energy": {"w": pooling.energy.weight[0], "weights": weights, "context": context},
+    }
+
+
+def write_run(kind: str, folder: Path) -> SentimentClassifier:
+    """Write a small model as training does; 16 bits hold its numbers exactly."""
+    tokenizer = train_tokenizer(VOCABULARY, min_frequency=1)
+    torch.manual_seed(1)
+    model = SentimentClassifier(
+        tokenizer.get_vocab_size(),
+        embed_dim=6,
+        attention=kind,
+        key_dim=3,
+        value_dim=4 if kind == "qkv" else None,
+        max_length=MAX_LENGTH,
+    )
+    for parameter in model.parameters():
+        parameter.data = (torch.rand(parameter.shape) * 2 - 1).half().float()
+    model.save_pretrained(folder)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    return model.eval()
+
+
+@torch.no_grad()
+def readings(kind: str, folder: Path) -> dict[str, object]:
+    """Let a small model read every text, alone and behind a distractor."""
+    from live_models import model_script, words_script  # found through the path below
+
+    model = write_run(kind, folder).double()
+    tokenizer = train_tokenizer(VOCABULARY, min_frequency=1)
+    found = []
+    for distractor in ("", DISTRACTOR):
+        front = [*tokenizer.encode(distractor).ids, SEP_ID] if distractor else []
+        for text in TEXTS:
+            ids = [*front, *tokenizer.encode(text).ids]
+            logit, weights = model(torch.tensor([ids[-MAX_LENGTH:]]), need_weights=True)
+            found.append(
+                {"text": text, "distractor": distractor, "ids": ids, "logit": logit[0]}
+                | {"weights": weights[0]}  # (n,) or (n, n)
+            )
+    scripts = {"words": words_script(folder), "model": model_script(folder)}
+    return {**scripts, "embedding": model.embedding.weight, "readings": found}
+
+
+def halves() -> dict[str, object]:
+    """Write numbers of 16 bits: signs, the smallest, the largest, and a thousand others."""
+    torch.manual_seed(2)
+    special = [
+        0.0,
+        -0.0,
+        1.0,
+        -2.5,
+        65504.0,
+        -65504.0,
+        2.0**-24,
+        -(2.0**-24),
+        2.0**-14,
+        1023 / 2**24,
+    ]
+    numbers = torch.cat([torch.tensor(special), torch.randn(90), torch.randn(50) * 2**-15]).half()
+    return {"bits": numbers.view(torch.int16).int() & 0xFFFF, "numbers": numbers.double()}
+
+
+def compute() -> dict[str, object]:
+    """Compute everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        models = {kind: readings(kind, Path(folder, kind)) for kind in KINDS}
+    everything = {
+        "written by": "python tests/javascript/expected.py",
+        "worked_example": worked_example(),
+        "positions": SinusoidalPositions(6, max_length=9, base=1_000.0).double().table,
+        "halves": halves(),
+        "models": models,
+    }
+    return json.loads(json.dumps(everything, default=Tensor.tolist))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(HERE.parents[1] / "docs" / "_ext"))
+    FILE.write_text(json.dumps(compute()) + "\n", encoding="utf-8")
