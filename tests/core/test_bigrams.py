@@ -13,7 +13,7 @@ BUCKETS = 89
 def spelled_out(embedding, ids):
     """The equation for one text, in Python's integers, which never overflow."""
     a, b = 1_000_003, 7_919
-    buckets = [(a * before + b * word) % (2**31 - 1) % BUCKETS for before, word in pairwise(ids)]
+    buckets = [(a * first + b * second) % (2**31 - 1) % BUCKETS for first, second in pairwise(ids)]
     return embedding.table.weight[buckets]
 
 
@@ -34,7 +34,7 @@ def test_only_two_words_are_a_pair():
         assert pairs == [False] + [min(two) >= 3 for two in pairwise(row)]
 
 
-def test_order_counts_and_repeats_agree():
+def test_order_matters_and_equal_pairs_share_a_vector():
     x = BigramEmbedding(5, buckets=BUCKETS)(torch.tensor([7, 8, 7, 8]))
     assert torch.equal(x[1], x[3])
     assert not torch.equal(x[1], x[2])
@@ -46,13 +46,13 @@ def test_pairs_spread_over_the_buckets():
     with torch.no_grad():
         embedding.table.weight[:] = torch.arange(997.0)[:, None]
     hits = embedding(ids)[:, 1, 0].long().bincount(minlength=997)
-    # 40 a bucket on average; a Poisson draw of 997 would lie between 21 and 63 almost surely.
+    # 40 per bucket on average; a Poisson draw of 997 would lie between 21 and 63 almost surely.
     assert hits.min() > 15
     assert hits.max() < 80
 
 
 @pytest.mark.parametrize("shape", [(0, 4), (2, 0), (1,)])
-def test_nothing_to_read(shape):
+def test_fewer_than_two_words_have_no_pair(shape):
     embedding = BigramEmbedding(5, buckets=BUCKETS)
     assert embedding(torch.full(shape, 5)).shape == (*shape, 5)
     is_pair = embedding.is_pair(torch.full(shape, 5))

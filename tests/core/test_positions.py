@@ -1,16 +1,17 @@
 """Positions against the sines and cosines of Python's own math."""
 
 import copy
+import functools
 import math
 
 import pytest
 import torch
+from errors import unexpected_errors
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import DTYPES
 
 from attention import SinusoidalPositions, positions_from_end
-
-DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 
 
 def wave(position, feature, embed_dim, base):
@@ -28,10 +29,10 @@ def test_table_is_the_equation(embed_dim, base):
     torch.testing.assert_close(add_positions(torch.zeros(11, embed_dim)), expected)
 
 
-def test_base_is_ten_thousand_unless_said():
-    here = SinusoidalPositions(4)(torch.zeros(3, 4))
-    assert torch.equal(here, SinusoidalPositions(4, base=10_000.0)(torch.zeros(3, 4)))
-    assert not torch.equal(here, SinusoidalPositions(4, base=1_000)(torch.zeros(3, 4)))
+def test_base_is_ten_thousand_by_default():
+    default = SinusoidalPositions(4)(torch.zeros(3, 4))
+    assert torch.equal(default, SinusoidalPositions(4, base=10_000.0)(torch.zeros(3, 4)))
+    assert not torch.equal(default, SinusoidalPositions(4, base=1_000)(torch.zeros(3, 4)))
 
 
 def test_one_step_turns_every_pair_by_one_angle():
@@ -97,7 +98,7 @@ def test_words_are_counted_from_the_last(lengths, dtype):
     assert torch.equal(positions.long(), torch.tensor(expected, dtype=torch.int64).reshape(-1, 7))
 
 
-def test_last_word_stands_at_zero_however_long_the_padding():
+def test_last_word_has_position_zero_however_long_the_padding():
     lengths = torch.tensor([[4, 1], [7, 3]])
     short, long = positions_from_end(lengths, 7), positions_from_end(lengths, 11)
     assert short.shape == (2, 2, 7)
@@ -113,54 +114,65 @@ def test_the_longest_text_fits_and_one_word_more_does_not():
         add_positions(torch.zeros(8, 6))
 
 
-@pytest.mark.parametrize(
-    ("x", "positions", "error", "words"),
-    [
-        ([[1.0] * 6], None, TypeError, ("x", "list", "tensor")),
-        (torch.zeros(7, 5), None, ValueError, ("x", "(7, 5)", "(..., n, 6)")),
-        (torch.zeros(6), None, ValueError, ("x", "(6,)", "(..., n, 6)")),
-        (torch.zeros(7, 6).long(), None, TypeError, ("x", "int64", "floating-point")),
-        (torch.zeros(7, 6).double(), None, TypeError, ("x", "float64", "float32")),
-        (torch.zeros(7, 6, device="meta"), None, ValueError, ("x", "meta", "cpu")),
-        (None, list(range(7)), TypeError, ("positions", "list", "tensor")),
-        (None, torch.zeros(7), TypeError, ("positions", "float32", "integers")),
-        (None, torch.ones(7, dtype=torch.bool), TypeError, ("positions", "bool", "integers")),
-        (None, torch.arange(7) - 1, ValueError, ("positions", "-1 to 5", "0 to", "10")),
-        (None, torch.arange(7) + 5, ValueError, ("positions", "5 to 11", "0 to", "10")),
-        (None, torch.arange(5), ValueError, ("positions", "(5,)", "(2, 7)")),
-        (None, torch.zeros(3, 7).long(), ValueError, ("positions", "(3, 7)", "(2, 7)")),
-        (None, torch.zeros(2, 2, 7).long(), ValueError, ("positions", "(2, 2, 7)", "(2, 7)")),
-    ],
-)
-def test_bad_input_is_named(x, positions, error, words):
-    add_positions = SinusoidalPositions(6, max_length=11)
-    with pytest.raises(error) as caught:
-        add_positions(torch.zeros(2, 7, 6) if x is None else x, positions)
-    assert str(caught.value).startswith(f"{words[0]}: expected")
-    for word in words:
-        assert word in str(caught.value)
+def test_positions_from_end_maps_over_a_batch():
+    lengths = torch.tensor([2, 0, 3])
+    mapped = torch.vmap(lambda length: positions_from_end(length, 3))(lengths)
+    assert torch.equal(mapped, positions_from_end(lengths, 3))
+    add_positions, x = SinusoidalPositions(6, max_length=7), torch.randn(3, 3, 6)
+    torch.testing.assert_close(torch.vmap(add_positions)(x, mapped), add_positions(x, mapped))
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "words"),
-    [
-        (lambda: SinusoidalPositions(0), ValueError, ("embed_dim", "at least 1", "0")),
-        (lambda: SinusoidalPositions(2.0), TypeError, ("embed_dim", "integer", "float")),
-        (lambda: SinusoidalPositions(4, max_length=0), ValueError, ("max_length", "at least 1")),
-        (lambda: SinusoidalPositions(4, base=0.0), ValueError, ("base", "above 0", "0.0")),
-        (lambda: SinusoidalPositions(4, base=-2), ValueError, ("base", "above 0", "-2")),
-        (lambda: SinusoidalPositions(4, base=math.inf), ValueError, ("base", "finite", "inf")),
-        (lambda: SinusoidalPositions(4, base="e"), TypeError, ("base", "number", "str")),
-        (lambda: positions_from_end([1], 3), TypeError, ("lengths", "tensor", "list")),
-        (lambda: positions_from_end(torch.ones(2), 3), TypeError, ("lengths", "float32")),
-        (lambda: positions_from_end(torch.tensor([4]), 3), ValueError, ("lengths", "n = 3", "4")),
-        (lambda: positions_from_end(torch.tensor([-1]), 3), ValueError, ("lengths", "-1")),
-        (lambda: positions_from_end(torch.tensor([1]), 2.5), TypeError, ("n", "integer", "float")),
-    ],
-)
-def test_bad_arguments_are_named(call, error, words):
-    with pytest.raises(error) as caught:
-        call()
-    assert str(caught.value).startswith(f"{words[0]}: expected")
-    for word in words:
-        assert word in str(caught.value)
+def test_an_error_of_the_input_names_it():
+    add_positions, tokens = SinusoidalPositions(6, max_length=11), torch.zeros(2, 7, 6)
+    wrong_tokens = (
+        ([[1.0] * 6], TypeError, ("list", "tensor")),
+        (torch.zeros(7, 5), ValueError, ("(7, 5)", "(..., n, 6)")),
+        (torch.zeros(6), ValueError, ("(6,)", "(..., n, 6)")),
+        (torch.zeros(7, 6).long(), TypeError, ("int64", "floating-point")),
+        (torch.zeros(7, 6).double(), TypeError, ("float64", "float32")),
+        (torch.zeros(7, 6, device="meta"), ValueError, ("meta", "cpu")),
+    )
+    wrong_positions = (
+        (list(range(7)), TypeError, ("list", "tensor")),
+        (torch.zeros(7), TypeError, ("float32", "integers")),
+        (torch.ones(7, dtype=torch.bool), TypeError, ("bool", "integers")),
+        (torch.arange(7) - 1, ValueError, ("-1 to 5", "0 to", "10")),
+        (torch.arange(7) + 5, ValueError, ("5 to 11", "0 to", "10")),
+        (torch.arange(5), ValueError, ("(5,)", "(2, 7)")),
+        (torch.zeros(3, 7).long(), ValueError, ("(3, 7)", "(2, 7)")),
+        (torch.zeros(2, 2, 7).long(), ValueError, ("(2, 2, 7)", "(2, 7)")),
+    )
+    assert not unexpected_errors(
+        (f"x, {words}", functools.partial(add_positions, x), error, "x: expected", words)
+        for x, error, words in wrong_tokens
+    )
+    assert not unexpected_errors(
+        (words, functools.partial(add_positions, tokens, p), error, "positions: expected", words)
+        for p, error, words in wrong_positions
+    )
+
+
+def test_an_error_of_an_argument_names_it():
+    def table(*args, **options):
+        return functools.partial(SinusoidalPositions, *args, **options)
+
+    def from_end(lengths, n):
+        return functools.partial(positions_from_end, lengths, n)
+
+    assert not unexpected_errors(
+        (f"{argument}, {words}", call, error, f"{argument}: expected", words)
+        for call, error, argument, words in (
+            (table(0), ValueError, "embed_dim", ("at least 1", "0")),
+            (table(2.0), TypeError, "embed_dim", ("integer", "float")),
+            (table(4, max_length=0), ValueError, "max_length", ("at least 1",)),
+            (table(4, base=0.0), ValueError, "base", ("above 0", "0.0")),
+            (table(4, base=-2), ValueError, "base", ("above 0", "-2")),
+            (table(4, base=math.inf), ValueError, "base", ("finite", "inf")),
+            (table(4, base="e"), TypeError, "base", ("number", "str")),
+            (from_end([1], 3), TypeError, "lengths", ("tensor", "list")),
+            (from_end(torch.ones(2), 3), TypeError, "lengths", ("float32",)),
+            (from_end(torch.tensor([4]), 3), ValueError, "lengths", ("n = 3", "4")),
+            (from_end(torch.tensor([-1]), 3), ValueError, "lengths", ("-1",)),
+            (from_end(torch.tensor([1]), 2.5), TypeError, "n", ("integer", "float")),
+        )
+    )

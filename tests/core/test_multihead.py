@@ -1,12 +1,16 @@
 """Causal and multi-head attention against torch's module, its kernel and loops over the heads."""
 
 import copy
+import functools
+import itertools
 import math
 
 import pytest
 import torch
+from errors import unexpected_errors
 from hypothesis import given
 from hypothesis import strategies as st
+from oracles import allowed_by, draw_mask, made_causal, mask_values
 from torch import nn
 
 from attention import (
@@ -14,6 +18,7 @@ from attention import (
     MultiHeadAttention,
     SelfAttention,
     causal_mask,
+    functional,
     fused_attention,
     padding_mask,
     scaled_dot_product_attention,
@@ -31,13 +36,13 @@ every_layer = pytest.mark.parametrize("name", LAYERS)
 
 
 def causally(layer, x, mask=None, **more):
-    """Call the layer so that it is causal, whichever it is."""
+    """Call the layer so that it is causal, whichever it is: one class is by default."""
     more |= {} if isinstance(layer, CausalSelfAttention) else {"is_causal": True}
     return layer(x, mask, **more)
 
 
-def torchs(layer):
-    """Put the layer's numbers into torch's module, whose dropout and training mode are its own."""
+def torch_module(layer):
+    """Put the layer's weights into torch's module, whose dropout and training mode are its own."""
     bias = layer.W_out.bias is not None
     theirs = nn.MultiheadAttention(layer.embed_dim, layer.num_heads, bias=bias, batch_first=True)
     projections = (layer.W_query, layer.W_key, layer.W_value)
@@ -64,11 +69,11 @@ def test_heads_are_torchs_in_value_and_gradient(
 ):
     torch.manual_seed(seed)
     layer = MultiHeadAttention(6, heads, bias=bias).double().train(training)
-    theirs = torchs(layer).train(training)
+    theirs = torch_module(layer).train(training)
     x = torch.randn(5, 7, 6, dtype=torch.float64, requires_grad=True)
     lengths = torch.randint(1, 8, (5,)) if padded else torch.full((5,), 7)
     mask = padding_mask(lengths, 7) if padded else None
-    # Theirs says True for what is left out.
+    # In torch's module True forbids.
     right, right_weights = theirs(
         x, x, x,
         key_padding_mask=~mask[:, 0] if padded else None,
@@ -82,18 +87,54 @@ def test_heads_are_torchs_in_value_and_gradient(
     torch.testing.assert_close(context, right)
 
     upstream = torch.randn_like(right)
+    check_gradients(layer, theirs, context, right, [x], upstream)
+
+
+def check_gradients(layer, theirs, context, right, inputs, upstream):
+    """Compare the gradients of the inputs and of all weights, which torch keeps stacked."""
     names = ["W_query", "W_key", "W_value", "W_out"]
-    kinds = ["weight", "bias"] if bias else ["weight"]
+    has_bias = layer.W_out.bias is not None
+    kinds = ["weight", "bias"] if has_bias else ["weight"]
     ours = [getattr(getattr(layer, name), kind) for kind in kinds for name in names]
-    grads = torch.autograd.grad(context, [x, *ours], upstream)
+    grads = torch.autograd.grad(context, [*inputs, *ours], upstream)
     parts = [theirs.in_proj_weight, theirs.out_proj.weight]
-    parts += [theirs.in_proj_bias, theirs.out_proj.bias] if bias else []
-    x_grad, *part_grads = torch.autograd.grad(right, [x, *parts], upstream)
-    right_grads = [x_grad]
+    parts += [theirs.in_proj_bias, theirs.out_proj.bias] if has_bias else []
+    torch_grads = torch.autograd.grad(right, [*inputs, *parts], upstream)
+    right_grads = [*torch_grads[: len(inputs)]]
+    part_grads = torch_grads[len(inputs) :]
     for projected, out in zip(part_grads[::2], part_grads[1::2], strict=True):
         right_grads += [*projected.chunk(3), out]
     for grad, right_grad in zip(grads, right_grads, strict=True):
         torch.testing.assert_close(grad, right_grad)
+
+
+@given(
+    heads=st.sampled_from((1, 2, 3)),
+    bias=st.booleans(),
+    is_causal=st.booleans(),
+    need_weights=st.booleans(),
+    seed=st.integers(0, 2**16),
+)
+def test_added_mask_is_torchs_in_value_and_gradient(heads, bias, is_causal, need_weights, seed):
+    torch.manual_seed(seed)
+    layer = MultiHeadAttention(6, heads, bias=bias).double()
+    theirs = torch_module(layer)
+    x = torch.randn(5, 7, 6, dtype=torch.float64, requires_grad=True)
+    mask = torch.randn(7, 7, dtype=torch.float64)
+    # The diagonal stays: torch's module gives NaN to a query that may attend to nothing.
+    mask = mask.masked_fill((torch.rand(7, 7) < 0.3) & ~torch.eye(7, dtype=torch.bool), -math.inf)
+    mask = mask.requires_grad_()
+    right, right_weights = theirs(
+        x, x, x,
+        attn_mask=made_causal(mask, 7, 7) if is_causal else mask,
+        average_attn_weights=False,
+    )  # fmt: skip
+    context = layer(x, mask, is_causal=is_causal, need_weights=need_weights)
+    if need_weights:
+        context, weights = context
+        torch.testing.assert_close(weights, right_weights)
+    torch.testing.assert_close(context, right)
+    check_gradients(layer, theirs, context, right, [x, mask], torch.randn_like(right))
 
 
 @pytest.mark.parametrize("leading", [(), (3,), (2, 3), (0,)])
@@ -102,9 +143,9 @@ def test_heads_are_a_loop_over_columns(leading):
     mask = torch.rand(*leading, 7, 7) < 0.7
     heads = []
     for i in range(5):
-        mine = slice(2 * i, 2 * i + 2)
+        columns = slice(2 * i, 2 * i + 2)
         q, k, v = (
-            x @ projection.weight[mine].T
+            x @ projection.weight[columns].T
             for projection in (layer.W_query, layer.W_key, layer.W_value)
         )
         heads.append(scaled_dot_product_attention(q, k, v, mask))
@@ -120,21 +161,21 @@ def test_heads_are_a_loop_over_columns(leading):
     leading=st.lists(st.sampled_from((2, 3, 1, 0)), max_size=2),
     n=st.sampled_from((7, 11, 1, 0)),
     mask_shape=st.sampled_from((None, "n", "1n", "nn", "n1", "11", "all")),
-    share=st.sampled_from((0.0, 0.5, 1.0)),
+    values=mask_values(torch.float32),
     seed=st.integers(0, 2**16),
 )
-def test_fused_is_spelled_in_value_and_gradient(name, leading, n, mask_shape, share, seed):
+def test_fused_is_spelled_in_value_and_gradient(name, leading, n, mask_shape, values, seed):
     torch.manual_seed(seed)
     layer, x = LAYERS[name](), torch.randn(*leading, n, 10, requires_grad=True)
     shapes = {"n": (n,), "1n": (1, n), "nn": (n, n), "n1": (n, 1), "11": (1, 1)}
     shape = shapes.get(mask_shape, (*leading, n, n))
-    mask = None if mask_shape is None else torch.rand(shape) < share
+    mask = draw_mask({"mask_shape": None if mask_shape is None else shape, **values})
     fused = causally(layer, x, mask)
     spelled, weights = causally(layer, x, mask, need_weights=True)
     torch.testing.assert_close(fused, spelled)
     assert not weights.masked_select(~causal_mask(n)).any()
     if mask is not None:
-        per_token = mask.expand(*leading, n, n)
+        per_token = allowed_by(mask).expand(*leading, n, n)
         per_head = per_token.unsqueeze(-3) if isinstance(layer, MultiHeadAttention) else per_token
         assert not weights.masked_select(~per_head).any()
     upstream, inputs = torch.randn_like(fused), [x, *layer.parameters()]
@@ -153,12 +194,12 @@ def test_causal_is_self_attention_under_the_causal_mask():
     torch.testing.assert_close(causal(x), free(x, causal_mask(7)))
     padding = padding_mask(torch.tensor([4, 7]), 7)
     torch.testing.assert_close(causal(x, padding), free(x, padding & causal_mask(7)))
-    torch.testing.assert_close(causal(x)[0, 0], causal.W_value(x)[0, 0])  # it sees itself alone
+    torch.testing.assert_close(causal(x)[0, 0], causal.W_value(x)[0, 0])  # it attends to itself alone
 
 
 @every_layer
 @pytest.mark.parametrize("need_weights", [False, True])
-def test_no_output_answers_to_a_later_token(name, need_weights):
+def test_no_context_depends_on_a_later_token(name, need_weights):
     def contexts(x):
         context = causally(layer, x, need_weights=need_weights)
         return context[0] if need_weights else context
@@ -174,7 +215,7 @@ def test_no_output_answers_to_a_later_token(name, need_weights):
         torch.testing.assert_close(contexts(x[:, : j + 1]), before[:, : j + 1])
 
 
-def test_heads_look_both_ways_unless_told():
+def test_heads_are_not_causal_by_default():
     layer, x = MultiHeadAttention(10, 5), torch.randn(7, 10)
     changed = x.clone()
     changed[6] += 1
@@ -183,7 +224,7 @@ def test_heads_look_both_ways_unless_told():
 
 @every_layer
 @pytest.mark.parametrize("need_weights", [False, True])
-def test_blind_query_gives_zeros_and_passes_none_back(name, need_weights):
+def test_fully_masked_query_gets_zeros_and_passes_no_gradient(name, need_weights):
     layer = LAYERS[name]()
     x = torch.randn(2, 7, 10, requires_grad=True)
     mask = torch.rand(2, 7, 7) < 0.7
@@ -195,19 +236,19 @@ def test_blind_query_gives_zeros_and_passes_none_back(name, need_weights):
     assert not context[0, 3].any()
     assert not context[1].any()
     assert context[0, [0, 1, 2, 4, 5, 6]].any(-1).all()
-    blind = torch.autograd.grad(
+    masked_grads = torch.autograd.grad(
         context[0, 3].sum() + context[1].sum(), [x, *layer.parameters()], retain_graph=True
     )
-    assert not any(grad.any() for grad in blind)
+    assert not any(grad.any() for grad in masked_grads)
     context.sum().backward()
     assert not x.grad[1].any()
     for tensor in (x, *layer.parameters()):
         assert tensor.grad.isfinite().all()
 
 
-def test_order_can_make_a_query_blind():
+def test_a_mask_and_causality_together_may_forbid_every_key():
     layer, x = MultiHeadAttention(10, 5, bias=True), torch.randn(7, 10)
-    later = ~causal_mask(7)  # each token may see those after it, and the order forbids just these
+    later = ~causal_mask(7)  # allows just what causality forbids
     assert not layer(x, later, is_causal=True).any()
     assert not layer(x, later)[6].any()
     assert layer(x, later)[:6].any(-1).all()
@@ -215,14 +256,14 @@ def test_order_can_make_a_query_blind():
 
 @every_layer
 @pytest.mark.parametrize("need_weights", [False, True])
-def test_dropout_is_for_training_alone(name, need_weights):
+def test_dropout_acts_in_training_alone(name, need_weights):
     layer, x = LAYERS[name](dropout=0.5), torch.randn(2, 7, 10)
     whole = LAYERS[name]()
     whole.load_state_dict(layer.state_dict())
 
-    def context(of):
-        found = causally(of, x, need_weights=need_weights)
-        return found[0] if need_weights else found
+    def context(layer):
+        result = causally(layer, x, need_weights=need_weights)
+        return result[0] if need_weights else result
 
     torch.manual_seed(3)
     first, other = context(layer), context(layer)
@@ -235,7 +276,7 @@ def test_dropout_is_for_training_alone(name, need_weights):
 
 
 @pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])
-def test_dropout_takes_its_share_and_keeps_the_mean(attend):
+def test_dropout_drops_its_share_and_keeps_the_mean(attend):
     query, key = torch.randn(2, 101, 3)
     mask = causal_mask(101)
     weights = scaled_dot_product_attention(query, key, torch.eye(101), mask)[1]
@@ -258,7 +299,7 @@ def test_dropout_takes_its_share_and_keeps_the_mean(attend):
     assert mean.sum(-1).mean().item() == pytest.approx(1, abs=0.01)
 
 
-def test_dropout_falls_on_each_head_alone_and_on_the_weights_that_are_returned():
+def test_dropout_is_drawn_per_head_and_shows_in_the_weights_that_are_returned():
     layer, x = MultiHeadAttention(10, 5, dropout=0.5), torch.randn(2, 7, 10)
     context, weights = layer(x, need_weights=True)
     patterns = (weights > 0).flatten(2)
@@ -276,19 +317,19 @@ def test_padding_never_changes_a_context(name):
     assert torch.equal(causally(layer, x, mask)[0, :4], before[0, :4])
 
 
-def test_batch_heads_and_tokens_of_one_size_are_told_apart():
+def test_batch_heads_and_tokens_of_one_size_are_not_confused():
     layer, x = MultiHeadAttention(25, 5), torch.randn(5, 5, 25)
     lengths = torch.tensor([1, 2, 3, 4, 5])
-    together = layer(x, padding_mask(lengths, 5))
-    for text, mixed, length in zip(x, together, lengths, strict=True):
-        torch.testing.assert_close(layer(text, padding_mask(length, 5)), mixed)
+    batch = layer(x, padding_mask(lengths, 5))
+    for text, expected, length in zip(x, batch, lengths, strict=True):
+        torch.testing.assert_close(layer(text, padding_mask(length, 5)), expected)
 
 
-@pytest.mark.parametrize("heads", [1, 2, 5, 10])
-def test_parameters_do_not_depend_on_the_heads(heads):
-    count = sum(p.numel() for p in MultiHeadAttention(10, heads, bias=True).parameters())
-    assert count == 4 * (10 * 10 + 10)
-    assert sum(p.numel() for p in MultiHeadAttention(10, heads).parameters()) == 400
+def test_parameters_do_not_depend_on_the_heads():
+    for heads in (1, 2, 5, 10):
+        with_bias = MultiHeadAttention(10, heads, bias=True).parameters()
+        assert sum(p.numel() for p in with_bias) == 4 * (10 * 10 + 10), heads
+        assert sum(p.numel() for p in MultiHeadAttention(10, heads).parameters()) == 400, heads
 
 
 def test_one_head_is_self_attention_before_the_last_matrix():
@@ -298,10 +339,14 @@ def test_one_head_is_self_attention_before_the_last_matrix():
 
 
 @every_layer
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("need_weights", [False, True])
-def test_autocast(name, dtype, need_weights):
-    layer, x = LAYERS[name](dropout=0.3), torch.randn(2, 7, 10)
+def test_autocast(name):
+    for dtype in (torch.bfloat16, torch.float16):
+        for need_weights in (False, True):
+            check_autocast(LAYERS[name](dropout=0.3), dtype, need_weights)
+
+
+def check_autocast(layer, dtype, need_weights):
+    x = torch.randn(2, 7, 10)
     right = causally(layer.eval(), x)
     with torch.autocast("cpu", dtype=dtype):
         context = causally(layer, x, need_weights=need_weights)
@@ -329,71 +374,98 @@ def test_layer_survives_copying_and_saving(name, tmp_path):
         assert torch.equal(twin(x), layer(x))
 
 
-@every_layer
-@pytest.mark.parametrize(
-    ("x", "mask", "error", "words"),
-    [
-        ([[1.0] * 10], None, TypeError, ("x:", "list", "tensor")),
-        (torch.zeros(7, 9), None, ValueError, ("x:", "(7, 9)", "(..., n, 10)")),
-        (torch.zeros(10), None, ValueError, ("x:", "(10,)", "(..., n, 10)")),
-        (torch.zeros(7, 10).long(), None, TypeError, ("x:", "int64", "floating-point")),
-        (torch.zeros(7, 10).double(), None, TypeError, ("x:", "float64", "float32")),
-        (None, [True] * 7, TypeError, ("attn_mask:", "list", "tensor")),
-        (None, torch.ones(7, 7), TypeError, ("attn_mask:", "float32", "boolean")),
-        (None, torch.ones(2, 7) > 0, ValueError, ("attn_mask:", "(2, 7)", "(2, 7, 7)")),
-        (None, torch.ones(5, 7, 7) > 0, ValueError, ("attn_mask:", "(5, 7, 7)", "(2, 7, 7)")),
-        (None, torch.ones(2, 1, 7, 7) > 0, ValueError, ("attn_mask:", "(2, 1, 7, 7)")),
-    ],
-)
-def test_bad_input_is_named(name, x, mask, error, words):
-    x = torch.zeros(2, 7, 10) if x is None else x
-    with pytest.raises(error) as caught:
-        LAYERS[name]()(x, mask)
-    assert str(caught.value).startswith(f"{words[0]} expected")
-    for word in words:
-        assert word in str(caught.value)
+@pytest.mark.parametrize("num_heads", [1, 5])
+def test_causality_alone_builds_no_mask(num_heads, monkeypatch):
+    layer, x = MultiHeadAttention(10, num_heads, bias=True), torch.randn(3, 7, 10, requires_grad=True)
+    masked = layer(x, causal_mask(7))
+    upstream, inputs = torch.randn_like(masked), [x, *layer.parameters()]
+    right = torch.autograd.grad(masked, inputs, upstream)
+
+    def refuse(*args, **kwargs):
+        raise AssertionError("an (n, n) mask was built, which the kernel does not need")
+
+    kernel, masks = functional.F.scaled_dot_product_attention, []
+
+    def recorded(query, key, value, attn_mask=None, *more, **options):
+        masks.append(attn_mask)
+        return kernel(query, key, value, attn_mask, *more, **options)
+
+    monkeypatch.setattr(functional, "causal_mask", refuse)
+    monkeypatch.setattr(functional.F, "scaled_dot_product_attention", recorded)
+    context = layer(x, is_causal=True, need_weights=False)
+    assert masks == [None]
+    torch.testing.assert_close(context, masked)
+    torch.testing.assert_close(torch.autograd.grad(context, inputs, upstream), right)
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: MultiHeadAttention(10, 3), ValueError,
-         "num_heads: expected a divisor of embed_dim = 10, got 3"),
-        (lambda: MultiHeadAttention(10, 20), ValueError, "num_heads: expected a divisor"),
-        (lambda: MultiHeadAttention(10, 0), ValueError, "num_heads: expected at least 1, got 0"),
-        (lambda: MultiHeadAttention(10, 2.0), TypeError, "num_heads: expected an integer"),
-        (lambda: MultiHeadAttention(0, 1), ValueError, "embed_dim: expected at least 1"),
-        (lambda: CausalSelfAttention(0, key_dim=3), ValueError, "embed_dim: expected at least 1"),
-        (lambda: CausalSelfAttention(5, key_dim=0), ValueError, "key_dim: expected at least 1"),
-    ],
-)  # fmt: skip
-def test_bad_sizes_are_named(call, error, message):
-    with pytest.raises(error) as caught:
-        call()
-    assert str(caught.value).startswith(message)
+def test_an_error_of_the_input_names_it():
+    cases = [
+        ([[1.0] * 10], None, TypeError, "x:", ("list", "tensor")),
+        (torch.zeros(7, 9), None, ValueError, "x:", ("(7, 9)", "(..., n, 10)")),
+        (torch.zeros(10), None, ValueError, "x:", ("(10,)", "(..., n, 10)")),
+        (torch.zeros(7, 10).long(), None, TypeError, "x:", ("int64", "floating-point")),
+        (torch.zeros(7, 10).double(), None, TypeError, "x:", ("float64", "float32")),
+        (None, [True] * 7, TypeError, "attn_mask:", ("list", "tensor")),
+        (None, torch.ones(7, 7).int(), TypeError, "attn_mask:", ("int32", "boolean")),
+        (None, torch.ones(2, 7) > 0, ValueError, "attn_mask:", ("(2, 7)", "(2, 7, 7)")),
+        (None, torch.ones(5, 7, 7) > 0, ValueError, "attn_mask:", ("(5, 7, 7)", "(2, 7, 7)")),
+        (None, torch.ones(2, 1, 7, 7) > 0, ValueError, "attn_mask:", ("(2, 1, 7, 7)",)),
+        (None, torch.ones(5, 7, 7), ValueError, "attn_mask:", ("(5, 7, 7)", "(2, 7, 7)")),
+    ]
+    assert not unexpected_errors(
+        (
+            f"{name}, {words}",
+            functools.partial(build(), torch.zeros(2, 7, 10) if x is None else x, mask),
+            error,
+            f"{argument} expected",
+            words,
+        )
+        for name, build in LAYERS.items()
+        for x, mask, error, argument, words in cases
+    )
 
 
-@pytest.mark.parametrize(
-    ("name", "call"),
-    [
-        ("dropout", lambda p: MultiHeadAttention(10, 2, dropout=p)),
-        ("dropout", lambda p: CausalSelfAttention(10, key_dim=3, dropout=p)),
-        ("dropout_p", lambda p: scaled_dot_product_attention(*torch.ones(3, 7, 5), dropout_p=p)),
-        ("dropout_p", lambda p: fused_attention(*torch.ones(3, 7, 5), dropout_p=p)),
-    ],
-)
-@pytest.mark.parametrize(
-    ("chance", "error", "words"),
-    [
+def test_an_error_of_a_size_names_it():
+    def heads(embed_dim, num_heads):
+        return lambda: MultiHeadAttention(embed_dim, num_heads)
+
+    def causal(embed_dim, key_dim):
+        return lambda: CausalSelfAttention(embed_dim, key_dim=key_dim)
+
+    divisor = "num_heads: expected a divisor of embed_dim = 10, got "
+    assert not unexpected_errors(
+        (start, call, error, start, ())
+        for call, error, start in (
+            (heads(10, 3), ValueError, divisor + "3"),
+            (heads(10, 20), ValueError, divisor + "20"),
+            (heads(10, 0), ValueError, "num_heads: expected at least 1, got 0"),
+            (heads(10, 2.0), TypeError, "num_heads: expected an integer"),
+            (heads(0, 1), ValueError, "embed_dim: expected at least 1"),
+            (causal(0, 3), ValueError, "embed_dim: expected at least 1"),
+            (causal(5, 0), ValueError, "key_dim: expected at least 1"),
+        )
+    )
+
+
+def test_an_error_of_the_dropout_names_it():
+    qkv = torch.ones(3, 7, 5)
+    calls = {
+        "heads": ("dropout", lambda p: MultiHeadAttention(10, 2, dropout=p)),
+        "causal": ("dropout", lambda p: CausalSelfAttention(10, key_dim=3, dropout=p)),
+        "formula": ("dropout_p", lambda p: scaled_dot_product_attention(*qkv, dropout_p=p)),
+        "fused": ("dropout_p", lambda p: fused_attention(*qkv, dropout_p=p)),
+    }
+    chances = (
         (-0.1, ValueError, "at least 0 and less than 1, got -0.1"),
         (1.0, ValueError, "at least 0 and less than 1, got 1.0"),
         (math.nan, ValueError, "a finite number, got nan"),
         ("half", TypeError, "a number, got str"),
         (True, TypeError, "a number, got bool"),
-    ],
-)
-def test_bad_dropout_is_named(name, call, chance, error, words):
-    with pytest.raises(error) as caught:
-        call(chance)
-    assert str(caught.value).startswith(f"{name}: expected ")
-    assert words in str(caught.value)
+    )
+    assert not unexpected_errors(
+        (f"{name}, {chance}", functools.partial(call, chance), error, f"{argument}: expected ",
+         (words,))
+        for (name, (argument, call)), (chance, error, words) in itertools.product(
+            calls.items(), chances
+        )
+    )  # fmt: skip

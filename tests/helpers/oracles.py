@@ -1,4 +1,4 @@
-"""What attention is held against: torch's kernel, and the formula in float64.
+"""What attention is compared with: torch's kernel, and the formula in float64.
 
 Sizes are different primes, so that a swapped axis fails.
 """
@@ -15,20 +15,39 @@ DTYPES = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
 LAYOUTS = ("contiguous", "transposed", "strided", "expanded")
 
 
-def reference(query, key, value, allowed, scale):
+def allowed_by(mask):
+    """Say where a mask of either kind lets a query attend."""
+    return mask if mask.dtype == torch.bool else mask != -math.inf
+
+
+def made_causal(mask, n, m):
+    """Let a mask of either kind, or None, also forbid every later key."""
+    causal = torch.arange(m) <= torch.arange(n)[:, None]  # (n, m)
+    if mask is None:
+        return causal
+    return mask & causal if mask.dtype == torch.bool else mask.masked_fill(~causal, -math.inf)
+
+
+def reference(query, key, value, mask, scale):
     """Attention without softmax: exponentials of the allowed scores, divided by their sum."""
     scores = torch.einsum("...nk,...mk->...nm", query, key) * scale
+    allowed = allowed_by(mask)
+    if mask.is_floating_point():
+        scores = scores + mask.masked_fill(~allowed, 0.0)
     allowed = allowed.expand(torch.broadcast_shapes(scores.shape, allowed.shape))
     if scores.shape[-1] == 0:
         return scores @ value, scores.expand(allowed.shape)
     top = scores.detach().where(allowed, scores.new_tensor(-math.inf)).amax(-1, keepdim=True)
-    powers = (scores - top).where(allowed, scores.new_tensor(0.0)).exp() * allowed
+    # Where nothing is allowed the top is −∞, and infinity minus itself would be NaN.
+    top = top.where(top.isfinite(), top.new_tensor(0.0))
+    powers = (scores - top).where(allowed, scores.new_tensor(-math.inf)).exp()
     total = powers.sum(-1, keepdim=True)
     weights = powers / total.where(total > 0, scores.new_tensor(1.0))
     return weights @ value, weights
 
 
 def spelled(*args, **kwargs):
+    """Return the context of the spelled-out formula, without the weights."""
     return scaled_dot_product_attention(*args, **kwargs)[0]
 
 
@@ -42,6 +61,10 @@ def torchs(query, key, value, attn_mask, **kwargs):
     query, key, value = (t.expand(*leading, *t.shape[-2:]) for t in (query, key, value))
     if attn_mask is not None:
         attn_mask = attn_mask.expand(*leading, query.shape[-2], key.shape[-2])
+        if attn_mask.is_floating_point() and attn_mask.dtype != query.dtype:
+            # torch takes a mask of the query's dtype, or of 32 bits for one of 16.
+            wide = torch.promote_types(query.dtype, torch.float32)
+            attn_mask = attn_mask.to(wide)
     return F.scaled_dot_product_attention(query, key, value, attn_mask=attn_mask, **kwargs)
 
 
@@ -73,8 +96,30 @@ def cases(draw):
     }
     broadcast = torch.broadcast_shapes(*case["leadings"])
     case["mask_shape"] = draw(st.none() | shapes_within((*broadcast, n, m)))
-    case["share"] = draw(st.sampled_from((0.0, 0.3, 0.8, 1.0)))
+    case |= draw(mask_values(case["dtype"]))
     return case
+
+
+@st.composite
+def mask_values(draw, dtype):
+    """Draw what a mask holds: how much it allows, and whether it is boolean or added."""
+    return {
+        "share": draw(st.sampled_from((0.0, 0.3, 0.8, 1.0))),
+        "mask_dtype": draw(st.sampled_from((torch.bool, torch.bool, dtype, torch.float32))),
+        "mask_size": draw(st.sampled_from((1.0, 30.0))),
+    }
+
+
+def draw_mask(case, generator=None):
+    """Make a case's mask; one that is added holds −∞ where it forbids."""
+    shape = case["mask_shape"]
+    if shape is None:
+        return None
+    allowed = torch.rand(shape, generator=generator) < case["share"]
+    if case["mask_dtype"] == torch.bool:
+        return allowed
+    added = torch.rand(shape, generator=generator) * 2 - 1  # −1 to 1
+    return (added * case["mask_size"]).to(case["mask_dtype"]).masked_fill(~allowed, -math.inf)
 
 
 def lay_out(leaf_shape, layout, dtype, generator):
@@ -113,55 +158,78 @@ def build(case):
             factor = (case["top_score"] / top) ** 0.5
             for i, tensor in enumerate((query, key)):
                 leaves[i] = leaves[i] * min(factor, 300 / largest(tensor))
-    mask = None
-    if case["mask_shape"] is not None:
-        mask = torch.rand(case["mask_shape"], generator=generator) < case["share"]
-    return leaves, views, mask
+    return leaves, views, draw_mask(case, generator)
 
 
-def run(attend, leaves, views, upstream, dtype, *args, **kwargs):
-    """Return the context and the gradients of all leaves."""
+def results(attend, leaves, views, mask, upstream, dtype):
+    """Return the context and the gradients of all leaves, and of a mask that is added."""
     leaves = [leaf.to(dtype, copy=True).requires_grad_() for leaf in leaves]
-    context = attend(*(view(t) for view, t in zip(views, leaves, strict=True)), *args, **kwargs)
-    grads = torch.autograd.grad(context, leaves, upstream.to(dtype))
+    inputs = list(leaves)
+    if mask is not None and mask.is_floating_point():
+        mask = mask.detach().clone().requires_grad_()
+        inputs.append(mask)
+    context = attend(*(view(t) for view, t in zip(views, leaves, strict=True)), mask)
+    grads = torch.autograd.grad(context, inputs, upstream.to(dtype), materialize_grads=True)
     return [context.detach().double(), *(grad.double() for grad in grads)]
 
 
+def rounding(case):
+    """Return the rounding of the dtype, and of scores as large as the case's top score."""
+    wide = torch.finfo(torch.promote_types(case["dtype"], torch.float32)).eps
+    added = 0.0 if case["mask_dtype"] == torch.bool else case["mask_size"]
+    return torch.finfo(case["dtype"]).eps + wide * (case["top_score"] + added)
+
+
 def check_against_oracles(attend, case):
+    """Compare a case with both oracles, in value and in every gradient."""
     leaves, views, mask = build(case)
     dtype, n, m = case["dtype"], case["n"], case["m"]
     scale = case["k"] ** -0.5 if case["scale"] is None else case["scale"]
-    allowed = torch.ones(n, m, dtype=torch.bool) if mask is None else mask
-    if case["is_causal"]:
-        allowed = allowed & (torch.arange(m) <= torch.arange(n)[:, None])
     leading = torch.broadcast_shapes(*case["leadings"])
     upstream = torch.randn(*leading, n, case["v"]).to(dtype)
+    everything = torch.ones(n, m, dtype=torch.bool)
 
-    ours = run(
-        attend, leaves, views, upstream, dtype, mask,
-        is_causal=case["is_causal"], scale=case["scale"],
-    )  # fmt: skip
-    exact = run(
-        lambda q, k, v: reference(q, k, v, allowed, scale)[0].expand(upstream.shape),
-        leaves, views, upstream, torch.float64,
-    )  # fmt: skip
-    theirs = run(torchs, leaves, views, upstream, dtype, allowed, scale=scale)
+    def whole(mask):
+        """Write out the mask that the case's options amount to."""
+        if case["is_causal"]:
+            return made_causal(mask, n, m)
+        return everything if mask is None else mask
 
-    # Rounding: of the dtype, and of scores as large as top_score in the dtype they are computed
-    # in, times what each result multiplies it with.
-    wide = torch.finfo(torch.promote_types(dtype, torch.float32)).eps
-    eps = torch.finfo(dtype).eps + wide * case["top_score"]
+    def ours(q, k, v, mask):
+        return attend(q, k, v, mask, is_causal=case["is_causal"], scale=case["scale"])
+
+    def exactly(q, k, v, mask):
+        return reference(q, k, v, whole(mask), scale)[0].expand(upstream.shape)
+
+    def theirs(q, k, v, mask):
+        return torchs(q, k, v, whole(mask), scale=scale)
+
+    wide_mask = mask.double() if mask is not None and mask.is_floating_point() else mask
+    our = results(ours, leaves, views, mask, upstream, dtype)
+    exact = results(exactly, leaves, views, wide_mask, upstream, torch.float64)
+    their = results(theirs, leaves, views, mask, upstream, dtype)
+
+    # Rounding, times what each result multiplies it with.
+    eps = rounding(case)
     query, key, value = (largest(view(t)) for view, t in zip(views, leaves, strict=True))
     up = largest(upstream)
     copies = max(1, math.prod(leading))
-    through_scores = up * value * case["v"] * abs(scale)
-    bounds = (value, through_scores * key, through_scores * query * n, up * n)
-    for name, bound, *results in zip(
-        ("context", "query", "key", "value"), bounds, ours, exact, theirs, strict=True
-    ):
-        tolerance = {"rtol": 0.0, "atol": 8 * eps * bound * (1 if name == "context" else copies)}
-        our, right, their = results
-        torch.testing.assert_close(our, right, **tolerance, msg=lambda s, n=name: f"{n}: {s}")
+    through_weights = up * value * case["v"]
+    through_scores = through_weights * abs(scale)
+    bounds = {
+        "context": value,
+        "query": through_scores * key,
+        "key": through_scores * query * n,
+        "value": up * n,
+        "mask": through_weights * n,
+    }
+    names = list(bounds)[: len(our)]  # without a mask that is added, it has no gradient
+    for name, mine, right, torchs_own in zip(names, our, exact, their, strict=True):
+        # A mask's gradient has the mask's dtype, which may hold fewer digits.
+        digits = max(eps, torch.finfo(mask.dtype).eps) if name == "mask" else eps
+        atol = 8 * digits * bounds[name] * (1 if name == "context" else copies)
+        tolerance = {"rtol": 0.0, "atol": atol}
+        torch.testing.assert_close(mine, right, **tolerance, msg=lambda s, n=name: f"{n}: {s}")
         torch.testing.assert_close(
-            our, their, **tolerance, msg=lambda s, n=name: f"{n}, torch: {s}"
+            mine, torchs_own, **tolerance, msg=lambda s, n=name: f"{n}, torch: {s}"
         )
