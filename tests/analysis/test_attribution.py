@@ -1,32 +1,36 @@
+"""What each word did for an answer, against its definition, and ranks against their formula."""
+
+import functools
 import math
 
 import pytest
 import torch
-from attention.analysis import deletion_effects, gradient_effects, rank_correlation
+from errors import unexpected_errors
 
 from attention import SentimentClassifier
+from attention.analysis import deletion_effects, gradient_effects, rank_correlation
+from attention.layers.variants import VARIANTS
 
-KINDS = ("mean", "energy", "keys", "qk", "qkv")
 IDS = torch.tensor([5, 11, 2, 7, 11, 3, 19])  # a word twice, a separator
 
 
-def classifier(kind, **options):
-    model = SentimentClassifier(23, embed_dim=5, key_dim=3, attention=kind, **options)
+def classifier(variant, **options):
+    model = SentimentClassifier(
+        23, embed_dim=6, key_dim=3, num_heads=2, attention=variant, **options
+    )
     return model.double().eval()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(
-    "options", [{}, {"positions": "none"}, {"bigram_buckets": 13}, {"segments": True}]
-)
-def test_deletion_is_the_logit_minus_that_of_the_review_without_the_word(kind, options):
-    model = classifier(kind, **options)
-    effects = deletion_effects(model, IDS)
-    for i in range(len(IDS)):
-        rest = IDS[[j for j in range(len(IDS)) if j != i]]
-        expected = (model(IDS[None]) - model(rest[None])).item()
-        assert effects[i].item() == pytest.approx(expected, abs=1e-12)
-    assert effects.std() > 1e-3
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_deletion_is_the_logit_minus_that_of_the_review_without_the_word(variant):
+    for options in ({}, {"positions": "none"}, {"bigram_buckets": 13}, {"segments": True}):
+        model = classifier(variant, **options)
+        effects = deletion_effects(model, IDS)
+        for i in range(len(IDS)):
+            rest = IDS[[j for j in range(len(IDS)) if j != i]]
+            expected = (model(IDS[None]) - model(rest[None])).item()
+            assert effects[i].item() == pytest.approx(expected, abs=1e-12), options
+        assert effects.std() > 1e-3, options
 
 
 def test_deletion_reads_a_review_longer_than_one_batch_of_texts():
@@ -50,9 +54,9 @@ def test_deletion_from_energy_pooling_is_weight_times_disagreement():
     torch.testing.assert_close(deletion_effects(model, IDS), expected)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_gradient_is_the_slope_of_growing_one_vector(kind):
-    model = classifier(kind)
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_gradient_is_the_slope_of_growing_one_vector(variant):
+    model = classifier(variant)
     effects = gradient_effects(model, IDS)
     step = 1e-6
 
@@ -76,12 +80,12 @@ def test_gradient_is_the_slope_of_growing_one_vector(kind):
 
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("effects_of", [deletion_effects, gradient_effects])
-def test_asking_leaves_the_model_as_it_was(effects_of, training):
+def test_measuring_leaves_the_model_as_it_was(effects_of, training):
     model = classifier("energy", dropout=0.5, word_dropout=0.5).train(training)
-    before = torch.random.get_rng_state()
+    random_state = torch.random.get_rng_state()
     first = effects_of(model, IDS)
     assert torch.equal(effects_of(model, IDS), first)  # no dropout
-    assert torch.equal(torch.random.get_rng_state(), before)
+    assert torch.equal(torch.random.get_rng_state(), random_state)
     assert model.training == training
     assert not model.embedding._forward_hooks
     assert all(parameter.grad is None for parameter in model.parameters())
@@ -97,36 +101,46 @@ def test_a_failing_model_is_put_back_into_training_without_a_hook():
         assert not model.embedding._forward_hooks
 
 
-def test_the_gradient_is_asked_for_even_where_gradients_are_off():
+def test_the_gradient_is_computed_even_where_gradients_are_off():
     model = classifier("energy")
     with torch.no_grad():
         assert gradient_effects(model, IDS).abs().max() > 0
 
 
-@pytest.mark.parametrize("effects_of", [deletion_effects, gradient_effects])
-@pytest.mark.parametrize(
-    ("ids", "error", "message"),
-    [
-        ([3, 4], TypeError, "ids: expected a tensor, got list"),
-        (torch.rand(3), TypeError, "ids: expected a tensor of integers, got torch.float32"),
-        (torch.tensor([3]), ValueError, r"ids: expected one review of at least two words.*\(1,\)"),
-        (torch.tensor([[3, 4]]), ValueError, r"got \(1, 2\)"),
-        (torch.tensor([3, 23]), ValueError, "ids: expected"),
-    ],
-)
-def test_what_is_no_review_is_refused(effects_of, ids, error, message):
-    with pytest.raises(error, match=message):
-        effects_of(classifier("mean"), ids)
+def test_an_error_names_what_is_wrong_with_the_review():
+    one_review = "ids: expected one review of at least two words"
+    assert not unexpected_errors(
+        (
+            f"{effects_of.__name__}, {beginning}",
+            functools.partial(effects_of, classifier("mean"), ids),
+            error,
+            beginning,
+            words,
+        )
+        for effects_of in (deletion_effects, gradient_effects)
+        for ids, error, beginning, words in (
+            ([3, 4], TypeError, "ids: expected a tensor, got list", ()),
+            (
+                torch.rand(3),
+                TypeError,
+                "ids: expected a tensor of integers, got torch.float32",
+                (),
+            ),
+            (torch.tensor([3]), ValueError, one_review, ("(1,)",)),
+            (torch.tensor([[3, 4]]), ValueError, "ids: expected", ("got (1, 2)",)),
+            (torch.tensor([3, 23]), ValueError, "ids: expected", ()),
+        )
+    )
 
 
 def spearman_by_formula(one, other):
-    """The schoolbook's formula, which knows no ties: 1 − 6 Σ difference² / (n (n² − 1))."""
+    """The textbook formula, which knows no ties: 1 − 6 Σ difference² / (n (n² − 1))."""
     n = len(one)
     difference = one.argsort().argsort() - other.argsort().argsort()
     return 1 - 6 * difference.square().sum().item() / (n * (n * n - 1))
 
 
-def test_rank_correlation_is_the_schoolbooks_where_nothing_ties():
+def test_rank_correlation_is_the_textbook_formula_where_nothing_ties():
     for n in (2, 3, 7, 61):
         one, other = torch.randn(2, n)
         assert rank_correlation(one, other) == pytest.approx(spearman_by_formula(one, other))
@@ -136,23 +150,28 @@ def test_rank_correlation_is_the_schoolbooks_where_nothing_ties():
 
 def test_equal_numbers_share_their_mean_rank():
     # ranks (1, 2.5, 2.5, 4) and (4, 1, 2.5, 2.5)
-    found = rank_correlation(torch.tensor([1.0, 2, 2, 4]), torch.tensor([3.0, 1, 2, 2]))
+    correlation = rank_correlation(torch.tensor([1.0, 2, 2, 4]), torch.tensor([3.0, 1, 2, 2]))
     r, s = torch.tensor([[-1.5, 0, 0, 1.5], [1.5, -1.5, 0, 0]])
-    assert found == pytest.approx((r @ s / math.sqrt(r @ r * (s @ s))).item())
-    assert found == pytest.approx(-0.5)
+    assert correlation == pytest.approx((r @ s / math.sqrt(r @ r * (s @ s))).item())
+    assert correlation == pytest.approx(-0.5)
 
 
-@pytest.mark.parametrize(
-    ("one", "other", "message"),
-    [
-        (torch.rand(3), torch.rand(5), r"got \(3,\) and \(5,\)"),
-        (torch.rand(2, 3), torch.rand(2, 3), r"got \(2, 3\)"),
-        (torch.ones(3), torch.rand(3), "no order"),
-        (torch.rand(3), torch.zeros(3), "no order"),
-        (torch.rand(1), torch.rand(1), "no order"),
-        (torch.rand(0), torch.rand(0), "no order"),
-    ],
-)
-def test_what_has_no_order_is_refused(one, other, message):
-    with pytest.raises(ValueError, match=message):
-        rank_correlation(one, other)
+def test_an_error_names_what_has_no_order():
+    beginning = "one and other: expected"
+    assert not unexpected_errors(
+        (
+            f"{one.tolist()}, {other.tolist()}",
+            functools.partial(rank_correlation, one, other),
+            ValueError,
+            beginning,
+            (words,),
+        )
+        for one, other, words in (
+            (torch.rand(3), torch.rand(5), "got (3,) and (5,)"),
+            (torch.rand(2, 3), torch.rand(2, 3), "got (2, 3)"),
+            (torch.ones(3), torch.rand(3), "no order"),
+            (torch.rand(3), torch.zeros(3), "no order"),
+            (torch.rand(1), torch.rand(1), "no order"),
+            (torch.rand(0), torch.rand(0), "no order"),
+        )
+    )

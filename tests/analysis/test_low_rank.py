@@ -1,10 +1,11 @@
 """What QKᵀ can hold: identities over random sizes, and the errors of wrong input."""
 
+import functools
 import math
 
 import pytest
 import torch
-from attention.sentiment.model import KINDS
+from errors import unexpected_errors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
@@ -12,6 +13,7 @@ from torch import nn
 from attention import (
     EnergyPooling,
     KeyedPooling,
+    MultiHeadAttention,
     QKSelfAttention,
     SelfAttention,
     SelfAttentionV1,
@@ -26,6 +28,7 @@ from attention.analysis import (
     parameter_count,
     truncate_rank,
 )
+from attention.layers.variants import VARIANTS
 
 BAR = 1e-10  # relative, in float64
 
@@ -124,7 +127,7 @@ class TestBilinearForm:
 
     @random_cases
     @given(st.integers(1, 5), widths, seeds, st.booleans())
-    def test_one_matrix_a_head_of_torch(self, heads, head_dim, seed, other_width):
+    def test_one_matrix_per_head_of_torch(self, heads, head_dim, seed, other_width):
         torch.manual_seed(seed)
         d = heads * head_dim
         kdim = d + 2 if other_width else d
@@ -138,6 +141,24 @@ class TestBilinearForm:
         scores = x[:, None] @ M @ y[:, None].mT / math.sqrt(head_dim)
         _, weights = layer(x, y, torch.randn(3, 11, d).double(), average_attn_weights=False)
         assert error(weights, torch.softmax(scores, dim=-1)) < BAR
+
+    @random_cases
+    @given(st.integers(1, 5), widths, seeds, st.booleans())
+    def test_one_matrix_per_head_of_ours(self, heads, head_dim, seed, bias):
+        torch.manual_seed(seed)
+        d = heads * head_dim
+        ours = MultiHeadAttention(d, heads, bias=bias).double()
+        theirs = nn.MultiheadAttention(d, heads, bias=bias, batch_first=True).double()
+        projections = (ours.W_query, ours.W_key, ours.W_value)
+        with torch.no_grad():
+            theirs.in_proj_weight.copy_(torch.cat([p.weight for p in projections]))
+        M = bilinear_form(ours)
+        assert M.shape == (heads, d, d)
+        assert torch.equal(M, bilinear_form(theirs))
+        if not bias:
+            x = tokens(d, 3)
+            scores = x[:, None] @ M @ x[:, None].mT / math.sqrt(head_dim)
+            assert error(attend(ours, x)[1], torch.softmax(scores, dim=-1)) < BAR
 
     def test_keeps_dtype_and_leaves_the_graph(self):
         layer = QKSelfAttention(101, key_dim=37)
@@ -154,7 +175,7 @@ class TestBilinearForm:
 class TestKeyBias:
     @random_cases
     @given(widths, widths, seeds)
-    def test_is_dead(self, d, k, seed):
+    def test_changes_no_weight_and_gets_no_gradient(self, d, k, seed):
         layer = random_layer("qkv", d, k, seed, bias=True)
         x = tokens(d, 5)
         before = layer(x)
@@ -192,28 +213,28 @@ class TestChangeGauge:
         assert torch.equal(changed.W_key.bias, layer.W_key.bias / 2)
         assert torch.equal(changed.W_value.weight, layer.W_value.weight)
 
-    @pytest.mark.parametrize(
-        ("R", "kind", "message"),
-        [
-            (torch.ones(3, 3), ValueError, "R: expected an invertible matrix"),
-            (torch.diag(torch.tensor([1.0, 1e-20, 1.0])), ValueError, "invertible"),
-            (torch.eye(5), ValueError, r"R: expected shape \(3, 3\).* got \(5, 5\)"),
-            (torch.ones(3, 2), ValueError, r"R: expected shape \(3, 3\).* got \(3, 2\)"),
-            (torch.ones(3), ValueError, r"R: expected a matrix, got shape \(3,\)"),
-            (torch.full((3, 3), float("nan")), ValueError, "R: expected finite"),
-            (torch.eye(3, dtype=torch.int64), TypeError, "R: expected a floating-point"),
-            ([[1.0]], TypeError, "R: expected a tensor, got list"),
-        ],
-    )
-    def test_refuses(self, R, kind, message):
-        with pytest.raises(kind, match=message):
-            change_gauge(QKSelfAttention(5, key_dim=3), R)
+    def test_an_error_names_what_is_wrong_with_r(self):
+        layer = QKSelfAttention(5, key_dim=3)
+        invertible = ("an invertible matrix",)
+        assert not unexpected_errors(
+            (words, functools.partial(change_gauge, layer, R), kind, "R: expected", words)
+            for R, kind, words in (
+                (torch.ones(3, 3), ValueError, invertible),
+                (torch.diag(torch.tensor([1.0, 1e-20, 1.0])), ValueError, invertible),
+                (torch.eye(5), ValueError, ("shape (3, 3)", "got (5, 5)")),
+                (torch.ones(3, 2), ValueError, ("shape (3, 3)", "got (3, 2)")),
+                (torch.ones(3), ValueError, ("a matrix, got shape (3,)",)),
+                (torch.full((3, 3), float("nan")), ValueError, ("finite",)),
+                (torch.eye(3, dtype=torch.int64), TypeError, ("a floating-point",)),
+                ([[1.0]], TypeError, ("a tensor, got list",)),
+            )
+        )
 
 
 class TestBalance:
     @random_cases
     @given(layers, seeds)
-    def test_shares_evenly_and_keeps_the_weights(self, layer, seed):
+    def test_balances_the_pair_and_keeps_the_weights(self, layer, seed):
         torch.manual_seed(seed)
         even = balance(layer)
         if isinstance(layer, SelfAttentionV1):
@@ -255,14 +276,14 @@ class TestTruncateRank:
         r = data.draw(st.integers(0, min(len(M), key_dim_of(layer))))
         truncated = truncate_rank(layer, r)
         assert truncated is not layer
-        cut = bilinear_form(truncated)
+        nearest = bilinear_form(truncated)
         sigma = torch.linalg.svdvals(M)
-        assert (torch.linalg.svdvals(cut)[r:] < BAR * sigma[0]).all()
-        assert abs((M - cut).norm() - sigma[r:].norm()) < BAR * sigma.norm()
+        assert (torch.linalg.svdvals(nearest)[r:] < BAR * sigma[0]).all()
+        assert abs((M - nearest).norm() - sigma[r:].norm()) < BAR * sigma.norm()
 
     @random_cases
     @given(layers, st.data(), seeds)
-    def test_cuts_the_form_and_nothing_else(self, layer, data, seed):
+    def test_truncates_the_form_and_nothing_else(self, layer, data, seed):
         """The scale stays, and so does what the query bias does."""
         torch.manual_seed(seed)
         M, k = bilinear_form(layer), key_dim_of(layer)
@@ -273,34 +294,40 @@ class TestTruncateRank:
         if isinstance(layer, QKSelfAttention) and layer.W_query.bias is not None:
             scores = scores + (x @ layer.W_key.weight.T @ layer.W_query.bias)[..., None, :]
         weights = torch.softmax(scores / math.sqrt(k), dim=-1)
-        cut = truncate_rank(layer, r)
-        assert type(cut) is type(layer)
-        assert error(attend(cut, x)[1], weights) < BAR
+        truncated = truncate_rank(layer, r)
+        assert type(truncated) is type(layer)
+        assert error(attend(truncated, x)[1], weights) < BAR
 
     def test_rank_0_without_biases_is_the_mean(self):
         x = tokens(5)
         weights = attend(truncate_rank(random_layer("qk", 5, 3, seed=0), 0), x)[1]
         assert torch.equal(weights, torch.full((7, 7), 1 / 7, dtype=torch.float64))
 
-    @pytest.mark.parametrize("r", [-1, 4, 5, 6])
-    def test_refuses_r_out_of_range(self, r):
-        with pytest.raises(ValueError, match=f"r: expected 0 to .* = 3, got {r}"):
-            truncate_rank(QKSelfAttention(5, key_dim=3), r)
-        with pytest.raises(ValueError, match=f"r: expected 0 to .* = 3, got {r}"):
-            truncate_rank(QKSelfAttention(3, key_dim=5), r)
-
-    @pytest.mark.parametrize("r", [True, 2.0, None])
-    def test_refuses_what_is_no_integer(self, r):
-        with pytest.raises(TypeError, match="r: expected an integer"):
-            truncate_rank(QKSelfAttention(5, key_dim=3), r)
+    def test_an_error_names_what_is_wrong_with_r(self):
+        wide, narrow = QKSelfAttention(5, key_dim=3), QKSelfAttention(3, key_dim=5)
+        for r in (-1, 4, 5, 6):
+            for layer in (wide, narrow):
+                with pytest.raises(ValueError, match=f"r: expected 0 to .* = 3, got {r}"):
+                    truncate_rank(layer, r)
+        for r in (True, 2.0, None):
+            with pytest.raises(TypeError, match="r: expected an integer"):
+                truncate_rank(wide, r)
 
 
-@pytest.mark.parametrize(
-    "function", [balance, lambda x: truncate_rank(x, 1), lambda x: change_gauge(x, torch.eye(2))]
-)
-def test_one_head_at_a_time(function):
-    with pytest.raises(TypeError, match=r"layer: expected .* got MultiheadAttention"):
-        function(nn.MultiheadAttention(4, 2))
+def test_one_head_at_a_time():
+    heads = (nn.MultiheadAttention(4, 2), MultiHeadAttention(4, 2))
+    calls = (balance, lambda x: truncate_rank(x, 1), lambda x: change_gauge(x, torch.eye(2)))
+    assert not unexpected_errors(
+        (
+            f"{i}, {type(layer).__name__}",
+            functools.partial(call, layer),
+            TypeError,
+            "layer: expected",
+            (f"got {type(layer).__name__}",),
+        )
+        for i, call in enumerate(calls)
+        for layer in heads
+    )
 
 
 class TestEffectiveRank:
@@ -313,10 +340,10 @@ class TestEffectiveRank:
         assert 1 - BAR <= rank <= min(d, k) * (1 + BAR)
         assert error(effective_rank(-3 * matrix.T), rank) < BAR
 
-    @pytest.mark.parametrize("r", [1, 2, 5])
-    def test_of_r_equal_values_is_r(self, r):
-        Q, _ = torch.linalg.qr(torch.randn(7, r, dtype=torch.float64))
-        assert effective_rank(Q @ Q.T).item() == pytest.approx(r, rel=1e-10)
+    def test_of_r_equal_values_is_r(self):
+        for r in (1, 2, 5):
+            Q, _ = torch.linalg.qr(torch.randn(7, r, dtype=torch.float64))
+            assert effective_rank(Q @ Q.T).item() == pytest.approx(r, rel=1e-10)
 
     def test_by_hand(self):
         """Shares ½, ¼, ¼ have an entropy of 1.5 bits."""
@@ -328,18 +355,16 @@ class TestEffectiveRank:
         assert effective_rank(stack).shape == (3, 5)
         assert effective_rank(stack)[1, 2].item() == effective_rank(stack[1, 2]).item()
 
-    @pytest.mark.parametrize(
-        ("matrix", "kind", "message"),
-        [
-            (torch.zeros(3, 5), ValueError, "not zero everywhere"),
-            (torch.ones(3), ValueError, r"matrix: expected a matrix, got shape \(3,\)"),
-            (torch.full((2, 2), float("inf")), ValueError, "matrix: expected finite"),
-            (torch.eye(3).int(), TypeError, "matrix: expected a floating-point"),
-        ],
-    )
-    def test_refuses(self, matrix, kind, message):
-        with pytest.raises(kind, match=message):
-            effective_rank(matrix)
+    def test_an_error_names_what_is_wrong_with_the_matrix(self):
+        assert not unexpected_errors(
+            (words, functools.partial(effective_rank, matrix), kind, "matrix: expected", words)
+            for matrix, kind, words in (
+                (torch.zeros(3, 5), ValueError, ("not zero everywhere",)),
+                (torch.ones(3), ValueError, ("a matrix, got shape (3,)",)),
+                (torch.full((2, 2), float("inf")), ValueError, ("finite",)),
+                (torch.eye(3).int(), TypeError, ("a floating-point",)),
+            )
+        )
 
 
 class TestFoldValues:
@@ -351,14 +376,15 @@ class TestFoldValues:
             97, embed_dim=d, attention="qkv", key_dim=k, value_dim=value_dim, bias=bias
         ).double()
         folded = fold_values(model)
-        assert folded.config["attention"] == "qk"
+        assert folded.config.attention == "qk"
         ids, lengths = torch.randint(1, 97, (31, 7)), torch.randint(1, 8, (31,))
         assert error(folded(ids, lengths), model(ids, lengths)) < BAR
 
-    def test_keeps_what_else_the_model_has(self):
+    def test_keeps_the_other_parts_of_the_model(self):
         model = SentimentClassifier(
-            97, embed_dim=5, key_dim=3, bigram_buckets=11, segments=True, scale=False, dropout=0.5
-        ).eval()
+            97, embed_dim=5, attention="qkv", key_dim=3, scale=False,
+            bigram_buckets=11, segments=True, dropout=0.5,
+        ).eval()  # fmt: skip
         nn.init.normal_(model.segment)
         ids = torch.randint(1, 97, (31, 7))
         folded = fold_values(model)
@@ -366,13 +392,13 @@ class TestFoldValues:
         torch.testing.assert_close(folded(ids), model(ids))
 
     def test_not_through_a_nonlinearity(self):
-        model = SentimentClassifier(97, embed_dim=5)
+        model = SentimentClassifier(97, embed_dim=5, attention="qkv")
         model.classifier = nn.Sequential(nn.ReLU(), nn.Linear(5, 1))
         with pytest.raises(ValueError, match="expected a linear classifier, got Sequential"):
             fold_values(model)
 
     def test_refuses(self):
-        with pytest.raises(ValueError, match="expected attention 'qkv', got 'qk'"):
+        with pytest.raises(ValueError, match="expected attention 'qkv', got QKSelfAttention"):
             fold_values(SentimentClassifier(97, attention="qk"))
         with pytest.raises(TypeError, match="model: expected a SentimentClassifier, got Linear"):
             fold_values(nn.Linear(2, 2))
@@ -380,19 +406,19 @@ class TestFoldValues:
 
 class TestParameterCount:
     @random_cases
-    @given(st.sampled_from(KINDS), widths, widths)
+    @given(st.sampled_from(list(VARIANTS)), widths, widths)
     def test_is_what_the_model_has(self, kind, d, k):
         model = SentimentClassifier(97, embed_dim=d, attention=kind, key_dim=k, num_heads=1)
         counted = sum(p.numel() for p in model.attention.parameters())
         assert parameter_count(kind, d, k) == counted
 
-    @pytest.mark.parametrize("d", [2, 16, 64])
-    def test_low_rank_saves_nothing_at_half_the_width(self, d):
-        assert parameter_count("qk", d, d // 2) == d**2
-        assert parameter_count("keys", d, 1) == parameter_count("energy", d, 1) + 1
+    def test_low_rank_saves_nothing_at_half_the_width(self):
+        for d in (2, 16, 64):
+            assert parameter_count("qk", d, d // 2) == d**2
+            assert parameter_count("keys", d, 1) == parameter_count("energy", d, 1) + 1
 
     def test_refuses(self):
-        with pytest.raises(ValueError, match=r"kind: expected one of mean, .* got 'kqv'"):
+        with pytest.raises(ValueError, match=r"attention: expected one of mean, .* got 'kqv'"):
             parameter_count("kqv", 5, 3)
         with pytest.raises(ValueError, match="key_dim: expected at least 1, got 0"):
             parameter_count("qk", 5, 0)

@@ -1,4 +1,4 @@
-"""Answers as readers would write them: one right answer an exercise, and the likely wrong ones."""
+"""Answers as readers would write them: one right answer per exercise, and the likely wrong ones."""
 
 import math
 

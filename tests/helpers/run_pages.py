@@ -1,7 +1,8 @@
-"""Run a gallery script as its reader would, and hold its shape comments to the shapes they name.
+"""Run a lesson's script as its reader would, and compare its shape comments with the tensors.
 
-``weights = …  # (6, 6)`` promises a shape. Every assignment to a name is followed, when the script
-runs, by a look at what was assigned. The comment is Python: ``(1000, k)`` takes k from the script.
+``weights = …  # (6, 6)`` states a shape. When the script runs, every value that is assigned to a
+name is compared with its line's comment. The comment is Python: ``(1000, k)`` takes k from the
+script.
 """
 
 import ast
@@ -18,18 +19,19 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import torch
 
-GALLERY = Path(__file__).parents[1] / "gallery"
-WATCH = "_watch"
+ROOT = Path(__file__).parents[2]
+SCRIPTS = {path.name: path for path in sorted((ROOT / "gallery").rglob("plot_*.py"))}
+CHECK = "_check_shape"
 SHAPE = r"\([\w +*]*,[\w +*,]*\)"
 SHAPES = re.compile(rf"# ({SHAPE}(, {SHAPE})*)")
 
 
 @dataclass
 class Page:
-    """What running a script left behind."""
+    """What a script's run left behind."""
 
     names: dict[str, object] = field(default_factory=dict)
-    held: set[int] = field(default_factory=set)  # lines whose comment was compared
+    checked: set[int] = field(default_factory=set)  # lines whose comment was compared
     problems: list[str] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)  # alternative texts
 
@@ -39,20 +41,20 @@ def shape_comments(source: str) -> dict[int, str]:
     comments = {}
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         alone = token.line.lstrip().startswith("#")
-        if token.type == tokenize.COMMENT and not alone and (found := SHAPES.match(token.string)):
-            comments[token.start[0]] = found[1]
+        if token.type == tokenize.COMMENT and not alone and (match := SHAPES.match(token.string)):
+            comments[token.start[0]] = match[1]
     return comments
 
 
-class _Watcher(ast.NodeTransformer):
-    """Let every assigned and every returned value pass by ``_watch`` on its way."""
+class _ShapeChecks(ast.NodeTransformer):
+    """Pass every assigned and every returned value through ``_check_shape``."""
 
     def __init__(self, comments: dict[int, str]) -> None:
         self.comments = comments
         self.depth = 0
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        # What a caller hands in may have any shape, so inside, comments are held but not demanded.
+        # An argument may have any shape, so inside, comments are checked but not required.
         self.depth += 1
         self.generic_visit(node)
         self.depth -= 1
@@ -62,24 +64,24 @@ class _Watcher(ast.NodeTransformer):
         (target,) = node.targets
         names = target.elts if isinstance(target, ast.Tuple) else [target]
         if not any(isinstance(name, ast.Starred) for name in names):
-            node.value = self.watched(node, [ast.unparse(name) for name in names])
+            node.value = self.checked(node, [ast.unparse(name) for name in names])
         return node
 
     def visit_Return(self, node: ast.Return) -> ast.Return:
         if node.end_lineno in self.comments:
             several = isinstance(node.value, ast.Tuple)
             names = ["a returned value"] * (len(node.value.elts) if several else 1)
-            node.value = self.watched(node, names)
+            node.value = self.checked(node, names)
         return node
 
-    def watched(self, node: ast.Assign | ast.Return, names: list[str]) -> ast.expr:
+    def checked(self, node: ast.Assign | ast.Return, names: list[str]) -> ast.expr:
         # A comment belongs to the line on which its statement ends. Its sizes, and the names that
-        # the value was made from, are looked up where the statement stands.
-        promised = f"({self.comments.get(node.end_lineno, '')},)".replace("(,)", "()")
+        # the value was made from, are looked up in the scope of the statement.
+        stated = f"({self.comments.get(node.end_lineno, '')},)".replace("(,)", "()")
         reads = sorted({n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)})
         made_from = f"list(map({{**globals(), **locals()}}.get, {reads}))"
-        arguments = f"{names}, None, lambda: {promised}, {made_from}, {self.depth == 0}"
-        call = f"{WATCH}({node.end_lineno}, {arguments})"
+        arguments = f"{names}, None, lambda: {stated}, {made_from}, {self.depth == 0}"
+        call = f"{CHECK}({node.end_lineno}, {arguments})"
         expression = ast.parse(call, mode="eval").body
         expression.args[2] = node.value
         return ast.copy_location(expression, node.value)
@@ -87,35 +89,35 @@ class _Watcher(ast.NodeTransformer):
 
 @functools.cache
 def run(path: Path, smaller: tuple[tuple[str, str], ...] = ()) -> Page:
-    """Run a script once, headless, in a clean state; return its names and broken promises.
+    """Run a script once, headless, in a clean state; return its names and wrong comments.
 
     A page that trains is run with smaller numbers: each pair is a pattern and what replaces it.
     """
     source = path.read_text(encoding="utf-8")
     for pattern, number in smaller:
         source, count = re.subn(pattern, number, source)
-        assert count == 1, f"{path.name}: {pattern} stands there {count} times"
+        assert count == 1, f"{path.name}: {pattern} matches {count} times"
     comments = shape_comments(source)
     page = Page()
 
-    def watch(line, names, value, promised, made_from, demanded):
+    def check_shape(line, names, value, stated, made_from, is_required):
         if len(names) > 1:
             value = tuple(value)  # a generator can be unpacked only once
         values = value if len(names) > 1 else (value,)
         tensors = [(n, tuple(v.shape)) for n, v in zip(names, values, strict=True) if _shaped(v)]
         if line in comments:
-            page.held.add(line)
+            page.checked.add(line)
             try:
-                shapes = list(promised())
+                shapes = list(stated())
             except NameError as error:
                 page.problems.append(f"{path.name}:{line}: {comments[line]}: {error}")
                 return value
-            found = [shape for _, shape in tensors]
+            actual = [shape for _, shape in tensors]
             # What is thrown away, as ``_``, needs no shape, but may have one.
-            if shapes not in (found, [shape for name, shape in tensors if name != "_"]):
-                page.problems.append(f"{path.name}:{line}: says {comments[line]}, is {found}")
+            if shapes not in (actual, [shape for name, shape in tensors if name != "_"]):
+                page.problems.append(f"{path.name}:{line}: says {comments[line]}, is {actual}")
             return value
-        if not demanded:
+        if not is_required:
             return value
         known = {tuple(v.shape) for v in made_from if _shaped(v)}
         page.problems += [
@@ -125,9 +127,9 @@ def run(path: Path, smaller: tuple[tuple[str, str], ...] = ()) -> Page:
         ]
         return value
 
-    tree = ast.fix_missing_locations(_Watcher(comments).visit(ast.parse(source)))
+    tree = ast.fix_missing_locations(_ShapeChecks(comments).visit(ast.parse(source)))
     module = types.ModuleType("__main__")
-    module.__dict__[WATCH] = watch
+    module.__dict__[CHECK] = check_shape
     torch.manual_seed(0)
     dtype = torch.get_default_dtype()
     with mpl.rc_context(), warnings.catch_warnings():
@@ -136,16 +138,16 @@ def run(path: Path, smaller: tuple[tuple[str, str], ...] = ()) -> Page:
         plt.close("all")
         try:
             exec(compile(tree, str(path), "exec"), module.__dict__)
-        finally:  # a page may choose other ones, for itself alone
+        finally:  # a page's settings are its own
             torch.set_default_dtype(dtype)
             torch.set_grad_enabled(True)
             torch.set_printoptions(profile="default")
         page.figures = [plt.figure(number).get_label() for number in plt.get_fignums()]
         plt.close("all")
-    unread = comments.keys() - page.held
-    page.problems += [f"{path.name}:{line}: {comments[line]} was never reached" for line in unread]
+    unreached = comments.keys() - page.checked
+    page.problems += [f"{path.name}:{line}: {comments[line]} was never reached" for line in unreached]
     page.names = module.__dict__
-    page.problems = sorted(set(page.problems))  # a loop repeats its own
+    page.problems = sorted(set(page.problems))  # a loop repeats its problems
     return page
 
 

@@ -1,9 +1,11 @@
-"""Curves and coloured words: what is drawn is what was measured, and nothing gets through."""
+"""Curves and coloured words show what was measured; markup in a word is escaped."""
 
 import re
 
+import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
+
 from attention.plotting import training_curves, words_as_ansi, words_as_html
 
 
@@ -14,34 +16,34 @@ def line(epoch, *names):
     }
 
 
-def test_curves_hold_every_figure():
+def test_curves_show_every_measurement():
     metrics = [line(epoch, "train", "clean", "distractor") for epoch in (1, 2, 3)]
     figure = training_curves(metrics, "Two models")
-    for panel, of in zip(figure.axes, ("loss", "accuracy"), strict=True):
+    for panel, measure in zip(figure.axes, ("loss", "accuracy"), strict=True):
         assert len(panel.lines) == 3
         for drawn, name in zip(panel.lines, ("train", "clean", "distractor"), strict=True):
             assert list(drawn.get_xdata()) == [1, 2, 3]
-            assert list(drawn.get_ydata()) == [row[name][of] for row in metrics]
-    looks = {(d.get_color(), d.get_linestyle(), d.get_marker()) for d in figure.axes[0].lines}
-    assert len(looks) == 3
-    assert {marker for _, _, marker in looks} == {"o", "s", "^"}
-    said = figure.get_label()
-    assert "Two models" in said
-    assert "training 0.30 and 80.0%" in said
+            assert list(drawn.get_ydata()) == [row[name][measure] for row in metrics]
+    styles = {(d.get_color(), d.get_linestyle(), d.get_marker()) for d in figure.axes[0].lines}
+    assert len(styles) == 3
+    assert {marker for _, _, marker in styles} == {"o", "s", "^"}
+    alternative_text = figure.get_label()
+    assert "Two models" in alternative_text
+    assert "training 0.30 and 80.0%" in alternative_text
     plt.close(figure)
 
 
-def test_curves_say_what_each_axis_and_line_is():
+def test_curves_name_each_axis_and_line():
     figure = training_curves([line(epoch, "train", "clean") for epoch in (1, 2)], "Two models")
-    above, below = figure.axes
-    assert above.get_title() == "Two models"
-    assert [above.get_ylabel(), below.get_ylabel()] == ["loss (nats a review)", "accuracy"]
-    assert below.get_xlabel() == "epoch"
-    assert [text.get_text() for text in below.get_legend().texts] == [
+    top, bottom = figure.axes
+    assert top.get_title() == "Two models"
+    assert [top.get_ylabel(), bottom.get_ylabel()] == ["loss (nats per review)", "accuracy"]
+    assert bottom.get_xlabel() == "epoch"
+    assert [text.get_text() for text in bottom.get_legend().texts] == [
         "training",
         "validation, clean",
     ]
-    assert [drawn.get_label() for drawn in above.lines] == ["training", "validation, clean"]
+    assert [drawn.get_label() for drawn in top.lines] == ["training", "validation, clean"]
     plt.close(figure)
 
 
@@ -49,6 +51,16 @@ def test_curves_without_distractors():
     figure = training_curves([line(1, "train", "clean")])
     assert [len(panel.lines) for panel in figure.axes] == [2, 2]
     plt.close(figure)
+
+
+def test_curves_leave_the_settings_of_matplotlib_as_they_are():
+    with mpl.rc_context():
+        mpl.rcdefaults()
+        mpl.use("Agg")
+        settings = dict(mpl.rcParams)
+        figure = training_curves([line(1, "train", "clean")])
+        assert dict(mpl.rcParams) == settings
+        plt.close(figure)
 
 
 HOSTILE = '<script>alert("x")</script>'

@@ -1,3 +1,5 @@
+"""The pictures show the numbers they are given, and their text can be read."""
+
 import io
 
 import matplotlib as mpl
@@ -6,15 +8,15 @@ import pytest
 import torch
 from PIL import Image
 
-from attention import plotting
 from attention.plotting import (
     PALETTE,
+    animate_attention,
+    animation,
     draw_arrows,
     draw_branches,
     draw_mixture,
     draw_scores,
     draw_weights,
-    animate_attention,
     label_points,
     use_style,
 )
@@ -23,7 +25,7 @@ WORDS = ["good", "film", "bad"]
 
 
 @pytest.fixture(autouse=True)
-def _clean_figures():
+def clean_figures():
     with mpl.rc_context():
         mpl.use("Agg")
         use_style()
@@ -44,7 +46,7 @@ def contrast(one, other):
     return (high + 0.05) / (low + 0.05)
 
 
-def test_figures_fit_a_phone_and_stand_on_white():
+def test_figures_fit_a_phone_and_are_drawn_on_white():
     fig, _ = plt.subplots()
     assert fig.get_figwidth() <= 5
     assert mpl.colors.to_hex(fig.get_facecolor()) == "#ffffff"
@@ -101,7 +103,7 @@ def test_arrows_point_where_they_should_and_stay_in_sight():
 
 
 def labelled(ax):
-    """Which point each word is tied to."""
+    """Find the point that each word is tied to."""
     return {text.get_text(): list(text.xy) for text in ax.texts if text.get_text() in WORDS}
 
 
@@ -166,31 +168,33 @@ def test_branches_name_the_three_roles_and_every_score():
     assert bars.yaxis_inverted()  # the first word on top
 
 
-def test_film_adds_a_score_a_frame_then_all_weights_then_a_value_a_frame(monkeypatch):
-    monkeypatch.setattr(plotting, "Film", lambda fig, draw, n_frames, alt: (fig, draw, n_frames))
+def test_animation_adds_one_score_per_frame_then_all_weights_then_one_value_per_frame(monkeypatch):
+    monkeypatch.setattr(
+        animation, "Animation", lambda fig, draw, n_frames, alt: (fig, draw, n_frames)
+    )
     values = torch.tensor([[1.0, 0.0], [0.5, 1.0], [0.2, 0.9]])
     fig, draw, n_frames = animate_attention(WORDS, torch.ones(3), torch.full((3,), 1 / 3), values)
-    above, middle, plane = fig.axes
+    top, middle, plane = fig.axes
     chain = [arrow for arrow in plane.texts if not arrow.get_text()][len(WORDS) :]
     (end,) = [line for line in plane.lines if line.get_marker() == "o"]
-    parts, seen = (above.patches, middle.patches, chain, [end]), []
+    parts, visible = (top.patches, middle.patches, chain, [end]), []
     for frame in range(n_frames):
         draw(frame)
-        seen.append(tuple(sum(one.get_visible() for one in part) for part in parts))
-    assert seen[:8] == [
+        visible.append(tuple(sum(artist.get_visible() for artist in part) for part in parts))
+    assert visible[:8] == [
         (0, 0, 0, 0), (1, 0, 0, 0), (2, 0, 0, 0), (3, 0, 0, 0),
         (3, 3, 0, 0), (3, 3, 1, 0), (3, 3, 2, 0), (3, 3, 3, 1),
     ]  # fmt: skip
-    assert set(seen[7:]) == {(3, 3, 3, 1)}
+    assert set(visible[7:]) == {(3, 3, 3, 1)}
 
 
-def test_film_ends_at_the_context_vector_and_plays_only_when_asked():
+def test_animation_ends_at_the_context_vector_and_plays_on_request_only():
     scores = torch.tensor([0.5, 1.5, -1.0])
     weights = torch.softmax(scores, dim=-1)
     values = torch.tensor([[1.0, 0.0], [0.5, 1.0], [0.2, 0.9]])
-    film = animate_attention(WORDS, scores, weights, values)
-    above, middle, plane = film.figure.axes
-    assert [bar.get_height() for bar in above.patches] == pytest.approx(scores.tolist())
+    shown = animate_attention(WORDS, scores, weights, values)
+    top, middle, plane = shown.figure.axes
+    assert [bar.get_height() for bar in top.patches] == pytest.approx(scores.tolist())
     assert [bar.get_height() for bar in middle.patches] == pytest.approx(weights.tolist())
     assert labelled(plane) == tied(values)
     steps = (weights[:, None] * values).cumsum(0)
@@ -201,11 +205,11 @@ def test_film_ends_at_the_context_vector_and_plays_only_when_asked():
     ]
     (end,) = [line for line in plane.lines if line.get_marker() == "o"]
     assert end.get_xydata()[0].tolist() == pytest.approx((weights @ values).tolist())
-    assert all(bar.get_visible() for ax in film.figure.axes[:2] for bar in ax.patches)
+    assert all(bar.get_visible() for ax in shown.figure.axes[:2] for bar in ax.patches)
     # 1 empty frame, 3 scores, 3 … : the GIF merges frames that are equal, so it holds no more
-    with Image.open(io.BytesIO(film.gif)) as gif:
+    with Image.open(io.BytesIO(shown.gif)) as gif:
         assert 2 * len(WORDS) + 1 <= gif.n_frames <= 2 * len(WORDS) + 6
-    html = film._repr_html_()
+    html = shown._repr_html_()
     assert html.startswith("<details><summary>")
     assert 'alt="The scores appear one by one' in html
     assert "http" not in html
