@@ -107,7 +107,7 @@ def test_the_gradient_is_computed_even_where_gradients_are_off():
         assert gradient_effects(model, IDS).abs().max() > 0
 
 
-def test_an_error_names_what_is_wrong_with_the_review():
+def test_a_wrong_review_is_refused():
     one_review = "ids: expected one review of at least two words"
     assert not unexpected_errors(
         (
@@ -156,7 +156,7 @@ def test_equal_numbers_share_their_mean_rank():
     assert correlation == pytest.approx(-0.5)
 
 
-def test_an_error_names_what_has_no_order():
+def test_numbers_without_an_order_are_refused():
     beginning = "one and other: expected"
     assert not unexpected_errors(
         (

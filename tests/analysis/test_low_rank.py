@@ -213,7 +213,7 @@ class TestChangeGauge:
         assert torch.equal(changed.W_key.bias, layer.W_key.bias / 2)
         assert torch.equal(changed.W_value.weight, layer.W_value.weight)
 
-    def test_an_error_names_what_is_wrong_with_r(self):
+    def test_a_wrong_r_is_refused(self):
         layer = QKSelfAttention(5, key_dim=3)
         invertible = ("an invertible matrix",)
         assert not unexpected_errors(
@@ -303,7 +303,7 @@ class TestTruncateRank:
         weights = attend(truncate_rank(random_layer("qk", 5, 3, seed=0), 0), x)[1]
         assert torch.equal(weights, torch.full((7, 7), 1 / 7, dtype=torch.float64))
 
-    def test_an_error_names_what_is_wrong_with_r(self):
+    def test_a_wrong_r_is_refused(self):
         wide, narrow = QKSelfAttention(5, key_dim=3), QKSelfAttention(3, key_dim=5)
         for r in (-1, 4, 5, 6):
             for layer in (wide, narrow):
@@ -355,7 +355,7 @@ class TestEffectiveRank:
         assert effective_rank(stack).shape == (3, 5)
         assert effective_rank(stack)[1, 2].item() == effective_rank(stack[1, 2]).item()
 
-    def test_an_error_names_what_is_wrong_with_the_matrix(self):
+    def test_a_wrong_matrix_is_refused(self):
         assert not unexpected_errors(
             (words, functools.partial(effective_rank, matrix), kind, "matrix: expected", words)
             for matrix, kind, words in (

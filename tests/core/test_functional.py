@@ -75,7 +75,7 @@ every_attention = pytest.mark.parametrize("attend", [spelled, fused_attention])
 
 @every_attention
 @pytest.mark.parametrize("value_dim", [3, 2])  # torch takes another kernel when it is key_dim
-def test_fully_masked_query_gets_zeros_and_passes_no_gradient(attend, value_dim):
+def test_blind_query_gives_zeros_and_passes_none_back(attend, value_dim):
     for dtype in DTYPES:
         check_fully_masked_query(attend, dtype, value_dim)
 
@@ -485,7 +485,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])
-def test_an_error_names_the_argument_and_what_is_wrong_with_it(attend):
+def test_wrong_input_is_refused(attend):
     assert not unexpected_errors(
         (what, functools.partial(attend, **good(**changes)), error, words[0], words)
         for what, (changes, error, words) in WRONG.items()
@@ -497,7 +497,7 @@ def test_good_input_is_accepted():
         assert attend(**good()).shape == (2, 1, 5, 11)
 
 
-def test_an_error_of_a_mask_names_its_argument():
+def test_wrong_lengths_are_refused():
     assert not unexpected_errors(
         [
             ("n", lambda: causal_mask(2.0), TypeError, "n:", ("float", "integer")),

@@ -398,7 +398,7 @@ def test_causality_alone_builds_no_mask(num_heads, monkeypatch):
     torch.testing.assert_close(torch.autograd.grad(context, inputs, upstream), right)
 
 
-def test_an_error_of_the_input_names_it():
+def test_wrong_input_is_refused():
     cases = [
         ([[1.0] * 10], None, TypeError, "x:", ("list", "tensor")),
         (torch.zeros(7, 9), None, ValueError, "x:", ("(7, 9)", "(..., n, 10)")),
@@ -425,7 +425,7 @@ def test_an_error_of_the_input_names_it():
     )
 
 
-def test_an_error_of_a_size_names_it():
+def test_wrong_sizes_are_refused():
     def heads(embed_dim, num_heads):
         return lambda: MultiHeadAttention(embed_dim, num_heads)
 
@@ -447,7 +447,7 @@ def test_an_error_of_a_size_names_it():
     )
 
 
-def test_an_error_of_the_dropout_names_it():
+def test_wrong_dropout_is_refused():
     qkv = torch.ones(3, 7, 5)
     calls = {
         "heads": ("dropout", lambda p: MultiHeadAttention(10, 2, dropout=p)),

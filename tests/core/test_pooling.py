@@ -215,7 +215,7 @@ def test_compiles_into_one_graph():
     torch.testing.assert_close(compiled(x, mask), pooling(x, mask))
 
 
-def test_an_error_of_the_tokens_names_them():
+def test_wrong_input_is_refused():
     every = [
         ([[1.0] * 5], TypeError, ("list", "tensor")),
         (torch.zeros(7, 4), ValueError, ("(7, 4)", "(..., n, 5)")),
@@ -234,7 +234,7 @@ def test_an_error_of_the_tokens_names_them():
     )
 
 
-def test_an_error_of_the_mask_names_it():
+def test_wrong_masks_are_refused():
     masks = (
         ([True] * 7, TypeError, ("list", "tensor")),
         (torch.ones(7).int(), TypeError, ("int32", "boolean", "floating-point")),
@@ -252,7 +252,7 @@ def test_an_error_of_the_mask_names_it():
     )
 
 
-def test_an_error_of_a_size_names_it():
+def test_wrong_sizes_are_refused():
     sizes = {
         "mean": ("embed_dim", MeanPooling),
         "energy": ("embed_dim", EnergyPooling),

@@ -122,7 +122,7 @@ def test_positions_from_end_maps_over_a_batch():
     torch.testing.assert_close(torch.vmap(add_positions)(x, mapped), add_positions(x, mapped))
 
 
-def test_an_error_of_the_input_names_it():
+def test_wrong_input_is_refused():
     add_positions, tokens = SinusoidalPositions(6, max_length=11), torch.zeros(2, 7, 6)
     wrong_tokens = (
         ([[1.0] * 6], TypeError, ("list", "tensor")),
@@ -152,7 +152,7 @@ def test_an_error_of_the_input_names_it():
     )
 
 
-def test_an_error_of_an_argument_names_it():
+def test_wrong_arguments_are_refused():
     def table(*args, **options):
         return functools.partial(SinusoidalPositions, *args, **options)
 

@@ -300,7 +300,7 @@ SIZES = {
 }
 
 
-def test_an_error_of_the_tokens_names_them():
+def test_wrong_input_is_refused():
     assert not unexpected_errors(
         (f"{name}, {words}", functools.partial(build(), x), error, "x: expected", words)
         for name, build in LAYERS.items()
@@ -308,7 +308,7 @@ def test_an_error_of_the_tokens_names_them():
     )
 
 
-def test_an_error_of_the_mask_names_it():
+def test_wrong_masks_are_refused():
     x = torch.zeros(2, 7, 5)
     assert not unexpected_errors(
         (
@@ -324,7 +324,7 @@ def test_an_error_of_the_mask_names_it():
     )
 
 
-def test_an_error_of_a_size_names_it():
+def test_wrong_sizes_are_refused():
     for size in (0, -1, 2.0, "3", True):
         is_integer = isinstance(size, int) and not isinstance(size, bool)
         error, got = (ValueError, size) if is_integer else (TypeError, type(size).__name__)
@@ -334,7 +334,7 @@ def test_an_error_of_a_size_names_it():
         )
 
 
-def test_an_error_of_the_scale_names_it():
+def test_wrong_scales_are_refused():
     for scale in ("half", torch.tensor(1.0)):
         with pytest.raises(TypeError, match="scale: expected a number"):
             SelfAttention(5, key_dim=3, scale=scale)(torch.zeros(7, 5))

@@ -20,7 +20,7 @@ import matplotlib.pyplot as plt
 import torch
 
 ROOT = Path(__file__).parents[2]
-SCRIPTS = {path.name: path for path in sorted((ROOT / "gallery").rglob("plot_*.py"))}
+GALLERY = ROOT / "gallery"
 CHECK = "_check_shape"
 SHAPE = r"\([\w +*]*,[\w +*,]*\)"
 SHAPES = re.compile(rf"# ({SHAPE}(, {SHAPE})*)")
