@@ -189,6 +189,7 @@ def fused_attention(
         The context alone.
 
     Example:
+        >>> from attention import scaled_dot_product_attention
         >>> query, key, value = torch.rand(3, 5, 2)
         >>> context, _ = scaled_dot_product_attention(query, key, value)
         >>> torch.allclose(context, fused_attention(query, key, value))

@@ -142,6 +142,7 @@ class KeyedPooling(_Pooling):
         ValueError: If a width < 1, or shapes do not fit.
 
     Example:
+        >>> from attention import EnergyPooling
         >>> pooling = KeyedPooling(3, key_dim=2)
         >>> energy = EnergyPooling(3)
         >>> w = pooling.query @ pooling.W_key.weight

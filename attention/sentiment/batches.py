@@ -176,6 +176,7 @@ def make_examples(
         ValueError: If neither is requested, or the labels are not one per review.
 
     Example:
+        >>> from attention.sentiment.batches import Ragged
         >>> ids = Ragged.from_lists([[7, 8, 9], [4], [5]])
         >>> examples = make_examples(ids, [1, 0, 1], pairs=True)
         >>> len(examples), examples.review.tolist(), examples.distractor.tolist()
@@ -285,6 +286,7 @@ def assemble(
         - returns: ids :math:`(B, n)`, lengths :math:`(B,)`, labels :math:`(B,)`
 
     Example:
+        >>> from attention.sentiment.batches import Ragged, make_examples
         >>> ids = Ragged.from_lists([[7, 8, 9], [4], [5]])
         >>> pairs = make_examples(ids, [1, 0, 1], clean=False, pairs=True)
         >>> assemble(pairs, torch.tensor([1, 2]), max_length=4, separator_id=2).ids

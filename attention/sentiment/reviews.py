@@ -94,6 +94,7 @@ def fingerprint(reviews: Reviews) -> str:
     """Sum up texts and labels in one SHA-256, to tell whether two runs saw the same reviews.
 
     Example:
+        >>> from attention.sentiment.reviews import Reviews
         >>> fingerprint(Reviews(["Lovely soup."], [1]))[:8]
         '1349ed38'
     """

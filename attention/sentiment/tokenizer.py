@@ -170,6 +170,7 @@ def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
         ValueError: If the tokenizer follows another rule than ours.
 
     Example:
+        >>> from attention.sentiment.tokenizer import train_tokenizer
         >>> tokenizer = train_tokenizer(["good food", "good service"])
         >>> encode_reviews(tokenizer, ["good good", "123", "no good"]).flat.tolist()
         [3, 3, 1, 3]
