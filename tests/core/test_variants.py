@@ -1,0 +1,115 @@
+"""Every variant of the registry, new ones included: a new entry is covered by itself."""
+
+import dataclasses
+import re
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attention import SentimentClassifier
+from attention.analysis import parameter_count
+from attention.layers.variants import VARIANTS, AttentionConfig, variant
+from attention.train import configure
+
+CONFIG = AttentionConfig(embed_dim=12, key_dim=5, num_heads=4, num_kv_heads=2)
+every_variant = pytest.mark.parametrize("name", VARIANTS)
+
+
+def documented_counts():
+    """Read the equations of parameter_count's docstring, by variant, as Python."""
+    equations = re.findall(
+        r"\\text\{(\w+): \} (.+?)(?=, \\quad|\n\n|, *\n)", parameter_count.__doc__
+    )
+    python = {}
+    for name, equation in equations:
+        symbols = re.findall(r"\d+|[a-z]|[-+/^()]", equation)
+        code = ""
+        for before, symbol in zip([None, *symbols], symbols, strict=False):
+            # What stands side by side is multiplied.
+            is_product = before is not None and re.match(r"[\w)]", before)
+            code += "*" if is_product and re.match(r"[\w(]", symbol) else ""
+            code += symbol.replace("^", "**")
+        python[name] = code
+    return python
+
+
+@every_variant
+def test_variant_returns_contexts_or_one_vector(name):
+    layer, x = VARIANTS[name].build(CONFIG), torch.randn(3, 7, 12)
+    mask = torch.tensor([7, 4, 1])[:, None, None] > torch.arange(7)  # (3, 1, 7)
+    context, weights = layer(x, mask, need_weights=True)
+    shape = (3, 7, 12) if VARIANTS[name].returns_contexts else (3, 12)
+    assert layer(x).shape == layer(x, mask).shape == context.shape == shape
+    assert weights.shape[-1] == 7
+    assert not weights[1, ..., 4:].any()
+    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
+
+
+@every_variant
+def test_parameters_are_counted_as_built_and_as_documented(name):
+    equations = documented_counts()
+    assert name in equations, "the docstring of parameter_count has no equation for it"
+    for d, k, h, g in ((12, 5, 4, 2), (24, 24, 6, 3), (8, 1, 1, 1)):
+        config = dataclasses.replace(CONFIG, embed_dim=d, key_dim=k, num_heads=h, num_kv_heads=g)
+        built = sum(p.numel() for p in VARIANTS[name].build(config).parameters())
+        counted = parameter_count(name, d, k, num_heads=h, num_kv_heads=g)
+        documented = eval(equations[name], {"d": d, "k": k, "h": h, "g": g})
+        assert built == counted == documented, (d, k, h, g)
+
+
+def test_no_equation_is_of_a_variant_that_does_not_exist():
+    assert set(documented_counts()) == set(VARIANTS)
+
+
+@every_variant
+@pytest.mark.parametrize("options", [{}, {"bigram_buckets": 11, "bias": True, "scale": False}])
+def test_classifier_trains_a_step(name, options):
+    config = dataclasses.asdict(CONFIG) | {"attention": name, **options}
+    model = SentimentClassifier(31, **config)
+    ids, lengths = torch.randint(3, 31, (5, 7)), torch.tensor([7, 5, 3, 2, 1])
+    labels = torch.tensor([1.0, 0, 1, 0, 1])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    initial = {key: p.detach().clone() for key, p in model.named_parameters()}
+
+    def loss():
+        return F.binary_cross_entropy_with_logits(model(ids, lengths), labels)
+
+    first = loss()
+    first.backward()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
+    optimizer.step()
+    assert loss() < first
+    # The bias of the keys adds the same to all scores of a query, so it alone never moves.
+    still = [key for key, p in model.named_parameters() if torch.equal(p, initial[key])]
+    assert set(still) <= {"attention.W_key.bias"}
+    logits, weights = model(ids, lengths, need_weights=True)
+    torch.testing.assert_close(logits, model(ids, lengths))
+    assert weights.shape in ((5, 7), (5, 7, 7))
+
+
+def test_labels_tell_the_variants_apart():
+    assert len({entry.label for entry in VARIANTS.values()}) == len(VARIANTS)
+
+
+def test_command_line_offers_just_these(capsys, tmp_path, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    for name in VARIANTS:
+        options = ["--model", name, "--out", str(tmp_path / name)]
+        assert configure(options).model.attention == name
+    choices = ", ".join(VARIANTS)
+    with pytest.raises(ValueError, match=f"^--model: expected one of {choices}, got attention;"):
+        configure(["--model", "attention", "--out", str(tmp_path / "other")])
+    with pytest.raises(SystemExit):
+        configure(["--help"])
+    assert f"--model {{{','.join(VARIANTS)}}}" in capsys.readouterr().out
+
+
+def test_unknown_variant_is_refused_with_the_names_of_all():
+    message = f"^attention: expected (one of )?{', '.join(VARIANTS)}, got '?kqv'?$"
+    with pytest.raises(ValueError, match=message):
+        variant("kqv")
+    with pytest.raises(ValueError, match=message):
+        SentimentClassifier(31, attention="kqv")
+    assert isinstance(variant("qkv").build(CONFIG), nn.Module)
