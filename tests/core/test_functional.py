@@ -511,7 +511,11 @@ def test_wrong_lengths_are_refused():
                 ("list", "tensor"),
             ),
             *(
-                (f"{lengths}, {n}", functools.partial(padding_mask, torch.tensor(lengths), n), *rest)
+                (
+                    f"{lengths}, {n}",
+                    functools.partial(padding_mask, torch.tensor(lengths), n),
+                    *rest,
+                )
                 for lengths, n, *rest in (
                     ([1.0], 3, TypeError, "lengths:", ("float32",)),
                     ([True], 3, TypeError, "lengths:", ("bool",)),

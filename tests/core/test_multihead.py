@@ -194,7 +194,9 @@ def test_causal_is_self_attention_under_the_causal_mask():
     torch.testing.assert_close(causal(x), free(x, causal_mask(7)))
     padding = padding_mask(torch.tensor([4, 7]), 7)
     torch.testing.assert_close(causal(x, padding), free(x, padding & causal_mask(7)))
-    torch.testing.assert_close(causal(x)[0, 0], causal.W_value(x)[0, 0])  # it attends to itself alone
+    torch.testing.assert_close(
+        causal(x)[0, 0], causal.W_value(x)[0, 0]
+    )  # it attends to itself alone
 
 
 @every_layer
@@ -376,7 +378,10 @@ def test_layer_survives_copying_and_saving(name, tmp_path):
 
 @pytest.mark.parametrize("num_heads", [1, 5])
 def test_causality_alone_builds_no_mask(num_heads, monkeypatch):
-    layer, x = MultiHeadAttention(10, num_heads, bias=True), torch.randn(3, 7, 10, requires_grad=True)
+    layer, x = (
+        MultiHeadAttention(10, num_heads, bias=True),
+        torch.randn(3, 7, 10, requires_grad=True),
+    )
     masked = layer(x, causal_mask(7))
     upstream, inputs = torch.randn_like(masked), [x, *layer.parameters()]
     right = torch.autograd.grad(masked, inputs, upstream)

@@ -246,7 +246,13 @@ def test_wrong_masks_are_refused():
     )
     x = torch.zeros(2, 7, 5)
     assert not unexpected_errors(
-        (f"{name}, {words}", functools.partial(build(), x, mask), error, "attn_mask: expected", words)
+        (
+            f"{name}, {words}",
+            functools.partial(build(), x, mask),
+            error,
+            "attn_mask: expected",
+            words,
+        )
         for name, build in POOLINGS.items()
         for mask, error, words in masks
     )

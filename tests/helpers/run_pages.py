@@ -145,7 +145,9 @@ def run(path: Path, smaller: tuple[tuple[str, str], ...] = ()) -> Page:
         page.figures = [plt.figure(number).get_label() for number in plt.get_fignums()]
         plt.close("all")
     unreached = comments.keys() - page.checked
-    page.problems += [f"{path.name}:{line}: {comments[line]} was never reached" for line in unreached]
+    page.problems += [
+        f"{path.name}:{line}: {comments[line]} was never reached" for line in unreached
+    ]
     page.names = module.__dict__
     page.problems = sorted(set(page.problems))  # a loop repeats its problems
     return page
