@@ -6,6 +6,7 @@ import math
 import pytest
 import torch
 from errors import unexpected_errors
+from loops import for_each
 
 from attention import SentimentClassifier
 from attention.analysis import deletion_effects, gradient_effects, rank_correlation
@@ -21,7 +22,7 @@ def classifier(variant, **options):
     return model.double().eval()
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@for_each(variant=VARIANTS)
 def test_deletion_is_the_logit_minus_that_of_the_review_without_the_word(variant):
     for options in ({}, {"positions": "none"}, {"bigram_buckets": 13}, {"segments": True}):
         model = classifier(variant, **options)
@@ -54,7 +55,7 @@ def test_deletion_from_energy_pooling_is_weight_times_disagreement():
     torch.testing.assert_close(deletion_effects(model, IDS), expected)
 
 
-@pytest.mark.parametrize("variant", VARIANTS)
+@for_each(variant=VARIANTS)
 def test_gradient_is_the_slope_of_growing_one_vector(variant):
     model = classifier(variant)
     effects = gradient_effects(model, IDS)
@@ -78,8 +79,7 @@ def test_gradient_is_the_slope_of_growing_one_vector(variant):
     assert effects.std() > 1e-3
 
 
-@pytest.mark.parametrize("training", [True, False])
-@pytest.mark.parametrize("effects_of", [deletion_effects, gradient_effects])
+@for_each(training=(True, False), effects_of=(deletion_effects, gradient_effects))
 def test_measuring_leaves_the_model_as_it_was(effects_of, training):
     model = classifier("energy", dropout=0.5, word_dropout=0.5).train(training)
     random_state = torch.random.get_rng_state()

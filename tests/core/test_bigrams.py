@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import pytest
 import torch
+from loops import for_each
 
 from attention import BigramEmbedding
 
@@ -17,7 +18,7 @@ def spelled_out(embedding, ids):
     return embedding.table.weight[buckets]
 
 
-@pytest.mark.parametrize("dtype", [torch.int32, torch.int64])
+@for_each(dtype=(torch.int32, torch.int64))
 def test_each_pair_gets_the_vector_of_its_bucket(dtype):
     embedding = BigramEmbedding(5, buckets=BUCKETS)
     # Ids whose product with a leaves 32 bits.
@@ -51,7 +52,7 @@ def test_pairs_spread_over_the_buckets():
     assert hits.max() < 80
 
 
-@pytest.mark.parametrize("shape", [(0, 4), (2, 0), (1,)])
+@for_each(shape=((0, 4), (2, 0), (1,)))
 def test_fewer_than_two_words_have_no_pair(shape):
     embedding = BigramEmbedding(5, buckets=BUCKETS)
     assert embedding(torch.full(shape, 5)).shape == (*shape, 5)

@@ -12,6 +12,7 @@ import torch
 from errors import unexpected_errors
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import for_each
 from oracles import (
     DTYPES,
     allowed_by,
@@ -70,11 +71,11 @@ def test_weights_are_the_references_and_sum_to_one(case):
     )
 
 
-every_attention = pytest.mark.parametrize("attend", [spelled, fused_attention])
+every_attention = for_each(attend=[spelled, fused_attention])
 
 
-@every_attention
-@pytest.mark.parametrize("value_dim", [3, 2])  # torch takes another kernel when it is key_dim
+# The kernel is another one where values are as wide as keys.
+@for_each(attend=(spelled, fused_attention), value_dim=(3, 2))
 def test_blind_query_gives_zeros_and_passes_none_back(attend, value_dim):
     for dtype in DTYPES:
         check_fully_masked_query(attend, dtype, value_dim)
@@ -118,8 +119,7 @@ def test_fully_masked_query_makes_no_nan_in_the_backward_pass(attend):
         attend(query, key, value, mask).sum().backward()
 
 
-@every_attention
-@pytest.mark.parametrize("value_dim", [3, 2])
+@for_each(attend=(spelled, fused_attention), value_dim=(3, 2))
 def test_forbidden_keys_get_nothing_however_low_the_other_scores(attend, value_dim):
     query, key = torch.full((5, 3), -1e6), torch.full((7, 3), 1e6)
     key[4:] = -1e6
@@ -139,9 +139,7 @@ def test_scores_of_16_bits_may_exceed_what_16_bits_hold(attend):
     torch.testing.assert_close(attend(query, key, value).float(), right, rtol=1e-3, atol=1e-3)
 
 
-@every_attention
-@pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize("value_dim", [3, 2])
+@for_each(attend=(spelled, fused_attention), is_causal=(False, True), value_dim=(3, 2))
 def test_gradcheck(attend, is_causal, value_dim):
     query, key, value = (
         torch.randn(2, length, width, dtype=torch.float64, requires_grad=True)
@@ -164,8 +162,7 @@ def test_weights_pass_gradients_of_their_own():
     )
 
 
-@every_attention
-@pytest.mark.parametrize("value_dim", [3, 2])
+@for_each(attend=(spelled, fused_attention), value_dim=(3, 2))
 def test_masked_values_may_be_any_finite_number(attend, value_dim):
     query, key, value = torch.randn(2, 5, 3), torch.randn(2, 7, 3), torch.randn(2, 7, value_dim)
     mask = padding_mask(torch.tensor([4, 7]), 7)
@@ -174,9 +171,7 @@ def test_masked_values_may_be_any_finite_number(attend, value_dim):
     assert torch.equal(before, attend(query, key, value, mask))
 
 
-@every_attention
-@pytest.mark.parametrize("value_dim", [3, 2])
-@pytest.mark.parametrize("masked", [False, True])
+@for_each(attend=(spelled, fused_attention), value_dim=(3, 2), masked=(False, True))
 def test_nan_and_inf_reach_no_further_than_documented(attend, value_dim, masked):
     tensors = [torch.randn(2, 5, 3), torch.randn(2, 7, 3), torch.randn(2, 7, value_dim)]
     mask = torch.ones(5, 7, dtype=torch.bool).tril(2) if masked else None
@@ -238,7 +233,7 @@ def test_fused_writes_out_no_more_of_a_mask_than_it_has(mask, is_causal, numbers
 
 
 @pytest.mark.parametrize(("key_dim", "value_dim"), [(3, 2), (2, 3), (5, 5), (19, 23)])
-@pytest.mark.parametrize("masked", [False, True])
+@for_each(masked=(False, True))
 def test_fused_keeps_no_weights_for_the_backward_pass(key_dim, value_dim, masked):
     n, m = 41, 43
     query, key, value = (
@@ -316,7 +311,7 @@ def test_padding_mask_keeps_leading_dimensions():
     assert padding_mask(lengths.to("meta"), 5).is_meta
 
 
-@pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])
+@for_each(attend=(scaled_dot_product_attention, fused_attention))
 def test_compiles_into_one_graph(attend):
     # aot_eager traces forward and backward and needs no C++ compiler.
     compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
@@ -484,7 +479,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])
+@for_each(attend=(scaled_dot_product_attention, fused_attention))
 def test_wrong_input_is_refused(attend):
     assert not unexpected_errors(
         (what, functools.partial(attend, **good(**changes)), error, words[0], words)

@@ -2,8 +2,8 @@
 
 import math
 
-import pytest
 import torch
+from loops import for_each
 from oracles import made_causal, spelled, torchs
 
 from attention import (
@@ -35,9 +35,9 @@ LAYERS = {
     "heads": lambda: MultiHeadAttention(6, 3, bias=True),
     "grouped heads": lambda: MultiHeadAttention(6, 6, num_kv_heads=2, bias=True),
 }
-every_layer = pytest.mark.parametrize("name", [*LAYERS, *POOLINGS])
-every_self_attention = pytest.mark.parametrize("name", LAYERS)
-every_attention = pytest.mark.parametrize("attend", [spelled, fused_attention])
+every_layer = for_each(name=[*LAYERS, *POOLINGS])
+every_self_attention = for_each(name=LAYERS)
+every_attention = for_each(attend=[spelled, fused_attention])
 
 
 def build(name):
@@ -88,8 +88,7 @@ def test_zero_and_minus_infinity_are_true_and_false(name):
     torch.testing.assert_close(called(layer, x, allowed), right)
 
 
-@every_layer
-@pytest.mark.parametrize("is_added", [False, True])
+@for_each(name=[*LAYERS, *POOLINGS], is_added=(False, True))
 def test_query_that_may_attend_to_nothing_gets_zeros_without_nan(name, is_added):
     rows = queries(name, 7)
     mask = random_mask(3, rows, 7)
@@ -149,8 +148,7 @@ def test_is_causal_is_the_causal_mask_alone_and_with_others(name):
     assert (weights > 0).all()
 
 
-@every_layer
-@pytest.mark.parametrize("need_weights", [False, True])
+@for_each(name=[*LAYERS, *POOLINGS], need_weights=(False, True))
 def test_very_unlikely_is_not_forbidden(name, need_weights):
     # In float16 −1e9 would overflow to −∞, and a query that has nothing else would get zeros.
     options = {"is_causal": False} if name in LAYERS else {}

@@ -10,6 +10,7 @@ import torch
 from errors import unexpected_errors
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import for_each
 from oracles import allowed_by, draw_mask, made_causal, mask_values
 from torch import nn
 
@@ -32,7 +33,7 @@ LAYERS = {
     "heads": lambda **more: MultiHeadAttention(10, 5, **more),
     "heads with bias": lambda **more: MultiHeadAttention(10, 2, bias=True, **more),
 }
-every_layer = pytest.mark.parametrize("name", LAYERS)
+every_layer = for_each(name=LAYERS)
 
 
 def causally(layer, x, mask=None, **more):
@@ -137,7 +138,7 @@ def test_added_mask_is_torchs_in_value_and_gradient(heads, bias, is_causal, need
     check_gradients(layer, theirs, context, right, [x, mask], torch.randn_like(right))
 
 
-@pytest.mark.parametrize("leading", [(), (3,), (2, 3), (0,)])
+@for_each(leading=((), (3,), (2, 3), (0,)))
 def test_heads_are_a_loop_over_columns(leading):
     layer, x = MultiHeadAttention(10, 5), torch.randn(*leading, 7, 10)
     mask = torch.rand(*leading, 7, 7) < 0.7
@@ -199,8 +200,7 @@ def test_causal_is_self_attention_under_the_causal_mask():
     )  # it attends to itself alone
 
 
-@every_layer
-@pytest.mark.parametrize("need_weights", [False, True])
+@for_each(name=LAYERS, need_weights=(False, True))
 def test_no_context_depends_on_a_later_token(name, need_weights):
     def contexts(x):
         context = causally(layer, x, need_weights=need_weights)
@@ -224,8 +224,7 @@ def test_heads_are_not_causal_by_default():
     assert ((layer(changed) - layer(x)).abs().amax(-1) > 1e-5).all()
 
 
-@every_layer
-@pytest.mark.parametrize("need_weights", [False, True])
+@for_each(name=LAYERS, need_weights=(False, True))
 def test_fully_masked_query_gets_zeros_and_passes_no_gradient(name, need_weights):
     layer = LAYERS[name]()
     x = torch.randn(2, 7, 10, requires_grad=True)
@@ -256,8 +255,7 @@ def test_a_mask_and_causality_together_may_forbid_every_key():
     assert layer(x, later)[:6].any(-1).all()
 
 
-@every_layer
-@pytest.mark.parametrize("need_weights", [False, True])
+@for_each(name=LAYERS, need_weights=(False, True))
 def test_dropout_acts_in_training_alone(name, need_weights):
     layer, x = LAYERS[name](dropout=0.5), torch.randn(2, 7, 10)
     whole = LAYERS[name]()
@@ -277,7 +275,7 @@ def test_dropout_acts_in_training_alone(name, need_weights):
     assert torch.equal(context(layer), context(layer))
 
 
-@pytest.mark.parametrize("attend", [scaled_dot_product_attention, fused_attention])
+@for_each(attend=(scaled_dot_product_attention, fused_attention))
 def test_dropout_drops_its_share_and_keeps_the_mean(attend):
     query, key = torch.randn(2, 101, 3)
     mask = causal_mask(101)
@@ -358,7 +356,7 @@ def check_autocast(layer, dtype, need_weights):
     assert all(p.grad.isfinite().all() for p in layer.parameters())
 
 
-@pytest.mark.parametrize("name", ["causal narrow", "heads with bias"])
+@for_each(name=("causal narrow", "heads with bias"))
 def test_compiles_into_one_graph(name):
     layer, x = LAYERS[name](), torch.randn(2, 7, 10)
     mask = padding_mask(torch.tensor([4, 0]), 7)
@@ -376,7 +374,7 @@ def test_layer_survives_copying_and_saving(name, tmp_path):
         assert torch.equal(twin(x), layer(x))
 
 
-@pytest.mark.parametrize("num_heads", [1, 5])
+@for_each(num_heads=(1, 5))
 def test_causality_alone_builds_no_mask(num_heads, monkeypatch):
     layer, x = (
         MultiHeadAttention(10, num_heads, bias=True),

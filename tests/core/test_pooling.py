@@ -9,6 +9,7 @@ import torch
 from errors import unexpected_errors
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import for_each
 from oracles import DTYPES, allowed_by, draw_mask, mask_values, shapes_within
 
 from attention import EnergyPooling, KeyedPooling, MeanPooling, padding_mask
@@ -18,7 +19,7 @@ POOLINGS = {
     "energy": lambda: EnergyPooling(5),
     "keys": lambda: KeyedPooling(5, key_dim=3),
 }
-every_pooling = pytest.mark.parametrize("name", POOLINGS)
+every_pooling = for_each(name=POOLINGS)
 
 
 def energies(pooling, x):

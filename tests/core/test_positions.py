@@ -9,6 +9,7 @@ import torch
 from errors import unexpected_errors
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import for_each
 from oracles import DTYPES
 
 from attention import SinusoidalPositions, positions_from_end
@@ -43,7 +44,7 @@ def test_one_step_turns_every_pair_by_one_angle():
     assert steps[0].angle().unique().numel() == 3
 
 
-@pytest.mark.parametrize("leading", [(), (2,), (2, 3), (1, 0)])
+@for_each(leading=((), (2,), (2, 3), (1, 0)))
 def test_positions_are_added_in_any_leading_dimensions(leading):
     add_positions, x = SinusoidalPositions(6), torch.randn(*leading, 7, 6)
     counted = torch.arange(7)
@@ -62,7 +63,7 @@ def test_each_token_gets_the_position_it_is_given():
         assert torch.equal(add_positions(torch.zeros(2, 3, 7, 6), narrow), added)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
+@for_each(dtype=DTYPES)
 def test_table_follows_the_model(dtype):
     add_positions = SinusoidalPositions(6).to(dtype)
     added = add_positions(torch.zeros(7, 6, dtype=dtype))

@@ -9,6 +9,7 @@ import torch
 from errors import unexpected_errors
 from hypothesis import given
 from hypothesis import strategies as st
+from loops import for_each
 from oracles import DTYPES, draw_mask, made_causal, mask_values, shapes_within, torchs
 from torch import nn
 
@@ -32,7 +33,7 @@ LAYERS = {
     "qkv narrow": lambda: SelfAttention(5, key_dim=3, value_dim=2, bias=True),
     "qkv unscaled": lambda: SelfAttention(5, key_dim=3, scale=1.0),
 }
-every_layer = pytest.mark.parametrize("name", LAYERS)
+every_layer = for_each(name=LAYERS)
 
 
 def projections(layer, x):
@@ -111,8 +112,7 @@ def test_requesting_weights_changes_no_context(name):
     assert not weights[~mask.expand(2, 7, 7)].any()
 
 
-@every_layer
-@pytest.mark.parametrize("need_weights", [False, True])
+@for_each(name=LAYERS, need_weights=(False, True))
 def test_fully_masked_query_gets_zeros_and_passes_no_gradient(name, need_weights):
     for dtype in DTYPES:
         check_fully_masked_query(LAYERS[name]().to(dtype), dtype, need_weights)
@@ -253,7 +253,8 @@ def check_autocast(layer, dtype, need_weights):
     assert all(p.grad.isfinite().all() for p in layer.parameters())
 
 
-@pytest.mark.parametrize("name", ["v1", "qkv narrow"])  # the others are made of the same parts
+# The others are made of the same parts.
+@for_each(name=("v1", "qkv narrow"))
 def test_compiles_into_one_graph(name):
     layer, x = LAYERS[name](), torch.randn(2, 7, 5)
     mask = padding_mask(torch.tensor([4, 0]), 7)

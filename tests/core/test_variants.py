@@ -5,6 +5,7 @@ import re
 
 import pytest
 import torch
+from loops import for_each
 from torch import nn
 from torch.nn import functional as F
 
@@ -14,7 +15,7 @@ from attention.layers.variants import VARIANTS, AttentionConfig, variant
 from attention.train import configure
 
 CONFIG = AttentionConfig(embed_dim=12, key_dim=5, num_heads=4, num_kv_heads=2)
-every_variant = pytest.mark.parametrize("name", VARIANTS)
+every_variant = for_each(name=VARIANTS)
 
 
 def documented_counts():
@@ -63,8 +64,7 @@ def test_no_equation_is_of_a_variant_that_does_not_exist():
     assert set(documented_counts()) == set(VARIANTS)
 
 
-@every_variant
-@pytest.mark.parametrize("options", [{}, {"bigram_buckets": 11, "bias": True, "scale": False}])
+@for_each(name=VARIANTS, options=({}, {"bigram_buckets": 11, "bias": True, "scale": False}))
 def test_classifier_trains_a_step(name, options):
     config = dataclasses.asdict(CONFIG) | {"attention": name, **options}
     model = SentimentClassifier(31, **config)

@@ -7,6 +7,7 @@ import math
 import pytest
 import torch
 from exercise_answers import RIGHT, WRONG
+from loops import for_each
 from torch import nn
 from torch.nn import functional as F
 
@@ -36,7 +37,7 @@ def test_every_checker_has_a_right_and_four_wrong_answers_here():
     assert {name: count for name, count in counts.items() if count < 4} == {}
 
 
-@pytest.mark.parametrize("name", CHECKERS)
+@for_each(name=CHECKERS)
 def test_a_right_answer_is_right_and_a_wrong_one_is_told_what_is_wrong(capsys, name):
     message = verdict(capsys, name, RIGHT[name])
     assert message.startswith("Right. ")

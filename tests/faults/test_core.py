@@ -2,10 +2,10 @@
 
 import math
 
-import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
+from loops import for_each
 from oracles import (
     DTYPES,
     LAYOUTS,
@@ -207,8 +207,7 @@ def test_every_layer_over_2000_cases(case):
             assert our.shape == answer.shape
 
 
-@pytest.mark.parametrize("kind", LAYERS)
-@pytest.mark.parametrize("masked", [False, True])
+@for_each(kind=LAYERS, masked=(False, True))
 def test_gradcheck_of_every_layer(kind, masked):
     layer = LAYERS[kind](3).double()
     width = getattr(layer, "embed_dim", 3)
@@ -226,7 +225,7 @@ def test_gradcheck_of_every_layer(kind, masked):
     assert torch.autograd.gradcheck(call, (x, *values))
 
 
-@pytest.mark.parametrize("kind", ["qkv", "causal heads", "energy"])
+@for_each(kind=("qkv", "causal heads", "energy"))
 def test_compiled_layers_are_the_plain_ones(kind):
     # aot_eager traces forward and backward as the full compiler does, and needs none for C++.
     layer = LAYERS[kind](3)

@@ -5,6 +5,7 @@ import re
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
+from loops import for_each
 
 from attention.plotting import training_curves, words_as_ansi, words_as_html
 
@@ -87,7 +88,7 @@ def test_ansi_shades_rise_with_the_weight():
     assert words[2] == "\033[1;97;48;5;25mc\033[0m"
 
 
-@pytest.mark.parametrize("show", [words_as_html, words_as_ansi])
+@for_each(show=(words_as_html, words_as_ansi))
 def test_no_words_and_no_weight(show):
     show([], [])
     assert "nan" not in show(["a", "b"], [0.0, 0.0])

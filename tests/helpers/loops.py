@@ -1,0 +1,36 @@
+"""One test for many cases, in place of one test per case: each that fails is reported by name."""
+
+import inspect
+import itertools
+
+import torch
+
+
+def for_each(**axes):
+    """Call a test with every combination of the values of its arguments, as subtests.
+
+    It is used as pytest's ``parametrize`` is; each case starts from the same seed.
+    """
+
+    def decorate(test):
+        earlier = inspect.signature(test).parameters.values()
+        fixtures = [each for each in earlier if each.name not in axes]
+
+        def looped(subtests, **values):
+            for combination in itertools.product(*axes.values()):
+                case = dict(zip(axes, combination, strict=True))
+                torch.manual_seed(0)
+                with subtests.test(**{name: _label(value) for name, value in case.items()}):
+                    test(**values, **case)
+
+        looped.__name__, looped.__doc__ = test.__name__, test.__doc__
+        looped.__module__ = test.__module__
+        subtests = inspect.Parameter("subtests", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        looped.__signature__ = inspect.Signature([subtests, *fixtures])
+        return looped
+
+    return decorate
+
+
+def _label(value):
+    return getattr(value, "__name__", None) or str(value)
