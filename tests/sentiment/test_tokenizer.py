@@ -5,8 +5,8 @@ import re
 
 import pytest
 import torch
-from attention.sentiment.sources import load_reviews
 from attention.sentiment.reviews import clean
+from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import (
     PAD_ID,
     SEP_ID,

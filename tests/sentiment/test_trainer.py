@@ -8,16 +8,21 @@ from pathlib import Path
 import pytest
 import torch
 from attention.sentiment.batches import Ragged, assemble, make_examples, plan_batches
-from attention.sentiment.config import TrainConfig
-from attention.sentiment.model import KINDS
-from attention.sentiment.trainer import State, Trainer, TrainingError, together
+from attention.layers.variants import VARIANTS
+from attention.sentiment import trainer
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.distributed import on_all_processes
+from attention.sentiment.trainer import State, Trainer, TrainingError
 from torch.nn import functional as F
 
-from attention import SentimentClassifier, trainer
+from attention import SentimentClassifier
 
 CONFIG = TrainConfig(
-    epochs=3, batch_size=5, lr=0.01, max_length=7, separator=True, keep="tail", seed=7,
-    dropout=0.0, word_dropout=0.0, schedule="linear",
+    model=ModelConfig(
+        embed_dim=4, attention="energy", key_dim=3, num_heads=2, max_length=7, bigram_buckets=11,
+        segments=True, separator=True, keep="tail",
+    ),
+    epochs=3, batch_size=5, lr=0.01, seed=7, schedule="linear",
 )  # fmt: skip
 BATCHES = 7  # of 34 examples
 
@@ -31,21 +36,18 @@ def examples(empty=False):
     return make_examples(Ragged.from_lists(texts), [i % 2 for i in range(17)], pairs=True)
 
 
-def build(config=CONFIG, kind="energy"):
+def build(config=CONFIG, **fields):
     torch.manual_seed(3)
-    return SentimentClassifier(
-        23, embed_dim=4, attention=kind, key_dim=3, num_heads=2, max_length=7, bigram_buckets=11,
-        segments=True, dropout=config.dropout, word_dropout=config.word_dropout,
-    )  # fmt: skip
+    return SentimentClassifier(23, config.model, **fields)
 
 
 def train(config=CONFIG, **callbacks):
-    made = Trainer(build(config), examples(), {"clean": examples()}, config)
-    made.run(**callbacks)
-    return made
+    finished = Trainer(build(config), examples(), {"clean": examples()}, config)
+    finished.run(**callbacks)
+    return finished
 
 
-def same(one, other):
+def have_equal_weights(one, other):
     return all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
 
 
@@ -70,12 +72,12 @@ def test_a_plain_loop_trains_the_same_model(schedule):
             loss.backward()
             optimizer.step()
             losses[-1] += loss.item() * len(rows) / 34
-    made = train(config)
-    for ours, plain in zip(made.model.parameters(), model.parameters(), strict=True):
+    trained = train(config)
+    for ours, plain in zip(trained.model.parameters(), model.parameters(), strict=True):
         torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-6)
-    assert [line["train"]["loss"] for line in made.state.metrics] == pytest.approx(losses, rel=1e-5)
-    assert [line["epoch"] for line in made.state.metrics] == [1, 2, 3]
-    line = made.state.metrics[0]
+    assert [line["train"]["loss"] for line in trained.state.metrics] == pytest.approx(losses, rel=1e-5)
+    assert [line["epoch"] for line in trained.state.metrics] == [1, 2, 3]
+    line = trained.state.metrics[0]
     assert line["train"]["n"] == line["clean"]["n"] == 34
     # Tokens read: after truncation, without padding.
     tokens = line["tokens_per_second"] * line["seconds"]
@@ -83,11 +85,11 @@ def test_a_plain_loop_trains_the_same_model(schedule):
 
 
 def test_accuracy_is_counted_while_training():
-    made = Trainer(build(), examples(), {}, dataclasses.replace(CONFIG, epochs=1, lr=1e-12))
-    line = made.run()[0]
+    training = Trainer(build(), examples(), {}, dataclasses.replace(CONFIG, epochs=1, lr=1e-12))
+    line = training.run()[0]
     whole = assemble(examples(), torch.arange(34), max_length=7, separator_id=2)
-    right = (made.model(*whole[:2]) > 0) == (whole.labels > 0.5)
-    assert line["train"]["accuracy"] == right.sum().item() / 34
+    correct = (training.model(*whole[:2]) > 0) == (whole.labels > 0.5)
+    assert line["train"]["accuracy"] == correct.sum().item() / 34
 
 
 def test_seconds_are_of_training_alone(monkeypatch):
@@ -102,35 +104,35 @@ def test_seconds_are_of_training_alone(monkeypatch):
 
     monkeypatch.setattr(trainer.time, "perf_counter", tick)
     monkeypatch.setattr(trainer, "measure", lambda *_: slowly(None) or {"accuracy": 1.0})
-    made = train(after_batch=slowly, after_epoch=slowly)
-    for line in made.state.metrics:
+    trained = train(after_batch=slowly, after_epoch=slowly)
+    for line in trained.state.metrics:
         assert 0 < line["seconds"] < 100
 
 
-DROPPING = dataclasses.replace(CONFIG, dropout=0.3, word_dropout=0.2)
+WITH_DROPOUT = CONFIG.with_options(dropout=0.3, word_dropout=0.2)
 
 
 @pytest.mark.parametrize("off", ["dropout", "word_dropout"])
 def test_either_dropout_follows_from_seed_and_step(off):
-    config = dataclasses.replace(DROPPING, **{off: 0.0})
+    config = WITH_DROPOUT.with_options(**{off: 0.0})
     noisy = train(config, after_batch=lambda trainer: torch.rand(3)).model
-    assert same(train(config).model, noisy)
+    assert have_equal_weights(train(config).model, noisy)
 
 
 def test_dropout_follows_from_seed_and_step_alone():
-    one = train(DROPPING).model
-    noisy = train(DROPPING, after_batch=lambda trainer: torch.rand(3)).model
-    assert same(one, noisy)
-    assert not same(one, train(CONFIG).model)
+    one = train(WITH_DROPOUT).model
+    noisy = train(WITH_DROPOUT, after_batch=lambda trainer: torch.rand(3)).model
+    assert have_equal_weights(one, noisy)
+    assert not have_equal_weights(one, train(CONFIG).model)
     # A model that was loaded comes in evaluation mode.
-    loaded = Trainer(build(DROPPING).eval(), examples(), {}, DROPPING)
+    loaded = Trainer(build(WITH_DROPOUT).eval(), examples(), {}, WITH_DROPOUT)
     loaded.run()
-    assert same(loaded.model, one)
+    assert have_equal_weights(loaded.model, one)
     # Each step draws anew.
-    made = Trainer(build(), examples(), {}, DROPPING)
-    other = Trainer(build(), examples(), {}, dataclasses.replace(DROPPING, seed=8))
+    first = Trainer(build(), examples(), {}, WITH_DROPOUT)
+    other = Trainer(build(), examples(), {}, dataclasses.replace(WITH_DROPOUT, seed=8))
     draws = []
-    for seeded in (made, other):
+    for seeded in (first, other):
         for step in range(3):
             seeded._seed(step)
             draws.append(torch.rand(()).item())
@@ -138,50 +140,50 @@ def test_dropout_follows_from_seed_and_step_alone():
 
 
 @pytest.mark.parametrize("step", [1, BATCHES, BATCHES + 3])
-def test_going_on_from_any_state_gives_the_same_weights(step):
-    whole = train(DROPPING)
-    kept = {}
+def test_resuming_from_any_state_gives_the_same_weights(step):
+    whole = train(WITH_DROPOUT)
+    saved = {}
 
-    class Enough(Exception):
+    class Interrupted(Exception):
         pass
 
-    def keep(trainer):
+    def interrupt(trainer):
         if trainer.state.epoch * BATCHES + trainer.state.batch == step:
-            kept["state"], kept["slots"] = trainer.state, trainer.optimizer.state_dict()
-            kept["model"] = trainer.model
-            raise Enough
+            saved["state"], saved["optimizer"] = trainer.state, trainer.optimizer.state_dict()
+            saved["model"] = trainer.model
+            raise Interrupted
 
-    with pytest.raises(Enough):
-        train(DROPPING, after_batch=keep)
+    with pytest.raises(Interrupted):
+        train(WITH_DROPOUT, after_batch=interrupt)
     torch.rand(5)
-    rest = Trainer(kept["model"], examples(), {"clean": examples()}, DROPPING)
-    rest.optimizer.load_state_dict(kept["slots"])
-    rest.state = kept["state"]
-    rest.run()
-    assert same(rest.model, whole.model)
-    for a, b in zip(rest.state.metrics, whole.state.metrics, strict=True):
+    resumed = Trainer(saved["model"], examples(), {"clean": examples()}, WITH_DROPOUT)
+    resumed.optimizer.load_state_dict(saved["optimizer"])
+    resumed.state = saved["state"]
+    resumed.run()
+    assert have_equal_weights(resumed.model, whole.model)
+    for a, b in zip(resumed.state.metrics, whole.state.metrics, strict=True):
         assert (a["train"], a["clean"]) == (b["train"], b["clean"])
 
 
-def test_a_loss_that_is_no_number_stops_at_once_and_says_where():
-    seen = []
+def test_a_loss_that_is_not_a_number_stops_at_once_and_says_where():
+    batches = []
 
     def break_it(trainer):
-        seen.append(trainer.state.batch)
+        batches.append(trainer.state.batch)
         if trainer.state.epoch == 1 and trainer.state.batch == 2:
             with torch.no_grad():
                 trainer.model.classifier.bias.fill_(math.nan)
 
     with pytest.raises(TrainingError, match="step 3 of epoch 2"):
         train(after_batch=break_it)
-    assert len(seen) == BATCHES + 2
+    assert len(batches) == BATCHES + 2
 
 
 @pytest.mark.parametrize(("every", "noticed"), [(5, 5), (20, BATCHES)])  # or as the epoch ends
-def test_where_looking_is_dear_the_step_is_known_all_the_same(every, noticed, monkeypatch):
+def test_where_looking_is_dear_the_step_is_known_all_the_have_equal_weights(every, noticed, monkeypatch):
     monkeypatch.setattr(trainer, "CHECK_EVERY", every)
-    made = Trainer(build(), examples(), {}, CONFIG)
-    made.looks_often = False  # as on a GPU
+    training = Trainer(build(), examples(), {}, CONFIG)
+    training.checks_each_step = False  # as on a GPU
 
     def break_it(trainer):
         if trainer.state.batch == 2:
@@ -189,19 +191,19 @@ def test_where_looking_is_dear_the_step_is_known_all_the_same(every, noticed, mo
                 trainer.model.classifier.bias.fill_(math.nan)
 
     with pytest.raises(TrainingError, match="step 3 of epoch 1"):
-        made.run(after_batch=break_it)
-    assert made.state.batch == noticed
+        training.run(after_batch=break_it)
+    assert training.state.batch == noticed
 
 
-def test_weights_are_looked_at_where_asked():
-    made = Trainer(build(), examples(), {}, CONFIG)
-    made.check(weights=True)
+def test_weights_are_checked_on_request():
+    training = Trainer(build(), examples(), {}, CONFIG)
+    training.check(weights=True)
     with torch.no_grad():
-        made.model.embedding.weight[5, 1] = math.inf
-    made.check()
-    made.state = State(batch=4)
+        training.model.embedding.weight[5, 1] = math.inf
+    training.check()
+    training.state = State(batch=4)
     with pytest.raises(TrainingError, match="step 4 of epoch 1"):
-        made.check(weights=True)
+        training.check(weights=True)
 
 
 def test_a_learning_rate_beyond_all_bounds_is_noticed():
@@ -209,40 +211,47 @@ def test_a_learning_rate_beyond_all_bounds_is_noticed():
         train(dataclasses.replace(CONFIG, lr=1e38))
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_reviews_without_a_word(kind):
+@pytest.mark.parametrize("attention", VARIANTS)
+def test_reviews_without_a_word(attention):
     nothing = examples(empty=True)
-    made = Trainer(build(kind=kind), nothing, {"clean": nothing}, CONFIG)
-    line = made.run()[-1]
+    training = Trainer(build(attention=attention), nothing, {"clean": nothing}, CONFIG)
+    line = training.run()[-1]
     assert math.isfinite(line["clean"]["loss"])
-    made.model.eval()
     alone = assemble(nothing, torch.arange(17), max_length=7)
-    assert torch.equal(made.model(*alone[:2]), made.model.classifier.bias.expand(17))
+    expected = training.model.classifier.bias.expand(17)
+    assert torch.equal(training.model(*alone[:2]), expected)
 
 
-def test_alone_errors_pass_as_they_are():
-    assert together(lambda: None) is None
+def test_a_trained_model_is_ready_to_predict():
+    model = train(WITH_DROPOUT).model
+    assert not model.training
+    whole = assemble(examples(), torch.arange(34), max_length=7, separator_id=2)
+    assert torch.equal(model(*whole[:2]), model(*whole[:2]))
+
+
+def test_without_a_group_errors_pass_as_they_are():
+    assert on_all_processes(lambda: None) is None
     with pytest.raises(FileNotFoundError):
-        together(Path("/no/such/file").read_text)
+        on_all_processes(Path("/no/such/file").read_text)
 
 
-@pytest.mark.parametrize("kind", ["energy", "qkv"])
-def test_a_batch_in_pieces_trains_the_same_model(kind, monkeypatch):
+@pytest.mark.parametrize("attention", ["energy", "qkv"])
+def test_a_batch_in_pieces_trains_the_same_model(attention, monkeypatch):
     config = dataclasses.replace(CONFIG, batch_size=19)
-    whole = Trainer(build(kind=kind), examples(), {}, config)
-    cut = Trainer(build(kind=kind), examples(), {}, config)
+    whole = Trainer(build(attention=attention), examples(), {}, config)
+    split = Trainer(build(attention=attention), examples(), {}, config)
     (line, *_) = whole.run()
-    seen = []
+    shapes = []
     monkeypatch.setattr(trainer, "TOKENS_AT_ONCE", 30)
     monkeypatch.setattr(trainer, "WIDTH_STEP", 2)
-    cut.model.register_forward_pre_hook(lambda _, read: seen.append(read[0].shape))
-    (line_of_cut, *_) = cut.run()
+    split.model.register_forward_pre_hook(lambda _, inputs: shapes.append(inputs[0].shape))
+    (line_of_split, *_) = split.run()
     # 19 rows of up to 7 ids are more than 30 numbers, and the last batch of 15, too.
-    assert len(seen) > 2 * config.epochs
-    assert sum(rows for rows, _ in seen) == 34 * config.epochs
+    assert len(shapes) > 2 * config.epochs
+    assert sum(rows for rows, _ in shapes) == 34 * config.epochs
     # Even widths, and the batch's own 7.
-    assert {width for _, width in seen} <= {2, 4, 6, 7}
-    assert min(width for _, width in seen) < max(width for _, width in seen) == 7
-    assert line_of_cut["train"] == pytest.approx(line["train"], rel=1e-5)
-    for a, b in zip(whole.model.parameters(), cut.model.parameters(), strict=True):
+    assert {width for _, width in shapes} <= {2, 4, 6, 7}
+    assert min(width for _, width in shapes) < max(width for _, width in shapes) == 7
+    assert line_of_split["train"] == pytest.approx(line["train"], rel=1e-5)
+    for a, b in zip(whole.model.parameters(), split.model.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
