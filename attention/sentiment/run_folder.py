@@ -294,7 +294,8 @@ def check_checkpoint(
         {name: value for fields in each.values() for name, value in fields.items()}
         for each in (config_json(config), metadata.config)
     )
-    names = (requested.keys() | recorded.keys()) - {"device", "out", "data"}
+    # Of which dtype it is, the tensors say below.
+    names = (requested.keys() | recorded.keys()) - {"device", "out", "data", "dtype"}
     other = sorted(name for name in names if recorded.get(name) != requested.get(name))
     if other:
         raise RunError(f"{path}: was written with another {', '.join(other)}")
