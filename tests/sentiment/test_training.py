@@ -1,4 +1,4 @@
-"""The training command: its folder, its refusals, and that nothing that stops it is lost."""
+"""A training run: its folder, what it refuses, and that nothing that stops it is lost."""
 
 import json
 import os
@@ -6,26 +6,42 @@ import signal
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import tiny
+import small_run
 import torch
-from attention.sentiment.config import PRESETS, TrainConfig
-from attention.sentiment.trainer import TrainingError
-from processes import PROMISED, STOPPING, lines, place, python, same, weights, without_time
+from attention.sentiment import progress, run_folder
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.model import build_model
+from attention.sentiment.progress import Progress
+from attention.sentiment.run_folder import CHECKPOINT, RunError
+from attention.sentiment.trainer import Trainer, TrainingError
+from attention.sentiment.training import check_memory, choose_device, memory_limit, train
+from attention.train import main
+from processes import (
+    RUN_FILES,
+    STOPPING,
+    are_equal,
+    checkpoint_position,
+    load_weights,
+    python,
+    read_metrics,
+    without_times,
+)
+from refusals import check_refused
 from safetensors.torch import load_file
 
-from attention import SentimentClassifier, runs, train
+from attention import SentimentClassifier
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A run that nothing disturbs, with all that draws at random."""
-    return tiny.run(tmp_path_factory.mktemp("train") / "whole", *tiny.DROPOUT)
+    return small_run.train(tmp_path_factory.mktemp("train") / "whole", *small_run.DROPOUT)
 
 
-def test_the_run_folder_holds_what_is_promised(whole):
-    assert {path.name for path in whole.iterdir()} == PROMISED
+def test_the_run_folder_holds_what_is_documented(whole):
+    assert {path.name for path in whole.iterdir()} == RUN_FILES
     assert [path.name for path in (whole / "checkpoint").iterdir()] == ["state.safetensors"]
-    metrics = lines(whole)
+    metrics = read_metrics(whole)
     assert [line["epoch"] for line in metrics] == [1, 2, 3]
     for line in metrics:
         assert set(line) == {
@@ -41,7 +57,7 @@ def test_the_run_folder_holds_what_is_promised(whole):
     assert summary["epochs"] == 3
     assert summary["last"] == metrics[-1]
     assert summary["seconds"] == sum(line["seconds"] for line in metrics)
-    assert summary["parameters"] == sum(w.numel() for w in weights(whole).values())
+    assert summary["parameters"] == sum(w.numel() for w in load_weights(whole).values())
     assert "<svg" in (whole / "curves.svg").read_text()
 
 
@@ -53,240 +69,230 @@ def test_the_model_can_be_used_elsewhere(whole):
 
 def test_seed_and_options_reach_the_model(whole, tmp_path):
     data = whole.parent / "reviews"
-    again = tiny.run(tmp_path / "again", *tiny.DROPOUT, data=data)
-    assert same(weights(again), weights(whole))
-    other = tiny.run(tmp_path / "other", *tiny.DROPOUT, "--seed", "1", "--epochs", "1", data=data)
-    assert not same(weights(other), weights(whole))
-    qkv = tiny.run(
+    again = small_run.train(tmp_path / "again", *small_run.DROPOUT, data=data)
+    assert are_equal(load_weights(again), load_weights(whole))
+    other = small_run.train(tmp_path / "other", *small_run.DROPOUT, "--seed", "1", "--epochs", "1", data=data)
+    assert not are_equal(load_weights(other), load_weights(whole))
+    qkv = small_run.train(
         tmp_path / "qkv", "--model", "qkv", "--value-dim", "2", "--bias", "--epochs", "1", data=data
     )
-    assert weights(qkv)["attention.W_value.bias"].shape == (2,)
-    assert weights(qkv)["attention.W_key.weight"].shape == (3, 6)
+    assert load_weights(qkv)["attention.W_value.bias"].shape == (2,)
+    assert load_weights(qkv)["attention.W_key.weight"].shape == (3, 6)
 
 
-def test_options_stand_over_the_preset():
-    config = train.configure(["--preset", "lab13", "--model", "qk", "--lr", "0.5", "--out", "new"])
-    assert (config.model, config.lr, config.keep, config.mask_padding) == ("qk", 0.5, "head", False)
-    assert train.configure(["--out", "new"]).data == "yelp"
-    # A folder is noted in full, so that the run can go on from anywhere.
-    config = train.configure(["--data", "here", "--out", "new"])
-    assert config.data == "here"
-    assert runs.config_json(config)["data"] == os.path.abspath("here")
-    assert runs.config_json(PRESETS["default"])["data"] == "yelp"
-
-
-def test_a_model_has_what_the_configuration_asks():
-    config = TrainConfig(
-        model="keys", embed_dim=6, key_dim=5, value_dim=7, num_heads=3, bias=True, scale=False,
-        bigram_buckets=11, segments=True, positions="start", position_base=50.0, max_length=13,
-        mask_padding=False, embedding_std=0.5, dropout=0.1, word_dropout=0.2,
+def test_a_model_is_built_as_the_configuration_says():
+    changed = ModelConfig(
+        attention="keys", embed_dim=6, key_dim=5, value_dim=7, num_heads=3, num_kv_heads=1,
+        bias=True, scale=False, bigram_buckets=11, segments=True, positions="start",
+        position_base=50.0, max_length=13, keep="head", mask_padding=False, embedding_std=0.5,
+        dropout=0.1, word_dropout=0.2, dtype="float64",
     )  # fmt: skip
-    asked, unasked = train.build_model(config, 50).config, SentimentClassifier(50).config
-    # Each field that the two share carries over, none by chance.
-    for name in vars(config).keys() & asked.keys():
-        assert asked[name] == getattr(config, name) != unasked[name], name
-    assert asked["attention"] == "keys"
+    model = build_model(TrainConfig(model=changed), 50)
+    assert model.config == changed
+    assert model.vocab_size == len(model.embedding.weight) == 50
+    # And the weights follow from the seed of the run alone.
+    torch.rand(3)
+    again = build_model(TrainConfig(model=changed), 50)
+    assert are_equal(model.state_dict(), again.state_dict())
+    other = build_model(TrainConfig(model=changed, seed=1), 50)
+    assert not are_equal(model.state_dict(), other.state_dict())
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ([], "--out: expected a folder"),
-        (["--preset", "lab14", "--out", "x"], "--preset: expected one of default, lab13"),
-        (["--out", "x", "--epochs", "0"], "--epochs: expected at least 1, got 0"),
-        (["--out", "x", "--model", "bert"], "bert"),
-        (["--out", "x", "--lr"], "--lr"),
-        (["--resume", "x"], "x: holds no run"),
-        (["--resume"], "--resume"),
-        (["--resume", "x", "--lr", "1"], "--resume: expected no other options, got --lr 1"),
-    ],
-)
-def test_a_bad_line_is_refused_before_anything_is_written(options, said, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=said):
-        train.main(options)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("there", [False, True])
-def test_bad_reviews_leave_no_trace(tmp_path, there):
-    data = tiny.write_reviews(tmp_path / "reviews")
+@pytest.mark.parametrize("exists", [False, True])
+def test_bad_reviews_leave_no_trace(tmp_path, exists):
+    data = small_run.write_reviews(tmp_path / "reviews")
     (data / "train.csv").write_text("text,label\nLovely soup,1\nCold soup,3\n")
     out = tmp_path / "run"
-    if there:
+    if exists:
         out.mkdir()
     with pytest.raises(ValueError, match=r"train\.csv, row 2.*column label: '3'"):
-        tiny.run(out, data=data)
-    assert not there or not list(out.iterdir())
-    assert out.exists() == there
+        small_run.train(out, data=data)
+    assert not exists or not list(out.iterdir())
+    assert out.exists() == exists
 
 
-@pytest.mark.parametrize("name", ["cuda:99", "abacus", "meta", "mps"])
-def test_an_unknown_device_is_refused(name):
-    with pytest.raises(
-        ValueError, match=f"--device: expected a device of this machine, got {name}"
-    ):
-        train.choose_device(name)
+def test_an_unknown_device_is_refused():
+    names = ("cuda:99", "abacus", "meta", "mps")
+    expected = "^--device: expected a device of this machine, got "
+    check_refused(choose_device, [(name, expected + name) for name in names])
 
 
 def test_devices(monkeypatch):
-    assert train.choose_device("cpu") == torch.device("cpu")
+    assert choose_device("cpu") == torch.device("cpu")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert train.choose_device("auto") == torch.device("cpu")
+    assert choose_device("auto") == torch.device("cpu")
     # Each process of a machine takes its own GPU.
     monkeypatch.setenv("LOCAL_RANK", "3")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch, "empty", lambda *_, device: device)
-    assert train.choose_device("auto") == train.choose_device("cuda") == torch.device("cuda:3")
-    assert train.choose_device("cuda:1") == torch.device("cuda:1")
+    assert choose_device("auto") == choose_device("cuda") == torch.device("cuda:3")
+    assert choose_device("cuda:1") == torch.device("cuda:1")
 
 
 def test_a_model_too_large_is_refused(tmp_path):
     with pytest.raises(ValueError, match="model of this configuration can't be made"):
-        tiny.run(tmp_path / "run", "--embed-dim", str(10**13))
+        small_run.train(tmp_path / "run", "--embed-dim", str(10**13))
     assert not (tmp_path / "run").exists()
 
 
-def test_a_finished_run_is_refused(whole):
-    for options in (["--out", str(whole)], ["--resume", str(whole)]):
-        with pytest.raises(runs.RunError, match="holds a finished run"):
-            train.main(options)
-    before = weights(whole)
-    with pytest.raises(runs.RunError, match="holds a finished run"):
-        train.train(runs.read_config(whole)["train"])
-    assert same(weights(whole), before)
+@pytest.mark.parametrize("file", ["memory.max", "memory/memory.limit_in_bytes"])
+def test_the_limit_of_a_container_counts(file, tmp_path, monkeypatch):
+    machine = memory_limit(tmp_path)  # no control group here
+    assert machine == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    path = tmp_path / "sys/fs/cgroup" / file
+    path.parent.mkdir(parents=True)
+    for content, limit in (("12000\n", 12_000), ("max\n", machine), (f"{2**63}\n", machine)):
+        path.write_text(content)
+        assert memory_limit(tmp_path) == limit, content
+    # A weight takes four numbers of 4 bytes: itself, its gradient and two of Adam's.
+    monkeypatch.setattr("attention.sentiment.training.memory_limit", lambda: 12_000)
+    check_memory(torch.nn.Linear(750, 1, bias=False))
+    with pytest.raises(ValueError, match=r"can't be made: training it takes 0\.0 GB of memory"):
+        check_memory(torch.nn.Linear(751, 1, bias=False))
+
+
+def test_a_finished_run_is_not_trained_again(whole):
+    before = load_weights(whole)
+    with pytest.raises(RunError, match="holds a finished run"):
+        train(run_folder.read_config(whole))
+    assert are_equal(load_weights(whole), before)
+
+
+def test_training_needs_a_folder():
+    with pytest.raises(ValueError, match="--out: expected a folder"):
+        train(TrainConfig())
 
 
 def test_two_runs_in_one_folder(tmp_path):
-    guard = runs.lock(tmp_path / "run")
-    with pytest.raises(runs.RunError, match="another run is writing"):
-        tiny.run(tmp_path / "run")
-    guard.release()
-    tiny.run(tmp_path / "run", "--epochs", "1")
+    lock = run_folder.lock(tmp_path / "run")
+    with pytest.raises(RunError, match="another run is writing"):
+        small_run.train(tmp_path / "run")
+    lock.release()
+    small_run.train(tmp_path / "run", "--epochs", "1")
 
 
 def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
     whole, tmp_path, monkeypatch, capsys
 ):
     data, out = whole.parent / "reviews", tmp_path / "run"
-    # Ctrl-C in the midst of the first epoch: finishes the step, saves, says how to go on.
-    options = ["--data", data, "--out", out, *tiny.OPTIONS, *tiny.DROPOUT]
+    # Ctrl-C in the midst of the first epoch: finishes the step, saves, says how to resume.
+    options = ["--data", data, "--out", out, *small_run.OPTIONS, *small_run.DROPOUT]
     process = python("-c", STOPPING, "SIGINT", 4, 60, *options)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 128 + signal.SIGINT, said
-    again = f"stopped by SIGINT, saved; go on with: python -m attention.train --resume {out}"
-    assert said.splitlines()[-1] == again
-    assert place(out) == (0, 4)
-    with pytest.raises(runs.RunError, match=f"go on with --resume {out}"):
-        train.main(["--out", str(out)])
-    # SIGKILL 9 batches later, while a checkpoint takes the place of the one before.
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGINT, errors
+    last = f"stopped by SIGINT, saved; resume with: python -m attention.train --resume {out}"
+    assert errors.splitlines()[-1] == last
+    assert checkpoint_position(out) == (0, 4)
+    with pytest.raises(RunError, match=f"resume it with --resume {out}"):
+        main(["--out", str(out)])
+    # SIGKILL 9 batches later, while a checkpoint replaces the one before.
     process = python("-c", STOPPING, "CRASH", 9, -1, "--resume", out)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == -signal.SIGKILL, said
-    assert "going on in epoch 1, after 4 of its batches" in said
-    assert len(lines(out)) == 1
-    assert place(out) == (1, 2)  # the one before
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, errors
+    assert "resuming in epoch 1, after 4 of its batches" in errors
+    assert len(read_metrics(out)) == 1
+    assert checkpoint_position(out) == (1, 2)  # the one before
     # SIGTERM, to this very process, and then on to the end from a folder that has been moved.
-    after_batch = train.Watch.after_batch
+    after_batch = Progress.after_batch
 
-    def stop(watch, trainer):
+    def stop(self, trainer):
         if (trainer.state.epoch, trainer.state.batch) == (2, 3):
             os.kill(os.getpid(), signal.SIGTERM)
-        after_batch(watch, trainer)
+        after_batch(self, trainer)
 
     with monkeypatch.context() as patch:
-        patch.setattr(train.Watch, "after_batch", stop)
-        assert train.main(["--resume", str(out)]) == 128 + signal.SIGTERM
+        patch.setattr(Progress, "after_batch", stop)
+        assert main(["--resume", str(out)]) == 128 + signal.SIGTERM
     assert "stopped by SIGTERM, saved" in capsys.readouterr().err
     out = out.rename(tmp_path / "moved run")
-    assert train.main(["--resume", str(out)]) == 0
-    assert same(weights(out), weights(whole))
-    assert without_time(lines(out)) == without_time(lines(whole))
-    assert {path.name for path in out.iterdir()} == PROMISED
-    checkpoints = [load_file(run / runs.CHECKPOINT) for run in (out, whole)]
-    assert same(*checkpoints)
+    assert main(["--resume", str(out)]) == 0
+    assert are_equal(load_weights(out), load_weights(whole))
+    assert without_times(read_metrics(out)) == without_times(read_metrics(whole))
+    assert {path.name for path in out.iterdir()} == RUN_FILES
+    checkpoints = [load_file(run / CHECKPOINT) for run in (out, whole)]
+    assert are_equal(*checkpoints)
 
 
-class Enough(Exception):
+class Interrupted(Exception):
     pass
 
 
 def stop_after(monkeypatch, epochs):
-    after_epoch = train.Watch.after_epoch
+    after_epoch = Progress.after_epoch
 
-    def stop(watch, trainer):
-        after_epoch(watch, trainer)
+    def stop(self, trainer):
+        after_epoch(self, trainer)
         if trainer.state.epoch == epochs:
-            raise Enough
+            raise Interrupted
 
-    monkeypatch.setattr(train.Watch, "after_epoch", stop)
+    monkeypatch.setattr(Progress, "after_epoch", stop)
 
 
 def test_an_error_in_the_midst_gives_signals_and_lock_back(tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
     with monkeypatch.context() as patch:
         stop_after(patch, epochs=1)
-        with pytest.raises(Enough):
-            tiny.run(tmp_path / "run")
+        with pytest.raises(Interrupted):
+            small_run.train(tmp_path / "run")
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
-    assert train.main(["--resume", str(tmp_path / "run")]) == 0
+    assert main(["--resume", str(tmp_path / "run")]) == 0
 
 
 def test_killed_between_the_last_epoch_and_the_model(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(patch, epochs=3)
-        with pytest.raises(Enough):
-            tiny.run(tmp_path / "run")
+        with pytest.raises(Interrupted):
+            small_run.train(tmp_path / "run")
     assert not (tmp_path / "run" / "summary.json").exists()
-    assert train.main(["--resume", str(tmp_path / "run")]) == 0
-    assert len(lines(tmp_path / "run")) == 3
-    assert {path.name for path in (tmp_path / "run").iterdir()} == PROMISED
+    assert main(["--resume", str(tmp_path / "run")]) == 0
+    assert len(read_metrics(tmp_path / "run")) == 3
+    assert {path.name for path in (tmp_path / "run").iterdir()} == RUN_FILES
 
 
 def test_a_folder_left_before_the_first_checkpoint_starts_afresh(tmp_path, monkeypatch, capsys):
     def fail(*_):
-        raise Enough
+        raise Interrupted
 
     with monkeypatch.context() as patch:
-        patch.setattr(train.Watch, "after_batch", fail)
-        with pytest.raises(Enough):
-            tiny.run(tmp_path / "run")
-    tiny.run(tmp_path / "run", "--epochs", "1")
+        patch.setattr(Progress, "after_batch", fail)
+        with pytest.raises(Interrupted):
+            small_run.train(tmp_path / "run")
+    small_run.train(tmp_path / "run", "--epochs", "1")
     assert "ended before it was saved; starting afresh" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("epochs", "code"), [(2, 128 + signal.SIGTERM), (1, 0)])
 def test_stopping_while_the_validation_runs(epochs, code, tmp_path, monkeypatch, capsys):
-    measure = train.Trainer._finish_epoch
+    measure = Trainer._finish_epoch
 
     def interrupted(trainer):
         os.kill(os.getpid(), signal.SIGTERM)
         measure(trainer)
 
-    monkeypatch.setattr(train.Trainer, "_finish_epoch", interrupted)
-    data = tiny.write_reviews(tmp_path / "reviews")
+    monkeypatch.setattr(Trainer, "_finish_epoch", interrupted)
+    data = small_run.write_reviews(tmp_path / "reviews")
     out = tmp_path / "my run"
-    options = ["--data", str(data), "--out", str(out), *tiny.OPTIONS, "--epochs", str(epochs)]
-    assert train.main(options) == code
-    assert len(lines(out)) == 1
-    assert place(out) == (1, 0)  # no step of the next epoch
-    said = capsys.readouterr().err
+    options = ["--data", str(data), "--out", str(out), *small_run.OPTIONS, "--epochs", str(epochs)]
+    assert main(options) == code
+    assert len(read_metrics(out)) == 1
+    assert checkpoint_position(out) == (1, 0)  # no step of the next epoch
+    errors = capsys.readouterr().err
     if code:
-        assert f"--resume '{out}'" in said
+        assert f"--resume '{out}'" in errors
     else:  # nothing was left to stop
-        assert f"finished; the model is in {out}" in said
+        assert f"finished; the model is in {out}" in errors
 
 
 def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
     now, saved, expected = [0.0], [], []
-    monkeypatch.setattr(train.time, "monotonic", lambda: now[0])
-    after_batch, save = train.Watch.after_batch, runs.save_checkpoint
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    after_batch, save = Progress.after_batch, run_folder.save_checkpoint
 
-    def slowly(watch, trainer):
+    def slowly(self, trainer):
         now[0] += 25.0
-        after_batch(watch, trainer)
+        after_batch(self, trainer)
 
-    def noted(folder, trainer, data):
+    def record(folder, trainer, data):
         epoch, batch = trainer.state.epoch, trainer.state.batch
         saved.append((epoch, batch))
         save(folder, trainer, data)
@@ -298,13 +304,13 @@ def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
                 f"about {25 * (20 - 10 * epoch - batch)} s left, saved"
             )
 
-    monkeypatch.setattr(train.Watch, "after_batch", slowly)
-    monkeypatch.setattr(runs, "save_checkpoint", noted)
-    tiny.run(tmp_path / "run", "--epochs", "2")
+    monkeypatch.setattr(Progress, "after_batch", slowly)
+    monkeypatch.setattr(run_folder, "save_checkpoint", record)
+    small_run.train(tmp_path / "run", "--epochs", "2")
     # Three batches of 25 seconds are the first time over a minute.
     assert saved == [(0, 3), (0, 6), (0, 9), (1, 0), (1, 3), (1, 6), (1, 9), (2, 0)]
-    said = capsys.readouterr().err
-    for line in lines(tmp_path / "run"):
+    errors = capsys.readouterr().err
+    for line in read_metrics(tmp_path / "run"):
         accuracies = (f"{k} {line[k]['accuracy']:.4f}" for k in ("train", "clean", "distractor"))
         expected.append(
             f"epoch {line['epoch']}/2: loss {line['train']['loss']:.4f}; "
@@ -312,65 +318,65 @@ def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
             f"about {250 * (2 - line['epoch'])} s left"
         )
     assert len(expected) == 8
-    for words in expected:
-        assert words in said
+    for text in expected:
+        assert text in errors
 
 
-def test_training_in_another_thread_goes_on_after_the_last_epoch(tmp_path, capsys):
+def test_training_in_another_thread_resumes_after_the_last_epoch(tmp_path, capsys):
     with ThreadPoolExecutor() as pool:
-        run = pool.submit(tiny.run, tmp_path / "run", "--epochs", "1").result()
+        run = pool.submit(small_run.train, tmp_path / "run", "--epochs", "1").result()
         (run / "summary.json").unlink()  # as if killed before its last file
-        assert pool.submit(train.main, ["--resume", str(run)]).result() == 0
-    assert "going on after the last epoch" in capsys.readouterr().err
+        assert pool.submit(main, ["--resume", str(run)]).result() == 0
+    assert "resuming after the last epoch" in capsys.readouterr().err
     assert (run / "summary.json").exists()
 
 
-def test_time_left_is_counted_from_where_it_went_on(tmp_path, monkeypatch, capsys):
+def test_time_left_is_counted_from_where_it_resumed(tmp_path, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         stop_after(patch, epochs=1)
-        with pytest.raises(Enough):
-            tiny.run(tmp_path / "run")
-    now, after_batch = [0.0], train.Watch.after_batch
+        with pytest.raises(Interrupted):
+            small_run.train(tmp_path / "run")
+    now, after_batch = [0.0], Progress.after_batch
 
-    def slowly(watch, trainer):
+    def slowly(self, trainer):
         now[0] += 25.0
-        after_batch(watch, trainer)
+        after_batch(self, trainer)
 
-    monkeypatch.setattr(train.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(train.Watch, "after_batch", slowly)
-    assert train.main(["--resume", str(tmp_path / "run")]) == 0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(Progress, "after_batch", slowly)
+    assert main(["--resume", str(tmp_path / "run")]) == 0
     (second,) = (line for line in capsys.readouterr().err.splitlines() if "epoch 2/3" in line)
     assert second.endswith("about 250 s left")  # ten batches more
 
 
-def test_a_loss_that_is_no_number_leaves_the_last_good_state(tmp_path, monkeypatch):
-    after_batch = train.Watch.after_batch
+def test_a_loss_that_is_not_a_number_leaves_the_last_good_state(tmp_path, monkeypatch):
+    after_batch = Progress.after_batch
 
-    def break_it(watch, trainer):
+    def break_it(self, trainer):
         if trainer.state.epoch == 1 and trainer.state.batch == 4:
             with torch.no_grad():
                 trainer.model.embedding.weight.fill_(torch.nan)
-        after_batch(watch, trainer)
+        after_batch(self, trainer)
 
-    monkeypatch.setattr(train.Watch, "after_batch", break_it)
-    monkeypatch.setattr(train, "SAVE_EVERY", -1.0)  # a checkpoint after each batch
+    monkeypatch.setattr(Progress, "after_batch", break_it)
+    monkeypatch.setattr(progress, "SAVE_EVERY", -1.0)  # a checkpoint after each batch
     with pytest.raises(TrainingError, match="since step 4 of epoch 2"):
-        tiny.run(tmp_path / "run")
-    kept = load_file(tmp_path / "run" / runs.CHECKPOINT)
-    assert all(tensor.isfinite().all() for tensor in kept.values())
+        small_run.train(tmp_path / "run")
+    saved = load_file(tmp_path / "run" / CHECKPOINT)
+    assert all(tensor.isfinite().all() for tensor in saved.values())
     monkeypatch.undo()
-    assert train.main(["--resume", str(tmp_path / "run")]) == 0
+    assert main(["--resume", str(tmp_path / "run")]) == 0
 
 
-def test_other_reviews_are_no_way_to_go_on(tmp_path, monkeypatch):
+def test_a_run_is_not_resumed_with_other_reviews(tmp_path, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(patch, epochs=1)
-        with pytest.raises(Enough):
-            tiny.run(tmp_path / "run")
+        with pytest.raises(Interrupted):
+            small_run.train(tmp_path / "run")
     train_file = tmp_path / "reviews" / "train.csv"
     train_file.write_text(train_file.read_text().replace("good", "lovely"))
-    with pytest.raises(runs.RunError, match=r"other reviews \(train\)"):
-        train.main(["--resume", str(tmp_path / "run")])
+    with pytest.raises(RunError, match=r"other reviews \(train\)"):
+        main(["--resume", str(tmp_path / "run")])
 
 
 def test_reviews_without_a_word(tmp_path):
@@ -378,5 +384,5 @@ def test_reviews_without_a_word(tmp_path):
     data.mkdir()
     for name in ("train", "validation"):
         (data / f"{name}.csv").write_text("text,label\n123,1\n!!!,0\n")
-    run = tiny.run(tmp_path / "run", "--epochs", "1", data=data)
-    assert lines(run)[0]["train"]["n"] == 4
+    run = small_run.train(tmp_path / "run", "--epochs", "1", data=data)
+    assert read_metrics(run)[0]["train"]["n"] == 4
