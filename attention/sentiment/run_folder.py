@@ -298,7 +298,8 @@ def check_checkpoint(
     names = (requested.keys() | recorded.keys()) - {"device", "out", "data", "dtype"}
     other = sorted(name for name in names if recorded.get(name) != requested.get(name))
     if other:
-        raise RunError(f"{path}: was written with another {', '.join(other)}")
+        options = ["model" if name == "attention" else name for name in other]  # as one gives it
+        raise RunError(f"{path}: was written with another {', '.join(options)}")
     changed = [k for k in ("train", "validation") if metadata.data.get(k) != data.get(k)]
     if changed:
         raise RunError(
