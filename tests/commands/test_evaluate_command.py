@@ -7,13 +7,13 @@ import re
 import pytest
 import small_run
 import torch
+from refusals import check_refused
+
+from attention import evaluate
 from attention.sentiment.evaluation import measure
 from attention.sentiment.prepare import measured_examples
 from attention.sentiment.run_folder import load_run
 from attention.sentiment.sources import load_reviews
-from refusals import check_refused
-
-from attention import evaluate
 
 CPU = torch.device("cpu")
 

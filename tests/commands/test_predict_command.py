@@ -9,10 +9,11 @@ from html.parser import HTMLParser
 import pytest
 import small_run
 import torch
+from refusals import check_refused
+
 from attention.layers.variants import VARIANTS
 from attention.predict import main, predict
 from attention.sentiment.run_folder import load_run
-from refusals import check_refused
 
 
 @pytest.fixture

@@ -4,10 +4,11 @@ import subprocess
 import sys
 
 import pytest
+from refusals import check_refused
+
 from attention.sentiment.config import PRESETS
 from attention.sentiment.run_folder import RunError
 from attention.train import configure, main
-from refusals import check_refused
 
 # The options of version 0.1.0 and their defaults, by preset. Who relies on one must not be
 # surprised by a later version.

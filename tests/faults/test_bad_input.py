@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import small_run
-from attention._command import run_command
 from run_files import edit_json, make_unfinished
 
 from attention import evaluate, predict, train
+from attention._command import run_command
 
 COMMANDS = {"train": train.main, "evaluate": evaluate.main, "predict": predict.main}
 GOOD = "text,label\nLovely soup.,1\nCold soup.,0\n"
@@ -110,7 +110,10 @@ BAD = {
         "a learning rate that is not a number": (new_run("--lr", "nan"), ["--lr", "nan"]),
         "an infinite learning rate": (new_run("--lr", "inf"), ["--lr", "inf"]),
         "an empty batch": (new_run("--batch-size", "0"), ["--batch-size", "at least 1"]),
-        "a batch beyond counting": (new_run("--batch-size", str(10**30)), ["--batch-size", "at most"]),
+        "a batch beyond counting": (
+            new_run("--batch-size", str(10**30)),
+            ["--batch-size", "at most"],
+        ),
         "an unknown attention": (new_run("--model", "bert"), ["bert", "--help"]),
         "an unknown preset": (["train", "--preset", "lab14"], ["--preset", "lab13", "lab14"]),
         "an unknown option": (new_run("--learning-rate", "1"), ["--learning-rate", "--help"]),
@@ -151,7 +154,10 @@ BAD = {
         "nothing at all": (with_rows(""), ["train.csv", "no rows"]),
         "a header alone": (with_rows("text,label\n"), ["train.csv", "no rows"]),
         "another column": (with_rows("text,stars\na,1\n"), ["no column label", "text, stars"]),
-        "a label in words": (with_rows("text,label\na,1\nb,maybe\n"), ["row 2", "label", "'maybe'"]),
+        "a label in words": (
+            with_rows("text,label\na,1\nb,maybe\n"),
+            ["row 2", "label", "'maybe'"],
+        ),
         "a label out of range": (with_rows("text,label\na,1\nb,7\n"), ["row 2", "'7'", "0 or 1"]),
         "a label that is not a number": (with_rows("text,label\na,nan\n"), ["row 1", "'nan'"]),
         "labels of two kinds": (with_rows("text,label\na,0\nb,2\n"), ["row 2", "0 in row 1"]),
@@ -220,8 +226,14 @@ BAD = {
         "another device to measure on": (["evaluate", "run", "--device", "abacus"], ["--device"]),
         "no such reviews to measure": ([*EVALUATE, "--data", "nowhere"], ["no folder nowhere"]),
         "an unfinished run": (with_run(unfinished(), *EVALUATE), ["no model yet", "--resume run"]),
-        "half the weights": (with_run(truncate("model.safetensors", 300), *PREDICT), ["can't be read"]),
-        "no tokenizer": (with_run(lambda r: (r / "tokenizer.json").unlink(), *PREDICT), ["can't be read"]),
+        "half the weights": (
+            with_run(truncate("model.safetensors", 300), *PREDICT),
+            ["can't be read"],
+        ),
+        "no tokenizer": (
+            with_run(lambda r: (r / "tokenizer.json").unlink(), *PREDICT),
+            ["can't be read"],
+        ),
         "another run's tokenizer": (
             with_run(other_vocabulary, *PREDICT),
             ["different runs"],
@@ -229,11 +241,13 @@ BAD = {
         "no run to predict with": (["predict", "nowhere", "good"], ["nowhere", "holds no run"]),
         "nothing to predict": (["predict", "run"], ["TEXT", "--help"]),
         "a page in no folder": ([*PREDICT, "--html", "no/page.html"], ["--html", "no folder no"]),
-        "a page that is a folder": ([*PREDICT, "--html", "reviews"], ["--html", "reviews is a folder"]),
+        "a page that is a folder": (
+            [*PREDICT, "--html", "reviews"],
+            ["--html", "reviews is a folder"],
+        ),
         "an unknown option to predict": ([*PREDICT, "--colour"], ["--colour", "--help"]),
     },
 }
-
 
 
 @pytest.fixture(scope="module")

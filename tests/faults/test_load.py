@@ -19,6 +19,7 @@ from pathlib import Path
 import pytest
 import small_run
 import torch
+
 from attention.predict import main
 
 MANY = 1_000_000
@@ -70,7 +71,9 @@ def record(what, used, usual):
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return small_run.train(tmp_path_factory.mktemp("load") / "run", "--model", "qkv", "--epochs", "1")
+    return small_run.train(
+        tmp_path_factory.mktemp("load") / "run", "--model", "qkv", "--epochs", "1"
+    )
 
 
 def test_one_review_of_a_million_words_is_predicted(run, tmp_path):
@@ -107,7 +110,10 @@ def test_a_file_of_a_million_reviews_is_trained_on(tmp_path):
     with (data / "train.csv").open("w") as file:
         file.write("text,label\n")
         for i in range(MANY):
-            words = [*generator.choices(small_run.OTHER, k=9), (small_run.BAD, small_run.GOOD)[i % 2][i % 6]]
+            words = [
+                *generator.choices(small_run.OTHER, k=9),
+                (small_run.BAD, small_run.GOOD)[i % 2][i % 6],
+            ]
             file.write(f"{' '.join(words)},{i % 2}\n")
     used, _ = peak(*train_line(data, tmp_path / "run", *options))
     record("a file of a million reviews, trained on", used, usual)

@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+
 from attention.sentiment.reviews import DataError
 from attention.sentiment.sources import load_reviews
 

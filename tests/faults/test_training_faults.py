@@ -17,8 +17,6 @@ import time
 
 import pytest
 import small_run
-from attention.sentiment.run_folder import CHECKPOINT, RunError
-from attention.train import main
 from processes import (
     are_equal,
     checkpoint_metadata,
@@ -31,6 +29,9 @@ from processes import (
 from refusals import check_refused
 from run_files import make_unfinished
 from safetensors.torch import load_file, save_file
+
+from attention.sentiment.run_folder import CHECKPOINT, RunError
+from attention.train import main
 
 EPOCHS = "6"
 OPTIONS = [*small_run.OPTIONS, *small_run.DROPOUT, "--epochs", EPOCHS]
@@ -125,9 +126,7 @@ def kill_slow_run(line, out, moment, *, in_a_write):
     process = python("-c", SLOWLY, *line)
     before = (out / CHECKPOINT).stat().st_mtime_ns if (out / CHECKPOINT).exists() else 0
     wait_for(
-        lambda: (
-            (out / CHECKPOINT).exists() and (out / CHECKPOINT).stat().st_mtime_ns > before
-        ),
+        lambda: (out / CHECKPOINT).exists() and (out / CHECKPOINT).stat().st_mtime_ns > before,
         process,
     )
     time.sleep(moment)

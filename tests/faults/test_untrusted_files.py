@@ -15,6 +15,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import check_refused
+from run_files import edit_json, edit_tensors, set_fields
 
 import attention
 from attention import SentimentClassifier
@@ -22,8 +24,6 @@ from attention.predict import main as predict_main
 from attention.sentiment.prediction import standalone_page
 from attention.sentiment.run_folder import CHECKPOINT, RunError, load_run
 from attention.train import main as train_main
-from refusals import check_refused
-from run_files import edit_json, edit_tensors, set_fields
 
 PACKAGE = Path(attention.__file__).parent
 CPU = torch.device("cpu")

@@ -34,7 +34,9 @@ def load_weights(run):
 
 
 def are_equal(tensors, others):
-    return tensors.keys() == others.keys() and all(torch.equal(tensors[k], others[k]) for k in others)
+    return tensors.keys() == others.keys() and all(
+        torch.equal(tensors[k], others[k]) for k in others
+    )
 
 
 def read_metrics(run):

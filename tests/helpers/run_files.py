@@ -2,9 +2,10 @@
 
 import json
 
-from attention.sentiment.run_folder import CHECKPOINT
 from processes import checkpoint_metadata
 from safetensors.torch import load_file, save_file
+
+from attention.sentiment.run_folder import CHECKPOINT
 
 
 def edit_json(path, change):

@@ -5,6 +5,9 @@ import re
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
 from attention.sentiment.batches import (
     POOL,
     Examples,
@@ -16,8 +19,6 @@ from attention.sentiment.batches import (
 )
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import train_and_encode
-from hypothesis import given
-from hypothesis import strategies as st
 
 lists = st.lists(st.lists(st.integers(3, 99), max_size=7), min_size=1, max_size=13)
 
@@ -93,7 +94,7 @@ def test_batches_come_in_any_order_of_length() -> None:
 def test_pools_are_sorted_apart() -> None:
     lengths = torch.arange(2 * 5 * POOL).flip(0)
     widths = [int(lengths[rows].max()) for rows in plan_batches(lengths, 5, shuffle=False)]
-    assert widths[: POOL] == sorted(widths[: POOL])
+    assert widths[:POOL] == sorted(widths[:POOL])
     assert widths[0] > widths[-1]
 
 

@@ -1,8 +1,9 @@
 """What a run may vary: the lab's settings field by field, and ranges."""
 
 import pytest
-from attention.sentiment.config import PRESETS, ModelConfig, TrainConfig
 from refusals import check_refused
+
+from attention.sentiment.config import PRESETS, ModelConfig, TrainConfig
 
 # The lab's procedure (Nowakowski, 2024), written down anew: what it trains on, reads, computes.
 LAB_WITHOUT_FAULTS = {

@@ -4,12 +4,12 @@ import math
 
 import pytest
 import torch
-from attention.sentiment.batches import Ragged, make_examples
-from attention.sentiment.config import ModelConfig
-from attention.sentiment.evaluation import measure, read_lengths, wilson_interval
 from refusals import check_refused
 
 from attention import SentimentClassifier
+from attention.sentiment.batches import Ragged, make_examples
+from attention.sentiment.config import ModelConfig
+from attention.sentiment.evaluation import measure, read_lengths, wilson_interval
 
 Z95 = 1.959963984540054  # the standard normal quantile at 0.975
 

@@ -6,10 +6,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from refusals import check_refused
+
 from attention.sentiment.files import read_csv
 from attention.sentiment.reviews import DataError
 from attention.sentiment.sources import load_reviews
-from refusals import check_refused
 
 GOOD = "text,label\nLovely soup.,1\nCold soup.,0\n"
 TEXTS, LABELS = ["Lovely soup.", "Cold soup."], [1, 0]
@@ -100,7 +101,6 @@ CSV_FAULTS = [
     (b"text,label\na,1\ncaf\xe9,0\n", "train.csv, row 2 (line 3), column text: not UTF-8"),
     (b"text,label\na,1\nb,0\xff\n", "train.csv, row 2 (line 3), column label: not UTF-8"),
     (GOOD.encode("utf-16"), "train.csv, header: not UTF-8"),
-
 ]
 
 
@@ -129,7 +129,6 @@ PARQUET_FAULTS = [
     ({"text": TEXTS, "label": [1, -1]}, "row 2, column label: -1, expected 0 or 1"),
     ({"text": TEXTS, "label": [0, 0]}, "column label: only one class, 0 in every row"),
     ({"text": pa.array([], pa.string()), "label": []}, "train.parquet has no rows"),
-
 ]
 
 

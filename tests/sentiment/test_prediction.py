@@ -5,12 +5,12 @@ from html.parser import HTMLParser
 
 import pytest
 import torch
-from attention.sentiment.prediction import standalone_page
-from attention.sentiment.run_folder import load_run
-from attention.sentiment.tokenizer import train_tokenizer
 
 from attention import SentimentClassifier
 from attention.predict import predict
+from attention.sentiment.prediction import standalone_page
+from attention.sentiment.run_folder import load_run
+from attention.sentiment.tokenizer import train_tokenizer
 
 CPU = torch.device("cpu")
 

@@ -1,6 +1,7 @@
 """From reviews to examples: what is learned from the training reviews alone, and what is drawn."""
 
 import torch
+
 from attention.sentiment.batches import distractor_indices
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.prepare import measured_examples, prepare

@@ -7,6 +7,12 @@ from xml.etree import ElementTree
 import matplotlib as mpl
 import pytest
 import torch
+from matplotlib import pyplot as plt
+from refusals import check_refused
+from run_files import edit_tensors
+from safetensors.torch import load_file, save_file
+
+from attention import _files
 from attention.sentiment import run_folder
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.model import SentimentClassifier, build_model
@@ -14,12 +20,6 @@ from attention.sentiment.prepare import prepare
 from attention.sentiment.run_folder import CHECKPOINT, RunError
 from attention.sentiment.saved_config import config_json
 from attention.sentiment.trainer import Trainer
-from matplotlib import pyplot as plt
-from refusals import check_refused
-from run_files import edit_tensors
-from safetensors.torch import load_file, save_file
-
-from attention import _files
 
 CPU = torch.device("cpu")
 
@@ -237,7 +237,7 @@ def test_a_run_may_move_and_change_its_device(run, tmp_path):
 
 def test_another_configuration_or_other_reviews_are_refused(run):
     trainer, data = make_trainer(run, lr=0.5, schedule="constant", keep="head")
-    with pytest.raises(RunError, match="another keep, lr, schedule$"):
+    with pytest.raises(RunError, match=r"another keep, lr, schedule$"):
         run_folder.load_checkpoint(run, trainer, data)
     trainer, data = make_trainer(run)
     run_folder.load_checkpoint(run, trainer, data | {"test": "another"})

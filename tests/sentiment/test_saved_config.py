@@ -7,9 +7,6 @@ import shutil
 import pytest
 import small_run
 import torch
-from attention.sentiment.config import ModelConfig, TrainConfig
-from attention.sentiment.run_folder import RunError, load_run, read_config
-from attention.sentiment.saved_config import config_json, read_model_config, validated
 from refusals import check_refused
 from run_files import edit_json, make_unfinished, make_version_0_1_0, set_fields
 from safetensors.torch import load_file
@@ -18,15 +15,18 @@ from attention import SentimentClassifier
 from attention.evaluate import main as evaluate_main
 from attention.predict import main as predict_main
 from attention.predict import predict
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.run_folder import RunError, load_run, read_config
+from attention.sentiment.saved_config import config_json, read_model_config, validated
 from attention.train import main as train_main
 
 CPU = torch.device("cpu")
 # Nothing here is what a version may have left out, or what a default would give.
 CHANGED = ModelConfig(
     embed_dim=10, attention="qkv", key_dim=5, value_dim=7, num_heads=2, num_kv_heads=1, bias=True,
-    scale=False, bigram_buckets=11, positions="start", position_base=50.0, max_length=13, keep="head",
-    mask_padding=False, separator=False, embedding_std=0.5, dropout=0.1, word_dropout=0.2,
-    dtype="float64",
+    scale=False, bigram_buckets=11, positions="start", position_base=50.0, max_length=13,
+    keep="head", mask_padding=False, separator=False, embedding_std=0.5, dropout=0.1,
+    word_dropout=0.2, dtype="float64",
 )  # fmt: skip
 
 
@@ -196,7 +196,9 @@ def test_resuming_a_run_of_another_version_is_refused_by_name(run, old_run):
         (lambda c: c["model"].update(temperature=2), "it has temperature$"),
     ]
     check_refused(resume, cases, RunError)
-    with pytest.raises(RunError, match=of_another_version + "(?!.*keep.*keep).*, dtype, .*, keep, .*, separator"):
+    with pytest.raises(
+        RunError, match=of_another_version + "(?!.*keep.*keep).*, dtype, .*, keep, .*, separator"
+    ):
         train_main(["--resume", str(old_run)])
     with pytest.raises(RunError, match=of_another_version):
         read_config(old_run)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from attention.sentiment import sources
 from attention.sentiment.reviews import DataError, Reviews, fingerprint
 from attention.sentiment.sources import load_reviews, stratified_order

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from attention.sentiment.batches import Ragged, assemble, make_examples, plan_batches
-from attention.layers.variants import VARIANTS
-from attention.sentiment import trainer
-from attention.sentiment.config import ModelConfig, TrainConfig
-from attention.sentiment.distributed import on_all_processes
-from attention.sentiment.trainer import State, Trainer, TrainingError
 from torch.nn import functional as F
 
 from attention import SentimentClassifier
+from attention.layers.variants import VARIANTS
+from attention.sentiment import trainer
+from attention.sentiment.batches import Ragged, assemble, make_examples, plan_batches
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.distributed import on_all_processes
+from attention.sentiment.trainer import State, Trainer, TrainingError
 
 CONFIG = TrainConfig(
     model=ModelConfig(
@@ -75,7 +75,9 @@ def test_a_plain_loop_trains_the_same_model(schedule):
     trained = train(config)
     for ours, plain in zip(trained.model.parameters(), model.parameters(), strict=True):
         torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-6)
-    assert [line["train"]["loss"] for line in trained.state.metrics] == pytest.approx(losses, rel=1e-5)
+    assert [line["train"]["loss"] for line in trained.state.metrics] == pytest.approx(
+        losses, rel=1e-5
+    )
     assert [line["epoch"] for line in trained.state.metrics] == [1, 2, 3]
     line = trained.state.metrics[0]
     assert line["train"]["n"] == line["clean"]["n"] == 34
@@ -180,7 +182,9 @@ def test_a_loss_that_is_not_a_number_stops_at_once_and_says_where():
 
 
 @pytest.mark.parametrize(("every", "noticed"), [(5, 5), (20, BATCHES)])  # or as the epoch ends
-def test_where_looking_is_dear_the_step_is_known_all_the_have_equal_weights(every, noticed, monkeypatch):
+def test_where_looking_is_dear_the_step_is_known_all_the_have_equal_weights(
+    every, noticed, monkeypatch
+):
     monkeypatch.setattr(trainer, "CHECK_EVERY", every)
     training = Trainer(build(), examples(), {}, CONFIG)
     training.checks_each_step = False  # as on a GPU

@@ -8,14 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import small_run
 import torch
-from attention.sentiment import progress, run_folder
-from attention.sentiment.config import ModelConfig, TrainConfig
-from attention.sentiment.model import build_model
-from attention.sentiment.progress import Progress
-from attention.sentiment.run_folder import CHECKPOINT, RunError
-from attention.sentiment.trainer import Trainer, TrainingError
-from attention.sentiment.training import check_memory, choose_device, memory_limit, train
-from attention.train import main
 from processes import (
     RUN_FILES,
     STOPPING,
@@ -30,6 +22,14 @@ from refusals import check_refused
 from safetensors.torch import load_file
 
 from attention import SentimentClassifier
+from attention.sentiment import progress, run_folder
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.model import build_model
+from attention.sentiment.progress import Progress
+from attention.sentiment.run_folder import CHECKPOINT, RunError
+from attention.sentiment.trainer import Trainer, TrainingError
+from attention.sentiment.training import check_memory, choose_device, memory_limit, train
+from attention.train import main
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +71,9 @@ def test_seed_and_options_reach_the_model(whole, tmp_path):
     data = whole.parent / "reviews"
     again = small_run.train(tmp_path / "again", *small_run.DROPOUT, data=data)
     assert are_equal(load_weights(again), load_weights(whole))
-    other = small_run.train(tmp_path / "other", *small_run.DROPOUT, "--seed", "1", "--epochs", "1", data=data)
+    other = small_run.train(
+        tmp_path / "other", *small_run.DROPOUT, "--seed", "1", "--epochs", "1", data=data
+    )
     assert not are_equal(load_weights(other), load_weights(whole))
     qkv = small_run.train(
         tmp_path / "qkv", "--model", "qkv", "--value-dim", "2", "--bias", "--epochs", "1", data=data

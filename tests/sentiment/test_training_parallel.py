@@ -5,8 +5,9 @@ import signal
 import pytest
 import small_run
 import torch
-from attention.train import main
 from processes import RUN_FILES, STOPPING, load_weights, python, read_metrics, two_processes
+
+from attention.train import main
 
 
 def test_two_processes_train_the_model_of_one(tmp_path):
@@ -20,7 +21,9 @@ def test_two_processes_train_the_model_of_one(tmp_path):
     assert process.returncode == 0, errors
     assert errors.count("epoch 1/2") == errors.count("finished") == 1
     assert {path.name for path in (tmp_path / "two").iterdir()} == RUN_FILES
-    for a, b in zip(load_weights(one).values(), load_weights(tmp_path / "two").values(), strict=True):
+    for a, b in zip(
+        load_weights(one).values(), load_weights(tmp_path / "two").values(), strict=True
+    ):
         torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-6)
     for a, b in zip(read_metrics(one), read_metrics(tmp_path / "two"), strict=True):
         for name in ("train", "clean", "distractor"):
