@@ -153,7 +153,7 @@ def test_the_limit_of_a_container_counts(file, tmp_path, monkeypatch):
         check_memory(torch.nn.Linear(751, 1, bias=False))
 
 
-def test_a_finished_run_is_not_trained_again(whole):
+def test_a_finished_run_is_refused(whole):
     before = load_weights(whole)
     with pytest.raises(RunError, match="holds a finished run"):
         train(run_folder.read_config(whole))
