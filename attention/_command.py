@@ -63,12 +63,16 @@ def _refuse(event: tyro_errors.ParseErrorEvent) -> NoReturn:
         case tyro_errors.UnrecognizedArgs():
             message = f"expected only options that there are, got {' '.join(event.tokens)}"
         case tyro_errors.MissingArgs():
-            names = [each.arg.display_name() for each in event.missing_arguments]
+            arguments = [each.arg for each in event.missing_arguments]
+            names = [
+                str(each.lowered.metavar) if each.is_positional() else each.display_name()
+                for each in arguments
+            ]
             message = f"expected {' and '.join(names)} too"
         case tyro_errors.InstantiationFailure() if event.argument is not None:
             message = f"{event.argument.display_name()}: {event.message}"
         case tyro_errors.InstantiationFailure():
-            message = event.message
+            message = _with_options(event.message)
         case _:
             message = f"this line can't be read: {type(event).__name__}"
     raise LineError(f"{message}; --help lists the options")

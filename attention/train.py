@@ -51,6 +51,8 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
     """
     start, others = parse_known(StartingPoint, arguments, add_help=False)
     if start.resume:
+        if start.preset != "default":
+            others = ["--preset", start.preset, *others]
         if others:
             raise ValueError(f"--resume: expected no other options, got {' '.join(others)}")
         run_folder.refuse_finished(start.resume)

@@ -1,17 +1,17 @@
-"""What all tests share: a seed, a finished run, and how many cases hypothesis tries."""
+"""What all tests share: a seed, a finished run, and how many examples hypothesis tries."""
 
 import shutil
 
 import pytest
-import tiny
+import small_run
 import torch
 from hypothesis import Phase, settings
 
-# Derandomised, so that a run that passes today passes tomorrow. More cases on request:
+# Derandomised, so that a run that passes today passes tomorrow. More examples on request:
 # pytest --hypothesis-profile=thorough
 settings.register_profile("quick", max_examples=60, derandomize=True, deadline=None, database=None)
 settings.register_profile("thorough", max_examples=2_500, deadline=None, print_blob=True)
-# Without a guard, one failure tells enough: nox -s guards.
+# With a mutation in place, one failure tells enough: nox -s guards.
 settings.register_profile(
     "first-failure",
     phases=[Phase.explicit, Phase.generate],
@@ -29,7 +29,7 @@ def seed():
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
     """A run whose training is done: for reading only."""
-    return tiny.run(tmp_path_factory.mktemp("finished") / "first", "--epochs", "1")
+    return small_run.train(tmp_path_factory.mktemp("finished") / "first", "--epochs", "1")
 
 
 @pytest.fixture

@@ -77,7 +77,9 @@ class SentimentClassifier(nn.Module):
     def __init__(self, vocab_size: int, config: ModelConfig | None = None, **fields: Any) -> None:
         super().__init__()
         check_size("vocab_size", vocab_size)
-        self.config = config = dataclasses.replace(config or ModelConfig(), **fields)
+        config = dataclasses.replace(config or ModelConfig(), **fields)
+        dtype = str(torch.get_default_dtype()).removeprefix("torch.")
+        self.config = config = dataclasses.replace(config, dtype=config.dtype or dtype)
         self.vocab_size = vocab_size
         width = config.embed_dim
         # Padding that is attended to gets a vector of its own, which the lab trains.
@@ -103,8 +105,7 @@ class SentimentClassifier(nn.Module):
         features = getattr(self.attention, "value_dim", width)
         self.average = MeanPooling(features) if chosen.returns_contexts else None
         self.classifier = nn.Linear(features, 1)
-        if config.dtype:
-            self.to(DTYPES[config.dtype])
+        self.to(DTYPES[config.dtype or dtype])
 
     def forward(
         self, ids: Tensor, lengths: Tensor | None = None, *, need_weights: bool = False

@@ -3,9 +3,10 @@
 import io
 import json
 import platform
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import torch
 from filelock import FileLock, Timeout
@@ -222,12 +223,13 @@ def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
     trainer.state = state
 
 
-class _Metadata(TypedDict):
+@dataclass(frozen=True)
+class _Metadata:
     """What a checkpoint says of itself, beside its tensors."""
 
     epoch: Annotated[int, Field(ge=0)]
     batch: Annotated[int, Field(ge=0)]
-    seconds: float
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     metrics: list[dict[str, Any]]
     config: dict[str, dict[str, Any]]
     data: dict[str, str]
@@ -239,9 +241,7 @@ def _read_metadata(path: Path) -> tuple[_Metadata, State]:
         with safe_open(path, "pt") as file:
             text = (file.metadata() or {}).get("state", "{}")
         metadata = TypeAdapter(_Metadata).validate_json(text)
-        state = State(
-            metadata["epoch"], metadata["batch"], metadata["seconds"], metrics=metadata["metrics"]
-        )
+        state = State(metadata.epoch, metadata.batch, metadata.seconds, metrics=metadata.metrics)
         [line["seconds"] + line["train"]["loss"] for line in state.metrics]  # else no lines of ours
         if state.epoch != len(state.metrics):
             raise ValueError(f"{len(state.metrics)} lines of metrics, but {state.epoch} epochs")
@@ -292,13 +292,15 @@ def check_checkpoint(
     # A run may be moved, and be resumed elsewhere; everything else would make it another run.
     requested, recorded = (
         {name: value for fields in each.values() for name, value in fields.items()}
-        for each in (config_json(config), metadata["config"])
+        for each in (config_json(config), metadata.config)
     )
-    names = (requested.keys() | recorded.keys()) - {"device", "out", "data"}
+    # Of which dtype it is, the tensors say below.
+    names = (requested.keys() | recorded.keys()) - {"device", "out", "data", "dtype"}
     other = sorted(name for name in names if recorded.get(name) != requested.get(name))
     if other:
-        raise RunError(f"{path}: was written with another {', '.join(other)}")
-    changed = [k for k in ("train", "validation") if metadata["data"].get(k) != data.get(k)]
+        options = ["model" if name == "attention" else name for name in other]  # as one gives it
+        raise RunError(f"{path}: was written with another {', '.join(options)}")
+    changed = [k for k in ("train", "validation") if metadata.data.get(k) != data.get(k)]
     if changed:
         raise RunError(
             f"{path}: --data {config.data} now gives other reviews ({', '.join(changed)}) "

@@ -82,10 +82,10 @@ def read_train_config(folder: Path, *, strict: bool) -> TrainConfig:
     if strict:
         there = run.keys() | {f"model.{name}" for name in content["model"]}
         expected = _TRAIN_FIELDS | {f"model.{name}" for name in {*_MODEL_FIELDS, "vocab_size"}}
-        if differing := sorted(there ^ expected):
+        if differing := sorted({name.removeprefix("model.") for name in there ^ expected}):
             raise ValueError(
                 "was written by another version of this package; "
-                f"it differs in {', '.join(name.removeprefix('model.') for name in differing)}"
+                f"it differs in {', '.join(differing)}"
             )
     own = {name: value for name, value in run.items() if name not in {*_MODEL_FIELDS, "model"}}
     return validated(TrainConfig, {**own, "model": vars(model)})

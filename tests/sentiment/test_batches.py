@@ -5,7 +5,11 @@ import re
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
 from attention.sentiment.batches import (
+    POOL,
     Examples,
     Ragged,
     assemble,
@@ -15,10 +19,6 @@ from attention.sentiment.batches import (
 )
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import train_and_encode
-from hypothesis import given
-from hypothesis import strategies as st
-
-from attention import batches
 
 lists = st.lists(st.lists(st.integers(3, 99), max_size=7), min_size=1, max_size=13)
 
@@ -61,7 +61,7 @@ def test_a_batch_is_what_plain_python_would_build(reviews, seed, max_length, kee
 
 
 @given(st.lists(st.integers(0, 40), max_size=200), st.integers(1, 11), st.booleans(), st.booleans())
-def test_every_example_once_an_epoch(lengths, batch_size, shuffle, bucket) -> None:
+def test_every_example_once_per_epoch(lengths, batch_size, shuffle, bucket) -> None:
     plan = plan_batches(torch.tensor(lengths), batch_size, shuffle=shuffle, bucket=bucket, epoch=3)
     assert sorted(i for rows in plan for i in rows.tolist()) == list(range(len(lengths)))
     assert sum(len(rows) < batch_size for rows in plan) <= 1
@@ -85,16 +85,16 @@ def test_no_padding_beyond_the_longest_and_little_below_it() -> None:
 
 
 def test_batches_come_in_any_order_of_length() -> None:
-    lengths = torch.arange(5 * batches.POOL)  # one pool
+    lengths = torch.arange(5 * POOL)  # one pool
     widths = [int(lengths[rows].max()) for rows in plan_batches(lengths, 5)]
-    assert sorted(widths) == list(range(4, 5 * batches.POOL, 5))
+    assert sorted(widths) == list(range(4, 5 * POOL, 5))
     assert widths != sorted(widths)
 
 
 def test_pools_are_sorted_apart() -> None:
-    lengths = torch.arange(2 * 5 * batches.POOL).flip(0)
+    lengths = torch.arange(2 * 5 * POOL).flip(0)
     widths = [int(lengths[rows].max()) for rows in plan_batches(lengths, 5, shuffle=False)]
-    assert widths[: batches.POOL] == sorted(widths[: batches.POOL])
+    assert widths[:POOL] == sorted(widths[:POOL])
     assert widths[0] > widths[-1]
 
 
@@ -136,7 +136,7 @@ def test_distractors_are_the_labs_draw(n: int) -> None:
     random.setstate(state)
 
 
-def test_pairs_stand_after_the_clean_and_copy_nothing() -> None:
+def test_pairs_come_after_the_clean_and_copy_nothing() -> None:
     ids = Ragged.from_lists([[7, 8], [9], []])
     examples = make_examples(ids, [1, 0, 1], pairs=True)
     assert examples.review.tolist() == [0, 1, 2, 0, 1, 2]
@@ -179,7 +179,7 @@ def test_bad_input() -> None:
         Ragged(torch.zeros(2, dtype=torch.int32), torch.tensor([0, 3]))
     with pytest.raises(ValueError, match="offsets must rise from 0 to 2"):
         Ragged(torch.zeros(2, dtype=torch.int32), torch.tensor([0, 2, 1, 2]))
-    with pytest.raises(ValueError, match=r"labels must be \(2,\), one a review; got \(3,\)"):
+    with pytest.raises(ValueError, match=r"labels must be \(2,\), one per review; got \(3,\)"):
         make_examples(ids, [1, 0, 1])
     with pytest.raises(ValueError, match="clean=True, pairs=True or both"):
         make_examples(ids, [1, 0], clean=False)
@@ -209,16 +209,16 @@ def test_the_labs_settings_give_the_labs_rows() -> None:
     examples = make_examples(ids, reviews.labels, pairs=True, seed=42)
     batch = assemble(examples, torch.arange(2 * n), max_length=256, keep="head")
     for row, expected in enumerate(words):
-        got = [tokenizer.id_to_token(i) for i in batch.ids[row].tolist()]
-        assert got == expected[:256] + ["<pad>"] * (256 - len(expected))
+        tokens = [tokenizer.id_to_token(i) for i in batch.ids[row].tolist()]
+        assert tokens == expected[:256] + ["<pad>"] * (256 - len(expected))
     assert batch.labels.tolist() == 2 * reviews.labels
 
 
 def test_cutting_never_waits_for_the_device() -> None:
-    # The meta device holds no numbers: asking it for one would fail.
+    # The meta device holds no numbers: reading one from it would fail.
     examples = make([[7, 8, 9], [], [5]], seed=4)
     batch = assemble(examples.to("meta"), torch.tensor([0, 4, 5]), separator_id=2)
     expected = assemble(examples, torch.tensor([0, 4, 5]), separator_id=2)
-    for got, like in zip(batch, expected, strict=True):
-        assert got.is_meta
-        assert (got.shape, got.dtype) == (like.shape, like.dtype)
+    for part, like in zip(batch, expected, strict=True):
+        assert part.is_meta
+        assert (part.shape, part.dtype) == (like.shape, like.dtype)

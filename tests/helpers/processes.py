@@ -7,18 +7,19 @@ import subprocess
 import sys
 
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file
 
-from attention import runs
+from attention.sentiment import run_folder
 
-PROMISED = {
+RUN_FILES = {
     ".lock", "checkpoint", "config.json", "curves.svg", "metrics.jsonl", "model.safetensors",
     "summary.json", "tokenizer.json",
 }  # fmt: skip
 
 
 def python(*arguments, **environment):
-    """Start a real process, as many threads as this one has, so that sums round alike."""
+    """Start a real process with as many threads as this one, so that sums round alike."""
     return subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         env=os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())} | environment,
@@ -28,53 +29,62 @@ def python(*arguments, **environment):
     )
 
 
-def weights(run):
+def load_weights(run):
     return load_file(run / "model.safetensors")
 
 
-def same(one, other):
-    return one.keys() == other.keys() and all(torch.equal(one[k], other[k]) for k in one)
+def are_equal(tensors, others):
+    return tensors.keys() == others.keys() and all(
+        torch.equal(tensors[k], others[k]) for k in others
+    )
 
 
-def lines(run):
+def read_metrics(run):
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
-def place(run):
-    """Say where the checkpoint stands: epochs finished, batches of the next."""
-    with runs.safe_open(run / runs.CHECKPOINT, "pt") as file:
-        about = json.loads(file.metadata()["state"])
-    return about["epoch"], about["batch"]
+def checkpoint_metadata(path):
+    """Read what a checkpoint says of itself, as the text it is saved as."""
+    with safe_open(path, "pt") as file:
+        return file.metadata()["state"]
 
 
-def without_time(metrics):
+def checkpoint_position(run):
+    """Return the epochs a checkpoint has finished, and the batches it has done of the next."""
+    state = json.loads(checkpoint_metadata(run / run_folder.CHECKPOINT))
+    return state["epoch"], state["batch"]
+
+
+def without_times(metrics):
     return [
         {k: v for k, v in line.items() if k not in ("seconds", "tokens_per_second")}
         for line in metrics
     ]
 
 
-# Stops itself at a step of its own, which no clock could hit: KIND is a signal's name, or CRASH
-# for a SIGKILL between the checkpoint's being written and its taking the old one's place.
+# Stops itself at a step that is given, which no clock could hit: KIND is a signal's name, or CRASH
+# for a SIGKILL between the checkpoint's being written and its replacing the old one.
 STOPPING = """
 import os, signal, sys
-from attention import _files, command, train
+from attention import train
+from attention._command import run_command
+from attention.sentiment import progress
 kind, count, save_every = sys.argv.pop(1), int(sys.argv.pop(1)), float(sys.argv.pop(1))
-train.SAVE_EVERY = save_every
-after_batch, replace = train.Watch.after_batch, os.replace
+progress.SAVE_EVERY = save_every
+after_batch, replace = progress.Progress.after_batch, os.replace
 steps = 0
-def stop(watch, trainer):
+def stop(self, trainer):
     global steps
     steps += 1
     if steps == count and kind != "CRASH" and os.environ.get("RANK") != "0":
         os.kill(os.getpid(), getattr(signal, kind))
-    after_batch(watch, trainer)
+    after_batch(self, trainer)
 def crash(source, target):
     if steps == count and kind == "CRASH":
         os.kill(os.getpid(), signal.SIGKILL)
     replace(source, target)
-train.Watch.after_batch, os.replace = stop, crash
-code = command.run_command(train.main)
+progress.Progress.after_batch, os.replace = stop, crash
+code = run_command(train.main)
 # A thread of gloo's that outlives the group may abort the process while Python is taken down.
 if os.path.isdir("/proc/self/task"):
     threads = os.listdir("/proc/self/task")
@@ -85,7 +95,7 @@ sys.exit(code)
 
 
 def two_processes(*arguments, **environment):
-    """Start two processes as torchrun would, so that each one's own end can be seen."""
+    """Start two processes as torchrun would; return the exit code and the errors of each."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = str(server.getsockname()[1])
     group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
@@ -93,5 +103,5 @@ def two_processes(*arguments, **environment):
         python(*arguments, **group, **environment, RANK=str(rank), LOCAL_RANK=str(rank))
         for rank in (0, 1)
     ]
-    said = [process.communicate(timeout=240)[1] for process in processes]
-    return [process.returncode for process in processes], said
+    errors = [process.communicate(timeout=240)[1] for process in processes]
+    return [process.returncode for process in processes], errors

@@ -1,16 +1,17 @@
-"""From reviews to examples: what is learnt from the training reviews alone, and what is drawn."""
+"""From reviews to examples: what is learned from the training reviews alone, and what is drawn."""
 
 import torch
+
 from attention.sentiment.batches import distractor_indices
 from attention.sentiment.config import TrainConfig
-from attention.sentiment.reviews import Reviews, fingerprint
 from attention.sentiment.prepare import measured_examples, prepare
+from attention.sentiment.reviews import Reviews, fingerprint
 
 TRAIN = Reviews(
     ["Good soup, good wine.", "Bad soup.", r"Cold\nwine", "Good!", "bad, bad"], [1, 0, 0, 1, 0]
 )
-HELD = Reviews(["Good tea", "", "Bad wine, warm soup"], [1, 0, 0])
-SPLITS = {"train": TRAIN, "validation": HELD}
+VALIDATION = Reviews(["Good tea", "", "Bad wine, warm soup"], [1, 0, 0])
+SPLITS = {"train": TRAIN, "validation": VALIDATION}
 
 
 def test_the_vocabulary_is_the_training_reviews_own():
@@ -43,7 +44,7 @@ def test_without_distractors_there_are_none():
     prepared = prepare(TrainConfig(distractors=False), SPLITS)
     assert len(prepared.examples) == 5
     assert list(prepared.validation) == ["clean"]
-    assert list(measured_examples(prepared.tokenizer, HELD)) == ["clean", "distractor"]
+    assert list(measured_examples(prepared.tokenizer, VALIDATION)) == ["clean", "distractor"]
 
 
 def test_fingerprints_tell_the_reviews_apart():
@@ -51,7 +52,7 @@ def test_fingerprints_tell_the_reviews_apart():
     prepared = prepare(TrainConfig(), SPLITS | {"test": test})
     assert prepared.fingerprints == {
         "train": fingerprint(TRAIN),
-        "validation": fingerprint(HELD),
+        "validation": fingerprint(VALIDATION),
         "test": fingerprint(test),
     }
     assert len(set(prepared.fingerprints.values())) == 3
@@ -64,11 +65,11 @@ def test_reviews_without_a_word():
     assert not len(prepared.examples.ids.flat)
 
 
-def test_the_source_is_asked_for_what_the_run_says(monkeypatch):
-    asked = {}
+def test_the_source_is_read_as_the_configuration_says(monkeypatch):
+    requested = {}
     monkeypatch.setattr(
-        "attention.prepare.load_reviews",
-        lambda data, **more: asked.update(more, data=data) or SPLITS,
+        "attention.sentiment.prepare.load_reviews",
+        lambda data, **more: requested.update(more, data=data) or SPLITS,
     )
     prepare(TrainConfig(data="somewhere", limit=8, lab_sample=True, seed=9))
-    assert asked == {"data": "somewhere", "limit": 8, "lab_sample": True}
+    assert requested == {"data": "somewhere", "limit": 8, "lab_sample": True}

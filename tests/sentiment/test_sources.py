@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from attention.sentiment.reviews import DataError
-from attention.sentiment.sources import load_reviews, stratified_order
-from attention.sentiment.reviews import fingerprint
 
-from attention import data
+from attention.sentiment import sources
+from attention.sentiment.reviews import DataError, Reviews, fingerprint
+from attention.sentiment.sources import load_reviews, stratified_order
 
 
 @pytest.fixture(scope="module")
-def imdb() -> dict[str, data.Reviews]:
+def imdb() -> dict[str, Reviews]:
     return load_reviews("imdb")
 
 
@@ -68,7 +67,7 @@ def test_limit_on_a_folder(tmp_path: Path) -> None:
     with pytest.raises(IndexError):
         train.texts[31]
     assert len(load_reviews(tmp_path, limit=1000)["train"]) == 101
-    with pytest.raises(ValueError, match="limit must be at least 2"):
+    with pytest.raises(ValueError, match="limit: expected at least 2"):
         load_reviews(tmp_path, limit=1)
 
 
@@ -84,7 +83,7 @@ def test_stratified_order_keeps_the_proportion_in_every_prefix() -> None:
 
 
 def test_imdb_that_was_tampered_with(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(data, "IMDB_SHA256", "0" * 64)
+    monkeypatch.setattr(sources, "IMDB_SHA256", "0" * 64)
     with pytest.raises(DataError, match="its SHA-256 is d4acac55"):
         load_reviews("imdb")
 
@@ -96,7 +95,7 @@ def test_imdb_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class HubSplit:
-    """Do what the loader asks of a split of the hub's."""
+    """Have what the loader uses of a split of the hub's."""
 
     def __init__(self, texts: list[str], labels: list[int]) -> None:
         self.texts, self.labels = texts, labels
@@ -124,19 +123,19 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, HubSplit]:
         return HubSplit([f"{name} {i}" for i in range(n)], [i % 2 for i in range(n)])
 
     splits = {"train": split("train", 1301), "test": split("test", 108)}
-    asked = []
+    requested = []
 
     def load_dataset(name: str) -> dict[str, HubSplit]:
-        asked.append(name)
+        requested.append(name)
         return splits
 
     fake = types.SimpleNamespace(load_dataset=load_dataset)
     monkeypatch.setitem(sys.modules, "datasets", fake)
-    monkeypatch.setattr(data, "YELP_VALIDATION", 60)
-    monkeypatch.setattr(data, "LAB_TRAIN", 503)
-    monkeypatch.setattr(data, "LAB_TEST", 20)
+    monkeypatch.setattr(sources, "YELP_VALIDATION", 60)
+    monkeypatch.setattr(sources, "LAB_TRAIN", 503)
+    monkeypatch.setattr(sources, "LAB_TEST", 20)
     yield splits
-    assert set(asked) == {"fancyzhx/yelp_polarity"}
+    assert set(requested) == {"fancyzhx/yelp_polarity"}
 
 
 def test_yelp_whole(hub) -> None:

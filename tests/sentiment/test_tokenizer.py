@@ -5,8 +5,12 @@ import re
 
 import pytest
 import torch
-from attention.sentiment.sources import load_reviews
+from hypothesis import given
+from hypothesis import strategies as st
+from tokenizers import Tokenizer, normalizers
+
 from attention.sentiment.reviews import clean
+from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import (
     PAD_ID,
     SEP_ID,
@@ -16,9 +20,6 @@ from attention.sentiment.tokenizer import (
     train_and_encode,
     train_tokenizer,
 )
-from hypothesis import given
-from hypothesis import strategies as st
-from tokenizers import Tokenizer, normalizers
 
 HOSTILE = [
     "",

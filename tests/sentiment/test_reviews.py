@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+
 from attention.sentiment.reviews import Reviews, StreamedTexts, clean, fingerprint
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from attention import train
+from attention.train import main
 
 GOOD = ["good", "lovely", "superb", "warm", "kind", "fresh"]
 BAD = ["bad", "cold", "rude", "stale", "bland", "awful"]
@@ -26,14 +26,14 @@ DROPOUT = ["--dropout", "0.3", "--word-dropout", "0.2", "--bigram-buckets", "17"
 
 
 def reviews(count: int, seed: int) -> tuple[list[str], list[int]]:
-    draw = random.Random(seed)
+    generator = random.Random(seed)
     labels = [i % 2 for i in range(count)]
     texts = []
     for label in labels:
-        words = draw.choices(OTHER, k=draw.randint(2, 11)) + draw.choices(
+        words = generator.choices(OTHER, k=generator.randint(2, 11)) + generator.choices(
             GOOD if label else BAD, k=2
         )
-        draw.shuffle(words)
+        generator.shuffle(words)
         texts.append(" ".join(words))
     return texts, labels
 
@@ -49,8 +49,8 @@ def write_reviews(folder: Path) -> Path:
     return folder
 
 
-def run(out: Path, *options: str, data: Path | None = None) -> Path:
-    """Train as the command does; the reviews stand beside the run folder."""
+def train(out: Path, *options: str, data: Path | None = None) -> Path:
+    """Train as the command does; the reviews are put beside the run folder."""
     data = data or write_reviews(out.parent / "reviews")
-    assert train.main(["--data", str(data), "--out", str(out), *OPTIONS, *options]) == 0
+    assert main(["--data", str(data), "--out", str(out), *OPTIONS, *options]) == 0
     return out

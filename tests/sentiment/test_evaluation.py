@@ -4,13 +4,14 @@ import math
 
 import pytest
 import torch
-from attention.sentiment.batches import Ragged, make_examples
-from attention.sentiment.config import TrainConfig
-from attention.sentiment.evaluation import measure, read_lengths, wilson_interval
+from refusals import check_refused
 
 from attention import SentimentClassifier
+from attention.sentiment.batches import Ragged, make_examples
+from attention.sentiment.config import ModelConfig
+from attention.sentiment.evaluation import measure, read_lengths, wilson_interval
 
-CONFIG = TrainConfig(max_length=5, separator=True, keep="tail")
+Z95 = 1.959963984540054  # the standard normal quantile at 0.975
 
 
 def texts_and_labels():
@@ -20,8 +21,8 @@ def texts_and_labels():
     return texts, [i % 2 for i in range(19)]
 
 
-def build():
-    return SentimentClassifier(23, embed_dim=4, attention="energy", max_length=5)
+def build(**fields):
+    return SentimentClassifier(23, embed_dim=4, attention="energy", max_length=5, **fields)
 
 
 def test_accuracy_loss_and_intervals_by_hand():
@@ -31,17 +32,17 @@ def test_accuracy_loss_and_intervals_by_hand():
         model(torch.tensor([ids[-5:] or [0]]), torch.tensor([min(len(ids), 5)])).item()
         for ids in texts
     ]
-    result = measure(model, make_examples(Ragged.from_lists(texts), labels), CONFIG)
-    right = sum((logit > 0) == label for logit, label in zip(logits, labels, strict=True))
+    result = measure(model, make_examples(Ragged.from_lists(texts), labels))
+    correct = sum((logit > 0) == label for logit, label in zip(logits, labels, strict=True))
     losses = [
         math.log1p(math.exp(-logit if label else logit))
         for logit, label in zip(logits, labels, strict=True)
     ]
     mean = sum(losses) / 19
-    half = 1.959964 * math.sqrt(sum((loss - mean) ** 2 for loss in losses) / 19 / 19)
+    half = Z95 * math.sqrt(sum((loss - mean) ** 2 for loss in losses) / 19 / 19)
     assert result["n"] == 19
-    assert result["accuracy"] == right / 19
-    assert result["accuracy_interval"] == list(wilson_interval(right, 19))
+    assert result["accuracy"] == correct / 19
+    assert result["accuracy_interval"] == list(wilson_interval(correct, 19))
     assert result["loss"] == pytest.approx(mean, rel=1e-5)
     assert result["loss_interval"] == pytest.approx([mean - half, mean + half], rel=1e-4)
 
@@ -51,7 +52,7 @@ def test_an_even_chance_counts_as_negative():
     model = build()
     torch.nn.init.zeros_(model.classifier.weight)
     torch.nn.init.zeros_(model.classifier.bias)
-    result = measure(model, make_examples(Ragged.from_lists(texts), labels), CONFIG)
+    result = measure(model, make_examples(Ragged.from_lists(texts), labels))
     assert result["accuracy"] == labels.count(0) / 19
 
 
@@ -59,20 +60,19 @@ def test_batches_do_not_matter_and_pairs_do():
     texts, labels = texts_and_labels()
     model, ids = build(), Ragged.from_lists(texts)
     alone = make_examples(ids, labels)
-    one, many = (measure(model, alone, CONFIG, batch_size=size) for size in (1, 1_024))
+    one, many = (measure(model, alone, batch_size=size) for size in (1, 1_024))
     assert one["accuracy"] == many["accuracy"]
     assert one["loss"] == pytest.approx(many["loss"], rel=1e-6)
-    paired = measure(model, make_examples(ids, labels, clean=False, pairs=True), CONFIG)
+    paired = measure(model, make_examples(ids, labels, clean=False, pairs=True))
     assert paired["n"] == 19
     assert paired["loss"] != one["loss"]
 
 
-def test_the_end_that_is_kept_is_the_configuration_s():
+def test_the_end_that_is_kept_is_the_model_s():
     ids = Ragged.from_lists([[3, 4, 5, 6, 7, 8, 9]])
-    model = build().eval()
     for keep, kept in (("tail", [5, 6, 7, 8, 9]), ("head", [3, 4, 5, 6, 7])):
-        config = TrainConfig(max_length=5, keep=keep)
-        loss = measure(model, make_examples(ids, [1]), config)["loss"]
+        model = build(keep=keep).eval()
+        loss = measure(model, make_examples(ids, [1]))["loss"]
         assert loss == pytest.approx(-math.log(model(torch.tensor([kept])).sigmoid().item()))
 
 
@@ -80,9 +80,9 @@ def test_dropout_is_off_and_the_mode_comes_back():
     texts, labels = texts_and_labels()
     examples = make_examples(Ragged.from_lists(texts), labels)
     model = SentimentClassifier(23, embed_dim=4, attention="mean", dropout=0.5, max_length=5)
-    assert measure(model.train(), examples, CONFIG) == measure(model, examples, CONFIG)
+    assert measure(model.train(), examples) == measure(model, examples)
     assert model.training
-    measure(model.eval(), examples, CONFIG)
+    measure(model.eval(), examples)
     assert not model.training
 
 
@@ -91,8 +91,8 @@ def test_lengths_are_what_is_read():
     examples = make_examples(ids, [0, 1], pairs=True, seed=42)
     front = [[2, 7][i] for i in examples.distractor[2:]]
     pairs = [min(front[0] + 1 + 2, 5), min(front[1] + 1 + 7, 5)]
-    assert read_lengths(examples, CONFIG).tolist() == [2, 5, *pairs]
-    without = TrainConfig(max_length=50, separator=False)
+    assert read_lengths(examples, ModelConfig(max_length=5)).tolist() == [2, 5, *pairs]
+    without = ModelConfig(max_length=50, separator=False)
     assert read_lengths(examples, without).tolist() == [2, 7, front[0] + 2, front[1] + 7]
 
 
@@ -105,7 +105,7 @@ def test_wilson_interval_solves_its_equation(successes, n, low, high):
     ends = wilson_interval(successes, n)
     assert ends == pytest.approx((low, high), abs=1e-6)
     for p in ends:
-        assert (successes / n - p) ** 2 == pytest.approx(1.959964**2 * p * (1 - p) / n, abs=1e-12)
+        assert (successes / n - p) ** 2 == pytest.approx(Z95**2 * p * (1 - p) / n, abs=1e-12)
 
 
 def test_wilson_interval_stays_within_all_shares():
@@ -114,12 +114,11 @@ def test_wilson_interval_stays_within_all_shares():
         assert wilson_interval(n, n)[1] <= 1
 
 
-@pytest.mark.parametrize(("successes", "n"), [(0, 0), (3, 2), (-1, 2)])
-def test_wilson_interval_refuses_what_is_no_count(successes, n):
-    with pytest.raises(ValueError, match="successes"):
-        wilson_interval(successes, n)
+def test_wilson_interval_refuses_what_is_not_a_count():
+    cases = [(0, 0, "successes"), (3, 2, "successes"), (-1, 2, "successes")]
+    check_refused(wilson_interval, cases)
 
 
 def test_nothing_to_measure():
     with pytest.raises(ValueError, match="0"):
-        measure(build(), make_examples(Ragged.from_lists([]), []), CONFIG)
+        measure(build(), make_examples(Ragged.from_lists([]), []))

@@ -1,0 +1,155 @@
+"""Predicting from the command line: text, many lines, JSON, a page; odd texts."""
+
+import io
+import json
+import subprocess
+import sys
+from html.parser import HTMLParser
+
+import pytest
+import small_run
+import torch
+from refusals import check_refused
+
+from attention.layers.variants import VARIANTS
+from attention.predict import main, predict
+from attention.sentiment.run_folder import load_run
+
+
+@pytest.fixture
+def run(finished):
+    return finished
+
+
+def output_of(capsys, *options):
+    capsys.readouterr()
+    assert main([*map(str, options)]) == 0
+    return capsys.readouterr().out
+
+
+def as_json(capsys, *options):
+    return [json.loads(line) for line in output_of(capsys, *options, "--json").splitlines()]
+
+
+def test_json_is_what_the_model_says(run, capsys):
+    (prediction,) = as_json(capsys, run, "The GOOD soup, again?")
+    model, tokenizer, _ = load_run(run, torch.device("cpu"))
+    logits, weights = model(
+        torch.tensor([tokenizer.encode("the good soup again").ids]), need_weights=True
+    )
+    assert prediction["probability"] == pytest.approx(logits.sigmoid().item())
+    assert prediction["label"] == ("positive" if logits > 0 else "negative")
+    assert prediction["tokens"] == ["the", "good", "soup", "again"]
+    assert prediction["weights"] == pytest.approx(weights[0].tolist())
+    assert sum(prediction["weights"]) == pytest.approx(1)
+
+
+def test_text_has_label_probability_and_words_coloured_for_a_terminal(run, capsys, monkeypatch):
+    (prediction,) = as_json(capsys, run, "good soup")
+    for is_terminal, no_color, words in (
+        (True, "", "good\033[0m"),  # an empty NO_COLOR says nothing
+        (True, "1", "good soup"),
+        (False, "", "good soup"),
+    ):
+        monkeypatch.setenv("NO_COLOR", no_color)
+        monkeypatch.setattr("sys.stdout.isatty", lambda is_terminal=is_terminal: is_terminal)
+        printed = output_of(capsys, run, "good soup").splitlines()
+        assert printed[0] == f"{prediction['label']} ({prediction['probability']:.1%} positive)"
+        assert words in printed[1]
+        assert ("\033" in printed[1]) == (is_terminal and not no_color)
+
+
+def test_one_prediction_per_line_of_standard_input(run, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("good soup\n\nbad soup"))
+    predictions = as_json(capsys, run, "-")
+    tokens = [prediction["tokens"] for prediction in predictions]
+    assert tokens == [["good", "soup"], [], ["bad", "soup"]]
+    assert predictions[0] == as_json(capsys, run, "good soup")[0]
+
+
+def test_standard_input_that_is_not_text(run, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"caf\xe9"), encoding="utf-8"))
+    with pytest.raises(ValueError, match=r"UTF-8 on the standard input.*0xe9"):
+        main([str(run), "-"])
+
+
+@pytest.mark.parametrize("attention", sorted(VARIANTS.keys() - {"energy"}))
+def test_weights_of_each_variant_sum_to_1(attention, tmp_path, capsys):
+    run = small_run.train(tmp_path / "run", "--epochs", "1", "--model", attention)
+    (prediction,) = as_json(capsys, run, "the good soup")
+    assert sum(prediction["weights"]) == pytest.approx(1)
+    assert len(prediction["weights"]) == 3
+
+
+def test_odd_texts(run, capsys):
+    for text in ("", "   ", "123 !?", "好吃", "\udcff", "\0"):
+        (prediction,) = as_json(capsys, run, text)
+        assert prediction["tokens"] == prediction["weights"] == []
+        assert 0 < prediction["probability"] < 1
+    assert as_json(capsys, run, "go\udcffod")[0]["tokens"] == ["<unk>", "<unk>"]
+
+
+def test_a_very_long_text_counts_by_its_end(run, capsys):
+    (prediction,) = as_json(capsys, run, "bad " * 100_000 + "good soup " * 6 + "again")
+    assert prediction["tokens"] == [*["good", "soup"] * 6, "again"]
+    assert prediction == as_json(capsys, run, "good soup " * 6 + "again")[0]
+
+
+def test_the_end_that_is_read_is_that_of_training(tmp_path, capsys):
+    run = small_run.train(tmp_path / "run", "--epochs", "1", "--keep", "head")
+    text = "good soup " * 6 + "again and bad"
+    (prediction,) = as_json(capsys, run, text)
+    assert prediction["tokens"] == [*["good", "soup"] * 6, "again"]
+    # And from Python, as the pages call it.
+    model, tokenizer, _ = load_run(run, torch.device("cpu"))
+    assert predict(model, tokenizer, text) == prediction
+
+
+class Page(HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.tags, self.words, self.links = set(), [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.add(tag)
+        self.links += [value for name, value in attrs if name in ("src", "href")]
+
+    def handle_data(self, data):
+        self.words += data.split()
+
+
+def test_a_page_that_stands_alone_and_lets_nothing_through(run, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.StringIO("good <script>alert(1)</script>\n& zebra"))
+    path = tmp_path / "page.html"
+    output_of(capsys, run, "-", "--html", path)
+    text = path.read_text()
+    page = Page(text)
+    assert not page.links
+    assert "script" not in page.tags
+    assert "<unk>" in page.words  # as text, from &lt;unk&gt;
+    assert text.count("<figure") == 2
+    assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_bad_lines(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cases = [
+        (["nowhere", "good"], "nowhere: holds no run"),
+        (["nowhere"], "TEXT"),
+        (["nowhere", "good", "--html", "no/such/page.html"], "--html: there is no folder"),
+    ]
+    check_refused(main, cases)
+
+
+def test_predicting_loads_neither_matplotlib_nor_datasets(run):
+    script = """
+import sys
+from attention.predict import main
+assert main(sys.argv[1:]) == 0
+heavy = {"matplotlib", "datasets", "pyarrow", "pandas"} & sys.modules.keys()
+assert not heavy, heavy
+"""
+    line = [sys.executable, "-c", script, str(run), "good soup"]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

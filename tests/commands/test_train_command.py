@@ -1,0 +1,165 @@
+"""The options of training: presets, defaults, what is refused before anything is written."""
+
+import subprocess
+import sys
+
+import pytest
+from refusals import check_refused
+
+from attention.sentiment.config import PRESETS
+from attention.sentiment.run_folder import RunError
+from attention.train import configure, main
+
+# The options of version 0.1.0 and their defaults, by preset. Who relies on one must not be
+# surprised by a later version.
+OPTIONS_0_1_0 = {
+    "default": {
+        "data": "yelp", "model": "energy", "out": None, "epochs": 6, "batch_size": 256, "lr": 0.003,
+        "schedule": "linear", "seed": 42, "device": "auto", "limit": None, "embed_dim": 32,
+        "key_dim": 32, "value_dim": None, "num_heads": 4, "bias": False, "scale": True,
+        "bigram_buckets": 262_144, "embedding_std": 0.1, "dropout": 0.3, "word_dropout": 0.2,
+        "max_length": 512, "keep": "tail", "positions": "none", "position_base": 1_000.0,
+        "mask_padding": True, "distractors": True, "separator": True, "segments": True,
+        "clean_text": True, "min_frequency": 2, "lab_sample": False,
+    },
+    "lab13": {
+        "data": "yelp", "model": "qkv", "out": None, "epochs": 20, "batch_size": 1_024, "lr": 0.001,
+        "schedule": "constant", "seed": 42, "device": "auto", "limit": None, "embed_dim": 16,
+        "key_dim": 8, "value_dim": None, "num_heads": 1, "bias": True, "scale": False,
+        "bigram_buckets": 0, "embedding_std": 1.0, "dropout": 0.0, "word_dropout": 0.0,
+        "max_length": 256, "keep": "head", "positions": "start", "position_base": 1_000.0,
+        "mask_padding": False, "distractors": True, "separator": False, "segments": False,
+        "clean_text": False, "min_frequency": 1, "lab_sample": True,
+    },
+    "lab13-corrected": {
+        "data": "yelp", "model": "qkv", "out": None, "epochs": 4, "batch_size": 1_024, "lr": 0.02,
+        "schedule": "linear", "seed": 42, "device": "auto", "limit": None, "embed_dim": 16,
+        "key_dim": 8, "value_dim": None, "num_heads": 1, "bias": False, "scale": True,
+        "bigram_buckets": 0, "embedding_std": 1.0, "dropout": 0.0, "word_dropout": 0.0,
+        "max_length": 256, "keep": "tail", "positions": "end", "position_base": 1_000.0,
+        "mask_padding": True, "distractors": True, "separator": False, "segments": False,
+        "clean_text": True, "min_frequency": 2, "lab_sample": True,
+    },
+}  # fmt: skip
+# Another value for each option, as it is written on the command line.
+OTHER_VALUES = {
+    "data": "imdb", "model": "multihead", "epochs": 3, "batch_size": 7, "lr": 0.5, "seed": 7,
+    "device": "cpu", "limit": 9, "embed_dim": 24, "key_dim": 5, "value_dim": 7, "num_heads": 8,
+    "bigram_buckets": 11, "embedding_std": 0.5, "dropout": 0.1, "word_dropout": 0.4,
+    "max_length": 13, "position_base": 50.0, "min_frequency": 3,
+}  # fmt: skip
+CHOICES = {
+    "schedule": ("linear", "constant"),
+    "keep": ("tail", "head"),
+    "positions": ("end", "start", "none"),
+}
+
+
+def spell(name, value):
+    option = "--" + name.replace("_", "-")
+    if isinstance(value, bool):
+        return [option if value else option.replace("--", "--no-", 1)]
+    return [option, str(value)]
+
+
+@pytest.mark.parametrize("preset", OPTIONS_0_1_0)
+def test_every_option_of_version_0_1_0_has_its_default(preset):
+    options = configure(["--preset", preset, "--out", "new"]).options()
+    expected = OPTIONS_0_1_0[preset]
+    assert {name: options[name] for name in expected if name != "out"} == {
+        name: value for name, value in expected.items() if name != "out"
+    }
+    assert PRESETS[preset].out is None
+
+
+@pytest.mark.parametrize("preset", OPTIONS_0_1_0)
+def test_every_option_counts_over_its_preset_and_changes_no_other(preset):
+    expected = OPTIONS_0_1_0[preset]
+    failures = []
+    for name, default in expected.items():
+        if name in CHOICES:
+            value = next(each for each in CHOICES[name] if each != default)
+        elif isinstance(default, bool):
+            value = not default
+        elif name == "out":
+            continue
+        else:
+            value = OTHER_VALUES[name]
+        line = ["--preset", preset, "--out", "new", *spell(name, value)]
+        changed = {name: value}
+        if (name, value) == ("segments", True):  # the one option that needs another
+            line += ["--separator"]
+            changed["separator"] = True
+        if (name, value) == ("separator", False) and default:
+            line += ["--no-segments"]
+            changed["segments"] = False
+        options = configure(line).options()
+        if {k: options[k] for k in expected} != expected | changed | {"out": options["out"]}:
+            failures.append((name, options))
+    assert not failures
+
+
+def test_help_lists_every_option():
+    line = [sys.executable, "-m", "attention.train", "--help"]
+    done = subprocess.run(line, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    words = set(done.stdout.replace(",", " ").split())
+    names = {"preset", "resume", *OPTIONS_0_1_0["default"], "num_kv_heads"}
+    assert not {spell(name, "")[0] for name in names} - words
+    switches = [k for k, value in OPTIONS_0_1_0["default"].items() if isinstance(value, bool)]
+    assert not {spell(name, False)[0] for name in switches} - words
+    for preset in PRESETS:
+        assert preset in done.stdout
+    assert "{mean,energy,keys,qk,qkv,multihead,gqa}" in done.stdout
+    assert "--dtype" not in done.stdout
+
+
+def test_options_stand_over_the_preset():
+    config = configure(["--preset", "lab13", "--model", "qk", "--lr", "0.5", "--out", "new"])
+    assert config.model.attention == "qk"
+    assert (config.lr, config.model.keep, config.model.mask_padding) == (0.5, "head", False)
+    assert configure(["--lr", "0.5", "--out", "new", "--preset", "lab13"]).lr == 0.5
+    assert configure(["--out", "new"]).data == "yelp"
+    assert configure(["--data", "here", "--out", "new"]).data == "here"
+    grouped = configure(["--out", "new", "--model", "gqa", "--num-kv-heads", "2"]).model
+    assert (grouped.attention, grouped.num_kv_heads) == ("gqa", 2)
+
+
+def test_a_bad_line_is_refused_before_anything_is_written(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cases = [
+        ([], "^--out: expected a folder"),
+        (["--preset", "lab14", "--out", "x"], "^--preset: expected one of default, lab13.* lab14"),
+        (["--out", "x", "--epochs", "0"], "^--epochs: expected at least 1, got 0"),
+        (["--out", "x", "--max-length", "0"], "^--max-length: expected at least 1, got 0"),
+        (["--out", "x", "--epochs", "many"], "^--epochs: .*'many'"),
+        (["--out", "x", "--lr", "nan"], "^--lr: expected a number above 0, got nan"),
+        (["--out", "x", "--limit", "1"], "^--limit: expected at least 2, .*got 1"),
+        (["--out", "x", "--seed", "-1"], "^--seed: expected 0 to .*, got -1"),
+        (["--out", "x", "--model", "bert"], "^--model: expected one of mean, .*, got bert"),
+        (["--out", "x", "--keep", "middle"], "^--keep: expected one of tail, head, got middle"),
+        (["--out", "x", "--lr"], "^--lr: expected a value, got none"),
+        (["--out", "x", "--learning-rate", "1"], "got --learning-rate 1"),
+        (["--out", "x", "--dtype", "float64"], "got --dtype float64"),
+        (["--out", "x", "stray"], "got stray"),
+        (
+            ["--out", "x", "--model", "multihead", "--num-heads", "5"],
+            "^--num-heads: expected a divisor of --embed-dim = 32, got 5",
+        ),
+        (["--out", "x", "--no-separator"], "^--segments: expected a separator with it"),
+        (["--resume", "x"], "^x: holds no run"),
+        (["--resume"], "^--resume: expected a value, got none"),
+        (["--resume", "x", "--lr", "1"], "^--resume: expected no other options, got --lr 1$"),
+        (["--lr", "1", "--resume", "x"], "^--resume: expected no other options, got --lr 1$"),
+        (["--resume", "x", "--preset", "lab13"], "^--resume: .*, got --preset lab13$"),
+    ]
+    check_refused(main, cases)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_finished_run_is_refused(finished):
+    cases = [
+        (["--out", str(finished)], "holds a finished run"),
+        (["--resume", str(finished)], "holds a finished run"),
+    ]
+    check_refused(main, cases, RunError)

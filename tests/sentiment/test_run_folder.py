@@ -1,0 +1,290 @@
+"""The run folder: what is written and read back, and what is refused."""
+
+import json
+import threading
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import pytest
+import torch
+from matplotlib import pyplot as plt
+from refusals import check_refused
+from run_files import edit_tensors
+from safetensors.torch import load_file, save_file
+
+from attention import _files
+from attention.sentiment import run_folder
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.model import SentimentClassifier, build_model
+from attention.sentiment.prepare import prepare
+from attention.sentiment.run_folder import CHECKPOINT, RunError
+from attention.sentiment.saved_config import config_json
+from attention.sentiment.trainer import Trainer
+
+CPU = torch.device("cpu")
+
+
+def make_trainer(run, **options):
+    config = run_folder.read_config(run).with_options(**options)
+    prepared = prepare(config)
+    model = build_model(config, prepared.tokenizer.get_vocab_size())
+    return Trainer(model, prepared.examples, prepared.validation, config), prepared.fingerprints
+
+
+def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
+    path = tmp_path / "file.json"
+    _files.write_text(path, "old\n\n")
+    assert path.read_text() == "old\n"
+
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    for step in ("fsync", "replace"):
+        with monkeypatch.context() as patch:
+            patch.setattr(_files.os, step, full)
+            with pytest.raises(OSError, match=r"No space left on device.*file\.json"):
+                _files.write_text(path, "new")
+        assert path.read_text() == "old\n"
+        assert [p.name for p in tmp_path.iterdir()] == ["file.json"]
+    _files.write_text(path, "new")
+    assert path.read_text() == "new\n"
+
+
+def two_epochs():
+    return [
+        {"epoch": e, **{k: {"loss": 1 / e, "accuracy": 0.5} for k in ("train", "clean")}}
+        for e in (1, 2)
+    ]
+
+
+def test_metrics_and_curves(tmp_path):
+    rows = two_epochs()
+    run_folder.write_metrics(tmp_path, rows)
+    run_folder.write_metrics(tmp_path, rows)
+    assert [
+        json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()
+    ] == rows
+    drawn = ElementTree.parse(tmp_path / "curves.svg").getroot()
+    assert drawn.tag.endswith("svg")
+    assert "validation, clean 0.50 and 50.0%" in drawn[0].text  # the title
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["curves.svg", "metrics.jsonl"]
+
+
+def test_writing_curves_leaves_pyplot_and_its_settings_alone(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(plt, "figure", lambda *_, **__: opened.append("pyplot's"))
+    settings = dict(mpl.rcParams)
+    run_folder.write_metrics(tmp_path, two_epochs())
+    # pyplot's figures belong to the main thread; a training run may be in another.
+    thread = threading.Thread(target=run_folder.write_metrics, args=(tmp_path, two_epochs()))
+    thread.start()
+    thread.join()
+    assert not opened
+    assert not plt.get_fignums()
+    assert dict(mpl.rcParams) == settings
+
+
+def test_a_lock_keeps_others_out_until_it_is_released(tmp_path):
+    lock = run_folder.lock(tmp_path / "run")
+    with pytest.raises(RunError, match="another run is writing here"):
+        run_folder.lock(tmp_path / "run")
+    lock.release()
+    run_folder.lock(tmp_path / "run").release()
+
+
+def test_folders_for_a_new_run(run, tmp_path):
+    run_folder.refuse_taken(tmp_path / "absent")
+    (tmp_path / "empty").mkdir()
+    run_folder.refuse_taken(tmp_path / "empty")
+    with pytest.raises(RunError, match="holds a finished run"):
+        run_folder.refuse_taken(run)
+    (run / "summary.json").unlink()
+    with pytest.raises(RunError, match=f"resume it with --resume {run}"):
+        run_folder.refuse_taken(run)
+    # A run killed before its first checkpoint leaves its folder to the next.
+    (run / CHECKPOINT).rename(run / f"{CHECKPOINT}.part")
+    (run / "model.safetensors").unlink()
+    run_folder.refuse_taken(run)
+    (run / "thesis.tex").touch()
+    with pytest.raises(RunError, match=r"thesis\.tex"):
+        run_folder.refuse_taken(run)
+    with pytest.raises(RunError, match="is a file"):
+        run_folder.refuse_taken(run / "thesis.tex")
+    # Another program's configuration would be overwritten.
+    other = tmp_path / "empty" / "config.json"
+    other.write_text('{"hidden_size": 768}')
+    with pytest.raises(RunError, match=r"config\.json"):
+        run_folder.refuse_taken(other.parent)
+
+
+def test_a_broken_file_is_a_value_error(run):
+    def load(name, content):
+        good = (run / name).read_bytes()
+        (run / name).write_bytes(content)
+        try:
+            SentimentClassifier.from_pretrained(run)
+        finally:
+            (run / name).write_bytes(good)
+
+    cases = [
+        ("config.json", b"{}", "config.json: expected a run's configuration, got no model"),
+        ("config.json", b"[]", "config.json: expected a run's configuration, got no model"),
+        ("model.safetensors", b"broken", "model.safetensors: can't be read"),
+    ]
+    check_refused(load, cases)
+
+
+def test_configuration_comes_back(run):
+    config = run_folder.read_config(run)
+    assert (config.epochs, config.batch_size, config.out.name) == (1, 5, "first")
+    assert (config.model.attention, config.model.max_length) == ("energy", 13)
+    saved = json.loads((run / "config.json").read_text())
+    assert set(saved) == {"model", "train", "data", "environment"}
+    expected = config_json(config)
+    assert saved["train"] == expected["train"]
+    vocab_size = len(load_file(run / "model.safetensors")["embedding.weight"])
+    assert saved["model"] == {"vocab_size": vocab_size, **expected["model"]}
+    assert set(saved["data"]) == {"train", "validation", "test"}
+    assert saved["environment"]["torch"] == torch.__version__
+
+
+def test_a_broken_configuration_is_named(run):
+    path = run / "config.json"
+    good = path.read_bytes()
+
+    def load(damage):
+        path.write_bytes(good)
+        damage()
+        run_folder.load_run(run, CPU)
+
+    cases = [
+        (path.unlink, "holds no run"),
+        (lambda: path.write_text("{"), "is not a run's configuration"),
+        (lambda: path.write_text("[]"), "is not a run's configuration"),
+        (lambda: path.write_text('{"model": {}}'), "no 'train'"),
+        (lambda: path.write_bytes(b'"\xff"'), "is not a run's configuration"),
+    ]
+    check_refused(load, cases, RunError)
+
+
+def test_a_run_is_loaded_as_it_was_trained(run):
+    model, tokenizer, config = run_folder.load_run(run, CPU)
+    assert not model.training
+    assert config.model == model.config
+    assert model.config.embed_dim == 6
+    saved = load_file(run / "model.safetensors")
+    assert all(torch.equal(saved[k], v) for k, v in model.state_dict().items())
+    assert tokenizer.get_vocab_size() == len(saved["embedding.weight"]) == model.vocab_size
+
+
+def test_a_broken_run_is_not_loaded(run):
+    weights, tokenizer = run / "model.safetensors", run / "tokenizer.json"
+    good = {path: path.read_bytes() for path in (weights, tokenizer)}
+
+    def without_a_word():
+        content = json.loads(tokenizer.read_text())
+        content["model"]["vocab"].popitem()
+        tokenizer.write_text(json.dumps(content))
+
+    def load(damage):
+        for path, content in good.items():
+            path.write_bytes(content)
+        damage()
+        run_folder.load_run(run, CPU)
+
+    cases = [
+        (weights.unlink, "finish the run with --resume"),
+        (lambda: weights.write_bytes(b"\0" * 50), "can't be read"),
+        (lambda: save_file({"x": torch.ones(1)}, weights), "can't be read"),
+        (tokenizer.unlink, "can't be read"),
+        (lambda: tokenizer.write_text("{}"), "can't be read"),
+        (without_a_word, "different runs"),
+    ]
+    check_refused(load, cases, RunError)
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_a_checkpoint_puts_everything_back(run):
+    trainer, data = make_trainer(run, epochs=2)
+
+    def stop(trainer):
+        if trainer.state.epoch == 1 and trainer.state.batch == 3:
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        trainer.run(after_batch=stop)
+    run_folder.save_checkpoint(run, trainer, data)
+    other, _ = make_trainer(run, epochs=2)
+    run_folder.load_checkpoint(run, other, data)
+    assert vars(other.state) | {"sums": None} == vars(trainer.state) | {"sums": None}
+    assert torch.equal(other.state.sums, trainer.state.sums)
+    assert trainer.state.sums.all()
+    for a, b in zip(other.model.parameters(), trainer.model.parameters(), strict=True):
+        assert torch.equal(a, b)
+        for slot in ("step", "exp_avg", "exp_avg_sq"):
+            assert torch.equal(other.optimizer.state[a][slot], trainer.optimizer.state[b][slot])
+
+
+def test_a_run_may_move_and_change_its_device(run, tmp_path):
+    trainer, data = make_trainer(run)
+    trainer.config = trainer.config.with_options(out=tmp_path, device="auto")
+    run_folder.load_checkpoint(run, trainer, data)
+    assert trainer.state.epoch == 1
+
+
+def test_another_configuration_or_other_reviews_are_refused(run):
+    trainer, data = make_trainer(run, lr=0.5, schedule="constant", keep="head")
+    with pytest.raises(RunError, match=r"another keep, lr, schedule$"):
+        run_folder.load_checkpoint(run, trainer, data)
+    trainer, data = make_trainer(run)
+    run_folder.load_checkpoint(run, trainer, data | {"test": "another"})
+    with pytest.raises(RunError, match=r"other reviews \(train\)"):
+        run_folder.load_checkpoint(run, trainer, data | {"train": "another"})
+
+
+def test_a_broken_checkpoint_is_never_half_loaded_in_silence(run):
+    path = run / CHECKPOINT
+    good = path.read_bytes()
+
+    def another_shape(tensors):
+        tensors["optimizer.0.exp_avg"] = tensors["optimizer.0.exp_avg"][:-1].clone()
+
+    def load(damage):
+        path.write_bytes(good)
+        trainer, data = make_trainer(run)
+        before = {name: tensor.clone() for name, tensor in trainer.model.state_dict().items()}
+        damage()
+        try:
+            run_folder.load_checkpoint(run, trainer, data)
+        finally:
+            after = trainer.model.state_dict()
+            assert all(torch.equal(after[name], tensor) for name, tensor in before.items())
+            assert not trainer.optimizer.state
+            assert trainer.state.epoch == 0
+
+    def edited(change):
+        return lambda: edit_tensors(path, change)
+
+    cases = [
+        (lambda: path.write_bytes(good[:-7]), "not a checkpoint that can be read"),
+        (lambda: path.write_bytes(b""), "not a checkpoint that can be read"),
+        (lambda: save_file({"sums": torch.ones(4)}, path), "not a checkpoint that can be read"),
+        (lambda: save_file({"sums": torch.ones(4)}, path, {"state": "{}"}), "epoch: .*required"),
+        (edited(lambda t: t.pop("sums")), "lacks sums"),
+        (edited(lambda t: t.pop("model.embedding.weight")), "does not fit"),
+        (edited(lambda t: t.pop("optimizer.1.exp_avg_sq")), "does not fit"),
+        (edited(another_shape), "does not fit"),
+        (edited(lambda t: t.update({"junk": torch.ones(1)})), "does not fit"),
+    ]
+    check_refused(load, cases, RunError)
+
+
+def test_a_folder_of_reviews_is_saved_in_full(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    saved = config_json(TrainConfig(data="here"))["train"]
+    assert saved["data"] == str(tmp_path / "here")  # so that the run can be resumed from anywhere
+    for name in ("yelp", "imdb"):
+        assert config_json(TrainConfig(data=name))["train"]["data"] == name

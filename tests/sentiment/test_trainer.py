@@ -1,0 +1,261 @@
+"""The loop: against one written out plainly, from any state on, and where the loss breaks."""
+
+import dataclasses
+import itertools
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from attention import SentimentClassifier
+from attention.layers.variants import VARIANTS
+from attention.sentiment import trainer
+from attention.sentiment.batches import Ragged, assemble, make_examples, plan_batches
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.distributed import on_all_processes
+from attention.sentiment.trainer import State, Trainer, TrainingError
+
+CONFIG = TrainConfig(
+    model=ModelConfig(
+        embed_dim=4, attention="energy", key_dim=3, num_heads=2, max_length=7, bigram_buckets=11,
+        segments=True, separator=True, keep="tail",
+    ),
+    epochs=3, batch_size=5, lr=0.01, seed=7, schedule="linear",
+)  # fmt: skip
+BATCHES = 7  # of 34 examples
+
+
+def examples(empty=False):
+    generator = torch.Generator().manual_seed(2)
+    lengths = [
+        0 if empty else int(torch.randint(0, 11, (), generator=generator)) for _ in range(17)
+    ]
+    texts = [torch.randint(3, 23, (n,), generator=generator).tolist() for n in lengths]
+    return make_examples(Ragged.from_lists(texts), [i % 2 for i in range(17)], pairs=True)
+
+
+def build(config=CONFIG, **fields):
+    torch.manual_seed(3)
+    return SentimentClassifier(23, config.model, **fields)
+
+
+def train(config=CONFIG, **callbacks):
+    finished = Trainer(build(config), examples(), {"clean": examples()}, config)
+    finished.run(**callbacks)
+    return finished
+
+
+def have_equal_weights(one, other):
+    return all(torch.equal(a, b) for a, b in zip(one.parameters(), other.parameters(), strict=True))
+
+
+@pytest.mark.parametrize("schedule", ["linear", "constant"])
+def test_a_plain_loop_trains_the_same_model(schedule):
+    config = dataclasses.replace(CONFIG, schedule=schedule)
+    model, pairs, losses, tokens = build(), examples(), [], 0
+    optimizer = torch.optim.Adam(model.parameters(), lr=config.lr, fused=False)
+    steps = itertools.count()
+    lengths = pairs.lengths(2).clamp(max=7)
+    for epoch in range(3):
+        losses.append(0.0)
+        plan = plan_batches(lengths, 5, seed=7, epoch=epoch)
+        assert len(plan) == BATCHES
+        for rows in plan:
+            step = next(steps)
+            share = 1 - step / (3 * BATCHES) if schedule == "linear" else 1
+            optimizer.param_groups[0]["lr"] = 0.01 * share
+            batch = assemble(pairs, rows, max_length=7, keep="tail", separator_id=2)
+            loss = F.binary_cross_entropy_with_logits(model(*batch[:2]), batch.labels)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses[-1] += loss.item() * len(rows) / 34
+    trained = train(config)
+    for ours, plain in zip(trained.model.parameters(), model.parameters(), strict=True):
+        torch.testing.assert_close(ours, plain, rtol=1e-4, atol=1e-6)
+    assert [line["train"]["loss"] for line in trained.state.metrics] == pytest.approx(
+        losses, rel=1e-5
+    )
+    assert [line["epoch"] for line in trained.state.metrics] == [1, 2, 3]
+    line = trained.state.metrics[0]
+    assert line["train"]["n"] == line["clean"]["n"] == 34
+    # Tokens read: after truncation, without padding.
+    tokens = line["tokens_per_second"] * line["seconds"]
+    assert tokens == pytest.approx(lengths.sum().item())
+
+
+def test_accuracy_is_counted_while_training():
+    training = Trainer(build(), examples(), {}, dataclasses.replace(CONFIG, epochs=1, lr=1e-12))
+    line = training.run()[0]
+    whole = assemble(examples(), torch.arange(34), max_length=7, separator_id=2)
+    correct = (training.model(*whole[:2]) > 0) == (whole.labels > 0.5)
+    assert line["train"]["accuracy"] == correct.sum().item() / 34
+
+
+def test_seconds_are_of_training_alone(monkeypatch):
+    now = [0.0]
+
+    def tick():
+        now[0] += 1.0
+        return now[0]
+
+    def slowly(trainer):
+        now[0] += 1e6
+
+    monkeypatch.setattr(trainer.time, "perf_counter", tick)
+    monkeypatch.setattr(trainer, "measure", lambda *_: slowly(None) or {"accuracy": 1.0})
+    trained = train(after_batch=slowly, after_epoch=slowly)
+    for line in trained.state.metrics:
+        assert 0 < line["seconds"] < 100
+
+
+WITH_DROPOUT = CONFIG.with_options(dropout=0.3, word_dropout=0.2)
+
+
+@pytest.mark.parametrize("off", ["dropout", "word_dropout"])
+def test_either_dropout_follows_from_seed_and_step(off):
+    config = WITH_DROPOUT.with_options(**{off: 0.0})
+    noisy = train(config, after_batch=lambda trainer: torch.rand(3)).model
+    assert have_equal_weights(train(config).model, noisy)
+
+
+def test_dropout_follows_from_seed_and_step_alone():
+    one = train(WITH_DROPOUT).model
+    noisy = train(WITH_DROPOUT, after_batch=lambda trainer: torch.rand(3)).model
+    assert have_equal_weights(one, noisy)
+    assert not have_equal_weights(one, train(CONFIG).model)
+    # A model that was loaded comes in evaluation mode.
+    loaded = Trainer(build(WITH_DROPOUT).eval(), examples(), {}, WITH_DROPOUT)
+    loaded.run()
+    assert have_equal_weights(loaded.model, one)
+    # Each step draws anew.
+    first = Trainer(build(), examples(), {}, WITH_DROPOUT)
+    other = Trainer(build(), examples(), {}, dataclasses.replace(WITH_DROPOUT, seed=8))
+    draws = []
+    for seeded in (first, other):
+        for step in range(3):
+            seeded._seed(step)
+            draws.append(torch.rand(()).item())
+    assert len(set(draws)) == 6
+
+
+@pytest.mark.parametrize("step", [1, BATCHES, BATCHES + 3])
+def test_resuming_from_any_state_gives_the_same_weights(step):
+    whole = train(WITH_DROPOUT)
+    saved = {}
+
+    class Interrupted(Exception):
+        pass
+
+    def interrupt(trainer):
+        if trainer.state.epoch * BATCHES + trainer.state.batch == step:
+            saved["state"], saved["optimizer"] = trainer.state, trainer.optimizer.state_dict()
+            saved["model"] = trainer.model
+            raise Interrupted
+
+    with pytest.raises(Interrupted):
+        train(WITH_DROPOUT, after_batch=interrupt)
+    torch.rand(5)
+    resumed = Trainer(saved["model"], examples(), {"clean": examples()}, WITH_DROPOUT)
+    resumed.optimizer.load_state_dict(saved["optimizer"])
+    resumed.state = saved["state"]
+    resumed.run()
+    assert have_equal_weights(resumed.model, whole.model)
+    for a, b in zip(resumed.state.metrics, whole.state.metrics, strict=True):
+        assert (a["train"], a["clean"]) == (b["train"], b["clean"])
+
+
+def test_a_loss_that_is_not_a_number_stops_at_once_and_says_where():
+    batches = []
+
+    def break_it(trainer):
+        batches.append(trainer.state.batch)
+        if trainer.state.epoch == 1 and trainer.state.batch == 2:
+            with torch.no_grad():
+                trainer.model.classifier.bias.fill_(math.nan)
+
+    with pytest.raises(TrainingError, match="step 3 of epoch 2"):
+        train(after_batch=break_it)
+    assert len(batches) == BATCHES + 2
+
+
+@pytest.mark.parametrize(("every", "noticed"), [(5, 5), (20, BATCHES)])  # or as the epoch ends
+def test_where_checking_is_expensive_the_step_is_known_all_the_same(
+    every, noticed, monkeypatch
+):
+    monkeypatch.setattr(trainer, "CHECK_EVERY", every)
+    training = Trainer(build(), examples(), {}, CONFIG)
+    training.checks_each_step = False  # as on a GPU
+
+    def break_it(trainer):
+        if trainer.state.batch == 2:
+            with torch.no_grad():
+                trainer.model.classifier.bias.fill_(math.nan)
+
+    with pytest.raises(TrainingError, match="step 3 of epoch 1"):
+        training.run(after_batch=break_it)
+    assert training.state.batch == noticed
+
+
+def test_weights_are_checked_on_request():
+    training = Trainer(build(), examples(), {}, CONFIG)
+    training.check(weights=True)
+    with torch.no_grad():
+        training.model.embedding.weight[5, 1] = math.inf
+    training.check()
+    training.state = State(batch=4)
+    with pytest.raises(TrainingError, match="step 4 of epoch 1"):
+        training.check(weights=True)
+
+
+def test_a_learning_rate_beyond_all_bounds_is_noticed():
+    with pytest.raises(TrainingError, match="--lr"):
+        train(dataclasses.replace(CONFIG, lr=1e38))
+
+
+@pytest.mark.parametrize("attention", VARIANTS)
+def test_reviews_without_a_word(attention):
+    nothing = examples(empty=True)
+    training = Trainer(build(attention=attention), nothing, {"clean": nothing}, CONFIG)
+    line = training.run()[-1]
+    assert math.isfinite(line["clean"]["loss"])
+    alone = assemble(nothing, torch.arange(17), max_length=7)
+    expected = training.model.classifier.bias.expand(17)
+    assert torch.equal(training.model(*alone[:2]), expected)
+
+
+def test_a_trained_model_is_ready_to_predict():
+    model = train(WITH_DROPOUT).model
+    assert not model.training
+    whole = assemble(examples(), torch.arange(34), max_length=7, separator_id=2)
+    assert torch.equal(model(*whole[:2]), model(*whole[:2]))
+
+
+def test_without_a_group_errors_pass_as_they_are():
+    assert on_all_processes(lambda: None) is None
+    with pytest.raises(FileNotFoundError):
+        on_all_processes(Path("/no/such/file").read_text)
+
+
+@pytest.mark.parametrize("attention", ["energy", "qkv"])
+def test_a_batch_in_pieces_trains_the_same_model(attention, monkeypatch):
+    config = dataclasses.replace(CONFIG, batch_size=19)
+    whole = Trainer(build(attention=attention), examples(), {}, config)
+    split = Trainer(build(attention=attention), examples(), {}, config)
+    (line, *_) = whole.run()
+    shapes = []
+    monkeypatch.setattr(trainer, "TOKENS_AT_ONCE", 30)
+    monkeypatch.setattr(trainer, "WIDTH_STEP", 2)
+    split.model.register_forward_pre_hook(lambda _, inputs: shapes.append(inputs[0].shape))
+    (line_of_split, *_) = split.run()
+    # 19 rows of up to 7 ids are more than 30 numbers, and the last batch of 15, too.
+    assert len(shapes) > 2 * config.epochs
+    assert sum(rows for rows, _ in shapes) == 34 * config.epochs
+    # Even widths, and the batch's own 7.
+    assert {width for _, width in shapes} <= {2, 4, 6, 7}
+    assert min(width for _, width in shapes) < max(width for _, width in shapes) == 7
+    assert line_of_split["train"] == pytest.approx(line["train"], rel=1e-5)
+    for a, b in zip(whole.model.parameters(), split.model.parameters(), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)

@@ -1,0 +1,390 @@
+"""A training run: its folder, what it refuses, and that nothing that stops it is lost."""
+
+import json
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import small_run
+import torch
+from processes import (
+    RUN_FILES,
+    STOPPING,
+    are_equal,
+    checkpoint_position,
+    load_weights,
+    python,
+    read_metrics,
+    without_times,
+)
+from refusals import check_refused
+from safetensors.torch import load_file
+
+from attention import SentimentClassifier
+from attention.sentiment import progress, run_folder
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.model import build_model
+from attention.sentiment.progress import Progress
+from attention.sentiment.run_folder import CHECKPOINT, RunError
+from attention.sentiment.trainer import Trainer, TrainingError
+from attention.sentiment.training import check_memory, choose_device, memory_limit, train
+from attention.train import main
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """A run that nothing disturbs, with all that draws at random."""
+    return small_run.train(tmp_path_factory.mktemp("train") / "whole", *small_run.DROPOUT)
+
+
+def test_the_run_folder_holds_what_is_documented(whole):
+    assert {path.name for path in whole.iterdir()} == RUN_FILES
+    assert [path.name for path in (whole / "checkpoint").iterdir()] == ["state.safetensors"]
+    metrics = read_metrics(whole)
+    assert [line["epoch"] for line in metrics] == [1, 2, 3]
+    for line in metrics:
+        assert set(line) == {
+            "epoch", "seconds", "tokens_per_second", "train", "clean", "distractor",
+        }  # fmt: skip
+        assert line["seconds"] > 0
+        assert line["tokens_per_second"] > 0
+        assert [line[k]["n"] for k in ("train", "clean", "distractor")] == [46, 11, 11]
+        for name in ("train", "clean", "distractor"):
+            assert 0 <= line[name]["accuracy"] <= 1
+            assert line[name]["loss"] > 0
+    summary = json.loads((whole / "summary.json").read_text())
+    assert summary["epochs"] == 3
+    assert summary["last"] == metrics[-1]
+    assert summary["seconds"] == sum(line["seconds"] for line in metrics)
+    assert summary["parameters"] == sum(w.numel() for w in load_weights(whole).values())
+    assert "<svg" in (whole / "curves.svg").read_text()
+
+
+def test_the_model_can_be_used_elsewhere(whole):
+    model = SentimentClassifier.from_pretrained(whole)
+    assert not model.training
+    assert model(torch.tensor([[3, 4, 5]])).shape == (1,)
+
+
+def test_seed_and_options_reach_the_model(whole, tmp_path):
+    data = whole.parent / "reviews"
+    again = small_run.train(tmp_path / "again", *small_run.DROPOUT, data=data)
+    assert are_equal(load_weights(again), load_weights(whole))
+    other = small_run.train(
+        tmp_path / "other", *small_run.DROPOUT, "--seed", "1", "--epochs", "1", data=data
+    )
+    assert not are_equal(load_weights(other), load_weights(whole))
+    qkv = small_run.train(
+        tmp_path / "qkv", "--model", "qkv", "--value-dim", "2", "--bias", "--epochs", "1", data=data
+    )
+    assert load_weights(qkv)["attention.W_value.bias"].shape == (2,)
+    assert load_weights(qkv)["attention.W_key.weight"].shape == (3, 6)
+
+
+def test_a_model_is_built_as_the_configuration_says():
+    changed = ModelConfig(
+        attention="keys", embed_dim=6, key_dim=5, value_dim=7, num_heads=3, num_kv_heads=1,
+        bias=True, scale=False, bigram_buckets=11, segments=True, positions="start",
+        position_base=50.0, max_length=13, keep="head", mask_padding=False, embedding_std=0.5,
+        dropout=0.1, word_dropout=0.2, dtype="float64",
+    )  # fmt: skip
+    model = build_model(TrainConfig(model=changed), 50)
+    assert model.config == changed
+    assert model.vocab_size == len(model.embedding.weight) == 50
+    # And the weights follow from the seed of the run alone.
+    torch.rand(3)
+    again = build_model(TrainConfig(model=changed), 50)
+    assert are_equal(model.state_dict(), again.state_dict())
+    other = build_model(TrainConfig(model=changed, seed=1), 50)
+    assert not are_equal(model.state_dict(), other.state_dict())
+
+
+@pytest.mark.parametrize("exists", [False, True])
+def test_bad_reviews_leave_no_trace(tmp_path, exists):
+    data = small_run.write_reviews(tmp_path / "reviews")
+    (data / "train.csv").write_text("text,label\nLovely soup,1\nCold soup,3\n")
+    out = tmp_path / "run"
+    if exists:
+        out.mkdir()
+    with pytest.raises(ValueError, match=r"train\.csv, row 2.*column label: '3'"):
+        small_run.train(out, data=data)
+    assert not exists or not list(out.iterdir())
+    assert out.exists() == exists
+
+
+def test_an_unknown_device_is_refused():
+    names = ("cuda:99", "abacus", "meta", "mps")
+    expected = "^--device: expected a device of this machine, got "
+    check_refused(choose_device, [(name, expected + name) for name in names])
+
+
+def test_devices(monkeypatch):
+    assert choose_device("cpu") == torch.device("cpu")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert choose_device("auto") == torch.device("cpu")
+    # Each process of a machine takes its own GPU.
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch, "empty", lambda *_, device: device)
+    assert choose_device("auto") == choose_device("cuda") == torch.device("cuda:3")
+    assert choose_device("cuda:1") == torch.device("cuda:1")
+
+
+def test_a_model_too_large_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="model of this configuration can't be made"):
+        small_run.train(tmp_path / "run", "--embed-dim", str(10**13))
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("file", ["memory.max", "memory/memory.limit_in_bytes"])
+def test_the_limit_of_a_container_counts(file, tmp_path, monkeypatch):
+    machine = memory_limit(tmp_path)  # no control group here
+    assert machine == os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    path = tmp_path / "sys/fs/cgroup" / file
+    path.parent.mkdir(parents=True)
+    for content, limit in (("12000\n", 12_000), ("max\n", machine), (f"{2**63}\n", machine)):
+        path.write_text(content)
+        assert memory_limit(tmp_path) == limit, content
+    # A weight takes four numbers of 4 bytes: itself, its gradient and two of Adam's.
+    monkeypatch.setattr("attention.sentiment.training.memory_limit", lambda: 12_000)
+    check_memory(torch.nn.Linear(750, 1, bias=False))
+    with pytest.raises(ValueError, match=r"can't be made: training it takes 0\.0 GB of memory"):
+        check_memory(torch.nn.Linear(751, 1, bias=False))
+
+
+def test_a_finished_run_is_refused(whole):
+    before = load_weights(whole)
+    with pytest.raises(RunError, match="holds a finished run"):
+        train(run_folder.read_config(whole))
+    assert are_equal(load_weights(whole), before)
+
+
+def test_training_needs_a_folder():
+    with pytest.raises(ValueError, match="--out: expected a folder"):
+        train(TrainConfig())
+
+
+def test_two_runs_in_one_folder(tmp_path):
+    lock = run_folder.lock(tmp_path / "run")
+    with pytest.raises(RunError, match="another run is writing"):
+        small_run.train(tmp_path / "run")
+    lock.release()
+    small_run.train(tmp_path / "run", "--epochs", "1")
+
+
+def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
+    whole, tmp_path, monkeypatch, capsys
+):
+    data, out = whole.parent / "reviews", tmp_path / "run"
+    # Ctrl-C in the midst of the first epoch: finishes the step, saves, says how to resume.
+    options = ["--data", data, "--out", out, *small_run.OPTIONS, *small_run.DROPOUT]
+    process = python("-c", STOPPING, "SIGINT", 4, 60, *options)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 128 + signal.SIGINT, errors
+    last = f"stopped by SIGINT, saved; resume with: python -m attention.train --resume {out}"
+    assert errors.splitlines()[-1] == last
+    assert checkpoint_position(out) == (0, 4)
+    with pytest.raises(RunError, match=f"resume it with --resume {out}"):
+        main(["--out", str(out)])
+    # SIGKILL 9 batches later, while a checkpoint replaces the one before.
+    process = python("-c", STOPPING, "CRASH", 9, -1, "--resume", out)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == -signal.SIGKILL, errors
+    assert "resuming in epoch 1, after 4 of its batches" in errors
+    assert len(read_metrics(out)) == 1
+    assert checkpoint_position(out) == (1, 2)  # the one before
+    # SIGTERM, to this very process, and then on to the end from a folder that has been moved.
+    after_batch = Progress.after_batch
+
+    def stop(self, trainer):
+        if (trainer.state.epoch, trainer.state.batch) == (2, 3):
+            os.kill(os.getpid(), signal.SIGTERM)
+        after_batch(self, trainer)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "after_batch", stop)
+        assert main(["--resume", str(out)]) == 128 + signal.SIGTERM
+    assert "stopped by SIGTERM, saved" in capsys.readouterr().err
+    out = out.rename(tmp_path / "moved run")
+    assert main(["--resume", str(out)]) == 0
+    assert are_equal(load_weights(out), load_weights(whole))
+    assert without_times(read_metrics(out)) == without_times(read_metrics(whole))
+    assert {path.name for path in out.iterdir()} == RUN_FILES
+    checkpoints = [load_file(run / CHECKPOINT) for run in (out, whole)]
+    assert are_equal(*checkpoints)
+
+
+class Interrupted(Exception):
+    pass
+
+
+def stop_after(monkeypatch, epochs):
+    after_epoch = Progress.after_epoch
+
+    def stop(self, trainer):
+        after_epoch(self, trainer)
+        if trainer.state.epoch == epochs:
+            raise Interrupted
+
+    monkeypatch.setattr(Progress, "after_epoch", stop)
+
+
+def test_an_error_in_the_midst_gives_signals_and_lock_back(tmp_path, monkeypatch):
+    before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
+    with monkeypatch.context() as patch:
+        stop_after(patch, epochs=1)
+        with pytest.raises(Interrupted):
+            small_run.train(tmp_path / "run")
+    assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
+    assert main(["--resume", str(tmp_path / "run")]) == 0
+
+
+def test_killed_between_the_last_epoch_and_the_model(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        stop_after(patch, epochs=3)
+        with pytest.raises(Interrupted):
+            small_run.train(tmp_path / "run")
+    assert not (tmp_path / "run" / "summary.json").exists()
+    assert main(["--resume", str(tmp_path / "run")]) == 0
+    assert len(read_metrics(tmp_path / "run")) == 3
+    assert {path.name for path in (tmp_path / "run").iterdir()} == RUN_FILES
+
+
+def test_a_folder_left_before_the_first_checkpoint_starts_afresh(tmp_path, monkeypatch, capsys):
+    def fail(*_):
+        raise Interrupted
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "after_batch", fail)
+        with pytest.raises(Interrupted):
+            small_run.train(tmp_path / "run")
+    small_run.train(tmp_path / "run", "--epochs", "1")
+    assert "ended before it was saved; starting afresh" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("epochs", "code"), [(2, 128 + signal.SIGTERM), (1, 0)])
+def test_stopping_while_the_validation_runs(epochs, code, tmp_path, monkeypatch, capsys):
+    measure = Trainer._finish_epoch
+
+    def interrupted(trainer):
+        os.kill(os.getpid(), signal.SIGTERM)
+        measure(trainer)
+
+    monkeypatch.setattr(Trainer, "_finish_epoch", interrupted)
+    data = small_run.write_reviews(tmp_path / "reviews")
+    out = tmp_path / "my run"
+    options = ["--data", str(data), "--out", str(out), *small_run.OPTIONS, "--epochs", str(epochs)]
+    assert main(options) == code
+    assert len(read_metrics(out)) == 1
+    assert checkpoint_position(out) == (1, 0)  # no step of the next epoch
+    errors = capsys.readouterr().err
+    if code:
+        assert f"--resume '{out}'" in errors
+    else:  # nothing was left to stop
+        assert f"finished; the model is in {out}" in errors
+
+
+def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
+    now, saved, expected = [0.0], [], []
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    after_batch, save = Progress.after_batch, run_folder.save_checkpoint
+
+    def slowly(self, trainer):
+        now[0] += 25.0
+        after_batch(self, trainer)
+
+    def record(folder, trainer, data):
+        epoch, batch = trainer.state.epoch, trainer.state.batch
+        saved.append((epoch, batch))
+        save(folder, trainer, data)
+        if batch:
+            loss, correct, count, tokens = trainer.state.sums.tolist()
+            expected.append(
+                f"epoch {epoch + 1}, batch {batch}/10: loss {loss / count:.3f}, "
+                f"accuracy {correct / count:.3f}, {tokens / trainer.state.seconds:,.0f} tokens/s, "
+                f"about {25 * (20 - 10 * epoch - batch)} s left, saved"
+            )
+
+    monkeypatch.setattr(Progress, "after_batch", slowly)
+    monkeypatch.setattr(run_folder, "save_checkpoint", record)
+    small_run.train(tmp_path / "run", "--epochs", "2")
+    # Three batches of 25 seconds are the first time over a minute.
+    assert saved == [(0, 3), (0, 6), (0, 9), (1, 0), (1, 3), (1, 6), (1, 9), (2, 0)]
+    errors = capsys.readouterr().err
+    for line in read_metrics(tmp_path / "run"):
+        accuracies = (f"{k} {line[k]['accuracy']:.4f}" for k in ("train", "clean", "distractor"))
+        expected.append(
+            f"epoch {line['epoch']}/2: loss {line['train']['loss']:.4f}; "
+            f"accuracy {', '.join(accuracies)}; {line['tokens_per_second']:,.0f} tokens/s; "
+            f"about {250 * (2 - line['epoch'])} s left"
+        )
+    assert len(expected) == 8
+    for text in expected:
+        assert text in errors
+
+
+def test_training_in_another_thread_resumes_after_the_last_epoch(tmp_path, capsys):
+    with ThreadPoolExecutor() as pool:
+        run = pool.submit(small_run.train, tmp_path / "run", "--epochs", "1").result()
+        (run / "summary.json").unlink()  # as if killed before its last file
+        assert pool.submit(main, ["--resume", str(run)]).result() == 0
+    assert "resuming after the last epoch" in capsys.readouterr().err
+    assert (run / "summary.json").exists()
+
+
+def test_time_left_is_counted_from_where_it_resumed(tmp_path, monkeypatch, capsys):
+    with monkeypatch.context() as patch:
+        stop_after(patch, epochs=1)
+        with pytest.raises(Interrupted):
+            small_run.train(tmp_path / "run")
+    now, after_batch = [0.0], Progress.after_batch
+
+    def slowly(self, trainer):
+        now[0] += 25.0
+        after_batch(self, trainer)
+
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(Progress, "after_batch", slowly)
+    assert main(["--resume", str(tmp_path / "run")]) == 0
+    (second,) = (line for line in capsys.readouterr().err.splitlines() if "epoch 2/3" in line)
+    assert second.endswith("about 250 s left")  # ten batches more
+
+
+def test_a_loss_that_is_not_a_number_leaves_the_last_good_state(tmp_path, monkeypatch):
+    after_batch = Progress.after_batch
+
+    def break_it(self, trainer):
+        if trainer.state.epoch == 1 and trainer.state.batch == 4:
+            with torch.no_grad():
+                trainer.model.embedding.weight.fill_(torch.nan)
+        after_batch(self, trainer)
+
+    monkeypatch.setattr(Progress, "after_batch", break_it)
+    monkeypatch.setattr(progress, "SAVE_EVERY", -1.0)  # a checkpoint after each batch
+    with pytest.raises(TrainingError, match="since step 4 of epoch 2"):
+        small_run.train(tmp_path / "run")
+    saved = load_file(tmp_path / "run" / CHECKPOINT)
+    assert all(tensor.isfinite().all() for tensor in saved.values())
+    monkeypatch.undo()
+    assert main(["--resume", str(tmp_path / "run")]) == 0
+
+
+def test_a_run_is_not_resumed_with_other_reviews(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        stop_after(patch, epochs=1)
+        with pytest.raises(Interrupted):
+            small_run.train(tmp_path / "run")
+    train_file = tmp_path / "reviews" / "train.csv"
+    train_file.write_text(train_file.read_text().replace("good", "lovely"))
+    with pytest.raises(RunError, match=r"other reviews \(train\)"):
+        main(["--resume", str(tmp_path / "run")])
+
+
+def test_reviews_without_a_word(tmp_path):
+    data = tmp_path / "silent"
+    data.mkdir()
+    for name in ("train", "validation"):
+        (data / f"{name}.csv").write_text("text,label\n123,1\n!!!,0\n")
+    run = small_run.train(tmp_path / "run", "--epochs", "1", data=data)
+    assert read_metrics(run)[0]["train"]["n"] == 4
