@@ -72,7 +72,9 @@ nb_merge_streams = True
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"
 python_maximum_signature_line_length = 72
-nitpick_ignore = [("py:class", "attention.sentiment.trainer.State")]  # nobody calls it but the package
+nitpick_ignore = [
+    ("py:class", "attention.sentiment.trainer.State")
+]  # nobody calls it but the package
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Shape", "Source"]
 # Examples import what they use, but for torch and the object they document.

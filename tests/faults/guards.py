@@ -3,7 +3,6 @@
 A guard is a function of the package, found by its name. :mod:`run_guards` takes them out.
 """
 
-import contextlib
 import types
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -87,13 +86,11 @@ GUARDS: dict[str, Guard] = {
         ("sentiment/test_saved_config.py::test_wrong_fields_are_refused_by_name",),
     ),
     "attention.sentiment.run_folder._check_rule": Guard(
-        nothing, ("faults/test_untrusted_files.py::test_a_tokenizer_of_another_kind_is_refused",)
+        nothing, ("faults/test_untrusted_files.py::test_another_tokenizer_is_refused",)
     ),
     "attention.sentiment.run_folder.check_checkpoint": Guard(
         lambda folder, outline, config, data: types.SimpleNamespace(epoch=0, batch=0, sums=None),
-        (
-            "sentiment/test_run_folder.py::test_another_configuration_or_other_reviews_are_refused",
-        ),
+        ("sentiment/test_run_folder.py::test_another_configuration_or_other_reviews_are_refused",),
     ),
     "attention.sentiment.run_folder.lock": Guard(
         lambda folder: types.SimpleNamespace(release=nothing),
@@ -107,8 +104,5 @@ GUARDS: dict[str, Guard] = {
     ),
     "attention.sentiment.reviews.fingerprint": Guard(
         lambda reviews: "", ("sentiment/test_reviews.py::test_fingerprint_sees_every_change",)
-    ),
-    "attention.sentiment.files._long_fields": Guard(
-        contextlib.nullcontext, ("sentiment/test_files.py::test_csv_dialects",)
     ),
 }

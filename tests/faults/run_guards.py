@@ -4,6 +4,7 @@ Words behind the command choose guards: ``nox -s guards -- mask lock``. The exit
 test that is named for a guard fails without it, and passes with it.
 """
 
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -19,11 +20,11 @@ PASSED, FAILED = 0, 1  # pytest's exit codes
 def run(tests: tuple[str, ...], *options: str) -> int:
     """Run tests in a process of their own; return pytest's exit code."""
     paths = [str(HERE.parent / test) for test in tests]
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, *paths]
-    environment_path = ["--rootdir", str(HERE.parents[1])]
-    return subprocess.run(
-        [*command, *environment_path], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-    ).returncode
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-x", *options, *paths]
+    silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    # The plugin has to be found before pytest reads its own settings.
+    environment = os.environ | {"PYTHONPATH": str(HERE)}
+    return subprocess.run(command, cwd=HERE.parents[1], env=environment, **silent).returncode
 
 
 def notices(name: str, test: str) -> bool:
