@@ -182,9 +182,7 @@ def test_a_loss_that_is_not_a_number_stops_at_once_and_says_where():
 
 
 @pytest.mark.parametrize(("every", "noticed"), [(5, 5), (20, BATCHES)])  # or as the epoch ends
-def test_where_checking_is_expensive_the_step_is_known_all_the_same(
-    every, noticed, monkeypatch
-):
+def test_where_checking_is_expensive_the_step_is_known_all_the_same(every, noticed, monkeypatch):
     monkeypatch.setattr(trainer, "CHECK_EVERY", every)
     training = Trainer(build(), examples(), {}, CONFIG)
     training.checks_each_step = False  # as on a GPU
