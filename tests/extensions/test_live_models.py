@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import live_models
 import numpy as np
 import pytest
-import tiny
+import small_run
 import torch
 from safetensors.torch import load_file
 from sphinx.testing.util import SphinxTestApp
@@ -34,7 +34,7 @@ def test_numbers_survive_to_16_bits():
 def trained(tmp_path_factory):
     """Train a model that the page can compute: for reading only."""
     out = tmp_path_factory.mktemp("trained") / "run"
-    return tiny.run(out, "--epochs", "1", "--positions", "end")
+    return small_run.train(out, "--epochs", "1", "--positions", "end")
 
 
 def call(script: str) -> tuple[str, list]:

@@ -73,6 +73,7 @@ def test_metrics_and_curves(tmp_path):
 def test_writing_curves_leaves_pyplot_and_its_settings_alone(tmp_path, monkeypatch):
     opened = []
     monkeypatch.setattr(plt, "figure", lambda *_, **__: opened.append("pyplot's"))
+    monkeypatch.setitem(mpl.rcParams, "font.size", 37)
     settings = dict(mpl.rcParams)
     run_folder.write_metrics(tmp_path, two_epochs())
     # pyplot's figures belong to the main thread; a training run may be in another.
