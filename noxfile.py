@@ -130,17 +130,17 @@ def javascript(session: nox.Session) -> None:
 
 
 @nox.session
-def bench(session: nox.Session) -> None:
-    """Time the lab's procedure against ours: ``nox -s bench -- --data FOLDER`` (an hour)."""
-    install(session, "tests")
-    session.run("python", "tests/benchmarks/bench.py", *session.posargs)
+def experiments(session: nox.Session) -> None:
+    """Run what is too slow for a build: ``nox -s experiments -- [FOLDER] [--help]``.
 
-
-@nox.session
-def ladder(session: nox.Session) -> None:
-    """Run what is missing of docs/results/ladder.toml, an hour at most; ``-- --help`` has more."""
-    install(session, "ladder")
-    session.run("python", "docs/results/ladder.py", *session.posargs)
+    FOLDER is one of docs/experiments. Without it, what is missing of the comparison of models is
+    run, for an hour at most.
+    """
+    install(session, "experiments")
+    named = session.posargs and not session.posargs[0].startswith("-")
+    folder, *arguments = session.posargs if named else ["comparison", *session.posargs]
+    path = {"PYTHONPATH": str(Path("docs").resolve())}
+    session.run("python", "-m", f"experiments.{folder}", *arguments, env=path)
 
 
 @nox.session

@@ -21,9 +21,8 @@ def fingerprint(root: Path, *settings: str) -> str:
     # By suffix: beside the results may lie what Python compiled.
     read = (
         root.glob("attention/**/*.py"),
-        root.glob("docs/results/*.py"),
         root.glob("docs/results/*.json"),
-        root.glob("docs/results/*.toml"),
+        *(root.glob(f"docs/experiments/**/*.{suffix}") for suffix in ("py", "json", "toml")),
     )
     for path in [root / "pyproject.toml", *sorted(chain(*read))]:
         digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())

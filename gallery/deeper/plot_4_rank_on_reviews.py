@@ -23,10 +23,12 @@ use_style()
 # -----------------
 # Training them takes about a quarter of an hour on one core, too long for building a site. So this
 # page reads a file of results, which says itself where it comes from. (In the repository it lies
-# in ``docs/results``, beside the script that writes it. The downloadable package carries it, too.)
+# in ``docs/experiments/low_rank``, beside the script that writes it. The downloadable package
+# carries it, too.)
 
 package = Path(attention.__file__).parent
-places = package / "results/low_rank.json", package.parent / "docs/results/low_rank.json"
+file = Path("experiments/low_rank/results.json")
+places = package / file, package.parent / "docs" / file
 results = json.loads(next(p for p in places if p.exists()).read_text(encoding="utf-8"))
 for name in ("command", "date", "seeds", "data", "versions", "hardware", "cpu_seconds"):
     print(f"{name}: {results['origin'][name]}")

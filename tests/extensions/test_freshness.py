@@ -4,7 +4,8 @@ from types import SimpleNamespace
 import freshness
 import pytest
 
-FILES = ["pyproject.toml", "attention/a.py", "attention/deep/b.py", "docs/results/r.json"]
+FILES = ["pyproject.toml", "attention/a.py", "attention/deep/b.py"]
+FILES += [f"docs/experiments/a/b.{suffix}" for suffix in ("py", "json", "toml")]
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_so_does_a_setting(root):
 
 def test_what_python_compiled_does_not(root):
     before = freshness.fingerprint(root)
-    for folder in ("attention", "docs/results"):
+    for folder in ("attention", "docs/experiments/a"):
         (root / folder / "__pycache__").mkdir()
         (root / folder / "__pycache__" / "a.cpython-311.pyc").write_bytes(b"1")
     assert freshness.fingerprint(root) == before

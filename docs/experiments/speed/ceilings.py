@@ -1,4 +1,4 @@
-"""Hold an epoch of ours against what this machine can do at best. Prints JSON.
+"""Compare an epoch of ours with what this machine can do at best. Prints JSON.
 
 Counted: the operations and bytes that an epoch cannot do without. Measured in the same process:
 how fast this machine multiplies two large matrices and copies a large array. Counted by measured
@@ -14,9 +14,10 @@ from pathlib import Path
 from statistics import median
 
 import torch
-from attention.sentiment.trainer import in_pieces
-from side import Corrected
 from torch.profiler import ProfilerActivity, profile
+
+from attention.sentiment.trainer import split_batch
+from experiments.speed.side import Corrected
 
 FLOAT = 4  # bytes
 
@@ -56,9 +57,10 @@ def ceilings() -> dict[str, dict[str, float]]:
 def count(side: Corrected) -> dict[str, float]:
     """Count what an epoch cannot do without."""
     trainer = side.trainer
-    d, k = trainer.config.embed_dim, trainer.config.key_dim
-    v = trainer.model.attention.value_dim
-    pieces = [p.ids.shape for batch, _ in trainer._batches() for p in in_pieces(batch)]
+    config = trainer.model.config
+    d, k = config.embed_dim, config.key_dim
+    v = config.value_dim or d
+    pieces = [p.ids.shape for batch, _ in trainer._batches() for p in split_batch(batch)]
     tokens = sum(rows * n for rows, n in pieces)
     cells = sum(rows * n * n for rows, n in pieces)
     parameters = sum(p.numel() for p in trainer.model.parameters())
@@ -72,12 +74,12 @@ def count(side: Corrected) -> dict[str, float]:
     # and writes about twice as much.
     numbers = tokens * 3 * (2 * d + 3 * d + d + 2 * (2 * k + v) + 2 * v)
     # Per parameter: a piece's gradient cleared and added; Adam reads 4 numbers and writes 3.
-    numbers += parameters * (2 * len(pieces) + 7 * trainer.batches_an_epoch)
+    numbers += parameters * (2 * len(pieces) + 7 * trainer.batches_per_epoch)
     return {
         "tokens": tokens,
         "tokens_without_padding": int(trainer.lengths.sum()),
         "cells": cells,
-        "cells_of_the_lab": len(trainer.lengths) * trainer.config.max_length**2,
+        "cells_of_the_lab": len(trainer.lengths) * config.max_length**2,
         "parameters": parameters,
         "flops": flops_of_attention + flops_of_projections,
         "exps": 2 * cells,
@@ -86,10 +88,10 @@ def count(side: Corrected) -> dict[str, float]:
 
 
 def profiled(side: Corrected) -> dict[str, float]:
-    """Say what share of an epoch's time each kind of operation takes."""
-    with profile(activities=[ProfilerActivity.CPU]) as found:
+    """Measure what share of an epoch's time each kind of operation takes."""
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
         side.train_only()
-    seconds = {event.key: event.self_cpu_time_total for event in found.key_averages()}
+    seconds = {event.key: event.self_cpu_time_total for event in profiler.key_averages()}
     whole = sum(seconds.values())
     shares = {
         name: sum(seconds.get(f"aten::{operation}", 0.0) for operation in operations) / whole

@@ -1,16 +1,21 @@
-"""How sure the ladder's figures are: over reviews and over seeds at once, by one bootstrap."""
+"""Intervals of the comparison's figures: over reviews and over seeds at once, by one bootstrap."""
 
 import base64
 import functools
 from dataclasses import dataclass
-from statistics import NormalDist, fmean, stdev
+from math import inf
+from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm, t
 
 RESAMPLES = 4_000
-# Two-sided 95 % quantiles of Student's t, by degrees of freedom (Student, 1908).
-T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262}
-Z95 = NormalDist().inv_cdf(0.975)
+_UPPER = 0.975  # a two-sided interval of 95 % ends here
+
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -32,45 +37,48 @@ class Estimate:
         return self.high < 0
 
 
-def pack(correct: np.ndarray) -> str:
+def pack(correct: Bools) -> str:
     """Write true and false as bits in base 64, eight to a byte."""
-    return base64.b64encode(np.packbits(correct)).decode()
+    return base64.b64encode(np.packbits(correct).tobytes()).decode()
 
 
-def correct(measured: dict) -> np.ndarray:
+def correct(measured: dict[str, Any]) -> Bools:
     """Read which of a run's answers were right, (N,), boolean."""
     packed = np.frombuffer(base64.b64decode(measured["correct"]), np.uint8)
     return np.unpackbits(packed, count=measured["n"]).astype(bool)
 
 
 @functools.lru_cache(maxsize=4)
-def _draws_of_reviews(n: int, seed: int) -> np.ndarray:
+def _draws_of_reviews(n: int, seed: int) -> Floats:
     """Draw n reviews of n with replacement, often: how often each came, (R, n)."""
     generator = np.random.default_rng(seed)
     return generator.multinomial(n, np.full(n, 1 / n), size=RESAMPLES).astype(np.float32)
 
 
-def _resampled(answers: np.ndarray, seed: int) -> np.ndarray:
+def _resampled(answers: Bools | NDArray[np.int8], seed: int) -> Floats:
     """Draw reviews and seeds anew, often, and average: (S, N) → (R,)."""
     seeds, n = answers.shape
     each = _draws_of_reviews(n, seed=0) @ answers.T.astype(np.float32) / n  # (R, S)
-    centre = each.mean(axis=1)  # (R,)
+    centre: Floats = each.mean(axis=1)  # (R,)
     if seeds == 1:
         return centre
     generator = np.random.default_rng(seed)
     drawn = generator.integers(seeds, size=each.shape)  # (R, S)
     # Seeds drawn from a handful vary less than new ones would: by √((S − 1)/S), and with tails
     # that are the normal distribution's where they should be Student's.
-    stretch = T95[min(seeds - 1, 9)] / Z95 * (seeds / (seeds - 1)) ** 0.5
-    return centre + stretch * (np.take_along_axis(each, drawn, axis=1).mean(axis=1) - centre)
+    tails = float(t.ppf(_UPPER, seeds - 1) / norm.ppf(_UPPER))
+    stretch = tails * (seeds / (seeds - 1)) ** 0.5
+    of_seeds: Floats = np.take_along_axis(each, drawn, axis=1).mean(axis=1)  # (R,)
+    resampled: Floats = centre + stretch * (of_seeds - centre)  # (R,)
+    return resampled
 
 
-def accuracy(answers: np.ndarray) -> Estimate:
+def accuracy(answers: Bools) -> Estimate:
     r"""Estimate the accuracy on other reviews like these, of a model trained with another seed.
 
     Args:
-        answers: Which answers were right, a row a seed. With one row, as for what has no seed,
-            the interval speaks of reviews alone.
+        answers: Which answers were right, one row per seed. With one row, as for what has no seed,
+            the interval covers the reviews alone.
 
     Shape:
         - answers: :math:`(S, N)`
@@ -78,7 +86,7 @@ def accuracy(answers: np.ndarray) -> Estimate:
     return _estimate(answers.mean(), _resampled(answers, seed=1))
 
 
-def gain(answers: np.ndarray, than: np.ndarray, *, same_seeds: bool = False) -> Estimate:
+def gain(answers: Bools, than: Bools, *, same_seeds: bool = False) -> Estimate:
     r"""Estimate how much more often the first is right than the second, on the same reviews.
 
     Args:
@@ -96,18 +104,22 @@ def gain(answers: np.ndarray, than: np.ndarray, *, same_seeds: bool = False) -> 
     return _estimate(mean, _resampled(answers, seed=1) - _resampled(than, seed=2))
 
 
-def _estimate(mean: float, resampled: np.ndarray) -> Estimate:
+def _estimate(mean: float, resampled: Floats) -> Estimate:
     low, high = np.quantile(resampled, [0.025, 0.975])
     return Estimate(float(mean), float(low), float(high))
 
 
 def prediction_interval(figures: list[float]) -> tuple[float, float]:
-    r"""Say where one more figure is to be expected, with 95 %, if seeds differ normally.
+    r"""Predict where one more figure lies, with 95 %, if seeds differ normally.
 
     .. math:: \bar x \pm t_{S-1}\, s \sqrt{1 + 1/S}
+
+    One figure says nothing of how much they vary, so any other is possible.
     """
     count = len(figures)
-    half = T95[count - 1] * stdev(figures) * (1 + 1 / count) ** 0.5
+    if count == 1:
+        return -inf, inf
+    half = float(t.ppf(_UPPER, count - 1)) * stdev(figures) * (1 + 1 / count) ** 0.5
     return fmean(figures) - half, fmean(figures) + half
 
 

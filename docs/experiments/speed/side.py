@@ -1,25 +1,19 @@
-"""One side of the benchmark in a process of its own: does what it is told, says what it took.
+"""One side of the race in a process of its own: it does the steps it is told, and times them.
 
 Each line of standard input names a step; the answer is one line of JSON on standard output.
 """
 
 import argparse
 import contextlib
-import dataclasses
 import json
-import resource
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import torch
 
-MIB = 2**20 if sys.platform == "darwin" else 2**10  # of ru_maxrss, which macOS counts in bytes
-
-
-def peak_mib() -> float:
-    """Return the most memory this process has held so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / MIB
+from experiments.speed.processes import peak_mib
 
 
 class EpochDone(Exception):
@@ -30,7 +24,8 @@ class Lab13:
     """The lab's procedure."""
 
     def __init__(self, folder: Path) -> None:
-        import lab13
+        # Imported here so that neither side pays for the other's imports.
+        from experiments.speed import lab13
 
         self.lab, self.folder = lab13, folder
 
@@ -43,9 +38,9 @@ class Lab13:
         """Make the model and the optimiser."""
         self.training = self.lab.Training(self.prepared)
 
-    def epoch(self) -> dict:
+    def epoch(self) -> dict[str, Any]:
         """Train an epoch and measure."""
-        return self.training.epoch()
+        return {**self.training.epoch()}
 
 
 class Corrected:
@@ -53,35 +48,32 @@ class Corrected:
 
     def __init__(self, folder: Path, lr: float | None = None) -> None:
         # Imported here so that neither side pays for the other's imports.
-        from attention.sentiment.batches import plan_batches
+        from attention.sentiment import batches, evaluation, model, prepare, trainer
         from attention.sentiment.config import PRESETS
 
-        from attention import measure, prepare, train, trainer
-
-        self.config = dataclasses.replace(
-            PRESETS["lab13-corrected"], data=str(folder), lab_sample=False, device="cpu"
-        )
+        config = PRESETS["lab13-corrected"]
+        config = config.with_options(data=str(folder), lab_sample=False, device="cpu")
         if lr is not None:  # as the lab trains: at one rate all the time
-            self.config = dataclasses.replace(self.config, lr=lr, schedule="constant", epochs=20)
-        self.measure, self.prepare_data, self.plan_batches = measure, prepare.prepare, plan_batches
-        self.build_model, self.Trainer = train.build_model, trainer.Trainer
+            config = config.with_options(lr=lr, schedule="constant", epochs=20)
+        self.config = config
+        self.batches, self.evaluation, self.model = batches, evaluation, model
+        self.prepare_data, self.Trainer = prepare.prepare, trainer.Trainer
 
-    def prepare(self) -> dict:
+    def prepare(self) -> dict[str, Any]:
         """Go from files to a first batch."""
         self.prepared = self.prepare_data(self.config)
         examples, config = self.prepared.examples, self.config
-        plan = self.plan_batches(
-            self.measure.read_lengths(examples, config), config.batch_size, seed=config.seed
-        )
-        self.measure.cut(examples, plan[0], config, torch.device("cpu"))
+        lengths = self.evaluation.read_lengths(examples, config.model)
+        plan = self.batches.plan_batches(lengths, config.batch_size, seed=config.seed)
+        self.evaluation.cut(examples, plan[0], config.model, torch.device("cpu"))
         return {"reviews": len(examples.ids), "tokens": len(examples.ids.flat)}
 
     def start(self) -> None:
         """Make the model and the optimiser."""
-        model = self.build_model(self.config, self.prepared.tokenizer.get_vocab_size())
-        self.trainer = self.Trainer(
-            model, self.prepared.examples, self.prepared.validation, self.config
-        )
+        vocab_size = self.prepared.tokenizer.get_vocab_size()
+        model = self.model.build_model(self.config, vocab_size)
+        examples, validation = self.prepared.examples, self.prepared.validation
+        self.trainer = self.Trainer(model, examples, validation, self.config)
 
     def train_only(self) -> float:
         """Train an epoch without measuring, and return its processor time in seconds."""
@@ -91,14 +83,15 @@ class Corrected:
             self.trainer._step(batch, size)
         return time.process_time() - started
 
-    def epoch(self) -> dict:
+    def epoch(self) -> dict[str, Any]:
         """Train an epoch and measure."""
-        cpu = []
+        cpu_seconds = 0.0
         trainer = self.trainer
         started = time.process_time()
 
         def after_batch(trainer: object) -> None:
-            cpu[:] = [time.process_time() - started]
+            nonlocal cpu_seconds
+            cpu_seconds = time.process_time() - started
 
         def after_epoch(trainer: object) -> None:
             raise EpochDone
@@ -109,7 +102,7 @@ class Corrected:
         accuracies = [line[name]["accuracy"] for name in ("clean", "distractor")]
         return {
             "seconds": line["seconds"],
-            "cpu_seconds": cpu[0],
+            "cpu_seconds": cpu_seconds,
             "train_loss": line["train"]["loss"],
             "train_accuracy": line["train"]["accuracy"],
             # There are as many pairs as reviews alone; the lab measures them together.
@@ -134,12 +127,12 @@ def main() -> None:
     for line in sys.stdin:
         step = line.strip()
         started = time.perf_counter(), time.process_time()
-        answer = getattr(side, step)() or {}
+        measured = getattr(side, step)() or {}
         answer = {
             "step": step,
             "seconds": time.perf_counter() - started[0],
             "cpu_seconds": time.process_time() - started[1],
-            **answer,
+            **measured,
             "total_seconds": time.perf_counter() - started[0],
             "total_cpu_seconds": time.process_time() - started[1],
             "peak_mib": peak_mib(),

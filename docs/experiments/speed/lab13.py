@@ -1,4 +1,4 @@
-"""The other side of the benchmark: lab 13's procedure, step by step as it has it.
+"""The other side of the race: lab 13's procedure, step by step as it has it.
 
 Nothing in here is how we would do it. Pairs are joined as strings, every training text is
 tokenised once for the vocabulary and once more for its ids, all rows are padded to 256, the
@@ -25,6 +25,8 @@ BATCH_SIZE = 1_024
 EMBED_DIM = 16
 KEY_DIM = 8
 POSITION_BASE = 1_000
+
+Loader = DataLoader[tuple[Tensor, ...]]
 
 
 def read(folder: Path, split: str) -> tuple[list[str], list[int]]:
@@ -63,7 +65,7 @@ def numbered(texts: list[str], vocabulary: dict[str, int]) -> list[list[int]]:
     return rows
 
 
-def loader(rows: list[list[int]], labels: list[int], *, shuffle: bool = False) -> DataLoader:
+def loader(rows: list[list[int]], labels: list[int], *, shuffle: bool = False) -> Loader:
     """Put all rows into one tensor of 64-bit integers, and batches out of it."""
     data = TensorDataset(torch.tensor(rows), torch.tensor(labels))
     return DataLoader(data, batch_size=BATCH_SIZE, shuffle=shuffle)
@@ -77,8 +79,8 @@ class Prepared:
     tokens: list[list[str]]
     rows: list[list[list[int]]]
     vocabulary: dict[str, int]
-    train: DataLoader
-    validation: DataLoader
+    train: Loader
+    validation: Loader
 
 
 def prepare(folder: Path) -> Prepared:
@@ -119,11 +121,13 @@ class Net(nn.Module):
         self.S = sinusoids()
 
     def forward(self, ids: Tensor) -> Tensor:
+        """Return one logit per row."""
         x = self.embedding(ids) + self.S  # (B, n, d)
         energies = self.Q(x) @ self.K(x).transpose(-2, -1)  # (B, n, n)
         context = F.softmax(energies, dim=-1) @ self.V(x)  # (B, n, d)
         pooled = context.mean(dim=1, keepdim=True)  # (B, 1, d)
-        return self.classifier(pooled).squeeze(-1).squeeze(-1)  # (B,)
+        logits: Tensor = self.classifier(pooled).squeeze(-1).squeeze(-1)  # (B,)
+        return logits
 
 
 class Training:

@@ -1,22 +1,19 @@
-"""The benchmark's two sides: the lab's model is ours under its preset, and both can be asked."""
+"""The race's two sides: the lab's model is ours under its preset, and both train; the kernel."""
 
+import json
+import os
+import subprocess
 import sys
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import torch
-from attention.sentiment.config import PRESETS
-
-from attention.sentiment.model import build_model
-
-sys.path.insert(0, str(Path(__file__).with_name("benchmarks")))
-
-import bench
-import lab13
-import side
 import tiny
+import torch
+
+from attention.sentiment.config import PRESETS
+from attention.sentiment.model import build_model
+from experiments.speed import lab13, processes, race, side
 
 
 def test_the_lab_written_out_computes_what_its_preset_computes():
@@ -63,5 +60,20 @@ def test_time_to_accuracy_counts_only_what_reached_it():
 
     curves = [{"lr": 0.1, "points": [point(0.5, 1.0), point(0.9, 4.0)]}]
     curves.append({"lr": 0.2, "points": [point(0.7, 3.0)]})
-    found = bench.time_to_accuracy({"lab_curve": [point(0.8, 20.0)], "our_curves": curves})
-    assert [ours["ratio"] for ours in found["lab13-corrected"]] == [5.0, None]
+    times = race.time_to_accuracy({"lab_curve": [point(0.8, 20.0)], "our_curves": curves})
+    assert [ours["ratio"] for ours in times["lab13-corrected"]] == [5.0, None]
+
+
+def test_causality_in_the_kernel_needs_no_mask(tmp_path):
+    out = tmp_path / "results.json"
+    out.write_text('{"kept": 1}')
+    # In a process of its own: this one holds torch, and children would start at its peak.
+    command = [sys.executable, "-m", "experiments.speed", "causal", "--rounds", "1", "--out", out]
+    subprocess.run(command, env=os.environ | {"PYTHONPATH": str(processes.DOCS)}, check=True)
+    results = json.loads(out.read_text())
+    assert results["kept"] == 1
+    causal = results["causal"]
+    assert {"command", "date", "versions", "hardware"} <= causal["origin"].keys()
+    # The mask takes a byte per score, and the kernel writes it out in four more.
+    mib = {way: causal["mib"][way]["median"] for way in ("is_causal", "attn_mask")}
+    assert mib["attn_mask"] - mib["is_causal"] > 0.8 * 5 * causal["sizes"]["n"] ** 2 / 2**20

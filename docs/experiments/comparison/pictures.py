@@ -4,16 +4,16 @@ from collections.abc import Callable, Sequence
 
 import matplotlib.pyplot as plt
 import numpy as np
-from ladder_page import RUNGS, SETS, Results
-from ladder_statistics import Estimate, accuracy, reliability
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from attention.plotting import BLUE, GREEN, ORANGE, PURPLE
+from experiments.comparison.page import LABELS, SETS, Results
+from experiments.comparison.statistics import Estimate, Floats, accuracy, reliability
 
-# A colour and a marker each, so that nothing hangs on the colour alone.
-LOOKS = {"clean": (BLUE, "o"), "distractor": (ORANGE, "s")}
-MODELS = {
+# A colour and a marker each, so that nothing depends on the colour alone.
+SET_STYLES = {"clean": (BLUE, "o"), "distractor": (ORANGE, "s")}
+MODEL_STYLES = {
     "tfidf": (PURPLE, "D", ":"),
     "mean": (GREEN, "^", "--"),
     "energy": (BLUE, "o", "-"),
@@ -23,28 +23,27 @@ MODELS = {
 
 
 def draw_intervals(
-    ax: Axes, rows: Sequence[str], find: Callable[[int, str], Estimate | None], factor: float = 100
+    ax: Axes, rows: Sequence[str], estimate: Callable[[int, str], Estimate | None]
 ) -> None:
-    """Draw a row's figures with their intervals, one for each set of reviews, the first on top.
+    """Draw a row's estimates in per cent, one for each set of reviews, the first row on top.
 
     Args:
         ax: Where to draw.
-        rows: What stands at the left.
-        find: Gives the figure of a row and a set, None for one that is not there yet.
-        factor: On the figures; 100 makes them per cent.
+        rows: Labels for the left.
+        estimate: Returns the estimate of a row and a set, None for one that is not there yet.
     """
-    for shift, (of, (colour, marker)) in zip((-0.14, 0.14), LOOKS.items(), strict=True):
-        label = SETS[of]
+    for shift, (of, (colour, marker)) in zip((-0.14, 0.14), SET_STYLES.items(), strict=True):
+        label: str | None = SETS[of]
         for i in range(len(rows)):
-            found = find(i, of)
-            if found is None:
+            figure = estimate(i, of)
+            if figure is None:
                 if of == "clean":
                     ax.annotate("not run yet", (0.5, i), xycoords=("axes fraction", "data"),
                                 ha="center", va="center", color="0.4")  # fmt: skip
                 continue
-            reach = [[found.mean - found.low], [found.high - found.mean]]
+            reach = [[figure.mean - figure.low], [figure.high - figure.mean]]
             ax.errorbar(
-                factor * found.mean, i + shift, xerr=factor * np.array(reach), color=colour,
+                100 * figure.mean, i + shift, xerr=100 * np.array(reach), color=colour,
                 marker=marker, ms=6, capsize=3, lw=1.5, label=label,
             )  # fmt: skip
             label = None
@@ -53,14 +52,13 @@ def draw_intervals(
     ax.grid(axis="x", color="0.9")
 
 
-def ladder(results: Results, group: str = "ladder") -> Figure:
-    """Draw the rungs' accuracies, without the majority's, which would squeeze the others."""
-    rungs = [rung for rung in RUNGS if rung != "majority"]
+def accuracies(results: Results, group: str = "ladder") -> Figure:
+    """Draw the models' accuracies, without the majority's, which would squeeze the others."""
+    labels = {name: label for name, label in results.labels(group).items() if name != "majority"}
+    names = list(labels)
     fig, ax = plt.subplots(figsize=(5, 4.4))
     draw_intervals(
-        ax,
-        [RUNGS[rung] for rung in rungs],
-        lambda i, of: results.accuracy(f"{group}/{rungs[i]}", of),
+        ax, list(labels.values()), lambda i, of: results.accuracy(f"{group}/{names[i]}", of)
     )
     ax.set_xlabel("reviews read right (%)")
     _legend(fig, ax, title="the review stands")
@@ -72,7 +70,7 @@ def fixes(results: Results, panels: Sequence[Sequence[tuple[str, str, str]]]) ->
 
     Args:
         results: What has been measured.
-        panels: For each panel its rows: words, the cell with the fix, the cell without.
+        panels: For each panel its rows: a label, the cell with the fix, the cell without.
     """
     counts = [len(rows) for rows in panels]
     fig, axes = plt.subplots(
@@ -80,11 +78,11 @@ def fixes(results: Results, panels: Sequence[Sequence[tuple[str, str, str]]]) ->
     )
     for ax, rows in zip(axes, panels, strict=True):
 
-        def find(i: int, of: str, rows: Sequence[tuple[str, str, str]] = rows) -> Estimate | None:
-            _, with_, without = rows[i]
-            return results.gain(with_, without, of, same_seeds=True)
+        def gain(i: int, of: str, rows: Sequence[tuple[str, str, str]] = rows) -> Estimate | None:
+            _, fixed, faulty = rows[i]
+            return results.gain(fixed, faulty, of, same_seeds=True)
 
-        draw_intervals(ax, [words for words, _, _ in rows], find)
+        draw_intervals(ax, [label for label, _, _ in rows], gain)
         ax.axvline(0, color="black", lw=1)
     axes[-1].set_xlabel("gained by the fix (percentage points)")
     _legend(fig, axes[0], title="the review stands")
@@ -96,9 +94,12 @@ def learning_curves(results: Results, names: dict[str, dict[int, str]]) -> Figur
     fig, panels = plt.subplots(2, figsize=(5, 6), sharex=True)
     for panel, of in zip(panels, SETS, strict=True):
         for model, cells in names.items():
-            found = {n: results.accuracy(name, of) for n, name in cells.items()}
-            found = {n: each for n, each in found.items() if each is not None}
-            _line(panel, model, list(found), list(found.values()))
+            estimates = {
+                n: estimate
+                for n, name in cells.items()
+                if (estimate := results.accuracy(name, of)) is not None
+            }
+            _line(panel, model, list(estimates), list(estimates.values()))
         panel.set_ylabel(f"right, {SETS[of]} (%)")
         panel.set_xscale("log")
         panel.grid(color="0.9")
@@ -111,7 +112,7 @@ def learning_curves(results: Results, names: dict[str, dict[int, str]]) -> Figur
 
 
 def over_lengths(
-    results: Results, lengths: dict[str, np.ndarray], labels: dict[str, str], slices: int = 5
+    results: Results, lengths: dict[str, Floats], labels: dict[str, str], slices: int = 5
 ) -> Figure:
     """Draw accuracy over a length, in slices of equally many reviews: a panel for each set.
 
@@ -143,14 +144,14 @@ def reliability_diagram(results: Results, name: str) -> Figure:
     """Draw how often reviews are positive over how sure the model was, all seeds together."""
     fig, ax = plt.subplots(figsize=(5, 4.4))
     ax.plot([0, 100], [0, 100], color="0.6", lw=1, label="sure as often as right")
-    for of, (colour, marker) in LOOKS.items():
+    for of, (colour, marker) in SET_STYLES.items():
         runs = results.cell(name)["runs"]
         bins = reliability([run[of]["calibration"] for run in runs]) if runs else []
         if bins:
-            sure, share, counts = (np.array(each) for each in zip(*bins, strict=True))
-            # The area of a marker goes with how many answers it stands for.
-            ax.plot(100 * sure, 100 * share, color=colour, lw=1)
-            ax.scatter(100 * sure, 100 * share, s=20 + 300 * counts / counts.sum(),
+            probability, share, counts = (np.array(each) for each in zip(*bins, strict=True))
+            # The area of a marker grows with the number of its answers.
+            ax.plot(100 * probability, 100 * share, color=colour, lw=1)
+            ax.scatter(100 * probability, 100 * share, s=20 + 300 * counts / counts.sum(),
                        color=colour, marker=marker, label=SETS[of])  # fmt: skip
     ax.set_xlabel("probability of positive, as the model says (%)")
     ax.set_ylabel("reviews that are positive (%)")
@@ -159,15 +160,14 @@ def reliability_diagram(results: Results, name: str) -> Figure:
     return fig
 
 
-def _line(ax: Axes, model: str, x: Sequence[float], found: Sequence[Estimate]) -> None:
-    if not found:
+def _line(ax: Axes, model: str, x: Sequence[float], estimates: Sequence[Estimate]) -> None:
+    if not estimates:
         return
-    colour, marker, dash = MODELS[model]
-    mean, low, high = (
-        100 * np.array([getattr(each, end) for each in found]) for end in ("mean", "low", "high")
-    )
+    colour, marker, dash = MODEL_STYLES[model]
+    ends = np.array([(each.mean, each.low, each.high) for each in estimates])
+    mean, low, high = 100 * ends.T
     ax.fill_between(x, low, high, color=colour, alpha=0.12, lw=0)
-    ax.plot(x, mean, color=colour, marker=marker, ls=dash, ms=5, lw=1.5, label=RUNGS[model])
+    ax.plot(x, mean, color=colour, marker=marker, ls=dash, ms=5, lw=1.5, label=LABELS[model])
 
 
 def _legend(fig: Figure, ax: Axes, title: str = "") -> None:

@@ -1,26 +1,25 @@
-"""The ladder's runner, its statistics, and the file it wrote."""
+"""The comparison's runner and the file it wrote."""
 
+import dataclasses
 import json
-import sys
-from pathlib import Path
 
 import jsonschema
 import numpy as np
 import pytest
 import tiny
 import torch
+
+from attention.layers.variants import VARIANTS
 from attention.sentiment.batches import Examples, Ragged
+from attention.sentiment.config import TrainConfig
+from experiments.comparison import __main__ as comparison
+from experiments.comparison import models, statistics
+from experiments.comparison.cells import Cell, read_cells
+from experiments.comparison.page import LABELS, Results, own_parameters
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results"
-sys.path.insert(0, str(RESULTS))
-
-import ladder  # noqa: E402 — stands beside the pages, in no package
-import ladder_models  # noqa: E402 — likewise
-import ladder_statistics as statistics  # noqa: E402 — likewise
-
-SCHEMA = json.loads((RESULTS / "ladder.schema.json").read_text(encoding="utf-8"))
-COMMITTED = json.loads((RESULTS / "ladder.json").read_text(encoding="utf-8"))
-SPEC = """
+SCHEMA = json.loads((comparison.HERE / "results.schema.json").read_text(encoding="utf-8"))
+COMMITTED = json.loads(comparison.OUT.read_text(encoding="utf-8"))
+TABLE = """
 check = ["ladder/mean"]
 [shared]
 data = "{data}"
@@ -47,26 +46,26 @@ cells_of = "ladder"
 
 @pytest.fixture
 def small(tmp_path):
-    """A ladder of two rungs on a few made-up reviews: its list, its file, and a way to run it."""
+    """A comparison of two models on a few made-up reviews: its table, its file, how to run it."""
 
     class Small:
         data = tiny.write_reviews(tmp_path / "reviews")
-        spec, out, models = (tmp_path / name for name in ("ladder.toml", "out.json", "models"))
+        table, out, models = (tmp_path / name for name in ("cells.toml", "out.json", "models"))
 
         def run(self, *options):
-            paths = ["--spec", self.spec, "--out", self.out, "--models", self.models]
-            return ladder.main([str(each) for each in [*paths, *options]])
+            paths = ["--table", self.table, "--out", self.out, "--models", self.models]
+            return comparison.main([str(each) for each in [*paths, *options]])
 
         @property
         def results(self):
             return json.loads(self.out.read_text())
 
     made = Small()
-    made.spec.write_text(SPEC.format(data=made.data))
+    made.table.write_text(TABLE.format(data=made.data))
     threads = torch.get_num_threads()
     yield made
     torch.set_num_threads(threads)
-    ladder_models._prepared.cache_clear()
+    models._prepared.cache_clear()
 
 
 def test_the_committed_file_keeps_to_the_schema():
@@ -74,14 +73,12 @@ def test_the_committed_file_keeps_to_the_schema():
 
 
 def test_the_committed_file_is_of_this_list():
-    cells, checked = ladder.read_cells(ladder.SPEC, data="a folder")
+    cells, checked = read_cells(comparison.TABLE, data="a folder")
     assert [name for name in COMMITTED["cells"] if name not in {c.name for c in cells}] == []
     for cell in cells:
         if cell.name in COMMITTED["cells"]:
             entry = COMMITTED["cells"][cell.name]
-            now = cell.asked()
-            # A field that came later was not asked for then.
-            assert {k: now[k] for k in entry["config"]} == entry["config"], cell.name
+            assert comparison.is_as_requested(entry, cell, COMMITTED), cell.name
             assert [run["seed"] for run in entry["runs"]] == list(cell.seeds)[: len(entry["runs"])]
     assert len(checked) > 1
 
@@ -155,40 +152,40 @@ def test_stopped_at_any_place_it_ends_the_same(small, monkeypatch):
     assert without_time(small.results) == whole
     assert sum(len(cell["runs"]) for cell in whole["cells"].values()) == 7
     small.out.unlink()
-    carried = []
+    trained = []
 
     def stop(*arguments):
-        if len(carried) == 3:
+        if len(trained) == 3:
             raise KeyboardInterrupt
-        carried.append(arguments)
+        trained.append(arguments)
         return original(*arguments)
 
-    original = ladder.carry_out
-    monkeypatch.setattr(ladder, "carry_out", stop)
+    original = comparison.train_and_record
+    monkeypatch.setattr(comparison, "train_and_record", stop)
     with pytest.raises(KeyboardInterrupt):
         small.run()
-    monkeypatch.setattr(ladder, "carry_out", original)
+    monkeypatch.setattr(comparison, "train_and_record", original)
     small.run()
     assert without_time(small.results) == whole
 
 
 def test_a_failed_cell_is_shown_and_tried_again(small, monkeypatch, capsys):
     def fail(self):
-        if self.config.model == "mean" and self.config.seed == 1:
+        if self.model.config.attention == "mean" and self.config.seed == 1:
             raise ValueError("out of luck")
         return original(self)
 
-    original = ladder_models.Trainer.run
-    monkeypatch.setattr(ladder_models.Trainer, "run", fail)
+    original = models.Trainer.run
+    monkeypatch.setattr(models.Trainer, "run", fail)
     assert small.run() == 1
     jsonschema.validate(small.results, SCHEMA)
     mean = small.results["cells"]["ladder/mean"]
     assert mean["error"]["message"] == "ValueError: out of luck"
     assert mean["error"]["seed"] == 1
     assert len(mean["runs"]) == 1
-    assert len(small.results["cells"]["curves/qk-7"]["runs"]) == 3  # the others go on
+    assert len(small.results["cells"]["curves/qk-7"]["runs"]) == 3  # the others are trained
     assert "FAILED ladder/mean: ValueError: out of luck" in capsys.readouterr().out
-    monkeypatch.setattr(ladder_models.Trainer, "run", original)
+    monkeypatch.setattr(models.Trainer, "run", original)
     assert small.run() == 0
     mean = small.results["cells"]["ladder/mean"]
     assert (mean["error"], len(mean["runs"])) == (None, 3)
@@ -196,14 +193,14 @@ def test_a_failed_cell_is_shown_and_tried_again(small, monkeypatch, capsys):
 
 def test_a_choice_that_is_not_made_cannot_be_taken_over(small):
     assert small.run("--group", "curves") == 1
-    said = small.results["cells"]["curves/qk-7"]["error"]["message"]
-    assert said == "ValueError: ladder/mean has chosen nothing yet; run it first"
+    message = small.results["cells"]["curves/qk-7"]["error"]["message"]
+    assert message == "ValueError: ladder/mean has chosen nothing yet; run it first"
 
 
 def test_another_setting_makes_another_cell(small):
     small.run("--group", "ladder")
     before = small.results["cells"]
-    small.spec.write_text(small.spec.read_text().replace('"mean", mis', '"energy", mis'))
+    small.table.write_text(small.table.read_text().replace('"mean", mis', '"energy", mis'))
     small.run("--group", "ladder")
     after = small.results["cells"]
     assert after["ladder/majority"] == before["ladder/majority"]
@@ -211,7 +208,56 @@ def test_another_setting_makes_another_cell(small):
     assert len(after["ladder/mean"]["runs"]) == 3
 
 
-def test_reviews_that_are_no_ones_to_give_are_marked(small):
+def entry_of(cell, **changes):
+    """Record a finished entry for a cell, as its file has it."""
+    entry = {"method": cell.method, "config": cell.requested(), "chosen": {}, "runs": [{"seed": 0}]}
+    return entry | changes
+
+
+def cell(**options):
+    return Cell("ladder/qkv", "ladder", TrainConfig().with_options(model="qkv", **options))
+
+
+def test_an_option_that_came_later_counts_as_its_default():
+    entry = entry_of(cell())
+    del entry["config"]["segments"]
+    results = {"cells": {"ladder/qkv": entry}}
+    comparison.add_entries(results, [cell(segments=False)])
+    assert results["cells"]["ladder/qkv"]["runs"]
+    comparison.add_entries(results, [cell(segments=True)])
+    assert results["cells"]["ladder/qkv"]["runs"] == []
+    assert results["cells"]["ladder/qkv"]["config"]["segments"]
+
+
+def test_a_learning_rate_that_was_chosen_is_not_the_default():
+    given = cell()
+    chosen = entry_of(dataclasses.replace(given, choice_of="ladder/mean"), chosen={"lr": 0.03})
+    assert "lr" not in chosen["config"]
+    assert not comparison.is_as_requested(chosen, given, {"cells": {}})
+
+
+def test_another_method_makes_another_cell():
+    of_words = dataclasses.replace(cell(), method="tfidf")
+    assert not comparison.is_as_requested(entry_of(cell()), of_words, {"cells": {}})
+
+
+def test_a_variant_that_was_not_measured_is_left_out(small):
+    small.run("--group", "ladder")
+    results = Results(small.out)
+    assert list(results.labels("ladder")) == ["majority", "tfidf", "mean", "default"]
+    assert results.attending("ladder") == []
+    small.table.write_text(small.table.read_text() + "\n[groups.ladder.cells.qk]\nmodel = 'qk'\n")
+    small.run("--group", "ladder")
+    assert Results(small.out).attending("ladder") == ["qk"]
+
+
+def test_every_variant_has_its_label_and_its_count():
+    assert {name: LABELS[name] for name in VARIANTS} == {k: v.label for k, v in VARIANTS.items()}
+    config = cell(embed_dim=16, key_dim=8, bias=True).config.model
+    assert own_parameters(config) == 16 * 8 + 16 * 8 + 16 * 16
+
+
+def test_reviews_that_may_not_be_passed_on_are_marked(small):
     small.run()
     small.run("--group", "yelp", "--data", small.data)
     cells = small.results["cells"]
@@ -227,11 +273,11 @@ def test_the_test_split_is_read_once(small):
     trained = []
     small.run("--test")
     jsonschema.validate(small.results, SCHEMA)
-    told = small.results["test"]
-    assert told["command"] == "nox -s ladder -- --test"
-    assert told["read"]
-    assert [each["clean"]["n"] for each in told["cells"]["ladder/mean"]] == [7, 7, 7]
-    with pytest.raises(SystemExit, match=f"was read on {told['read'][:10]}"):
+    recorded = small.results["test"]
+    assert recorded["command"] == "nox -s experiments -- --test"
+    assert recorded["read"]
+    assert [each["clean"]["n"] for each in recorded["cells"]["ladder/mean"]] == [7, 7, 7]
+    with pytest.raises(SystemExit, match=f"was read on {recorded['read'][:10]}"):
         small.run("--test")
     # Without the weights that waited for it, the same models are trained again.
     for path in small.models.iterdir():
@@ -241,10 +287,10 @@ def test_the_test_split_is_read_once(small):
     results = small.results
     small.out.write_text(json.dumps(results | {"test": None}))
     small.run("--test")
-    assert small.results["test"]["cells"] == told["cells"]
+    assert small.results["test"]["cells"] == recorded["cells"]
 
 
-def test_the_test_split_waits_for_the_whole_ladder(small):
+def test_the_test_split_waits_for_all_models(small):
     small.run("--group", "ladder", "--minutes", "0")
     with pytest.raises(SystemExit, match=r"run these first.*ladder/mean"):
         small.run("--test")
@@ -264,7 +310,7 @@ def test_check_notices_lost_accuracy(small, capsys, monkeypatch):
     small.run("--group", "ladder")
     assert small.run("--check") == 0
     assert "100.0% of the answers the same" in capsys.readouterr().out
-    monkeypatch.setattr(ladder_models, "logits", lambda model, config, some: -torch.ones(len(some)))
+    monkeypatch.setattr(models, "logits", lambda model, some: -torch.ones(len(some)))
     results = small.results
     for each in results["cells"]["ladder/mean"]["runs"]:
         each["clean"]["accuracy"] = 0.9
@@ -281,11 +327,11 @@ def test_figures_of_logits():
         torch.tensor([0, 1, 1, 0]),
         torch.tensor([-1, -1, -1, -1]),
     )
-    found = ladder_models.measured(answers, examples)  # labels 1, 0, 0, 1
-    assert found["accuracy"] == 0.5
-    assert statistics.correct(found).tolist() == [True, True, False, False]
+    measured = models.measured(answers, examples)  # labels 1, 0, 0, 1
+    assert measured["accuracy"] == 0.5
+    assert statistics.correct(measured).tolist() == [True, True, False, False]
     # 0.88, 0.27, 0.62 and 0.05
-    assert [row[0] for row in found["calibration"]] == [1, 0, 1, 0, 0, 0, 1, 0, 1, 0]
-    assert [row[2] for row in found["calibration"]] == [1, 0, 0, 0, 0, 0, 0, 0, 1, 0]
+    assert [row[0] for row in measured["calibration"]] == [1, 0, 1, 0, 0, 0, 1, 0, 1, 0]
+    assert [row[2] for row in measured["calibration"]] == [1, 0, 0, 0, 0, 0, 0, 0, 1, 0]
     losses = np.log1p(np.exp([-2.0, -1.0, 0.5, 3.0]))
-    assert found["loss"] == pytest.approx(losses.mean(), abs=1e-6)
+    assert measured["loss"] == pytest.approx(losses.mean(), abs=1e-6)

@@ -1,7 +1,7 @@
-"""Time lab 13's procedure against ours, side by side: ``nox -s bench -- --data FOLDER``.
+"""Time lab 13's procedure against ours: ``nox -s experiments -- speed race --data FOLDER``.
 
-The parts are measured one after the other, and each is written as soon as it is known, so that
-a run that stopped goes on with ``--parts`` of what is missing:
+It takes an hour. The parts are measured one after the other, and each is written as soon as it is
+known, so that a run that was stopped is resumed with ``--parts`` of what is missing:
 
 - ``sides``: preparation, one epoch, peak memory; the two sides take turns in processes of their
   own, and medians over the rounds are compared.
@@ -11,8 +11,6 @@ a run that stopped goes on with ``--parts`` of what is missing:
 - ``ceilings``: what a large matrix product, a large copy and exponentials reach here, and what
   a step of ours would need.
 - ``scale``: memory and time of the preparation against the number of reviews.
-
-This process imports no torch: on Linux the peak memory of a child starts at that of its parent.
 """
 
 import argparse
@@ -20,39 +18,30 @@ import datetime
 import hashlib
 import json
 import os
-import platform
-import subprocess
-import sys
-from importlib import metadata
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import pyarrow.parquet as pq
 
-HERE = Path(__file__).parent
+from experiments.speed.processes import machine, read, run_module, spread, start, write
+
 SIDES = ("lab13", "lab13-corrected")
 PARTS = ("sides", "lab_curve", "our_curves", "ceilings", "scale")
 
+Answers = dict[str, list[dict[str, Any]]]
+
 
 class Worker:
-    """A process that does one step at a time."""
+    """A process that does one step of a side at a time."""
 
     def __init__(self, args: argparse.Namespace, side: str, *options: str) -> None:
-        command = [sys.executable, str(HERE / "side.py"), side, *options]
-        command += ["--data", str(args.data), "--threads", str(args.threads)]
-        threads = {"OMP_NUM_THREADS": str(args.threads)}
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env=os.environ | threads,
-        )
+        data = ("--data", str(args.data), "--threads", str(args.threads))
+        self.process = start("side", side, *options, *data, threads=args.threads)
         self.side = side
 
     def do(self, step: str) -> dict[str, Any]:
-        """Ask for a step and wait for what it took."""
+        """Request a step and wait for its measurements."""
         stdin, stdout = self.process.stdin, self.process.stdout
         assert stdin is not None
         assert stdout is not None
@@ -61,21 +50,17 @@ class Worker:
         if not line:
             raise SystemExit(f"{self.side}: {step} failed")
         print(self.side, line, end="", flush=True)
-        return json.loads(line)
+        answer: dict[str, Any] = json.loads(line)
+        return answer
 
     def close(self) -> None:
         """Let the process end."""
         self.process.communicate()
 
 
-def spread(values: list[float]) -> dict[str, Any]:
-    """Sum up repeated measurements."""
-    return {"median": median(values), "min": min(values), "max": max(values), "n": len(values)}
-
-
-def compare(found: dict[str, list[dict]], key: str) -> dict[str, Any]:
-    """Put the two sides' medians of a figure beside each other."""
-    lab, ours = ([answer[key] for answer in found[side]] for side in SIDES)
+def compare(answers: Answers, key: str) -> dict[str, Any]:
+    """Compare the two sides' medians of a figure."""
+    lab, ours = ([answer[key] for answer in answers[side]] for side in SIDES)
     return {
         "lab13": spread(lab),
         "lab13-corrected": spread(ours),
@@ -85,8 +70,8 @@ def compare(found: dict[str, list[dict]], key: str) -> dict[str, Any]:
 
 def measure_sides(args: argparse.Namespace) -> dict[str, Any]:
     """Prepare in fresh processes, then train epochs, the sides taking turns."""
-    prepared: dict[str, list[dict]] = {side: [] for side in SIDES}
-    epochs: dict[str, list[dict]] = {side: [] for side in SIDES}
+    prepared: Answers = {side: [] for side in SIDES}
+    epochs: Answers = {side: [] for side in SIDES}
     for left in reversed(range(args.rounds)):
         workers = [Worker(args, side) for side in SIDES]
         for worker in workers:
@@ -143,6 +128,16 @@ def curve(
     return points
 
 
+def our_curves(args: argparse.Namespace, until: float) -> list[dict[str, Any]]:
+    """Train ours until it is as accurate as the lab, at several learning rates."""
+    curves = []
+    for lr in (None, *args.lrs):
+        options = [] if lr is None else ["--lr", str(lr)]
+        points = curve(args, "lab13-corrected", args.lab_epochs, *options, until=until)
+        curves.append({"lr": lr or points[0]["lr"], "is_preset": lr is None, "points": points})
+    return curves
+
+
 def time_to_accuracy(results: dict[str, Any]) -> dict[str, Any] | None:
     """Compare the times to the accuracy that the lab ends at."""
     if not {"lab_curve", "our_curves"} <= results.keys():
@@ -150,11 +145,11 @@ def time_to_accuracy(results: dict[str, Any]) -> dict[str, Any] | None:
     lab = results["lab_curve"][-1]
     accuracy = lab["validation_accuracy"]
     figures = ("epoch", "elapsed", "elapsed_cpu")
-    found = {"accuracy": accuracy, "lab13": {k: lab[k] for k in figures}, "lab13-corrected": []}
+    times = []
     for ours in results["our_curves"]:
         end = ours["points"][-1]
         reached = end["validation_accuracy"] >= accuracy
-        found["lab13-corrected"].append(
+        times.append(
             {
                 "lr": ours["lr"],
                 "reached": reached,
@@ -163,75 +158,43 @@ def time_to_accuracy(results: dict[str, Any]) -> dict[str, Any] | None:
                 "ratio_cpu": lab["elapsed_cpu"] / end["elapsed_cpu"] if reached else None,
             }
         )
-    return found
+    return {"accuracy": accuracy, "lab13": {k: lab[k] for k in figures}, "lab13-corrected": times}
 
 
-def run_script(args: argparse.Namespace, *command: str) -> Any:
-    """Run one of the scripts beside this one, and read the JSON it prints."""
-    threads = {"OMP_NUM_THREADS": str(args.threads)}
-    printed = subprocess.run(
-        [sys.executable, *command],
-        cwd=HERE,
-        env=os.environ | threads,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-    ).stdout
-    print(printed, flush=True)
-    return json.loads(printed)
-
-
-def about(args: argparse.Namespace) -> dict[str, Any]:
-    """Say how, where and on what the figures were made."""
-    cpu = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [s for s in cpuinfo.read_text().splitlines() if s.startswith("model name")]
-        cpu = names[0].partition(":")[2].strip() if names else cpu
+def origin(args: argparse.Namespace) -> dict[str, Any]:
+    """Describe how, where and on what the figures were measured."""
+    files = {split: args.data / f"{split}.parquet" for split in ("train", "validation")}
     return {
-        "command": f"nox -s bench -- --data {args.data.name}",
+        "command": f"nox -s experiments -- speed race --data {args.data.name}",
         "date": datetime.date.today().isoformat(),
         "data": {
             "name": args.data.name,
-            "reviews": {
-                split: pq.read_metadata(args.data / f"{split}.parquet").num_rows
-                for split in ("train", "validation")
-            },
+            "reviews": {split: pq.read_metadata(path).num_rows for split, path in files.items()},
             "sha256": {
-                split: hashlib.sha256((args.data / f"{split}.parquet").read_bytes()).hexdigest()
-                for split in ("train", "validation")
+                split: hashlib.sha256(path.read_bytes()).hexdigest()
+                for split, path in files.items()
             },
         },
-        "versions": {
-            "python": platform.python_version(),
-            **{name: metadata.version(name) for name in ("torch", "numpy", "tokenizers")},
-        },
-        "hardware": {"cpu": cpu, "cores": os.cpu_count(), "threads_used": args.threads},
+        **machine(args.threads),
         "gpu": None,  # no machine with one was at hand
     }
 
 
-def read(out: Path) -> dict[str, Any]:
-    """Read what is known so far."""
-    return json.loads(out.read_text()) if out.exists() else {}
-
-
-def main() -> None:
-    """Measure the parts that were asked for and write each down."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this measurement."""
     parser.add_argument("--data", type=Path, required=True, help="folder with .parquet files")
-    parser.add_argument("--out", type=Path, default=Path("docs/results/benchmark.json"))
     parser.add_argument("--parts", nargs="+", choices=PARTS, default=PARTS)
     parser.add_argument("--rounds", type=int, default=3, help="repetitions of each side")
     parser.add_argument("--lab-epochs", type=int, default=20)
     parser.add_argument("--lrs", type=float, nargs="*", default=[0.001], help="beside the preset's")
     parser.add_argument("--threads", type=int, default=1, help="of each side")
-    args = parser.parse_args()
+
+
+def run(args: argparse.Namespace) -> None:
+    """Measure the requested parts and write each one."""
     args.data = args.data.resolve()
     if not (args.data / "train.parquet").exists():
-        parser.error(f"--data: expected a folder with train.parquet, got {args.data}")
+        raise SystemExit(f"--data: expected a folder with train.parquet, got {args.data}")
     for part in args.parts:
         load = [os.getloadavg()[0]]
         if part == "sides":
@@ -239,25 +202,14 @@ def main() -> None:
         elif part == "lab_curve":
             value = curve(args, "lab13", args.lab_epochs)
         elif part == "our_curves":
-            target = read(args.out)["lab_curve"][-1]["validation_accuracy"]
-            value = []
-            for lr in (None, *args.lrs):
-                options = [] if lr is None else ["--lr", str(lr)]
-                points = curve(args, "lab13-corrected", args.lab_epochs, *options, until=target)
-                value.append(
-                    {"lr": lr or points[0]["lr"], "is_preset": lr is None, "points": points}
-                )
+            lab = read(args.out)["lab_curve"][-1]
+            value = our_curves(args, until=lab["validation_accuracy"])
         else:
-            value = run_script(args, f"{part}.py", "--data", str(args.data))
+            value = run_module(part, "--data", str(args.data), threads=args.threads)
         load.append(os.getloadavg()[0])
         # Read again, since another part may have been written meanwhile.
         results = read(args.out)
         loads = results.get("load_average", {}) | {part: load}
-        results |= {"about": about(args), "load_average": loads, part: value}
+        results |= {"origin": origin(args), "load_average": loads, part: value}
         results["time_to_accuracy"] = time_to_accuracy(results)
-        args.out.parent.mkdir(parents=True, exist_ok=True)
-        args.out.write_text(json.dumps(results, indent=1) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+        write(args.out, results)

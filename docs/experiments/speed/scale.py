@@ -7,12 +7,12 @@ is what grows with the number of reviews and tokens. Prints JSON.
 import argparse
 import json
 import shutil
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pyarrow.parquet as pq
+
+from experiments.speed.processes import run_module
 
 SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 
@@ -38,17 +38,8 @@ def main() -> None:
             folder = Path(name)
             repeat(args.data / "train.parquet", folder / "train.parquet", count)
             shutil.copy(args.data / "validation.parquet", folder)
-            side = Path(__file__).with_name("side.py")
-            command = [sys.executable, str(side), "lab13-corrected", "--threads", "1"]
-            printed = subprocess.run(
-                [*command, "--data", name],
-                input="prepare\n",
-                stdout=subprocess.PIPE,
-                text=True,
-                check=True,
-            ).stdout
-        points.append(json.loads(printed))
-        print(printed, end="", file=sys.stderr, flush=True)
+            side = ("lab13-corrected", "--threads", "1", "--data", name)
+            points.append(run_module("side", *side, lines="prepare\n"))
     keys = ("reviews", "tokens", "seconds", "cpu_seconds", "peak_mib", "peak_mib_of_torch")
     print(json.dumps([{key: point[key] for key in keys} for point in points]))
 

@@ -1,0 +1,1 @@
+"""How fast training is: beside the lab's procedure, and beside what the machine can do."""

@@ -1,0 +1,81 @@
+"""Time a causal layer that leaves causality to the kernel against one that is given a mask.
+
+``nox -s experiments -- speed causal`` takes a minute. It is the same ``MultiHeadAttention``, once
+with ``is_causal=True`` and once with ``causal_mask(n)`` as its ``attn_mask``, without gradients.
+The two ways take turns, each time in a process of its own. Memory is what the first call adds to
+the process's peak, the mask included; time is the processor's, the median of the calls after it.
+"""
+
+import argparse
+import datetime
+import json
+import sys
+import time
+from statistics import median
+from typing import Any
+
+from experiments.speed.processes import machine, peak_mib, read, run_module, spread, write
+
+SIZES = {"batch": 1, "n": 2_048, "embed_dim": 256, "num_heads": 8}
+WAYS = ("is_causal", "attn_mask")
+REPEATS = 10
+
+
+def measure(way: str) -> dict[str, float]:
+    """Measure one way in this process: the time of a call, and the memory that it needs."""
+    import torch
+
+    from attention import MultiHeadAttention, causal_mask
+
+    torch.set_num_threads(1)
+    n, width = SIZES["n"], SIZES["embed_dim"]
+    layer = MultiHeadAttention(width, SIZES["num_heads"]).eval()
+    x = torch.randn(SIZES["batch"], n, width)  # (B, n, d)
+
+    def options(n: int) -> dict[str, Any]:
+        return {"is_causal": True} if way == "is_causal" else {"attn_mask": causal_mask(n)}
+
+    seconds = []
+    with torch.no_grad():
+        layer(x[:, :16], **options(16))  # what a first call sets up is not the layer's
+        before = peak_mib()
+        causality = options(n)
+        layer(x, **causality)
+        mib = peak_mib() - before
+        for _ in range(REPEATS):
+            started = time.process_time()
+            layer(x, **causality)
+            seconds.append(time.process_time() - started)
+    return {"cpu_seconds": median(seconds), "mib": mib}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of this measurement."""
+    parser.add_argument("--rounds", type=int, default=5, help="processes of each way")
+
+
+def run(args: argparse.Namespace) -> None:
+    """Let the two ways take turns, print both and their ratio, and write them."""
+    measured: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
+    for _ in range(args.rounds):
+        for way in WAYS:
+            measured[way].append(run_module("causal", way))
+    result: dict[str, Any] = {
+        "origin": {
+            "command": "nox -s experiments -- speed causal",
+            "date": datetime.date.today().isoformat(),
+            **machine(threads=1),
+        },
+        "sizes": {**SIZES, "dtype": "float32"},
+    }
+    for figure in ("cpu_seconds", "mib"):
+        of = {way: spread([each[figure] for each in measured[way]]) for way in WAYS}
+        ratio = of["is_causal"]["median"] / of["attn_mask"]["median"]
+        result[figure] = {**of, "ratio": ratio}
+        print(f"{figure}: {of['is_causal']['median']:.3g} with is_causal=True, "
+              f"{of['attn_mask']['median']:.3g} with a mask: {ratio:.2f} of it")  # fmt: skip
+    write(args.out, read(args.out) | {"causal": result})
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure(sys.argv[1])))

@@ -1,0 +1,1 @@
+"""What training runs measured on an extract of Yelp's reviews."""
