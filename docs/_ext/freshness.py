@@ -21,7 +21,7 @@ def fingerprint(root: Path, *settings: str) -> str:
     # By suffix: beside the results may lie what Python compiled.
     read = (
         root.glob("attention/**/*.py"),
-        root.glob("docs/results/*.json"),
+        root.glob("tests/faults/*.json"),
         *(root.glob(f"docs/experiments/**/*.{suffix}") for suffix in ("py", "json", "toml")),
     )
     for path in [root / "pyproject.toml", *sorted(chain(*read))]:

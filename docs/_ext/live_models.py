@@ -10,14 +10,15 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from attention.sentiment.saved_config import read_model_config
-from attention.sentiment.tokenizer import SPECIALS
 from safetensors.torch import load_file
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.util import logging
 from tokenizers import Tokenizer
 from torch import Tensor
+
+from attention.sentiment.saved_config import read_model_config
+from attention.sentiment.tokenizer import SPECIALS
 
 logger = logging.getLogger(__name__)
 

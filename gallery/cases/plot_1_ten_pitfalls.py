@@ -15,18 +15,18 @@ from collections import Counter
 
 import matplotlib.pyplot as plt
 import torch
-from attention.sentiment.batches import assemble, make_examples
-from attention.sentiment.config import ModelConfig, TrainConfig
-from attention.sentiment.sources import load_reviews
-from attention.sentiment.evaluation import measure
-from attention.sentiment.prepare import measured_examples, prepare
-from attention.sentiment.tokenizer import UNK_ID, train_and_encode
-from attention.sentiment.trainer import Trainer
 from torch import nn
 
 from attention import SentimentClassifier, SinusoidalPositions
 from attention.plotting import BLACK, BLUE, ORANGE, use_style
+from attention.sentiment.batches import assemble, make_examples
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.evaluation import measure
 from attention.sentiment.model import build_model
+from attention.sentiment.prepare import measured_examples, prepare
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.tokenizer import UNK_ID, train_and_encode
+from attention.sentiment.trainer import Trainer
 
 use_style()
 reviews = load_reviews("imdb")

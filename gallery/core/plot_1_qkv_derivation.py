@@ -15,11 +15,11 @@ from torch.nn import functional as F
 
 import attention
 from attention.plotting import (
+    animate_attention,
     draw_branches,
     draw_mixture,
     draw_scores,
     draw_weights,
-    animate_attention,
     use_style,
 )
 

@@ -15,17 +15,16 @@ from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
-from attention.sentiment.config import ModelConfig, TrainConfig
-from attention.sentiment.sources import load_reviews
-from attention.sentiment.evaluation import measure
-from attention.sentiment.model import SentimentClassifier
-from attention.sentiment.prepare import measured_examples, prepare
-from attention.plotting import words_as_html
-from attention.sentiment.run_folder import config_json
-from attention.sentiment.trainer import Trainer
 
 from attention import plotting
-from attention.sentiment.model import build_model
+from attention.plotting import words_as_html
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.evaluation import measure
+from attention.sentiment.model import SentimentClassifier, build_model
+from attention.sentiment.prepare import measured_examples, prepare
+from attention.sentiment.run_folder import config_json
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.trainer import Trainer
 
 plotting.use_style()
 
@@ -92,10 +91,13 @@ pairs = prepared.validation["distractor"]
 one = pairs.ids.lengths  # (N,)
 review = one[pairs.review.long()]  # (N,)
 front = one[pairs.distractor.long()]  # (N,)
-room = config.model.max_length - front - 1  # (N,)
+most = config.model.max_length
+room = most - front - 1  # (N,)
 print(f"keep the head: {(room <= 0).float().mean():.1%} of the labelled reviews are lost wholly,")
 print(f"               {(review > room).float().mean():.1%} at least in part")
-print(f"keep the tail: {(review > config.model.max_length).float().mean():.1%} lose their beginning")
+print(
+    f"keep the tail: {(review > most).float().mean():.1%} lose their beginning"
+)
 
 # %%
 # .. admonition:: What went wrong

@@ -13,15 +13,15 @@ import copy
 
 import matplotlib.pyplot as plt
 import torch
-from attention.sentiment.config import ModelConfig, TrainConfig
-from attention.sentiment.sources import load_reviews
-from attention.sentiment.evaluation import measure, wilson_interval
-from attention.sentiment.prepare import measured_examples, prepare
-from attention.analysis import deletion_effects, gradient_effects, rank_correlation
-from attention.sentiment.trainer import Trainer
 
+from attention.analysis import deletion_effects, gradient_effects, rank_correlation
 from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.evaluation import measure, wilson_interval
 from attention.sentiment.model import build_model
+from attention.sentiment.prepare import measured_examples, prepare
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.trainer import Trainer
 
 use_style()
 
@@ -87,8 +87,9 @@ for name, model in models.items():
 # Two ways to ask what a word did
 # -------------------------------
 # **Deletion.** Leave word i out, and see what is missing from the logit:
-# :func:`~attention.analysis.deletion_effects`. A review of n words becomes n reviews of n − 1 words,
-# which the model reads as one batch. An effect is positive where the word spoke for a good review.
+# :func:`~attention.analysis.deletion_effects`. A review of n words becomes n reviews of n − 1
+# words, which the model reads as one batch. An effect is positive where the word spoke for a good
+# review.
 #
 # **Gradient × input.** How much would the logit lose if the word's vector shrank towards zero?
 # :func:`~attention.analysis.gradient_effects`. That takes one pass there and one back.

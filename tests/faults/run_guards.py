@@ -1,7 +1,7 @@
 """Take each guard out, one at a time, and see which tests notice: ``nox -s guards``.
 
-Words behind the command choose guards: ``nox -s guards -- mask lock``. The exit code is 0 when every
-test that is named for a guard fails without it, and passes with it.
+Words behind the command choose guards: ``nox -s guards -- mask lock``. The exit code is 0 when
+every test that is named for a guard fails without it, and passes with it.
 """
 
 import os

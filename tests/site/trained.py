@@ -3,11 +3,12 @@
 import functools
 
 import torch
-from attention.sentiment.sources import load_reviews
-from attention.sentiment.model import SentimentClassifier
-from attention.sentiment.tokenizer import SEP_ID, UNK_ID
 from conftest import BUILD
 from tokenizers import Tokenizer
+
+from attention.sentiment.model import SentimentClassifier
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.tokenizer import SEP_ID, UNK_ID
 
 KINDS = ("energy", "qkv")
 WORDS = 8_000
