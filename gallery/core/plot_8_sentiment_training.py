@@ -95,9 +95,7 @@ most = config.model.max_length
 room = most - front - 1  # (N,)
 print(f"keep the head: {(room <= 0).float().mean():.1%} of the labelled reviews are lost wholly,")
 print(f"               {(review > room).float().mean():.1%} at least in part")
-print(
-    f"keep the tail: {(review > most).float().mean():.1%} lose their beginning"
-)
+print(f"keep the tail: {(review > most).float().mean():.1%} lose their beginning")
 
 # %%
 # .. admonition:: What went wrong
