@@ -6,7 +6,7 @@ import json
 import jsonschema
 import numpy as np
 import pytest
-import tiny
+import small_run
 import torch
 
 from attention.layers.variants import VARIANTS
@@ -49,7 +49,7 @@ def small(tmp_path):
     """A comparison of two models on a few made-up reviews: its table, its file, how to run it."""
 
     class Small:
-        data = tiny.write_reviews(tmp_path / "reviews")
+        data = small_run.write_reviews(tmp_path / "reviews")
         table, out, models = (tmp_path / name for name in ("cells.toml", "out.json", "models"))
 
         def run(self, *options):

@@ -8,7 +8,7 @@ import sys
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import tiny
+import small_run
 import torch
 
 from attention.sentiment.config import PRESETS
@@ -42,7 +42,7 @@ def test_the_lab_cuts_words_and_rows_as_it_does():
 @pytest.mark.parametrize("name", ["lab13", "lab13-corrected"])
 def test_a_side_prepares_trains_and_measures(name, tmp_path):
     for split, count in (("train", 23), ("validation", 11)):
-        texts, labels = tiny.reviews(count, count)
+        texts, labels = small_run.reviews(count, count)
         pq.write_table(pa.table({"text": texts, "label": labels}), tmp_path / f"{split}.parquet")
     one = side.Lab13(tmp_path) if name == "lab13" else side.Corrected(tmp_path, lr=0.01)
     one.prepare()
