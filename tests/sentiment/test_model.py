@@ -1,6 +1,7 @@
 """The classifier: every variant of attention, every way of counting positions."""
 
 import copy
+import itertools
 import math
 import pickle
 
@@ -35,9 +36,13 @@ def batch():
 
 
 @every_variant
-@pytest.mark.parametrize("positions", POSITIONS)
-@pytest.mark.parametrize("more", MORE.values(), ids=MORE)
-def test_padding_never_changes_a_logit(attention, positions, more):
+def test_padding_never_changes_a_logit(attention, subtests):
+    for positions, more in itertools.product(POSITIONS, MORE):
+        with subtests.test(positions=positions, more=more):
+            check_padding(attention, positions, MORE[more])
+
+
+def check_padding(attention, positions, more):
     model, (ids, lengths) = build(attention, positions=positions, **more), batch()
     if model.segment is not None:
         torch.nn.init.normal_(model.segment)
@@ -267,8 +272,13 @@ def test_gradients_reach_the_padding_only_where_it_is_attended_to(attention, mas
 
 
 @every_variant
-@pytest.mark.parametrize("more", MORE.values(), ids=MORE)
-def test_model_comes_back_from_its_folder(attention, more, tmp_path):
+def test_model_comes_back_from_its_folder(attention, tmp_path, subtests):
+    for more in MORE:
+        with subtests.test(more=more):
+            check_folder(attention, MORE[more], tmp_path / more)
+
+
+def check_folder(attention, more, tmp_path):
     model, (ids, lengths) = build(attention, positions="start", **more), batch()
     model.save_pretrained(tmp_path / "deep" / "run")
     loaded = SentimentClassifier.from_pretrained(tmp_path / "deep" / "run")
