@@ -5,19 +5,12 @@ import shutil
 import pytest
 import small_run
 import torch
-from hypothesis import Phase, settings
+from hypothesis import settings
 
 # Derandomised, so that a run that passes today passes tomorrow. More examples on request:
 # pytest --hypothesis-profile=thorough
 settings.register_profile("quick", max_examples=60, derandomize=True, deadline=None, database=None)
 settings.register_profile("thorough", max_examples=2_500, deadline=None, print_blob=True)
-# With a mutation in place, one failure tells enough: nox -s guards.
-settings.register_profile(
-    "first-failure",
-    phases=[Phase.explicit, Phase.generate],
-    deadline=None,
-    report_multiple_bugs=False,
-)
 settings.load_profile("quick")
 
 

@@ -34,7 +34,8 @@ _NAMES = {
 }
 _VARIANT_HELP = f"The attention: pooling ({_NAMES[False]}) or self-attention ({_NAMES[True]})."
 
-DTYPES = {
+Dtype = Literal["float32", "float64", "bfloat16", "float16"]
+DTYPES: dict[Dtype, torch.dtype] = {
     "float32": torch.float32,
     "float64": torch.float64,
     "bfloat16": torch.bfloat16,
@@ -85,9 +86,7 @@ class ModelConfig(AttentionConfig):
     """Whether a <sep> stands between distractor and review."""
     segments: bool = False
     """Whether the separator and the words in front of it get a learned vector added."""
-    dtype: tyro.conf.Suppress[
-        tyro.conf.Fixed[Literal["float32", "float64", "bfloat16", "float16"] | None]
-    ] = None
+    dtype: tyro.conf.Suppress[tyro.conf.Fixed[Dtype | None]] = None
     """Of the weights; None takes torch's default. A saved model names its own."""
 
     def __post_init__(self) -> None:

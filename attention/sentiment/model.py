@@ -78,8 +78,9 @@ class SentimentClassifier(nn.Module):
         super().__init__()
         check_size("vocab_size", vocab_size)
         config = dataclasses.replace(config or ModelConfig(), **fields)
-        dtype = str(torch.get_default_dtype()).removeprefix("torch.")
-        self.config = config = dataclasses.replace(config, dtype=config.dtype or dtype)
+        names = {dtype: name for name, dtype in DTYPES.items()}
+        dtype = config.dtype or names[torch.get_default_dtype()]
+        self.config = dataclasses.replace(config, dtype=dtype)
         self.vocab_size = vocab_size
         width = config.embed_dim
         # Padding that is attended to gets a vector of its own, which the lab trains.
