@@ -6,8 +6,15 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
-import tyro
-from tyro import _errors as tyro_errors  # private, but the only way to an error without its box
+from attention._extras import require
+
+require("train", "tyro")
+
+import tyro  # noqa: E402 — after the check
+from tyro import _errors as tyro_errors  # noqa: E402 — private, but no other way around its box
+
+# What commands say of their options beside their types.
+Positional, arg = tyro.conf.Positional, tyro.conf.arg
 
 Config = TypeVar("Config")
 

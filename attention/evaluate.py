@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-import tyro
-
-from attention._command import parse, run_command
+from attention._command import Positional, arg, parse, run_command
 from attention.sentiment.evaluation import Measured, measure
 from attention.sentiment.prepare import measured_examples
 from attention.sentiment.reviews import DataError
@@ -22,7 +20,7 @@ from attention.sentiment.training import choose_device
 class EvaluateConfig:
     """Measure a trained model on reviews, alone and behind distractors."""
 
-    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+    run: Annotated[Path, Positional, arg(metavar="RUN")]
     """The run folder that training wrote."""
     data: str | None = None
     """yelp, imdb or a folder; by default what the model was trained on."""

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Annotated
 
 import torch
-import tyro
 
-from attention._command import parse, run_command
+from attention._command import Positional, arg, parse, run_command
 from attention._files import write_text
 from attention.plotting.words import words_as_ansi
 from attention.sentiment.prediction import predict, standalone_page
@@ -24,9 +23,9 @@ __all__ = ["main", "predict"]
 class PredictConfig:
     """Say whether a review is positive, how probable that is, and where attention falls."""
 
-    run: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="RUN")]
+    run: Annotated[Path, Positional, arg(metavar="RUN")]
     """The run folder that training wrote."""
-    text: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="TEXT")]
+    text: Annotated[str, Positional, arg(metavar="TEXT")]
     """The review; - reads one per line from the standard input."""
     json: bool = False
     """Whether to print one JSON object per review."""

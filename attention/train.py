@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-import tyro
 from torch import distributed as dist
 
-from attention._command import parse, parse_known, run_command
+from attention._command import arg, parse, parse_known, run_command
 from attention.sentiment import run_folder
 from attention.sentiment.config import PRESETS, TrainConfig
 from attention.sentiment.distributed import is_first_process, join_group, on_all_processes
@@ -26,7 +25,7 @@ class StartingPoint:
 
     preset: Literal["default", "lab13", "lab13-corrected"] = "default"
     """Sets all options at once; those that are given beside it still count."""
-    resume: Annotated[Path | None, tyro.conf.arg(metavar="RUN")] = None
+    resume: Annotated[Path | None, arg(metavar="RUN")] = None
     """Resume the run in this folder, with the options it was started with, and no others."""
 
 
@@ -34,7 +33,7 @@ class StartingPoint:
 class TrainOptions(StartingPoint):
     """Train a sentiment classifier on reviews."""
 
-    config: Annotated[TrainConfig, tyro.conf.arg(name="")] = PRESETS["default"]
+    config: Annotated[TrainConfig, arg(name="")] = PRESETS["default"]
 
 
 def configure(arguments: Sequence[str]) -> TrainConfig:
