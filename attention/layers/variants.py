@@ -91,6 +91,7 @@ VARIANTS: dict[str, Variant] = {
         returns_contexts=True,
     ),
 }
+"""What can be chosen, by name."""
 
 
 def variant(name: str) -> Variant:

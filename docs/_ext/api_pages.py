@@ -1,12 +1,13 @@
 """Keep the API pages complete, and tie each entry to the pages that use it."""
 
-from typing import Any
+from typing import Any, get_type_hints
 
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 import attention
+from attention.sentiment.config import ModelConfig, TrainConfig
 
 logger = logging.getLogger(__name__)
 
@@ -33,6 +34,15 @@ def keep_sentences(
         lines.insert(lines.index("Returns:") + 1, "    \\ ")
 
 
+def show_plain_types(kind: type) -> None:
+    """Hide from autodoc what only the command line reads of a field's type."""
+    hints = get_type_hints(kind)  # without what Annotated adds
+    for owner in (kind, kind.__init__):
+        owner.__annotations__ = {
+            name: hints.get(name, hint) for name, hint in owner.__annotations__.items()
+        }
+
+
 def miss_nothing(app: Sphinx, env: BuildEnvironment) -> None:
     """Warn of a public name that no page documents."""
     documented = env.domains.python_domain.objects
@@ -42,6 +52,8 @@ def miss_nothing(app: Sphinx, env: BuildEnvironment) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    show_plain_types(ModelConfig)
+    show_plain_types(TrainConfig)
     app.connect("autodoc-process-docstring", keep_sentences, priority=100)  # napoleon: 500
     app.connect("autodoc-process-docstring", list_pages_that_use_it, priority=900)
     app.connect("env-check-consistency", miss_nothing)
