@@ -1,9 +1,9 @@
 r"""Where reviews come from: the embedded IMDB ones, Yelp from the hub, or a folder of files.
 
-Every source gives the same thing, a dictionary of :class:`~attention.sentiment.reviews.Reviews` under ``"train"``,
-``"validation"`` and, if there is one, ``"test"``. What a file holds is looked over once, row by
-row, before anything is trained on it; its texts are then read anew at each pass, so that a
-million of them never lie in memory together.
+Every source gives the same thing, a dictionary of :class:`~attention.sentiment.reviews.Reviews`
+under ``"train"``, ``"validation"`` and, if there is one, ``"test"``. What a file holds is looked
+over once, row by row, before anything is trained on it; its texts are then read anew at each pass,
+so that a million of them never lie in memory together.
 """
 
 import hashlib
