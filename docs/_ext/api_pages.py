@@ -1,5 +1,7 @@
 """Keep the API pages complete, and tie each entry to the pages that use it."""
 
+import dataclasses
+import inspect
 from typing import Any, get_type_hints
 
 from sphinx.application import Sphinx
@@ -34,13 +36,30 @@ def keep_sentences(
         lines.insert(lines.index("Returns:") + 1, "    \\ ")
 
 
+class Made:
+    """Stand in a signature for a default that is made anew for each object."""
+
+    def __init__(self, kind: type) -> None:
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return f"{self.kind.__name__}()"
+
+
 def show_plain_types(kind: type) -> None:
     """Hide from autodoc what only the command line reads of a field's type."""
     hints = get_type_hints(kind)  # without what Annotated adds
-    for owner in (kind, kind.__init__):
-        owner.__annotations__ = {
-            name: hints.get(name, hint) for name, hint in owner.__annotations__.items()
-        }
+    kind.__annotations__ = {name: hints[name] for name in kind.__annotations__}
+    factories = {
+        field.name for field in dataclasses.fields(kind) if callable(field.default_factory)
+    }
+    parameters = [
+        each.replace(
+            annotation=hints[name], default=Made(hints[name]) if name in factories else each.default
+        )
+        for name, each in inspect.signature(kind).parameters.items()
+    ]
+    kind.__signature__ = inspect.Signature(parameters)
 
 
 def miss_nothing(app: Sphinx, env: BuildEnvironment) -> None:

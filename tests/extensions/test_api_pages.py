@@ -1,4 +1,7 @@
+import dataclasses
+import inspect
 from types import SimpleNamespace
+from typing import Annotated
 
 import api_pages
 import pytest
@@ -67,3 +70,20 @@ def test_a_public_name_on_no_page_is_missed(logged_warnings):
     del objects["attention.causal_mask"]
     api_pages.miss_nothing(None, env)
     assert collected == ["api: attention.causal_mask is on no page"]
+
+
+def test_a_configuration_is_shown_with_plain_types():
+    @dataclasses.dataclass
+    class Inner:
+        size: Annotated[int, "what the command line reads"] = 3
+
+    @dataclasses.dataclass
+    class Outer:
+        inner: Annotated[Inner, "more of it"] = dataclasses.field(default_factory=Inner)
+        name: str = "x"
+
+    api_pages.show_plain_types(Inner)
+    assert Inner.__annotations__ == {"size": int}
+    # A class within a function can't be looked up by its name, so its types are set by hand.
+    api_pages.show_plain_types(Outer)
+    assert str(inspect.signature(Outer)).endswith("= Inner(), name: str = 'x')")
