@@ -5,6 +5,7 @@ The core is :mod:`attention.functional` and :mod:`attention.layers`, which need 
 
 from typing import TYPE_CHECKING
 
+from attention._capture import capture
 from attention._extras import lazily
 from attention.functional import (
     causal_mask,
@@ -24,6 +25,8 @@ from attention.layers import (
     SelfAttentionV1,
     SelfAttentionV2,
     SinusoidalPositions,
+    TransformerBlock,
+    TransformerEncoder,
     positions_from_end,
 )
 
@@ -43,6 +46,9 @@ __all__ = [
     "SelfAttentionV2",
     "SentimentClassifier",
     "SinusoidalPositions",
+    "TransformerBlock",
+    "TransformerEncoder",
+    "capture",
     "causal_mask",
     "fused_attention",
     "padding_mask",

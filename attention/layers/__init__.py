@@ -1,6 +1,7 @@
 """The layers, one file per family; :mod:`attention.layers.variants` lists those one can choose."""
 
 from attention.layers.bigrams import BigramEmbedding
+from attention.layers.block import TransformerBlock, TransformerEncoder
 from attention.layers.multihead import MultiHeadAttention
 from attention.layers.pooling import EnergyPooling, KeyedPooling, MeanPooling
 from attention.layers.positions import SinusoidalPositions, positions_from_end
@@ -24,5 +25,7 @@ __all__ = [
     "SelfAttentionV1",
     "SelfAttentionV2",
     "SinusoidalPositions",
+    "TransformerBlock",
+    "TransformerEncoder",
     "positions_from_end",
 ]

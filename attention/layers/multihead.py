@@ -4,6 +4,9 @@
 ``embed_dim / h`` unless it is given.
 """
 
+from typing import Self
+
+import torch
 from torch import Tensor, nn
 
 from attention._checks import check_dropout, check_mask, check_size, check_tokens
@@ -134,6 +137,47 @@ class MultiHeadAttention(nn.Module):
             # W_out's bias would speak for a token that saw nothing.
             context = context.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)
         return (context, attended[1]) if isinstance(attended, tuple) else context
+
+    @classmethod
+    def from_torch(cls, layer: nn.MultiheadAttention) -> Self:
+        """Copy torch's multi-head attention, of either batch order; ours is batch first.
+
+        torch's boolean masks say the reverse: there True forbids.
+
+        Raises:
+            TypeError: If it is not an ``nn.MultiheadAttention``.
+            ValueError: If its keys or values have a width of their own, or it adds keys.
+
+        Example:
+            >>> layer = nn.MultiheadAttention(6, num_heads=2, batch_first=True)
+            >>> x = torch.rand(5, 7, 6)
+            >>> ours = MultiHeadAttention.from_torch(layer)(x)
+            >>> torch.allclose(ours, layer(x, x, x, need_weights=False)[0], atol=1e-6)
+            True
+        """
+        if not isinstance(layer, nn.MultiheadAttention):
+            raise TypeError(f"layer: expected an nn.MultiheadAttention, got {type(layer).__name__}")
+        if layer.in_proj_weight is None or layer.bias_k is not None or layer.add_zero_attn:
+            raise ValueError(
+                "layer: expected keys and values made from the tokens alone, as wide as they are, "
+                f"got kdim {layer.kdim}, vdim {layer.vdim}, add_bias_kv "
+                f"{layer.bias_k is not None}, add_zero_attn {layer.add_zero_attn}"
+            )
+        ours = cls(
+            layer.embed_dim,
+            layer.num_heads,
+            dropout=layer.dropout,
+            bias=layer.in_proj_bias is not None,
+        ).to(layer.in_proj_weight)
+        projections = ours.W_query, ours.W_key, ours.W_value
+        with torch.no_grad():
+            for linear, weight in zip(projections, layer.in_proj_weight.chunk(3), strict=True):
+                linear.weight.copy_(weight)
+            if layer.in_proj_bias is not None:
+                for linear, bias in zip(projections, layer.in_proj_bias.chunk(3), strict=True):
+                    linear.bias.copy_(bias)
+        ours.W_out.load_state_dict(layer.out_proj.state_dict())
+        return ours.train(layer.training)
 
     def _split(self, projected: Tensor, num_heads: int) -> Tensor:
         """Cut the width into heads, and put the heads before the tokens."""

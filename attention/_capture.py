@@ -1,0 +1,102 @@
+"""The attention weights of any model, taken while it runs."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+from torch import Tensor, nn
+
+from attention.layers.multihead import MultiHeadAttention
+from attention.layers.pooling import EnergyPooling, KeyedPooling, MeanPooling
+from attention.layers.self_attention import QKSelfAttention, SelfAttentionV1
+
+_OURS = (
+    MultiHeadAttention,
+    QKSelfAttention,
+    SelfAttentionV1,
+    MeanPooling,
+    EnergyPooling,
+    KeyedPooling,
+)
+
+
+@contextmanager
+def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
+    r"""Keep the weights of every attention in a model, whoever calls it, and how.
+
+    Inside the ``with`` block the model computes what it computes without it; its attention layers
+    spell the formula out, because the fused kernel holds no weights.
+
+    Args:
+        model: Any module with attention in it, ours or ``nn.MultiheadAttention``, alone or within
+            ``nn.TransformerEncoder``.
+
+    Shape:
+        - weights: :math:`(..., h, n, m)` of layers with several heads, :math:`(..., n, n)` of
+          self-attention with one, :math:`(..., n)` of pooling
+
+    Returns:
+        A context manager. Its dictionary holds, by the module's name, the weights of the last call
+        of each attention, as ``need_weights=True`` returns them; for torch's, those of each head.
+
+    Raises:
+        ValueError: If there is no attention in the model.
+
+    Example:
+        >>> from torch import nn
+        >>> layer = nn.TransformerEncoderLayer(6, nhead=2, batch_first=True)
+        >>> encoder = nn.TransformerEncoder(layer, num_layers=3).eval()
+        >>> with capture(encoder) as weights:
+        ...     _ = encoder(torch.rand(5, 7, 6))
+        >>> list(weights), weights["layers.0.self_attn"].shape
+        (['layers.0.self_attn', 'layers.1.self_attn', 'layers.2.self_attn'], torch.Size([5, 2, 7, 7]))
+    """
+    layers = {
+        name: module
+        for name, module in model.named_modules()
+        if isinstance(module, (*_OURS, nn.MultiheadAttention))
+    }
+    if not layers:
+        raise ValueError(f"model: expected one with attention in it, got {type(model).__name__}")
+    captured: dict[str, Tensor] = {}
+    with ExitStack() as hooks:
+        for name, module in layers.items():
+            keep = _Keeper(captured, name)
+            before = module.register_forward_pre_hook(keep.request, with_kwargs=True)
+            after = module.register_forward_hook(keep.store)
+            hooks.callback(before.remove)
+            hooks.callback(after.remove)
+        yield captured
+
+
+class _Keeper:
+    """Request the weights of one layer, and hand its caller what the caller requested."""
+
+    def __init__(self, captured: dict[str, Tensor], name: str) -> None:
+        self.captured, self.name = captured, name
+        self.need_weights = self.average = True
+
+    def request(
+        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        is_torchs = isinstance(module, nn.MultiheadAttention)
+        # torch's takes query, key, value, key_padding_mask, need_weights, … by position, too.
+        names = ("key_padding_mask", "need_weights", "attn_mask", "average_attn_weights")
+        if is_torchs and len(arguments) > 3:
+            options = dict(zip(names, arguments[3:], strict=False)) | options
+            arguments = arguments[:3]
+        self.need_weights = options.get("need_weights", is_torchs)
+        self.average = options.get("average_attn_weights", True)
+        options = options | {"need_weights": True}
+        if is_torchs:
+            options["average_attn_weights"] = False
+        return arguments, options
+
+    def store(self, module: nn.Module, arguments: tuple[Any, ...], output: Any) -> Any:
+        context, weights = output
+        self.captured[self.name] = weights
+        if not isinstance(module, nn.MultiheadAttention):
+            return output if self.need_weights else context
+        if not self.need_weights:
+            return context, None
+        return context, weights.mean(dim=-3) if self.average else weights

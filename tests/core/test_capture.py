@@ -1,0 +1,80 @@
+"""Weights taken out of any model are those that it would return."""
+
+import pytest
+import torch
+from torch import nn
+
+from attention import (
+    CausalSelfAttention,
+    EnergyPooling,
+    MultiHeadAttention,
+    SelfAttentionV1,
+    TransformerEncoder,
+    capture,
+)
+
+
+def test_our_layers_by_name():
+    layers = nn.ModuleDict(
+        {
+            "v1": SelfAttentionV1(6, 3),
+            "causal": CausalSelfAttention(6, key_dim=3),
+            "heads": MultiHeadAttention(6, num_heads=2),
+            "pooling": EnergyPooling(6),
+        }
+    )
+    x = torch.randn(5, 7, 6)
+    with capture(layers) as weights:
+        contexts = {name: layer(x) for name, layer in layers.items()}
+        pair = layers["heads"](x, need_weights=True)
+    for name, layer in layers.items():
+        context, expected = layer(x, need_weights=True)
+        torch.testing.assert_close(weights[name], expected)
+        torch.testing.assert_close(contexts[name], context)
+    assert isinstance(pair, tuple)
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+@pytest.mark.parametrize("grad", [True, False])
+def test_torchs_encoder_though_its_fast_path_skips_the_attention(norm_first, grad):
+    layer = nn.TransformerEncoderLayer(6, 2, 13, norm_first=norm_first, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 3, enable_nested_tensor=False).eval()
+    ours = TransformerEncoder(6, 2, 3, hidden_dim=13, norm_first=norm_first)
+    ours.blocks = nn.ModuleList(
+        type(block).from_torch(each)
+        for block, each in zip(ours.blocks, encoder.layers, strict=True)
+    )
+    ours.norm = None
+    x = torch.randn(5, 7, 6)
+    with torch.set_grad_enabled(grad):
+        plain = encoder(x)
+        with capture(encoder) as weights:
+            hidden = encoder(x)
+    torch.testing.assert_close(hidden, plain, rtol=1e-5, atol=1e-5)
+    assert list(weights) == [f"layers.{i}.self_attn" for i in range(3)]
+    _, expected = ours(x, need_weights=True)
+    torch.testing.assert_close(torch.stack(list(weights.values())), expected)
+
+
+def test_torchs_attention_returns_what_its_caller_requested():
+    layer = nn.MultiheadAttention(6, 2, batch_first=True)
+    x = torch.randn(5, 7, 6)
+    with capture(layer) as weights:
+        averaged = layer(x, x, x)[1]
+        by_head = layer(x, x, x, average_attn_weights=False)[1]
+        by_position = layer(x, x, x, None, False)[1]
+    assert averaged.shape == (5, 7, 7)
+    assert by_head.shape == weights[""].shape == (5, 2, 7, 7)
+    torch.testing.assert_close(by_head.mean(1), averaged)
+    assert by_position is None
+
+
+def test_nothing_stays_behind():
+    layer = MultiHeadAttention(6, num_heads=2)
+    with pytest.raises(RuntimeError, match="stop"), capture(layer):
+        raise RuntimeError("stop")
+    assert not layer._forward_hooks
+    assert not layer._forward_pre_hooks
+    message = "expected one with attention in it, got Linear"
+    with pytest.raises(ValueError, match=message), capture(nn.Linear(2, 2)):
+        pass
