@@ -321,7 +321,7 @@ def parameter_count(kind: str, embed_dim: int, key_dim: int, **options: Any) -> 
     .. math::
         \text{mean: } 0, \quad \text{energy: } d, \quad \text{keys: } dk + k, \quad
         \text{qk: } 2dk, \quad \text{qkv: } 2dk + d^2, \quad \text{multihead: } 4d^2, \quad
-        \text{gqa: } 2d^2 (1 + g/h)
+        \text{gqa: } 2d^2 (1 + g/h), \quad \text{transformer: } L (12 d^2 + 2d) + d
 
     Args:
         kind: One of :data:`attention.layers.variants.VARIANTS`; ``"qkv"`` has values of width d
@@ -329,7 +329,8 @@ def parameter_count(kind: str, embed_dim: int, key_dim: int, **options: Any) -> 
         embed_dim: Width ``d`` of a token vector.
         key_dim: Width ``k`` of queries and keys, which ``"mean"`` and ``"energy"`` don't have,
             and the heads of ``"multihead"``, however many, take from d. With ``"gqa"``, g keys and
-            values are shared by h heads: ``num_kv_heads`` and ``num_heads``.
+            values are shared by h heads: ``num_kv_heads`` and ``num_heads``. ``"transformer"`` has
+            L blocks, ``num_layers``, whose feed-forward layers and norms count too.
         options: Other fields of :class:`attention.layers.variants.AttentionConfig`.
 
     Raises:

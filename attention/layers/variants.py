@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
+from attention.layers.block import TransformerEncoder
 from attention.layers.multihead import MultiHeadAttention
 from attention.layers.pooling import EnergyPooling, KeyedPooling, MeanPooling
 from attention.layers.self_attention import QKSelfAttention, SelfAttention
@@ -27,11 +28,13 @@ class AttentionConfig:
     value_dim: int | None = None
     """Width of values; as embed_dim if not given."""
     num_heads: int = 4
-    """Heads of multihead and gqa, which share embed_dim."""
+    """Heads of multihead, gqa and transformer, which share embed_dim."""
     num_kv_heads: int | None = None
     """Keys and values that the heads of gqa share; half as many as heads if not given."""
+    num_layers: int = 2
+    """Blocks of transformer."""
     bias: bool = False
-    """Whether the projections of qk, qkv, multihead and gqa add a bias."""
+    """Whether the layers of qk, qkv, multihead, gqa and transformer have biases."""
     scale: bool = True
     """Whether scores are divided by √key_dim; with several heads they always are, by √head_dim."""
 
@@ -88,6 +91,11 @@ VARIANTS: dict[str, Variant] = {
             num_kv_heads=c.num_kv_heads or max(c.num_heads // 2, 1),
             bias=c.bias,
         ),
+        returns_contexts=True,
+    ),
+    "transformer": Variant(
+        "transformer",
+        lambda c: TransformerEncoder(c.embed_dim, c.num_heads, c.num_layers, bias=c.bias),
         returns_contexts=True,
     ),
 }

@@ -51,7 +51,7 @@ class SentimentClassifier(nn.Module):
         - lengths: :math:`(B)`, integers; None means that every row is full
         - logits: :math:`(B)`
         - weights: :math:`(B, n)` for the poolings, :math:`(B, n, n)` for the others, the mean over
-          the heads where there are several. With ``bigram_buckets``, :math:`(B, n)` for all: the
+          heads and layers where there are several. With ``bigram_buckets``, :math:`(B, n)` for all: the
           mean over the words and pairs that attend
 
     Returns:
@@ -138,7 +138,9 @@ class SentimentClassifier(nn.Module):
         if not need_weights:
             return self._classify(self.attention(x, mask), mask)
         context, weights = self.attention(x, mask, need_weights=True)
-        if weights.dim() > x.dim():
+        if weights.dim() == x.dim() + 2:
+            weights = weights.mean(dim=0)  # (B, h, n, n), over the layers
+        if weights.dim() == x.dim() + 1:
             weights = weights.mean(dim=-3)  # (B, n, n), over the heads
         return self._classify(context, mask), self._weights_of_words(weights, mask, n)
 
