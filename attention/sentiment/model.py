@@ -51,8 +51,8 @@ class SentimentClassifier(nn.Module):
         - lengths: :math:`(B)`, integers; None means that every row is full
         - logits: :math:`(B)`
         - weights: :math:`(B, n)` for the poolings, :math:`(B, n, n)` for the others, the mean over
-          heads and layers where there are several. With ``bigram_buckets``, :math:`(B, n)` for all: the
-          mean over the words and pairs that attend
+          heads and layers where there are several. With ``bigram_buckets``, :math:`(B, n)` for
+          all: the mean over the words and pairs that attend
 
     Returns:
         The logits, or (logits, weights) with ``need_weights=True``.
