@@ -128,6 +128,7 @@ class TransformerBlock(nn.Module):
             ValueError: If its activation or its attention is one that ours does not have.
 
         Example:
+            >>> from torch import nn
             >>> layer = nn.TransformerEncoderLayer(6, nhead=2, batch_first=True)
             >>> block = TransformerBlock.from_torch(layer.eval())
             >>> x = torch.rand(5, 7, 6)

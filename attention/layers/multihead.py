@@ -149,6 +149,7 @@ class MultiHeadAttention(nn.Module):
             ValueError: If its keys or values have a width of their own, or it adds keys.
 
         Example:
+            >>> from torch import nn
             >>> layer = nn.MultiheadAttention(6, num_heads=2, batch_first=True)
             >>> x = torch.rand(5, 7, 6)
             >>> ours = MultiHeadAttention.from_torch(layer)(x)
