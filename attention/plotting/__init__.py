@@ -1,4 +1,4 @@
-"""Pictures: heatmaps and arrows, animations, training curves, coloured words; one palette.
+"""Pictures: heatmaps, arrows, animations, curves, an atlas of heads, coloured words; one palette.
 
 A module is loaded when one of its names is first used, so that colouring words for a terminal does
 not load matplotlib.
@@ -29,6 +29,7 @@ _HOMES = {
     "Animation": "animation",
     "animate_attention": "animation",
     "training_curves": "curves",
+    "head_atlas": "atlas",
 }
 _load = lazily(__name__, {name: f"{__name__}.{module}" for name, module in _HOMES.items()})
 
