@@ -1,0 +1,504 @@
+r"""
+QKᵀ in a real model: spectra, rank, biases and scores of 72 heads
+=================================================================
+
+The classifiers of :doc:`/gallery/deeper/plot_4_rank_on_reviews` used a handful of the directions
+that :math:`M = W_\mathrm{query} W_\mathrm{key}^\top` offered them. Does a real encoder do the
+same? Its matrices say no, because their spectra are almost as flat as those of random matrices.
+Its inputs say otherwise: weighted by what each head reads, the scores need fewer directions, and a
+truncation that knows the inputs costs far less than one that knows the matrices alone.
+
+You need the lessons on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, on :doc:`gauge and
+biases </gallery/deeper/plot_2_gauge_and_biases>` and on :doc:`the scale
+</gallery/core/plot_3_scaling_variance>`, and about forty minutes. Afterwards you can take the heads
+of any encoder apart in this way, and you know which control each number needs beside it.
+"""
+
+import json
+import math
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import torch
+
+import attention
+from attention.analysis import bilinear_form, effective_rank, rank_correlation
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
+from attention.pretrained import MINILM_SHA256, load_encoder
+from attention.sentiment.reviews import clean
+from attention.sentiment.sources import load_reviews
+
+use_style()
+
+# %%
+# Seventy-two heads, and a file of results
+# ----------------------------------------
+# all-MiniLM-L6-v2 has 6 layers of 12 heads, with d = 384 and k = 32 (:cite:t:`wang2020minilm`,
+# fine-tuned for sentence embeddings as :cite:t:`reimers2019sentence` proposed). Everything that
+# follows from its weights alone is computed on this page. What needs hundreds of reviews comes from
+# a file in the repository, which names its command, and we check that both agree.
+
+encoder, tokenizer = load_encoder("minilm")
+encoder.requires_grad_(False)
+layers = [block.attention for block in encoder.encoder.blocks]
+L, h, d, k = len(layers), layers[0].num_heads, layers[0].embed_dim, layers[0].head_dim
+
+package = Path(attention.__file__).parent
+docs = package.parent / "docs"
+
+
+def first(*places):
+    """Read the first file that exists: a page may run in the repository or downloaded alone."""
+    return json.loads(next(p for p in places if p.exists()).read_text(encoding="utf-8"))
+
+
+results = first(package / "results/real_model.json", docs / "experiments/real_model/results.json")
+origin = results["origin"]
+assert origin["model"]["sha256"] == MINILM_SHA256["model.safetensors"]
+for name in ("command", "date", "seeds", "data", "versions", "hardware", "cpu_seconds"):
+    print(f"{name}: {origin[name]}")
+
+
+def column(*path):
+    """Read one number per head from the file, as a table of layers and heads."""
+    numbers = results["heads"]
+    for name in path:
+        numbers = [each[name] for each in numbers]
+    return torch.tensor(numbers).unflatten(0, (L, h)).double()
+
+
+def table(columns):
+    """Print the mean of each layer's heads, and the range from the smallest to the largest."""
+    print("layer" + "".join(f"{name:>26}" for name in columns))
+    for i in range(L):
+        rows = [(each[i].mean(), each[i].min(), each[i].max()) for each in columns.values()]
+        texts = ("{} ({} to {})".format(*(f"{float(x):.3g}" for x in row)) for row in rows)
+        print(f"{i + 1:5}" + "".join(f"{text:>26}" for text in texts))
+
+
+def split(linear, columns=False):
+    """Cut a linear layer into its heads, each as the equations have it: a token is a row."""
+    weight = linear.weight.double().T  # (d, h * k), or (h * k, d) for the output projection
+    return weight.unflatten(0, (h, k)).mT if columns else weight.unflatten(1, (h, k)).movedim(1, 0)
+
+
+# %%
+# The spectra
+# -----------
+# Each head has two products of width k: the *QK circuit* :math:`M = W_\mathrm{query}
+# W_\mathrm{key}^\top`, which decides who attends to whom, and the *OV circuit*
+# :math:`W_\mathrm{value} W_\mathrm{out}`, which decides what is handed over; both names are of
+# :cite:t:`elhage2021mathematical`. The k singular values that can differ from zero need no d × d
+# matrix. With :math:`A = Q_A R_A` and :math:`B = Q_B R_B`, the orthogonal factors drop out, and
+# :math:`R_A R_B^\top` is k × k.
+
+
+def spectrum(left, right):
+    """Return the singular values of left @ right.mT, which has rank k or less."""
+    return torch.linalg.svdvals(torch.linalg.qr(left).R @ torch.linalg.qr(right).R.mT)
+
+
+query = torch.stack([split(layer.W_query) for layer in layers])  # (6, 12, 384, 32)
+key = torch.stack([split(layer.W_key) for layer in layers])  # (6, 12, 384, 32)
+value = torch.stack([split(layer.W_value) for layer in layers])  # (6, 12, 384, 32)
+out = torch.stack([split(layer.W_out, columns=True) for layer in layers])  # (6, 12, 384, 32)
+qk, ov = spectrum(query, key), spectrum(value, out)  # (6, 12, 32), (6, 12, 32)
+M = bilinear_form(layers[0])[0].double()  # (384, 384)
+torch.testing.assert_close(qk[0, 0], torch.linalg.svdvals(M)[:k], rtol=1e-4, atol=1e-4)
+
+# %%
+# As a control for what an untrained head shows, we draw two matrices of the same sizes with
+# independent Gaussian entries, twenty times. Two numbers sum a spectrum up: the *effective rank*
+# of :cite:t:`roy2007effective`, and how many directions hold 90 % of the energy, which is the sum
+# of the squared singular values.
+
+
+def directions(sigma, share=0.9):
+    """Count the largest singular values whose squares make up a share of all squares."""
+    energy = sigma.square().cumsum(-1) / sigma.square().sum(-1, keepdim=True)  # (..., k)
+    return (energy < share).sum(-1) + 1
+
+
+def ranks(sigma):
+    """Return the effective rank of each spectrum."""
+    return effective_rank(torch.diag_embed(sigma))
+
+
+generator = torch.Generator().manual_seed(origin["seeds"][0])
+draws = torch.randn(20, 2, d, k, generator=generator, dtype=torch.float64)  # (20, 2, 384, 32)
+gaussian = spectrum(draws[:, 0], draws[:, 1])  # (20, 32)
+assert torch.allclose(ranks(qk), column("QK", "effective_rank"), rtol=1e-4)
+assert torch.allclose(ranks(ov), column("OV", "effective_rank"), rtol=1e-4)
+print(f"Gaussian pair: effective rank {ranks(gaussian).mean():.1f} ± {ranks(gaussian).std():.2f},")
+print(f"90 % of the energy in {directions(gaussian).min()} to {directions(gaussian).max()} of {k}")
+table({"effective rank of QKᵀ": ranks(qk), "of OV": ranks(ov)})
+table({"90 % of energy in, QKᵀ": directions(qk).double(), "OV": directions(ov).double()})
+
+# %%
+# By their matrices, almost all heads use almost all of their 32 directions. Only some heads, most
+# of them in the first and the fifth layer, fall well below a Gaussian pair. Our own classifiers
+# are another picture, which figure 1 draws beside the heads. Each curve adds up the energy,
+# largest direction first, and the axis counts directions as a share of k, because k was 16 there.
+
+low_rank = first(
+    package / "results/low_rank.json",
+    docs / "results/low_rank.json",
+    docs / "experiments/low_rank/results.json",
+)
+ours = torch.tensor(
+    [r["spectrum_after"] for r in low_rank["runs"] if r["kind"] == "qkv" and r["key_dim"] == 16]
+)  # (5, 16)
+
+fig, ax = plt.subplots(figsize=(5, 3.8))
+for sigma, colour, style, label in (
+    (gaussian, BLACK, "-", "Gaussian pairs"),
+    (qk.flatten(0, 1), BLUE, "--", "72 heads, QKᵀ"),
+    (ov.flatten(0, 1), GREEN, ":", "72 heads, OV"),
+    (ours, ORANGE, "-.", "our classifiers, QKᵀ"),
+):
+    count, width = sigma.shape
+    squares = sigma.double().square()  # (count, width)
+    energy = (squares.cumsum(-1) / squares.sum(-1, keepdim=True)).T  # (width, count)
+    share = torch.arange(1, width + 1) / width  # (width,)
+    ax.plot(share, energy.mean(1), style, color=colour, label=label)
+    low, high = energy.min(1).values, energy.max(1).values  # (width,), (width,)
+    ax.fill_between(share, low, high, color=colour, alpha=0.12, lw=0)
+ax.axhline(0.9, color=BLACK, lw=0.8)
+ax.set(xlabel="directions kept, as a share of k", ylabel="share of the energy", ylim=(0, 1.02))
+ax.legend(loc="lower right")
+fig.set_label(
+    "Cumulative energy against the share of directions kept. The mean curves of the 72 heads, for "
+    "QK and OV, lie just above that of Gaussian pairs; the band of QK reaches higher. The curve of "
+    "our own classifiers rises far more steeply and is level long before its end."
+)
+print(f"our classifiers: effective rank {ranks(ours).mean():.1f} of 16, ", end="")
+print(f"90 % of the energy in {directions(ours).min()} to {directions(ours).max()} directions")
+
+# %%
+# *Figure 1.* Energy of the largest directions: lines are means, bands reach from the smallest to
+# the largest head, and the thin line marks 90 %. The classifiers are the five with k = 16 and
+# values, trained for one label per review, while this encoder was trained on whole sentences.
+#
+# Balanced pairs, and weight decay
+# --------------------------------
+# Of all pairs with the product M, the balanced one has the least sum of squares, and that least
+# sum is :math:`2 \lVert M \rVert_*`, where the *nuclear norm* :math:`\lVert M \rVert_*` adds up
+# the singular values. A penalty on the squares of both matrices is therefore a penalty on the
+# nuclear norm, which prefers low rank. :cite:t:`kobayashi2024weight` prove it at the local minima
+# of such a loss, and find lower rank in attention trained with weight decay, too. The table says
+# how near to balance the pairs of this model are.
+
+squares = query.square().sum((-2, -1)) + key.square().sum((-2, -1))  # (6, 12)
+excess = squares / (2 * qk.sum(-1))  # (6, 12)
+assert torch.allclose(excess, column("gauge", "squares_over_twice_nuclear"), rtol=1e-4)
+assert (excess >= 1).all()
+control = draws.square().sum((1, 2, 3)) / (2 * gaussian.sum(-1))  # (20,)
+ratio = query.norm(dim=(-2, -1)) / key.norm(dim=(-2, -1))  # (6, 12)
+table({"squares / 2‖M‖_*": excess, "‖W_query‖ / ‖W_key‖": ratio})
+print(f"Gaussian pairs: squares / 2‖M‖_* {control.min():.3f} to {control.max():.3f}")
+
+# %%
+# All 72 pairs are near balance, and that alone proves nothing. With d much larger than k, the
+# columns of a Gaussian matrix are nearly orthogonal and equally long, so a pair of them starts
+# near balance, as the last line shows, and most heads are no nearer. The spectra are not low in
+# rank either. If weight decay pushed on these products, its push is visible in neither number,
+# and how strong it was during pre-training can't be read from the files.
+#
+# The dead key bias
+# -----------------
+# The key bias adds :math:`q_i \cdot b_\mathrm{key}` to every score of query i, the same for all
+# keys, and the softmax takes no notice. :cite:t:`cordonnier2020multihead` point it out, and
+# :cite:t:`namazifar2023role` prove and test it. It holds where queries and keys meet in a plain dot
+# product, as here, where positions are added to the embeddings. With rotary positions (RoPE), or
+# with normalised keys, a key bias does change the weights.
+
+ids = torch.tensor([tokenizer.encode("The film was slow, but the soup was lovely.").ids])  # (1, 13)
+_, before = encoder(ids, need_weights=True)  # (1, 13, 384), (6, 1, 12, 13, 13)
+norms = [(layer.W_query.bias.norm().item(), layer.W_key.bias.norm().item()) for layer in layers]
+saved = [layer.W_key.bias.clone() for layer in layers]
+for layer in layers:
+    layer.W_key.bias.zero_()
+_, after = encoder(ids, need_weights=True)  # (1, 13, 384), (6, 1, 12, 13, 13)
+for layer, bias in zip(layers, saved, strict=True):
+    layer.W_key.bias.copy_(bias)
+for i, (of_queries, of_keys) in enumerate(norms):
+    print(f"layer {i + 1}: ‖b_query‖ {of_queries:.2f}, ‖b_key‖ {of_keys:.4f}")
+print(f"all key biases removed: largest change of a weight {(after - before).abs().max():.0e}")
+print(f"on the reviews, in float64: {results['key_bias_moves_weights_by']:.0e}")
+assert (after - before).abs().max() < 1e-5
+assert results["key_bias_moves_weights_by"] < 1e-12
+
+# %%
+# The norms are a fingerprint of that fact, because a bias that changes nothing has a gradient of
+# zero, up to rounding, and stays near its start, which for BERT's family is zero. The query bias
+# is far larger, because it does work: :math:`b_\mathrm{query} \cdot k_j` is a score that key j
+# gets from every query.
+#
+# What the heads see
+# ------------------
+# A singular value of M says nothing about whether any token points that way. Let C be the
+# covariance of the head's inputs; then the singular values of :math:`C^{1/2} M C^{1/2}` measure
+# each direction by the scores that it makes. We use one C for each side: queries are centred on
+# their mean over all tokens, and keys on the mean of *their own review*, because a constant that
+# all keys of a query share cancels. The energy of this matrix is the mean square of :math:`(x_i -
+# \bar x) M (x_j - \bar x_\mathrm{review})^\top` for independent i and j. Computing it takes k × k
+# matrices only, since its singular values are those of :math:`\Sigma_q^{1/2} \Sigma_k^{1/2}`,
+# with the covariances of the queries and of the keys.
+#
+# The inputs need a control of their own, because a C with a few strong directions lowers the rank
+# of any M. So the Gaussian pairs are weighted by the same inputs. The mean query has been left
+# out of this matrix, and it deserves a number: it gives every key one score, whoever asks, and
+# the last column is its share of the energy within a row of scores.
+
+plain = column("QK", "effective_rank")  # (6, 12)
+weighted = column("weighted", "effective_rank")  # (6, 12)
+count = column("weighted", "directions_90")  # (6, 12)
+shared = column("weighted", "shared_query_energy")  # (6, 12)
+chance = torch.tensor(
+    [layer["weighted_gaussian"]["effective_rank"] for layer in results["layers"]]
+)  # (6, 20)
+print(f"covariances over {origin['config']['calibration_reviews']} training reviews")
+table({"effective rank, weighted": weighted, "Gaussian pairs, weighted": chance})
+table({"90 % of the energy in": count, "share of the mean query": shared})
+
+fig, ax = plt.subplots(figsize=(5, 3.6))
+places = torch.arange(1, L + 1)[:, None] + torch.linspace(-0.14, 0.14, h)  # (6, 12)
+ax.axhline(ranks(gaussian).mean(), color=BLACK, lw=1, label="Gaussian pair")
+level = chance.mean(1, keepdim=True).expand(L, 2)  # (6, 2)
+ends = torch.arange(1, L + 1)[:, None] + torch.tensor([0.0, 0.36])  # (6, 2)
+ax.plot(ends.T, level.T, color=GREEN, label=["Gaussian, C½ M C½"] + ["_"] * (L - 1))
+ax.plot(places.flatten() - 0.18, plain.flatten(), "o", ms=4, color=BLUE, label="M")
+ax.plot(places.flatten() + 0.18, weighted.flatten(), "^", ms=4, color=ORANGE, label="C½ M C½")
+ax.set(xlabel="layer", ylabel="effective rank, of 32", ylim=(0, 34), xticks=range(1, L + 1))
+ax.legend(loc="lower left", ncols=2, columnspacing=1, handletextpad=0.4)
+fig.set_label(
+    "Effective rank of the 12 heads in each of 6 layers. Dots for M lie just under the level of a "
+    "Gaussian pair, but for some in the first and fifth layers. Triangles for the matrix weighted "
+    "by the inputs are spread wide, and all of them lie below a short line per layer, the level of "
+    "Gaussian pairs under the same weighting."
+)
+
+# %%
+# *Figure 2.* One dot per head for M, and one triangle for the same head weighted by its inputs.
+# The long line is the mean of the Gaussian pairs, and the short ones are their means after the
+# same weighting. Part of the fall from dots to triangles is the inputs' alone, down to the short
+# lines; the rest is the head's, whose strong directions meet strong directions of its inputs.
+#
+# Does the scale lesson's assumption hold?
+# ----------------------------------------
+# Dividing by :math:`\sqrt k` gives the scores a variance of 1 if queries and keys have independent
+# entries with mean 0 and variance 1. Training is free to break every part of that, and the file
+# holds what is left of it on validation reviews. Of the scores we report the variance within a row,
+# because that is all the softmax sees.
+
+scores = {name: column("scores", name) for name in results["heads"][0]["scores"]}
+print(f"assumed: mean squares 1, shares of the mean 0, row variance {k}, after the scale 1")
+table({"mean square, queries": scores["query_mean_square"], "keys": scores["key_mean_square"]})
+table({"share of mean, queries": scores["query_mean_share"], "keys": scores["key_mean_share"]})
+real = scores["row_variance"]  # (6, 12)
+isotropic = k * scores["query_mean_square"] * scores["key_mean_square"]  # (6, 12)
+table({"row variance": real, "after the scale": real / k})
+print("row variance over what the mean squares alone would give, and the covariances alone")
+table({"squares": real / isotropic, "covariances": real / scores["row_variance_if_independent"]})
+
+# %%
+# It does not hold, and it need not, because the argument is about the start of training. In most
+# layers the trained entries vary more than the assumption says, and neither queries nor keys have
+# mean zero. In every layer the scores also vary more, on average, than the mean squares alone
+# would make them. The last table says why: independent tokens with the head's own covariances
+# would give nearly the variance that was measured, so the pairing of tokens within one review
+# adds hardly anything. What the mean squares leave out is that both projections stretch the same
+# directions.
+#
+# Weights with such scores are sharp, and how sharp depends on how many keys there are. A head
+# that shares its weight evenly has entropy :math:`\ln n`, while a head that always picks the same
+# few keys has an entropy that does not grow with n. The same reviews, cut to five lengths, tell
+# these apart.
+
+lengths = torch.tensor(origin["config"]["lengths"]).double()  # (5,)
+entropy = column("entropy")  # (6, 12, 5)
+fig, ax = plt.subplots(figsize=(5, 3.8))
+ax.plot(lengths, lengths.log(), color=BLACK, label="uniform: ln n")
+for i, marker in enumerate("osD^vP"):
+    shade = plt.get_cmap("viridis")(i / 6)
+    ax.plot(lengths, entropy[i].mean(0), marker=marker, ms=5, lw=1.5, color=shade, label=f"{i + 1}")
+ax.set_xscale("log", base=2)
+ax.set_xticks(lengths.tolist(), [f"{int(n)}" for n in lengths])
+ax.set(xlabel="tokens per review, n", ylabel="mean entropy of the weights, nats", ylim=(0, None))
+ax.legend(title="layer", ncols=2, fontsize=9)
+fig.set_label(
+    "Mean entropy of the weights against text length, one line per layer, below the straight line "
+    "of ln n. All rise nearly straight on the logarithmic axis, from different heights; layers two "
+    "to five lie lowest."
+)
+slope = (entropy[..., -1] - entropy[..., 0]) / (lengths[-1] / lengths[0]).log()  # (6, 12)
+table({"slope: nats per ln n": slope})
+
+# %%
+# *Figure 3.* Entropy of the weights, a mean over queries, heads and reviews. The slope printed
+# above is 1 for a head that spreads over a fixed share of the keys and 0 for one that always
+# takes the same number of them. Most heads are between the two; a slope above 1 belongs to a head
+# that spreads over a larger share of the keys in longer texts.
+#
+# Truncating the heads
+# --------------------
+# The test of a spectrum is to cut it. We keep r directions of every head at once and train nothing
+# afterwards, in three ways that differ in what they know:
+#
+# - *matrix*: the r largest singular values of M, as :func:`~attention.analysis.truncate_rank` does
+#   it. The query bias keeps its scores, which are the same for all queries.
+# - *matrix and mean query*: the same, but what is kept whole are the scores of the mean query.
+# - *data*: the mean query whole, and the r largest singular values of :math:`C^{1/2} M C^{1/2}`,
+#   with the weighting undone afterwards. :cite:t:`chen2021drone` compress whole models this way.
+#
+# As a check of the file, one head by hand: one of the first layer's, whose inputs are the
+# embeddings.
+
+config, head = origin["config"], 7
+texts = []
+for text in map(clean, load_reviews("imdb")["validation"].texts):
+    tokens = tokenizer.encode(text).ids
+    if len(tokens) >= config["tokens"]:
+        texts.append(tokens[: config["tokens"] - 1] + tokens[-1:])  # the end mark stays last
+    if len(texts) == config["weight_reviews"]:
+        break
+ids = torch.tensor(texts)  # (48, 128)
+x = encoder.word(ids) + encoder.position.weight[: config["tokens"]]  # (48, 128, 384)
+x = encoder.norm(x + encoder.token_type.weight[0]).double()  # (48, 128, 384)
+bias = layers[0].W_query.bias.double().view(h, k)[head]  # (32,)
+
+
+def softmax_of(form):
+    """Return the weights for a matrix M, with the query bias's scores kept whole."""
+    constant = x @ key[0, head] @ bias  # (48, 128)
+    return ((x @ form @ x.mT + constant[:, None]) / math.sqrt(k)).softmax(-1)
+
+
+U, sigma, Vh = torch.linalg.svd(bilinear_form(layers[0])[head].double())  # (d, d), (d,), (d, d)
+whole = softmax_of(U[:, :k] * sigma[:k] @ Vh[:k])  # (48, 128, 128)
+recorded = results["heads"][head]["weights_moved"]["matrix"]
+for r in (1, 8, 24):
+    moved = (softmax_of(U[:, :r] * sigma[:r] @ Vh[:r]) - whole).abs().sum(-1).mean() / 2
+    there = recorded[config["ranks"].index(r)]
+    print(f"layer 1, head {head + 1}, rank {r:2}: weights moved by {moved:.4f}, file {there:.4f}")
+    assert math.isclose(moved, there, rel_tol=1e-3)
+
+# %%
+# "Moved" is the *total variation*: half the sum of the absolute differences of a query's weights,
+# which is the share of weight that went to other keys. For all heads at once we add the cosine
+# distance of the sentence embeddings, and the accuracy of a *linear probe*, a ridge regression
+# fitted to the embeddings of the untruncated model.
+
+STYLES = {
+    "matrix": (BLUE, "o-"),
+    "matrix and mean query": (GREEN, "s--"),
+    "data": (ORANGE, "^-."),
+}
+
+
+def sign_test(lost, gained):
+    """Return the chance that fair coins part n answers as unevenly as this, or more."""
+    n = lost + gained
+    tail = sum(math.comb(n, i) for i in range(min(lost, gained) + 1))
+    return min(1.0, 2 * tail / 2**n)
+
+
+last = next(row for row in results["truncation"] if row["kind"] == "whole")
+rows = {kind: [r for r in results["truncation"] if r["kind"] == kind] for kind in STYLES}
+rows["matrix and mean query"].insert(0, rows["data"][0])  # at rank 0 they are the same
+reviews = config["validation_reviews"]
+print(f"{reviews} validation reviews; probe fitted to {results['probe']['reviews']} training ones")
+print("kind                   rank  weights   embedding       probe   lost, gained, sign test")
+for kind in STYLES:
+    for row in rows[kind]:
+        lost, gained = row["probe_lost"], row["probe_gained"]
+        print(f"{kind:22} {row['rank']:4}  {row['weights_moved']:7.3f}", end="")
+        print(f"  {row['embedding_moved']:.3f} ± {row['embedding_moved_se']:.4f}", end="")
+        print(f"  {100 * row['probe_accuracy']:5.1f} %  {lost}, {gained}, ", end="")
+        print(f"p = {sign_test(lost, gained):.2g}")
+print(f"whole model: {100 * last['probe_accuracy']:.1f} %")
+
+fig, axes = plt.subplots(3, figsize=(5, 7.4), sharex=True)
+for kind, (colour, style) in STYLES.items():
+    r = [row["rank"] for row in [*rows[kind], last]]
+    for ax, name in zip(axes, ("weights_moved", "embedding_moved", "probe_accuracy"), strict=True):
+        ax.plot(
+            r, [row[name] for row in [*rows[kind], last]], style, color=colour, ms=5, label=kind
+        )
+axes[0].set(ylabel="weights moved", ylim=(0, None))
+axes[1].set(ylabel="embedding moved", ylim=(0, None))
+error = math.sqrt(last["probe_accuracy"] * (1 - last["probe_accuracy"]) / reviews)
+axes[2].axhspan(*(last["probe_accuracy"] + s * 1.96 * error for s in (-1, 1)), color="0.92", lw=0)
+axes[2].set(xlabel="rank kept in every head, r", ylabel="probe accuracy")
+axes[0].legend()
+fig.set_label(
+    "Three panels against the rank kept in all heads, for three ways to truncate. Weights and "
+    "embeddings move less with every rank; truncating by the matrix moves them most, keeping the "
+    "mean query whole less, and truncating by the data least. Below, three jagged lines of "
+    "the probe's accuracy cross each other, mostly within a grey band."
+)
+
+# %%
+# *Figure 4.* All 72 heads truncated at once, drawn from the top as the total variation of the
+# weights, the cosine distance of the sentence embeddings, and the accuracy of the probe with a 95
+# % interval of the whole model's accuracy in grey. The table's last columns count the reviews
+# that the probe loses and gains, which is the finer comparison, because the reviews are the same.
+#
+# For weights and embeddings the three ways lie in the same order at every rank above 0, and the
+# step from the first to the second is as instructive as the step to the third. Centring adds no
+# direction, and it already saves much of the damage, since what all queries share need not be
+# spent on rank. By the matrix alone, the first directions even move the embeddings further than
+# none do. The probe does not tell the three ways apart. Its accuracy drops at the smallest ranks,
+# but with this many reviews no row's sign test would survive a correction for the number of rows,
+# so how much sentiment depends on who attends to whom is left open here.
+#
+# Which heads collapse first?
+# ---------------------------
+# Truncate one head to rank 1, by the matrix, and leave the other 71 whole. The distance that the
+# sentence embeddings move says what this head's directions were worth to them.
+
+moved = column("embedding_moved_by_rank_1", "matrix")  # (6, 12)
+by_data = column("embedding_moved_by_rank_1", "data")  # (6, 12)
+for place in moved.flatten().argsort(descending=True)[:6].tolist():
+    i, j = divmod(place, h)
+    print(f"layer {i + 1}, head {j + 1:2}: moved by {moved[i, j]:.4f}, ", end="")
+    print(f"by the data {by_data[i, j]:.4f}")
+table({"moved × 1000, by matrix": 1000 * moved, "by the data": 1000 * by_data})
+print(f"rank correlation with the distance moved, over {L * h} heads:")
+for name, other in (
+    ("effective rank of M", plain),
+    ("effective rank weighted", weighted),
+    ("mean query's share", shared),
+    ("row variance of the scores", real),
+    ("layer", torch.arange(L)[:, None].expand(L, h).double()),
+):
+    print(f"{name:26} {rank_correlation(moved.flatten(), other.flatten()):5.2f}")
+
+# %%
+# No single head carries the embedding. Truncated by the matrix, the last layer suffers most, and
+# truncated by the data it suffers least. What collapsed there were not the directions of M but
+# the scores of the mean query, which hold most of the energy in that layer and which plain
+# truncation cuts. The correlations agree: the mean query's share predicts the damage, and the
+# effective rank of M hardly does. They can't separate that share from the layer, because both
+# rise together.
+#
+# What is not known
+# -----------------
+# This is one model, distilled and small, read by one kind of text at one length, and the
+# covariances are those of the same kind of text. Nothing was trained again after truncation,
+# which would recover a part of what is lost. The weighting treats query and key tokens as
+# independent, and it ignores that the softmax does not weigh all scores alike. Whether larger
+# models behave so has to be measured on them.
+#
+# Takeaways
+# ---------
+# - Does a real encoder use only a handful of directions of QKᵀ? Not by its matrices: their spectra
+#   are nearly those of Gaussian pairs, far from those of our small classifiers.
+# - Weighted by what the heads read, fewer directions matter than a Gaussian pair would show there,
+#   and a good part of the scores is the same for all queries. Truncation that respects both costs a
+#   fraction of plain truncation.
+# - A near-balanced pair is what chance gives at these widths, so it is no sign of weight decay.
+# - The key bias is dead wherever queries meet keys in a plain dot product, and the files show it.
+# - The variance that :math:`1/\sqrt k` restores is that of the start; training moves it at will.
+#
+# *Practise:* :doc:`/exercises/low_rank`.

@@ -1,0 +1,197 @@
+"""The committed numbers of 72 heads say where they come from; one head measured again agrees."""
+
+import copy
+import importlib
+import itertools
+import json
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from attention.analysis import bilinear_form, effective_rank
+from attention.pretrained import MINILM_SHA256, load_encoder
+
+DOCS = Path(__file__).parents[2] / "docs"
+RESULTS = json.loads((DOCS / "experiments/real_model/results.json").read_text(encoding="utf-8"))
+HEADS = RESULTS["heads"]
+
+
+@pytest.fixture(scope="module")
+def experiment():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(DOCS))  # where its command is run, too
+        yield importlib.import_module("experiments.real_model.__main__")
+
+
+@pytest.fixture(scope="module")
+def tools(experiment):
+    return experiment.H
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return load_encoder("minilm")[0]
+
+
+def test_metadata_says_where_the_numbers_come_from(experiment):
+    origin = RESULTS["origin"]
+    expected = {"command", "date", "seeds", "data", "sha256", "versions", "hardware", "cpu_seconds"}
+    assert expected <= origin.keys()
+    assert origin["model"]["sha256"] == MINILM_SHA256["model.safetensors"]
+    assert origin["config"] == experiment.CONFIG
+    assert all(0.4 < share < 0.6 for share in origin["positive"].values())
+
+
+def test_every_head_is_there_once():
+    assert [(head["layer"], head["head"]) for head in HEADS] == list(
+        itertools.product(range(6), range(12))
+    )
+
+
+@pytest.mark.parametrize("name", ["QK", "OV", "weighted"])
+def test_spectra_are_ordered_and_fit_their_summaries(tools, name):
+    for head in HEADS:
+        part = head[name]
+        sigma = torch.tensor(part["spectrum"], dtype=torch.float64)
+        assert len(sigma) == 32
+        assert (sigma.diff() <= 0).all()
+        assert (sigma >= 0).all()
+        assert part["effective_rank"] == pytest.approx(tools.effective_rank(sigma), rel=1e-3)
+        assert 1 <= part["effective_rank"] <= 32
+        assert part["directions_90"] == tools.directions(sigma)
+
+
+def test_values_are_in_their_ranges():
+    longest = [math.log(n) for n in RESULTS["origin"]["config"]["lengths"]]
+    for head in HEADS:
+        assert head["gauge"]["squares_over_twice_nuclear"] >= 1
+        assert head["bias"]["key"] < 0.1 * head["bias"]["query"]
+        assert 0 <= head["weighted"]["shared_query_energy"] <= 1
+        assert head["scores"]["row_variance"] <= head["scores"]["variance"] * 1.001
+        assert all(0 < e <= most for e, most in zip(head["entropy"], longest, strict=True))
+        for moved in head["weights_moved"].values():
+            assert all(0 <= value <= 1 for value in moved)
+            assert moved[-1] < 1e-6  # rank 32 is the head itself
+        assert all(0 <= moved < 2 for moved in head["embedding_moved_by_rank_1"].values())
+    assert RESULTS["key_bias_moves_weights_by"] < 1e-12
+    for layer in RESULTS["layers"]:
+        assert layer["key_bias"] < 0.02 < layer["query_bias"]
+        control = layer["weighted_gaussian"]
+        assert len(control["effective_rank"]) == RESULTS["gaussian"]["draws"]
+        assert all(1 <= rank <= 32 for values in control.values() for rank in values)
+
+
+def test_all_truncations_are_there(experiment):
+    rows = [(row["kind"], row["rank"]) for row in RESULTS["truncation"]]
+    wanted = [
+        (kind, r) for kind, ranks in experiment.CONFIG["encoder_ranks"].items() for r in ranks
+    ]
+    assert rows == [*wanted, ("whole", 32)]
+    for row in RESULTS["truncation"]:
+        assert 0 <= row["weights_moved"] <= 1
+        assert 0 <= row["probe_accuracy"] <= 1
+    whole = RESULTS["truncation"][-1]
+    assert whole["weights_moved"] < 1e-5
+    assert whole["probe_lost"] == whole["probe_gained"] == 0
+    reviews = RESULTS["origin"]["config"]["validation_reviews"]
+    for row in RESULTS["truncation"]:
+        gained = (row["probe_gained"] - row["probe_lost"]) / reviews
+        assert row["probe_accuracy"] - whole["probe_accuracy"] == pytest.approx(gained, abs=1e-4)
+
+
+@pytest.mark.parametrize(("layer", "head"), [(0, 0), (5, 11)])
+def test_a_head_measured_again_agrees(experiment, tools, encoder, layer, head):
+    attention = tools.attentions(encoder)[layer]
+    again = experiment.rounded(experiment.of_the_weights(tools.heads_of(attention)[head]))
+    recorded = HEADS[12 * layer + head]
+    for part, numbers in again.items():
+        for name, value in numbers.items():
+            assert recorded[part][name] == pytest.approx(value, rel=1e-4), (part, name)
+    whole = bilinear_form(attention)[head].double()
+    assert effective_rank(whole).item() == pytest.approx(recorded["QK"]["effective_rank"], rel=1e-3)
+
+
+def test_gaussian_pairs_are_drawn_again(experiment):
+    recorded = RESULTS["gaussian"]
+    again = experiment.gaussian_pairs(recorded["d"], recorded["k"], recorded["draws"])
+    assert recorded["effective_rank"] == pytest.approx(again["effective_rank"], rel=1e-4)
+
+
+def test_truncation_by_the_grams_is_the_truncated_decomposition(tools, encoder):
+    head = tools.heads_of(tools.attentions(encoder)[2])[3]
+    A, B = tools.truncation(head.query.T @ head.query, head.key.T @ head.key, 5)
+    U, sigma, Vh = torch.linalg.svd(head.query @ head.key.T)
+    near = head.query @ A @ (head.key @ B).T
+    torch.testing.assert_close(near, U[:, :5] * sigma[:5] @ Vh[:5], rtol=1e-6, atol=1e-8)
+
+
+def test_truncation_by_covariances_is_nearest_in_the_scores(tools):
+    torch.manual_seed(0)
+    d, k, r = 9, 5, 2
+    stretch = torch.logspace(0.5, -1, d, dtype=torch.float64)
+    x = torch.randn(400, d, dtype=torch.float64) @ torch.randn(d, d, dtype=torch.float64) * stretch
+    x = x - x.mean(0)
+    W_query, W_key = torch.randn(2, d, k, dtype=torch.float64)
+    C = x.T @ x / len(x)
+    half = tools.root(C)
+    sigma = torch.linalg.svdvals(half @ W_query @ W_key.T @ half)
+    covariances = W_query.T @ C @ W_query, W_key.T @ C @ W_key
+    torch.testing.assert_close(tools.weighted_spectrum(*covariances), sigma[:k])
+    A, B = tools.truncation(*covariances, r)
+    lost = x @ (W_query @ W_key.T - W_query @ A @ (W_key @ B).T) @ x.T
+    assert lost.square().mean().item() == pytest.approx(sigma[r:].square().sum().item(), rel=1e-6)
+
+
+@pytest.mark.parametrize("r", [0, 5, 32])
+def test_truncation_keeps_the_scores_of_one_query_whole(tools, encoder, r):
+    x = torch.randn(1, 7, 384)
+    whole = tools.attentions(encoder)[1]
+    layer = copy.deepcopy(whole)
+    expected = []
+    for h, head in enumerate(tools.heads_of(whole)):
+        query = head.query_bias + torch.randn(32)
+        grams = head.query.T @ head.query, head.key.T @ head.key
+        tools.replace_head(layer, h, tools.truncated_pair(head, *grams, query, r))
+        U, sigma, Vh = torch.linalg.svd(head.query @ head.key.T)
+        near = U[:, :r] * sigma[:r] @ Vh[:r]
+        # What is cut are the scores of the other queries' difference from this one.
+        shift = torch.linalg.lstsq(head.query.T, head.query_bias - query).solution
+        centred = x[0].double() + shift
+        constant = x[0].double() @ head.key @ query
+        scores = centred @ near @ x[0].double().T + constant
+        expected.append((scores / 32**0.5).softmax(-1))
+    weights = layer(x, need_weights=True)[1][0]
+    torch.testing.assert_close(weights.double(), torch.stack(expected), rtol=1e-3, atol=1e-5)
+    rows_agree = torch.allclose(weights, weights[:, :1].expand_as(weights), atol=1e-6)
+    assert rows_agree is (r == 0)
+
+
+def test_moments_of_two_batches_are_those_of_all_texts(experiment):
+    torch.manual_seed(0)
+    queries, keys = torch.randn(2, 6, 2, 9, 3, dtype=torch.float64) + 1  # (B, h, n, k) each
+    moments = experiment.Moments()
+    for part in range(2):
+        moments.add(queries[3 * part :][:3], keys[3 * part :][:3])
+    for h in range(2):
+        flat = queries[:, h].flatten(0, 1)
+        torch.testing.assert_close(moments.queries()[h], flat.T.cov(correction=0))
+        within = torch.stack([text.T.cov(correction=0) for text in keys[:, h]]).mean(0)
+        torch.testing.assert_close(moments.mean("within")[h], within)
+
+
+def test_the_probe_takes_the_penalty_that_predicts_left_out_rows_best(experiment, monkeypatch):
+    torch.manual_seed(0)
+    x, labels = torch.randn(12, 4, dtype=torch.float64), torch.arange(12) % 2
+    x[:, 0] += labels
+    errors = {}
+    for penalty in (0.01, 1.0, 100.0):
+        monkeypatch.setitem(experiment.CONFIG, "ridge", [penalty])
+        errors[penalty] = 0.0
+        for i in range(12):
+            rest = torch.arange(12) != i
+            weights, _ = experiment.probe(x[rest], labels[rest])
+            errors[penalty] += (x[i] @ weights[:-1] + weights[-1] - (2 * labels[i] - 1)).item() ** 2
+    monkeypatch.setitem(experiment.CONFIG, "ridge", list(errors))
+    assert experiment.probe(x, labels)[1] == min(errors, key=errors.get)
