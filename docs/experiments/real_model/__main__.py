@@ -1,6 +1,6 @@
 """Measure QKᵀ in the 72 heads of all-MiniLM-L6-v2 and write ``results.json`` beside this file.
 
-``python -m experiments.real_model``, run in ``docs/``, takes about ten minutes of one core. The
+``nox -s experiments -- real_model`` takes about ten minutes of one core. The
 lesson ``gallery/deeper/plot_7_qk_of_a_real_model.py`` computes the cheap part of it anew and reads
 the rest. IMDB's test reviews are not touched: what needs data to be fitted takes training reviews,
 what is measured takes validation reviews.
@@ -433,7 +433,7 @@ def main() -> None:
     spent = round(time.process_time() - started)
     tell("done")
     origin = {
-        "command": "python -m experiments.real_model",
+        "command": "nox -s experiments -- real_model",
         "date": datetime.date.today().isoformat(),
         "seeds": [SEED],
         "model": {"name": MINILM, "sha256": MINILM_SHA256["model.safetensors"]},
