@@ -25,6 +25,10 @@ SMALLER = {
         (r'(?<=\nreviews = )load_reviews\("imdb"\)', 'load_reviews("imdb", limit=100)'),
         (r"(?<=\nNETS, TEXTS, known = )\d+, \d+", "2, 7"),
     ),
+    "core/plot_7_transformer_block.py": (
+        (r"(?<=\nROOMS, SEEDS, STEPS = )8, 5, 120", "8, 2, 3"),
+        (r"(?<=steps=)500", "3"),
+    ),
     "core/plot_9_reading_attention.py": (
         (r"limit=[\d_]+, epochs=\d+", "limit=40, epochs=2"),
         (r"(?<=\nreviews = )load_reviews\(config.data\)", "load_reviews(config.data, limit=200)"),
