@@ -46,14 +46,14 @@ L, h, d, k = len(layers), layers[0].num_heads, layers[0].embed_dim, layers[0].he
 package = Path(attention.__file__).parent
 
 
-def read_results(experiment):
-    """Read an experiment's results, in the repository or in the package of a downloaded page."""
+def results_of(experiment):
+    """Read an experiment's file from the repository, or from the downloaded package."""
     file = Path("experiments", experiment, "results.json")
     places = package / file, package.parent / "docs" / file
     return json.loads(next(p for p in places if p.exists()).read_text(encoding="utf-8"))
 
 
-results = read_results("real_model")
+results = results_of("real_model")
 origin = results["origin"]
 assert origin["model"]["sha256"] == MINILM_SHA256["model.safetensors"]
 for name in ("command", "date", "seeds", "data", "versions", "hardware", "cpu_seconds"):
@@ -141,7 +141,7 @@ table({"90 % of energy in, QKᵀ": directions(qk).double(), "OV": directions(ov)
 # are another picture, which figure 1 draws beside the heads. Each curve adds up the energy,
 # largest direction first, and the axis counts directions as a share of k, because k was 16 there.
 
-low_rank = read_results("low_rank")
+low_rank = results_of("low_rank")
 ours = torch.tensor(
     [r["spectrum_after"] for r in low_rank["runs"] if r["kind"] == "qkv" and r["key_dim"] == 16]
 )  # (5, 16)

@@ -1,33 +1,20 @@
 """The committed numbers of 72 heads say where they come from; one head measured again agrees."""
 
 import copy
-import importlib
 import itertools
 import json
 import math
-from pathlib import Path
 
 import pytest
 import torch
 
 from attention.analysis import bilinear_form, effective_rank
 from attention.pretrained import MINILM_SHA256, load_encoder
+from experiments.real_model import __main__ as experiment
+from experiments.real_model import heads as tools
 
-DOCS = Path(__file__).parents[2] / "docs"
-RESULTS = json.loads((DOCS / "experiments/real_model/results.json").read_text(encoding="utf-8"))
+RESULTS = json.loads(experiment.OUT.read_text(encoding="utf-8"))
 HEADS = RESULTS["heads"]
-
-
-@pytest.fixture(scope="module")
-def experiment():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(DOCS))  # where its command is run, too
-        yield importlib.import_module("experiments.real_model.__main__")
-
-
-@pytest.fixture(scope="module")
-def tools(experiment):
-    return experiment.H
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +22,7 @@ def encoder():
     return load_encoder("minilm")[0]
 
 
-def test_metadata_says_where_the_numbers_come_from(experiment):
+def test_metadata_says_where_the_numbers_come_from():
     origin = RESULTS["origin"]
     expected = {"command", "date", "seeds", "data", "sha256", "versions", "hardware", "cpu_seconds"}
     assert expected <= origin.keys()
@@ -51,7 +38,7 @@ def test_every_head_is_there_once():
 
 
 @pytest.mark.parametrize("name", ["QK", "OV", "weighted"])
-def test_spectra_are_ordered_and_fit_their_summaries(tools, name):
+def test_spectra_are_ordered_and_fit_their_summaries(name):
     for head in HEADS:
         part = head[name]
         sigma = torch.tensor(part["spectrum"], dtype=torch.float64)
@@ -83,7 +70,7 @@ def test_values_are_in_their_ranges():
         assert all(1 <= rank <= 32 for values in control.values() for rank in values)
 
 
-def test_all_truncations_are_there(experiment):
+def test_all_truncations_are_there():
     rows = [(row["kind"], row["rank"]) for row in RESULTS["truncation"]]
     wanted = [
         (kind, r) for kind, ranks in experiment.CONFIG["encoder_ranks"].items() for r in ranks
@@ -102,7 +89,7 @@ def test_all_truncations_are_there(experiment):
 
 
 @pytest.mark.parametrize(("layer", "head"), [(0, 0), (5, 11)])
-def test_a_head_measured_again_agrees(experiment, tools, encoder, layer, head):
+def test_a_head_measured_again_agrees(encoder, layer, head):
     attention = tools.attentions(encoder)[layer]
     again = experiment.rounded(experiment.of_the_weights(tools.heads_of(attention)[head]))
     recorded = HEADS[12 * layer + head]
@@ -113,13 +100,13 @@ def test_a_head_measured_again_agrees(experiment, tools, encoder, layer, head):
     assert effective_rank(whole).item() == pytest.approx(recorded["QK"]["effective_rank"], rel=1e-3)
 
 
-def test_gaussian_pairs_are_drawn_again(experiment):
+def test_gaussian_pairs_are_drawn_again():
     recorded = RESULTS["gaussian"]
     again = experiment.gaussian_pairs(recorded["d"], recorded["k"], recorded["draws"])
     assert recorded["effective_rank"] == pytest.approx(again["effective_rank"], rel=1e-4)
 
 
-def test_truncation_by_the_grams_is_the_truncated_decomposition(tools, encoder):
+def test_truncation_by_the_grams_is_the_truncated_decomposition(encoder):
     head = tools.heads_of(tools.attentions(encoder)[2])[3]
     A, B = tools.truncation(head.query.T @ head.query, head.key.T @ head.key, 5)
     U, sigma, Vh = torch.linalg.svd(head.query @ head.key.T)
@@ -127,7 +114,7 @@ def test_truncation_by_the_grams_is_the_truncated_decomposition(tools, encoder):
     torch.testing.assert_close(near, U[:, :5] * sigma[:5] @ Vh[:5], rtol=1e-6, atol=1e-8)
 
 
-def test_truncation_by_covariances_is_nearest_in_the_scores(tools):
+def test_truncation_by_covariances_is_nearest_in_the_scores():
     torch.manual_seed(0)
     d, k, r = 9, 5, 2
     stretch = torch.logspace(0.5, -1, d, dtype=torch.float64)
@@ -145,7 +132,7 @@ def test_truncation_by_covariances_is_nearest_in_the_scores(tools):
 
 
 @pytest.mark.parametrize("r", [0, 5, 32])
-def test_truncation_keeps_the_scores_of_one_query_whole(tools, encoder, r):
+def test_truncation_keeps_the_scores_of_one_query_whole(encoder, r):
     x = torch.randn(1, 7, 384)
     whole = tools.attentions(encoder)[1]
     layer = copy.deepcopy(whole)
@@ -168,7 +155,7 @@ def test_truncation_keeps_the_scores_of_one_query_whole(tools, encoder, r):
     assert rows_agree is (r == 0)
 
 
-def test_moments_of_two_batches_are_those_of_all_texts(experiment):
+def test_moments_of_two_batches_are_those_of_all_texts():
     torch.manual_seed(0)
     queries, keys = torch.randn(2, 6, 2, 9, 3, dtype=torch.float64) + 1  # (B, h, n, k) each
     moments = experiment.Moments()
@@ -181,7 +168,7 @@ def test_moments_of_two_batches_are_those_of_all_texts(experiment):
         torch.testing.assert_close(moments.mean("within")[h], within)
 
 
-def test_the_probe_takes_the_penalty_that_predicts_left_out_rows_best(experiment, monkeypatch):
+def test_the_probe_takes_the_penalty_that_predicts_left_out_rows_best(monkeypatch):
     torch.manual_seed(0)
     x, labels = torch.randn(12, 4, dtype=torch.float64), torch.arange(12) % 2
     x[:, 0] += labels

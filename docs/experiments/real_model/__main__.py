@@ -1,6 +1,6 @@
 """Measure QKᵀ in the 72 heads of all-MiniLM-L6-v2 and write ``results.json`` beside this file.
 
-``nox -s experiments -- real_model`` takes about ten minutes of one core. The
+``python -m experiments.real_model``, run in ``docs/``, takes about ten minutes of one core. The
 lesson ``gallery/deeper/plot_7_qk_of_a_real_model.py`` computes the cheap part of it anew and reads
 the rest. IMDB's test reviews are not touched: what needs data to be fitted takes training reviews,
 what is measured takes validation reviews.
@@ -10,15 +10,19 @@ import copy
 import datetime
 import itertools
 import json
+import math
 import platform
 import statistics
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from attention import MultiHeadAttention
 from attention.pretrained import MINILM, MINILM_SHA256, PretrainedEncoder, load_encoder
 from attention.sentiment.reviews import Reviews, clean, fingerprint
 from attention.sentiment.run_folder import environment
@@ -26,7 +30,7 @@ from attention.sentiment.sources import load_reviews
 from experiments.real_model import heads as H
 
 OUT = Path(__file__).with_name("results.json")
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "tokens": 128,  # per review; shorter reviews are left out, so that nothing is padded
     "batch": 16,
     "calibration_reviews": 200,  # the first of the probe's, for covariances
@@ -47,8 +51,11 @@ CONFIG = {
 }
 SEED = 0
 
+# By name: two (k, k) matrices, and the query that is kept whole.
+Ways = dict[str, tuple[Tensor, Tensor, Tensor]]
 
-def rounded(values: object, digits: int = 5) -> object:
+
+def rounded(values: Any, digits: int = 5) -> Any:
     """Keep some significant digits of every number, so that the file stays small."""
     if isinstance(values, Tensor):
         values = values.tolist()
@@ -59,7 +66,7 @@ def rounded(values: object, digits: int = 5) -> object:
     return float(f"{values:.{digits}g}") if isinstance(values, float) else values
 
 
-def spectrum(sigma: Tensor) -> dict:
+def spectrum(sigma: Tensor) -> dict[str, Any]:
     """Sum up a spectrum."""
     return {
         "spectrum": sigma,
@@ -68,14 +75,16 @@ def spectrum(sigma: Tensor) -> dict:
     }
 
 
-def gaussian_pairs(d: int, k: int, draws: int) -> dict:
+def gaussian_pairs(d: int, k: int, draws: int) -> dict[str, Any]:
     """Measure products of two Gaussian matrices: what a head holds before it is trained."""
     generator = torch.Generator().manual_seed(SEED)
     drawn = []
     for _ in range(draws):
-        pair = [torch.randn(d, k, generator=generator, dtype=torch.float64) for _ in "QK"]
-        sigma = H.product_spectrum(*pair)  # (k,)
-        drawn.append(spectrum(sigma) | gauge(*pair, sigma))
+        left, right = (
+            torch.randn(d, k, generator=generator, dtype=torch.float64) for _ in "QK"
+        )  # (d, k), (d, k)
+        sigma = H.product_spectrum(left, right)  # (k,)
+        drawn.append(spectrum(sigma) | gauge(left, right, sigma))
     names = ("effective_rank", "directions_90", "squares_over_twice_nuclear", "gram_difference")
     return {
         "d": d,
@@ -86,7 +95,7 @@ def gaussian_pairs(d: int, k: int, draws: int) -> dict:
     }
 
 
-def weighted_gaussian_pairs(seen: "Moments", k: int, draws: int) -> dict:
+def weighted_gaussian_pairs(seen: "Moments", k: int, draws: int) -> dict[str, Any]:
     """Measure C_q^½ M C_k^½ for Gaussian pairs: what the inputs alone make of any head."""
     generator = torch.Generator().manual_seed(SEED)
     covariances = seen.queries()[0], seen.mean("within")[0]  # (d, d), (d, d)
@@ -100,7 +109,7 @@ def weighted_gaussian_pairs(seen: "Moments", k: int, draws: int) -> dict:
     return {name: [each[name] for each in drawn] for name in ("effective_rank", "directions_90")}
 
 
-def gauge(query: Tensor, key: Tensor, sigma: Tensor) -> dict:
+def gauge(query: Tensor, key: Tensor, sigma: Tensor) -> dict[str, Any]:
     """Measure how far a pair is from the balanced one with the same product."""
     grams = [matrix.T @ matrix for matrix in (query, key)]  # (k, k) each
     squares = sum(gram.trace() for gram in grams)
@@ -114,7 +123,7 @@ def gauge(query: Tensor, key: Tensor, sigma: Tensor) -> dict:
     }
 
 
-def of_the_weights(head: H.Head) -> dict:
+def of_the_weights(head: H.Head) -> dict[str, Any]:
     """Measure what needs no text: spectra, gauge, biases."""
     qk = H.product_spectrum(head.query, head.key)  # (k,)
     return {
@@ -125,17 +134,17 @@ def of_the_weights(head: H.Head) -> dict:
     }
 
 
-def encode(tokenizer: Tokenizer, texts: list[str], n: int) -> Tensor:
+def encode(tokenizer: Tokenizer, texts: Sequence[str], n: int) -> Tensor:
     """Cut texts of n or more tokens to n, the two special ones among them."""
     tokenizer.enable_truncation(n)
-    ids = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
+    ids = [encoding.ids for encoding in tokenizer.encode_batch(list(texts))]
     return torch.tensor(ids)  # (B, n)
 
 
 def long_enough(tokenizer: Tokenizer, reviews: Reviews, n: int, count: int) -> Reviews:
     """Take the first reviews of a split with n tokens or more."""
     tokenizer.no_truncation()
-    kept = ([], [])
+    kept: tuple[list[str], list[int]] = ([], [])
     for text, label in zip(reviews.texts, reviews.labels, strict=True):
         text = clean(text)
         if len(tokenizer.encode(text).ids) >= n:
@@ -194,17 +203,19 @@ class Moments:
         return self.mean("query_query") - mean[:, :, None] * mean[:, None, :]
 
 
-def projected(layer: torch.nn.Module, x: Tensor) -> tuple[Tensor, Tensor]:
+def projected(layer: MultiHeadAttention, x: Tensor) -> tuple[Tensor, Tensor]:
     """Return queries and keys with their biases, (B, h, n, k) each, in float64."""
-    return tuple(
-        torch.nn.functional.linear(x, linear.weight.double(), linear.bias.double())
-        .unflatten(-1, (layer.num_heads, -1))
-        .transpose(1, 2)
-        for linear in (layer.W_query, layer.W_key)
-    )
+
+    def split(linear: torch.nn.Linear) -> Tensor:
+        weight, bias = linear.weight.double(), linear.bias.double()  # (h * k, d), (h * k,)
+        made: Tensor = torch.nn.functional.linear(x, weight, bias)  # (B, n, h * k)
+        heads: Tensor = made.unflatten(-1, (layer.num_heads, -1))  # (B, n, h, k)
+        return heads.transpose(1, 2)
+
+    return split(layer.W_query), split(layer.W_key)
 
 
-def kinds_of(head: H.Head, moments: Moments, h: int) -> dict[str, tuple[Tensor, Tensor, Tensor]]:
+def kinds_of(head: H.Head, moments: Moments, h: int) -> Ways:
     """Name the ways to truncate: two (k, k) matrices, and the query that is kept whole."""
     grams = head.query.T @ head.query, head.key.T @ head.key
     mean = moments.mean("query")[h]  # (k,)
@@ -215,7 +226,7 @@ def kinds_of(head: H.Head, moments: Moments, h: int) -> dict[str, tuple[Tensor, 
     }
 
 
-def of_the_inputs(head: H.Head, moments: Moments, h: int) -> dict:
+def of_the_inputs(head: H.Head, moments: Moments, h: int) -> dict[str, Any]:
     """Measure the spectrum of C_q^½ M C_k^½ and how much one query shared by all tokens holds."""
     queries, within = moments.queries()[h], moments.mean("within")[h]  # (k, k), (k, k)
     mean = moments.mean("query")[h]  # (k,)
@@ -226,7 +237,7 @@ def of_the_inputs(head: H.Head, moments: Moments, h: int) -> dict:
     }
 
 
-def of_the_scores(moments: Moments, h: int, rows: Tensor, total: Tensor) -> dict:
+def of_the_scores(moments: Moments, h: int, rows: Tensor, total: Tensor) -> dict[str, Any]:
     """Compare queries, keys and scores with independent entries of mean 0 and variance 1."""
     k = moments.mean("query").shape[-1]
     means = [moments.mean(name)[h] for name in ("query", "key")]
@@ -248,14 +259,14 @@ def probe(x: Tensor, labels: Tensor) -> tuple[Tensor, float]:
     """Fit ridge regression to labels of ±1; the penalty with the least leave-one-out error wins."""
     x = torch.cat([x.double(), torch.ones(len(x), 1, dtype=torch.float64)], dim=1)  # (N, d + 1)
     y = 2.0 * labels.double() - 1  # (N,)
-    best = None
+    best = math.inf, x[0], 0.0
     for penalty in CONFIG["ridge"]:
         free = penalty * torch.eye(x.shape[1], dtype=x.dtype)
         free[-1, -1] = 1e-9  # the bias is not pulled to 0
         solved = torch.linalg.solve(x.T @ x + free, x.T)  # (d + 1, N)
         weights, leverage = solved @ y, (x * solved.T).sum(1)  # (d + 1,), (N,)
         error = ((y - x @ weights) / (1 - leverage)).square().mean().item()
-        if best is None or error < best[0]:
+        if error < best[0]:
             best = error, weights, penalty
     return best[1], best[2]
 
@@ -266,7 +277,7 @@ def variation(first: Tensor, second: Tensor) -> Tensor:
 
 
 def truncated(
-    encoder: PretrainedEncoder, kinds: list[list[dict]], kind: str, r: int
+    encoder: PretrainedEncoder, kinds: list[list[Ways]], kind: str, r: int
 ) -> PretrainedEncoder:
     """Copy an encoder and truncate all of its heads."""
     encoder = copy.deepcopy(encoder)
@@ -277,7 +288,7 @@ def truncated(
 
 
 def one_by_one(
-    encoder: PretrainedEncoder, kinds: list[list[dict]], kind: str, ids: Tensor
+    encoder: PretrainedEncoder, kinds: list[list[Ways]], kind: str, ids: Tensor
 ) -> Tensor:
     """Truncate each head alone to rank 1; return how far the embeddings move, (L, h)."""
     whole = embed(encoder, ids)  # (B, d)
@@ -383,10 +394,10 @@ def main() -> None:
     tell("entropies")
 
     few = ids["validation"][: CONFIG["single_head_reviews"]]
-    moved = {kind: one_by_one(encoder, kinds, kind, few) for kind in ("matrix", "data")}
+    distances = {kind: one_by_one(encoder, kinds, kind, few) for kind in ("matrix", "data")}
     for i, h in itertools.product(*map(range, shape)):
         found[i][h]["embedding_moved_by_rank_1"] = {
-            kind: distances[i, h].item() for kind, distances in moved.items()
+            kind: moved[i, h].item() for kind, moved in distances.items()
         }
     tell("heads truncated one at a time")
 
@@ -401,7 +412,7 @@ def main() -> None:
     few = ids["validation"][: CONFIG["weight_reviews"]]
     kept = [encoder(part, need_weights=True)[1] for part in few.split(size)]
 
-    def compare(other: PretrainedEncoder) -> dict:
+    def compare(other: PretrainedEncoder) -> dict[str, Any]:
         x = embed(other, ids["validation"])  # (B, d)
         distances = 1 - (x * whole).sum(-1)  # (B,)
         variations = [
@@ -468,7 +479,7 @@ def main() -> None:
     OUT.write_text(dumped({"origin": origin} | rounded(results)), encoding="utf-8")
 
 
-def dumped(results: dict) -> str:
+def dumped(results: dict[str, Any]) -> str:
     """Write one head per line, so that a reader finds it and the file stays small."""
     text = json.dumps(results | {"heads": "HEADS"}, indent=1)
     lines = ",\n".join("  " + json.dumps(head) for head in results["heads"])

@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from attention import MultiHeadAttention
+from attention.pretrained import PretrainedEncoder
 
 
 @dataclass
@@ -42,13 +43,15 @@ def heads_of(layer: MultiHeadAttention) -> list[Head]:
 def product_spectrum(left: Tensor, right: Tensor) -> Tensor:
     """Return the k singular values of left @ right.T, for two (d, k) matrices, without d × d."""
     triangles = [torch.linalg.qr(matrix).R for matrix in (left, right)]  # (k, k) each
-    return torch.linalg.svdvals(triangles[0] @ triangles[1].T)  # (k,)
+    sigma: Tensor = torch.linalg.svdvals(triangles[0] @ triangles[1].T)  # (k,)
+    return sigma
 
 
 def root(gram: Tensor) -> Tensor:
     """Return the symmetric square root of a positive semidefinite matrix."""
     values, vectors = torch.linalg.eigh(gram)  # (k,), (k, k)
-    return vectors * values.clamp(min=0).sqrt() @ vectors.T  # (k, k)
+    result: Tensor = vectors * values.clamp(min=0).sqrt() @ vectors.T  # (k, k)
+    return result
 
 
 def weighted_spectrum(queries: Tensor, keys: Tensor) -> Tensor:
@@ -56,7 +59,8 @@ def weighted_spectrum(queries: Tensor, keys: Tensor) -> Tensor:
 
     With Σ_q = W_queryᵀ C_q W_query, and Σ_k likewise, they are those of Σ_q^½ Σ_k^½: k × k.
     """
-    return torch.linalg.svdvals(root(queries) @ root(keys))  # (k,)
+    sigma: Tensor = torch.linalg.svdvals(root(queries) @ root(keys))  # (k,)
+    return sigma
 
 
 def truncation(queries: Tensor, keys: Tensor, r: int) -> tuple[Tensor, Tensor]:
@@ -105,7 +109,7 @@ def replace_head(layer: MultiHeadAttention, h: int, pair: tuple[Tensor, Tensor, 
 
 def effective_rank(sigma: Tensor) -> float:
     """Return exp of the entropy of σ / Σσ (Roy and Vetterli, 2007)."""
-    return torch.special.entr(sigma / sigma.sum()).sum().exp().item()
+    return float(torch.special.entr(sigma / sigma.sum()).sum().exp())
 
 
 def directions(sigma: Tensor, share: float = 0.9) -> int:
@@ -114,6 +118,6 @@ def directions(sigma: Tensor, share: float = 0.9) -> int:
     return int((energy < share).sum()) + 1
 
 
-def attentions(encoder: nn.Module) -> list[MultiHeadAttention]:
+def attentions(encoder: PretrainedEncoder) -> list[MultiHeadAttention]:
     """List the attention layers of an encoder, first to last."""
-    return [block.attention for block in encoder.encoder.blocks]
+    return [part for part in encoder.modules() if isinstance(part, MultiHeadAttention)]
