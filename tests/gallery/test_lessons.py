@@ -20,6 +20,7 @@ SMALLER = {
         (r"(?<=in range\()1000", "10"),
     ),
     "deeper/plot_5_cost_of_the_product.py": ((r"(?<=seconds=)0\.5", "0.01"),),
+    "deeper/plot_6_real_model.py": ((r"(?<=\.texts\[:)300", "60"),),
     "cases/plot_1_ten_pitfalls.py": (
         (r"limit=[\d_]+, epochs=\d+", "limit=40, epochs=1"),
         (r'(?<=\nreviews = )load_reviews\("imdb"\)', 'load_reviews("imdb", limit=100)'),
