@@ -1,6 +1,6 @@
 """Measure QKᵀ in the 72 heads of all-MiniLM-L6-v2 and write ``results.json`` beside this file.
 
-``python -m experiments.real_model``, run in ``docs/``, takes about ten minutes of one core. The
+``nox -s experiments -- real_model`` takes about ten minutes of one core. The
 lesson ``gallery/deeper/plot_7_qk_of_a_real_model.py`` computes the cheap part of it anew and reads
 the rest. IMDB's test reviews are not touched: what needs data to be fitted takes training reviews,
 what is measured takes validation reviews.
