@@ -77,8 +77,18 @@ nitpick_ignore = [
 ]  # nobody calls it but the package
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Shape", "Source"]
-# Examples import what they use, but for torch and the object they document.
-doctest_global_setup = "import torch\nfrom attention import *\ntorch.manual_seed(0)"
+# An example has the object that it documents at hand, and torch; that it needs nothing else is held
+# by tests/core/test_docstrings.py.
+PACKAGE = HERE.parent / "attention"
+MODULES = [
+    path
+    for part in ("layers", "sentiment", "plotting")
+    for path in PACKAGE.glob(f"{part}/[a-z]*.py")
+]
+doctest_global_setup = "\n".join(
+    f"from attention.{path.parent.name}.{path.stem} import *" for path in sorted(MODULES)
+)
+doctest_global_setup += "\nfrom attention import *\nimport torch\ntorch.manual_seed(0)"
 
 # Plain-text lists of the few foreign objects we name: no build waits for another site.
 intersphinx_mapping = {
