@@ -1,10 +1,10 @@
 """The only way anyone builds, tests, lints or serves this project: ``nox -s docs tests``."""
 
 import hashlib
+import http.client
 import os
 import shutil
 import sys
-import urllib.error
 import urllib.request
 from pathlib import Path
 
@@ -32,7 +32,7 @@ def torch_index() -> list[str]:
         return []
     try:
         urllib.request.urlopen(f"{CPU_INDEX}/torch/", timeout=5).close()
-    except (urllib.error.URLError, TimeoutError):
+    except (OSError, http.client.HTTPException):  # of urllib's errors, all are an OSError
         return []
     return ["--index-url", CPU_INDEX]
 
@@ -50,13 +50,15 @@ def install(session: nox.Session, *groups: str) -> None:
     session.env["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
     # Where this is set, each of a session's many processes would compile torch's Python anew.
     session.env["PYTHONDONTWRITEBYTECODE"] = ""
-    pinned = repr((groups, requirements(*groups), os.environ.get("PIP_CONSTRAINT"))).encode()
+    settings = [os.environ.get(name) for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT", "TORCH")]
+    pinned = repr((groups, requirements(*groups), settings, ENCODER)).encode()
     wanted = hashlib.sha256(Path("pyproject.toml").read_bytes() + pinned).hexdigest()
     stamp = Path(session.virtualenv.location, "installed")
     if stamp.exists() and stamp.read_text() == wanted:
         return
     # pip reads PIP_FIND_LINKS by itself; uv knows the same folder under its own name.
-    session.env["UV_FIND_LINKS"] = os.environ.get("PIP_FIND_LINKS", "")
+    if "PIP_FIND_LINKS" in os.environ:
+        session.env["UV_FIND_LINKS"] = os.environ["PIP_FIND_LINKS"]
     # Its own dependencies come with the rest: PyTorch's index has few versions of them.
     session.install(*requirements("torch"), "--no-deps", *torch_index())
     session.install("-e", ".[all]", *requirements(*groups))

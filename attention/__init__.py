@@ -58,3 +58,7 @@ __all__ = [
 
 # The classifier of reviews needs the extra [train], so it is imported when it is first asked for.
 __getattr__ = lazily(__name__, {"SentimentClassifier": "attention.sentiment.model"})
+
+
+def __dir__() -> list[str]:
+    return [*globals(), "SentimentClassifier"]

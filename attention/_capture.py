@@ -83,7 +83,13 @@ class _Keeper:
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         is_torchs = isinstance(module, nn.MultiheadAttention)
         # torch's takes query, key, value, key_padding_mask, need_weights, … by position, too.
-        names = ("key_padding_mask", "need_weights", "attn_mask", "average_attn_weights")
+        names = (
+            "key_padding_mask",
+            "need_weights",
+            "attn_mask",
+            "average_attn_weights",
+            "is_causal",
+        )
         if is_torchs and len(arguments) > 3:
             options = dict(zip(names, arguments[3:], strict=False)) | options
             arguments = arguments[:3]

@@ -77,7 +77,8 @@ def _refuse(event: tyro_errors.ParseErrorEvent) -> NoReturn:
             ]
             message = f"expected {' and '.join(names)} too"
         case tyro_errors.InstantiationFailure() if event.argument is not None:
-            message = f"{event.argument.display_name()}: {event.message}"
+            name, kind = event.argument.display_name(), event.argument.lowered.metavar
+            message = f"{name}: expected {kind}; {event.message.splitlines()[0]}"
         case tyro_errors.InstantiationFailure():
             message = _with_options(event.message)
         case _:

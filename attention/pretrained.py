@@ -39,7 +39,7 @@ class EncoderConfig(BaseModel):
 
     vocab_size: Size
     hidden_size: Size
-    num_hidden_layers: Size
+    num_hidden_layers: Annotated[int, Field(ge=1, le=1_000)]
     num_attention_heads: Size
     intermediate_size: Size
     max_position_embeddings: Size

@@ -58,7 +58,7 @@ def deletion_effects(model: Any, ids: Tensor) -> Tensor:
     n = len(ids)
     others = ~torch.eye(n, dtype=torch.bool, device=ids.device)  # (n, n)
     without = ids.expand(n, n)[others].view(n, n - 1)  # (n, n − 1)
-    with _evaluating(model):
+    with evaluating(model):
         rest = torch.cat([model(texts) for texts in without.split(_TEXTS_AT_ONCE)])  # (n,)
         effects: Tensor = model(ids[None]) - rest  # (n,)
     return effects
@@ -110,7 +110,7 @@ def gradient_effects(model: Any, ids: Tensor) -> Tensor:
 
     hook = model.embedding.register_forward_hook(start_here)
     try:
-        with torch.enable_grad(), _evaluating(model):
+        with torch.enable_grad(), evaluating(model):
             (gradient,) = torch.autograd.grad(model(ids[None]).sum(), vectors_read)  # (1, n, d)
     finally:
         hook.remove()
@@ -176,7 +176,8 @@ def _check_review(model: Any, ids: Tensor) -> None:
 
 
 @contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Read a model in evaluation mode, and put it back into the mode it was in."""
     training = model.training
     model.eval()
     try:

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention._checks import check_dropout, check_size
+from attention._checks import check_dropout, check_number, check_size, check_tokens
 from attention.functional import Attended
 from attention.layers.multihead import MultiHeadAttention
 
@@ -79,6 +79,9 @@ class TransformerBlock(nn.Module):
         hidden_dim = 4 * embed_dim if hidden_dim is None else hidden_dim
         check_size("hidden_dim", hidden_dim)
         check_dropout("dropout", dropout)
+        check_number("eps", eps)
+        if eps <= 0:
+            raise ValueError(f"eps: expected a number above 0, got {eps}")
         if activation not in ACTIVATIONS:
             expected = " or ".join(ACTIVATIONS)
             raise ValueError(f"activation: expected {expected}, got {activation!r}")
@@ -102,6 +105,7 @@ class TransformerBlock(nn.Module):
         need_weights: bool = False,
     ) -> Attended:
         """Return the tokens after the block, and the weights if they are needed."""
+        check_tokens(x, self.attention.embed_dim, self.attention.W_query.weight)
         attended = self.attention(
             self.norm1(x) if self.norm_first else x,
             attn_mask,

@@ -34,6 +34,9 @@ _NAMES = {
 }
 _VARIANT_HELP = f"The attention: pooling ({_NAMES[False]}) or self-attention ({_NAMES[True]})."
 
+# Each block is an object of its own, which takes time to make even where it takes no memory.
+MOST_LAYERS = 1_000
+
 Dtype = Literal["float32", "float64", "bfloat16", "float16"]
 DTYPES: dict[Dtype, torch.dtype] = {
     "float32": torch.float32,
@@ -107,6 +110,8 @@ class ModelConfig(AttentionConfig):
             raise ValueError(f"bigram_buckets: expected 0 or more, got {self.bigram_buckets}")
         if self.segments and not self.separator:
             raise ValueError("segments: expected a separator with it, got none")
+        if self.num_layers > MOST_LAYERS:
+            raise ValueError(f"num_layers: expected at most {MOST_LAYERS}, got {self.num_layers}")
         # What a variant can't be built from, its layer refuses by itself. Sizes that no machine
         # holds are refused where the machine is known.
         with contextlib.suppress(RuntimeError), torch.device("meta"):
@@ -248,6 +253,8 @@ _CORRECTED = TrainConfig(
         key_dim=8,
         value_dim=None,
         num_heads=1,
+        num_kv_heads=None,
+        num_layers=2,
         bias=False,
         scale=True,
         bigram_buckets=0,

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch import distributed as dist
 from torch.nn import functional as F
 
+from attention.analysis.attribution import evaluating
 from attention.sentiment.batches import Batch, Examples, assemble, plan_batches
 from attention.sentiment.config import ModelConfig
 from attention.sentiment.model import SentimentClassifier
@@ -113,22 +114,10 @@ def measure(model: SentimentClassifier, examples: Examples, *, batch_size: int =
         >>> measure(model, examples)["n"]
         2
     """
-    device = next(model.parameters()).device
-    training = model.training
-    model.eval()
-    rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
-    sums = torch.zeros(4, dtype=torch.float64, device=device)
-    for rows in plan_batches(read_lengths(examples, model.config), batch_size, shuffle=False):
-        batch = cut(examples, rows[rank::world_size], model.config, device)
-        with autocast(device):
-            logits = model(batch.ids, batch.lengths).float()  # (B,)
-        losses = F.binary_cross_entropy_with_logits(logits, batch.labels, reduction="none")  # (B,)
-        correct = (logits > 0) == (batch.labels > 0.5)  # (B,)
-        for i, part in enumerate((losses.sum(), (losses**2).sum(), correct.sum(), len(losses))):
-            sums[i] += part
-    model.train(training)
-    if world_size > 1:
-        dist.all_reduce(sums)
+    if not len(examples):
+        raise ValueError("examples: expected at least one, got none")
+    with evaluating(model):
+        sums = _sums(model, examples, batch_size)  # (4,)
     total, squares, correct_count, n = sums.tolist()
     low, high = wilson_interval(correct_count, int(n))
     loss = total / n
@@ -140,3 +129,21 @@ def measure(model: SentimentClassifier, examples: Examples, *, batch_size: int =
         "loss_interval": [loss - half, loss + half],
         "n": int(n),
     }
+
+
+def _sums(model: SentimentClassifier, examples: Examples, batch_size: int) -> Tensor:
+    """Add up losses, their squares, correct answers and examples, over all processes."""
+    device = next(model.parameters()).device
+    rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+    sums = torch.zeros(4, dtype=torch.float64, device=device)
+    for rows in plan_batches(read_lengths(examples, model.config), batch_size, shuffle=False):
+        batch = cut(examples, rows[rank::world_size], model.config, device)
+        with autocast(device):
+            logits = model(batch.ids, batch.lengths).float()  # (B,)
+        losses = F.binary_cross_entropy_with_logits(logits, batch.labels, reduction="none")  # (B,)
+        correct = (logits > 0) == (batch.labels > 0.5)  # (B,)
+        for i, part in enumerate((losses.sum(), (losses**2).sum(), correct.sum(), len(losses))):
+            sums[i] += part
+    if world_size > 1:
+        dist.all_reduce(sums)
+    return sums

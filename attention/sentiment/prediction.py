@@ -8,6 +8,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from attention.analysis.attribution import evaluating
 from attention.plotting.words import words_as_html
 from attention.sentiment.model import SentimentClassifier
 
@@ -55,10 +56,8 @@ def predict(model: SentimentClassifier, tokenizer: Tokenizer, text: str) -> Pred
     # A text without a word is one padding: the model then says what it says of nothing.
     batch = torch.tensor([ids or [0]], device=device)  # (1, n)
     lengths = torch.tensor([len(ids)], device=device)  # (1,)
-    training = model.training
-    model.eval()
-    logits, weights = model(batch, lengths, need_weights=True)  # (1,), (1, n) or (1, n, n)
-    model.train(training)
+    with evaluating(model):
+        logits, weights = model(batch, lengths, need_weights=True)  # (1,), (1, n) or (1, n, n)
     probability = logits.sigmoid().item()
     return {
         "label": "positive" if probability > 0.5 else "negative",

@@ -76,6 +76,8 @@ def _prepare_all(
         reason = str(error).splitlines()[0]
         raise ValueError(f"the model of this configuration can't be made: {reason}") from error
     if is_writer:
+        if not (out / run_folder.CHECKPOINT).exists():
+            run_folder.refuse_taken(out)
         if lock is None:
             cleanup.callback(run_folder.lock(out).release)
         run_folder.refuse_finished(out)
@@ -138,7 +140,7 @@ def check_memory(outline: nn.Module) -> None:
         raise ValueError(
             f"the model of this configuration can't be made: training it takes "
             f"{needed / 1e9:,.1f} GB of memory, and this machine has {available / 1e9:,.1f}; "
-            "lower --embed-dim, --bigram-buckets or --max-length"
+            "lower --embed-dim, --num-layers, --bigram-buckets or --max-length"
         )
 
 

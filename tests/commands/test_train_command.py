@@ -6,6 +6,7 @@ import sys
 import pytest
 from refusals import check_refused
 
+from attention.layers.variants import VARIANTS
 from attention.sentiment.config import PRESETS
 from attention.sentiment.run_folder import RunError
 from attention.train import configure, main
@@ -104,13 +105,13 @@ def test_help_lists_every_option():
     done = subprocess.run(line, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     words = set(done.stdout.replace(",", " ").split())
-    names = {"preset", "resume", *OPTIONS_0_1_0["default"], "num_kv_heads"}
+    names = {"preset", "resume", *OPTIONS_0_1_0["default"], "num_kv_heads", "num_layers"}
     assert not {spell(name, "")[0] for name in names} - words
     switches = [k for k, value in OPTIONS_0_1_0["default"].items() if isinstance(value, bool)]
     assert not {spell(name, False)[0] for name in switches} - words
     for preset in PRESETS:
         assert preset in done.stdout
-    assert "{mean,energy,keys,qk,qkv,multihead,gqa}" in done.stdout
+    assert f"{{{','.join(VARIANTS)}}}" in done.stdout
     assert "--dtype" not in done.stdout
 
 

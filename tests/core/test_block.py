@@ -146,8 +146,22 @@ def test_what_ours_does_not_have_is_refused():
         ({"activation": "swish"}, "activation: expected gelu or relu, got 'swish'"),
         ({"hidden_dim": 0}, "hidden_dim: expected at least 1"),
         ({"dropout": 1.0}, "dropout: expected a chance"),
+        ({"eps": 0.0}, "eps: expected a number above 0"),
     ):
         with pytest.raises(ValueError, match=message):
             TransformerBlock(6, 2, **options)
     with pytest.raises(ValueError, match="num_layers: expected at least 1"):
         TransformerEncoder(6, 2, 0)
+
+
+def test_tokens_that_do_not_fit_are_refused_by_name():
+    for norm_first in (True, False):
+        block = TransformerBlock(6, 2, norm_first=norm_first)
+        for x, error in (
+            (torch.randn(5, 7, 4), ValueError),
+            (torch.randn(5, 7, 6).double(), TypeError),
+            (torch.ones(5, 7, 6, dtype=torch.int64), TypeError),
+            ([[1.0] * 6], TypeError),
+        ):
+            with pytest.raises(error, match="^x: expected"):
+                block(x)

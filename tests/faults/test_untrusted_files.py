@@ -39,6 +39,7 @@ SIZES = [
     ({"bigram_buckets": 10**12}, "lacks bigrams.table.weight"),
     ({"attention": "keys", "key_dim": 10**12}, "lacks attention"),
     ({"max_length": 10**12}, "max_length: expected 1 to"),
+    ({"attention": "transformer", "num_layers": 10**8}, "num_layers: expected at most 1000"),
     ({"vocab_size": 0}, "vocab_size: expected at least 1"),
     ({"embed_dim": -6}, "embed_dim: expected at least 1"),
 ]

@@ -143,6 +143,9 @@ BAD = {
         tensors(lambda t: t.update({WORD: torch.zeros(11, 6, dtype=torch.int64)})), "I64",
     ),
     "a weight that is not finite": (tensors(lambda t: t[WORD].fill_(torch.nan)), "not finite"),
+    "more layers than anyone waits for": (
+        lambda f: edit(f, num_hidden_layers=10**8), "num_hidden_layers",
+    ),
     "more than the machine holds": (lambda f: edit(f, vocab_size=2**31), "2147483648"),
     "no size": (lambda f: edit(f, hidden_size=None), "hidden_size"),
     "a size in words": (lambda f: edit(f, hidden_size="6"), "hidden_size"),

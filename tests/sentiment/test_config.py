@@ -18,6 +18,7 @@ LAB_WITHOUT_FAULTS = {
     "value_dim": None,
     "num_heads": 1,
     "num_kv_heads": None,
+    "num_layers": 2,
     "bias": False,
     "scale": True,
     "bigram_buckets": 0,

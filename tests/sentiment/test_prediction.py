@@ -83,3 +83,12 @@ def test_a_hostile_vocabulary_is_escaped():
     assert "img" not in Page(page).tags
     assert page.count("&lt;img src=x onerror=alert(1)&gt;") == 2
     assert "50.0% positive" in page
+
+
+def test_the_mode_comes_back_after_an_error_too():
+    model = SentimentClassifier(6, embed_dim=10, attention="energy").train()
+    tokenizer = train_tokenizer(["the good soup"] * 9, min_frequency=1)
+    model.embedding = torch.nn.Embedding(2, 10)  # too few words
+    with pytest.raises(ValueError, match="vocab_size"):
+        predict(model, tokenizer, "the good soup")
+    assert model.training

@@ -388,3 +388,16 @@ def test_reviews_without_a_word(tmp_path):
         (data / f"{name}.csv").write_text("text,label\n123,1\n!!!,0\n")
     run = small_run.train(tmp_path / "run", "--epochs", "1", data=data)
     assert read_metrics(run)[0]["train"]["n"] == 4
+
+
+def test_files_of_another_program_are_left_alone(tmp_path):
+    out = tmp_path / "thesis"
+    out.mkdir()
+    (out / "config.json").write_text('{"hidden_size": 768}')
+    (out / "notes.txt").write_text("mine")
+    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    data = small_run.write_reviews(tmp_path / "reviews")
+    config = TrainConfig(data=str(data), out=out, device="cpu", epochs=1)
+    with pytest.raises(RunError, match="holds other files"):
+        train(config)
+    assert {path.name: path.read_bytes() for path in out.iterdir()} == before

@@ -9,13 +9,11 @@ import os
 import shutil
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
+from built_site import SITE
 from playwright.sync_api import Browser, Page, sync_playwright
 
-BUILD = Path(__file__).parents[2] / "docs" / "_build"
-SITE = BUILD / "html"
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 # Without these a browser calls home, and would be counted as a page that does.
 QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
@@ -30,21 +28,6 @@ def pytest_configure() -> None:
         raise pytest.UsageError("docs/_build/html holds no site; build it first: nox -s docs")
     if CHROMIUM is None:
         raise pytest.UsageError("no chromium here; install it first: sudo apt-get install chromium")
-
-
-def page_names() -> list[str]:
-    """List the pages of the site, as addresses relative to its root."""
-    names = (path.relative_to(SITE) for path in SITE.rglob("*.html"))
-    return sorted(name.as_posix() for name in names if name.parts[0] != "_static")
-
-
-def redirect_names() -> list[str]:
-    """List the pages that only lead to another one: a browser does not stay on them."""
-    return [
-        name
-        for name in page_names()
-        if 'http-equiv="refresh"' in (SITE / name).read_text(encoding="utf-8")
-    ]
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from trained import KINDS, answer, reviews
+from trained_models import KINDS, answer, reviews
 
 from attention import causal_mask, scaled_dot_product_attention
 

@@ -10,7 +10,7 @@ import sys
 import zipfile
 
 import pytest
-from conftest import SITE
+from built_site import SITE
 
 SCRIPTS = sorted(SITE.glob("_downloads/*/plot_*.py"), key=lambda path: path.name)
 

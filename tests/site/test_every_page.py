@@ -2,7 +2,7 @@
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from conftest import page_names, redirect_names
+from built_site import page_names, redirect_names
 
 MOVED = set(redirect_names())  # test_redirects.py looks at these
 # The views of the source are one template with other code in it: one look at each is enough.

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
-from conftest import SITE, page_names
+from built_site import SITE, page_names
 
 ROOT = "http://site/"
 

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from conftest import SITE
+from built_site import SITE
 from playwright.sync_api import expect
-from trained import answer, ids_of, reviews
+from trained_models import answer, ids_of, reviews
 
 HOSTILE = """<img src=x onerror="window.hacked = 1"><script>window.hacked = 1</script> <svg
 onload=window.hacked=1> "><iframe src="javascript:window.hacked=1"> good &lt;b&gt; film"""

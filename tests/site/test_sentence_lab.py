@@ -40,7 +40,7 @@ def test_the_other_table_shows_the_digits_of_the_lesson_after_it(lab):
 
 @pytest.mark.parametrize("lesson", ["A", "B"])
 def test_its_numbers_are_those_of_the_lessons_downloads(lab, lesson):
-    from conftest import SITE  # the scripts as the site offers them
+    from built_site import SITE  # the scripts as the site offers them
 
     stem = {"A": "plot_1_qkv_derivation", "B": "plot_1b_same_steps_other_numbers"}[lesson]
     (script,) = SITE.glob(f"_downloads/*/{stem}.py")

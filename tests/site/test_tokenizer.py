@@ -1,7 +1,7 @@
 """The tokenizer in the page gives the ids of the Python one."""
 
 import pytest
-from trained import IDS, ids_of, reviews, tokenizer
+from trained_models import IDS, ids_of, reviews, tokenizer
 
 ENCODE = """async (texts) => {
   const ids = await lab.models.load("words");

@@ -3,7 +3,7 @@
 import functools
 
 import torch
-from conftest import BUILD
+from built_site import BUILD
 from tokenizers import Tokenizer
 
 from attention.sentiment.model import SentimentClassifier
