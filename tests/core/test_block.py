@@ -163,5 +163,5 @@ def test_tokens_that_do_not_fit_are_refused_by_name():
             (torch.ones(5, 7, 6, dtype=torch.int64), TypeError),
             ([[1.0] * 6], TypeError),
         ):
-            with pytest.raises(error, match="^x: expected"):
+            with pytest.raises(error, match=r"^x: expected"):
                 block(x)
