@@ -25,8 +25,8 @@ CPU = torch.device("cpu")
 CHANGED = ModelConfig(
     embed_dim=10, attention="qkv", key_dim=5, value_dim=7, num_heads=2, num_kv_heads=1,
     num_layers=3, bias=True, scale=False, bigram_buckets=11, positions="start",
-    position_base=50.0, max_length=13, keep="head", mask_padding=False, separator=False, embedding_std=0.5, dropout=0.1,
-    word_dropout=0.2, dtype="float64",
+    position_base=50.0, max_length=13, keep="head", mask_padding=False, separator=False,
+    embedding_std=0.5, dropout=0.1, word_dropout=0.2, dtype="float64",
 )  # fmt: skip
 
 
