@@ -282,6 +282,7 @@ assert torch.equal(end[0, 2:], end[1, :4])
 # *Practise:* :doc:`/exercises/masks`.
 #
 # *Where next:* :math:`W_\mathrm{query} W_\mathrm{key}^\top` has come up as one matrix E. What can
-# it hold? :doc:`/gallery/deeper/plot_1_low_rank_qk` finds out.
+# it hold? :doc:`/gallery/deeper/plot_1_low_rank_qk` finds out. What a transformer adds to attention
+# and positions is in :doc:`/gallery/core/plot_7_transformer_block`.
 
 plt.show()

@@ -2,13 +2,15 @@ r"""
 QKᵀ in a real model: spectra, rank, biases and scores of 72 heads
 =================================================================
 
-The classifiers of :doc:`/gallery/deeper/plot_4_rank_on_reviews` used a handful of the directions
-that :math:`M = W_\mathrm{query} W_\mathrm{key}^\top` offered them. Does a real encoder do the
-same? Its matrices say no, because their spectra are almost as flat as those of random matrices.
-Its inputs say otherwise: weighted by what each head reads, the scores need fewer directions, and a
-truncation that knows the inputs costs far less than one that knows the matrices alone.
+Our own classifiers used a handful of the directions that the product of query and key matrix
+offered them. Does a real encoder do the same? Its matrices say no, because their spectra are almost
+as flat as those of random matrices. Its inputs say otherwise: weighted by what each head reads, the
+scores need fewer directions, and a truncation that knows the inputs costs far less than one that
+knows the matrices alone.
 
-You need the lessons on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, on :doc:`gauge and
+The product is :math:`M = W_\mathrm{query} W_\mathrm{key}^\top`, and the classifiers are those of
+:doc:`/gallery/deeper/plot_4_rank_on_reviews`. You need the lessons on
+:doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, on :doc:`gauge and
 biases </gallery/deeper/plot_2_gauge_and_biases>` and on :doc:`the scale
 </gallery/core/plot_3_scaling_variance>`, and about forty minutes. Afterwards you can take the heads
 of any encoder apart in this way, and you know which control each number needs beside it.
@@ -499,3 +501,6 @@ for name, other in (
 # - The variance that :math:`1/\sqrt k` restores is that of the start; training moves it at will.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
+#
+# *Where next:* :doc:`/gallery/core/plot_9_reading_attention`, for whether weights explain a model's
+# answer.
