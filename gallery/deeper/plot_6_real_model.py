@@ -424,7 +424,7 @@ fig.set_label(
 #   layer says less, because the control shows it as well.
 # - A name for a head is a claim about texts. Give the count, its condition and a control with it.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_7_qk_of_a_real_model` asks what the matrices of these heads
-# hold, and :doc:`/gallery/core/plot_9_reading_attention` whether weights explain a model's answer.
+# *Where next:* :doc:`/gallery/deeper/plot_7_qk_of_a_real_model` asks what the matrices of these
+# heads hold, and :doc:`/gallery/core/plot_9_reading_attention` whether weights explain an answer.
 
 plt.show()
