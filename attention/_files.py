@@ -57,16 +57,16 @@ def check_tensors(path: Path, expected: dict[str, Tensor]) -> None:
         OSError: If it can't be read.
     """
     with safe_open(path, "pt") as file:
-        found = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 — no dict
-    if missing := expected.keys() - found:
+        stored = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 — no dict
+    if missing := expected.keys() - stored:
         raise ValueError(f"{path.name} lacks {min(missing)}")
-    if beyond := found.keys() - expected:
+    if beyond := stored.keys() - expected:
         raise ValueError(f"{path.name} holds {min(beyond)}, which the configuration doesn't")
     for name, tensor in expected.items():
-        shape, dtype = tuple(found[name].get_shape()), found[name].get_dtype()
-        asked = tuple(tensor.shape), _DTYPES.get(tensor.dtype)
-        if (shape, dtype) != asked:
+        shape, dtype = tuple(stored[name].get_shape()), stored[name].get_dtype()
+        required = tuple(tensor.shape), _DTYPES.get(tensor.dtype)
+        if (shape, dtype) != required:
             raise ValueError(
                 f"{path.name} holds {name} as {shape} {dtype}, "
-                f"the configuration asks for {asked[0]} {asked[1]}"
+                f"the configuration asks for {required[0]} {required[1]}"
             )

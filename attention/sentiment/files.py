@@ -45,11 +45,11 @@ def load_folder(folder: Path) -> dict[str, Reviews]:
     splits = {}
     for name in "train", "validation", "test":
         paths = [folder / f"{name}.parquet", folder / f"{name}.csv"]
-        found = [path for path in paths if path.is_file()]
-        if len(found) > 1:
+        existing = [path for path in paths if path.is_file()]
+        if len(existing) > 1:
             raise DataError(f"{folder} has both {name}.parquet and {name}.csv; keep one of them")
-        if found:
-            splits[name] = _load_file(found[0])
+        if existing:
+            splits[name] = _load_file(existing[0])
         elif name != "test":
             raise DataError(f"{folder} has neither {name}.parquet nor {name}.csv")
     return splits

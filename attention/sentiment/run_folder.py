@@ -84,7 +84,8 @@ def refuse_finished(folder: Path) -> None:
     """
     if (folder / "summary.json").exists():
         raise RunError(
-            f"{folder}: holds a finished run; it needs no --resume, and a new run another folder"
+            f"{folder}: holds a finished run, which can't be resumed; "
+            "give a new run a folder of its own"
         )
 
 
