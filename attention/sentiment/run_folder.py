@@ -84,8 +84,7 @@ def refuse_finished(folder: Path) -> None:
     """
     if (folder / "summary.json").exists():
         raise RunError(
-            f"{folder}: holds a finished run, which can't be resumed; "
-            "give a new run another folder"
+            f"{folder}: holds a finished run, which can't be resumed; give a new run another folder"
         )
 
 

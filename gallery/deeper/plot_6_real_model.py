@@ -42,7 +42,7 @@ sentence = "The zookeeper fed the penguins because they looked hungry."
 encoded = tokenizer.encode(sentence)
 tokens, ids = encoded.tokens, torch.tensor(encoded.ids)  # (13,)
 for token, number in zip(tokens, encoded.ids, strict=True):
-    print(f"{number:6} {token}")
+    print(f"{number:<6} {token}")
 
 # %%
 # Two tokens were in no sentence. ``[CLS]`` opens every text and ``[SEP]``, the :term:`separator

@@ -1,7 +1,7 @@
 """Every page of the site: quiet, self-contained, accessible, and no wider than the screen."""
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
+from accessibility import violations
 from built_site import page_names, redirect_names
 
 MOVED = set(redirect_names())  # test_redirects.py looks at these
@@ -25,14 +25,6 @@ UNREADABLE_MATHS = r"""() => {
 PICTURES_WITHOUT_WORDS = """() => [...document.querySelectorAll("article img")]
   .filter((image) => !image.alt && !image.closest(".sphx-glr-thumbcontainer"))
   .map((image) => image.src)"""
-
-
-def violations(page):
-    return [
-        f"{rule['id']}: {node['html'][:200]} {node['failureSummary']}"
-        for rule in Axe().run(page).response["violations"]
-        for node in rule["nodes"]
-    ]
 
 
 @pytest.mark.parametrize(("name", "size"), LOOKS)

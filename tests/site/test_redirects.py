@@ -3,8 +3,8 @@
 import re
 
 import pytest
+from accessibility import violations
 from built_site import SITE, redirect_names
-from test_every_page import violations
 
 OLD, NEW = "gallery/plot_2b_masks_and_heads.html", "gallery/core/plot_4_masks.html"
 
