@@ -9,7 +9,9 @@ from typing import Annotated, Literal
 
 from attention._command import Positional, arg, parse, run_command
 from attention.sentiment.evaluation import Measured, measure
+from attention.sentiment.precision import Precision, precision_note
 from attention.sentiment.prepare import measured_examples
+from attention.sentiment.progress import print_status
 from attention.sentiment.reviews import DataError
 from attention.sentiment.run_folder import load_run
 from attention.sentiment.sources import load_reviews
@@ -28,6 +30,8 @@ class EvaluateConfig:
     """Which reviews of it."""
     device: str = "auto"
     """cpu, cuda, cuda:1 …; auto takes a GPU if there is one."""
+    precision: Precision = "auto"
+    """Of products; auto takes bfloat16 on a GPU, and for minilm on a CPU, that has units for it."""
 
 
 def evaluate(config: EvaluateConfig) -> dict[str, Measured]:
@@ -44,7 +48,11 @@ def evaluate(config: EvaluateConfig) -> dict[str, Measured]:
         RunError: If the folder holds no run that can be read.
         DataError: If the reviews can't be had, or there is no such split.
     """
-    model, tokenizer, trained = load_run(config.run, choose_device(config.device))
+    device = choose_device(config.device)
+    model, tokenizer, trained = load_run(config.run, device)
+    is_pretrained = model.config.is_pretrained
+    if note := precision_note(config.precision, device, is_pretrained=is_pretrained):
+        print_status(note)
     source = config.data or trained.data
     reviews = load_reviews(source, lab_sample=trained.lab_sample)
     if config.split not in reviews:
@@ -52,7 +60,9 @@ def evaluate(config: EvaluateConfig) -> dict[str, Measured]:
             f"{source}: has no split {config.split}; give as --split {' or '.join(reviews)}"
         )
     examples = measured_examples(tokenizer, reviews[config.split])
-    return {name: measure(model, some) for name, some in examples.items()}
+    return {
+        name: measure(model, some, precision=config.precision) for name, some in examples.items()
+    }
 
 
 def main(arguments: Sequence[str]) -> int:

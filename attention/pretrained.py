@@ -49,6 +49,20 @@ class EncoderConfig(BaseModel):
     position_embedding_type: Literal["absolute"] = "absolute"
 
 
+MINILM_CONFIG = EncoderConfig(
+    vocab_size=30_522,
+    hidden_size=384,
+    num_hidden_layers=6,
+    num_attention_heads=12,
+    intermediate_size=1_536,
+    max_position_embeddings=512,
+    type_vocab_size=2,
+    hidden_act="gelu",
+    layer_norm_eps=1e-12,
+)
+"""What the ``config.json`` of all-MiniLM-L6-v2 says, for those who have its weights already."""
+
+
 class PretrainedEncoder(nn.Module):
     r"""Read ids as an encoder of the BERT family does: embeddings, then blocks with norms last.
 

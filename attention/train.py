@@ -13,7 +13,7 @@ from torch import distributed as dist
 
 from attention._command import arg, parse, parse_known, run_command
 from attention.sentiment import run_folder
-from attention.sentiment.config import PRESETS, TrainConfig
+from attention.sentiment.config import MINILM, PRESETS, TrainConfig
 from attention.sentiment.distributed import is_first_process, join_group, on_all_processes
 from attention.sentiment.progress import Stopped, print_status
 from attention.sentiment.training import train
@@ -23,10 +23,25 @@ from attention.sentiment.training import train
 class StartingPoint:
     """What the options start from; the command line is read for these two first."""
 
-    preset: Literal["default", "lab13", "lab13-corrected"] = "default"
-    """Sets all options at once; those that are given beside it still count."""
+    preset: Literal[tuple(PRESETS)] | None = None  # type: ignore[valid-type]  # read by tyro alone
+    """Sets all options at once; those that are given beside it still count. By default minilm or
+    minilm-fine-tuned for that model, and default for all others."""
     resume: Annotated[Path | None, arg(metavar="RUN")] = None
     """Resume the run in this folder, with the options it was started with, and no others."""
+
+
+@dataclass(frozen=True)
+class _Model:
+    """What decides on the preset where none is given."""
+
+    model: str | None = None
+    fine_tune: bool = False
+
+    @property
+    def preset(self) -> str:
+        if self.model != MINILM:
+            return "default"
+        return "minilm-fine-tuned" if self.fine_tune else "minilm"
 
 
 @dataclass(frozen=True)
@@ -50,16 +65,17 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
     """
     start, others = parse_known(StartingPoint, arguments, add_help=False)
     if start.resume:
-        if start.preset != "default":
+        if start.preset:
             others = ["--preset", start.preset, *others]
         if others:
             raise ValueError(f"--resume: expected no other options, got {' '.join(others)}")
         run_folder.refuse_finished(start.resume)
         return dataclasses.replace(run_folder.read_config(start.resume), out=start.resume)
+    model, _ = parse_known(_Model, others, add_help=False)
     config = parse(
         TrainOptions,
         arguments,
-        default=TrainOptions(preset=start.preset, config=PRESETS[start.preset]),
+        default=TrainOptions(preset=start.preset, config=PRESETS[start.preset or model.preset]),
         prog="python -m attention.train",
         description=TrainConfig.__doc__.splitlines()[0] if TrainConfig.__doc__ else None,
     ).config

@@ -206,6 +206,37 @@ class Batch(NamedTuple):
     labels: Tensor
 
 
+@dataclass(frozen=True, eq=False)
+class EncodedExamples:
+    """Hold one vector for each example, in place of its ids.
+
+    Args:
+        features: What the encoder made of them.
+        lengths: How many tokens it read of each.
+        labels: 0 or 1 for each.
+
+    Shape:
+        - features: :math:`(E, d)`, float32
+        - lengths: :math:`(E,)`
+        - labels: :math:`(E,)`, float32
+    """
+
+    features: Tensor
+    lengths: Tensor
+    labels: Tensor
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def to(self, device: torch.device | str) -> "EncodedExamples":
+        """Put the features on a device, so that batches are cut there."""
+        return replace(self, features=self.features.to(device))
+
+    def batch(self, rows: Tensor) -> Batch:
+        """Take some examples, (B,), as a batch."""
+        return Batch(self.features[rows], self.lengths[rows], self.labels[rows])
+
+
 def plan_batches(
     lengths: Tensor,
     batch_size: int,

@@ -19,12 +19,17 @@ import torch
 import tyro
 
 from attention.layers.variants import VARIANTS, AttentionConfig, variant
+from attention.sentiment.precision import Precision
 from attention.sentiment.tokenizer import SEP_ID
+from attention.sentiment.wordpieces import LONGEST_TEXT
+from attention.sentiment.wordpieces import SEP_ID as WORDPIECE_SEP_ID
+
+MINILM = "minilm"
 
 if TYPE_CHECKING:
-    VariantName = str
+    ModelName = str
 else:
-    VariantName = Literal[tuple(VARIANTS)]
+    ModelName = Literal[(*VARIANTS, MINILM)]
 
 _NAMES = {
     returns_contexts: ", ".join(
@@ -32,7 +37,10 @@ _NAMES = {
     )
     for returns_contexts in (False, True)
 }
-_VARIANT_HELP = f"The attention: pooling ({_NAMES[False]}) or self-attention ({_NAMES[True]})."
+_MODEL_HELP = (
+    f"The attention: pooling ({_NAMES[False]}) or self-attention ({_NAMES[True]}); or {MINILM}, a "
+    "pretrained encoder that is read as it is, unless --fine-tune trains it."
+)
 
 # Each block is an object of its own, which takes time to make even where it takes no memory.
 MOST_LAYERS = 1_000
@@ -65,8 +73,10 @@ class ModelConfig(AttentionConfig):
         ValueError: max_length: expected at least 1, got 0
     """
 
-    attention: Annotated[VariantName, tyro.conf.arg(name="model", help=_VARIANT_HELP)] = "energy"
-    """The attention: which of :data:`attention.layers.variants.VARIANTS`."""
+    attention: Annotated[ModelName, tyro.conf.arg(name="model", help=_MODEL_HELP)] = "energy"
+    """The attention: which of :data:`attention.layers.variants.VARIANTS`; or minilm."""
+    fine_tune: bool = False
+    """Whether all of minilm is trained, and not only what reads its output."""
     bigram_buckets: int = 0
     """How many vectors pairs of neighbouring words share; 0 leaves pairs out."""
     embedding_std: float = 1.0
@@ -112,15 +122,33 @@ class ModelConfig(AttentionConfig):
             raise ValueError("segments: expected a separator with it, got none")
         if self.num_layers > MOST_LAYERS:
             raise ValueError(f"num_layers: expected at most {MOST_LAYERS}, got {self.num_layers}")
+        if self.is_pretrained:
+            if self.max_length > LONGEST_TEXT:
+                raise ValueError(
+                    f"max_length: expected at most {LONGEST_TEXT} with the model {MINILM}, "
+                    f"got {self.max_length}"
+                )
+            return
+        if self.fine_tune:
+            raise ValueError(
+                f"fine_tune: expected the model {MINILM} with it, got {self.attention}"
+            )
         # What a variant can't be built from, its layer refuses by itself. Sizes that no machine
         # holds are refused where the machine is known.
         with contextlib.suppress(RuntimeError), torch.device("meta"):
             variant(self.attention).build(self)
 
     @property
+    def is_pretrained(self) -> bool:
+        """Whether a pretrained encoder reads the words."""
+        return self.attention == MINILM
+
+    @property
     def separator_id(self) -> int | None:
         """The id between distractor and review, None for nothing there."""
-        return SEP_ID if self.separator else None
+        if not self.separator:
+            return None
+        return WORDPIECE_SEP_ID if self.is_pretrained else SEP_ID
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,10 +186,14 @@ class TrainConfig:
     """Adam's learning rate."""
     schedule: Literal["linear", "constant"] = "linear"
     """Whether the learning rate falls linearly to 0, or stays."""
+    warmup: float = 0.0
+    """Share of all steps during which the learning rate rises, before the schedule has it."""
     seed: int = 42
     """Of the initial weights, the order of the examples and dropout."""
     device: str = "auto"
     """cpu, cuda, cuda:1 …; auto takes a GPU if there is one."""
+    precision: Precision = "auto"
+    """Of products; auto takes bfloat16 on a GPU, and for minilm on a CPU, that has units for it."""
     limit: int | None = None
     """Train on this many reviews only, drawn from each label in its share, and validate on a tenth
     as many."""
@@ -175,7 +207,12 @@ class TrainConfig:
     """With yelp: the lab's sample, 100,000 for training and 2 × 10,000, seed 42."""
 
     def __post_init__(self) -> None:
-        _check_fields(self, at_least_1=("epochs", "batch_size", "min_frequency"), above_0=("lr",))
+        _check_fields(
+            self,
+            at_least_1=("epochs", "batch_size", "min_frequency"),
+            shares=("warmup",),
+            above_0=("lr",),
+        )
         if self.limit is not None and self.limit < 2:
             raise ValueError(f"limit: expected at least 2, one per label, got {self.limit}")
         if not 0 <= self.seed < 2**32:
@@ -207,7 +244,7 @@ def _check_fields(
     config: ModelConfig | TrainConfig,
     *,
     at_least_1: tuple[str, ...],
-    shares: tuple[str, ...] = (),
+    shares: tuple[str, ...],
     above_0: tuple[str, ...],
 ) -> None:
     """Refuse numbers out of their range, and names that are not among the choices."""
@@ -280,8 +317,17 @@ _CORRECTED = TrainConfig(
     lab_sample=True,
 )
 
+# The encoder's own reading, and one linear layer on top of it.
+_FROZEN = TrainConfig(
+    model=ModelConfig(attention=MINILM, dropout=0.1), epochs=20, lr=3e-3, batch_size=256
+)
+
 PRESETS = {
     "default": _DEFAULT,
+    "minilm": _FROZEN,
+    "minilm-fine-tuned": _FROZEN.with_options(
+        fine_tune=True, epochs=1, lr=6e-5, batch_size=32, warmup=0.1
+    ),
     # As the lab has it, faults included. Its vocabulary counts each review twice, so its
     # "at least 2" never bites.
     "lab13": _CORRECTED.with_options(

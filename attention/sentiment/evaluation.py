@@ -10,9 +10,16 @@ from torch import distributed as dist
 from torch.nn import functional as F
 
 from attention.analysis.attribution import evaluating
-from attention.sentiment.batches import Batch, Examples, assemble, plan_batches
+from attention.sentiment.batches import (
+    Batch,
+    EncodedExamples,
+    Examples,
+    assemble,
+    plan_batches,
+)
 from attention.sentiment.config import ModelConfig
 from attention.sentiment.model import SentimentClassifier
+from attention.sentiment.precision import Precision, autocast
 
 # Standard normal quantile of a two-sided 95 % interval.
 Z95 = NormalDist().inv_cdf(0.975)
@@ -28,26 +35,28 @@ class Measured(TypedDict):
     n: int
 
 
-def cut(examples: Examples, rows: Tensor, config: ModelConfig, device: torch.device) -> Batch:
+def cut(
+    examples: Examples | EncodedExamples, rows: Tensor, config: ModelConfig, device: torch.device
+) -> Batch:
     """Cut a batch the way the model reads it."""
-    batch = assemble(
-        examples,
-        rows,
-        max_length=config.max_length,
-        keep=config.keep,
-        separator_id=config.separator_id,
-    )
+    if isinstance(examples, EncodedExamples):
+        batch = examples.batch(rows)
+    else:
+        batch = assemble(
+            examples,
+            rows,
+            max_length=config.max_length,
+            keep=config.keep,
+            separator_id=config.separator_id,
+        )
     return Batch(*(part.to(device, non_blocking=True) for part in batch))
 
 
-def read_lengths(examples: Examples, config: ModelConfig) -> Tensor:
-    """Count the tokens that the model will read of each example."""
+def read_lengths(examples: Examples | EncodedExamples, config: ModelConfig) -> Tensor:
+    """Count the tokens that the model will read, or has read, of each example."""
+    if isinstance(examples, EncodedExamples):
+        return examples.lengths
     return examples.lengths(config.separator_id).clamp(max=config.max_length)  # (E,)
-
-
-def autocast(device: torch.device) -> torch.autocast:
-    """Compute in bfloat16 on a GPU, in full precision elsewhere."""
-    return torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
 
 
 def wilson_interval(successes: float, n: int) -> tuple[float, float]:
@@ -86,7 +95,13 @@ def wilson_interval(successes: float, n: int) -> tuple[float, float]:
 
 
 @torch.no_grad()
-def measure(model: SentimentClassifier, examples: Examples, *, batch_size: int = 256) -> Measured:
+def measure(
+    model: SentimentClassifier,
+    examples: Examples | EncodedExamples,
+    *,
+    batch_size: int = 256,
+    precision: Precision = "auto",
+) -> Measured:
     r"""Measure accuracy and mean loss, each with its 95 % interval.
 
     .. math:: \mathrm{loss} = -\frac{1}{N}\sum_i \big(y_i \log p_i + (1 - y_i) \log (1 - p_i)\big)
@@ -98,6 +113,8 @@ def measure(model: SentimentClassifier, examples: Examples, *, batch_size: int =
         model: Read in evaluation mode, and put back into the mode it was in.
         examples: What to read.
         batch_size: Examples read at a time.
+        precision: Of the model's products, see
+            :func:`~attention.sentiment.precision.choose_precision`.
 
     Returns:
         ``accuracy``, ``accuracy_interval``, ``loss`` (in nats), ``loss_interval``, ``n``.
@@ -117,7 +134,7 @@ def measure(model: SentimentClassifier, examples: Examples, *, batch_size: int =
     if not len(examples):
         raise ValueError("examples: expected at least one, got none")
     with evaluating(model):
-        sums = _sums(model, examples, batch_size)  # (4,)
+        sums = _sums(model, examples, batch_size, precision)  # (4,)
     total, squares, correct_count, n = sums.tolist()
     low, high = wilson_interval(correct_count, int(n))
     loss = total / n
@@ -131,14 +148,19 @@ def measure(model: SentimentClassifier, examples: Examples, *, batch_size: int =
     }
 
 
-def _sums(model: SentimentClassifier, examples: Examples, batch_size: int) -> Tensor:
+def _sums(
+    model: SentimentClassifier,
+    examples: Examples | EncodedExamples,
+    batch_size: int,
+    precision: Precision,
+) -> Tensor:
     """Add up losses, their squares, correct answers and examples, over all processes."""
     device = next(model.parameters()).device
     rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
     sums = torch.zeros(4, dtype=torch.float64, device=device)
     for rows in plan_batches(read_lengths(examples, model.config), batch_size, shuffle=False):
         batch = cut(examples, rows[rank::world_size], model.config, device)
-        with autocast(device):
+        with autocast(device, precision, is_pretrained=model.config.is_pretrained):
             logits = model(batch.ids, batch.lengths).float()  # (B,)
         losses = F.binary_cross_entropy_with_logits(logits, batch.labels, reduction="none")  # (B,)
         correct = (logits > 0) == (batch.labels > 0.5)  # (B,)

@@ -18,8 +18,9 @@ from attention.functional import Attended, padding_mask
 from attention.layers.bigrams import BigramEmbedding
 from attention.layers.pooling import MeanPooling
 from attention.layers.positions import SinusoidalPositions, positions_from_end
-from attention.layers.variants import variant
+from attention.layers.variants import AttentionConfig, variant
 from attention.sentiment.config import DTYPES, ModelConfig, TrainConfig
+from attention.sentiment.encoder import ReviewEncoder, in_front
 from attention.sentiment.saved_config import read_model_config
 from attention.sentiment.tokenizer import SEP_ID, UNK_ID
 
@@ -41,13 +42,17 @@ class SentimentClassifier(nn.Module):
     pair's weight is reported half at each of its two words. With ``mask_padding=False`` attention
     may fall on padding up to ``max_length``, as in the lab.
 
+    With the attention ``minilm``, a pretrained encoder gives the pieces of words their vectors, and
+    those of the review are pooled: by their mean if the encoder is frozen, by a learned energy if
+    it is fine-tuned. Its weights here are drawn; :func:`build_model` loads the published ones.
+
     Args:
         vocab_size: How many ids the embedding holds; id 0 is the padding.
         config: What the model is and reads; its fields can also be given one by one, such as
             ``embed_dim=8``.
 
     Shape:
-        - ids: :math:`(B, n)`, integers
+        - ids: :math:`(B, n)`, integers; or with a frozen encoder :math:`(B, d)`, its features
         - lengths: :math:`(B)`, integers; None means that every row is full
         - logits: :math:`(B)`
         - weights: :math:`(B, n)` for the poolings, :math:`(B, n, n)` for the others, the mean over
@@ -82,6 +87,17 @@ class SentimentClassifier(nn.Module):
         dtype = config.dtype or names[torch.get_default_dtype()]
         self.config = dataclasses.replace(config, dtype=dtype)
         self.vocab_size = vocab_size
+        self.encoder = ReviewEncoder(fine_tune=config.fine_tune) if config.is_pretrained else None
+        if self.encoder is not None:
+            expected = self.encoder.config.vocab_size
+            if vocab_size != expected:
+                raise ValueError(
+                    f"vocab_size: expected {expected}, the encoder's, got {vocab_size}"
+                )
+            self.bigrams: BigramEmbedding | None = None
+            pooling = "energy" if config.fine_tune else "mean"
+            self._add_head(pooling, AttentionConfig(embed_dim=self.encoder.embed_dim))
+            return
         width = config.embed_dim
         # Padding that is attended to gets a vector of its own, which the lab trains.
         padding = 0 if config.mask_padding else None
@@ -99,20 +115,58 @@ class SentimentClassifier(nn.Module):
                 if name in ("embedding.weight", "bigrams.table.weight"):
                     table.mul_(config.embedding_std)  # nn.Embedding draws with a spread of 1
         self.segment = nn.Parameter(torch.zeros(width)) if config.segments else None
-        self.dropout = nn.Dropout(config.dropout)
-        chosen = variant(config.attention)
-        self.attention = chosen.build(config)
+        self._add_head(config.attention, config)
+
+    def _add_head(self, attention: str, sizes: AttentionConfig) -> None:
+        """Make what stands on the words' vectors: the attention, and the layer of the logit."""
+        self.dropout = nn.Dropout(self.config.dropout)
+        chosen = variant(attention)
+        self.attention = chosen.build(sizes)
         # Contexts have the width of the values, where a layer has any.
-        features = getattr(self.attention, "value_dim", width)
+        features = getattr(self.attention, "value_dim", sizes.embed_dim)
         self.average = MeanPooling(features) if chosen.returns_contexts else None
         self.classifier = nn.Linear(features, 1)
-        self.to(DTYPES[config.dtype or dtype])
+        self.to(DTYPES[self.config.dtype or "float32"])
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether an encoder reads the words that training leaves as it is."""
+        return self.encoder is not None and not self.config.fine_tune
 
     def forward(
         self, ids: Tensor, lengths: Tensor | None = None, *, need_weights: bool = False
     ) -> Attended:
         """Return one logit per review, and the weights if they are needed."""
-        check_ids(ids, lengths, self.embedding.weight)
+        if self.is_frozen and ids.is_floating_point():
+            return self._logits(ids)
+        x, mask = self._read(ids, lengths)
+        x = self.dropout(x)
+        if not need_weights:
+            return self._classify(self.attention(x, mask), mask)
+        context, weights = self.attention(x, mask, need_weights=True)
+        if weights.dim() == x.dim() + 2:
+            weights = weights.mean(dim=0)  # (B, h, n, n), over the layers
+        if weights.dim() == x.dim() + 1:
+            weights = weights.mean(dim=-3)  # (B, n, n), over the heads
+        return self._classify(context, mask), self._weights_of_words(weights, mask)
+
+    def features(self, ids: Tensor, lengths: Tensor) -> Tensor:
+        """Return what a frozen encoder makes of each review, (B, d); training leaves it the same.
+
+        Raises:
+            TypeError: If the model has no frozen encoder.
+        """
+        if not self.is_frozen:
+            reader = "a trained one" if self.encoder is not None else self.config.attention
+            raise TypeError(f"features: expected a frozen encoder, got {reader}")
+        x, mask = self._read(ids, lengths)  # (B, n, d), (B, 1, n)
+        pooled: Tensor = self.attention(x, mask)  # (B, d)
+        return pooled
+
+    def _read(self, ids: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
+        """Give words, and pairs of words, their vectors; say which of them may be attended to."""
+        embedding = self.embedding if self.encoder is None else self.encoder.pretrained.word
+        check_ids(ids, lengths, embedding.weight)
         if ids.shape[-1] > self.config.max_length:
             raise ValueError(
                 f"ids: expected at most max_length = {self.config.max_length} words per review, "
@@ -120,6 +174,9 @@ class SentimentClassifier(nn.Module):
             )
         if lengths is None:
             lengths = torch.full(ids.shape[:-1], ids.shape[-1], device=ids.device)  # (B,)
+        if self.encoder is not None:
+            read: tuple[Tensor, Tensor] = self.encoder(ids, lengths)  # (B, n, d), (B, 1, n)
+            return read
         if not self.config.mask_padding:
             ids = F.pad(ids, (0, self.config.max_length - ids.shape[-1]))  # (B, max_length)
             lengths = torch.full_like(lengths, ids.shape[-1])  # (B,)
@@ -134,31 +191,22 @@ class SentimentClassifier(nn.Module):
             x = torch.cat([x, pairs], dim=-2)  # (B, 2n, d)
             is_pair = self.bigrams.is_pair(ids)[..., None, :]  # (B, 1, n)
             mask = torch.cat([mask, mask & is_pair], dim=-1)  # (B, 1, 2n)
-        x = self.dropout(x)
-        if not need_weights:
-            return self._classify(self.attention(x, mask), mask)
-        context, weights = self.attention(x, mask, need_weights=True)
-        if weights.dim() == x.dim() + 2:
-            weights = weights.mean(dim=0)  # (B, h, n, n), over the layers
-        if weights.dim() == x.dim() + 1:
-            weights = weights.mean(dim=-3)  # (B, n, n), over the heads
-        return self._classify(context, mask), self._weights_of_words(weights, mask, n)
+        return x, mask
 
     def _add_positions(self, x: Tensor, ids: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
         """Add where each word is: its position, and whether a separator is yet to come."""
         if self.segment is not None:
-            separator = (ids == SEP_ID) & mask.squeeze(-2)  # (B, n)
-            in_front = separator.flip(-1).cumsum(-1).flip(-1) > 0  # (B, n)
-            x = x + in_front[..., None] * self.segment  # (B, n, d)
+            x = x + in_front(ids, mask, SEP_ID)[..., None] * self.segment  # (B, n, d)
         if self.positions is not None:
             n = ids.shape[-1]
             from_end = self.config.positions == "end"
             x = self.positions(x, positions_from_end(lengths, n) if from_end else None)
         return x
 
-    def _weights_of_words(self, weights: Tensor, mask: Tensor, n: int) -> Tensor:
+    def _weights_of_words(self, weights: Tensor, mask: Tensor) -> Tensor:
         if self.bigrams is None:
             return weights
+        n = mask.shape[-1] // 2  # words, and as many pairs
         if self.average is not None:
             # Pairs attend as words do, and the logit averages over all that attend.
             attends = mask.transpose(-2, -1)  # (B, 2n, 1)
@@ -170,14 +218,17 @@ class SentimentClassifier(nn.Module):
     def _classify(self, context: Tensor, mask: Tensor) -> Tensor:
         if self.average is not None:
             context = self.average(context, mask)  # (B, v)
-        logits: Tensor = self.classifier(self.dropout(context)).squeeze(-1)  # (B,)
+        return self._logits(context)
+
+    def _logits(self, pooled: Tensor) -> Tensor:
+        logits: Tensor = self.classifier(self.dropout(pooled)).squeeze(-1)  # (B,)
         return logits
 
     def save_pretrained(self, folder: str | os.PathLike[str], **metadata: object) -> None:
         """Write ``model.safetensors``, and configuration and metadata to ``config.json``."""
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        dtype = str(self.embedding.weight.dtype).removeprefix("torch.")
+        dtype = str(self.classifier.weight.dtype).removeprefix("torch.")
         config = {"vocab_size": self.vocab_size, **vars(self.config), "dtype": dtype}
         content = {"model": config} | metadata | {"model": config}
         write_text(path / "config.json", json.dumps(content, indent=2))
@@ -221,7 +272,10 @@ class SentimentClassifier(nn.Module):
 
 
 def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
-    """Make the model that a run trains, its weights drawn with the run's seed.
+    """Make the model that a run trains, its weights drawn with the run's seed, or pretrained.
+
+    Raises:
+        ValueError: If the pretrained weights can't be had.
 
     Example:
         >>> from attention.sentiment.config import TrainConfig
@@ -230,4 +284,8 @@ def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
         4
     """
     torch.manual_seed(config.seed)
-    return SentimentClassifier(vocab_size, config.model)
+    model = SentimentClassifier(vocab_size, config.model)
+    # Without memory for it, an outline holds no weights.
+    if model.encoder is not None and not model.classifier.weight.is_meta:
+        model.encoder.load_published()
+    return model

@@ -11,6 +11,7 @@ from torch import Tensor
 from attention.analysis.attribution import evaluating
 from attention.plotting.words import words_as_html
 from attention.sentiment.model import SentimentClassifier
+from attention.sentiment.precision import Precision, autocast
 
 
 class Prediction(TypedDict):
@@ -23,7 +24,13 @@ class Prediction(TypedDict):
 
 
 @torch.no_grad()
-def predict(model: SentimentClassifier, tokenizer: Tokenizer, text: str) -> Prediction:
+def predict(
+    model: SentimentClassifier,
+    tokenizer: Tokenizer,
+    text: str,
+    *,
+    precision: Precision = "auto",
+) -> Prediction:
     r"""Classify one review, and say how much attention each of its words got.
 
     .. math:: \mathrm{probability} = \frac{1}{1 + e^{-\mathrm{logit}}}
@@ -33,6 +40,8 @@ def predict(model: SentimentClassifier, tokenizer: Tokenizer, text: str) -> Pred
         tokenizer: The run's.
         text: The review. Of a longer one the model reads ``max_length`` words, at the end that its
             configuration keeps, as in training.
+        precision: Of the model's products, see
+            :func:`~attention.sentiment.precision.choose_precision`.
 
     Returns:
         ``label`` (``"positive"`` above 0.5), ``probability`` of positive, ``tokens``, and
@@ -48,7 +57,9 @@ def predict(model: SentimentClassifier, tokenizer: Tokenizer, text: str) -> Pred
         ['good', '<unk>']
     """
     # Bytes of the command line that are no UTF-8 arrive as lone surrogates.
-    encoded = tokenizer.encode(text.encode("utf-8", "replace").decode())
+    readable = text.encode("utf-8", "replace").decode()
+    tokenizer.encode_special_tokens = True  # "[SEP]" in a review is a word in brackets
+    encoded = tokenizer.encode(readable, add_special_tokens=False)
     length = model.config.max_length
     end = slice(-length, None) if model.config.keep == "tail" else slice(length)
     ids, tokens = encoded.ids[end], encoded.tokens[end]
@@ -56,9 +67,10 @@ def predict(model: SentimentClassifier, tokenizer: Tokenizer, text: str) -> Pred
     # A text without a word is one padding: the model then says what it says of nothing.
     batch = torch.tensor([ids or [0]], device=device)  # (1, n)
     lengths = torch.tensor([len(ids)], device=device)  # (1,)
-    with evaluating(model):
+    is_pretrained = model.config.is_pretrained
+    with evaluating(model), autocast(device, precision, is_pretrained=is_pretrained):
         logits, weights = model(batch, lengths, need_weights=True)  # (1,), (1, n) or (1, n, n)
-    probability = logits.sigmoid().item()
+    probability = logits.float().sigmoid().item()
     return {
         "label": "positive" if probability > 0.5 else "negative",
         "probability": probability,

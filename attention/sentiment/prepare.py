@@ -3,12 +3,15 @@
 from dataclasses import dataclass
 
 from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
 
+from attention.pretrained import load_encoder
 from attention.sentiment.batches import Examples, make_examples
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.reviews import Reviews, fingerprint
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import encode_reviews, train_and_encode
+from attention.sentiment.wordpieces import clean_tokenizer, encode_pieces
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,8 @@ class Prepared:
 def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> Prepared:
     """Load the reviews, learn the vocabulary from the training ones, turn all into ids.
 
+    A pretrained encoder has a vocabulary of its own, so nothing is learned for it.
+
     Args:
         config: Says which data, how words are cut, and whether there are distractors.
         reviews: The splits, where they are already at hand.
@@ -36,6 +41,7 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
 
     Raises:
         DataError: If the reviews can't be had or are not what they should be.
+        ValueError: If the pretrained encoder's files can't be had.
 
     Example:
         >>> from attention.sentiment.config import TrainConfig
@@ -51,9 +57,13 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
         # Splits do not move with the run's seed, or a test split could hold what was trained on.
         reviews = load_reviews(config.data, limit=config.limit, lab_sample=config.lab_sample)
     train = reviews["train"]
-    tokenizer, ids = train_and_encode(
-        train.texts, min_frequency=config.min_frequency, clean_text=config.clean_text
-    )
+    if config.model.is_pretrained:
+        tokenizer = clean_tokenizer(load_encoder("minilm")[1], config.clean_text)
+        ids = encode_pieces(tokenizer, train.texts)
+    else:
+        tokenizer, ids = train_and_encode(
+            train.texts, min_frequency=config.min_frequency, clean_text=config.clean_text
+        )
     examples = make_examples(ids, train.labels, pairs=config.distractors)
     return Prepared(
         tokenizer,
@@ -86,7 +96,8 @@ def measured_examples(
         >>> measured_examples(train_tokenizer(reviews.texts), reviews)["distractor"].review
         tensor([0, 1], dtype=torch.int32)
     """
-    ids = encode_reviews(tokenizer, reviews.texts)
+    is_pretrained = isinstance(tokenizer.model, WordPiece)
+    ids = (encode_pieces if is_pretrained else encode_reviews)(tokenizer, reviews.texts)
     examples = {"clean": make_examples(ids, reviews.labels)}
     if distractors:
         examples["distractor"] = make_examples(ids, reviews.labels, clean=False, pairs=True)

@@ -1,10 +1,11 @@
 """Progress, checkpoints and stopping, between two batches of a training run."""
 
+import contextlib
 import signal
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import FrameType
 
@@ -57,6 +58,40 @@ class Progress:
 
     def _request_stop(self, number: int, frame: FrameType | None) -> None:
         self.signal = number
+
+    @contextlib.contextmanager
+    def encoding(self, trainer: Trainer, count: int) -> Iterator[Callable[[int], None]]:
+        """Show how a frozen encoder reads its examples; what it has read outlives a stop.
+
+        Args:
+            trainer: Before its first step.
+            count: How many examples there are.
+
+        Yields:
+            What to call with the number of examples that were read.
+        """
+        started = printed = time.monotonic()
+        with tqdm(total=count, desc="encoding", unit="example", disable=None) as bar:
+            done = 0
+
+            def after_encoded(read: int) -> None:
+                nonlocal done, printed
+                done += read
+                bar.update(read)
+                now = time.monotonic()
+                if bar.disable and now - printed > SAVE_EVERY:
+                    printed = now
+                    print_status(f"encoded {done:,} of {count:,} examples, saved")
+                if self.signal:
+                    raise Stopped(self.signal)
+
+            try:
+                yield after_encoded
+            finally:
+                trainer.state.seconds += time.monotonic() - started
+                run_folder.save_checkpoint(self.out, trainer, self.data)
+        self.started = self.saved = time.monotonic()
+        self.bar.unpause()
 
     def after_batch(self, trainer: Trainer) -> None:
         """Move the bar; save once a minute; stop if requested."""

@@ -23,9 +23,16 @@ from attention.sentiment.prepare import Prepared
 from attention.sentiment.saved_config import config_json, read_train_config
 from attention.sentiment.tokenizer import train_tokenizer
 from attention.sentiment.trainer import Metrics, State, Trainer
+from attention.sentiment.wordpieces import check_pieces
 
 CHECKPOINT = "checkpoint/state.safetensors"
 LOCK = ".lock"
+
+
+def features_file(folder: Path, name: str) -> Path:
+    """Say where a run keeps what its frozen encoder made of a set of examples."""
+    return folder / "checkpoint" / f"features-{name}.f32"
+
 
 # What a run may leave behind that was killed before its first checkpoint.
 _BEGUN = {"config.json", "tokenizer.json", "metrics.jsonl", "curves.svg", "checkpoint", LOCK}
@@ -122,7 +129,10 @@ def load_run(
     try:
         model = SentimentClassifier.from_pretrained(folder).to(device)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        _check_rule(tokenizer, config.clean_text)
+        if config.model.is_pretrained:
+            check_pieces(tokenizer, config.clean_text)
+        else:
+            _check_rule(tokenizer, config.clean_text)
     # tokenizers raises a bare Exception for a file it can't read.
     except Exception as error:
         raise RunError(f"{folder}: holds a run that can't be read: {error}") from error
@@ -169,7 +179,7 @@ def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
     """
     state = trainer.state
     tensors: dict[str, Tensor] = {"sums": state.sums}
-    for name, tensor in trainer.model.state_dict().items():
+    for name, tensor in _trained(trainer.model).items():
         tensors[f"model.{name}"] = tensor
     for i, slots in trainer.optimizer.state_dict()["state"].items():
         for name, tensor in slots.items():
@@ -216,7 +226,7 @@ def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
         else:
             i, _, slot = rest.partition(".")
             slots.setdefault(int(i), {})[slot] = tensor
-    trainer.model.load_state_dict(model)
+    trainer.model.load_state_dict({**trainer.model.state_dict(), **model})
     trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": slots})
     if trainer.rank > 0:
         state.sums.zero_()  # they are of all processes; the first one carries them on
@@ -260,10 +270,19 @@ def _reason(error: Exception) -> str:
     return f"no {error}" if isinstance(error, KeyError) else str(error)
 
 
-def _expected(model: SentimentClassifier) -> dict[str, Tensor]:
+def _trained(model: SentimentClassifier) -> dict[str, Tensor]:
+    """Name what training changes; a frozen encoder's weights are those that were published."""
+    weights = model.state_dict()
+    frozen = "encoder." if model.is_frozen else ()
+    return {name: weights[name] for name in weights if not name.startswith(frozen)}
+
+
+def _expected(model: SentimentClassifier, *, has_stepped: bool) -> dict[str, Tensor]:
     """Name what a checkpoint of this model holds; the shapes count, so the meta device serves."""
-    expected = {f"model.{name}": tensor for name, tensor in model.state_dict().items()}
-    for i, weight in enumerate(model.parameters()):
+    expected = {f"model.{name}": tensor for name, tensor in _trained(model).items()}
+    trained = [weight for weight in model.parameters() if weight.requires_grad]
+    # Before its first step, Adam holds nothing.
+    for i, weight in enumerate(trained if has_stepped else ()):
         for slot in ("exp_avg", "exp_avg_sq"):
             expected[f"optimizer.{i}.{slot}"] = weight
         expected[f"optimizer.{i}.step"] = torch.empty((), device="meta")
@@ -307,7 +326,8 @@ def check_checkpoint(
             "than the run began with"
         )
     try:
-        check_tensors(path, _expected(outline))
+        has_stepped = (state.epoch, state.batch) != (0, 0)
+        check_tensors(path, _expected(outline, has_stepped=has_stepped))
     except (SafetensorError, ValueError, OSError) as error:
         raise RunError(f"{path}: does not fit the model: {error}") from error
     return state
@@ -333,6 +353,8 @@ def finish_folder(folder: Path, trainer: Trainer) -> None:
         "parameters": sum(p.numel() for p in trainer.model.parameters()),
         "last": metrics[-1],
     }
+    for path in folder.glob(f"checkpoint/{features_file(folder, '*').name}"):
+        path.unlink()  # nothing but training reads them
     write_text(folder / "summary.json", json.dumps(summary, indent=2))
 
 

@@ -1,7 +1,7 @@
 """The training loop: batches in, a better model and one line of metrics per epoch out."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,10 +12,11 @@ from torch import distributed as dist
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-from attention.sentiment.batches import Batch, Examples, plan_batches
+from attention.sentiment.batches import Batch, EncodedExamples, Examples, plan_batches
 from attention.sentiment.config import TrainConfig
-from attention.sentiment.evaluation import autocast, cut, measure, read_lengths
+from attention.sentiment.evaluation import cut, measure, read_lengths
 from attention.sentiment.model import SentimentClassifier
+from attention.sentiment.precision import autocast
 
 # A line of metrics.jsonl: numbers of the epoch, and by name what was measured on each set.
 Metrics = dict[str, Any]
@@ -62,11 +63,11 @@ def split_batch(batch: Batch) -> list[Batch]:
         >>> from attention.sentiment.batches import Batch
         >>> from attention.sentiment.trainer import split_batch
         >>> lengths = torch.arange(200, 250).repeat_interleave(10)
-        >>> batch = Batch(torch.ones(500, 249), lengths, torch.ones(500))
+        >>> batch = Batch(torch.ones(500, 249).long(), lengths, torch.ones(500))
         >>> [tuple(piece.ids.shape) for piece in split_batch(batch)]
         [(125, 216), (125, 224), (125, 240), (125, 249)]
     """
-    if batch.ids.device.type != "cpu":
+    if batch.ids.device.type != "cpu" or batch.ids.is_floating_point():
         return [batch]
     count = max(1, -(-batch.ids.numel() // TOKENS_AT_ONCE))
     pieces = [Batch(*piece) for piece in zip(*(part.chunk(count) for part in batch), strict=True)]
@@ -110,8 +111,8 @@ class Trainer:
     def __init__(
         self,
         model: SentimentClassifier,
-        examples: Examples,
-        validation: dict[str, Examples],
+        examples: Examples | EncodedExamples,
+        validation: Mapping[str, Examples | EncodedExamples],
         config: TrainConfig,
         device: torch.device | None = None,
     ) -> None:
@@ -129,7 +130,8 @@ class Trainer:
             self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
             self.parallel = parallel = DistributedDataParallel(self.model)
             self.no_sync = parallel.no_sync
-        self.optimizer = torch.optim.Adam(self.model.parameters(), lr=config.lr, fused=True)
+        trained = [weight for weight in self.model.parameters() if weight.requires_grad]
+        self.optimizer = torch.optim.Adam(trained, lr=config.lr, fused=True)
         self.lengths = read_lengths(examples, model.config)  # (E,)
         self.batches_per_epoch = -(-len(examples) // config.batch_size)
         # Counted where the loss is, so that it is known later which step was the first bad one.
@@ -206,9 +208,12 @@ class Trainer:
     def _step(self, batch: Batch, size: int) -> None:
         config, state = self.config, self.state
         done = state.epoch * self.batches_per_epoch + state.batch
-        left = 1 - done / (config.epochs * self.batches_per_epoch)
+        total = config.epochs * self.batches_per_epoch
+        factor = 1 - done / total if config.schedule == "linear" else 1.0
+        if done < config.warmup * total:
+            factor *= (done + 1) / (config.warmup * total + 1)
         for group in self.optimizer.param_groups:
-            group["lr"] = config.lr * (left if config.schedule == "linear" else 1.0)
+            group["lr"] = config.lr * factor
         if self.model.config.dropout or self.model.config.word_dropout:
             self._seed(done)
         self.optimizer.zero_grad()
@@ -221,7 +226,11 @@ class Trainer:
         self.bad_steps += ~torch.isfinite(state.sums[0])
 
     def _add_gradient(self, piece: Batch, size: int) -> None:
-        with autocast(self.device):
+        with autocast(
+            self.device,
+            self.config.precision,
+            is_pretrained=self.model.config.is_pretrained,
+        ):
             logits = self.parallel(piece.ids, piece.lengths)  # (B,)
         losses = F.binary_cross_entropy_with_logits(
             logits.float(), piece.labels, reduction="none"
@@ -268,5 +277,5 @@ class Trainer:
             "train": {"loss": loss / count, "accuracy": correct / count, "n": int(count)},
         }
         for name, examples in self.validation.items():
-            line[name] = measure(self.model, examples)
+            line[name] = measure(self.model, examples, precision=self.config.precision)
         self.state = State(epoch=state.epoch + 1, metrics=[*state.metrics, line])

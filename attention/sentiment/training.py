@@ -6,12 +6,15 @@ import sys
 from pathlib import Path
 
 import torch
+from torch import distributed as dist
 from torch import nn
 
 from attention.sentiment import run_folder
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.distributed import is_first_process, on_all_processes
+from attention.sentiment.features import encode_examples
 from attention.sentiment.model import SentimentClassifier, build_model
+from attention.sentiment.precision import precision_note
 from attention.sentiment.prepare import Prepared, prepare
 from attention.sentiment.progress import Progress, print_status
 from attention.sentiment.trainer import Metrics, Trainer
@@ -45,6 +48,8 @@ def train(config: TrainConfig) -> list[Metrics]:
         on_all_processes(lambda: _start_or_resume(out, trainer, prepared, is_writer))
         progress = Progress(trainer, out, prepared.fingerprints, is_writer)
         cleanup.callback(progress.close)
+        if model.is_frozen:
+            _encode(out, trainer, prepared, progress)
         metrics = trainer.run(after_batch=progress.after_batch, after_epoch=progress.after_epoch)
         if is_writer:
             run_folder.finish_folder(out, trainer)
@@ -62,6 +67,13 @@ def _prepare_all(
     if is_writer and (out / run_folder.LOCK).exists():
         lock = run_folder.lock(out)  # a folder in use is refused at once
         cleanup.callback(lock.release)
+    if config.model.is_pretrained and not config.model.fine_tune and dist.is_initialized():
+        raise ValueError(
+            f"--model {config.model.attention}: expected one process, got several; "
+            "they can share the work with --fine-tune"
+        )
+    if note := precision_note(config.precision, device, is_pretrained=config.model.is_pretrained):
+        print_status(note, is_writer)
     print_status("reading the reviews and numbering their words", is_writer and sys.stderr.isatty())
     prepared = prepare(config)
     vocab_size = prepared.tokenizer.get_vocab_size()
@@ -95,6 +107,31 @@ def _start_or_resume(out: Path, trainer: Trainer, prepared: Prepared, is_writer:
         if any(path.name != run_folder.LOCK for path in out.iterdir()):
             print_status(f"{out}: a run began here and ended before it was saved; starting afresh")
         run_folder.start_folder(out, trainer, prepared)
+
+
+def _encode(out: Path, trainer: Trainer, prepared: Prepared, progress: Progress) -> None:
+    """Let the frozen encoder read each example once, and train on what it made of them."""
+    sets = {"train": prepared.examples, **prepared.validation}
+    files = {name: run_folder.features_file(out, name) for name in sets}
+    if not (out / run_folder.CHECKPOINT).exists():
+        for path in files.values():
+            path.unlink(missing_ok=True)
+        # It says from now on of which model and reviews the features are.
+        run_folder.save_checkpoint(out, trainer, prepared.fingerprints)
+    count = sum(len(examples) for examples in sets.values())
+    with progress.encoding(trainer, count) as after_encoded:
+        encoded = {
+            name: encode_examples(
+                trainer.model,
+                examples,
+                files[name],
+                precision=trainer.config.precision,
+                after_batch=after_encoded,
+            )
+            for name, examples in sets.items()
+        }
+    trainer.examples = encoded.pop("train").to(trainer.device)
+    trainer.validation = encoded
 
 
 def choose_device(name: str) -> torch.device:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from refusals import check_refused
@@ -106,12 +107,13 @@ def test_help_lists_every_option():
     assert (done.returncode, done.stderr) == (0, "")
     words = set(done.stdout.replace(",", " ").split())
     names = {"preset", "resume", *OPTIONS_0_1_0["default"], "num_kv_heads", "num_layers"}
+    names |= {"fine_tune", "warmup", "precision"}
     assert not {spell(name, "")[0] for name in names} - words
     switches = [k for k, value in OPTIONS_0_1_0["default"].items() if isinstance(value, bool)]
     assert not {spell(name, False)[0] for name in switches} - words
     for preset in PRESETS:
         assert preset in done.stdout
-    assert f"{{{','.join(VARIANTS)}}}" in done.stdout
+    assert f"{{{','.join(VARIANTS)},minilm}}" in done.stdout
     assert "--dtype" not in done.stdout
 
 
@@ -124,6 +126,21 @@ def test_options_stand_over_the_preset():
     assert configure(["--data", "here", "--out", "new"]).data == "here"
     grouped = configure(["--out", "new", "--model", "gqa", "--num-kv-heads", "2"]).model
     assert (grouped.attention, grouped.num_kv_heads) == ("gqa", 2)
+
+
+def test_a_pretrained_model_brings_its_own_preset():
+    for line, preset in (
+        (["--model", "minilm"], "minilm"),
+        (["--model", "minilm", "--fine-tune"], "minilm-fine-tuned"),
+        (["--fine-tune", "--model=minilm"], "minilm-fine-tuned"),
+        (["--model", "qkv"], "default"),
+    ):
+        expected = PRESETS[preset].options() | {"out": Path("new")}
+        if preset == "default":
+            expected |= {"model": "qkv"}
+        assert configure(["--out", "new", *line]).options() == expected
+    given = configure(["--out", "new", "--model", "minilm", "--preset", "lab13", "--epochs", "2"])
+    assert (given.model.attention, given.batch_size, given.epochs) == ("minilm", 1_024, 2)
 
 
 def test_a_bad_line_is_refused_before_anything_is_written(tmp_path, monkeypatch):
@@ -147,11 +164,14 @@ def test_a_bad_line_is_refused_before_anything_is_written(tmp_path, monkeypatch)
             ["--out", "x", "--model", "multihead", "--num-heads", "5"],
             "^--num-heads: expected a divisor of --embed-dim = 32, got 5",
         ),
+        (["--out", "x", "--fine-tune"], "^--fine-tune: expected the model minilm with it, got en"),
+        (["--out", "x", "--model", "minilm", "--max-length", "600"], "^--max-length: .* 510 with"),
         (["--out", "x", "--no-separator"], "^--segments: expected a separator with it"),
         (["--resume", "x"], "^x: holds no run"),
         (["--resume"], "^--resume: expected a value, got none"),
         (["--resume", "x", "--lr", "1"], "^--resume: expected no other options, got --lr 1$"),
         (["--lr", "1", "--resume", "x"], "^--resume: expected no other options, got --lr 1$"),
+        (["--resume", "x", "--model", "minilm"], "^--resume: .*, got --model minilm$"),
         (["--resume", "x", "--preset", "lab13"], "^--resume: .*, got --preset lab13$"),
     ]
     check_refused(main, cases)

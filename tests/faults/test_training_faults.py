@@ -283,8 +283,8 @@ def test_a_checkpoint_of_another_version_is_refused(stopped):
     unreadable = "not a checkpoint that can be read"
     cases = [
         (lambda s: s.replace('"batch"', '"step"'), f"{unreadable}: batch: .*required"),
-        (lambda s: s.replace('"train": {"b', '"train": {"warmup": 3, "b'), "another warmup"),
-        (lambda s: s.replace('"model": {"e', '"model": {"warmup": 3, "e'), "another warmup"),
+        (lambda s: s.replace('"train": {"b', '"train": {"momentum": 3, "b'), "another momentum"),
+        (lambda s: s.replace('"model": {"e', '"model": {"momentum": 3, "e'), "another momentum"),
         (lambda s: s.replace('"seed": 42', '"seed": "42"'), "another seed"),
         (lambda s: s.replace('"epoch": 6', '"epoch": 5'), "6 lines of metrics, but 5 epochs"),
         (lambda s: s.replace('"batch": 0', '"batch": 99'), "beyond the run"),

@@ -12,6 +12,7 @@ LAB_WITHOUT_FAULTS = {
     "batch_size": 1_024,
     "lr": 0.02,
     "schedule": "linear",
+    "warmup": 0.0,
     "seed": 42,
     "embed_dim": 16,
     "key_dim": 8,
@@ -19,6 +20,7 @@ LAB_WITHOUT_FAULTS = {
     "num_heads": 1,
     "num_kv_heads": None,
     "num_layers": 2,
+    "fine_tune": False,
     "bias": False,
     "scale": True,
     "bigram_buckets": 0,
@@ -49,7 +51,7 @@ LAB_FAULTS = {
     "clean_text": False,
     "min_frequency": 1,
 }
-WHERE = {"data", "out", "device", "limit"}
+WHERE = {"data", "out", "device", "precision", "limit"}
 # Not an option: a model's dtype changes after training only.
 FIXED = {"dtype"}
 
@@ -94,6 +96,8 @@ OUT_OF_RANGE = {
         "batch_size": [0, -3, 2**63],
         "lr": [0.0, -1.0, float("inf"), float("nan")],
         "schedule": ["cosine"],
+        "warmup": [-0.1, 1.0],
+        "precision": ["float16"],
         "seed": [-1, 2**32],
         "limit": [1, 0, -5],
         "min_frequency": [0, -3],
@@ -137,5 +141,5 @@ def test_options_are_set_and_listed_by_their_flat_names():
     assert (options["model"], options["key_dim"], options["epochs"]) == ("qkv", 8, 2)
     assert options.keys() >= LAB_WITHOUT_FAULTS.keys()
     assert TrainConfig().with_options(**options) == config
-    with pytest.raises(TypeError, match="warmup"):
-        config.with_options(warmup=3)
+    with pytest.raises(TypeError, match="momentum"):
+        config.with_options(momentum=3)

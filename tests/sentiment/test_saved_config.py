@@ -35,16 +35,20 @@ def test_every_field_comes_back(tmp_path):
     assert not [
         field.name
         for field in dataclasses.fields(ModelConfig)
-        if field.name != "segments"  # needs a separator
+        if field.name not in ("segments", "fine_tune")  # need a separator, need minilm
         and getattr(CHANGED, field.name) == getattr(unchanged, field.name)
     ]
     SentimentClassifier(23, CHANGED).save_pretrained(tmp_path)
     assert read_model_config(tmp_path) == (23, CHANGED)
-    for model in (CHANGED, ModelConfig(segments=True)):
+    for model in (
+        CHANGED,
+        ModelConfig(segments=True),
+        ModelConfig(attention="minilm", fine_tune=True),
+    ):
         config = TrainConfig(
             model=model, data="imdb", out=tmp_path, epochs=2, batch_size=3, lr=0.5, seed=7,
             schedule="constant", device="cpu", limit=8, distractors=False, clean_text=False,
-            min_frequency=3, lab_sample=True,
+            min_frequency=3, lab_sample=True, warmup=0.5, precision="float32",
         )  # fmt: skip
         text = json.loads(json.dumps(config_json(config)))
         assert validated(TrainConfig, {**text["train"], "model": text["model"]}) == config
@@ -76,7 +80,7 @@ def test_wrong_fields_are_refused_by_name():
         ({"model": 7}, "^model: expected "),
         ({"model": {"max_length": 0}}, "^max_length: expected at least 1, got 0$"),
         ({"model": {"max_length": "9"}}, '^model.max_length: expected .*integer, got "9"$'),
-        ({"warmup": 3}, "another version of this package wrote it; it has warmup$"),
+        ({"momentum": 3}, "another version of this package wrote it; it has momentum$"),
     ]
     check_refused(lambda fields: validated(ModelConfig, fields), of_model)
     check_refused(lambda fields: validated(TrainConfig, fields), of_run)
@@ -192,7 +196,7 @@ def test_resuming_a_run_of_another_version_is_refused_by_name(run, old_run):
     cases = [
         (lambda c: c["train"].pop("schedule"), of_another_version + "schedule$"),
         (lambda c: c["model"].pop("keep"), of_another_version + "keep$"),
-        (lambda c: c["train"].update(warmup=3), of_another_version + "warmup$"),
+        (lambda c: c["train"].update(momentum=3), of_another_version + "momentum$"),
         (lambda c: c["model"].update(temperature=2), "it has temperature$"),
     ]
     check_refused(resume, cases, RunError)

@@ -105,7 +105,7 @@ def test_seconds_are_of_training_alone(monkeypatch):
         now[0] += 1e6
 
     monkeypatch.setattr(trainer.time, "perf_counter", tick)
-    monkeypatch.setattr(trainer, "measure", lambda *_: slowly(None) or {"accuracy": 1.0})
+    monkeypatch.setattr(trainer, "measure", lambda *_, **__: slowly(None) or {"accuracy": 1.0})
     trained = train(after_batch=slowly, after_epoch=slowly)
     for line in trained.state.metrics:
         assert 0 < line["seconds"] < 100

@@ -1,0 +1,67 @@
+"""A pretrained encoder in the classifier: what reads a review in place of an embedding."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attention.functional import padding_mask
+from attention.pretrained import MINILM_CONFIG, PretrainedEncoder, load_encoder
+from attention.sentiment.wordpieces import CLS_ID, SEP_ID
+
+
+class ReviewEncoder(nn.Module):
+    r"""Give each piece of a word its vector in context, and say which pieces are of the review.
+
+    The encoder reads ``[CLS]`` distractor ``[SEP]`` review ``[SEP]``, as it was trained to read two
+    texts; what stands in front of the review has the token type of its own that such pairs have.
+
+    Args:
+        fine_tune: Whether its weights are to be trained.
+
+    Shape:
+        - ids: :math:`(B, n)`, integers, without the special ids around them; 0 is padding
+        - lengths: :math:`(B)`, integers
+        - returns: vectors :math:`(B, n, d)`, and a mask :math:`(B, 1, n)`, True for the review
+
+    Source:
+        Devlin et al. (2019), BERT, for the special ids and the token types.
+    """
+
+    def __init__(self, *, fine_tune: bool) -> None:
+        super().__init__()
+        self.config = MINILM_CONFIG
+        self.pretrained = PretrainedEncoder(self.config).requires_grad_(fine_tune)
+        self.embed_dim = self.config.hidden_size
+
+    def load_published(self) -> None:
+        """Put the published weights in the place of those that were drawn.
+
+        Raises:
+            ValueError: If they can't be had, or are not those that were published.
+        """
+        self.pretrained.load_state_dict(load_encoder("minilm")[0].state_dict())
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the vectors, and which of them are the review's."""
+        n = ids.shape[-1]
+        framed = F.pad(ids, (1, 1))  # (B, n + 2)
+        column = torch.arange(n + 2, device=ids.device)  # (n + 2,)
+        framed = framed.masked_fill(column == 0, CLS_ID)
+        framed = framed.masked_fill(column == lengths[:, None] + 1, SEP_ID)
+        mask = padding_mask(lengths, n)  # (B, 1, n)
+        is_front = in_front(ids, mask, SEP_ID)  # (B, n)
+        types = F.pad(is_front.long(), (1, 1))  # (B, n + 2)
+        x = self.pretrained(framed, lengths + 2, token_types=types)[:, 1:-1]  # (B, n, d)
+        return x, mask & ~is_front[:, None]
+
+
+def in_front(ids: Tensor, mask: Tensor, separator_id: int) -> Tensor:
+    """Say which ids are a separator, or stand in front of one.
+
+    Shape:
+        - ids: :math:`(B, n)`
+        - mask: :math:`(B, 1, n)`, False for padding
+        - returns: :math:`(B, n)`, boolean
+    """
+    separator = (ids == separator_id) & mask.squeeze(-2)  # (B, n)
+    return separator.flip(-1).cumsum(-1).flip(-1) > 0
