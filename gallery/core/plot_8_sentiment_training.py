@@ -166,8 +166,8 @@ plt.show()
 # Each accuracy comes with a 95 % interval. Of intervals made like this, 95 in 100 cover the
 # accuracy on all reviews of this kind; they say nothing about another training seed. The reviews
 # are the validation reviews. Where a setting was chosen by looking at those, their figures flatter,
-# so the test reviews are left to one page, :doc:`/results`, which compares tuned models over
-# several seeds.
+# so this page leaves the test reviews alone. :doc:`/results` reads them, to compare tuned models
+# over several seeds.
 
 print("         clean                  distractor")
 for kind, model in models.items():
