@@ -20,7 +20,7 @@ Attended = Tensor | tuple[Tensor, Tensor]
 def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
     r"""Let token i attend to tokens 0 … i and to none after it.
 
-    .. math:: M_{ij} = (j \le i)
+    .. math:: \mathrm{mask}_{ij} = (j \le i)
 
     Args:
         n: How many tokens there are.
@@ -52,7 +52,7 @@ def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
 def padding_mask(lengths: Tensor, n: int) -> Tensor:
     r"""Let every query attend to the words of its sequence and never to the padding after them.
 
-    .. math:: M_{b1j} = (j < \mathrm{lengths}_b)
+    .. math:: \mathrm{mask}_{b1j} = (j < \mathrm{lengths}_b)
 
     Args:
         lengths: How many of the ``n`` positions of each sequence hold a word.

@@ -48,7 +48,9 @@ class SinusoidalPositions(nn.Module):
     Args:
         embed_dim: Width ``d`` of a token vector.
         max_length: How many positions the table holds.
-        base: The slowest pair turns about 1/base radians a position.
+        base: Sets how slow the pairs get. Pair ``i`` turns by ``base ** (-2 * i / d)`` radians per
+            position. For an even ``d`` the slowest pair has ``i = d / 2 - 1``, which makes
+            ``base ** (2 / d) / base``: more than 1/base, and near it only where ``d`` is large.
 
     Shape:
         - x: :math:`(..., n, d)`
@@ -69,6 +71,12 @@ class SinusoidalPositions(nn.Module):
         >>> add_positions(torch.zeros(2, 4))
         tensor([[0.0000, 1.0000, 0.0000, 1.0000],
                 [0.8415, 0.5403, 0.0100, 0.9999]])
+
+        The slowest pair of the lab's table, in radians per position:
+
+        >>> sin, cos = SinusoidalPositions(16, base=1_000).table[1, -2:]
+        >>> torch.atan2(sin, cos)
+        tensor(0.0024)
 
     Source:
         Vaswani et al. (2017), section 3.5; lab 13 (Nowakowski, 2024) takes base 1,000.

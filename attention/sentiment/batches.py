@@ -168,8 +168,8 @@ def make_examples(
         ids: The reviews.
         labels: 0 or 1 for each review.
         clean: Take every review alone.
-        pairs: Take every review behind a random other one; after the clean ones when both are
-            requested, as in the lab.
+        pairs: Take every review behind one drawn at random, which may be itself; after the clean
+            ones when both are requested, as in the lab.
         seed: Of the distractors' draw.
 
     Raises:

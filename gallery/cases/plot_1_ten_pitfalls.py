@@ -4,10 +4,11 @@ One lab, ten mistakes
 
 What can go wrong around an attention layer that is itself correct?
 
-The lab behind the last lesson (Nowakowski, 2024) is a good one; this site grew from it. Its
-mistakes are those that everybody makes: in what labels mean, in how text is cut, in what the model
-reads, in what is compared with what. Here is each of them, with the line that shows it. The lab
-reads Yelp; we recompute on the film reviews that come with the package.
+Nearly everything around it: what labels mean, how text is cut, what the model reads, and what is
+compared with what. :ref:`The lab <source-lab>` behind the lesson on reviews (Nowakowski, 2024) is a
+good one, from which this site grew, and its mistakes are those that everybody makes. Here is each
+of them, with the line that shows it. The lab reads Yelp; we recompute on the film reviews that come
+with the package.
 """
 
 import re
@@ -23,24 +24,25 @@ from attention.sentiment.batches import assemble, make_examples
 from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.evaluation import measure
 from attention.sentiment.model import build_model
-from attention.sentiment.prepare import measured_examples, prepare
+from attention.sentiment.prepare import prepare
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import UNK_ID, train_and_encode
 from attention.sentiment.trainer import Trainer
 
 use_style()
 reviews = load_reviews("imdb")
-train, test = reviews["train"], reviews["test"]
+train = reviews["train"]
 
 # %%
 # What a label means
 # ------------------
-# .. admonition:: What went wrong: "five stars against one star, nothing ambiguous"
+# .. admonition:: What went wrong: "no ambiguous or neutral labels"
 #    :class: warning
 #
-#    So the lab describes its labels. The data set is by :cite:t:`zhang2015character`. There 1 *and*
-#    2 stars are negative, 4 *and* 5 positive, and lukewarm reviews are in it. Look what a label
-#    stands for before you say what a model has learnt.
+#    So :ref:`the lab <source-lab>` describes its data, as reviews of five stars and of one. The
+#    data set is by :cite:t:`zhang2015character`, in which 1 *and* 2 stars are negative and 4 *and*
+#    5 positive, so lukewarm reviews are in it. Look up what a label stands for before you say what
+#    a model has learnt.
 #
 # Film reviews have the same trap (:cite:t:`maas2011learning`). Their authors often write their mark
 # into the text, as "7/10". Count those marks by label:
@@ -70,8 +72,9 @@ fig.set_label(
 # .. admonition:: What went wrong: a newline that is two characters
 #    :class: warning
 #
-#    In the Yelp files a line end is written as a backslash and the letter n. The lab keeps letters
-#    and drops the rest. The backslash goes, the n stays and sticks to the next word.
+#    In the Yelp files a line end is written as a backslash and the letter n.
+#    :ref:`The lab <source-lab>` keeps letters and drops the rest, so the backslash goes, and the n
+#    stays and sticks to the next word.
 
 sample = r"Kind staff.\nWarm soup!"
 for name, clean_text in (("as in the lab", False), ("cleaned first", True)):
@@ -96,9 +99,9 @@ print(f"more words in the vocabulary: {sizes['as in the lab'] - sizes['cleaned f
 # .. admonition:: What went wrong: a word that is never rare
 #    :class: warning
 #
-#    "Words that occur once become ``<UNK>``", the lab decides, and counts them after every review
-#    has been written down twice. Then nothing occurs once. No ``<UNK>`` is ever seen in training,
-#    and its vector keeps the random numbers it began with.
+#    ``min_freq=2``, :ref:`the lab <source-lab>` decides: a word that occurs once becomes ``<UNK>``.
+#    But it counts after every review has been written down twice, and then nothing occurs once. No
+#    ``<UNK>`` is ever seen in training, and its vector keeps the random numbers it began with.
 
 _, words = train_and_encode(train.texts, min_frequency=1)
 print(f"words that occur once: {(words.flat.bincount() == 1).sum():,}")
@@ -117,11 +120,12 @@ print(with_holes, "→ rows:", max(with_holes.values()) + 1, "needed:", len(with
 # %%
 # What the model reads
 # --------------------
-# .. admonition:: What went wrong: "the number of samples is preserved"
+# .. admonition:: What went wrong: "preserving both the number of samples"
 #    :class: warning
 #
-#    Behind a distractor, the lab says, the data set doubles in tokens and keeps its number of
-#    samples. Its code returns the old reviews *and* the pairs.
+#    With distractors, :ref:`the lab <source-lab>` says, the data set doubles in tokens, "preserving
+#    both the number of samples" and the distribution of labels. Its code returns the old reviews
+#    *and* the pairs.
 
 alone, both = make_examples(words, train.labels), make_examples(words, train.labels, pairs=True)
 print(f"samples: {len(alone):,}, then {len(both):,}: times {len(both) / len(alone):.1f}")
@@ -133,9 +137,9 @@ print(f"tokens:  {tokens[0]:,}, then {tokens[1]:,}: times {tokens[1] / tokens[0]
 # .. admonition:: What went wrong: the head is kept, and the distractor is at the head
 #    :class: warning
 #
-#    A pair is cut to its first 256 words. What survives is the distractor. The label belongs to
-#    the review behind it. And the mistake hides, because a distractor drawn at random has the
-#    same label half of the time.
+#    :ref:`The lab <source-lab>` cuts a pair to its first 256 words. What survives is the
+#    distractor, whereas the label belongs to the review behind it. And the mistake hides, because a
+#    distractor drawn at random has the same label half of the time.
 
 distractor = both.distractor[len(alone) :].long()  # (total,)
 labels = both.labels  # (total,)
@@ -157,7 +161,7 @@ config = TrainConfig(
 )  # fmt: skip
 reviews["train"] = load_reviews("imdb", limit=config.limit)["train"]
 prepared = prepare(config, reviews)
-asked = measured_examples(prepared.tokenizer, test)
+asked = prepared.validation
 SEEDS = 1, 2, 3
 
 
@@ -188,9 +192,10 @@ for name, changes in (
 # .. admonition:: What went wrong: attention on the padding
 #    :class: warning
 #
-#    Each review is filled up to 256 places. Attention, the lab says, will learn to suppress the
-#    filling. Until it has, the padding gets its share like any word. Twenty networks of each kind,
-#    fresh, on 100 reviews alone and 100 pairs:
+#    Each review is padded to 256 positions. A model with attention, :ref:`the lab <source-lab>`
+#    says, can "suppress noise, including any trailing ``<PAD>`` tokens". Until it has learnt to,
+#    the padding gets its share like any word. Twenty networks of each kind, fresh, on 100 reviews
+#    alone and 100 pairs:
 
 NETS, TEXTS, known = 20, 100, int(words.flat.max()) + 1
 rows = {"alone": torch.arange(TEXTS), "behind a distractor": len(alone) + torch.arange(TEXTS)}
@@ -236,7 +241,7 @@ fig.set_label(
 )
 
 # %%
-# And after training? Energy pooling as in the lab, without a mask, on 100 test reviews alone:
+# And after training? Energy pooling as in the lab, without a mask, on 100 validation reviews alone:
 
 as_in_the_lab = {"mask_padding": False, "positions": "start", "keep": "head", "seed": 1}
 run = config.with_options(**as_in_the_lab)
@@ -255,8 +260,9 @@ print(f"on padding after training:  {share_on_padding(unmasked, batch).mean():.1
 # .. admonition:: What went wrong: no scale
 #    :class: warning
 #
-#    The lab's scores are not divided by :math:`\sqrt k`, with k = 8. In fresh nets of its
-#    size, how evenly are a word's weights shared? (Entropy over that of equal weights; 1 is even.)
+#    :ref:`The lab <source-lab>` does not divide its scores by :math:`\sqrt k`, with k = 8. In fresh
+#    nets of its size, how evenly are a word's weights shared? (Entropy over that of equal weights;
+#    1 is even.)
 
 batch = batches["behind a distractor"]
 for name, scale in (("no scale", False), ("divided by √8", True)):
@@ -276,7 +282,7 @@ for name, scale in (("no scale", False), ("divided by √8", True)):
 # %%
 # At k = 8 the harm is small. At 64 or 512 it is not: :doc:`/gallery/core/plot_3_scaling_variance`.
 # What else is in the lab's layers has its own
-# pages: "d + 1 matches d" and low rank that saves nothing in
+# pages: a d + 1 that "exactly matches" d, and low rank that saves nothing in
 # :doc:`/gallery/deeper/plot_1_low_rank_qk`, biases in
 # :doc:`/gallery/deeper/plot_2_gauge_and_biases`, values that fold away in
 # :doc:`/gallery/deeper/plot_3_values_fold`.
@@ -284,9 +290,9 @@ for name, scale in (("no scale", False), ("divided by √8", True)):
 # .. admonition:: What went wrong: a table outside the module
 #    :class: warning
 #
-#    The lab adds a global tensor ``S`` in ``forward``. A module moves its own tensors when it goes
-#    to a device, and can't move that one. (Here the device is torch's "meta", which every machine
-#    has.) A *buffer*, registered with the module, moves along.
+#    :ref:`The lab <source-lab>` adds a global tensor ``S`` in ``forward``. A module moves its own
+#    tensors when it goes to a device, and can't move that one. (Here the device is torch's "meta",
+#    which every machine has.) A *buffer*, registered with the module, moves along.
 
 S = torch.rand(6, 16)  # (6, 16)
 
@@ -309,8 +315,9 @@ for layer in (WithGlobalTable(), SinusoidalPositions(16)):
 # .. admonition:: What went wrong: one letter for two things
 #    :class: warning
 #
-#    In the lab's formula :math:`E = F (QK^\top) F^\top`, F is the table of the words. In its code
-#    ``F`` is ``torch.nn.functional``. Write the formula down as it stands, and the softmax is gone.
+#    In :ref:`the lab's <source-lab>` formula :math:`E = F (QK^\top) F^\top`, F is the table of the
+#    words. In its code ``F`` is ``torch.nn.functional``. Write the formula down as it stands, and
+#    the softmax is gone.
 
 
 def weights_as_in_the_formula(F, QK):
@@ -330,10 +337,11 @@ except TypeError as error:
 # .. admonition:: What went wrong: four ways to fool oneself with an accuracy
 #    :class: warning
 #
-#    The lab splits off a *test set* and never looks at it; it reports the validation reviews that
-#    one watches while choosing. It says that the task is harder for a *mean*, and trains none. It
-#    calls ``manual_seed`` once, so each model starts where the *random numbers* of the model
-#    before it stopped. And its one accuracy *mixes* reviews alone with reviews behind a distractor.
+#    :ref:`The lab <source-lab>` splits off a *test set* and never looks at it; it reports the
+#    validation reviews that one watches while choosing. It says that the task is harder for a
+#    *mean*, and trains none. It calls ``manual_seed`` once, so each model starts where the *random
+#    numbers* of the model before it stopped. And its one accuracy *mixes* reviews alone with
+#    reviews behind a distractor.
 
 for name, accuracy in results.items():
     alone_, pairs = accuracy.mean(dim=0)  # (), ()
@@ -347,12 +355,13 @@ for before in (0, 1):
 print("first weight of a model, built first or second:", starts)
 
 # %%
-# The mixture hides just what the distractors were meant to show. In this project no setting is
-# chosen by the test reviews, a mean stands beside every attention, each model is built from its
-# own seed, and the two accuracies stand apart.
+# The mixture hides just what the distractors were meant to show. In this project the lessons
+# measure on validation reviews and leave the test reviews to :doc:`/results`, a mean is trained
+# beside every attention, each model is built from its own seed, and the two accuracies are printed
+# apart.
 #
-# What was learnt
-# ---------------
+# Takeaways
+# ---------
 # * Look at labels, words and cuts before the model. Each of these mistakes runs without an error.
 # * Count what a claim says: samples, tokens, rare words, lost reviews.
 # * A mask costs nothing and makes the padding's share zero. Hoping for training does neither.

@@ -76,13 +76,13 @@ print("can training change them:", x.requires_grad)
 #    * - vector
 #      - the question it answers
 #      - for "journey"
-#    * - query, :math:`q`
+#    * - query
 #      - What do I look for?
 #      - perhaps: who starts, and with what?
-#    * - key, :math:`k`
+#    * - key
 #      - What am I found by?
 #      - perhaps: a noun, the one that acts
-#    * - value, :math:`v`
+#    * - value
 #      - What do I hand over?
 #      - what the others should know about a journey
 #
@@ -288,10 +288,10 @@ assert torch.allclose(context, torchs)
 # .. admonition:: What went wrong: a formula without its softmax
 #    :class: warning
 #
-#    Lecture notes on this sentence print :math:`(Q K^\top / \sqrt{d})\, V`, and call the third
-#    matrix :math:`Q_v`. It is :math:`W_v`, and the softmax is missing. That is no matter of
-#    spelling. Without it, the "shares" below add up to several wholes, and the result leaves the
-#    hull of the values: it is longer than any of them.
+#    :ref:`Lecture notes <source-notes>` on this sentence print :math:`(Q K^\top / \sqrt{d})\, V`,
+#    and call the third matrix :math:`Q_v`. It is :math:`W_v`, and the softmax is missing. That is
+#    more than spelling. Without it, the "shares" below add up to several wholes, and the result
+#    leaves the hull of the values: it is longer than any of them.
 
 no_softmax = scores / key_dim**0.5  # (6, 6)
 print("row sums", no_softmax.sum(dim=-1))
@@ -315,10 +315,10 @@ fig.set_label(
 # .. admonition:: What went wrong: reading meaning into random numbers
 #    :class: warning
 #
-#    The notebook this sentence comes from explains its result: "journey" attends most to itself
-#    and to "starts". A pretty reading. But *every* row above is darkest at "journey", and the
-#    matrices are random. So draw other random matrices, 1,000 times, and count how often all six
-#    words agree on one favourite.
+#    :ref:`A notebook <source-notebook>` that takes this sentence from :cite:t:`raschka2024build`
+#    reads its scores as a result: "journey" attends "most to itself" and to "starts". But *every*
+#    row above is darkest at "journey", although the matrices are random. So draw other random
+#    matrices, 1,000 times, and count how often all six words agree on one favourite.
 
 # %%
 
@@ -379,8 +379,8 @@ fig.set_label(
 # and whoever looks at one looks at the other. What a layer can learn depends on what the
 # embeddings let it see; real embeddings are therefore learned too.
 #
-# What was learnt
-# ---------------
+# Takeaways
+# ---------
 # * A fixed comparison of embeddings is symmetric and can't adapt. Three matrices give each word
 #   three roles, and those can be trained.
 # * Query meets key: a score. Softmax makes scores into weights, which are positive and sum to 1.

@@ -136,11 +136,11 @@ print(f"{len(favourites):,} of 1,000 seeds agree; the favourites:", sorted(set(f
 # .. admonition:: What went wrong: a cell that was not run again
 #    :class: warning
 #
-#    In the chapter these numbers come from, the code says ``requires_grad=False``, and the output
-#    printed below it says ``requires_grad=True``. Both were true, at different times: the code was
-#    changed and that cell not run again. So a notebook can show a result that its code does not
-#    give. The pages here are run from the first line to the last whenever they are built. Run
-#    from the top, the code gives:
+#    In :ref:`the chapter <source-chapter>` that these numbers come from, the code says
+#    ``requires_grad=False``, and the output printed below it says ``requires_grad=True``. Both were
+#    true, at different times: the code was changed and that cell not run again. So a notebook can
+#    show a result that its code does not give. The pages here are run from the first line to the
+#    last whenever they are built. Run from the top, the code gives:
 
 print(torch.nn.Parameter(torch.rand(3, 2), requires_grad=False))
 
@@ -148,9 +148,10 @@ print(torch.nn.Parameter(torch.rand(3, 2), requires_grad=False))
 # .. admonition:: What went wrong: a layer that reads a variable outside itself
 #    :class: warning
 #
-#    The chapter's layer divides by ``d_out**0.5``, and ``d_out`` is not the layer's: it is a
-#    variable of the notebook. It gives the right result as long as no other cell changes it.
-#    Below the mistake, made small. The layer's keys are of width 2 all the time.
+#    The layer of :ref:`the same chapter <source-chapter>` divides by ``d_out**0.5``, and ``d_out``
+#    is not the layer's: it is a variable of the notebook. It gives the right result as long as no
+#    other cell changes it. Below the mistake, made small. The layer's keys are of width 2 all the
+#    time.
 
 
 def weights_by_global(queries, keys):
@@ -177,14 +178,13 @@ print("d_out = 200", wrong[1])
 #    have six.
 
 printed = [torch.tensor([[round(a, 4) for a in row] for row in W.tolist()]) for W in drawn]
-q, k, v = (x @ W for W in printed)  # (6, 2), (6, 2), (6, 2)
-typed, _ = attention.scaled_dot_product_attention(q, k, v)  # (6, 2), (6, 6)
+typed, _ = attention.scaled_dot_product_attention(*(x @ W for W in printed))  # (6, 2), (6, 6)
 print(typed)
 print(f"{(typed - context).abs().max():.6f} is the largest difference")
 
 # %%
-# What was learnt
-# ---------------
+# Takeaways
+# ---------
 # * The steps do not depend on the numbers. You can take them alone.
 # * With positive embeddings and positive matrices the longest key wins every row.
 # * Take a width from the tensor, run a notebook from the top, and keep more digits than you print.

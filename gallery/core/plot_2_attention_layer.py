@@ -4,8 +4,9 @@ Two modules, one function
 
 Are these two attention layers different, when on the same sentence they print different numbers?
 
-One holds three bare matrices, the other three ``nn.Linear``. Tutorials call them the hard way and
-the professional way, or version 1 and version 2. We put both on the bench.
+One holds three bare matrices, the other three ``nn.Linear``. :cite:t:`raschka2024build` calls them
+version 1 and version 2, and the comparison that follows is exercise 3.1 of that book. As functions
+they are the same: copy the matrices, transposed, and the numbers agree.
 """
 
 import math
@@ -64,12 +65,13 @@ same = torch.allclose(drawn, linear_weights, rtol=0, atol=1e-6)
 print("torch", torch.__version__, "still draws these numbers from seed 789:", same)
 
 # %%
-# .. admonition:: What went wrong: "they differ because of their seeds"
+# .. admonition:: What went wrong: "The outputs are different because"
 #    :class: warning
 #
-#    The notebook explains the two results by two seeds and two ways to start. True, and it hides
-#    the point: as *functions* the two are one. Copy version 1's matrices into version 2, turned
-#    on their side, and look again.
+#    So :ref:`the notebook <source-notebook>` begins its explanation, and it names two seeds and two
+#    schemes of initialisation. Both are true, and they hide the point that the book's exercise
+#    makes: as *functions* the two are one. Copy version 1's matrices, transposed, into version 2,
+#    and look again.
 
 with torch.no_grad():
     v2.W_query.weight.copy_(v1.W_query.T)
@@ -87,13 +89,13 @@ assert torch.allclose(context_copied, context_v1)
 #
 # Where ``nn.Linear`` starts
 # --------------------------
-# .. admonition:: What went wrong: "Kaiming or Xavier by default"
+# .. admonition:: What went wrong: "Kaiming/Xavier by default"
 #    :class: warning
 #
-#    The notebook says so, and a look into torch seems to confirm it: ``nn.Linear`` calls
-#    ``kaiming_uniform_``. But it calls it with ``a=√5``, a number that makes the formula collapse.
-#    What is drawn is uniform between :math:`\pm 1/\sqrt{d_\mathrm{in}}`, and neither Kaiming's
-#    start nor Xavier's.
+#    :ref:`The notebook <source-notebook>` says so, and a look into torch seems to confirm it:
+#    ``nn.Linear`` calls ``kaiming_uniform_``. But it calls it with ``a=√5``, a number that makes
+#    the formula collapse. What is drawn is uniform between :math:`\pm 1/\sqrt{d_\mathrm{in}}`,
+#    which is neither Kaiming's initialisation nor Xavier's.
 #
 # ``kaiming_uniform_`` draws uniformly between plus and minus
 #
@@ -172,8 +174,11 @@ fig.set_label(
 # .. admonition:: What went wrong: ``keys.T``
 #    :class: warning
 #
-#    All the tutorials write ``queries @ keys.T``. For one sentence that is right. A batch has three
-#    dimensions, and ``.T`` turns *all* of them round: (batch, tokens, width) becomes (width,
+#    :ref:`The blog post <source-blog>`, :ref:`the notebook <source-notebook>`,
+#    :ref:`the chapter <source-chapter>` and :ref:`the lecture notes <source-notes>` write
+#    ``queries @ keys.T``, which is right for the one sentence that they have.
+#    (:ref:`The lab <source-lab>` has batches, and transposes the last two dimensions.) A batch has
+#    three dimensions, and ``.T`` reverses *all* of them: (batch, tokens, width) becomes (width,
 #    tokens, batch).
 
 torch.set_warn_always(True)  # torch speaks of this only once a process otherwise
@@ -211,10 +216,10 @@ assert not torch.allclose(wrong[0], alone)
 # .. admonition:: What went wrong: ``shape[1]`` or ``shape[-1]``?
 #    :class: warning
 #
-#    A note-taker wrote both and put question marks behind them. For one sentence, keys are
-#    (tokens, width) and both name the width. For a batch, ``shape[1]`` is the number of tokens. The
-#    code runs, the scale is wrong, and it changes with the length of the sentence. The width is
-#    always last, so count from the end.
+#    :ref:`The lecture notes <source-notes>` have both, with question marks: ``[1]...-1???``. For
+#    one sentence, keys are (tokens, width) and both name the width. For a batch, ``shape[1]`` is
+#    the number of tokens, so the code runs with a wrong scale, which changes with the length of the
+#    sentence. The width is always last, so count from the end.
 
 for tokens_now in (6, 60):
     keys = torch.rand(4, tokens_now, 2)  # (4, tokens_now, 2)
@@ -226,8 +231,8 @@ assert torch.allclose(context_batch[0], v1(x), atol=1e-6)
 print("a batch through SelfAttentionV1:", tuple(context_batch.shape))
 
 # %%
-# What was learnt
-# ---------------
+# Takeaways
+# ---------
 # * Version 1 and version 2 are one function. Their matrices are each other's transposes.
 # * ``nn.Linear`` starts uniform in :math:`\pm 1/\sqrt{d_\mathrm{in}}`, which makes fresh scores
 #   small: a standard deviation of about one third.

@@ -2,10 +2,14 @@
 Why the scores are divided by √k
 ================================
 
-Why does attention divide its scores by the square root of the key width, and by nothing else?
+Why does attention divide its scores by the square root of the key width?
 
-Two facts answer it. A softmax fed with large numbers stops sharing and stops learning. And dot
-products grow with the width of the vectors, by a rate that we can compute and then measure.
+Because of how a layer starts. As long as the numbers in queries and keys are independent, with mean
+0 and variance 1, a score of width k has the standard deviation √k, and a softmax fed with scores
+that large stops sharing and stops learning. Divided by √k, the scores start alike at every width.
+The argument is a footnote of :cite:t:`vaswani2017attention` (section 3.2.1, footnote 4); here it is
+computed and measured. The last two sections look at what it leaves out, which is the number of keys
+and all that training does afterwards.
 """
 
 import math
@@ -86,8 +90,9 @@ print(f"size of the Jacobian at 8 × scores: {softmax_jacobian(peaked).norm():.4
 #
 # .. math:: \mathrm{query} \cdot \mathrm{key} = \sum_{i=1}^{k} \mathrm{query}_i\, \mathrm{key}_i .
 #
-# Suppose that all those numbers are drawn independently, with mean 0 and variance 1. Then the
-# variance of one product is the product of two variances, and the variance of a sum is the sum:
+# Suppose, as the footnote does, that all those numbers are drawn independently, with mean 0 and
+# variance 1. Then the variance of one product is the product of two variances, and the variance of
+# a sum is the sum:
 #
 # .. math::
 #    \mathrm{Var}(\mathrm{query}_i\, \mathrm{key}_i) = 1 \cdot 1 = 1, \qquad
@@ -101,8 +106,9 @@ print(f"size of the Jacobian at 8 × scores: {softmax_jacobian(peaked).norm():.4
 # .. admonition:: What went wrong: "multiplying two random numbers increases the variance"
 #    :class: warning
 #
-#    A chapter and a lecture both explain the scale this way. Multiplying does not: a product of
-#    two such numbers has variance 1, as each factor has. *Adding* k of the products does it.
+#    :ref:`The chapter <source-chapter>` explains the scale in these words, and :ref:`the lecture
+#    notes <source-notes>` in nearly the same. Multiplying does not increase it, because a product
+#    of two such numbers has variance 1, as each factor has. *Adding* k of the products does.
 
 generator = torch.Generator().manual_seed(100)
 one, other = torch.randn(2, 1_000_000, generator=generator)  # (1000000,), (1000000,)
@@ -134,9 +140,9 @@ for k in (5, 20):
 # .. admonition:: What went wrong: a check that can't fail
 #    :class: warning
 #
-#    The chapter prints the same two columns and takes the second for evidence. But "after" is
-#    "before" divided by k, up to rounding, for *any* numbers whatever. If the theory were
-#    wrong, "after" would be wrong by the very same factor.
+#    :ref:`The chapter <source-chapter>` prints the same two columns and takes the second for
+#    evidence. But "after" is "before" divided by k, up to rounding, for *any* numbers whatever, so
+#    if the theory were wrong, "after" would be wrong by the very same factor.
 
 for k, (before, after) in variances.items():
     print(f"k = {k:2}: before / k - after = {before / k - after:+.1e}")
@@ -146,9 +152,9 @@ for k, (before, after) in variances.items():
 # .. admonition:: What went wrong: seeding the wrong generator
 #    :class: warning
 #
-#    The chapter calls ``torch.manual_seed(100)`` and then draws with numpy, which has a generator
-#    of its own and takes no notice. So the numbers printed there can't be reproduced. Seed twice
-#    and look:
+#    :ref:`The chapter <source-chapter>` calls ``torch.manual_seed(100)`` and then draws with numpy,
+#    which has a generator of its own and takes no notice. So the numbers printed there can't be
+#    reproduced. Seed twice and look:
 
 numpy_draws, torch_draws = [], []
 for _ in range(2):
@@ -164,7 +170,7 @@ print("torch after torch.manual_seed(100):", torch_draws)
 # From k = 2 to k = 1,024
 # -----------------------
 # A measurement worth the name could come out otherwise. So: ten widths, and for each width 100
-# repeats of the 1,000 trials. The repeats tell how far one estimate may stray by luck. Theory
+# repeats of the 1,000 trials. The repeats tell how far one estimate may stray by chance. Theory
 # says that too. A sum of k products has the fourth moment :math:`k^2 (3 + 6/k)`, so the variance
 # of 1,000 trials should itself scatter, with a standard deviation of about
 # :math:`k\,\sqrt{(2 + 6/k)/1000}`.
@@ -215,10 +221,11 @@ fig.set_label(
 # .. admonition:: What went wrong: σ or σ²?
 #    :class: warning
 #
-#    "Divide by the square root of k to keep the variance at 1" makes readers ask: why not divide
-#    by k, if it is the variance that is k times too large? Because dividing *numbers* by c divides
-#    their standard deviation by c and their variance by :math:`c^2`. Divided by k, the scores
-#    would have variance :math:`1/k`, and the next section shows what comes of that.
+#    Dividing by the root "keeps the variance close to 1", says :ref:`the chapter <source-chapter>`,
+#    and readers ask: why not divide by k, if it is the variance that is k times too large? Because
+#    dividing *numbers* by c divides their standard deviation by c and their variance by
+#    :math:`c^2`. Divided by k, independent scores have variance :math:`1/k`, and the next section
+#    shows what follows from that.
 #
 # What it does to the weights
 # ---------------------------
@@ -243,9 +250,9 @@ for i, k in enumerate(widths):
     key = torch.randn(repeats, n, k, generator=generator)  # (400, 16, k)
     raw = (query * key).sum(dim=-1)  # (400, 16)
     for name, scale in scales.items():
-        w = torch.softmax(raw * scale(k), dim=-1)  # (400, 16)
-        entropy[name][i] = torch.special.entr(w).sum(dim=-1) / math.log(n)
-        jacobian[name][i] = softmax_jacobian(w).norm(dim=(-2, -1))
+        weights = torch.softmax(raw * scale(k), dim=-1)  # (400, 16)
+        entropy[name][i] = torch.special.entr(weights).sum(dim=-1) / math.log(n)
+        jacobian[name][i] = softmax_jacobian(weights).norm(dim=(-2, -1))
 
 # %%
 
@@ -276,17 +283,18 @@ for name in scales:
 
 # %%
 # (Medians over the 400 queries.) Without the scale a wide layer starts with one key taking nearly
-# everything, chosen by luck. Divided by k, every key gets the same share, whatever the query asks.
-# Divided by :math:`\sqrt k`, the width no longer matters. That is the purpose: choose a width
-# freely, and start from the same place.
+# everything, chosen at random. Divided by k, a wide layer starts with the same share for every key,
+# whatever the query is. Divided by :math:`\sqrt k`, the width no longer matters at the start, and
+# that is the purpose: whichever width you choose, the layer starts in the same state.
 #
-# .. admonition:: What went wrong: "the gradients vanish"
+# .. admonition:: What went wrong: "vanishing gradients"
 #    :class: warning
 #
-#    So it is often told, and it is half of the story. Look at the orange band: it is wide. Where
-#    the two best keys happen to tie, the Jacobian is as large as ever. And the scale itself
-#    shrinks what flows back to :math:`\mathrm{query} \cdot \mathrm{key}`: by the chain rule the
-#    Jacobian is multiplied by :math:`1/\sqrt k`. So compare whole gradients, median *and* mean.
+#    So :ref:`the blog post <source-blog>` tells it, as many do, and it is half of the story. The
+#    orange band is wide, because where the two best keys happen to tie, the Jacobian is as large as
+#    ever. And the scale itself shrinks what flows back to :math:`\mathrm{query} \cdot
+#    \mathrm{key}`, since by the chain rule the Jacobian is multiplied by :math:`1/\sqrt k`. So
+#    compare whole gradients, median *and* mean.
 
 whole = {
     "no scale": jacobian["no scale"][-1],
@@ -302,20 +310,116 @@ for name, size in whole.items():
 # while the typical query gets next to nothing. With the scale, every query gets about the same.
 # What the scale buys is *evenness*.
 #
-# Two limits of the argument, so that you don't lean on it too far. It holds for independent
-# numbers of variance 1, which is how one imagines a fresh layer; the default start of
-# ``nn.Linear`` is smaller, as :doc:`/gallery/core/plot_2_attention_layer` measured. And after
-# training, queries and keys are anything but independent. The scale sets the start. Where training
-# ends, this page can't say.
+# All of this rests on independent numbers of variance 1, which is how one imagines a fresh layer.
+# Even there it is an idealisation, because the default initialisation of ``nn.Linear`` is smaller,
+# as :doc:`/gallery/core/plot_2_attention_layer` measured. Two further limits deserve a section
+# each.
 #
-# What was learnt
-# ---------------
+# The number of keys
+# ------------------
+# The width k is not the only number in a layer. How many keys does a query meet? For n independent
+# scores of the normal distribution with variance 1, and n large, :math:`\sum_j e^{s_j}` is about
+# :math:`n\,e^{1/2}`, and the mean of the scores, each counted by its weight, is about 1. The
+# entropy is the logarithm of that sum less that mean:
+#
+# .. math:: -\sum_j w_j \ln w_j = \ln \sum_j e^{s_j} - \sum_j w_j s_j \approx \ln n - \tfrac12
+#
+# So :math:`e^{\mathrm{entropy}}`, which says among how many equal keys the attention might as well
+# be shared, is a fixed share of n, and it grows with the text.
+
+k, repeats = 64, 50
+lengths = [16, 64, 256, 1024, 4096]
+entropy_of_length = {}
+print(" keys  entropy  ln n - 1/2  share of ln n  largest weight")
+for n in lengths:
+    query = torch.randn(repeats, 1, k, generator=generator)  # (50, 1, k)
+    key = torch.randn(repeats, n, k, generator=generator)  # (50, n, k)
+    weights = torch.softmax((query * key).sum(dim=-1) / math.sqrt(k), dim=-1)  # (50, n)
+    entropy_of_length[n] = torch.special.entr(weights).sum(dim=-1).median().item()
+    share, largest = entropy_of_length[n] / math.log(n), weights.amax(dim=-1).median()
+    expected = math.log(n) - 0.5
+    print(f"{n:5,} {entropy_of_length[n]:8.3f} {expected:11.3f} {share:14.3f} {largest:15.4f}")
+
+# %%
+# (Medians over 50 queries.) The scale makes the start independent of the width, and leaves it
+# dependent on the length of the text: among more keys the largest weight is smaller and the entropy
+# is nearer to its maximum. No power of k can change that, since k says nothing about n.
+# :cite:t:`chiang2022overcoming` multiply the scores by :math:`\ln n` for this reason.
+#
+# What training does to the scores
+# --------------------------------
+# The variance of a score is k only while queries and keys are independent. Training makes them
+# dependent, because a query and the key that it should find are moved towards each other. Then the
+# k products no longer cancel, and their sum grows as k instead of :math:`\sqrt k`. For this reason
+# :cite:t:`yang2022tensor` divide by k (definition 4.1 of their parametrisation, μP), so that
+# settings found for a narrow model also fit a wide one.
+#
+# Watch it happen. Sixteen random tokens are trained to attend each to the next one, by ten steps of
+# Adam at one learning rate for all widths. We print by how much the sixteen scores
+# :math:`\mathrm{query} \cdot \mathrm{key}` of those pairs have grown, before any division.
+
+tokens = torch.randn(16, 64, generator=generator)  # (16, 64)
+following = torch.arange(1, 17) % 16  # (16,)
+
+
+def train(k, scale, steps=10):
+    """Return the scores of the pairs and their weights, each before and after the steps."""
+    draws = torch.Generator().manual_seed(0)
+    W_query, W_key = torch.randn(2, 64, k, generator=draws) / 8  # (64, k), (64, k)
+    optimizer = torch.optim.Adam([W_query.requires_grad_(), W_key.requires_grad_()], lr=1e-3)
+    scores, weights = [], []
+    for _ in range(steps + 1):
+        raw = (tokens @ W_query) @ (tokens @ W_key).T  # (16, 16)
+        log_weights = (raw * scale).log_softmax(dim=-1)[range(16), following]  # (16,)
+        scores.append(raw[range(16), following].detach())
+        weights.append(log_weights.exp().mean().item())
+        optimizer.zero_grad()
+        (-log_weights.mean()).backward()
+        optimizer.step()
+    return scores[0], scores[-1], weights[0], weights[-1]
+
+
+growth, reached = {}, {}
+print("divided by     k   growth / √k   growth / k   weight before, after")
+for name in ("divided by √k", "divided by k"):
+    for k in (16, 64, 256, 1024):
+        before, after, first, last = train(k, scales[name](k))  # (16,), (16,)
+        growth[name, k] = (after - before).mean().item()
+        reached[name, k] = last
+        in_roots, in_widths = growth[name, k] / math.sqrt(k), growth[name, k] / k
+        print(f"{name[11:]:10} {k:5,} {in_roots:13.2f} {in_widths:12.3f} {first:13.3f} {last:7.3f}")
+
+# %%
+# Measured in units of :math:`\sqrt k`, the growth rises with the width; measured in units of k it
+# stays nearly level, as the argument says. So with :math:`1/\sqrt k` the same ten steps take a wide
+# layer much further than a narrow one, whereas with :math:`1/k` they take all widths equally far.
+# Neither scale is right in itself: the root keeps the *start* the same at every width, and k keeps
+# the effect of the *steps* the same. With the root, a learning rate that fits one width need not
+# fit another.
+#
+# Nor must there be a division at all. T5 (:cite:t:`raffel2020exploring`) does without one, because
+# its code draws the query matrix smaller by the same factor (``fold_scaling_into_initializer`` in
+# Mesh TensorFlow). At the start that is the same function:
+
+W_query, W_key = torch.randn(2, 64, 1024, generator=generator) / 8  # (64, 1024), (64, 1024)
+divided = (tokens @ W_query) @ (tokens @ W_key).T / math.sqrt(1024)  # (16, 16)
+folded = (tokens @ (W_query / math.sqrt(1024))) @ (tokens @ W_key).T  # (16, 16)
+print(f"largest difference {(divided - folded).abs().max().item():.0e}")
+assert torch.allclose(divided, folded, atol=1e-4)
+
+# %%
+# Takeaways
+# ---------
 # * A softmax of large scores gives one word everything, and its Jacobian, through which every
 #   gradient must pass, is close to 0 for most queries.
 # * One product of two independent numbers of mean 0 and variance 1 has variance 1. The sum of k
 #   of them has variance k and standard deviation :math:`\sqrt k`.
-# * Dividing by :math:`\sqrt k` brings both back to 1, at every width. Dividing by k overshoots.
-# * A check whose outcome follows from arithmetic is no evidence.
+# * Why divide by :math:`\sqrt k`? Because it brings the standard deviation of such scores back to
+#   1, so that layers of all widths start alike. At that start, dividing by k makes all weights
+#   equal.
+# * That is a statement about initialisation. It does not fix the dependence on the number of keys,
+#   and after training, which aligns queries with keys, scores grow as k.
+# * A check whose outcome follows from arithmetic is not evidence.
 #
 # *Practise:* :doc:`/exercises/scale`.
 #

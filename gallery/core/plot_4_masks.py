@@ -381,8 +381,8 @@ layer.eval()
 print("twice the same in use:     ", torch.equal(layer(x), layer(x)))
 
 # %%
-# What was learnt
-# ---------------
+# Takeaways
+# ---------
 # * A causal mask makes the scores of later words −∞ before the softmax. No output then depends on
 #   what comes after it.
 # * A padding mask asks about the key, (B, 1, n), a 2-D mask about the pair, (n, n). Join them with

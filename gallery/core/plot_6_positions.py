@@ -4,8 +4,10 @@ Where a word stands
 
 How can a layer that does not notice the order of its words read a sentence?
 
-It can't. We shuffle the sentence and show it. Then we add to each word a vector that says where it
-stands, made of sines and cosines, and find out why just those.
+Without help it can't, and the usual help is a *positional encoding*, a vector added to each word
+that says where in the sentence it is. First we shuffle the sentence and see what attention notices,
+without a mask, with a causal mask, and with two causal layers, where some order gets in. Then we
+make positions of sines and cosines, and find out why just those.
 """
 
 import matplotlib.pyplot as plt
@@ -48,42 +50,60 @@ assert torch.allclose(shuffled, context[order])
 
 # %%
 # Each word gets the same context vector, wherever it stands. The reason is in the formula: a score
-# is a product of two words and of nothing else, and a sum does not care in which order its terms
-# come. To attention a sentence is a bag of words.
+# is a product of two words and of nothing else, and a sum does not depend on the order of its
+# terms. To attention without a mask and without positions a sentence is a bag of words. Stacking
+# layers does not help, because each hands shuffled rows to the next.
 #
-# A causal mask lets a little of the order in, since each word sees only those before it. But the
-# last word still sees a bag:
+# With a causal mask that is true of the last word only, and of one layer only. Shuffle the five
+# words before "step". In the first layer "step" sees the same bag as before. But the others do not,
+# since each of them sees only those before it, so their context vectors depend on the order; and a
+# second layer hands those context vectors to "step".
 
-with torch.no_grad():
+others = torch.tensor([3, 0, 4, 1, 2, 5])  # (6,), all but the last are shuffled
+last_moved = {}
+for kind in (attention.SelfAttention, attention.CausalSelfAttention):
     torch.manual_seed(0)
-    causal = attention.CausalSelfAttention(3, key_dim=2)
-    others = torch.tensor([3, 0, 4, 1, 2, 5])  # (6,), all but the last are shuffled
-    forward, mixed = causal(x), causal(x[others])  # (6, 3), (6, 3)
-print("Your moved by", f"{(forward[0] - mixed[1]).norm():.4f}")
-print("step moved by", f"{(forward[5] - mixed[5]).norm():.4f}")
+    with torch.no_grad():
+        before, after = x.double(), x[others].double()  # (6, 3), (6, 3)
+        for depth in (1, 2):
+            another = kind(3, key_dim=2).double()
+            before, after = another(before), another(after)  # (6, 3), (6, 3)
+            moved = (before[5] - after[5]).norm() / before[5].norm()
+            last_moved[kind.__name__, depth] = moved.item()
+            print(f"{kind.__name__:20} layers: {depth}   step moved by {moved:.0e} of its length")
 
 # %%
-# Numbers for a place
-# -------------------
-# So the place must be told. The simplest way would add the number of the place: 0, 1, 2, … But
-# word 200 would drown in it. We want numbers that stay between −1 and 1, differ from place to
-# place, and show how far two places are from each other.
+# (Digits near 1e-16 are rounding.) So a causal mask and depth let the order in without any
+# positions. :cite:t:`haviv2022transformer` trained causal language models that way and found
+# positions in their hidden layers. :cite:t:`kazemnejad2023impact` found such models to do as well
+# as those with explicit positions, or better, on reasoning tasks with inputs longer than those of
+# their training. A model without a causal mask, such as the classifiers of this site, has no such
+# help.
+#
+# Numbers for a position
+# ----------------------
+# The simplest way would add the number of the position: 0, 1, 2, … But word 200 would drown in it.
+# We want numbers that stay between −1 and 1, differ from position to position, and show how far two
+# positions are from each other.
 #
 # Think of a clock. Its hands turn at different speeds, and together they tell every minute of half
-# a day. Take d/2 hands and write down each one's sine and cosine:
+# a day. Take d/2 hands and write down each one's sine and cosine, as
+# :cite:t:`vaswani2017attention` do (section 3.5):
 #
 # .. math::
 #    S_{p,\,2i} = \sin(p\,\omega_i), \qquad S_{p,\,2i+1} = \cos(p\,\omega_i), \qquad
 #    \omega_i = \mathrm{base}^{-2i/d}
 #
-# The first hand turns by 1 radian a place, each further one more slowly. With base 1,000 and
-# d = 16, as in the :doc:`lab </credits>` that this page follows:
+# The first hand turns by 1 radian per position, each further one more slowly. The slowest, the one
+# with :math:`i = d/2 - 1`, turns by :math:`\mathrm{base}^{2/d} / \mathrm{base}`, which is more than
+# 1/base. With base 1,000 and d = 16, as in the :ref:`lab <source-lab>` that this page follows:
 
 d, base, length = 16, 1000.0, 256
 sinusoids = attention.SinusoidalPositions(d, max_length=length, base=base)
 S = sinusoids(torch.zeros(length, d))  # (256, 16)
 speed = base ** (-torch.arange(0, d, 2) / d)  # (8,)
-print("places for one turn:", [round(turn) for turn in (2 * torch.pi / speed).tolist()])
+print("positions for one turn:", [round(turn) for turn in (2 * torch.pi / speed).tolist()])
+print(f"slowest: {speed[-1]:.4f} radians per position; 1/base: {1 / base:.4f}")
 
 # %%
 # Two ways to draw the same table. On the left of the first one stand all sines, on the right all
@@ -98,13 +118,13 @@ fig, axes = plt.subplots(2, figsize=(5, 8.4))
 for ax, table, title in zip(axes, (apart, S), ("sine | cosine", "interleaved"), strict=True):
     look = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, "interpolation": "nearest"}
     image = ax.imshow(table.numpy(), aspect="auto", **look)
-    ax.set(facecolor="0.4", title=title, ylabel="place of the word")
+    ax.set(facecolor="0.4", title=title, ylabel="position of the word")
     ax.tick_params(axis="x", length=0)
 axes[0].set_xticks([0, 7, 9, 16], ["fast", "slow", "fast", "slow"])
 axes[1].set_xticks([0.5, 14.5], ["fast", "slow"])
 fig.colorbar(image, ax=axes, location="bottom", shrink=0.7, aspect=30, ticks=[-1, 0, 1])
 fig.set_label(
-    "Two heatmaps of the same 256 by 16 numbers, from minus 1 to 1, a row for each place. Above, "
+    "Two heatmaps of the same 256 by 16 numbers, from minus 1 to 1, one row per position. Above, "
     "eight columns of sines and eight of cosines: on the left of each block stripes a few rows "
     "high, towards its right longer and longer waves. Below, sines and cosines take turns."
 )
@@ -119,24 +139,25 @@ fig.set_label(
 # Why two numbers for each hand? Because then a step is a *rotation*. The angle-sum formulas say
 #
 # .. math::
-#    \begin{pmatrix} \sin((p+s)\,\omega) \\ \cos((p+s)\,\omega) \end{pmatrix} =
-#    \begin{pmatrix} \cos s\omega & \sin s\omega \\ -\sin s\omega & \cos s\omega \end{pmatrix}
+#    \begin{pmatrix} \sin((p+\Delta)\,\omega) \\ \cos((p+\Delta)\,\omega) \end{pmatrix} =
+#    \begin{pmatrix} \cos \Delta\omega & \sin \Delta\omega \\
+#    -\sin \Delta\omega & \cos \Delta\omega \end{pmatrix}
 #    \begin{pmatrix} \sin p\,\omega \\ \cos p\,\omega \end{pmatrix}
 #
-# and the matrix contains the shift s, but *not the place p*. Build it for all eight hands, and walk
-# from every place at once:
+# and the matrix contains the shift :math:`\Delta`, but *not the position p*. Build it for all eight
+# hands, and walk from every position at once:
 
 
-def rotation(s):
-    """Return the matrix that moves every place by s; the places are rows and stand before it."""
-    sin, cos = (s * speed).sin(), (s * speed).cos()  # (8,), (8,)
+def rotation(shift):
+    """Return the matrix that moves every position by a shift; positions are rows, on its left."""
+    sin, cos = (shift * speed).sin(), (shift * speed).cos()  # (8,), (8,)
     turns = torch.stack([cos, sin, -sin, cos], dim=-1).unflatten(-1, (2, 2))  # (8, 2, 2)
     return torch.block_diag(*turns.mT)  # (16, 16)
 
 
-for s in (1, 5, 100):
-    error = (S[:-s] @ rotation(s) - S[s:]).abs().max().item()
-    print(f"moved by {s:3}: largest error {error:.0e}")
+for shift in (1, 5, 100):
+    error = (S[:-shift] @ rotation(shift) - S[shift:]).abs().max().item()
+    print(f"moved by {shift:3}: largest error {error:.0e}")
     assert error < 1e-4
 
 back = rotation(-7) @ rotation(7)  # (16, 16)
@@ -164,70 +185,70 @@ fig.set_label(
 # %%
 # What that is good for
 # ---------------------
-# A dot product of two places depends on their *distance* alone. Rotate both by the same angle and
-# nothing changes between them:
+# A dot product of two positions depends on their *distance* alone. Rotate both by the same angle
+# and nothing changes between them:
 #
-# .. math:: S_p \cdot S_q = \sum_i \cos\!\left((p - q)\,\omega_i\right)
+# .. math:: S_p \cdot S_{p+\Delta} = \sum_i \cos(\Delta\,\omega_i)
 
 likeness = S @ S.T  # (256, 256)
-for s in (1, 5, 100):
-    low, high = likeness.diagonal(s).aminmax()
-    print(f"distance {s:3}: from {low:.4f} to {high:.4f}")
+for shift in (1, 5, 100):
+    low, high = likeness.diagonal(shift).aminmax()
+    print(f"distance {shift:3}: from {low:.4f} to {high:.4f}")
     assert high - low < 1e-3
 
 distance = torch.arange(-40, 41)  # (81,)
 fig, ax = plt.subplots()
 for p, color, line in ((60, BLUE, "-"), (128, ORANGE, "--"), (200, GREEN, ":")):
-    ax.plot(distance, likeness[p, p + distance], line, color=color, label=f"place {p}")
-ax.set(xlabel="how far to the right the other place is", ylabel="dot product")
+    ax.plot(distance, likeness[p, p + distance], line, color=color, label=f"position {p}")
+ax.set(xlabel="how far to the right the other position is", ylabel="dot product")
 ax.legend(title="seen from")
 fig.set_label(
-    "Dot products of three places with those up to 40 to the left and right. The three curves lie "
-    "on one another: 8 at the place itself, falling steeply to both sides, then wavering."
+    "Dot products of three positions with those up to 40 to the left and right. The curves lie "
+    "on one another: 8 at the position itself, falling steeply to both sides, then wavering."
 )
 
 # %%
-# And a query can ask for a *relative* place. Let the query matrix be the rotation by −1 and the key
-# matrix do nothing. Then each word looks for the place before its own, whatever the words are. No
-# training: we know the matrix. (The 20 makes the scores large enough for a clear choice.)
+# And a query can ask for a *relative* position. Let the query matrix be the rotation by −1 and the
+# key matrix do nothing. Then each word looks for the position before its own, whatever the words
+# are. No training: we know the matrix. (The 20 makes the scores large enough for a clear choice.)
 
-places = S[:6]  # (6, 16)
-query, key = 20 * places @ rotation(-1), places  # (6, 16), (6, 16)
-_, weights = attention.scaled_dot_product_attention(query, key, places)  # (6, 16), (6, 6)
+positions = S[:6]  # (6, 16)
+query, key = 20 * positions @ rotation(-1), positions  # (6, 16), (6, 16)
+_, weights = attention.scaled_dot_product_attention(query, key, positions)  # (6, 16), (6, 6)
 
 fig, ax = plt.subplots(figsize=(5, 4.6))
 draw_weights(ax, weights, words)
-ax.set_title("a query turned back by one place", fontsize=11)
+ax.set_title("a query turned back by one position", fontsize=11)
 fig.set_label(
     "Heatmap of weights, words on both axes. Each word from journey on looks mostly at the word "
     "before it. Your, which has none before it, looks mostly at itself."
 )
 
 # %%
-# Training need not find this matrix. But one that works exists, for all places at once and with no
-# more numbers, so there is something to find.
+# Training need not find this matrix. But one that works exists, for all positions at once and with
+# no more numbers, so there is something to find.
 #
 # Added to the word
 # -----------------
-# The place is *added* to the word, number by number, and the sum goes into attention. Isn't that a
-# muddle? Multiply out one score, with the word :math:`x`, its place :math:`S`, and
-# :math:`E = W_\mathrm{query} W_\mathrm{key}^\top`:
+# The position is *added* to the word, number by number, and the sum goes into attention. Isn't that
+# a muddle? Multiply out one score, with the word :math:`x`, its position :math:`S`, and
+# :math:`M = W_\mathrm{query} W_\mathrm{key}^\top`:
 #
 # .. math::
-#    (x_i + S_i)\, E\, (x_j + S_j)^\top = \underbrace{x_i E x_j^\top}_{\text{word, word}} +
-#    \underbrace{x_i E S_j^\top}_{\text{word, place}} +
-#    \underbrace{S_i E x_j^\top}_{\text{place, word}} +
-#    \underbrace{S_i E S_j^\top}_{\text{place, place}}
+#    (x_i + S_i)\, M\, (x_j + S_j)^\top = \underbrace{x_i M x_j^\top}_{\text{word, word}} +
+#    \underbrace{x_i M S_j^\top}_{\text{word, position}} +
+#    \underbrace{S_i M x_j^\top}_{\text{position, word}} +
+#    \underbrace{S_i M S_j^\top}_{\text{position, position}}
 #
-# Four questions in one score, and E weighs them. In 3 numbers words and places get into each
-# other's way. In hundreds there is room for both, though how a trained model keeps them apart is
-# for that model to tell.
+# One score has four terms, and M weighs them. In 3 dimensions words and positions interfere with
+# each other. In hundreds there is room for both, though how a trained model keeps them apart has to
+# be measured in that model.
 
 P = attention.SinusoidalPositions(3)(torch.zeros(6, 3))  # (6, 3)
 with torch.no_grad():
-    E = layer.W_query @ layer.W_key.T  # (3, 3)
-    terms = torch.stack([x @ E @ x.T, x @ E @ P.T, P @ E @ x.T, P @ E @ P.T])  # (4, 6, 6)
-    whole = (x + P) @ E @ (x + P).T  # (6, 6)
+    M = layer.W_query @ layer.W_key.T  # (3, 3)
+    terms = torch.stack([x @ M @ x.T, x @ M @ P.T, P @ M @ x.T, P @ M @ P.T])  # (4, 6, 6)
+    whole = (x + P) @ M @ (x + P).T  # (6, 6)
 print("journey asks step:", terms[:, 1, 5], f"sum {terms[:, 1, 5].sum():.4f}")
 print("score of the sums:", f"{whole[1, 5]:.4f}")
 assert torch.allclose(terms.sum(dim=0), whole, atol=1e-5)
@@ -244,17 +265,18 @@ assert not torch.allclose(placed_shuffled, placed[order], atol=1e-2)
 # %%
 # Counting from the end
 # ---------------------
-# A place need not be counted from the start. Reviews differ in length, and the verdict often comes
-# last; in the lab, another review is even put *before* the one that counts. From the start, the
-# last word stands now here, now there. From the end, it always stands at 0:
+# A position need not be counted from the start. Reviews differ in length, and the verdict often
+# comes last; in the :ref:`lab <source-lab>`, another review is even put *before* the one that
+# counts. From the start, the last word stands now here, now there. From the end, it always stands
+# at 0:
 
 lengths = torch.tensor([6, 4])  # (2,)
 from_end = attention.positions_from_end(lengths, 6)  # (2, 6)
-for text, count, places_back in zip((words, words[2:]), lengths, from_end, strict=True):
-    print("  ".join(f"{w} {p}" for w, p in zip(text, places_back[:count], strict=True)))
+for text, count, positions_back in zip((words, words[2:]), lengths, from_end, strict=True):
+    print("  ".join(f"{w} {p}" for w, p in zip(text, positions_back[:count], strict=True)))
 
 # %%
-# "starts with one step" has the same places alone and at the end of the sentence. So its vectors
+# "starts with one step" has the same positions alone and at the end of the sentence. So its vectors
 # are the same too, where counting from the start gives it others:
 
 tail = torch.nn.functional.pad(x[2:], (0, 0, 0, 2))  # (6, 3), two rows of padding
@@ -266,22 +288,24 @@ print("from the start, differ by", f"{(start[0, 2:] - start[1, :4]).abs().max():
 assert torch.equal(end[0, 2:], end[1, :4])
 
 # %%
-# All padding counts as place 0, which is no harm behind a padding mask. And a text that is being
+# All padding counts as position 0, which is no harm behind a padding mask. And a text that is being
 # written has no end yet: counting from the end is for texts that are already there.
 #
-# What was learnt
-# ---------------
-# * Attention without positions reads a bag of words. The permutation test shows it for any layer.
-# * Sines and cosines at several speeds give each place a vector, bounded and different from place
-#   to place. In which order the columns stand does not matter.
-# * A shift by s is one rotation for all places. So dot products depend on distance, and a fixed
+# Takeaways
+# ---------
+# * Attention without positions and without a mask reads a bag of words, however many layers there
+#   are. Under a causal mask only the first layer does, and only for the last word, so a deeper
+#   causal model can learn the order from its mask.
+# * Sines and cosines at several speeds give each position a vector, bounded and different from
+#   position to position. In which order the columns stand does not matter.
+# * A shift is one rotation for all positions. So dot products depend on distance, and a fixed
 #   query matrix can look "one back".
-# * Added to the word, the place enters the score in three of four terms.
+# * Added to the word, the position enters the score in three of four terms.
 # * Count from the side where the texts agree.
 #
 # *Practise:* :doc:`/exercises/masks`.
 #
-# *Where next:* :math:`W_\mathrm{query} W_\mathrm{key}^\top` has come up as one matrix E. What can
+# *Where next:* :math:`W_\mathrm{query} W_\mathrm{key}^\top` has come up as one matrix M. What can
 # it hold? :doc:`/gallery/deeper/plot_1_low_rank_qk` finds out. What a transformer adds to attention
 # and positions is in :doc:`/gallery/core/plot_7_transformer_block`.
 

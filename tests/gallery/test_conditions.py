@@ -1,0 +1,151 @@
+"""What the lessons claim under a condition: true where it holds, and not where it does not."""
+
+import math
+import re
+from pathlib import Path
+
+import pytest
+import torch
+from run_pages import GALLERY, ROOT, run
+
+from attention.sentiment.batches import distractor_indices
+from attention.sentiment.evaluation import wilson_interval
+
+LESSONS = sorted(path for part in ("core", "cases") for path in (GALLERY / part).glob("plot_*.py"))
+SCALE = GALLERY / "core/plot_3_scaling_variance.py"
+POSITIONS = GALLERY / "core/plot_6_positions.py"
+
+
+def test_the_scale_leaves_the_start_dependent_on_the_number_of_keys():
+    entropy = run(SCALE).names["entropy_of_length"]
+    share = [entropy[n] / math.log(n) for n in sorted(entropy)]
+    assert share == sorted(share)
+    assert share[-1] - share[0] > 0.03
+    for n in (1024, 4096):
+        assert entropy[n] == pytest.approx(math.log(n) - 0.5, abs=0.05)
+
+
+def test_the_root_keeps_the_start_and_the_width_keeps_the_steps():
+    page = run(SCALE).names
+    for name in ("divided by √k", "divided by k"):
+        in_widths = [page["growth"][name, k] / k for k in (16, 64, 256, 1024)]
+        in_roots = [page["growth"][name, k] / math.sqrt(k) for k in (16, 64, 256, 1024)]
+        assert max(in_widths) < 1.3 * min(in_widths)
+        assert in_roots[-1] > 5 * in_roots[0]
+    by_root, by_width = (
+        [page["reached"][name, k] for k in (16, 64, 256, 1024)]
+        for name in ("divided by √k", "divided by k")
+    )
+    assert by_root == sorted(by_root)
+    assert by_root[-1] > 5 * by_root[0]
+    assert max(by_width) < 1.2 * min(by_width)
+
+
+def test_one_causal_layer_gives_the_last_word_a_bag_and_two_do_not():
+    moved = run(POSITIONS).names["last_moved"]
+    for seen_as_a_bag in (("SelfAttention", 1), ("SelfAttention", 2), ("CausalSelfAttention", 1)):
+        assert moved[seen_as_a_bag] < 1e-12
+    assert moved["CausalSelfAttention", 2] > 0.01
+
+
+def test_the_slowest_hand_is_faster_than_one_over_base():
+    page = run(POSITIONS).names
+    assert page["speed"][-1].item() == pytest.approx(1000 ** (-14 / 16))
+    assert page["speed"][-1] > 2 / page["base"]
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_a_source_is_named_by_a_link_where_it_is_faulted(lesson):
+    boxes = re.findall(r"admonition:: What went wrong(.*?)\n(?:# \w|\n)", lesson.read_text(), re.S)
+    unlinked = [
+        box
+        for box in boxes
+        if re.search(r"\b(lab|notebook|chapter|lectures?|blog|tutorials?|note-taker)\b", box, re.I)
+        and not re.search(r":(ref|cite:\w)|<source-", box)
+    ]
+    assert unlinked == []
+
+
+def test_the_links_to_sources_lead_to_their_credits():
+    used = {
+        name for path in LESSONS for name in re.findall(r"<(source-\w+)>", path.read_text("utf-8"))
+    }
+    credited = set(re.findall(r"^\((source-\w+)\)=$", (ROOT / "docs/credits.md").read_text(), re.M))
+    assert used == credited
+
+
+@pytest.mark.parametrize("name", ["core/plot_8_sentiment_training", "cases/plot_1_ten_pitfalls"])
+def test_a_lesson_leaves_the_test_reviews_alone(name):
+    assert not re.search(r"""\[["']test["']\]""", (GALLERY / f"{name}.py").read_text())
+
+
+def test_attention_is_compared_with_the_mean_on_the_same_validation_reviews(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the page saves its models
+    page = run(
+        GALLERY / "core/plot_8_sentiment_training.py",
+        (
+            (r"limit=[\d_]+, epochs=\d+", "limit=40, epochs=1"),
+            (
+                r"(?<=\nreviews = )load_reviews\(config.data\)",
+                "load_reviews(config.data, limit=200)",
+            ),
+        ),
+    )
+    names, (clean, distractor) = page.names, page.names["prepared"].validation.values()
+    assert len(clean) == len(names["reviews"]["validation"])
+    for kind, model in names["models"].items():
+        for examples, title in ((clean, "clean"), (distractor, "distractor")):
+            right = names["is_right"](model, examples).mean().item()
+            assert right == pytest.approx(names["history"][kind][-1][title]["accuracy"])
+    # One draw for all epochs, from all reviews: what the page says of its distractors.
+    again = names["prepare"](names["config"], names["reviews"]).examples.distractor
+    assert torch.equal(again, names["prepared"].examples.distractor)
+    own = sum(
+        (distractor_indices(100, seed) == torch.arange(100)).sum().item() for seed in range(200)
+    )
+    assert own / 200 == pytest.approx(1, abs=0.3)
+
+
+def symbols(text):
+    """List the single letters, Latin and Greek, of all equations of a page."""
+    maths = re.findall(r":math:`([^`]*)`|(?<!\\)\$([^$`]+)\$", text)
+    maths += re.findall(r"\.\. math::(.*?)\n#?\s*\n", text, re.S)
+    equations = " ".join("".join(part) for part in maths)
+    equations = re.sub(r"\\(mathrm|text|begin|end)\{[^}]*\}", " ", equations)
+    greek = r"\\(?:delta|Delta|omega|sigma|rho|Phi)\b"
+    return set(re.findall(rf"{greek}|(?<![\\A-Za-z])[A-Za-z](?![A-Za-z])", equations))
+
+
+def test_every_letter_of_the_equations_is_on_the_page_of_notation():
+    known = symbols((ROOT / "docs/notation.md").read_text("utf-8"))
+    pages = [*LESSONS, *(ROOT / "docs" / name for name in ("glossary.md", "questions.md"))]
+    pages += [ROOT / "attention/functional.py", *(ROOT / "attention/layers").glob("*.py")]
+    missing = {
+        Path(page).name: sorted(unknown)
+        for page in pages
+        if (unknown := symbols(page.read_text("utf-8")) - known)
+    }
+    assert missing == {}
+
+
+def test_the_product_of_query_and_key_matrix_is_called_m_everywhere():
+    product = r"([A-Za-z]) = W_\\mathrm\{query\}\s*(?:# )?W_\\mathrm\{key\}\^\\top"
+    pages = [*GALLERY.rglob("plot_*.py"), *(ROOT / "docs").glob("*.md")]
+    names = {name for page in pages for name in re.findall(product, page.read_text("utf-8"))}
+    assert names == {"M"}
+
+
+def test_an_interval_covers_the_truth_more_often_than_it_holds_new_draws():
+    # What the glossary says of a 95 % interval, for an accuracy of 80 % on 2,000 reviews.
+    generator = torch.Generator().manual_seed(0)
+    first, second = torch.binomial(
+        torch.full((2, 4_000), 2_000.0), torch.tensor(0.8), generator=generator
+    ).tolist()
+    intervals = [wilson_interval(correct, 2_000) for correct in first]
+    covering = sum(low <= 0.8 <= high for low, high in intervals) / 4_000
+    holding = sum(
+        low <= correct / 2_000 <= high
+        for (low, high), correct in zip(intervals, second, strict=True)
+    )
+    assert covering == pytest.approx(0.95, abs=0.015)
+    assert holding / 4_000 == pytest.approx(0.834, abs=0.025)
