@@ -54,6 +54,14 @@ def test_interval_of_two_seeds_against_a_worked_example():
     assert half == pytest.approx(8.66475 * 0.0188301**0.5, rel=1e-4)
 
 
+def test_seeds_that_agree_leave_the_interval_to_the_reviews():
+    right = np.tile([[1, 1, 0, 0, 0, 1], [1, 1, 0, 0, 1, 0]], 10).astype(bool)  # (2, 60)
+    # Mean squares: seeds 0, reviews 20 / 59, rest 10 / 59.
+    found = statistics.gain(right, np.zeros((1, 60), bool))
+    assert found.degrees_of_freedom == pytest.approx(59)
+    assert found.high - found.mean == pytest.approx(2.0010 * (10 / 59 / 120) ** 0.5, rel=1e-4)
+
+
 def test_reviews_that_vary_less_than_chance_leave_the_interval_to_the_seeds():
     # No review is right for both seeds, so that the reviews' component would be negative.
     right = np.arange(100) < 60
