@@ -29,13 +29,14 @@ MIXED = 4_000  # the first negative rows: of films with positive reviews as well
 
 
 def find_names(text: str) -> set[str]:
-    """Find two capitalised words in a row.
+    """Find two capitalised words in a row, and in a longer row every such two.
 
     Example:
-        >>> sorted(find_names("Maggie Cheung shines. In the Mood, Tony Leung says little."))
-        ['Maggie Cheung', 'Tony Leung']
+        >>> sorted(find_names("Sad Tony Leung. Maggie Cheung shines."))
+        ['Maggie Cheung', 'Sad Tony', 'Tony Leung']
     """
-    return set(re.findall(r"\b[A-Z][a-z]+ [A-Z][a-z]+\b", text))
+    rows = re.findall(r"\b[A-Z][a-z]+(?: [A-Z][a-z]+)+\b", text)
+    return {" ".join(pair) for row in rows for pair in pairwise(row.split(" "))}
 
 
 def group_films(texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
@@ -106,6 +107,7 @@ def format_groups(group: np.ndarray) -> str:
     """Write a line per group of at least two reviews, with its stretches of rows.
 
     Example:
+        >>> import numpy as np
         >>> print(format_groups(np.array([0, 0, 0, 3, 0])))
         0-2 4-4
     """

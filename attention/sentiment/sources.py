@@ -61,7 +61,7 @@ def load_reviews(
     Example:
         >>> reviews = load_reviews("imdb", limit=100)
         >>> {name: (len(split), sum(split.labels)) for name, split in reviews.items()}
-        {'train': (100, 50), 'validation': (10, 5), 'test': (10, 5)}
+        {'train': (100, 51), 'validation': (10, 4), 'test': (10, 5)}
     """
     if limit is not None and limit < 2:
         raise ValueError(f"limit: expected at least 2, one review per class; got {limit}")
