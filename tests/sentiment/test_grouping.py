@@ -89,6 +89,6 @@ def test_groups_are_read_from_three_lists_at_once(monkeypatch: pytest.MonkeyPatc
     labels = [0] * 6 + [1] * 4  # lists of 2, 4 and 4
     order = order_groups(labels, np.arange(10))
     assert [rows.tolist() for rows in order] == [[r] for r in (0, 2, 6, 3, 7, 1, 4, 8, 5, 9)]
-    first = np.array([0, 1, 2, 3, 4, 5, 6, 7, 1, 9])
+    first = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 1])
     order = order_groups(labels, first)
-    assert [rows.tolist() for rows in order] == [[0], [2], [6], [3], [7], [1, 8], [4], [5], [9]]
+    assert [rows.tolist() for rows in order] == [[0], [2], [6], [3], [7], [1, 9], [4], [8], [5]]
