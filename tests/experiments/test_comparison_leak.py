@@ -1,7 +1,7 @@
 """The leak through names, on reviews few enough to count it by hand."""
 
 from attention.sentiment.reviews import Reviews
-from experiments.leak import name_leak
+from experiments.comparison.leak import name_leak
 
 
 def test_the_majority_of_the_training_reviews_is_the_guess() -> None:
