@@ -34,6 +34,10 @@ def bilinear_form(layer: nn.Module) -> Tensor:
     which differs from key to key, and two that are the same for every key of a query and
     therefore vanish in the softmax.
 
+    All of this is about a plain dot product. Rotary positions would put a rotation between the two
+    matrices, a different one for each distance, and normalised queries and keys make scores that
+    are no bilinear form of the tokens.
+
     Args:
         layer: A :class:`~attention.SelfAttentionV1`, a :class:`~attention.QKSelfAttention` or
             one of its kin, a :class:`~attention.MultiHeadAttention` or a
@@ -121,7 +125,9 @@ def change_gauge(layer: Layer, R: Tensor) -> Layer:
         W_\mathrm{key}' = W_\mathrm{key} R^{-\top}, \qquad
         W_\mathrm{query}' W_\mathrm{key}'^\top = W_\mathrm{query} W_\mathrm{key}^\top
 
-    The biases are queries and keys too: :math:`b' = bR` and :math:`c' = cR^{-\top}`.
+    The biases are queries and keys too: :math:`b' = bR` and :math:`c' = cR^{-\top}`. Any invertible
+    R will do because nothing stands between these layers' projections and their dot product; with
+    rotary positions or normalised queries and keys fewer R do.
 
     Args:
         layer: A layer with one head.
@@ -170,8 +176,9 @@ def balance(layer: Layer) -> Layer:
 
     Then :math:`W_\mathrm{query}'^\top W_\mathrm{query}' = W_\mathrm{key}'^\top W_\mathrm{key}'
     = \Sigma`: the columns are orthogonal, in order of size, and as long in the queries as in the
-    keys. Of all pairs with product M this one has the smallest sum of squares. The biases are
-    rewritten so that no attention weight changes.
+    keys. Of all pairs with product M this one has the smallest sum of squares, which is
+    :math:`2 \lVert M \rVert_*`, twice the nuclear norm. The biases are rewritten so that no
+    attention weight changes.
 
     Args:
         layer: A layer with one head.
@@ -191,6 +198,10 @@ def balance(layer: Layer) -> Layer:
         >>> Q, K = layer.W_query, layer.W_key
         >>> torch.allclose(Q.T @ Q, K.T @ K, atol=1e-5)
         True
+
+    Source:
+        Srebro, Rennie and Jaakkola (2004), Maximum-margin matrix factorization, for the least sum
+        of squares.
     """
     query, key = _matrices(layer)
     U, root, V = _roots(query, key)

@@ -4,10 +4,12 @@ Numbers that change nothing
 
 What does one entry of a query matrix mean?
 
-Nothing, by itself. Queries and keys can be written in other coordinates, and no score changes.
-Every entry of both matrices does. This page turns a layer's matrices round, finds the fairest of
-all equal pairs, and then meets a bias that no weight depends on but that an optimiser moves all
-the same.
+Nothing by itself, as long as queries and keys meet in a plain dot product. They can then be written
+in other coordinates, and no score changes, although every entry of both matrices does. This page
+changes a layer's coordinates, finds the pair that shares the product evenly, and shows what is left
+of the freedom once rotary positions or a normalisation stand between the projections and the dot
+product. Then it meets a bias that no weight depends on, under the same condition, and that an
+optimiser moves all the same.
 """
 
 import matplotlib.pyplot as plt
@@ -30,15 +32,17 @@ def error(got, expected):
 # %%
 # Other coordinates
 # -----------------
-# A score is a dot product of a query and a key. Multiply every query by an invertible k × k matrix
-# R, and every key by the inverse of its transpose. The two cancel:
+# A score is a dot product of a query and a key. If every query is multiplied by an invertible k × k
+# matrix R, and every key by the inverse of its transpose, the two cancel:
 #
 # .. math:: (W_\mathrm{query} R)(W_\mathrm{key} R^{-\top})^\top
 #           = W_\mathrm{query} R R^{-1} W_\mathrm{key}^\top
 #           = W_\mathrm{query} W_\mathrm{key}^\top .
 #
-# Physicists call such a freedom a *gauge*: a choice that the description needs and the world does
-# not. :func:`~attention.analysis.change_gauge` makes the other choice.
+# Physicists call such a freedom a *gauge*, which is a choice that the description needs and the
+# world does not, and :cite:t:`vannierop2024transformer` uses their word for transformers. All
+# invertible R together are the group GL(k). :func:`~attention.analysis.change_gauge` makes another
+# choice.
 
 n, d, k = 6, 8, 4
 x = torch.randn(n, d)  # (n, d)
@@ -68,8 +72,8 @@ for row, (each, name) in zip(axes, ((layer, "before"), (other, "after")), strict
         top = matrix.abs().max().item()
         ax.imshow(matrix.numpy(), cmap="RdBu", vmin=-top, vmax=top)
         ax.set_title(title, fontsize=11)
-        ax.set(xticks=[], yticks=[], ylabel="number of a word")
-for ax, label in zip(axes[1], ("number of a query", "number of a word"), strict=True):
+        ax.set(xticks=[], yticks=[], ylabel="embedding dimension")
+for ax, label in zip(axes[1], ("query dimension", "embedding dimension"), strict=True):
     ax.set_xlabel(label)
 fig.set_label(
     "Four heatmaps of matrix entries, red negative and blue positive. The query matrix before and "
@@ -78,12 +82,15 @@ fig.set_label(
 )
 
 # %%
-# So sentences such as "column 3 of the query matrix detects negation" or "this weight is near
-# zero, so it is idle" describe a choice of coordinates. What may be read is whatever all gauges
-# agree on: M itself, its singular values, and the directions in *word* space that belong to them.
+# *Figure 1.* The query matrix and M, before the change of coordinates and after it.
 #
-# How far does the freedom go? Far enough to give one word any query that we like. Here the gauge
-# is built so that the query of the first word becomes (1, 0, 0, 0):
+# Sentences such as "column 3 of the query matrix detects negation" or "this weight is near zero, so
+# it is idle" describe a choice of coordinates. All gauges agree on M, on its singular values, and
+# on the directions in *embedding* space that belong to them. (Even M is not fixed by the weights
+# alone, as we will see below.)
+#
+# The freedom goes far enough to give one token any query that we like. Here the gauge is built so
+# that the query of the first token becomes (1, 0, 0, 0):
 
 queries = layer.W_query(x).detach()  # (n, k)
 V = torch.linalg.qr(torch.cat([queries[:1], torch.randn(k - 1, k)]).T).Q  # (k, k)
@@ -93,17 +100,17 @@ print(chosen.W_query(x)[0].detach().numpy().round(12) + 0.0)
 print(f"weights: relative difference {error(chosen(x, need_weights=True)[1], weights):.0e}")
 
 # %%
-# The fairest pair
-# ----------------
-# If all pairs with one product are equal, take the one that is easiest to read. Split M by its
-# singular values and give half of each, by square roots, to either side:
+# The balanced pair
+# -----------------
+# If all pairs with one product are equal, we may take the one that is easiest to read. Split M by
+# its singular values and give half of each, by square roots, to either side:
 #
 # .. math:: M = U \Sigma V^\top, \qquad W_\mathrm{query} = U \Sigma^{1/2}, \qquad
 #           W_\mathrm{key} = V \Sigma^{1/2} .
 #
 # Then :math:`W_\mathrm{query}^\top W_\mathrm{query} = W_\mathrm{key}^\top W_\mathrm{key} = \Sigma`.
-# Column 1 is the strongest direction, the columns are orthogonal, and queries and keys are equally
-# long. :func:`~attention.analysis.balance` does this.
+# Column 1 is the strongest direction, the columns are orthogonal, and those of the queries are as
+# long as those of the keys. :func:`~attention.analysis.balance` does this.
 
 even = balance(layer)
 Q, K = even.W_query.weight.detach().T, even.W_key.weight.detach().T  # (d, k), (d, k)
@@ -115,15 +122,23 @@ print(
 assert error(Q.T @ Q, K.T @ K) < 1e-12
 
 # %%
-# It is also the smallest: no other gauge has a lower sum of squares. That is what weight decay
-# asks for, so weight decay, unlike the scores, does prefer a gauge. A thousand random ones:
+# No other gauge has a lower sum of squares. That least sum is exactly :math:`2 \lVert M \rVert_*`,
+# where the *nuclear norm* :math:`\lVert M \rVert_*` is the sum of the singular values
+# :cite:p:`srebro2004maximum`. So a penalty on the squares of both matrices prefers a gauge, which
+# the scores do not, and where the gauge is free to follow, it is a penalty on the nuclear norm of
+# M, which favours low rank. :cite:t:`kobayashi2024weight` prove that every local minimum of a loss
+# with the first penalty is one of the loss with the second, and find lower rank in attention
+# trained with weight decay. Here is the balanced pair beside a thousand random gauges:
 
 least = (Q.square().sum() + K.square().sum()).item()
+nuclear_norm = torch.linalg.svdvals(bilinear_form(layer)).sum().item()
+print(f"balanced pair: sum of squares {least:.6f}, twice the nuclear norm {2 * nuclear_norm:.6f}")
+assert abs(least - 2 * nuclear_norm) < 1e-12 * least
 sums = []
 for _ in range(1000):
     R = torch.randn(k, k)  # (k, k)
-    turned = change_gauge(even, R)
-    sums.append(sum(p.square().sum() for p in turned.parameters()).item())
+    other = change_gauge(even, R)
+    sums.append(sum(p.square().sum() for p in other.parameters()).item())
 assert min(sums) > least
 
 fig, ax = plt.subplots(figsize=(5, 2.8))
@@ -137,10 +152,127 @@ fig.set_label(
 )
 
 # %%
+# *Figure 2.* The sum of squares of 1,000 random gauges of one layer, with the balanced pair in
+# orange.
+#
+# What rotary positions and normalised queries leave
+# --------------------------------------------------
+# In many models of today something comes between the projections and the dot product. Rotary
+# positions (RoPE, :cite:t:`su2024roformer`) turn pairs of coordinates by an angle that grows with
+# the position. QK-norm (:cite:t:`henry2020query`) divides each query and each key by its length,
+# and some models follow it with a learned factor, a *gain*, per coordinate. R and :math:`R^{-\top}`
+# then no longer meet, unless R can be exchanged with what stands between them:
+#
+# - with RoPE, R has to commute with rotations of every pair of coordinates, and only a rotation and
+#   a scale per pair do;
+# - with QK-norm, R has to keep lengths, so it is a rotation or reflection of the group O(k);
+# - with QK-norm and different gains, only the signs of coordinates are free.
+#
+# (A common scale of R, which drops out of a normalised query, is not counted.) The first of these
+# is proved in `Complete Characterization of Gauge Symmetries in Transformer Architectures
+# <https://openreview.net/forum?id=KrkbYbK0cH>`_ (2025). Each is ten lines of code:
+
+
+def rotary(vectors):
+    """Turn each pair of coordinates by an angle that grows with the position."""
+    n, half = vectors.shape[-2], vectors.shape[-1] // 2
+    angles = torch.outer(torch.arange(n), 1e4 ** (-torch.arange(half) / half)).to(
+        vectors
+    )  # (n, half)
+    pairs = torch.view_as_complex(vectors.unflatten(-1, (half, 2)).contiguous())  # (..., n, half)
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
+
+
+gains = torch.linspace(0.5, 2, k)  # (k,)
+between = {
+    "plain": lambda vectors: vectors,
+    "RoPE": rotary,
+    "QK-norm": lambda vectors: torch.nn.functional.normalize(vectors, dim=-1) * k**0.5,
+    "with gains": lambda vectors: between["QK-norm"](vectors) * gains,
+}
+
+
+def weights_of(layer, x, name):
+    """Compute a layer's weights with something between its projections and the dot product."""
+    query, key = between[name](layer.W_query(x)), between[name](layer.W_key(x))  # (n, k), (n, k)
+    return torch.softmax(query @ key.mT / k**0.5, dim=-1).detach()  # (n, n)
+
+
+pairs = k // 2
+a, b = torch.randn(2, pairs)  # (pairs,), (pairs,)
+turns = torch.stack([a, -b, b, a], dim=-1).unflatten(-1, (2, 2))  # (pairs, 2, 2)
+gauges = {
+    "any invertible matrix": torch.randn(k, k),
+    "a rotation and a scale per pair": torch.block_diag(*turns),
+    "a rotation of all coordinates": torch.linalg.qr(torch.randn(k, k)).Q,
+    "signs": torch.diag(torch.tensor([1.0, -1.0, -1.0, 1.0])),
+}
+changed = {
+    (gauge, name): error(weights_of(change_gauge(layer, R), x, name), weights_of(layer, x, name))
+    for gauge, R in gauges.items()
+    for name in between
+}
+print(f"{'change of the weights by R':32}" + "".join(f"{name:>12}" for name in between))
+for gauge in gauges:
+    print(f"{gauge:32}" + "".join(f"{changed[gauge, name]:12.0e}" for name in between))
+
+# %%
+# Read a column from top to bottom: what leaves the weights as they are, up to rounding near
+# :math:`10^{-16}`, is free in that kind of layer. There is no single M any more, either. With RoPE
+# each distance between two tokens has its own product, :math:`W_\mathrm{query} \Theta_{i-j}
+# W_\mathrm{key}^\top` with the rotation :math:`\Theta`. With QK-norm a score is no bilinear form of
+# the tokens at all.
+#
+# Is M itself fixed by the weights?
+# ---------------------------------
+# Not in a layer that reads the output of a layer normalisation, as those of a transformer do.
+# LayerNorm subtracts from a token the mean of its d numbers, so before its gain γ and its shift β
+# all tokens are orthogonal to the vector of ones :cite:p:`brody2023expressivity`. Behind them,
+# every token has the same product with :math:`1/\gamma`, taken coordinate by coordinate. A matrix
+# :math:`u\,(1/\gamma)^\top` that is added to M therefore adds to every score of a query one and the
+# same number, of which the softmax takes no notice. To stay within layers of width k, we add a
+# vector times :math:`1/\gamma` to the key matrix:
+
+norm = torch.nn.LayerNorm(d)
+with torch.no_grad():
+    norm.weight.uniform_(0.5, 2)
+    norm.bias.normal_()
+    normed = norm(x)  # (n, d)
+ones = 1 / norm.weight.detach()  # (d,)
+print(f"products of the tokens with 1/γ: {(normed @ ones).numpy().round(6)}")
+
+shifted = QKSelfAttention(d, key_dim=k)
+shifted.load_state_dict(layer.state_dict())
+with torch.no_grad():
+    shifted.W_key.weight += torch.outer(torch.randn(k), ones)
+M, M_shifted = bilinear_form(layer), bilinear_form(shifted)  # (d, d), (d, d)
+seen = weights_of(layer, normed, "plain")  # (n, n)
+seen_shifted = weights_of(shifted, normed, "plain")  # (n, n)
+spectra = torch.linalg.svdvals(M)[:k], torch.linalg.svdvals(M_shifted)[:k]
+print(f"M: relative difference       {error(M_shifted, M):.2f}")
+print(f"weights: relative difference {error(seen_shifted, seen):.0e}")
+print("singular values of M   ", spectra[0].numpy().round(2))
+print("… and after the change ", spectra[1].numpy().round(2))
+assert error(seen_shifted, seen) < 1e-12 < 0.5 < error(M_shifted, M)
+
+# %%
+# The weights are the same to rounding, while M and its singular values have changed. So the reading
+# above needs a second condition: behind a LayerNorm, M is readable only up to such directions. One
+# may take them out, by removing from each row of M its part along :math:`1/\gamma`, and compare
+# what is left:
+
+along = torch.outer(ones, ones) / (ones @ ones)  # (d, d)
+left_M, left_shifted = M - M @ along, M_shifted - M_shifted @ along  # (d, d), (d, d)
+print(f"without the part along 1/γ: relative difference {error(left_shifted, left_M):.0e}")
+assert error(left_shifted, left_M) < 1e-12
+
+# %%
+# RMSNorm subtracts no mean and leaves no such direction.
+#
 # Which biases survive?
 # ---------------------
-# The lab's projections are ``torch.nn.Linear`` with their default, a bias each: b for the queries,
-# c for the keys. So its scores are not :math:`X M X^\top`. Multiply out:
+# The lab's projections are ``torch.nn.Linear`` with their default, which is one bias each, b for
+# the queries and c for the keys. So its scores are not :math:`X M X^\top`. Multiplied out, they are
 #
 # .. math::
 #    (x_i W_\mathrm{query} + b)\cdot(x_j W_\mathrm{key} + c)
@@ -149,8 +281,9 @@ fig.set_label(
 #    + \underbrace{x_i W_\mathrm{query} \cdot c}_{3}
 #    + \underbrace{b \cdot c}_{4} .
 #
-# The softmax runs over the keys j of one query i. It takes no notice of a number that is added to
-# all of them. Terms 3 and 4 don't contain j. Leave out one term at a time and look at the weights:
+# The softmax runs over the keys j of one query i, and it takes no notice of a number that is added
+# to all of them, as terms 3 and 4 are, which don't contain j. We leave out one term at a time and
+# look at the weights:
 
 layer = SelfAttention(d, key_dim=k, bias=True)
 with torch.no_grad():
@@ -173,25 +306,42 @@ for left_out in terms:
     print(f"without {left_out:22} the weights change by {change:.0e}")
 
 # %%
-# Two of four survive. The query bias is alive: it favours some keys whichever word asks. The key
-# bias c stands in terms 3 and 4 alone, so **the key bias is dead**. Without it the layer is the
-# same function.
+# Two of four survive. The query bias is alive, because it favours some keys whichever token asks.
+# The key bias c is in terms 3 and 4 alone, so **in a plain dot product the key bias is dead**:
+# without it the layer is the same function. :cite:t:`namazifar2023role` prove this and test it on
+# language models, and they credit :cite:t:`cordonnier2020multihead` with having seen it first.
 #
+# The condition is needed, because rotary positions turn the same c differently at each position,
+# and QK-norm divides :math:`x_j W_\mathrm{key} + c` by a length that depends on j. In both cases
+# term 3 gets a j, and taking the key bias away changes the weights:
+
+without = SelfAttention(d, key_dim=k, bias=True)
+without.load_state_dict(layer.state_dict())
+torch.nn.init.zeros_(without.W_key.bias)
+of_key_bias = {
+    name: error(weights_of(without, x, name), weights_of(layer, x, name)) for name in between
+}
+for name, change in of_key_bias.items():
+    print(f"{name:10} without the key bias the weights change by {change:.0e}")
+assert of_key_bias["plain"] < 1e-12 < 0.01 < min(of_key_bias["RoPE"], of_key_bias["QK-norm"])
+
+# %%
 # .. admonition:: What went wrong: biases left in
 #    :class: warning
 #
 #    The lab derives :math:`E = F (QK^\top) F^\top` and counts 2dk numbers, but its code has biases
 #    in both projections. The formula lacks term 2, and the count lacks 2k numbers, half of which
-#    do nothing. In this project ``bias=False`` is the default.
+#    do nothing, because nothing stands between the lab's projections and its dot product. In this
+#    project ``bias=False`` is the default.
 #
 # A dead bias that moves
 # ----------------------
-# If the output doesn't depend on c, its gradient is zero. Exactly zero, on paper. Computers round,
-# so we look at what the gradient is in practice, beside those of its neighbours.
+# If the output doesn't depend on c, its gradient is zero, exactly so on paper. Computers round,
+# so we look at what the gradient is in practice, beside the gradient of the query bias.
 
 
 def losses(layer, x, wanted):
-    """Ask each word for a context of its own."""
+    """Compare each token's context with a target of its own."""
     return (layer(x) - wanted).square().mean()
 
 
@@ -205,10 +355,10 @@ for dtype in (torch.float64, torch.float32):
         print(f"{dtype!s:14} gradient of {name:12} {size:.0e}")
 
 # %%
-# Zero up to rounding. Plain gradient descent multiplies that by a small rate, so c stays where it
-# was. Adam does not look at the size of a gradient. It divides each gradient by its own running
-# size, and noise divided by its own size is of size 1. Only the :math:`\epsilon = 10^{-8}` in its
-# denominator stands in between. Train for 1,000 steps, in float32 as everybody does:
+# It is zero up to rounding, and plain gradient descent multiplies that by a small rate, so c stays
+# where it was. Adam divides each gradient by its own running size, and noise divided by its own
+# size is of size 1. Only the :math:`\epsilon = 10^{-8}` in its denominator damps it. We train for
+# 1,000 steps in float32, the usual precision:
 
 STEPS = 1000
 optimizers = {
@@ -253,25 +403,32 @@ fig.set_label(
 )
 
 # %%
-# Gradient descent is not in the picture: its steps are below the last digit of a float32.
+# *Figure 3.* How far the key bias has moved. Gradient descent is not shown, because its steps are
+# below the last digit of a float32.
 #
-# .. admonition:: What went wrong: a number that moved and learnt nothing
+# .. admonition:: What went wrong: a number that moved and learned nothing
 #    :class: warning
 #
-#    The lab trains such a bias in three of its models. That it differs from its start means
-#    nothing. Its value is a record of rounding errors, and on another machine it would be another.
-#    A test that compares trained parameters will fail on it for no fault of the model; compare
-#    outputs.
+#    The lab trains such a key bias in two of its models, and in a third, which has one learned
+#    query, the bias of its energy, which is dead for the same reason. That such a number differs
+#    from its start means nothing. Its value is a record of rounding errors, and on another machine
+#    it would be another. A test that compares trained parameters will fail on it for no fault of
+#    the model, so compare outputs.
 #
-# What was learnt
-# ---------------
-# - W_query → W_query R with W_key → W_key R⁻ᵀ changes no score. Read M, not the entries of a
-#   factor.
-# - The balanced pair has orthogonal columns in order of strength, and the least sum of squares.
-# - Of four bias terms two survive the softmax, and the key bias is in neither.
+# Takeaways
+# ---------
+# - What does one entry of a query matrix mean? Nothing by itself: in a plain dot product, W_query →
+#   W_query R with W_key → W_key R⁻ᵀ changes no score.
+# - RoPE leaves of this freedom a rotation and a scale per pair of coordinates, QK-norm leaves O(k),
+#   and with gains only signs.
+# - Behind a LayerNorm even M is readable only up to u (1/γ)ᵀ, which changes no weight.
+# - The balanced pair has orthogonal columns in order of strength, and the least sum of squares,
+#   twice the nuclear norm of M.
+# - Of four bias terms two survive the softmax. The key bias is in neither, unless RoPE or QK-norm
+#   stands between it and the dot product.
 # - Adam moves what has no gradient but rounding.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* the third matrix. Do the values do anything?
-# :doc:`/gallery/deeper/plot_3_values_fold`.
+# *Where next:* :doc:`/gallery/deeper/plot_3_values_fold` asks whether the third matrix, that of the
+# values, does anything.

@@ -2,12 +2,11 @@
 When does the value matrix do anything?
 =======================================
 
-The :doc:`lab </credits>` shows that keys are redundant under a single query. A few cells later
-it adds a value matrix. Does its own argument not apply again?
-
-It does. With the mean of the contexts and a linear classifier behind the attention, the value
-matrix disappears into the classifier. Then we change the model, one part at a time, and find out
-which changes bring the values to life.
+The :doc:`lab </credits>` shows that keys are redundant under a single query, and a few cells later
+it adds a value matrix, to which the same argument applies. With the mean of the contexts and a
+linear classifier behind the attention, the value matrix disappears into the classifier. It does
+something only where what follows is not one linear path: with several heads or a residual
+connection, of which each path needs a vector, and with a nonlinearity, which keeps the matrix.
 """
 
 import matplotlib.pyplot as plt
@@ -32,7 +31,7 @@ def error(got, expected):
 # Three sums in a row
 # -------------------
 # After the softmax has made the weights :math:`a_{ij}`, the lab's model only adds up: values
-# into contexts, contexts into their mean, the mean into a logit, which is the number that a
+# into contexts, contexts into their mean, and the mean into a logit, which is the number that a
 # sigmoid turns into a probability.
 #
 # .. math:: \mathrm{logit}
@@ -41,7 +40,7 @@ def error(got, expected):
 #
 # The matrix :math:`W_\mathrm{value}` and the vector w meet with nothing in between, so one vector
 # does for both. :func:`~attention.analysis.fold_values` turns a model with queries, keys and
-# values into one without values, of equal logits. We ask both about 64 random texts.
+# values into one without values that has equal logits, as we check on 64 random texts.
 
 d, k = 16, 8
 model = SentimentClassifier(1_000, embed_dim=d, attention="qkv", key_dim=k, bias=True)
@@ -56,26 +55,26 @@ for kind in ("qkv", "qk"):
     print(f"{kind:3}: {parameter_count(kind, d, k)} numbers in the attention, biases apart")
 
 # %%
-# The bias of the values folds too. It adds the same vector to every value, and because the weights
-# of each query sum to 1, the same vector to every context.
+# The bias of the values folds too. It adds the same vector to every value and, because the weights
+# of each query sum to 1, to every context.
 #
 # .. admonition:: What went wrong: a redundancy, unnoticed
 #    :class: warning
 #
 #    The lab argues that :math:`K q` is one vector, and that keys therefore add nothing under one
 #    query. Its last model then learns a d × d matrix :math:`W_\mathrm{value}` that is only ever
-#    used as the vector :math:`W_\mathrm{value} w`: the same argument, on its other side. The text
-#    calls the values "the content that is retrieved". In this model that content is one number
-#    a word, :math:`x_j \cdot (W_\mathrm{value} w)`.
+#    used as the vector :math:`W_\mathrm{value} w`, which is the same argument from its other side.
+#    The text says of a value that it "represents the *content*" a token offers. In this model that
+#    content is one number per word, :math:`x_j \cdot (W_\mathrm{value} w)`.
 #
-# What would bring the values to life?
-# ------------------------------------
-# Nothing more complicated than a classifier that can't be pulled through. To test a change fairly,
-# we must not try one way of folding and give up. So ask the question whole: *keep queries and keys
-# as they are, take the values away, and give the rest the best vector and bias that exist. Can it
-# match the logits?* With no values, all that reaches the classifier is a feature vector for each
-# text; the best vector is a least-squares problem with an exact answer. What it leaves over is
-# the share of the logits that the values made.
+# What keeps a value matrix from folding?
+# ---------------------------------------
+# Anything that keeps :math:`W_\mathrm{value}` from being absorbed into the classifier. To test a
+# change fairly, we must not try one way of folding and give up. So the test is this: *leave
+# queries, keys and everything else as they are, take the values away, and give the classifier
+# the best vector and bias that exist. Can it match the logits?* Without values, one feature vector
+# per text reaches the classifier, and the best vector is a least-squares problem with an exact
+# answer. What it leaves over is the share of the logits that no such model makes.
 
 n, TEXTS = 12, 2_000
 x = torch.randn(TEXTS, n, d)  # (TEXTS, n, d)
@@ -105,17 +104,18 @@ context, plain = weights @ values, weights @ x  # (TEXTS, n, d), (TEXTS, n, d)
 shares = {"as in the lab": left_over(context.mean(1) @ w, plain.mean(1))}
 
 # %%
-# Now one change at a time.
+# Each of the following models differs from the first by one change.
 #
-# **An output projection**, :math:`\mathrm{context}\, W_\mathrm{out}`, as in every transformer. It
-# is one more matrix in the row of sums:
+# **An output projection**, :math:`\mathrm{context}\, W_\mathrm{out}`, as in every transformer, is
+# one more matrix in the row of sums. :cite:t:`elhage2021mathematical` call the product
+# :math:`W_\mathrm{value} W_\mathrm{out}` of a head its *OV circuit*, and here it folds as a whole:
 
 W_out = torch.randn(d, d)  # (d, d)
 shares["output projection"] = left_over((context @ W_out).mean(1) @ w, plain.mean(1))
 
 # %%
-# **Two heads**, each with weights and values of its own, their contexts added up. Take the values
-# away and one vector has to serve both heads:
+# **Two heads** have weights and values of their own, and their contexts are added up. Without the
+# values one vector has to serve both heads:
 
 weights_2, values_2 = head()  # (TEXTS, n, n), (TEXTS, n, d)
 context_2, plain_2 = weights_2 @ values_2, weights_2 @ x  # (TEXTS, n, d), (TEXTS, n, d)
@@ -123,18 +123,17 @@ two = (context + context_2).mean(1) @ w  # (TEXTS,)
 shares["two heads"] = left_over(two, (plain + plain_2).mean(1))
 
 # %%
-# It fails. What is missing is small. Give each head a *vector* of its own, and the matrices fold
-# again. Values let heads differ in what they pass on, and under this classifier a vector a head is
-# all of it that counts.
+# Here folding fails, but a *vector* per head is enough to restore it. Values let heads differ in
+# what they pass on, and under this classifier one vector per head is all of it that counts.
 
 two_d = 2 * d
 both = torch.cat([plain.mean(1), plain_2.mean(1)], dim=1)  # (TEXTS, two_d)
 shares["two heads, two vectors"] = left_over(two, both)
 
 # %%
-# **A residual connection**, :math:`x_i + \mathrm{context}_i`. The classifier's w now reads the
-# words directly and, through the values, the contexts. Without values it reads both alike. Again
-# two vectors would do:
+# **A residual connection**, :math:`x_i + \mathrm{context}_i`, lets the classifier's w read the
+# words directly and, through the values, the contexts. Without values it reads both alike, and
+# again two vectors would do:
 
 residual = (x + context).mean(1) @ w  # (TEXTS,)
 shares["residual"] = left_over(residual, (x + plain).mean(1))
@@ -142,32 +141,42 @@ apart = torch.cat([x.mean(1), plain.mean(1)], dim=1)  # (TEXTS, two_d)
 shares["residual, two vectors"] = left_over(residual, apart)
 
 # %%
-# **A nonlinearity** between the contexts and their mean, as in a feed-forward layer, or between the
-# mean and the classifier. Here brackets can't be moved any more:
+# **A nonlinearity** may stand between the contexts and their mean, as in a feed-forward layer, or
+# between the mean and the classifier. Brackets can't be moved past it. As in every other row, only
+# the values are taken away and the ReLU stays, so it now acts on plain contexts. In two more rows
+# the ReLU is taken away as well:
 
-shares["ReLU before the mean"] = left_over(F.relu(context).mean(1) @ w, plain.mean(1))
-shares["ReLU after the mean"] = left_over(F.relu(context.mean(1)) @ w, plain.mean(1))
+before, after = F.relu(context).mean(1) @ w, F.relu(context.mean(1)) @ w  # (TEXTS,), (TEXTS,)
+shares["ReLU before the mean"] = left_over(before, F.relu(plain).mean(1))
+shares["ReLU after the mean"] = left_over(after, F.relu(plain.mean(1)))
+shares["… and no ReLU, before"] = left_over(before, plain.mean(1))
+shares["… and no ReLU, after"] = left_over(after, plain.mean(1))
+for name in list(shares)[-4:]:
+    print(f"{name:22} left over {shares[name]:.2f}")
 
 # %%
-# **Another pooling.** Taking the context of the last word is as linear as a mean, and values fold.
-# The *maximum* over the words is not. Nor is a pooling with an energy, which reads contexts twice:
-# once to weigh them, once to pass them on.
+# With the ReLU left in place more is left over than without it, so on plain contexts its features
+# are worth less than their plain mean. Either way a large part of the logits is missing.
+#
+# **Another pooling.** Taking the context of the last word is as linear as a mean, so values fold.
+# The *maximum* over the words is not linear, and neither is attention pooling with one learned
+# query, which reads the contexts twice, once to weigh them and once to pass them on.
 
 shares["last word's context"] = left_over(context[:, -1] @ w, plain[:, -1])
 shares["maximum over words"] = left_over(context.amax(1) @ w, plain.amax(1))
-asked = torch.randn(d)  # (d,)
-of_context = torch.softmax(context @ asked, dim=-1)[:, None]  # (TEXTS, 1, n)
+q = torch.randn(d)  # (d,)
+of_context = torch.softmax(context @ q, dim=-1)[:, None]  # (TEXTS, 1, n)
 pooled = (of_context @ context)[:, 0]  # (TEXTS, d)
-same_question = torch.softmax(plain @ asked, dim=-1)[:, None]  # (TEXTS, 1, n)
-shares["energy pooling"] = left_over(pooled @ w, (same_question @ plain)[:, 0])
+same_query = torch.softmax(plain @ q, dim=-1)[:, None]  # (TEXTS, 1, n)
+shares["attention pooling"] = left_over(pooled @ w, (same_query @ plain)[:, 0])
 
 # %%
-# The energy pooling has one more way out: its question can be folded through the values, too. Ask
-# the plain contexts :math:`W_\mathrm{value}\, \mathrm{asked}` instead, and nothing is left over:
+# Attention pooling has one more way out, because its query can be folded through the values, too.
+# With the query :math:`W_\mathrm{value}\, q` on the plain contexts, nothing is left over:
 
 W_value = torch.linalg.lstsq(x.reshape(-1, d), values.reshape(-1, d)).solution  # (d, d)
-folded_question = torch.softmax(plain @ (W_value @ asked), dim=-1)[:, None]  # (TEXTS, 1, n)
-shares["energy, question folded"] = left_over(pooled @ w, (folded_question @ plain)[:, 0])
+folded_query = torch.softmax(plain @ (W_value @ q), dim=-1)[:, None]  # (TEXTS, 1, n)
+shares["attention pooling, query folded"] = left_over(pooled @ w, (folded_query @ plain)[:, 0])
 
 # %%
 
@@ -181,39 +190,44 @@ fig.set_label(
     "Horizontal bars on a logarithmic axis: how much of the logits is left over without a value "
     "matrix. Blue bars end near ten to the minus fifteen, which is rounding: the lab's model, an "
     "output projection, the last word's context, and every case with a vector for each part. "
-    "Orange bars reach percents or more: two heads, residual, ReLU, maximum, energy pooling."
+    "Orange bars reach percents or more: two heads, residual, ReLU, maximum, attention pooling."
 )
 for name, share in shares.items():
     print(f"{name:32} {share:.0e}  {'folds' if name in folds else 'values count'}")
-lives = {"two heads", "residual", "ReLU before the mean", "ReLU after the mean"}
-assert lives == set(shares) - set(folds) - {"maximum over words", "energy pooling"}
+counting = {"two heads", "residual", "ReLU before the mean", "ReLU after the mean"}
+counting |= {"… and no ReLU, before", "… and no ReLU, after"}
+assert counting == set(shares) - set(folds) - {"maximum over words", "attention pooling"}
 
 # %%
+# *Figure 1.* What is left over without a value matrix: blue bars are rounding, and orange ones are
+# not.
+#
 # The exact condition
 # -------------------
-# Blue bars are rounding, orange ones are real. Read down the list and a rule appears. From the
-# values on, let the model be *linear in the values*. Then the values of a head fold into a single
-# vector for each linear path from that head to the logit.
+# The list follows a rule: if everything behind the values is *linear in the values*, the values of
+# a head fold into one vector per linear path from that head to the logit.
 #
-# - One path: the values vanish. The lab's model, with or without an output projection.
-# - Several paths (heads, a residual): a vector for each path must stay. The
-#   matrices were more than was needed, the vectors are not.
-# - A nonlinearity that sees several numbers of a value at once: the matrix stays, up to a change
-#   of coordinates. With an output projection in front of the nonlinearity, it is the product
-#   :math:`W_\mathrm{value} W_\mathrm{out}` that counts, a *gauge* like the one of queries and keys.
+# - With one path the values vanish, as in the lab's model, with or without an output projection.
+# - With several paths (heads, a residual) one vector per path must stay. The matrices were more
+#   than was needed, and the vectors are not.
+# - With a nonlinearity that sees several numbers of a value at once the matrix stays, up to a
+#   change of coordinates. If an output projection is in front of the nonlinearity, the product
+#   :math:`W_\mathrm{value} W_\mathrm{out}` counts, with a *gauge* like that of queries and keys.
 #
-# With *two* classes the classifier is one vector. With C classes w has C columns, and the values
-# fold into d × C numbers.
+# For *two* classes the classifier is one vector, while for C classes w has C columns, and the
+# values fold into d × C numbers.
 #
-# Does a redundant value matrix do harm? Its functions are the same, its path of training is not,
-# as for the keys of :ref:`the first page <sphx_glr_gallery_deeper_plot_1_low_rank_qk.py>`. What it
-# does on real reviews, the next page measures.
+# Whether a redundant value matrix does harm is another question. Its functions are the same, but
+# its path of training is not, as for the keys of :ref:`the first page
+# <sphx_glr_gallery_deeper_plot_1_low_rank_qk.py>`. What it does on real reviews, the next page
+# measures.
 #
-# What was learnt
-# ---------------
-# - Mean pooling and a linear classifier turn the value matrix into one vector, at no error.
-# - Output projections fold with it. Several heads or a residual need a vector each.
-# - A nonlinearity behind the values is what makes a value *matrix* worth having.
+# Takeaways
+# ---------
+# - When does the value matrix do anything? Not under mean pooling and a linear classifier, which
+#   turn it into one vector at no error.
+# - Output projections fold with it, while several heads or a residual need one vector each.
+# - A nonlinearity behind the values, with everything else left as it is, makes the *matrix* count.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #

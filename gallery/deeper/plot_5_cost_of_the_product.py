@@ -3,13 +3,15 @@ Where to put the brackets
 =========================
 
 The scores can be computed as queries times keys, or with the one matrix M in the middle. Both
-give the same numbers. Which is cheaper?
+give the same numbers, so which is cheaper? For all queries of a text at once it is the pair, unless
+its keys are nearly as wide as the tokens. For one query at a time, as when a model writes, memory
+decides, and there the matrices of a head are indeed multiplied out.
 
 .. math:: (X W_\mathrm{query})(X W_\mathrm{key})^\top \qquad\text{or}\qquad (X M)\, X^\top,
           \quad M = W_\mathrm{query} W_\mathrm{key}^\top
 
-We count multiplications and bytes, find the line where one way overtakes the other, and then hold
-a clock beside the count.
+We count multiplications and bytes, find the line where one way overtakes the other, put a clock
+beside the count, and end with what a cache keeps.
 """
 
 import time
@@ -45,22 +47,22 @@ assert torch.allclose(pair, form)
 # Counting operations
 # -------------------
 # A product of an a × b matrix and a b × c matrix takes abc multiplications and about as many
-# additions, so 2abc operations. For n words of width d and keys of width k:
+# additions, so 2abc operations. For n tokens of width d and keys of width k:
 #
 # ====================  ======================  ===========
 # step                  queries and keys        M
 # ====================  ======================  ===========
 # projections           2 · 2ndk                2nd²
-# all pairs of words    2n²k                    2n²d
+# all pairs of tokens   2n²k                    2n²d
 # ====================  ======================  ===========
 #
-# (M is made once, before any text comes, so that is not counted.) Queries and keys win when
+# (M is made once, before any text comes, so making it is not counted.) Queries and keys win when
 # :math:`2dk + nk < d^2 + nd`, which is
 #
 # .. math:: \frac{k}{d} < \frac{d + n}{2d + n} .
 #
 # The right side is 1/2 for very short texts and nears 1 for long ones. So for k ≤ d/2 the pair
-# always wins, whatever n. Beyond d/2 a text must be long enough.
+# always wins, whatever n is, and beyond d/2 it wins if the text is long enough.
 
 
 def operations(n, d, k):
@@ -71,8 +73,9 @@ def operations(n, d, k):
 # %%
 # Counting bytes
 # --------------
-# Often a computer waits for memory, not for arithmetic. Let each product read its two factors and
-# write its result, in numbers of 4 bytes. Every line is one product:
+# Often a computer waits for memory and not for arithmetic. Let each product read its two factors
+# and write its result, in numbers of 4 bytes. The first line counts the projections and the second
+# the product of all pairs:
 
 
 def bytes_moved(n, d, k):
@@ -91,10 +94,10 @@ for n in (16, 256, 4096):
 
 # %%
 # For long texts the n² scores are most of the bytes, and both ways write them. The advantage in
-# bytes then nears 1 while that in operations nears d/k.
+# bytes then nears 1, while the advantage in operations nears d/k.
 #
-# Where do the bytes break even? Subtract the two counts, and the difference is a product,
-# :math:`(d + 2n)(d - 2k)`. So in bytes the line is k = d/2 for texts of any length.
+# Where do the bytes break even? The difference of the two counts is a product,
+# :math:`(d + 2n)(d - 2k)`, so in bytes the line is k = d/2 for texts of any length.
 
 n, d, k = torch.randint(1, 5_000, (3, 1_000))  # (1000,), (1000,), (1000,)
 pair, form = bytes_moved(n, d, k)  # (1000,), (1000,)
@@ -123,7 +126,7 @@ for ax, count, name in zip(axes, (operations, bytes_moved), ("operations", "byte
     ax.text(3, 1.25, "M wins", ha="center")
 bar = fig.colorbar(drawn, ax=axes, location="bottom", ticks=range(-3, 4), aspect=40)
 bar.set_label("log₂ of (cost with M / cost with pair)")
-axes[1].set_xlabel("words in the text, n")
+axes[1].set_xlabel("tokens in the text, n")
 fig.set_label(
     "Two maps over text length and key width. In both, queries and keys are cheaper below a black "
     "line and M above it. For operations the line rises from k = d/2 at short texts to k = d at "
@@ -131,10 +134,13 @@ fig.set_label(
 )
 
 # %%
-# Holding a clock beside it
-# -------------------------
+# *Figure 1.* Blue is where the pair is cheaper and red where M is; the black line is where both
+# cost the same.
+#
+# A clock beside the count
+# ------------------------
 # Now both ways run on this machine, in turn, and we take the fastest of many runs, the one
-# that other programs disturbed least. The count predicts a *ratio*: the time with M over the
+# that other programs disturbed least. The count predicts a *ratio*, the time with M over the
 # time with the pair.
 
 
@@ -167,7 +173,7 @@ for ax, n in zip(axes, (64, 512), strict=True):
     ax.loglog(key_widths, moved, color=GREEN, ls="--", label="bytes")
     ax.loglog(key_widths, measured, "o-", color=ORANGE, label="measured time")
     ax.axhline(1, color=BLACK, lw=1)
-    ax.set(ylabel="with M / with pair", title=f"n = {n} words")
+    ax.set(ylabel="with M / with pair", title=f"n = {n} tokens")
     ax.set_xticks(key_widths, [str(k) for k in key_widths], fontsize=9)
     ax.minorticks_off()
     print(
@@ -184,28 +190,145 @@ fig.set_label(
 )
 
 # %%
-# Where keys are wide, the clock follows the count of operations. Where they are narrow it promises
-# less than the count: products with 8 columns don't keep a processor's arithmetic busy. The orange
-# line belongs to the machine that built this site, and to what else it was doing. Yours will bend
-# it, and leave the other two as they are.
+# *Figure 2.* The cost with M over the cost with the pair, by both counts and by the clock. Where
+# keys are wide, the clock follows the count of operations. Where they are narrow, M is slower by
+# less than the count predicts, because products with 8 columns don't keep a processor's arithmetic
+# busy. The orange line belongs to the machine that built this site and to what else it was doing,
+# so on another machine it will differ, and the other two lines will not.
 #
-# Many heads
-# ----------
-# A transformer has h heads of width k = d/h. Each would need an M of its own, so with M the cost
-# is h times the one above: d/k = h times as much per head for long texts, and h · d² numbers to
-# hold instead of 2d². It is also worse at writing text word by word, where past words are kept:
-# keys cost k numbers a word and head, but M wants the word itself, d numbers. Nobody multiplies
-# the pair out. M is for understanding, queries and keys are for computing.
+# A cache: one vector for all heads
+# ---------------------------------
+# A model that writes text computes one new query at a time and keeps what it needs of the past
+# tokens, which is called a KV cache. There memory decides, and so the count is another. With h
+# heads of width k = d/h, the keys of one token cost k numbers per head and d in all, and the values
+# as many again. The token itself, x, also has d numbers, and it serves all heads, for the keys and
+# for the values, if the matrices are moved from the cached side to the side of the query:
 #
-# What was learnt
-# ---------------
-# - Both bracketings give the same scores. The pair is cheaper in operations whenever
-#   k/d < (d + n)/(2d + n), so always for k ≤ d/2.
-# - In bytes the line is k = d/2, and for long texts little is at stake: both write n² scores.
-# - Times follow the counts for wide keys. For the narrowest they do not: there, other costs than
-#   multiplications decide.
+# .. math:: q_h \cdot (x_j W_{\mathrm{key},h}) = (q_h W_{\mathrm{key},h}^\top) \cdot x_j, \qquad
+#           \sum_j a_{hj} (x_j W_{\mathrm{value},h}) W_{\mathrm{out},h}
+#           = \Big(\sum_j a_{hj} x_j\Big) W_{\mathrm{value},h} W_{\mathrm{out},h} .
+#
+# DeepSeek-V2 does this when it writes :cite:p:`deepseek2024v2`. Its multi-head latent attention
+# (section 2.1.2 of the report) keeps not x but a narrow vector :math:`c = x W_\mathrm{down}` of
+# width r, from which keys and values are made by :math:`W_\mathrm{UK}` and :math:`W_\mathrm{UV}`.
+# It then *absorbs* :math:`W_\mathrm{UK}` into the query and :math:`W_\mathrm{UV}` into the output
+# projection. So the pair of each head is multiplied out, and what was M becomes the k × r matrix
+# behind the query. Here are both ways for the newest token of a text:
+
+torch.manual_seed(0)
+n, h, k, r = 50, 4, 16, 24
+d = h * k
+x = torch.randn(n, d, dtype=torch.float64)  # (n, d)
+W_query, W_UK, W_UV, W_out, W_down = (
+    torch.randn(*size, dtype=torch.float64) / size[-2] ** 0.5
+    for size in ((h, d, k), (h, r, k), (h, r, k), (h, k, d), (d, r))
+)  # (h, d, k), (h, r, k), (h, r, k), (h, k, d), (d, r)
+W_key, W_value = W_down @ W_UK, W_down @ W_UV  # (h, d, k), (h, d, k)
+query = x[-1:] @ W_query  # (h, 1, k), of the newest token
+
+
+def with_keys_and_values():
+    """Attend to keys and values, of which a cache keeps 2hk numbers per token."""
+    key, value = x @ W_key, x @ W_value  # (h, n, k), (h, n, k)
+    weights = torch.softmax(query @ key.mT / k**0.5, dim=-1)  # (h, 1, n)
+    return (weights @ value @ W_out).sum(0)  # (1, d)
+
+
+def absorbed(cache, W_key, W_value):
+    """Compare and mix what is cached as it is, whatever its width."""
+    weights = torch.softmax(query @ W_key.mT @ cache.T / k**0.5, dim=-1)  # (h, 1, n)
+    return (weights @ cache @ (W_value @ W_out)).sum(0)  # (1, d)
+
+
+latent = x @ W_down  # (n, r)
+expected = with_keys_and_values()  # (1, d)
+ways = {"the token itself": (x, W_key, W_value), "a latent vector": (latent, W_UK, W_UV)}
+absorbed_errors = {}
+for name, (cache, *matrices) in ways.items():
+    absorbed_errors[name] = (
+        (absorbed(cache, *matrices) - expected).norm() / expected.norm()
+    ).item()
+    print(f"{name} cached: relative difference of the context {absorbed_errors[name]:.0e}")
+    assert absorbed_errors[name] < 1e-14
+
+# %%
+# The saved memory has a price, and the price is arithmetic. A score is now a product of r numbers
+# instead of k, and so is a number of the mixed vector. The report gives the sizes of DeepSeek-V2
+# (section 3.1.2): 128 heads of width 128, tokens of width 5,120 and a latent vector of 512, with
+# which a rotated key of 64 is kept. Per token and layer:
+
+
+def per_cached_token(kept, score_width, value_width, heads):
+    """Count the numbers that are kept of one token, and the multiplications that use them."""
+    return kept, heads * (score_width + value_width)
+
+
+heads, width, token_width, latent_width, rotated_width = 128, 128, 5_120, 512, 64
+with_rotated = latent_width + rotated_width
+caches = {
+    "keys and values": per_cached_token(2 * heads * width, width, width, heads),
+    "the token itself": per_cached_token(token_width, token_width, token_width, heads),
+    "a latent vector": per_cached_token(latent_width, latent_width, latent_width, heads),
+    "… and a rotated key": per_cached_token(with_rotated, with_rotated, latent_width, heads),
+}
+for name, (kept, multiplications) in caches.items():
+    print(f"{name:19} {kept:6,} numbers kept, {multiplications:9,} multiplications per step")
+
+# %%
+# Where h · k = d, as in our small layer, keys and values are 2d numbers, so keeping the token
+# halves the cache. In DeepSeek-V2 the heads are together wider than a token, so it would save more,
+# and it would multiply many times as much. The latent vector makes both numbers smaller. (What the
+# new query is multiplied with once per step is not counted, because it does not grow with the
+# text.)
+#
+# The rotated key is there because of positions. Rotary positions (RoPE, :cite:t:`su2024roformer`)
+# turn the query at position i and the key at position j by angles that grow with the position. A
+# rotation by the distance i − j then lies between :math:`W_\mathrm{query}` and
+# :math:`W_\mathrm{UK}^\top`, and no single matrix absorbs it, as the report says:
+
+
+def rotated_by(vectors, positions):
+    """Turn each pair of coordinates, taken as a complex number, by an angle per position."""
+    half = vectors.shape[-1] // 2
+    angles = torch.outer(positions, 1e4 ** (-torch.arange(half) / half))  # (..., half)
+    pairs = torch.view_as_complex(vectors.unflatten(-1, (half, 2)).contiguous())  # (..., half)
+    return torch.view_as_real(pairs * torch.polar(torch.ones_like(angles), angles)).flatten(-2)
+
+
+positions = torch.arange(n, dtype=torch.float64)  # (n,)
+scores = rotated_by(query, positions[-1:]) @ rotated_by(latent @ W_UK, positions).mT  # (h, 1, n)
+moving = torch.stack(
+    [rotated_by(query, positions[-1:] - positions[j]) @ W_UK.mT @ latent[j] for j in range(n)],
+    dim=-1,
+)  # (h, 1, n)
+fixed = rotated_by(query, positions[-1:]) @ W_UK.mT @ latent.T  # (h, 1, n)
+rotation_errors = {
+    "an absorbed matrix per distance": ((moving - scores).norm() / scores.norm()).item(),
+    "one absorbed matrix": ((fixed - scores).norm() / scores.norm()).item(),
+}
+for name, difference in rotation_errors.items():
+    print(f"rotary positions, {name:31}: relative error of the scores {difference:.0e}")
+assert rotation_errors["an absorbed matrix per distance"] < 1e-12
+assert rotation_errors["one absorbed matrix"] > 0.1
+
+# %%
+# With a matrix per distance the scores are right, but the query has to be multiplied anew for each
+# cached token, so the arithmetic grows once more. DeepSeek-V2 therefore gives each head two parts,
+# one without positions, which is absorbed, and a narrow rotated one, whose key all heads share.
+#
+# Takeaways
+# ---------
+# - Which is cheaper? For all queries of a text at once the pair, in operations whenever
+#   k/d < (d + n)/(2d + n) and so always for k ≤ d/2. Both bracketings give the same scores.
+# - In bytes moved the line is k = d/2, and for long texts little is at stake, because both ways
+#   write n² scores.
+# - Times follow the counts for wide keys. For the narrowest they do not, because other costs than
+#   multiplications decide there.
+# - For one query at a time the cache decides. A cached token costs d numbers for all heads and
+#   serves the values too, where keys and values cost 2d; latent attention narrows it further. The
+#   price is arithmetic, d or r instead of k numbers per score, and rotary positions have to be
+#   kept apart.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* that closes the chapter. :doc:`/gallery/core/plot_8_sentiment_training` trains the
-# whole ladder on real reviews.
+# *Where next:* :doc:`/gallery/deeper/plot_6_real_model`, a real encoder and its 72 heads.

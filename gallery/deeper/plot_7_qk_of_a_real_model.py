@@ -144,9 +144,10 @@ table({"90 % of energy in, QKᵀ": directions(qk).double(), "OV": directions(ov)
 # largest direction first, and the axis counts directions as a share of k, because k was 16 there.
 
 low_rank = results_of("low_rank")
+seeds = len(low_rank["origin"]["seeds"])
 ours = torch.tensor(
     [r["spectrum_after"] for r in low_rank["runs"] if r["kind"] == "qkv" and r["key_dim"] == 16]
-)  # (5, 16)
+)  # (seeds, 16)
 
 fig, ax = plt.subplots(figsize=(5, 3.8))
 for sigma, colour, style, label in (
@@ -175,8 +176,9 @@ print(f"90 % of the energy in {directions(ours).min()} to {directions(ours).max(
 
 # %%
 # *Figure 1.* Energy of the largest directions: lines are means, bands reach from the smallest to
-# the largest head, and the thin line marks 90 %. The classifiers are the five with k = 16 and
-# values, trained for one label per review, while this encoder was trained on whole sentences.
+# the largest head, and the thin line marks 90 %. The classifiers are those with k = 16 and
+# values, one per seed, trained for one label per review, while this encoder was trained on whole
+# sentences.
 #
 # Balanced pairs, and weight decay
 # --------------------------------

@@ -1,5 +1,6 @@
 """What QKᵀ can hold: identities over random sizes, and the errors of wrong input."""
 
+import copy
 import functools
 import math
 
@@ -33,6 +34,7 @@ from attention.layers.variants import VARIANTS
 BAR = 1e-10  # relative, in float64
 
 random_cases = settings(max_examples=200, deadline=None, derandomize=True, database=None)
+some_cases = settings(random_cases, max_examples=50)
 widths = st.integers(1, 19)
 seeds = st.integers(0, 2**32 - 1)
 
@@ -185,6 +187,88 @@ class TestKeyBias:
         with torch.no_grad():
             layer.W_key.bias.uniform_(-10, 10)
         assert error(layer(x), before) < BAR
+
+
+def rotated(vectors):
+    """Turn each pair of coordinates by matrices that are written out, one per position."""
+    n, k = vectors.shape[-2:]
+    rotations = []
+    for position in range(n):
+        angles = [position * 100.0 ** (-i / k) for i in range(0, k, 2)]
+        blocks = [[[math.cos(a), -math.sin(a)], [math.sin(a), math.cos(a)]] for a in angles]
+        rotations.append(torch.block_diag(*torch.tensor(blocks, dtype=torch.float64)))
+    return (vectors[..., None, :] @ torch.stack(rotations).mT)[..., 0, :]
+
+
+def normalised(vectors):
+    return vectors / vectors.norm(dim=-1, keepdim=True)
+
+
+def weights_behind(between, layer, x):
+    """Attend with something between the projections and the dot product."""
+    query, key = between(layer.W_query(x)), between(layer.W_key(x))
+    return torch.softmax(query @ key.mT, dim=-1)
+
+
+def wide_layer(d, pairs, seed, bias=False):
+    """Draw a layer with scores of some size, so that a change of them shows in the weights."""
+    layer = random_layer("qk", d, 2 * pairs, seed, bias=bias)
+    for parameter in layer.parameters():
+        nn.init.normal_(parameter)
+    return layer
+
+
+class TestConditions:
+    """What holds for a plain dot product, and what is left where something comes before it."""
+
+    @some_cases
+    @given(st.integers(2, 11), st.integers(1, 5), seeds)
+    def test_the_key_bias_is_alive_behind_rotations_and_norms(self, d, pairs, seed):
+        layer = wide_layer(d, pairs, seed, bias=True)
+        without = copy.deepcopy(layer)
+        nn.init.zeros_(without.W_key.bias)
+        x = tokens(d)
+        assert error(attend(without, x)[1], attend(layer, x)[1]) < BAR
+        for between in (rotated, normalised):
+            assert error(*(weights_behind(between, each, x) for each in (without, layer))) > 1e-7
+
+    @some_cases
+    @given(st.integers(2, 11), st.integers(2, 5), seeds)
+    def test_rotations_leave_a_rotation_and_a_scale_per_pair(self, d, pairs, seed):
+        layer, x = wide_layer(d, pairs, seed), tokens(d)
+        before = weights_behind(rotated, layer, x)
+        a, b = torch.empty(2, pairs, dtype=torch.float64).uniform_(1, 2)
+        blocks = torch.stack([a, -b, b, a], dim=-1).unflatten(-1, (2, 2))
+        kept = change_gauge(layer, torch.block_diag(*blocks))
+        assert error(weights_behind(rotated, kept, x), before) < BAR
+        for R in (random_gauge(2 * pairs), torch.linalg.qr(random_gauge(2 * pairs)).Q):
+            assert error(weights_behind(rotated, change_gauge(layer, R), x), before) > 1e-7
+
+    @some_cases
+    @given(st.integers(2, 11), st.integers(1, 5), seeds)
+    def test_norms_leave_rotations_and_reflections(self, d, pairs, seed):
+        layer, x = wide_layer(d, pairs, seed), tokens(d)
+        before = weights_behind(normalised, layer, x)
+        Q = torch.linalg.qr(torch.randn(2 * pairs, 2 * pairs, dtype=torch.float64)).Q
+        assert error(weights_behind(normalised, change_gauge(layer, Q), x), before) < BAR
+        stretched = change_gauge(layer, Q * torch.linspace(1, 3, 2 * pairs).double())
+        assert error(weights_behind(normalised, stretched, x), before) > 1e-7
+
+    @some_cases
+    @given(st.integers(3, 19), st.integers(1, 5), seeds)
+    def test_behind_a_layer_norm_one_direction_of_the_form_is_idle(self, d, pairs, seed):
+        layer = wide_layer(d, pairs, seed)
+        norm = nn.LayerNorm(d).double()
+        nn.init.uniform_(norm.weight, 0.5, 2.0)
+        nn.init.normal_(norm.bias)
+        x = norm(tokens(d)).detach()
+        shifted = copy.deepcopy(layer)
+        with torch.no_grad():
+            shifted.W_key.weight += torch.outer(torch.randn(2 * pairs), 1 / norm.weight)
+        assert error(attend(shifted, x)[1], attend(layer, x)[1]) < BAR
+        assert error(bilinear_form(shifted), bilinear_form(layer)) > 0.01
+        elsewhere = tokens(d)  # not normalised
+        assert error(attend(shifted, elsewhere)[1], attend(layer, elsewhere)[1]) > 1e-7
 
 
 class TestChangeGauge:

@@ -1,43 +1,109 @@
 """The committed results say where they come from, and fit the script that makes them."""
 
 import json
+import re
+import subprocess
 
+import pytest
 import torch
+from run_pages import GALLERY, run
 
-from attention.sentiment.config import TrainConfig
+from attention.sentiment.reviews import fingerprint
+from attention.sentiment.sources import load_reviews
+from experiments import origin
+from experiments.comparison.statistics import correct
 from experiments.low_rank import __main__ as low_rank
 
 RESULTS = json.loads(low_rank.OUT.read_text(encoding="utf-8"))
+ORIGIN = RESULTS["origin"]
 
 
 def test_the_origin_is_recorded():
-    origin = {"command", "date", "seeds", "data", "sha256", "versions", "hardware", "config"}
-    assert origin <= RESULTS["origin"].keys()
+    recorded = {"command", "commit", "date", "seeds", "data", "sha256", "versions", "hardware"}
+    assert recorded | {"config", "settings", "lrs", "cpu_seconds"} <= ORIGIN.keys()
+    assert re.fullmatch(r"[0-9a-f]{40}", ORIGIN["commit"])  # and nothing changed beside it
 
 
 def test_the_configuration_is_the_scripts():
-    # An option that came later was as its default.
-    varied = dict.fromkeys(("model", "key_dim", "seed", "out"))
-    recorded = TrainConfig().options() | RESULTS["origin"]["config"]
-    assert recorded | varied == low_rank.CONFIG.options() | varied
+    # The whole of it, but where it was written to; an option that came later was as its default.
+    recorded = low_rank.TrainConfig().options() | ORIGIN["config"]
+    assert recorded == low_rank.CONFIG.options() | {"limit": None}
+    assert ORIGIN["settings"] == low_rank.SETTINGS
+    assert ORIGIN["lrs"] == list(low_rank.LRS)
 
 
 def test_every_model_is_there_once():
+    widths = [("mean", None), *((kind, k) for kind in ("qk", "qkv") for k in low_rank.KEY_DIMS)]
     models = [(run["kind"], run["key_dim"], run["seed"]) for run in RESULTS["runs"]]
     assert len(set(models)) == len(models)
-    trained = {each for each in models if each[0] != "mean"}
-    kinds, widths, seeds = ("qk", "qkv"), low_rank.KEY_DIMS, low_rank.SEEDS
-    assert trained == {(kind, k, seed) for kind in kinds for k in widths for seed in seeds}
+    assert set(models) == {(*each, seed) for each in widths for seed in ORIGIN["seeds"]}
+    keys = ("settings", "lr", "kind", "key_dim", "seed")
+    conditions = [tuple(run[key] for key in keys) for run in RESULTS["conditions"]]
+    assert len(set(conditions)) == len(conditions)
+    assert set(conditions) == {
+        (settings, lr, *model, seed)
+        for settings in low_rank.SETTINGS
+        for lr in low_rank.LRS
+        for model in low_rank.MODELS
+        for seed in ORIGIN["seeds"]
+    }
+
+
+def test_models_were_compared_on_validation_reviews_alone():
+    assert set(ORIGIN["sha256"]) == {"train", "validation"}
+    for run_ in [*RESULTS["runs"], *RESULTS["conditions"]]:
+        assert not any("test" in name for name in run_)
+        measured = run_["validation"]
+        assert correct(measured).mean() == pytest.approx(measured["accuracy"])
+
+
+def test_the_data_are_todays():
+    reviews = load_reviews("imdb")
+    today = {name: fingerprint(reviews[name]) for name in ORIGIN["sha256"]}
+    assert today == ORIGIN["sha256"]
 
 
 def test_ranks_are_bounded_by_k():
-    for run in RESULTS["runs"]:
-        if run["kind"] == "mean":
+    for run_ in RESULTS["runs"]:
+        if run_["kind"] == "mean":
             continue
         for when in ("spectrum_before", "spectrum_after"):
-            sigma = torch.tensor(run[when])
-            assert len(sigma) == run["key_dim"]
+            sigma = torch.tensor(run_[when])
+            assert len(sigma) == run_["key_dim"]
             assert (sigma.diff() <= 0).all()
-        if "cut_accuracy" in run:
-            assert len(run["cut_accuracy"]) == run["key_dim"] + 1
-            assert run["cut_accuracy"][-1] == run["test"]["accuracy"]
+        if "truncated_accuracy" in run_:
+            assert len(run_["truncated_accuracy"]) == run_["key_dim"] + 1
+            assert run_["truncated_accuracy"][-1] == run_["validation"]["accuracy"]
+
+
+def test_the_mean_is_ahead_where_nothing_regularises_and_less_so_elsewhere():
+    page = run(GALLERY / "deeper" / "plot_4_rank_on_reviews.py").names
+    for model in page["MODELS"][1:]:
+        plain, regularised = (page["ahead"][each, model][0] for each in ("plain", "regularised"))
+        assert plain > max(regularised, 0)
+
+
+def test_the_interval_of_a_difference_covers_seeds_and_reviews(monkeypatch):
+    """Simulate models of equal skill whose seeds and reviews vary; count how often 0 is inside."""
+    page = run(GALLERY / "deeper" / "plot_4_rank_on_reviews.py").names
+    generator = torch.Generator().manual_seed(0)
+    covered = 0
+    for _ in range(400):
+        ease = torch.rand(300, generator=generator)
+        skill = 0.05 * torch.randn(2, 5, 1, generator=generator)
+        drawn = (torch.rand(2, 5, 300, generator=generator) < ease + skill).double()
+        monkeypatch.setitem(page, "answers", lambda model, drawn=drawn: drawn[model])
+        _, low, high = page["gain"](0, 1)
+        covered += low <= 0 <= high
+    assert 0.88 * 400 < covered < 0.99 * 400
+
+
+def test_the_commit_names_changes(tmp_path):
+    assert origin.commit(tmp_path).startswith("unknown")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
+    (tmp_path / "file").write_text("one")
+    for command in (["init", "-q"], ["add", "file"], ["commit", "-q", "-m", "one"]):
+        subprocess.run([*git, *command], check=True)
+    assert re.fullmatch(r"[0-9a-f]{40}", origin.commit(tmp_path))
+    (tmp_path / "file").write_text("two")
+    assert origin.commit(tmp_path).endswith(", with changes")

@@ -106,6 +106,93 @@ def test_attention_is_compared_with_other_explanations_as_the_page_says():
     assert mean == pytest.approx(correlations.mean().item(), abs=1e-3)
 
 
+def lesson(name):
+    return run(GALLERY / name, SMALLER.get(name, ())).names
+
+
+def test_the_nearest_scores_need_independent_tokens_and_centred_keys():
+    page = lesson("deeper/plot_1_low_rank_qk.py")
+    exact, seen = (
+        {name: torch.tensor(both[part]) for name, both in page["errors"].items()} for part in (0, 1)
+    )
+    assert (exact["nearest in the scores"] < exact["nearest, keys centred"]).all()
+    assert (seen["nearest, keys centred"] < seen["nearest in the scores"]).all()
+    closed, trained = page["met"]["every query meets every key"]
+    assert trained > closed * (1 - 1e-9)
+    closed, trained = page["met"]["tokens of one text"]
+    assert trained < 0.95 * closed
+
+
+def test_what_is_free_depends_on_what_comes_before_the_dot_product():
+    page = lesson("deeper/plot_2_gauge_and_biases.py")
+    free = {key for key, change in page["changed"].items() if change < 1e-12}
+    assert all(change > 0.05 for key, change in page["changed"].items() if key not in free)
+    by_kind = {name: {gauge for gauge, of in free if of == name} for name in page["between"]}
+    assert by_kind == {
+        "plain": set(page["gauges"]),
+        "RoPE": {"a rotation and a scale per pair"},
+        "QK-norm": {"a rotation of all coordinates", "signs"},
+        "with gains": {"signs"},
+    }
+
+
+def test_rotary_positions_leave_only_the_distance():
+    rotary = lesson("deeper/plot_2_gauge_and_biases.py")["rotary"]
+    query, key = torch.randn(2, 1, 6, dtype=torch.float64).expand(2, 11, 6)  # all tokens alike
+    scores = rotary(query) @ rotary(key).mT
+    torch.testing.assert_close(scores[3, 1], scores[9, 7])
+    assert not torch.isclose(scores[3, 1], scores[1, 3])
+    torch.testing.assert_close(rotary(query).norm(dim=-1), query.norm(dim=-1))
+
+
+def test_the_key_bias_is_dead_in_a_plain_dot_product_alone():
+    page = lesson("deeper/plot_2_gauge_and_biases.py")
+    assert page["of_key_bias"]["plain"] < 1e-12
+    assert min(page["of_key_bias"][name] for name in ("RoPE", "QK-norm", "with gains")) > 0.05
+
+
+def test_behind_a_layer_norm_equal_weights_have_unequal_products():
+    page = lesson("deeper/plot_2_gauge_and_biases.py")
+    error = page["error"]
+    assert error(page["seen_shifted"], page["seen"]) < 1e-12
+    assert error(page["M_shifted"], page["M"]) > 1
+    assert error(page["spectra"][1], page["spectra"][0]) > 1
+    assert error(page["left_shifted"], page["left_M"]) < 1e-12
+
+
+def test_a_balanced_pair_costs_twice_the_nuclear_norm():
+    page = lesson("deeper/plot_2_gauge_and_biases.py")
+    assert page["least"] == pytest.approx(2 * page["nuclear_norm"], rel=1e-12)
+
+
+def test_without_values_the_nonlinearity_stays():
+    page = lesson("deeper/plot_3_values_fold.py")
+    context, plain, w = page["context"], page["plain"], page["w"]
+    bias = torch.ones(len(plain), 1)
+    for name, logits, features in (
+        ("ReLU before the mean", context.relu().mean(1) @ w, plain.relu().mean(1)),
+        ("ReLU after the mean", context.mean(1).relu() @ w, plain.mean(1).relu()),
+    ):
+        design = torch.cat([features, bias.to(features)], dim=1)
+        Q, _ = torch.linalg.qr(design)
+        missed = (logits - Q @ (Q.T @ logits)).norm() / logits.norm()
+        assert page["shares"][name] == pytest.approx(missed.item(), rel=1e-6)
+
+
+def test_a_cache_may_hold_one_vector_for_all_heads():
+    page = lesson("deeper/plot_5_cost_of_the_product.py")
+    h, k, r, d = (page[name] for name in "hkrd")
+    assert set(page["absorbed_errors"]) == {"the token itself", "a latent vector"}
+    assert max(page["absorbed_errors"].values()) < 1e-14
+    kept = {name: cache.shape[-1] for name, (cache, *_) in page["ways"].items()}
+    assert kept == {"the token itself": d, "a latent vector": r}
+    assert d == h * k  # so that keys and values are 2d numbers per token
+    assert page["caches"]["keys and values"] == (2 * 128 * 128, 2 * 128 * 128)
+    assert page["caches"]["the token itself"] == (5120, 2 * 128 * 5120)
+    assert page["rotation_errors"]["an absorbed matrix per distance"] < 1e-12
+    assert page["rotation_errors"]["one absorbed matrix"] > 0.1
+
+
 def test_a_false_comment_is_found(tmp_path):
     cases = [
         ("y = x.T  # (2, 3)", "says (2, 3), is [(3, 2)]"),
