@@ -7,12 +7,8 @@ from statistics import fmean
 import numpy as np
 import pytest
 
-from experiments.comparison import __main__ as comparison
 from experiments.comparison import statistics
 from experiments.comparison.page import Results, listed, percent, points
-
-RESULTS = Results(comparison.OUT)
-ATTENDING = RESULTS.attending("ladder")
 
 
 def draws(share, seeds, n, spread=0.0, seed=0):
@@ -126,57 +122,6 @@ def test_words_for_figures():
     assert plain(gone) == "**−1.3 (−2.0 to −0.3)**"
     assert listed(["a"]) == "a"
     assert listed(["a", "b", "c"]) == "a, b and c"
-
-
-BOTH = ("clean", "distractor")
-QKV_AT = {"1000": "curves/qkv-1000", "2500": "curves/qkv-2500", "5000": "ablations/corrected"}
-NEITHER = ("positions-start", "no-separator", "every-word", "no-scale")
-# What docs/results.md says in words, as a gain of one cell over another. Who measures anew learns
-# here which sentence to change.
-CLAIMS = [
-    *[(f"ladder/{name}", "ladder/mean", "clean", "neither") for name in ATTENDING],
-    *[(f"ladder/{name}", "ladder/tfidf", "clean", "not above") for name in ATTENDING],
-    ("ladder/energy", "ladder/mean", "distractor", "above"),
-    ("ladder/energy", "ladder/tfidf", "distractor", "above"),
-    *[(f"ladder/{name}", "ladder/energy", of, "neither") for name in ATTENDING[1:] for of in BOTH],
-    ("ladder/default", "ladder/tfidf-512", "distractor", "above"),
-    ("ladder/default", "ladder/energy", "distractor", "above"),
-]
-CLAIMS_OF = {
-    "validation": [
-        *CLAIMS,
-        ("ladder/default", "ladder/tfidf-512", "clean", "neither"),
-        *[("ablations/corrected", f"ablations/{each}", of, "neither")
-          for each in NEITHER for of in BOTH],
-        ("ablations/corrected", "ablations/no-mask", "clean", "neither"),
-        *[("ablations/corrected", f"ablations/{each}", "distractor", "above")
-          for each in ("no-mask", "head", "positions-none", "all-but-batch-and-rate")],
-        ("ablations/segments", "ablations/corrected", "distractor", "above"),
-        *[(cell, f"curves/mean-{n}", "distractor", "above") for n, cell in QKV_AT.items()],
-        ("ladder/qkv", "ladder/mean", "distractor", "above"),
-        *[(cell, f"curves/energy-{n}", of, "neither") for n, cell in QKV_AT.items() for of in BOTH],
-        ("yelp/energy", "yelp/mean", "clean", "neither"),
-        ("yelp/energy", "yelp/mean", "distractor", "above"),
-        ("yelp/energy", "yelp/tfidf", "clean", "below"),
-        *[("yelp/qkv", "yelp/qkv-newlines", of, "neither") for of in BOTH],
-        *[(f"yelp/{each}", "yelp/energy", of, "neither") for each in ("keys", "qk", "qkv")
-          for of in BOTH],
-    ],
-    "test": [*CLAIMS, ("ladder/default", "ladder/tfidf-512", "clean", "above")],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("split", "name", "than", "of", "how"),
-    [(split, *claim) for split, every in CLAIMS_OF.items() for claim in every],
-)
-def test_what_the_page_says_in_words(split, name, than, of, how):
-    same_seeds = ("ablations" in name and "ablations" in than) or "newlines" in than
-    gain = RESULTS.gain(name, than, of, same_seeds=same_seeds, split=split)
-    is_as = {"above": gain.is_above_0, "not above": not gain.is_above_0}
-    is_as["below"] = gain.is_below_0
-    is_as["neither"] = not gain.is_above_0 and not gain.is_below_0
-    assert is_as[how]
 
 
 def test_a_page_of_nothing_says_so(tmp_path):
