@@ -1,4 +1,4 @@
-"""What a seed draws: which reviews train, which validate, and the distractor of each."""
+"""What a seed draws: which reviews train, which validate, which distractor each gets."""
 
 import functools
 from dataclasses import dataclass

@@ -72,7 +72,7 @@ def train(
     result["train_accuracy"] = metrics[-1]["train"]["accuracy"]
     examples = prepared.validation["clean"]
     labels = examples.labels[examples.review.long()]  # (N,)
-    is_correct = (logits(model, examples) > 0) == (labels > 0.5)  # (N,)
+    is_correct = (logits(model, examples, "float32") > 0) == (labels > 0.5)  # (N,)
     result["validation"] = {**measure(model, examples), "correct": pack(is_correct.numpy())}
     if kind != "mean":
         result["spectrum_after"] = spectrum(model)
