@@ -23,8 +23,8 @@ from attention.sentiment.training import train
 class StartingPoint:
     """What the options start from; the command line is read for these two first."""
 
-    preset: Literal[tuple(PRESETS)] | None = None  # type: ignore[valid-type]  # read by tyro alone
-    """Sets all options at once; those that are given beside it still count. By default minilm or
+    preset: Literal[("auto", *PRESETS)] = "auto"  # type: ignore[valid-type]  # read by tyro alone
+    """Sets all options at once; those that are given beside it still count. auto is minilm or
     minilm-fine-tuned for that model, and default for all others."""
     resume: Annotated[Path | None, arg(metavar="RUN")] = None
     """Resume the run in this folder, with the options it was started with, and no others."""
@@ -65,17 +65,18 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
     """
     start, others = parse_known(StartingPoint, arguments, add_help=False)
     if start.resume:
-        if start.preset:
+        if start.preset != "auto":
             others = ["--preset", start.preset, *others]
         if others:
             raise ValueError(f"--resume: expected no other options, got {' '.join(others)}")
         run_folder.refuse_finished(start.resume)
         return dataclasses.replace(run_folder.read_config(start.resume), out=start.resume)
     model, _ = parse_known(_Model, others, add_help=False)
+    preset = model.preset if start.preset == "auto" else start.preset
     config = parse(
         TrainOptions,
         arguments,
-        default=TrainOptions(preset=start.preset, config=PRESETS[start.preset or model.preset]),
+        default=TrainOptions(preset=start.preset, config=PRESETS[preset]),
         prog="python -m attention.train",
         description=TrainConfig.__doc__.splitlines()[0] if TrainConfig.__doc__ else None,
     ).config
