@@ -1,6 +1,12 @@
 """What a layer's matrices hold, and what each word did for an answer."""
 
-from attention.analysis.attribution import deletion_effects, gradient_effects, rank_correlation
+from attention.analysis.attribution import (
+    deletion_effects,
+    deletion_from_weights,
+    gradient_effects,
+    rank_correlation,
+    shuffled_effects,
+)
 from attention.analysis.low_rank import (
     Layer,
     balance,
@@ -18,10 +24,12 @@ __all__ = [
     "bilinear_form",
     "change_gauge",
     "deletion_effects",
+    "deletion_from_weights",
     "effective_rank",
     "fold_values",
     "gradient_effects",
     "parameter_count",
     "rank_correlation",
+    "shuffled_effects",
     "truncate_rank",
 ]

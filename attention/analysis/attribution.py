@@ -1,12 +1,14 @@
 """What each word did for a model's answer, to compare with the attention it got.
 
 A weight says how much of a word was taken. Whether the answer depended on it is another question,
-and there are two ways to measure it: leave the word out, or follow the gradient.
+and there are two ways to measure it: leave the word out, or follow the gradient. For one layer of
+attention the effect of leaving a word out has a closed form, so one can see how much of it is the
+weight and how much is what the word hands over.
 """
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
@@ -115,6 +117,113 @@ def gradient_effects(model: Any, ids: Tensor) -> Tensor:
     finally:
         hook.remove()
     return (gradient * vectors_read[0].detach()).sum(dim=-1)[0]
+
+
+def deletion_from_weights(weights: Tensor, evidence: Tensor) -> Tensor:
+    r"""Compute what deleting each word does to one layer's logit, without deleting any.
+
+    .. math:: \mathrm{effect}_i = \frac{1}{n - 1} \Big( c_i - \bar c
+              + \sum_{j \ne i} \frac{A_{ji}}{1 - A_{ji}}\, (s_i - c_j) \Big),
+              \qquad c_j = \sum_i A_{ji}\, s_i
+
+    The evidence s_i is the logit of word i as a text of its own, c_j is what the context of query j
+    adds, and the mean of c is the logit. A word is missed as a query, in :math:`c_i - \bar c`, and
+    as a key, because the others share its weight. With a single query, as in energy pooling, only
+    :math:`\frac{a_i}{1 - a_i} (s_i - \bar c)` is left.
+
+    It equals :func:`deletion_effects` for one layer with one head, contexts that are averaged, a
+    linear classifier, and scores that depend on no other words and on no position.
+
+    Args:
+        weights: Of one query, or of all of them, a row each. A word that has all the weight of
+            another's row leaves nothing to share: its effect is infinite or NaN.
+        evidence: The logit of each word alone: ``model(ids[:, None])``.
+
+    Shape:
+        - weights: :math:`(n)` or :math:`(n, n)`, with :math:`n \ge 2`
+        - evidence: :math:`(n)`
+        - returns: :math:`(n)`
+
+    Returns:
+        The effects, in units of the logit.
+
+    Raises:
+        ValueError: If shapes differ, or there are fewer than two words.
+
+    Example:
+        >>> from attention.analysis import deletion_from_weights
+        >>> deletion_from_weights(torch.tensor([0.5, 0.25, 0.25]), torch.tensor([2.0, 0.0, -4.0]))
+        tensor([ 2.0000,  0.0000, -1.3333])
+
+    Source:
+        Derived in the lesson "Is attention an explanation?".
+    """
+    n = len(evidence)
+    if n < 2 or evidence.dim() != 1 or tuple(weights.shape) not in ((n,), (n, n)):
+        raise ValueError(
+            "weights and evidence: expected (n,) or (n, n) and (n,), with n of at least 2, "
+            f"got {tuple(weights.shape)} and {tuple(evidence.shape)}"
+        )
+    weights = weights.expand(n, n)  # (n, n)
+    contexts = weights @ evidence  # (n,)
+    as_key = weights / (1 - weights) * (evidence - contexts[:, None])  # (n, n)
+    as_key = as_key.masked_fill(torch.eye(n, dtype=torch.bool, device=weights.device), 0)  # (n, n)
+    return (contexts - contexts.mean() + as_key.sum(dim=0)) / (n - 1)
+
+
+def shuffled_effects(
+    weights: Tensor,
+    evidence: Tensor,
+    *,
+    shuffle: Literal["evidence", "weights"] = "evidence",
+    generator: torch.Generator | None = None,
+) -> Tensor:
+    r"""Pair weights and evidence of one text at random, and compute the deletion effects.
+
+    .. math:: \mathrm{effect}^{\pi} = \mathrm{effect}(A,\, s_\pi)
+              \quad \text{with a random permutation } \pi \text{ of the words}
+
+    The effect of a word contains its weight as a factor, so the two agree as soon as weights are
+    uneven, whichever words have the large ones. How well a ranking agrees with these effects is
+    the null hypothesis for its agreement with the effects themselves: whatever exceeds it, the
+    ranking owes to the pairing that the model has learned.
+
+    Args:
+        weights: Of one query, or of all of them, a row each.
+        evidence: The logit of each word alone.
+        shuffle: What moves to other words. Shuffle the evidence to judge a ranking by weights, and
+            the weights, as queries and as keys, to judge a ranking by evidence.
+        generator: Draws the permutation; default torch's global one.
+
+    Shape:
+        - weights: :math:`(n)` or :math:`(n, n)`, with :math:`n \ge 2`
+        - evidence: :math:`(n)`
+        - returns: :math:`(n)`
+
+    Returns:
+        The effects under one random pairing, in units of the logit.
+
+    Raises:
+        ValueError: If shapes differ, or ``shuffle`` is neither of the two.
+
+    Example:
+        >>> from attention.analysis import rank_correlation, shuffled_effects
+        >>> g = torch.Generator().manual_seed(0)
+        >>> evidence = torch.randn(200, generator=g)
+        >>> weights = torch.randn(200, generator=g).mul(3).softmax(dim=-1)  # drawn at random
+        >>> effects = shuffled_effects(weights, evidence, generator=g)
+        >>> rank_correlation(weights, effects.abs()) > 0.8
+        True
+
+    Source:
+        Pearson (1897), On a Form of Spurious Correlation, for numbers that share a factor.
+    """
+    if shuffle not in ("evidence", "weights"):
+        raise ValueError(f"shuffle: expected evidence or weights, got {shuffle!r}")
+    order = torch.randperm(len(evidence), generator=generator, device=evidence.device)  # (n,)
+    effects = deletion_from_weights(weights, evidence[order])  # (n,)
+    # The same pairs, listed by the word that the evidence is of.
+    return effects if shuffle == "evidence" else effects[order.argsort()]
 
 
 def rank_correlation(one: Tensor, other: Tensor) -> float:

@@ -3,6 +3,10 @@
 import html
 from collections.abc import Sequence
 
+# As in attention.plotting.style, which would load matplotlib.
+_SKY, _ORANGE = "86,180,233", "213,94,0"
+_DASHED = "border-bottom:.12em dashed;"  # the sign without its colour
+
 
 class Html(str):
     """Markup that a notebook, or a page of the gallery, shows as what it means."""
@@ -15,11 +19,12 @@ def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str 
     """Write words as HTML, each underlaid as strongly as its weight, which is also its title.
 
     The ink keeps its contrast: the largest weight gets a light blue, half transparent, so that
-    the words can be read on white and on black.
+    the words can be read on white and on black. Signed contributions may take the place of the
+    weights; the negative ones get orange and a dashed line below.
 
     Args:
         tokens: The words.
-        weights: A weight for each.
+        weights: A weight or a signed contribution for each.
         caption: A line above.
 
     Returns:
@@ -32,13 +37,17 @@ def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str 
         >>> from attention.plotting import words_as_html
         >>> words_as_html(["<b>", "good"], [0.25, 0.75]).count("&lt;b&gt;")
         1
+        >>> words_as_html(["dull", "end"], [-0.5, 0.1]).count("dashed")
+        1
     """
     if len(tokens) != len(weights):
         raise ValueError(f"weights: expected {len(tokens)}, one per word, got {len(weights)}")
-    top = max(weights, default=0.0) or 1.0
+    top = max(map(abs, weights), default=0.0) or 1.0
+    sign = "+" if min(weights, default=0.0) < 0 else ""
     words = " ".join(
-        f'<span title="{weight:.3f}" style="padding:.1em .15em;border-radius:.2em;'
-        f'background:rgba(86,180,233,{weight / top * 0.4:.2f})">{html.escape(token)}</span>'
+        f'<span title="{weight:{sign}.3f}" style="padding:.1em .15em;border-radius:.2em;'
+        f"{_DASHED if weight < 0 else ''}background:rgba({_ORANGE if weight < 0 else _SKY},"
+        f'{abs(weight) / top * 0.4:.2f})">{html.escape(token)}</span>'
         for token, weight in zip(tokens, weights, strict=True)
     )
     above = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""

@@ -9,7 +9,13 @@ from errors import unexpected_errors
 from loops import for_each
 
 from attention import SentimentClassifier
-from attention.analysis import deletion_effects, gradient_effects, rank_correlation
+from attention.analysis import (
+    deletion_effects,
+    deletion_from_weights,
+    gradient_effects,
+    rank_correlation,
+    shuffled_effects,
+)
 from attention.layers.variants import VARIANTS
 
 IDS = torch.tensor([5, 11, 2, 7, 11, 3, 19])  # a word twice, a separator
@@ -45,14 +51,106 @@ def test_deletion_reads_a_review_longer_than_one_batch_of_texts():
         )
 
 
-def test_deletion_from_energy_pooling_is_weight_times_disagreement():
-    model = classifier("energy", positions="none")
+@for_each(variant=("mean", "energy", "keys", "qk", "qkv"))
+def test_deletion_follows_from_weights_and_evidence(variant):
+    model = classifier(variant, positions="none")
+    with torch.no_grad():
+        logit, weights = model(IDS[None], need_weights=True)
+        evidence = model(IDS[:, None])
+    contexts = weights[0] @ evidence
+    torch.testing.assert_close(contexts.mean(), logit[0])
+    effects = deletion_from_weights(weights[0], evidence)
+    torch.testing.assert_close(effects, deletion_effects(model, IDS))
+    if weights.dim() == 2:
+        a = weights[0]
+        torch.testing.assert_close(effects, a / (1 - a) * (evidence - logit))
+
+
+def test_deletion_does_not_follow_from_weights_where_positions_move():
+    model = classifier("energy", positions="start")
     with torch.no_grad():
         _, weights = model(IDS[None], need_weights=True)
-        weights = weights[0]
-        evidence = model.embedding(IDS) @ model.classifier.weight[0]
-    expected = weights / (1 - weights) * (evidence - weights @ evidence)
-    torch.testing.assert_close(deletion_effects(model, IDS), expected)
+        evidence = model(IDS[:, None])
+    difference = deletion_from_weights(weights[0], evidence) - deletion_effects(model, IDS)
+    assert difference.abs().max() > 1e-3
+
+
+def uneven(n, spread, generator):
+    """Draw weights whose logarithms spread so far, and evidence independent of them."""
+    scores = torch.randn(n, generator=generator, dtype=torch.float64)
+    evidence = torch.randn(n, generator=generator, dtype=torch.float64)
+    return (spread * scores).softmax(dim=-1), evidence
+
+
+def test_weights_at_random_agree_with_deletion_as_they_become_uneven():
+    """The old claim took such an agreement for a finding."""
+    g = torch.Generator().manual_seed(5)
+    means = []
+    for spread in (0.05, 0.5, 1.3):
+        measured, null = [], []
+        for _ in range(60):
+            weights, evidence = uneven(101, spread, g)
+            effects = deletion_from_weights(weights, evidence).abs()
+            measured.append(rank_correlation(weights, effects))
+            effects = shuffled_effects(weights, evidence, generator=g).abs()
+            null.append(rank_correlation(weights, effects))
+        means.append((sum(measured) / 60, sum(null) / 60))
+        assert means[-1][0] == pytest.approx(means[-1][1], abs=0.04)
+    assert means[0][0] < 0.15 < 0.3 < means[1][0] < 0.5 < 0.7 < means[2][0]
+
+
+def test_the_null_is_left_behind_where_weights_follow_the_evidence():
+    g = torch.Generator().manual_seed(5)
+    evidence = torch.randn(101, generator=g, dtype=torch.float64)
+    weights = (0.5 * evidence.abs()).softmax(dim=-1)
+    measured = rank_correlation(weights, deletion_from_weights(weights, evidence).abs())
+    null = rank_correlation(weights, shuffled_effects(weights, evidence, generator=g).abs())
+    assert measured > 0.9
+    assert null < 0.6
+
+
+@for_each(queries=(1, 7), shuffle=("evidence", "weights"))
+def test_shuffled_effects_are_those_of_other_pairs(queries, shuffle):
+    weights = torch.randn(queries, 7, dtype=torch.float64).softmax(dim=-1).squeeze(0)
+    evidence = torch.randn(7, dtype=torch.float64)
+    effects = shuffled_effects(
+        weights, evidence, shuffle=shuffle, generator=torch.Generator().manual_seed(3)
+    )
+    order = torch.randperm(7, generator=torch.Generator().manual_seed(3))
+    if shuffle == "evidence":
+        expected = deletion_from_weights(weights, evidence[order])
+    else:
+        order = order.argsort()
+        moved = weights[order] if queries == 1 else weights[order][:, order]
+        expected = deletion_from_weights(moved, evidence)
+    torch.testing.assert_close(effects, expected)
+
+
+def test_weights_that_fit_no_evidence_are_refused():
+    shapes = "weights and evidence: expected (n,) or (n, n) and (n,)"
+    assert not unexpected_errors(
+        (
+            f"{tuple(weights.shape)}, {tuple(evidence.shape)}, {options}",
+            functools.partial(function, weights, evidence, **options),
+            ValueError,
+            beginning,
+            (words,),
+        )
+        for function, weights, evidence, options, beginning, words in (
+            (deletion_from_weights, torch.rand(5), torch.rand(3), {}, shapes, "got (5,) and (3,)"),
+            (deletion_from_weights, torch.rand(5, 3), torch.rand(3), {}, shapes, "got (5, 3)"),
+            (deletion_from_weights, torch.rand(1), torch.rand(1), {}, shapes, "at least 2"),
+            (deletion_from_weights, torch.rand(3), torch.rand(3, 3), {}, shapes, "(3, 3)"),
+            (
+                shuffled_effects,
+                torch.rand(3),
+                torch.rand(3),
+                {"shuffle": "words"},
+                "shuffle: expected evidence or weights",
+                "got 'words'",
+            ),
+        )
+    )
 
 
 @for_each(variant=VARIANTS)

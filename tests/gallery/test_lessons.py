@@ -1,5 +1,6 @@
 """Every lesson runs, its shape comments are true, and its figures have alternative texts."""
 
+import copy
 import re
 import textwrap
 
@@ -7,6 +8,7 @@ import pytest
 import torch
 from run_pages import GALLERY, run
 
+from attention.analysis import deletion_effects, deletion_from_weights
 from attention.sentiment.tokenizer import UNK_ID
 
 # Pages that train or measure for seconds or more. Here they read few reviews and take few steps.
@@ -83,27 +85,56 @@ def test_the_pitfalls_do_what_their_page_says():
     assert page["starts"][0] != page["starts"][1]
 
 
+READING = "core/plot_9_reading_attention.py"
+
+
 def test_attention_is_compared_with_other_explanations_as_the_page_says():
-    name = "core/plot_9_reading_attention.py"
-    page = run(GALLERY / name, SMALLER[name]).names
-    assert page["agree"] == 944
-    assert torch.equal(page["x"], run(GALLERY / "core/plot_1_qkv_derivation.py").names["x"])
+    page = run(GALLERY / READING, SMALLER[READING]).names
     for kind in ("energy", "qkv"):
-        for a, s, effect in zip(
-            page["weights"][kind], page["evidences"][kind], page["effects"][kind], strict=True
-        ):
-            assert a.sum().item() == pytest.approx(1, abs=1e-5)
-            if kind == "energy":
-                torch.testing.assert_close(a / (1 - a) * (s - a @ s), effect, atol=1e-4, rtol=1e-3)
+        model = page["models"][kind, 1]
+        for ids, reading in zip(page["held"], page["readings"][kind, 1], strict=True):
+            effects = deletion_effects(model, ids).double()
+            torch.testing.assert_close(
+                deletion_from_weights(*reading), effects, atol=1e-4, rtol=1e-3
+            )
+            logit = model(ids[None]).item()
+            assert page["contributions"](model, ids).sum().item() == pytest.approx(logit, abs=1e-4)
     a, other, s = page["a"], page["other"], page["s"]
     assert (other >= 0).all()
     assert other.sum().item() == pytest.approx(1, abs=1e-5)
     assert (other @ s).item() == pytest.approx((a @ s).item(), abs=1e-4)
-    correlations = page["correlations"]["energy", "weight"]
-    interval = page["mean_with_interval"](correlations)
-    mean, low, high = (float(number) for number in re.findall(r"-?\d\.\d+", interval))
-    assert low <= mean <= high
-    assert mean == pytest.approx(correlations.mean().item(), abs=1e-3)
+
+
+def test_uneven_weights_agree_with_deletion_without_training():
+    """So a high correlation is no sign of what was learned; the old page took it for one."""
+    page = run(GALLERY / READING, SMALLER[READING]).names
+    model = copy.deepcopy(page["history"]["energy", 1][0])
+    _, _, rho, _ = page["follow"](model).tolist()
+    assert abs(rho) < 0.35
+    with torch.no_grad():
+        model.attention.energy.weight.mul_(30)
+    spread, _, rho, null = page["follow"](model).tolist()
+    assert spread > 1
+    assert rho > 0.5
+    assert null == pytest.approx(rho, abs=0.2)
+
+
+def test_every_correlation_is_printed_with_its_null():
+    page = run(GALLERY / READING, SMALLER[READING])
+    rows = 0
+    for (kind, label), numbers in page.names["found"].items():
+        row = rf"^{kind} +{re.escape(label)} +(-?\d\.\d+) +(-?\d\.\d+) +([-+]\d\.\d+) "
+        rho, null, beyond = map(float, re.search(row, page.printed, re.MULTILINE).groups())
+        expected = torch.tensor(numbers).mean(dim=0)
+        assert rho == pytest.approx(expected[0].item(), abs=1e-3)
+        assert null == pytest.approx(expected[2].item(), abs=1e-3)
+        assert beyond == pytest.approx((expected[0] - expected[2]).item(), abs=1e-3)
+        rows += 1
+    assert rows == 10
+    for line in page.printed.splitlines():
+        assert "ρ" not in line or "null" in line
+    each = re.findall(r"by seed: (.+)", page.printed)
+    assert [line.count("(null ") for line in each] == [3, 3]
 
 
 def lesson(name):

@@ -6,6 +6,7 @@ script.
 """
 
 import ast
+import contextlib
 import functools
 import io
 import re
@@ -34,6 +35,7 @@ class Page:
     checked: set[int] = field(default_factory=set)  # lines whose comment was compared
     problems: list[str] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)  # alternative texts
+    printed: str = ""
 
 
 def shape_comments(source: str) -> dict[int, str]:
@@ -132,7 +134,8 @@ def run(path: Path, smaller: tuple[tuple[str, str], ...] = ()) -> Page:
     module.__dict__[CHECK] = check_shape
     torch.manual_seed(0)
     dtype = torch.get_default_dtype()
-    with mpl.rc_context(), warnings.catch_warnings():
+    printed = io.StringIO()
+    with mpl.rc_context(), warnings.catch_warnings(), contextlib.redirect_stdout(printed):
         mpl.use("Agg")
         warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
         plt.close("all")
@@ -148,7 +151,7 @@ def run(path: Path, smaller: tuple[tuple[str, str], ...] = ()) -> Page:
     page.problems += [
         f"{path.name}:{line}: {comments[line]} was never reached" for line in unreached
     ]
-    page.names = module.__dict__
+    page.names, page.printed = module.__dict__, printed.getvalue()
     page.problems = sorted(set(page.problems))  # a loop repeats its problems
     return page
 

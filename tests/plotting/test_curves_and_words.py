@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import pytest
 from loops import for_each
 
-from attention.plotting import training_curves, words_as_ansi, words_as_html
+from attention.plotting import ORANGE, SKY, training_curves, words_as_ansi, words_as_html
 
 
 def line(epoch, *names):
@@ -79,6 +79,20 @@ def test_html_shows_weights_in_proportion():
     shades = [float(shade) for shade in re.findall(r"233,([\d.]+)\)", page)]
     assert shades == pytest.approx([0.1, 0.4, 0.3])
     assert re.findall(r">(\w+)</span>", page) == ["the", "good", "soup"]
+
+
+def test_html_shows_the_sign_of_a_contribution_by_colour_line_and_title():
+    page = words_as_html(["dull", "the", "good"], [-0.5, 0.0, 0.25])
+    assert re.findall(r'title="([-+.\d]+)"', page) == ["-0.500", "+0.000", "+0.250"]
+    backgrounds = [tuple(map(float, c.split(","))) for c in re.findall(r"rgba\(([^)]*)\)", page)]
+    for (*drawn, strength), color, expected in zip(
+        backgrounds, (ORANGE, SKY, SKY), (0.4, 0.0, 0.2), strict=True
+    ):
+        assert [part / 255 for part in drawn] == pytest.approx(mpl.colors.to_rgb(color))
+        assert strength == expected
+    dull, rest = page.split("</span>", 1)
+    assert "dashed" in dull
+    assert "dashed" not in rest
 
 
 def test_ansi_shades_rise_with_the_weight():
