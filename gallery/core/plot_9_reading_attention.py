@@ -151,10 +151,10 @@ def contributions(model, ids):
 # review. A word that says what all others say is not missed, however large its weight.
 #
 # In QKV the word is missed twice: as a key, by each of the other queries j, whose own verdict is
-# :math:`c_j = \sum_i A_{ji} s_i`, and as a query, because its verdict leaves the mean:
+# :math:`c_j = \sum_i a_{ji} s_i`, and as a query, because its verdict leaves the mean:
 #
 # .. math:: \mathrm{effect}_i = \frac{1}{n - 1} \Big( c_i - \mathrm{logit}
-#           + \sum_{j \ne i} \frac{A_{ji}}{1 - A_{ji}}\, (s_i - c_j) \Big)
+#           + \sum_{j \ne i} \frac{a_{ji}}{1 - a_{ji}}\, (s_i - c_j) \Big)
 #
 # :func:`~attention.analysis.deletion_from_weights` computes both. They hold for one layer whose
 # scores depend on no other words and on no positions, which would move when a word goes. Do they
