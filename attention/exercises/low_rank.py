@@ -26,8 +26,8 @@ def fold_keys(answer: object) -> str:
         return made
 
     slips = {
-        "nn.Linear keeps the transpose of W_key. In letters w = W_key q, in code the weight turned "
-        "round.": lambda p: energy(p.W_key.weight @ p.query),
+        "nn.Linear keeps the transpose of W_key. In letters w = W_key q, in code the transposed "
+        "weight.": lambda p: energy(p.W_key.weight @ p.query),
         "You left the query out: w = W_key q.": lambda p: energy(p.W_key.weight.sum(0)),
         "A pooling with one learned query has no scale √k, so w needs none.": (
             lambda p: energy(p.query @ p.W_key.weight * p.key_dim**-0.5)
@@ -195,7 +195,7 @@ class _Queries(nn.Module):
 
 
 def add_queries(answer: object) -> str:
-    """Judge a module in which every word asks a question of its own."""
+    """Judge a module in which every token has a query of its own."""
 
     def use(cls: type[nn.Module], d: int, k: int, x: Tensor) -> Tensor:
         layer = cls(d, k)
@@ -241,7 +241,7 @@ def add_queries(answer: object) -> str:
         tolerance=1e-5,
         use=use,
     )
-    return "Every word asks a question of its own. This is QKSelfAttention."
+    return "Every token has a query of its own. This is QKSelfAttention."
 
 
 CHECKERS: dict[str, Checker] = {

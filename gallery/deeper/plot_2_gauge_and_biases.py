@@ -163,8 +163,8 @@ fig.set_label(
 # and some models follow it with a learned factor, a *gain*, per coordinate. R and :math:`R^{-\top}`
 # then no longer meet, unless R can be exchanged with what stands between them:
 #
-# - with RoPE, R has to commute with rotations of every pair of coordinates, and only a rotation and
-#   a scale per pair do;
+# - with RoPE, R has to commute with rotations of all pairs of coordinates, each at its own speed,
+#   and only a rotation and a scale per pair do;
 # - with QK-norm, R has to keep lengths, so it is a rotation or reflection of the group O(k);
 # - with QK-norm and different gains, only the signs of coordinates are free.
 #

