@@ -1,11 +1,15 @@
-"""The comparison's intervals, gains and calibration, and the words for them."""
+"""The comparison's intervals, gains, p-values and calibration, and the words for them."""
 
 import json
+from itertools import combinations
 from math import inf
 from statistics import fmean
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from simulated_answers import Condition, check_coverage
 
 from experiments.comparison import __main__ as comparison
 from experiments.comparison import statistics
@@ -32,30 +36,50 @@ def test_bits_come_back():
 def test_interval_of_one_run_is_that_of_a_share():
     right = np.arange(1_000)[None] < 900
     found = statistics.accuracy(right)
-    half = 1.96 * (0.9 * 0.1 / 1_000) ** 0.5
-    assert found.mean == 0.9
-    assert found.low == pytest.approx(0.9 - half, abs=0.002)
-    assert found.high == pytest.approx(0.9 + half, abs=0.002)
+    half = 1.9623 * (0.9 * 0.1 / 999) ** 0.5  # t for 999 degrees of freedom
+    assert found.mean == pytest.approx(0.9)
+    assert found.degrees_of_freedom == pytest.approx(999)
+    assert found.low == pytest.approx(0.9 - half, abs=1e-6)
+    assert found.high == pytest.approx(0.9 + half, abs=1e-6)
 
 
-def test_interval_of_seeds_is_as_wide_as_students():
-    # Each seed is right on every review or on none: nothing is left to the reviews.
-    shares = np.array([0.80, 0.82, 0.84, 0.86, 0.88])
-    n = 1_000
-    right = np.arange(n)[None] < (shares * n)[:, None]
-    found = statistics.accuracy(right)
-    of_reviews = 1.96 * (0.84 * 0.16 / n) ** 0.5
-    of_seeds = 2.776 * shares.std(ddof=1) / 5**0.5
-    both = (of_reviews**2 + of_seeds**2) ** 0.5
-    assert (found.high - found.low) / 2 == pytest.approx(both, rel=0.1)
+def test_interval_of_two_seeds_against_a_worked_example():
+    right = np.tile([[1, 1, 0, 1], [1, 0, 0, 1]], 10).astype(bool)  # (2, 40)
+    # Mean squares: seeds 1.25, reviews 13.75 / 39 = 0.3526, rest 3.75 / 39 = 0.0962. The seeds'
+    # share of (1.25 + 0.3526 - 0.0962) / 80 = 0.01883 is 0.8298; t for 1.1988 degrees is 8.6647.
+    found = statistics.gain(right, np.zeros((1, 40), bool))
+    assert found.mean == 0.625
+    assert found.degrees_of_freedom == pytest.approx(1 / (0.829787 + 0.170213 / 39), rel=1e-5)
+    half = (found.high - found.low) / 2
+    assert half == pytest.approx(8.66475 * 0.0188301**0.5, rel=1e-4)
 
 
-def test_intervals_hold_what_they_promise():
-    missed = 0
-    for seed in range(200):
-        found = statistics.accuracy(draws(0.85, 5, 500, spread=0.03, seed=seed))
-        missed += not found.low <= 0.85 <= found.high
-    assert 2 <= missed <= 18  # 5 % of 200, and what chance makes of it
+def test_seeds_that_agree_leave_the_interval_to_the_reviews():
+    right = np.tile([[1, 1, 0, 0, 0, 1], [1, 1, 0, 0, 1, 0]], 10).astype(bool)  # (2, 60)
+    # Mean squares: seeds 0, reviews 20 / 59, rest 10 / 59.
+    found = statistics.gain(right, np.zeros((1, 60), bool))
+    assert found.degrees_of_freedom == pytest.approx(59)
+    assert found.high - found.mean == pytest.approx(2.0010 * (10 / 59 / 120) ** 0.5, rel=1e-4)
+
+
+def test_reviews_that_vary_less_than_chance_leave_the_interval_to_the_seeds():
+    # No review is right for both seeds, so that the reviews' component would be negative.
+    right = np.arange(100) < 60
+    found = statistics.gain(np.stack([right, np.arange(100) >= 70]), np.zeros((1, 100), bool))
+    assert found.degrees_of_freedom == pytest.approx(1)
+    assert found.high - found.mean == pytest.approx(12.706 * 0.15, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        Condition(seeds=3, reviews=3_000, accuracy=0.94, seed_sd=0.01),
+        Condition(seeds=5, reviews=2_000, accuracy=0.90, seed_sd=0.003),
+    ],
+    ids=str,
+)
+def test_intervals_cover_as_often_as_they_say(condition):
+    check_coverage(condition, repeats=2_000)  # the whole grid: tests/faults
 
 
 def test_a_pair_is_told_apart_where_two_intervals_overlap():
@@ -64,26 +88,52 @@ def test_a_pair_is_told_apart_where_two_intervals_overlap():
     better[:, :40] = True
     one, other = statistics.accuracy(right), statistics.accuracy(better)
     assert other.low < one.high
-    found = statistics.gain(better, right, same_seeds=True)
+    found = statistics.gain(better, right)
     assert found.is_above_0
     assert not found.is_below_0
     assert found.mean == pytest.approx(better.mean() - right.mean())
-    assert statistics.gain(right, better, same_seeds=True).is_below_0
+    assert statistics.gain(right, better).is_below_0
 
 
-def test_no_difference_is_no_gain():
+def test_what_has_no_seed_is_compared_with_every_seed():
+    right, fixed = draws(0.85, 5, 2_000, spread=0.02), draws(0.8, 1, 2_000, seed=1)
+    assert statistics.gain(right, fixed) == statistics.gain(right, np.tile(fixed, (5, 1)))
+    assert statistics.gain(fixed, right) == statistics.gain(np.tile(fixed, (5, 1)), right)
+
+
+def test_other_reviews_may_differ_where_these_do_not():
     right = draws(0.85, 5, 2_000)
-    same = statistics.gain(right, right, same_seeds=True)
-    assert (same.low, same.mean, same.high) == (0, 0, 0)
-    other = statistics.gain(right, draws(0.85, 5, 2_000, seed=1))
-    assert not other.is_above_0
-    assert not other.is_below_0
-    assert statistics.gain(right, draws(0.85, 1, 2_000, seed=1)).low < 0
+    same = statistics.gain(right, right)
+    assert same.mean == 0
+    assert same.p_value == 1
+    assert same.high == -same.low == pytest.approx(3 / 2_000, rel=0.03)
+    every = statistics.accuracy(np.ones((3, 2_000), bool))
+    assert every.high == every.mean == 1
+    assert every.low == pytest.approx(1 - 3 / 2_000, abs=1e-4)
+    assert statistics.accuracy(np.zeros((3, 2_000), bool)).low == 0
 
 
-def test_intervals_are_the_same_each_time():
-    right = draws(0.85, 5, 503, spread=0.02)
-    assert statistics.accuracy(right) == statistics.accuracy(right)
+@given(st.integers(0, 1_000), st.sampled_from([1, 3, 5]), st.floats(0, 0.04))
+def test_p_values_and_intervals_agree(seed, seeds, spread):
+    found = statistics.gain(draws(0.85, seeds, 500, spread, seed), draws(0.83, seeds, 500))
+    assert (found.p_value < 0.05) == (found.is_above_0 or found.is_below_0)
+
+
+def test_holm_against_a_worked_example():
+    # 4 · 0.005, 3 · 0.01 and 2 · 0.03; the last may not be less than the one before.
+    assert statistics.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert statistics.holm([0.7, 0.8]) == [1, 1]
+    assert statistics.holm([]) == []
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
+def test_holm_is_bonferroni_closed(p_values):
+    every = range(len(p_values))
+    sets = [chosen for size in every for chosen in combinations(every, size + 1)]
+    # A hypothesis is rejected where Bonferroni rejects each set of hypotheses that it belongs to.
+    of_sets = {chosen: min(len(chosen) * min(p_values[i] for i in chosen), 1) for chosen in sets}
+    expected = [max(p for chosen, p in of_sets.items() if i in chosen) for i in every]
+    assert statistics.holm(p_values) == pytest.approx(expected)
 
 
 def test_prediction_interval_against_a_worked_example():
@@ -118,11 +168,14 @@ def plain(text):
     return text.replace("\u2060", "").replace("\u00a0", " ")
 
 
+def estimate(mean, low, high):
+    return statistics.Estimate(mean, low, high, degrees_of_freedom=4, p_value=0.5)
+
+
 def test_words_for_figures():
-    found = statistics.Estimate(0.8812, 0.8699, 0.9)
-    assert plain(percent(found)) == "88.1 (87.0–90.0)"
-    assert plain(points(statistics.Estimate(0.013, -0.002, 0.03))) == "+1.3 (−0.2 to +3.0)"
-    gone = points(statistics.Estimate(-0.013, -0.02, -0.003))
+    assert plain(percent(estimate(0.8812, 0.8699, 0.9))) == "88.1 (87.0–90.0)"
+    assert plain(points(estimate(0.013, -0.002, 0.03))) == "+1.3 (−0.2 to +3.0)"
+    gone = points(estimate(-0.013, -0.02, -0.003))
     assert plain(gone) == "**−1.3 (−2.0 to −0.3)**"
     assert listed(["a"]) == "a"
     assert listed(["a", "b", "c"]) == "a, b and c"
@@ -130,11 +183,12 @@ def test_words_for_figures():
 
 BOTH = ("clean", "distractor")
 QKV_AT = {"1000": "curves/qkv-1000", "2500": "curves/qkv-2500", "5000": "ablations/corrected"}
-NEITHER = ("positions-start", "no-separator", "every-word", "no-scale")
+NEITHER = ("positions-start", "every-word", "no-scale")
+QKV_ABOVE_ENERGY = [("1000", "clean"), ("2500", "distractor"), ("5000", "clean")]
 # What docs/results.md says in words, as a gain of one cell over another. Who measures anew learns
 # here which sentence to change.
 CLAIMS = [
-    *[(f"ladder/{name}", "ladder/mean", "clean", "neither") for name in ATTENDING],
+    *[(f"ladder/{name}", "ladder/mean", "clean", "neither") for name in ATTENDING[:-1]],
     *[(f"ladder/{name}", "ladder/tfidf", "clean", "not above") for name in ATTENDING],
     ("ladder/energy", "ladder/mean", "distractor", "above"),
     ("ladder/energy", "ladder/tfidf", "distractor", "above"),
@@ -145,16 +199,21 @@ CLAIMS = [
 CLAIMS_OF = {
     "validation": [
         *CLAIMS,
+        ("ladder/multihead", "ladder/mean", "clean", "neither"),
         ("ladder/default", "ladder/tfidf-512", "clean", "neither"),
         *[("ablations/corrected", f"ablations/{each}", of, "neither")
           for each in NEITHER for of in BOTH],
+        ("ablations/corrected", "ablations/no-separator", "clean", "neither"),
+        ("ablations/corrected", "ablations/no-separator", "distractor", "below"),
         ("ablations/corrected", "ablations/no-mask", "clean", "neither"),
         *[("ablations/corrected", f"ablations/{each}", "distractor", "above")
           for each in ("no-mask", "head", "positions-none", "all-but-batch-and-rate")],
         ("ablations/segments", "ablations/corrected", "distractor", "above"),
         *[(cell, f"curves/mean-{n}", "distractor", "above") for n, cell in QKV_AT.items()],
         ("ladder/qkv", "ladder/mean", "distractor", "above"),
-        *[(cell, f"curves/energy-{n}", of, "neither") for n, cell in QKV_AT.items() for of in BOTH],
+        *[(QKV_AT[n], f"curves/energy-{n}", of, "above") for n, of in QKV_ABOVE_ENERGY],
+        *[(cell, f"curves/energy-{n}", of, "neither") for n, cell in QKV_AT.items() for of in BOTH
+          if (n, of) not in QKV_ABOVE_ENERGY],
         ("yelp/energy", "yelp/mean", "clean", "neither"),
         ("yelp/energy", "yelp/mean", "distractor", "above"),
         ("yelp/energy", "yelp/tfidf", "clean", "below"),
@@ -162,7 +221,8 @@ CLAIMS_OF = {
         *[(f"yelp/{each}", "yelp/energy", of, "neither") for each in ("keys", "qk", "qkv")
           for of in BOTH],
     ],
-    "test": [*CLAIMS, ("ladder/default", "ladder/tfidf-512", "clean", "above")],
+    "test": [*CLAIMS, ("ladder/multihead", "ladder/mean", "clean", "below"),
+             ("ladder/default", "ladder/tfidf-512", "clean", "above")],
 }  # fmt: skip
 
 
@@ -171,12 +231,29 @@ CLAIMS_OF = {
     [(split, *claim) for split, every in CLAIMS_OF.items() for claim in every],
 )
 def test_what_the_page_says_in_words(split, name, than, of, how):
-    same_seeds = ("ablations" in name and "ablations" in than) or "newlines" in than
-    gain = RESULTS.gain(name, than, of, same_seeds=same_seeds, split=split)
+    gain = RESULTS.gain(name, than, of, split=split)
     is_as = {"above": gain.is_above_0, "not above": not gain.is_above_0}
     is_as["below"] = gain.is_below_0
     is_as["neither"] = not gain.is_above_0 and not gain.is_below_0
     assert is_as[how]
+
+
+def test_gains_are_taken_over_the_seeds_that_both_have(tmp_path):
+    answers = {"a": draws(0.9, 5, 503, 0.02), "b": draws(0.8, 3, 503, 0.02, seed=1)}
+    seeds = {"a": [0, 1, 2, 3, 4], "b": [4, 0, 2]}
+    cells = {
+        name: {"runs": [{"seed": seed, "clean": {"correct": statistics.pack(row), "n": 503}}
+                        for seed, row in zip(seeds[name], answers[name], strict=True)]}
+        for name in answers
+    }  # fmt: skip
+    (tmp_path / "results.json").write_text(json.dumps({"cells": cells, "test": None}))
+    found = Results(tmp_path / "results.json").gain("a", "b", "clean")
+    expected = statistics.gain(answers["a"][[0, 2, 4]], answers["b"][[1, 2, 0]])
+    assert found == expected
+    cells["b"]["runs"] = cells["b"]["runs"][:1]
+    (tmp_path / "results.json").write_text(json.dumps({"cells": cells, "test": None}))
+    found = Results(tmp_path / "results.json").gain("a", "b", "clean")
+    assert found == statistics.gain(answers["a"], answers["b"][:1])
 
 
 def test_a_page_of_nothing_says_so(tmp_path):

@@ -62,12 +62,16 @@ class Results:
         """Name a group's models that weigh words by attention, from the simplest up."""
         return [name for name in self.labels(group) if name in VARIANTS and name != "mean"]
 
+    def runs(self, name: str, *, split: str = "validation") -> list[dict[str, Any]]:
+        """Find what was measured of a cell, one entry per seed."""
+        if split == "test":
+            runs: list[dict[str, Any]] = (self.file["test"] or {"cells": {}})["cells"].get(name, [])
+            return runs
+        return list(self.cell(name)["runs"])
+
     def answers(self, name: str, of: str, *, split: str = "validation") -> Bools | None:
         """Read which answers were right, one row per seed, (S, N); None before the cell has run."""
-        if split == "test":
-            runs = (self.file["test"] or {"cells": {}})["cells"].get(name, [])
-        else:
-            runs = self.cell(name)["runs"]
+        runs = self.runs(name, split=split)
         return np.stack([correct(run[of]) for run in runs]) if runs else None
 
     def accuracy(self, name: str, of: str, *, split: str = "validation") -> Estimate | None:
@@ -75,16 +79,22 @@ class Results:
         answers = self.answers(name, of, split=split)
         return None if answers is None else accuracy(answers)
 
-    def gain(
-        self, name: str, than: str, of: str, *, same_seeds: bool = False, split: str = "validation"
-    ) -> Estimate | None:
-        """Estimate how much one cell gains over another, on the same reviews."""
-        first, second = (self.answers(each, of, split=split) for each in (name, than))
-        if first is None or second is None:
+    def gain(self, name: str, than: str, of: str, *, split: str = "validation") -> Estimate | None:
+        """Estimate how much one cell gains over another, on the same reviews, seed by seed.
+
+        Of two cells with several seeds, those seeds count that both have been trained with. A cell
+        of one run is compared with every run of the other.
+        """
+        first, second = (
+            {run["seed"]: correct(run[of]) for run in self.runs(each, split=split)}
+            for each in (name, than)
+        )
+        if not (first and second):
             return None
-        if same_seeds and len(first) != len(second):
-            first, second = (each[: min(len(first), len(second))] for each in (first, second))
-        return gain(first, second, same_seeds=same_seeds)
+        if len(first) > 1 and len(second) > 1:
+            common = sorted(first.keys() & second.keys())
+            first, second = ({seed: each[seed] for seed in common} for each in (first, second))
+        return gain(np.stack([*first.values()]), np.stack([*second.values()]))
 
     def state(self, name: str) -> str:
         """Describe what keeps a cell from being complete; an empty string if nothing does."""

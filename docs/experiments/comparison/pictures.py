@@ -80,7 +80,7 @@ def fixes(results: Results, panels: Sequence[Sequence[tuple[str, str, str]]]) ->
 
         def gain(i: int, of: str, rows: Sequence[tuple[str, str, str]] = rows) -> Estimate | None:
             _, fixed, faulty = rows[i]
-            return results.gain(fixed, faulty, of, same_seeds=True)
+            return results.gain(fixed, faulty, of)
 
         draw_intervals(ax, [label for label, _, _ in rows], gain)
         ax.axvline(0, color="black", lw=1)
