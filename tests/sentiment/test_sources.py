@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from attention.sentiment import sources
+from attention.sentiment.grouping import read_groups
 from attention.sentiment.reviews import DataError, Reviews, fingerprint
-from attention.sentiment.sources import load_reviews, stratified_order
+from attention.sentiment.sources import load_reviews, read_imdb, stratified_order
 
 
 @pytest.fixture(scope="module")
@@ -27,14 +28,29 @@ def test_imdb_is_split_without_overlap_or_repeats(imdb) -> None:
     every = [text for reviews in imdb.values() for text in reviews.texts]
     assert len(set(every)) == len(every) == 24_904
     for reviews in imdb.values():
-        assert sum(reviews.labels) / len(reviews) == pytest.approx(12_472 / 24_904, abs=5e-4)
+        assert sum(reviews.labels) / len(reviews) == pytest.approx(1 / 2, abs=0.05)
         assert set(reviews.labels[:100]) == {0, 1}  # not sorted by label as the file is
 
 
-def test_imdb_split_follows_the_seed(imdb) -> None:
+def test_imdb_test_reviews_are_always_the_same(imdb) -> None:
     again, other = load_reviews("imdb"), load_reviews("imdb", seed=7)
-    assert fingerprint(again["test"]) == fingerprint(imdb["test"])
-    assert fingerprint(other["test"]) != fingerprint(imdb["test"])
+    assert fingerprint(other["test"]) == fingerprint(imdb["test"])
+    for name in "train", "validation":
+        assert fingerprint(again[name]) == fingerprint(imdb[name])
+        assert fingerprint(other[name]) != fingerprint(imdb[name])
+    assert len(set(other["validation"].texts) & set(imdb["validation"].texts)) < 1_000
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_imdb_groups_are_not_torn_apart(seed: int) -> None:
+    every = read_imdb()
+    row_of = {text: row for row, text in enumerate(every.texts)}
+    group = read_groups(len(every))
+    splits = load_reviews("imdb", seed=seed).values()
+    groups = [{group[row_of[text]] for text in reviews.texts} for reviews in splits]
+    assert sum(map(len, groups)) == len(np.unique(group))
+    for reviews in splits:
+        assert reviews.labels == [every.labels[row_of[text]] for text in reviews.texts]
 
 
 def test_limit_keeps_the_classes_in_proportion(imdb) -> None:

@@ -1,0 +1,144 @@
+"""Which of the IMDB reviews stay together, because they may be of one film.
+
+Reviews of one film share its names and often its verdict, so a model that has met them in training
+is asked in the test for what it has memorised. Maas et al. (2011) therefore keep the films of their
+two halves apart. All our reviews are of one half. Their file names no film, but shows it in two
+ways: reviews of one film and one label are neighbours, and they share *names*, which are two
+capitalised words in a row. From this follows the rule:
+
+- A name counts if at most 30 reviews hold it, because Maas et al. took at most 30 per film.
+- Two reviews of one label that share a name and are at most 30 rows apart belong to one group,
+  together with the rows between them.
+- Reviews of both labels belong to one group if they share a name that is found in at least two of
+  each label, and nowhere else than in 30 rows of each.
+
+Finding the names takes longer than loading the reviews, so the groups are kept in a table,
+``imdb_groups.txt``, which ``python -m attention.sentiment.grouping`` prints.
+"""
+
+import importlib.resources
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+FILM = 30  # the most reviews of a film, and therefore the most rows from its first to its last
+MIXED = 4_000  # the first negative rows: of films with positive reviews as well, in the same order
+
+
+def find_names(text: str) -> set[str]:
+    """Find two capitalised words in a row, and in a longer row every such two.
+
+    Example:
+        >>> sorted(find_names("Sad Tony Leung. Maggie Cheung shines."))
+        ['Maggie Cheung', 'Sad Tony', 'Tony Leung']
+    """
+    rows = re.findall(r"\b[A-Z][a-z]+(?: [A-Z][a-z]+)+\b", text)
+    return {" ".join(pair) for row in rows for pair in pairwise(row.split(" "))}
+
+
+def group_films(texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
+    """Group reviews that may be of one film, by the rule above.
+
+    Args:
+        texts: In the order of the file, all the negative ones first.
+        labels: 0 or 1 for each.
+
+    Returns:
+        The first row of its group, for each review.
+
+    Example:
+        >>> texts = ["Tony Leung!", "Dull.", "Sad Tony Leung.", "Loud."]
+        >>> group_films(texts, [0, 0, 0, 0]).tolist()
+        [0, 0, 0, 3]
+    """
+    group = list(range(len(texts)))
+
+    def first(row: int) -> int:
+        while group[row] != row:
+            group[row] = row = group[group[row]]
+        return row
+
+    def join(one: int, other: int) -> None:
+        low, high = sorted((first(one), first(other)))
+        group[high] = low
+
+    rows_of = defaultdict(list)
+    for row, text in enumerate(texts):
+        for name in find_names(text):
+            rows_of[name].append(row)
+    for rows in rows_of.values():
+        if len(rows) > FILM:
+            continue
+        sides = [[row for row in rows if labels[row] == label] for label in (0, 1)]
+        for side in sides:
+            for one, other in pairwise(side):
+                if other - one <= FILM:
+                    for row in range(one, other):
+                        join(row, row + 1)
+        if all(len(side) > 1 and side[-1] - side[0] <= FILM for side in sides):
+            join(sides[0][0], sides[1][0])
+    return np.array([first(row) for row in group])
+
+
+def order_groups(labels: Sequence[int], group: np.ndarray) -> list[np.ndarray]:
+    """Put groups in the order of the file, so that a stretch of them takes whole films.
+
+    The file has three lists of reviews: negative ones of films that have positive ones too, other
+    negative ones, and positive ones. The first and the last have the films in nearly the same
+    order. All three are read at once, each at such a pace that they end together.
+
+    Args:
+        labels: Of the reviews in the order of the file, negative ones first.
+        group: The first row of its group, for each review.
+
+    Returns:
+        The rows of each group.
+    """
+    lists = np.split(np.arange(len(labels)), [MIXED, len(labels) - sum(labels)])
+    place = np.concatenate([np.arange(len(rows)) / len(rows) for rows in lists])
+    order = np.lexsort((group, place[group]))  # by group where places are equal
+    return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+
+
+def format_groups(group: np.ndarray) -> str:
+    """Write a line per group of at least two reviews, with its stretches of rows.
+
+    Example:
+        >>> import numpy as np
+        >>> print(format_groups(np.array([0, 0, 0, 3, 0])))
+        0-2 4-4
+    """
+    lines = []
+    for first in np.flatnonzero(np.bincount(group) > 1):
+        rows = np.flatnonzero(group == first)
+        stretches = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
+        lines.append(" ".join(f"{stretch[0]}-{stretch[-1]}" for stretch in stretches))
+    return "\n".join(lines)
+
+
+def read_groups(count: int) -> np.ndarray:
+    """Read the table of groups.
+
+    Args:
+        count: Of the reviews.
+
+    Returns:
+        The first row of its group, for each review.
+    """
+    group = np.arange(count)
+    table = importlib.resources.files(__package__) / "imdb_groups.txt"
+    for line in table.read_text(encoding="ascii").splitlines():
+        stretches = [[int(row) for row in stretch.split("-")] for stretch in line.split()]
+        for start, last in stretches:
+            group[start : last + 1] = stretches[0][0]
+    return group
+
+
+if __name__ == "__main__":
+    from attention.sentiment.sources import read_imdb  # which reads the table itself
+
+    every = read_imdb()
+    print(format_groups(group_films(every.texts, every.labels)))

@@ -1,0 +1,94 @@
+"""Reviews that may be of one film stay in one split: the rule on few rows, and on the real ones."""
+
+import importlib.resources
+from collections import defaultdict
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from attention.sentiment import grouping
+from attention.sentiment.grouping import (
+    find_names,
+    format_groups,
+    group_films,
+    order_groups,
+    read_groups,
+)
+from attention.sentiment.reviews import Reviews
+from attention.sentiment.sources import load_reviews, read_imdb
+
+
+@pytest.fixture(scope="module")
+def imdb() -> Reviews:
+    return read_imdb()
+
+
+def group(negative: dict[int, str], positive: dict[int, str], n: int = 100) -> list[list[int]]:
+    """Group n negative and n positive rows, of which these hold names; give groups of two up."""
+    texts = [negative.get(row, "dull") for row in range(n)]
+    texts += [positive.get(row, "lovely") for row in range(n)]
+    first = group_films(texts, [0] * n + [1] * n)
+    groups = [np.flatnonzero(first == row).tolist() for row in np.unique(first)]
+    return [rows for rows in groups if len(rows) > 1]
+
+
+def test_neighbours_with_a_name_take_the_rows_between_them() -> None:
+    assert group({5: "Tony Leung", 8: "with Tony Leung."}, {}) == [[5, 6, 7, 8]]
+    assert group({5: "Tony Leung", 35: "Tony Leung"}, {}) == [list(range(5, 36))]
+    assert group({5: "Tony Leung", 36: "Tony Leung"}, {}) == []
+    assert group({99: "Tony Leung"}, {0: "Tony Leung"}) == []  # neighbours, but of two labels
+    chain = {5: "Tony Leung", 6: "Tony Leung, Maggie Cheung", 8: "Maggie Cheung"}
+    assert group(chain, {}) == [[5, 6, 7, 8]]
+
+
+def test_a_name_of_many_reviews_is_no_films() -> None:
+    rows = dict.fromkeys(range(30), "Tony Leung")
+    assert group(rows, {}) == [list(range(30))]
+    assert group(rows | {30: "Tony Leung"}, {}) == []
+
+
+def test_labels_are_joined_by_two_reviews_of_each() -> None:
+    two = {5: "Tony Leung", 6: "Tony Leung"}
+    assert group(two, two) == [[5, 6, 105, 106]]
+    assert group(two, {5: "Tony Leung"}) == [[5, 6]]
+    assert group(two, two | {60: "Tony Leung"}) == [[5, 6], [105, 106]]  # he plays in another
+
+
+def test_the_table_is_what_the_rule_gives(imdb) -> None:
+    first = group_films(imdb.texts, imdb.labels)
+    table = importlib.resources.files("attention.sentiment") / "imdb_groups.txt"
+    assert table.read_text(encoding="ascii") == format_groups(first) + "\n"
+    assert (read_groups(len(imdb)) == first).all()
+    # One that held a large part of the reviews would leave the splits no choice.
+    assert 50 < np.bincount(first).max() < 200
+
+
+@pytest.mark.parametrize("seed", [42, 7])
+def test_no_films_name_is_in_two_splits(imdb, seed: int) -> None:
+    split_of = {
+        text: name for name, part in load_reviews("imdb", seed=seed).items() for text in part.texts
+    }
+    split = [split_of[text] for text in imdb.texts]
+    rows_of = defaultdict(list)
+    for row, text in enumerate(imdb.texts):
+        for name in find_names(text):
+            rows_of[name].append(row)
+    checked = 0
+    for name, rows in rows_of.items():
+        if len(rows) <= 30:
+            for one, other in pairwise(rows):
+                if other - one <= 30 and imdb.labels[one] == imdb.labels[other]:
+                    assert split[one] == split[other], (name, one, other)
+                    checked += 1
+    assert checked > 10_000
+
+
+def test_groups_are_read_from_three_lists_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(grouping, "MIXED", 2)
+    labels = [0] * 6 + [1] * 4  # lists of 2, 4 and 4
+    order = order_groups(labels, np.arange(10))
+    assert [rows.tolist() for rows in order] == [[r] for r in (0, 2, 6, 3, 7, 1, 4, 8, 5, 9)]
+    first = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 1])
+    order = order_groups(labels, first)
+    assert [rows.tolist() for rows in order] == [[0], [2], [6], [3], [7], [1, 9], [4], [8], [5]]
