@@ -27,7 +27,9 @@ class Prepared:
     """Of each split's texts and labels."""
 
 
-def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> Prepared:
+def prepare(
+    config: TrainConfig, reviews: dict[str, Reviews] | None = None, *, distractor_seed: int = 42
+) -> Prepared:
     """Load the reviews, learn the vocabulary from the training ones, turn all into ids.
 
     A pretrained encoder has a vocabulary of its own, so nothing is learned for it.
@@ -35,6 +37,8 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
     Args:
         config: Says which data, how words are cut, and whether there are distractors.
         reviews: The splits, where they are already at hand.
+        distractor_seed: Of the distractors' draws, in training and in what is measured. It is 42,
+            as in the lab, whatever the run's own seed, so that all runs read the same examples.
 
     Returns:
         The tokenizer and the examples.
@@ -64,26 +68,35 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
         tokenizer, ids = train_and_encode(
             train.texts, min_frequency=config.min_frequency, clean_text=config.clean_text
         )
-    examples = make_examples(ids, train.labels, pairs=config.distractors)
+    examples = make_examples(ids, train.labels, pairs=config.distractors, seed=distractor_seed)
     return Prepared(
         tokenizer,
         examples,
-        measured_examples(tokenizer, reviews["validation"], distractors=config.distractors),
+        measured_examples(
+            tokenizer,
+            reviews["validation"],
+            distractors=config.distractors,
+            distractor_seed=distractor_seed,
+        ),
         {name: fingerprint(split) for name, split in reviews.items()},
     )
 
 
 def measured_examples(
-    tokenizer: Tokenizer, reviews: Reviews, *, distractors: bool = True
+    tokenizer: Tokenizer,
+    reviews: Reviews,
+    *,
+    distractors: bool = True,
+    distractor_seed: int = 42,
 ) -> dict[str, Examples]:
     """Make examples to measure on: the reviews alone, and behind the lab's distractors.
 
     Args:
         tokenizer: Of the model that will be measured.
         reviews: One split.
-        distractors: Whether to measure behind distractors, too. Their draw has seed 42, as in
-            the lab, whatever the training's seed, so that all models are measured on the same
-            examples.
+        distractors: Whether to measure behind distractors, too.
+        distractor_seed: Of their draw. It is 42, as in the lab, whatever the training's seed, so
+            that all models are measured on the same examples.
 
     Returns:
         ``clean`` and, if requested, ``distractor``.
@@ -100,5 +113,7 @@ def measured_examples(
     ids = (encode_pieces if is_pretrained else encode_reviews)(tokenizer, reviews.texts)
     examples = {"clean": make_examples(ids, reviews.labels)}
     if distractors:
-        examples["distractor"] = make_examples(ids, reviews.labels, clean=False, pairs=True)
+        examples["distractor"] = make_examples(
+            ids, reviews.labels, clean=False, pairs=True, seed=distractor_seed
+        )
     return examples

@@ -1,7 +1,7 @@
-"""The comparison's runner and the file it wrote."""
+"""The comparison: what it may read, what must follow the seed, how it runs, what it wrote."""
 
-import dataclasses
 import json
+import subprocess
 
 import jsonschema
 import numpy as np
@@ -10,17 +10,20 @@ import small_run
 import torch
 
 from attention.layers.variants import VARIANTS
-from attention.sentiment.batches import Examples, Ragged
+from attention.sentiment.batches import Examples, Ragged, distractor_indices
 from attention.sentiment.config import TrainConfig
+from attention.sentiment.prepare import prepare
+from attention.sentiment.reviews import Reviews, fingerprint
 from experiments.comparison import __main__ as comparison
-from experiments.comparison import models, statistics
-from experiments.comparison.cells import Cell, read_cells
-from experiments.comparison.page import LABELS, Results, own_parameters
+from experiments.comparison import data, features, models, provenance, statistics
+from experiments.comparison.cells import TUNING_SEED, Cell, read_cells
+from experiments.comparison.page import LABELS, own_parameters
+from experiments.comparison.word_counts import FRONT, texts_of
 
 SCHEMA = json.loads((comparison.HERE / "results.schema.json").read_text(encoding="utf-8"))
 COMMITTED = json.loads(comparison.OUT.read_text(encoding="utf-8"))
 TABLE = """
-check = ["ladder/mean"]
+check = ["mean"]
 [shared]
 data = "{data}"
 seeds = [0, 1, 2]
@@ -30,42 +33,70 @@ embed_dim = 6
 key_dim = 3
 max_length = 13
 min_frequency = 1
-[groups.ladder.shared]
-choose = "lr"
-values = [0.001, 0.05]
-[groups.ladder.cells]
-majority = {{ method = "majority", seeds = [0], choose = "", values = [] }}
+[groups.models.shared]
+tune = {{ lr = [0.001, 0.05], dropout = [0.1] }}
+[groups.models.cells]
+majority = {{ method = "majority", tune = {{}} }}
 mean = {{ model = "mean", mistakes = 2 }}
 [groups.curves.cells]
-qk-7 = {{ model = "qk", reviews = 7, choice_of = "ladder/mean" }}
+qk-7 = {{ model = "qk", reviews = 7, tune = {{ lr = [0.01, 0.02] }}, chosen_by = "mean" }}
 [groups.yelp]
 needs_data = true
-cells_of = "ladder"
+cells_of = "models"
+[groups.yelp.shared]
+seeds = [0, 1]
+reported = "validation"
+mistakes = 0
 """
+COMMIT = {"sha": "0" * 40, "clean": True}
 
 
 @pytest.fixture
-def small(tmp_path):
-    """A comparison of two models on a few made-up reviews: its table, its file, how to run it."""
+def small(tmp_path, monkeypatch):
+    """A comparison of a few models on a few made-up reviews: its table, its file, how to run it."""
 
     class Small:
         data = small_run.write_reviews(tmp_path / "reviews")
-        table, out, models = (tmp_path / name for name in ("cells.toml", "out.json", "models"))
+        table, out, features = (tmp_path / name for name in ("cells.toml", "out.json", "features"))
 
         def run(self, *options):
-            paths = ["--table", self.table, "--out", self.out, "--models", self.models]
+            paths = ["--table", self.table, "--out", self.out, "--features", self.features]
             return comparison.main([str(each) for each in [*paths, *options]])
 
         @property
-        def results(self):
-            return json.loads(self.out.read_text())
+        def cells(self):
+            return json.loads(self.out.read_text())["cells"]
 
     made = Small()
     made.table.write_text(TABLE.format(data=made.data))
+    monkeypatch.setattr(provenance, "commit", lambda: COMMIT)
     threads = torch.get_num_threads()
     yield made
     torch.set_num_threads(threads)
-    models._prepared.cache_clear()
+    data._drawn.cache_clear()
+
+
+@pytest.fixture
+def imdb(monkeypatch):
+    """Reviews whose split follows a seed, as those of films do; the test reviews are fixed."""
+    texts, labels = small_run.reviews(60, seed=1)
+
+    def load_reviews(source, *, seed):
+        order = np.random.default_rng(seed).permutation(48)
+        rows = {"train": order[:36], "validation": order[36:], "test": np.arange(48, 60)}
+        return {
+            name: Reviews([texts[i] for i in some], [labels[i] for i in some])
+            for name, some in rows.items()
+        }
+
+    monkeypatch.setattr(data, "load_reviews", load_reviews)
+    yield
+    data._drawn.cache_clear()
+
+
+def cell(name="qkv", group="models", own=None, **options):
+    settings = {"model": "qkv", "min_frequency": 1, "data": "imdb"} | options
+    return Cell(name, group, TrainConfig().with_options(**settings), **(own or {}))
 
 
 def test_the_committed_file_keeps_to_the_schema():
@@ -75,12 +106,27 @@ def test_the_committed_file_keeps_to_the_schema():
 def test_the_committed_file_is_of_this_list():
     cells, checked = read_cells(comparison.TABLE, data="a folder")
     assert [name for name in COMMITTED["cells"] if name not in {c.name for c in cells}] == []
-    for cell in cells:
-        if cell.name in COMMITTED["cells"]:
-            entry = COMMITTED["cells"][cell.name]
-            assert comparison.is_as_requested(entry, cell, COMMITTED), cell.name
-            assert [run["seed"] for run in entry["runs"]] == list(cell.seeds)[: len(entry["runs"])]
-    assert len(checked) > 1
+    for each in cells:
+        if each.name in COMMITTED["cells"]:
+            entry = COMMITTED["cells"][each.name]
+            assert comparison.is_as_requested(entry, each, COMMITTED), each.name
+    assert {"curves/energy-2500", "curves/tfidf-marked-2500"} == {*checked}
+    assert {*checked} <= {each.name for each in cells}
+
+
+def test_committed_runs_of_a_seed_read_the_same_films():
+    train: dict[tuple, set] = {}
+    reported = set()
+    for entry in COMMITTED["cells"].values():
+        if entry["config"]["data"] == "imdb":
+            for each in [*entry["trials"], *entry["runs"]]:
+                sha256 = each["data"]["sha256"]
+                key = each["seed"], entry["config"]["reviews"]
+                train.setdefault(key, set()).add(sha256["train"])
+                reported |= {sha256["reported"]} if "reported" in sha256 else set()
+    assert {len(of_seed) for of_seed in train.values()} <= {1}
+    assert len({next(iter(of_seed)) for of_seed in train.values()}) == len(train)
+    assert len(reported) <= 1
 
 
 def test_committed_figures_fit_their_bits():
@@ -95,228 +141,432 @@ def test_committed_figures_fit_their_bits():
                 assert sum(row[0] for row in each["calibration"]) == each["n"]
 
 
-def test_each_interval_is_of_five_seeds():
-    # What has no seed is trained once.
-    for name, entry in COMMITTED["cells"].items():
-        if entry["runs"] and entry["method"] == "attention":
-            assert len(entry["seeds"]) >= 5, name
+def test_every_model_of_the_comparison_has_one_budget():
+    cells, _ = read_cells(comparison.TABLE, data=None)
+    trials = {each.name: len(each.trials()) for each in cells if each.group == "models"}
+    untuned = {"majority": 0, "default": 0, "encoder-fine-tuned": 2}
+    assert {name: count for name, count in trials.items() if count != 8} == untuned
+    for each in cells:
+        if each.group == "models" and each.method == "attention" and each.name not in untuned:
+            config = each.config
+            assert (each.reviews, config.epochs, config.batch_size) == (20_000, 6, 64)
+            assert (config.model.max_length, config.model.embed_dim) == (256, 32)
+            assert each.seeds == (0, 1, 2, 3, 4)
 
 
-def without_time(results):
+def test_yelp_chooses_nothing():
+    cells, _ = read_cells(comparison.TABLE, data="a folder")
+    on_films = {each.name: each for each in cells if each.group == "models"}
+    on_yelp = {each.name: each for each in cells if each.group == "yelp"}
+    assert [*on_yelp] == [f"yelp/{name}" for name in on_films]
+    for name, other in on_films.items():
+        each = on_yelp[f"yelp/{name}"]
+        assert (each.tune, each.takes) == ({}, tuple(other.tune))
+        assert (each.seeds, each.reported, each.private) == ((0, 1, 2), "validation", True)
+
+
+def without_time(cells):
     """Leave out of the cells what differs from run to run."""
-    if isinstance(results, list):
-        return [without_time(each) for each in results]
-    if not isinstance(results, dict):
-        return results
+    if isinstance(cells, list):
+        return [without_time(each) for each in cells]
+    if not isinstance(cells, dict):
+        return cells
     times = {"seconds", "cpu_seconds", "tokens_per_second", "date"}
-    return {k: without_time(v) for k, v in results.items() if k not in times}
+    return {k: without_time(v) for k, v in cells.items() if k not in times}
 
 
 def test_runs_what_is_missing_and_nothing_twice(small, capsys):
     assert small.run() == 0
-    results = small.results
-    cells = results["cells"]
-    assert list(cells) == ["ladder/majority", "ladder/mean", "curves/qk-7"]
-    assert [each["seed"] for each in cells["ladder/mean"]["runs"]] == [0, 1, 2]
-    assert [each["value"] for each in cells["ladder/mean"]["choice"]] == [0.001, 0.05]
-    # Five reviews of eleven are positive, and the training reviews are split like them.
-    assert cells["ladder/majority"]["runs"][0]["clean"]["accuracy"] == pytest.approx(6 / 11)
-    assert cells["curves/qk-7"]["data"]["train"] == 7
-    assert cells["curves/qk-7"]["chosen"] == cells["ladder/mean"]["chosen"]
+    cells = small.cells
+    assert list(cells) == ["majority", "mean", "curves/qk-7"]
+    assert [each["seed"] for each in cells["mean"]["runs"]] == [0, 1, 2]
+    assert [each["options"]["lr"] for each in cells["mean"]["trials"]] == [0.001, 0.05]
+    assert cells["curves/qk-7"]["runs"][0]["data"]["train"] == 7
     assert small.run() == 0
-    assert small.results == results
+    assert small.cells == cells
     assert capsys.readouterr().out.endswith("nothing is missing\n")
 
 
-def test_the_best_of_what_was_tried_is_taken(small):
-    small.run("--group", "ladder")
-    mean = small.results["cells"]["ladder/mean"]
-    scores = [
-        each["run"]["clean"]["accuracy"] + each["run"]["distractor"]["accuracy"]
-        for each in mean["choice"]
+def test_group_and_cell_select(small, capsys):
+    small.run("--group", "models")
+    assert list(small.cells) == ["majority", "mean"]
+    small.run("--cell", "curves/qk-7")
+    assert len(small.cells["curves/qk-7"]["runs"]) == 3
+    for wrong in (["--cell", "means"], ["--group", "yelp"]):
+        with pytest.raises(SystemExit):
+            small.run(*wrong)
+    assert "there is no yelp; the group yelp needs --data" in capsys.readouterr().err
+
+
+def test_the_tuning_seed_chooses_and_is_never_reported(small):
+    small.run("--group", "models")
+    mean = small.cells["mean"]
+    assert {each["seed"] for each in mean["trials"]} == {TUNING_SEED}
+    assert TUNING_SEED not in [each["seed"] for each in mean["runs"]]
+    scores = [each["clean"]["accuracy"] + each["distractor"]["accuracy"] for each in mean["trials"]]
+    assert mean["chosen"] == mean["trials"][scores.index(max(scores))]["options"]
+    assert [each["options"] for each in mean["runs"]] == [mean["chosen"]] * 3
+    with pytest.raises(ValueError, match="seed 100 tunes"):
+        cell(own={"seeds": (0, TUNING_SEED)})
+
+
+def test_trials_read_no_reported_review(imdb, tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "commit", lambda: COMMIT)
+    read = []
+    original = data.measured_examples
+    monkeypatch.setattr(
+        data, "measured_examples", lambda *a, **k: read.append(a) or original(*a, **k)
+    )
+    given = cell(model="mean", epochs=1, batch_size=5)
+    trial = models.run(given, TUNING_SEED, {"lr": 0.01}, tmp_path)
+    assert (read, sorted(trial["data"]["sha256"])) == ([], ["train", "validation"])
+    assert sorted(trial["clean"]) == ["accuracy", "loss"]
+    run = models.run(given, 0, {"lr": 0.01}, tmp_path)
+    test = data.draw(given, 0).reported_reviews
+    assert [a[1] for a in read] == [test]
+    assert run["data"]["sha256"]["reported"] == fingerprint(test)
+    assert run["clean"]["n"] == run["distractor"]["n"] == 12
+
+
+def test_split_distractors_and_weights_follow_the_seed(imdb, tmp_path):
+    given = cell(model="mean", epochs=1, batch_size=5)
+    first, again, other = (data.draw(given, seed) for seed in (0, 0, 1))
+    assert first is again
+    for seed, drawn in ((0, first), (1, other)):
+        train = drawn.prepared.examples
+        assert train.distractor[36:].tolist() == distractor_indices(36, seed).tolist()
+        for some in (drawn.prepared.validation, drawn.reported):
+            assert some["distractor"].distractor.tolist() == distractor_indices(12, seed).tolist()
+    same = {
+        name: sha == other.fingerprints(is_trial=False)[name]
+        for name, sha in first.fingerprints(is_trial=False).items()
+    }
+    assert same == {"train": False, "validation": False, "reported": True}
+    # The weights are drawn by the seed even where the reviews are the same.
+    trained = [
+        models._trained(given, seed, {"lr": 1e-6}, first.prepared, tmp_path).model.state_dict()
+        for seed in (0, 0, 1)
     ]
-    best = mean["choice"][scores.index(max(scores))]
-    assert mean["chosen"] == {"lr": best["value"]}
-    assert mean["runs"][0]["clean"]["accuracy"] == best["run"]["clean"]["accuracy"]
+    tables = [weights["embedding.weight"] for weights in trained]
+    assert torch.equal(tables[0], tables[1])
+    assert not torch.allclose(tables[0], tables[2], atol=0.1)
+
+
+def test_fewer_reviews_are_drawn_by_the_seed(imdb):
+    drawn = [data.draw(cell(own={"reviews": 8}), seed) for seed in (0, 1)]
+    assert [len(each.prepared.examples.ids) for each in drawn] == [8, 8]
+    first, other = (each.prepared.fingerprints["train"] for each in drawn)
+    assert first != other
+    assert len(drawn[0].prepared.validation["clean"]) == 12  # keeps its size
+
+
+def test_a_tenth_of_the_training_reviews_stops_where_validation_is_reported(small):
+    given = cell(data=str(small.data), own={"reported": "validation"})
+    first, other = (data.draw(given, seed) for seed in (0, 1))
+    assert len(first.prepared.examples.ids) == 21
+    assert len(first.prepared.validation["clean"]) == 2
+    assert len(first.reported["clean"]) == 11
+    first, other = (each.fingerprints(is_trial=False) for each in (first, other))
+    assert first["validation"] != other["validation"]
+    assert first["reported"] == other["reported"]
+
+
+def test_the_best_epoch_s_weights_are_kept(imdb, tmp_path):
+    given = cell(model="mean", epochs=3, batch_size=5, lr=1e-2)
+    prepared = data.draw(given, 0).prepared
+    scores = iter([0.7, 0.9, 0.8])
+    weights = []
+
+    class Scored(models.BestEpoch):
+        def __call__(self, trainer):
+            score = next(scores)
+            for name in trainer.validation:
+                trainer.state.metrics[-1][name]["accuracy"] = score
+            weights.append(trainer.model.classifier.weight.clone())
+            super().__call__(trainer)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(models, "BestEpoch", Scored)
+        trained = models.train(given.config, prepared, tmp_path)
+    assert trained.figures["best_epoch"] == 2
+    assert [each["clean"] for each in trained.figures["epochs"]] == [0.7, 0.9, 0.8]
+    assert torch.equal(trained.model.classifier.weight, weights[1])
+    assert not torch.equal(trained.model.classifier.weight, weights[2])
 
 
 def test_stopped_at_any_place_it_ends_the_same(small, monkeypatch):
     small.run()
-    jsonschema.validate(small.results, SCHEMA)
-    whole = without_time(small.results)
+    jsonschema.validate(json.loads(small.out.read_text()), SCHEMA)
+    whole = without_time(small.cells)
+    assert sum(len(each["runs"]) for each in whole.values()) == 9
+    assert sum(len(each["trials"]) for each in whole.values()) == 4
     small.out.unlink()
     for _ in range(20):
         small.run("--minutes", "0")  # one model a time
-        if without_time(small.results) == whole:
+        if without_time(small.cells) == whole:
             break
-    assert without_time(small.results) == whole
-    assert sum(len(cell["runs"]) for cell in whole["cells"].values()) == 7
+    assert without_time(small.cells) == whole
     small.out.unlink()
     trained = []
 
     def stop(*arguments):
-        if len(trained) == 3:
+        if len(trained) == 4:
             raise KeyboardInterrupt
         trained.append(arguments)
         return original(*arguments)
 
-    original = comparison.train_and_record
-    monkeypatch.setattr(comparison, "train_and_record", stop)
+    original = comparison.run
+    monkeypatch.setattr(comparison, "run", stop)
     with pytest.raises(KeyboardInterrupt):
         small.run()
-    monkeypatch.setattr(comparison, "train_and_record", original)
+    monkeypatch.setattr(comparison, "run", original)
     small.run()
-    assert without_time(small.results) == whole
+    assert without_time(small.cells) == whole
+
+
+def test_what_another_process_recorded_meanwhile_is_kept(small, monkeypatch):
+    def run(*arguments):
+        measured = original(*arguments)
+        monkeypatch.setattr(comparison, "run", original)
+        small.run("--cell", "majority")
+        return measured
+
+    original = comparison.run
+    monkeypatch.setattr(comparison, "run", run)
+    small.run("--cell", "mean")
+    assert len(small.cells["majority"]["runs"]) == 3
+    assert len(small.cells["mean"]["runs"]) == 3
 
 
 def test_a_failed_cell_is_shown_and_tried_again(small, monkeypatch, capsys):
-    def fail(self):
+    def fail(self, **calls):
         if self.model.config.attention == "mean" and self.config.seed == 1:
             raise ValueError("out of luck")
-        return original(self)
+        return original(self, **calls)
 
     original = models.Trainer.run
     monkeypatch.setattr(models.Trainer, "run", fail)
     assert small.run() == 1
-    jsonschema.validate(small.results, SCHEMA)
-    mean = small.results["cells"]["ladder/mean"]
+    jsonschema.validate(json.loads(small.out.read_text()), SCHEMA)
+    mean = small.cells["mean"]
     assert mean["error"]["message"] == "ValueError: out of luck"
     assert mean["error"]["seed"] == 1
     assert len(mean["runs"]) == 1
-    assert len(small.results["cells"]["curves/qk-7"]["runs"]) == 3  # the others are trained
-    assert "FAILED ladder/mean: ValueError: out of luck" in capsys.readouterr().out
+    assert len(small.cells["curves/qk-7"]["runs"]) == 3  # the others are trained
+    assert "FAILED mean: ValueError: out of luck" in capsys.readouterr().out
     monkeypatch.setattr(models.Trainer, "run", original)
     assert small.run() == 0
-    mean = small.results["cells"]["ladder/mean"]
-    assert (mean["error"], len(mean["runs"])) == (None, 3)
+    assert (small.cells["mean"]["error"], len(small.cells["mean"]["runs"])) == (None, 3)
+
+
+def test_another_cell_s_choice_is_taken_over(small):
+    small.run()
+    chosen = small.cells["curves/qk-7"]["chosen"]
+    assert chosen["dropout"] == small.cells["mean"]["chosen"]["dropout"] == 0.1
+    assert chosen["lr"] in (0.01, 0.02)
+    # A choice that has changed makes all that took it over anew.
+    small.table.write_text(small.table.read_text().replace("dropout = [0.1]", "dropout = [0.2]"))
+    small.run()
+    assert {each["options"]["dropout"] for each in small.cells["curves/qk-7"]["runs"]} == {0.2}
+    assert {each["options"]["dropout"] for each in small.cells["curves/qk-7"]["trials"]} == {0.2}
 
 
 def test_a_choice_that_is_not_made_cannot_be_taken_over(small):
     assert small.run("--group", "curves") == 1
-    message = small.results["cells"]["curves/qk-7"]["error"]["message"]
-    assert message == "ValueError: ladder/mean has chosen nothing yet; run it first"
+    message = small.cells["curves/qk-7"]["error"]["message"]
+    assert message == "ValueError: mean has chosen nothing yet; run it first"
 
 
 def test_another_setting_makes_another_cell(small):
-    small.run("--group", "ladder")
-    before = small.results["cells"]
+    small.run("--group", "models")
+    before = small.cells
     small.table.write_text(small.table.read_text().replace('"mean", mis', '"energy", mis'))
-    small.run("--group", "ladder")
-    after = small.results["cells"]
-    assert after["ladder/majority"] == before["ladder/majority"]
-    assert after["ladder/mean"]["config"]["model"] == "energy"
-    assert len(after["ladder/mean"]["runs"]) == 3
+    small.run("--group", "models")
+    after = small.cells
+    assert after["majority"] == before["majority"]
+    assert after["mean"]["config"]["model"] == "energy"
+    assert len(after["mean"]["runs"]) == 3
+    trials = without_time(after["mean"]["trials"]), without_time(before["mean"]["trials"])
+    assert trials[0] != trials[1]
 
 
 def entry_of(cell, **changes):
     """Record a finished entry for a cell, as its file has it."""
-    entry = {"method": cell.method, "config": cell.requested(), "chosen": {}, "runs": [{"seed": 0}]}
-    return entry | changes
+    run = {"seed": 0, "options": {}}
+    entry = {"method": cell.method, "config": cell.requested(), "trials": [], "runs": [run]}
+    return json.loads(json.dumps(entry | {"chosen": {}} | changes))
 
 
-def cell(**options):
-    return Cell("ladder/qkv", "ladder", TrainConfig().with_options(model="qkv", **options))
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"own": {"reviews": 7}},
+        {"own": {"tune": {"lr": [0.1]}}},
+        {"own": {"chosen_by": "mean", "takes": ("lr",)}},
+        {"own": {"reads_front": False}},
+        {"own": {"reported": "validation"}},
+        {"own": {"method": "tfidf"}},
+        {"segments": True},
+        {"epochs": 7},
+        {"precision": "float32"},
+    ],
+)
+def test_the_whole_configuration_is_compared(other):
+    nothing = {"cells": {}}
+    assert comparison.is_as_requested(entry_of(cell()), cell(), nothing)
+    assert not comparison.is_as_requested(entry_of(cell()), cell(**other), nothing)
 
 
 def test_an_option_that_came_later_counts_as_its_default():
     entry = entry_of(cell())
     del entry["config"]["segments"]
-    results = {"cells": {"ladder/qkv": entry}}
-    comparison.add_entries(results, [cell(segments=False)])
-    assert results["cells"]["ladder/qkv"]["runs"]
-    comparison.add_entries(results, [cell(segments=True)])
-    assert results["cells"]["ladder/qkv"]["runs"] == []
-    assert results["cells"]["ladder/qkv"]["config"]["segments"]
+    assert comparison.is_as_requested(entry, cell(segments=False), {"cells": {}})
+    assert not comparison.is_as_requested(entry, cell(segments=True), {"cells": {}})
 
 
-def test_a_learning_rate_that_was_chosen_is_not_the_default():
-    given = cell()
-    chosen = entry_of(dataclasses.replace(given, choice_of="ladder/mean"), chosen={"lr": 0.03})
-    assert "lr" not in chosen["config"]
-    assert not comparison.is_as_requested(chosen, given, {"cells": {}})
+def test_a_record_says_what_made_it(small):
+    small.run("--group", "models")
+    mean = small.cells["mean"]
+    assert mean["command"] == "nox -s experiments -- comparison --cell mean --data FOLDER"
+    assert mean["config"]["embed_dim"] == 6
+    run = mean["runs"][1]
+    assert (run["commit"], run["precision"], run["data"]["train"]) == (COMMIT, "float32", 23)
+    assert {"date", "versions", "hardware", "cpu_seconds"} <= run.keys()
+    assert cell("curves/mean-1000").command.endswith(" --cell curves/mean-1000")
 
 
-def test_another_method_makes_another_cell():
-    of_words = dataclasses.replace(cell(), method="tfidf")
-    assert not comparison.is_as_requested(entry_of(cell()), of_words, {"cells": {}})
+def test_the_commit_is_named_and_whether_the_code_is_its(tmp_path, monkeypatch):
+    results = tmp_path / "docs/experiments/comparison/results.json"
+    results.parent.mkdir(parents=True)
+    code = tmp_path / "code.py"
+    for path in (results, code):
+        path.write_text("1")
+    who = ("-c", "user.name=x", "-c", "user.email=x")
+    for command in (["init", "-q"], ["add", "."], [*who, "commit", "-qm", "x"]):
+        subprocess.run(["git", *command], cwd=tmp_path, check=True)
+    monkeypatch.setattr(provenance, "HERE", results.parent)
+    commit = provenance.commit.__wrapped__
+    results.write_text("2")
+    assert commit()["clean"]
+    assert len(commit()["sha"]) == 40
+    code.write_text("2")
+    assert not commit()["clean"]
 
 
-def test_a_variant_that_was_not_measured_is_left_out(small):
-    small.run("--group", "ladder")
-    results = Results(small.out)
-    assert list(results.labels("ladder")) == ["majority", "tfidf", "mean", "default"]
-    assert results.attending("ladder") == []
-    small.table.write_text(small.table.read_text() + "\n[groups.ladder.cells.qk]\nmodel = 'qk'\n")
-    small.run("--group", "ladder")
-    assert Results(small.out).attending("ladder") == ["qk"]
+def test_reviews_that_may_not_be_passed_on_are_marked(small):
+    small.run("--group", "models")
+    assert small.run("--group", "yelp", "--data", small.data) == 0
+    cells = small.cells
+    assert cells["yelp/mean"]["data"]["private"]
+    assert cells["yelp/mean"]["chosen"] == cells["mean"]["chosen"]
+    assert cells["yelp/mean"]["trials"] == []
+    assert [each["seed"] for each in cells["yelp/mean"]["runs"]] == [0, 1]
+    assert cells["yelp/mean"]["runs"][0]["clean"]["n"] == 11
+    assert str(small.data) not in small.out.read_text()
+    assert not cells["mean"]["data"]["private"]
+
+
+def test_mistakes_hold_no_text(small):
+    small.run("--group", "models")
+    runs = small.cells["mean"]["runs"]
+    assert "mistakes" not in runs[1]
+    for mistake in runs[0]["mistakes"]:
+        assert (mistake["probability"] > 0.5) != mistake["label"]
+        assert 0 <= mistake["row"] < 7  # of the test reviews
+        assert all(isinstance(weight, float) for weight in mistake["weights"])
+
+
+def test_check_notices_lost_accuracy(small, capsys, monkeypatch):
+    small.run("--group", "models")
+    assert small.run("--check") == 0
+    assert "100.0% of the answers the same" in capsys.readouterr().out
+    monkeypatch.setattr(models, "logits", lambda model, some, precision: -torch.ones(len(some)))
+    results = json.loads(small.out.read_text())
+    for each in results["cells"]["mean"]["runs"]:
+        each["clean"]["accuracy"] = 0.9
+    small.out.write_text(json.dumps(results))
+    assert small.run("--check") == 1
+    assert "WORSE  mean, clean: 0.5714, committed 0.9000" in capsys.readouterr().out
+
+
+def word_counts_read(own=None, **options):
+    texts, labels = ["good soup", "bad tea bad"], [1, 0]
+    reviews = {name: Reviews(texts, labels) for name in ("train", "validation")}
+    given = cell(own=own, **options)
+    prepared = prepare(given.config, reviews, distractor_seed=4)
+    assert prepared.examples.distractor.tolist() == [-1, -1, 0, 1]
+    return list(texts_of(prepared.examples, given, prepared.tokenizer.get_vocab()))
+
+
+def test_marked_word_counts_tell_the_front_from_the_review():
+    plain = [
+        "good soup",
+        "bad tea bad",
+        "good soup <sep> good soup",
+        "bad tea bad <sep> bad tea bad",
+    ]
+    assert word_counts_read() == plain
+    marked = [text.split(" <sep> ") for text in plain]
+    marked = [
+        " ".join([*(FRONT + word for word in [*front[0].split(), "<sep>"]), front[1]])
+        if len(front) == 2
+        else front[0]
+        for front in marked
+    ]
+    assert word_counts_read(segments=True) == marked
+    assert marked[2] == "<front>good <front>soup <front><sep> good soup"
+    # Where no separator is left, what is read is all of the review.
+    assert word_counts_read(segments=True, max_length=2)[3] == "tea bad"
+
+
+def test_after_the_separator_only_the_review_is_read():
+    read = word_counts_read({"reads_front": False})
+    assert read == ["good soup", "bad tea bad"] * 2
+
+
+def test_the_encoder_reads_no_text_twice(imdb, tmp_path, monkeypatch):
+    counts = []
+    original = models.SentimentClassifier.features
+
+    def count(self, ids, lengths):
+        counts.append(len(ids))
+        return original(self, ids, lengths)
+
+    monkeypatch.setattr(models.SentimentClassifier, "features", count)
+    given = cell(model="minilm", precision="float32", max_length=64)
+    prepared = data.draw(given, 0).prepared
+    model = models.build_model(given.config, prepared.tokenizer.get_vocab_size())
+    first = features.encode(model, prepared.examples, tmp_path, "float32")
+    assert 36 < sum(counts) <= 72  # a review behind itself is read, too
+    again = features.encode(model, prepared.examples, tmp_path, "float32")
+    assert torch.equal(first.features, again.features)
+    before = sum(counts)
+    # Another seed's clean reviews are mostly the same; those that are not are new.
+    other = data.draw(given, 1).prepared
+    features.encode(model, other.validation["clean"], tmp_path, "float32")
+    known = {tuple(ids.tolist()) for ids in map(prepared.examples.ids.__getitem__, range(36))}
+    theirs = other.validation["clean"].ids
+    new = [i for i in range(12) if tuple(theirs[i].tolist()) not in known]
+    assert sum(counts) - before == len(new)
+    # Each row has its own example's features.
+    batch = models.cut(prepared.examples, torch.tensor([50]), model.config, models.CPU)
+    with torch.no_grad():
+        alone = original(model.eval(), batch.ids, batch.lengths)
+    torch.testing.assert_close(first.features[50:51], alone, atol=1e-4, rtol=1e-3)
+
+
+def test_a_frozen_encoder_trains_on_its_features(imdb, tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "commit", lambda: COMMIT)
+    given = cell(model="minilm", precision="float32", max_length=64, epochs=8, batch_size=8)
+    run = models.run(given, 0, {"lr": 3e-2}, tmp_path)
+    assert run["parameters"] == 385
+    assert run["epochs"][-1]["train"] > 0.7
 
 
 def test_every_variant_has_its_label_and_its_count():
     assert {name: LABELS[name] for name in VARIANTS} == {k: v.label for k, v in VARIANTS.items()}
     config = cell(embed_dim=16, key_dim=8, bias=True).config.model
     assert own_parameters(config) == 16 * 8 + 16 * 8 + 16 * 16
-
-
-def test_reviews_that_may_not_be_passed_on_are_marked(small):
-    small.run()
-    small.run("--group", "yelp", "--data", small.data)
-    cells = small.results["cells"]
-    assert cells["yelp/mean"]["data"]["private"]
-    assert cells["yelp/mean"]["chosen"] == cells["ladder/mean"]["chosen"]
-    assert cells["yelp/mean"]["choice"] == []
-    assert str(small.data) not in json.dumps(small.results)
-    assert not cells["ladder/mean"]["data"]["private"]
-
-
-def test_the_test_split_is_read_once(small):
-    small.run("--group", "ladder")
-    trained = []
-    small.run("--test")
-    jsonschema.validate(small.results, SCHEMA)
-    recorded = small.results["test"]
-    assert recorded["command"] == "nox -s experiments -- --test"
-    assert recorded["read"]
-    assert [each["clean"]["n"] for each in recorded["cells"]["ladder/mean"]] == [7, 7, 7]
-    with pytest.raises(SystemExit, match=f"was read on {recorded['read'][:10]}"):
-        small.run("--test")
-    # Without the weights that waited for it, the same models are trained again.
-    for path in small.models.iterdir():
-        trained.append(path)
-        path.unlink()
-    assert trained
-    results = small.results
-    small.out.write_text(json.dumps(results | {"test": None}))
-    small.run("--test")
-    assert small.results["test"]["cells"] == recorded["cells"]
-
-
-def test_the_test_split_waits_for_all_models(small):
-    small.run("--group", "ladder", "--minutes", "0")
-    with pytest.raises(SystemExit, match=r"run these first.*ladder/mean"):
-        small.run("--test")
-    assert small.results["test"] is None
-
-
-def test_mistakes_hold_no_text(small):
-    small.run("--group", "ladder")
-    runs = small.results["cells"]["ladder/mean"]["runs"]
-    assert "mistakes" not in runs[1]
-    for mistake in runs[0].get("mistakes", []):
-        assert (mistake["probability"] > 0.5) != mistake["label"]
-        assert all(isinstance(weight, float) for weight in mistake["weights"])
-
-
-def test_check_notices_lost_accuracy(small, capsys, monkeypatch):
-    small.run("--group", "ladder")
-    assert small.run("--check") == 0
-    assert "100.0% of the answers the same" in capsys.readouterr().out
-    monkeypatch.setattr(models, "logits", lambda model, some: -torch.ones(len(some)))
-    results = small.results
-    for each in results["cells"]["ladder/mean"]["runs"]:
-        each["clean"]["accuracy"] = 0.9
-    small.out.write_text(json.dumps(results))
-    assert small.run("--check") == 1
-    assert "WORSE  ladder/mean, clean: 0.5455, committed 0.9000" in capsys.readouterr().out
 
 
 def test_figures_of_logits():

@@ -1,6 +1,5 @@
-"""The comparison's intervals, gains, p-values and calibration, and the words for them."""
+"""The comparison's intervals, gains, p-values and calibration."""
 
-import json
 from itertools import combinations
 from math import inf
 from statistics import fmean
@@ -11,12 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simulated_answers import Condition, check_coverage
 
-from experiments.comparison import __main__ as comparison
 from experiments.comparison import statistics
-from experiments.comparison.page import Results, listed, percent, points
-
-RESULTS = Results(comparison.OUT)
-ATTENDING = RESULTS.attending("ladder")
 
 
 def draws(share, seeds, n, spread=0.0, seed=0):
@@ -162,105 +156,3 @@ def test_reliability_sums_seeds_up():
     bins = statistics.reliability([one, other])
     assert bins == [(0.25, 0.25, 4), (0.9, 0.6, 10)]
     assert statistics.calibration_error(bins) == pytest.approx(0.3 * 10 / 14)
-
-
-def plain(text):
-    return text.replace("\u2060", "").replace("\u00a0", " ")
-
-
-def estimate(mean, low, high):
-    return statistics.Estimate(mean, low, high, degrees_of_freedom=4, p_value=0.5)
-
-
-def test_words_for_figures():
-    assert plain(percent(estimate(0.8812, 0.8699, 0.9))) == "88.1 (87.0–90.0)"
-    assert plain(points(estimate(0.013, -0.002, 0.03))) == "+1.3 (−0.2 to +3.0)"
-    gone = points(estimate(-0.013, -0.02, -0.003))
-    assert plain(gone) == "**−1.3 (−2.0 to −0.3)**"
-    assert listed(["a"]) == "a"
-    assert listed(["a", "b", "c"]) == "a, b and c"
-
-
-BOTH = ("clean", "distractor")
-QKV_AT = {"1000": "curves/qkv-1000", "2500": "curves/qkv-2500", "5000": "ablations/corrected"}
-NEITHER = ("positions-start", "every-word", "no-scale")
-QKV_ABOVE_ENERGY = [("1000", "clean"), ("2500", "distractor"), ("5000", "clean")]
-# What docs/results.md says in words, as a gain of one cell over another. Who measures anew learns
-# here which sentence to change.
-CLAIMS = [
-    *[(f"ladder/{name}", "ladder/mean", "clean", "neither") for name in ATTENDING[:-1]],
-    *[(f"ladder/{name}", "ladder/tfidf", "clean", "not above") for name in ATTENDING],
-    ("ladder/energy", "ladder/mean", "distractor", "above"),
-    ("ladder/energy", "ladder/tfidf", "distractor", "above"),
-    *[(f"ladder/{name}", "ladder/energy", of, "neither") for name in ATTENDING[1:] for of in BOTH],
-    ("ladder/default", "ladder/tfidf-512", "distractor", "above"),
-    ("ladder/default", "ladder/energy", "distractor", "above"),
-]
-CLAIMS_OF = {
-    "validation": [
-        *CLAIMS,
-        ("ladder/multihead", "ladder/mean", "clean", "neither"),
-        ("ladder/default", "ladder/tfidf-512", "clean", "neither"),
-        *[("ablations/corrected", f"ablations/{each}", of, "neither")
-          for each in NEITHER for of in BOTH],
-        ("ablations/corrected", "ablations/no-separator", "clean", "neither"),
-        ("ablations/corrected", "ablations/no-separator", "distractor", "below"),
-        ("ablations/corrected", "ablations/no-mask", "clean", "neither"),
-        *[("ablations/corrected", f"ablations/{each}", "distractor", "above")
-          for each in ("no-mask", "head", "positions-none", "all-but-batch-and-rate")],
-        ("ablations/segments", "ablations/corrected", "distractor", "above"),
-        *[(cell, f"curves/mean-{n}", "distractor", "above") for n, cell in QKV_AT.items()],
-        ("ladder/qkv", "ladder/mean", "distractor", "above"),
-        *[(QKV_AT[n], f"curves/energy-{n}", of, "above") for n, of in QKV_ABOVE_ENERGY],
-        *[(cell, f"curves/energy-{n}", of, "neither") for n, cell in QKV_AT.items() for of in BOTH
-          if (n, of) not in QKV_ABOVE_ENERGY],
-        ("yelp/energy", "yelp/mean", "clean", "neither"),
-        ("yelp/energy", "yelp/mean", "distractor", "above"),
-        ("yelp/energy", "yelp/tfidf", "clean", "below"),
-        *[("yelp/qkv", "yelp/qkv-newlines", of, "neither") for of in BOTH],
-        *[(f"yelp/{each}", "yelp/energy", of, "neither") for each in ("keys", "qk", "qkv")
-          for of in BOTH],
-    ],
-    "test": [*CLAIMS, ("ladder/multihead", "ladder/mean", "clean", "below"),
-             ("ladder/default", "ladder/tfidf-512", "clean", "above")],
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("split", "name", "than", "of", "how"),
-    [(split, *claim) for split, every in CLAIMS_OF.items() for claim in every],
-)
-def test_what_the_page_says_in_words(split, name, than, of, how):
-    gain = RESULTS.gain(name, than, of, split=split)
-    is_as = {"above": gain.is_above_0, "not above": not gain.is_above_0}
-    is_as["below"] = gain.is_below_0
-    is_as["neither"] = not gain.is_above_0 and not gain.is_below_0
-    assert is_as[how]
-
-
-def test_gains_are_taken_over_the_seeds_that_both_have(tmp_path):
-    answers = {"a": draws(0.9, 5, 503, 0.02), "b": draws(0.8, 3, 503, 0.02, seed=1)}
-    seeds = {"a": [0, 1, 2, 3, 4], "b": [4, 0, 2]}
-    cells = {
-        name: {"runs": [{"seed": seed, "clean": {"correct": statistics.pack(row), "n": 503}}
-                        for seed, row in zip(seeds[name], answers[name], strict=True)]}
-        for name in answers
-    }  # fmt: skip
-    (tmp_path / "results.json").write_text(json.dumps({"cells": cells, "test": None}))
-    found = Results(tmp_path / "results.json").gain("a", "b", "clean")
-    expected = statistics.gain(answers["a"][[0, 2, 4]], answers["b"][[1, 2, 0]])
-    assert found == expected
-    cells["b"]["runs"] = cells["b"]["runs"][:1]
-    (tmp_path / "results.json").write_text(json.dumps({"cells": cells, "test": None}))
-    found = Results(tmp_path / "results.json").gain("a", "b", "clean")
-    assert found == statistics.gain(answers["a"], answers["b"][:1])
-
-
-def test_a_page_of_nothing_says_so(tmp_path):
-    (tmp_path / "results.json").write_text(json.dumps({"cells": {}, "test": None}))
-    results = Results(tmp_path / "results.json")
-    assert results.state("ladder/mean") == "not run yet"
-    assert percent(results.accuracy("ladder/mean", "clean")) == "not run yet"
-    assert points(results.gain("ladder/qk", "ladder/mean", "clean")) == "not run yet"
-    assert results.without_a_win("mean", "clean") == []
-    assert results.origin() == "Nothing has been run yet."

@@ -2,11 +2,16 @@
 
 import dataclasses
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from attention.sentiment.config import PRESETS, TrainConfig
+
+TUNING_SEED = 100
+"""Of all runs that choose settings; no cell reports it."""
 
 # They do not shape the numbers, or are recorded beside the configuration.
 _LEFT_OUT = {"seed", "out", "device", "limit", "lab_sample"}
@@ -14,46 +19,71 @@ _LEFT_OUT = {"seed", "out", "device", "limit", "lab_sample"}
 
 @dataclass(frozen=True)
 class Cell:
-    """One experiment: a configuration, trained once for each seed."""
+    """One experiment: a configuration, tuned with one seed and trained once for each other seed.
+
+    Raises:
+        ValueError: If the tuning seed is to be reported.
+    """
 
     name: str
+    """Its group and its own name; a cell of the group ``models`` has its own name alone."""
     group: str
     config: TrainConfig
-    method: str = "attention"
-    """attention, tfidf or majority."""
+    method: Literal["attention", "tfidf", "majority"] = "attention"
     seeds: tuple[int, ...] = (0,)
+    """Which are reported."""
     reviews: int | None = None
-    """Train on this many; validation keeps its size."""
-    choose: str = ""
-    """Which number is chosen on the validation reviews: an option, or C for tfidf."""
-    values: tuple[float, ...] = ()
-    choice_of: str = ""
-    """The cell whose choice is taken over."""
-    pairs: bool = True
-    """Whether tfidf trains on pairs, too."""
+    """Train on this many at most."""
+    tune: Mapping[str, Sequence[float]] = field(default_factory=dict, hash=False)
+    """The values to try, by option: of attention.train, or ``C`` and ``ngrams`` of tfidf."""
+    chosen_by: str = ""
+    """The cell whose choice is taken over, of what is not tuned here."""
+    takes: tuple[str, ...] = ()
+    """Which options that is."""
+    reads_front: bool = True
+    """Whether tfidf reads what stands in front of a separator."""
+    reported: Literal["test", "validation"] = "test"
+    """Which split is reported. Where it is the validation reviews, a tenth of the training reviews
+    takes their part."""
     mistakes: int = 0
     """How many of its most confident mistakes the first seed's run keeps."""
     private: bool = False
     """Whether the reviews may not be passed on."""
 
+    def __post_init__(self) -> None:
+        if TUNING_SEED in self.seeds:
+            raise ValueError(f"{self.name}: seed {TUNING_SEED} tunes, so it can't be reported")
+
+    def trials(self) -> list[dict[str, Any]]:
+        """List what is to be tried: every combination of the values, or nothing."""
+        combinations = product(*self.tune.values()) if self.tune else ()
+        return [dict(zip(self.tune, values, strict=True)) for values in combinations]
+
     def requested(self) -> dict[str, Any]:
-        """List in JSON what shapes the numbers, apart from the seed and what is chosen."""
-        chosen = {"lr"} if self.choose or self.choice_of else set()
-        left_out = _LEFT_OUT | chosen
-        config = {k: v for k, v in self.config.options().items() if k not in left_out}
+        """List in JSON all that shapes the numbers, apart from the seed and what is chosen."""
+        left_out = _LEFT_OUT | self.tune.keys() | {*self.takes}
+        options = {k: v for k, v in self.config.options().items() if k not in left_out}
         if self.config.data not in ("imdb", "yelp"):
-            config["data"] = "a folder of Yelp reviews"
-        return {**config, "reviews": self.reviews, "pairs": self.pairs, "values": [*self.values]}
+            options["data"] = "a folder of Yelp reviews"
+        names = ("reviews", "chosen_by", "reads_front", "reported")
+        own = {name: getattr(self, name) for name in names}
+        tune = {name: [*values] for name, values in self.tune.items()}
+        return {**options, **own, "takes": [*self.takes], "tune": tune}
+
+    @property
+    def command(self) -> str:
+        """What makes the cell's numbers again."""
+        needs_data = {"imdb": "", "yelp": " --data yelp"}.get(self.config.data, " --data FOLDER")
+        return f"nox -s experiments -- comparison --cell {self.name}{needs_data}"
 
 
 def with_defaults(recorded: dict[str, Any]) -> dict[str, Any]:
     """Add the options that came after a configuration was recorded, as they were before: unused.
 
-    An option's default is what versions without it did. The learning rate is never added: where
-    it is not recorded, it was chosen.
+    An option's default is what versions without it did.
     """
     options = TrainConfig().options()
-    return {k: v for k, v in options.items() if k not in _LEFT_OUT | {"lr"}} | recorded
+    return {k: v for k, v in options.items() if k not in _LEFT_OUT} | recorded
 
 
 def read_cells(table: Path, data: str | None) -> tuple[list[Cell], list[str]]:
@@ -68,27 +98,36 @@ def read_cells(table: Path, data: str | None) -> tuple[list[Cell], list[str]]:
         content = tomllib.load(file)
     cells = []
     for group, settings in content["groups"].items():
-        if settings.get("needs_data") and data is None:
-            continue
-        shared = content["shared"] | settings.get("shared", {})
+        every = {
+            name: content["shared"] | settings.get("shared", {}) | own
+            for name, own in settings.get("cells", {}).items()
+        }
         if settings.get("needs_data"):
-            shared |= {"data": data, "private": data != "yelp"}
-        every = {name: shared | own for name, own in settings.get("cells", {}).items()}
-        if other := settings.get("cells_of"):
-            every = _cells_of(content["groups"][other], other, shared) | every
-        cells += [_cell(f"{group}/{name}", group, own) for name, own in every.items()]
+            if data is None:
+                continue
+            other = content["groups"][settings["cells_of"]]
+            own = settings["shared"] | {"data": data, "private": data != "yelp"}
+            every = _cells_of(content["shared"] | other["shared"], other["cells"], own)
+        prefix = "" if group == "models" else f"{group}/"
+        cells += [_cell(f"{prefix}{name}", group, own) for name, own in every.items()]
+    tuned = {cell.name: cell.tune.keys() for cell in cells}
+    for i, cell in enumerate(cells):
+        if cell.chosen_by:
+            takes = tuple(name for name in tuned[cell.chosen_by] if name not in cell.tune)
+            cells[i] = dataclasses.replace(cell, takes=takes)
     return cells, content["check"]
 
 
-def _cells_of(settings: dict[str, Any], group: str, shared: dict[str, Any]) -> dict[str, Any]:
+def _cells_of(
+    shared: dict[str, Any], cells: dict[str, dict[str, Any]], own: dict[str, Any]
+) -> dict[str, dict[str, Any]]:
     """Take over another group's cells for other reviews: what they chose is not chosen again."""
-    cells = {}
-    for name, own in settings["cells"].items():
-        cell = shared | settings["shared"] | own | {"mistakes": 0}
-        if cell["choose"]:
-            cell |= {"choose": "", "values": [], "choice_of": f"{group}/{name}"}
-        cells[name] = cell
-    return cells
+    taken = {}
+    for name, settings in cells.items():
+        settings = shared | settings | own
+        chosen_by = name if settings["tune"] else ""
+        taken[name] = settings | {"tune": {}, "chosen_by": chosen_by}
+    return taken
 
 
 def _cell(name: str, group: str, settings: dict[str, Any]) -> Cell:
@@ -96,8 +135,9 @@ def _cell(name: str, group: str, settings: dict[str, Any]) -> Cell:
     preset = settings.pop("preset", None)
     of_cell = {field.name for field in dataclasses.fields(Cell)} & settings.keys()
     options = {k: v for k, v in settings.items() if k not in of_cell}
-    if preset:  # of what the cells share it takes the reviews alone
-        config = PRESETS[preset].with_options(**{k: options[k] for k in {"data"} & options.keys()})
+    if preset:  # of what the cells share it takes the reviews and the precision alone
+        shared = {k: options[k] for k in {"data", "precision"} & options.keys()}
+        config = PRESETS[preset].with_options(**shared)
     else:
         config = TrainConfig().with_options(**options)
     return Cell(name, group, config, **{k: settings[k] for k in of_cell})

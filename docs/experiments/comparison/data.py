@@ -1,0 +1,68 @@
+"""What a seed draws of the reviews: which train, which validate, and which distractor each review gets."""
+
+import functools
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from attention.sentiment.batches import Examples
+from attention.sentiment.config import MINILM, ModelConfig, TrainConfig
+from attention.sentiment.prepare import Prepared, measured_examples, prepare
+from attention.sentiment.reviews import Reviews, fingerprint
+from attention.sentiment.sources import load_reviews, stratified_order
+from experiments.comparison.cells import Cell
+
+
+@dataclass(frozen=True)
+class Data:
+    """The reviews of one seed; those that are reported are left alone until a run asks for them."""
+
+    prepared: Prepared
+    reported_reviews: Reviews
+    seed: int
+
+    @cached_property
+    def reported(self) -> dict[str, Examples]:
+        """The reviews that are reported, by name: ``clean`` and ``distractor``."""
+        tokenizer = self.prepared.tokenizer
+        return measured_examples(tokenizer, self.reported_reviews, distractor_seed=self.seed)
+
+    def fingerprints(self, *, is_trial: bool) -> dict[str, str]:
+        """Of each split that was read: texts and labels."""
+        seen = self.prepared.fingerprints
+        return seen if is_trial else seen | {"reported": fingerprint(self.reported_reviews)}
+
+
+def draw(cell: Cell, seed: int) -> Data:
+    """Split a cell's reviews by a seed, and draw the distractors by the same."""
+    config = cell.config
+    reads = TrainConfig(
+        data=config.data,
+        min_frequency=config.min_frequency,
+        clean_text=config.clean_text,
+        distractors=config.distractors,
+        model=ModelConfig(attention=MINILM) if config.model.is_pretrained else ModelConfig(),
+    )
+    return _drawn(reads, cell.reviews, cell.reported, seed)
+
+
+@functools.lru_cache(maxsize=8)  # a cell's seeds, which the next cell mostly shares
+def _drawn(reads: TrainConfig, limit: int | None, reported: str, seed: int) -> Data:
+    splits = load_reviews(reads.data, seed=seed)
+    train, validation = splits["train"], splits["validation"]
+    order = stratified_order(train.labels, seed)
+    if reported == "validation":
+        held_out, order = np.split(order, [len(order) // 10])
+        validation = choose(train, held_out)
+    train = choose(train, order[:limit])
+    prepared = prepare(reads, {"train": train, "validation": validation}, distractor_seed=seed)
+    return Data(prepared, splits[reported], seed)
+
+
+def choose(reviews: Reviews, rows: np.ndarray) -> Reviews:
+    """Keep some reviews, in their own order, in one pass over texts that may come from a file."""
+    chosen = np.zeros(len(reviews), bool)
+    chosen[rows] = True
+    kept = [each for each, keep in zip(reviews.texts, chosen, strict=True) if keep]
+    return Reviews(kept, [reviews.labels[row] for row in np.flatnonzero(chosen)])
