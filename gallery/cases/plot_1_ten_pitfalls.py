@@ -268,8 +268,7 @@ for name, scale in (("no scale", False), ("divided by √8", True)):
         )
         with torch.no_grad():
             _, weights = net(batch.ids, batch.lengths, need_weights=True)  # (TEXTS, 256, 256)
-        rows_of_words = weights[batch.lengths == 256]
-        entropy = torch.special.entr(rows_of_words).sum(dim=-1).mean().item()
+        entropy = torch.special.entr(weights[batch.lengths == 256]).sum(dim=-1).mean().item()
         evenness.append(entropy / torch.tensor(256.0).log().item())
     print(f"{name:14} {torch.tensor(evenness).mean():.2f}")
 
