@@ -1,4 +1,4 @@
-"""What a seed draws of the reviews: which train, which validate, and which distractor each review gets."""
+"""What a seed draws: which reviews train, which validate, and the distractor of each."""
 
 import functools
 from dataclasses import dataclass
