@@ -9,7 +9,6 @@ import pytest
 import small_run
 import torch
 
-from attention.layers.variants import VARIANTS
 from attention.sentiment.batches import Examples, Ragged, distractor_indices
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.prepare import prepare
@@ -17,7 +16,6 @@ from attention.sentiment.reviews import Reviews, fingerprint
 from experiments.comparison import __main__ as comparison
 from experiments.comparison import data, features, models, provenance, statistics
 from experiments.comparison.cells import TUNING_SEED, Cell, read_cells
-from experiments.comparison.page import LABELS, own_parameters
 from experiments.comparison.word_counts import FRONT, texts_of
 
 SCHEMA = json.loads((comparison.HERE / "results.schema.json").read_text(encoding="utf-8"))
@@ -561,12 +559,6 @@ def test_a_frozen_encoder_trains_on_its_features(imdb, tmp_path, monkeypatch):
     run = models.run(given, 0, {"lr": 3e-2}, tmp_path)
     assert run["parameters"] == 385
     assert run["epochs"][-1]["train"] > 0.7
-
-
-def test_every_variant_has_its_label_and_its_count():
-    assert {name: LABELS[name] for name in VARIANTS} == {k: v.label for k, v in VARIANTS.items()}
-    config = cell(embed_dim=16, key_dim=8, bias=True).config.model
-    assert own_parameters(config) == 16 * 8 + 16 * 8 + 16 * 16
 
 
 def test_figures_of_logits():

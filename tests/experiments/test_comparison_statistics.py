@@ -1,5 +1,6 @@
 """The comparison's intervals, gains, p-values and calibration."""
 
+from dataclasses import replace
 from itertools import combinations
 from math import inf
 from statistics import fmean
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from simulated_answers import Condition, check_coverage
+from simulated_answers import GAIN, Condition, check_coverage
 
 from experiments.comparison import statistics
 
@@ -111,6 +112,37 @@ def test_other_reviews_may_differ_where_these_do_not():
 def test_p_values_and_intervals_agree(seed, seeds, spread):
     found = statistics.gain(draws(0.85, seeds, 500, spread, seed), draws(0.83, seeds, 500))
     assert (found.p_value < 0.05) == (found.is_above_0 or found.is_below_0)
+
+
+def test_detectable_gain_against_a_worked_example():
+    right = np.tile([[1, 1, 0, 1], [1, 0, 0, 1]], 10).astype(bool)  # (2, 40)
+    # As in the worked example above, with components 0.0288 of the seeds, 0.1282 of the reviews and
+    # 0.0962 of the rest; t for 9.3949 degrees is 2.2477 and 0.8816.
+    found = statistics.detectable_gain(right, np.zeros((2, 40), bool), seeds=10, reviews=1_000)
+    of_seeds = 0.028846 / 10 + 0.096154 / 10_000
+    of_reviews = 0.128205 / 1_000
+    assert found == pytest.approx((2.2477 + 0.8816) * (of_seeds + of_reviews) ** 0.5, rel=1e-3)
+
+
+def test_a_detectable_gain_is_mostly_found():
+    large = Condition(seeds=5, reviews=20_000, accuracy=0.9, seed_sd=0.003)
+    generator = np.random.default_rng(0)
+    plans = range(500, 8_000, 250)
+    first, second = large.draw(generator)
+    # How many reviews the simulated gain takes by the formula, and how often they then show it.
+    reviews = next(n for n in plans if detectable(second, first, n) <= GAIN)
+    planned = replace(large, reviews=reviews)
+    found = [statistics.gain(*planned.draw(generator)[::-1]).is_above_0 for _ in range(400)]
+    assert 0.7 < np.mean(found) < 0.9
+
+
+def detectable(first, second, reviews):
+    return statistics.detectable_gain(first, second, seeds=5, reviews=reviews)
+
+
+def test_models_that_agree_always_could_show_any_gain():
+    right = draws(0.85, 5, 300)
+    assert statistics.detectable_gain(right, right, seeds=5, reviews=300) == 0
 
 
 def test_holm_against_a_worked_example():

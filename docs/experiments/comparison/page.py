@@ -1,35 +1,50 @@
-"""What the page of results reads out of ``results.json``: figures, tables, and words for them."""
+"""What the page of results reads out of ``results.json``, and how it writes figures."""
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from attention.analysis import parameter_count
-from attention.layers.variants import VARIANTS, AttentionConfig
-from attention.sentiment.config import ModelConfig
-from experiments.comparison.statistics import Bools, Estimate, accuracy, correct, gain
+from experiments.comparison.statistics import (
+    Bools,
+    Estimate,
+    accuracy,
+    correct,
+    detectable_gain,
+    gain,
+)
 
-# What the page calls the models, in its order: baselines, every variant of attention, the default.
-LABELS = {
-    "majority": "majority",
-    "tfidf": "TF-IDF",
-    **{name: variant.label for name, variant in VARIANTS.items()},
-    "default": "our default",
-}
+# The compared models by family, in the order of the page's tables and figures.
+FAMILIES = {
+    "baselines": ("majority", "tfidf", "tfidf-marked", "after-separator"),
+    "the mean": ("mean", "mean-bigrams", "mean-marked", "mean-bigrams-marked"),
+    "one learned query": (
+        "energy", "energy-bigrams", "energy-marked", "energy-bigrams-marked", "keys", "default"
+    ),
+    "self-attention": (
+        "qk", "qkv", "qkv-bigrams", "qkv-marked", "qkv-bigrams-marked", "multihead",
+        "transformer-1", "transformer-2",
+    ),
+    "pretrained": ("encoder-frozen", "encoder-fine-tuned"),
+}  # fmt: skip
+MODELS = tuple(name for names in FAMILIES.values() for name in names)
+# The sets of reviews that all answer, by their names in the file.
+SETS = {"clean": "alone", "distractor": "behind a distractor"}
 # In narrow tables, lines may break before an interval, never within.
 JOINER, SPACE = "\u2060", "\u00a0"
-# The page's sets of reviews, by their names in the file.
-SETS = {"clean": "alone", "distractor": "behind a distractor"}
+NOT_RUN = "not run yet"
 
 
 @dataclass(frozen=True)
 class Results:
     """The file, and what the page reads out of it.
+
+    A cell counts once it has been trained with all its seeds; before that it has no figures, so
+    that no page compares a part of the seeds of one model with all those of another.
 
     Args:
         path: ``results.json``.
@@ -38,140 +53,157 @@ class Results:
     path: Path
 
     @cached_property
-    def file(self) -> dict[str, Any]:
-        """The whole of it."""
-        content: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
-        return content
+    def cells(self) -> dict[str, dict[str, Any]]:
+        """What was recorded, by the names of the cells."""
+        cells: dict[str, dict[str, Any]] = json.loads(self.path.read_text("utf-8"))["cells"]
+        return cells
 
-    def cell(self, name: str) -> dict[str, Any]:
-        """Find a cell; one that was never requested has no runs either."""
-        nothing: dict[str, Any] = {"runs": [], "seeds": [], "error": None}
-        cell: dict[str, Any] = self.file["cells"].get(name, nothing)
-        return cell
-
-    def labels(self, group: str) -> dict[str, str]:
-        """Label a group's models, without the variants of attention that it does not compare."""
-        cells = self.file["cells"]
-        return {
-            name: label
-            for name, label in LABELS.items()
-            if name not in VARIANTS or f"{group}/{name}" in cells
-        }
-
-    def attending(self, group: str) -> list[str]:
-        """Name a group's models that weigh words by attention, from the simplest up."""
-        return [name for name in self.labels(group) if name in VARIANTS and name != "mean"]
-
-    def runs(self, name: str, *, split: str = "validation") -> list[dict[str, Any]]:
-        """Find what was measured of a cell, one entry per seed."""
-        if split == "test":
-            runs: list[dict[str, Any]] = (self.file["test"] or {"cells": {}})["cells"].get(name, [])
-            return runs
-        return list(self.cell(name)["runs"])
-
-    def answers(self, name: str, of: str, *, split: str = "validation") -> Bools | None:
-        """Read which answers were right, one row per seed, (S, N); None before the cell has run."""
-        runs = self.runs(name, split=split)
-        return np.stack([correct(run[of]) for run in runs]) if runs else None
-
-    def accuracy(self, name: str, of: str, *, split: str = "validation") -> Estimate | None:
-        """Estimate a cell's accuracy."""
-        answers = self.answers(name, of, split=split)
-        return None if answers is None else accuracy(answers)
-
-    def gain(self, name: str, than: str, of: str, *, split: str = "validation") -> Estimate | None:
-        """Estimate how much one cell gains over another, on the same reviews, seed by seed.
-
-        Of two cells with several seeds, those seeds count that both have been trained with. A cell
-        of one run is compared with every run of the other.
-        """
-        first, second = (
-            {run["seed"]: correct(run[of]) for run in self.runs(each, split=split)}
-            for each in (name, than)
-        )
-        if not (first and second):
-            return None
-        if len(first) > 1 and len(second) > 1:
-            common = sorted(first.keys() & second.keys())
-            first, second = ({seed: each[seed] for seed in common} for each in (first, second))
-        return gain(np.stack([*first.values()]), np.stack([*second.values()]))
+    def runs(self, name: str) -> list[dict[str, Any]]:
+        """Find what was measured of a cell, one entry per seed; nothing before it is complete."""
+        cell = self.cells.get(name, {"runs": [], "seeds": []})
+        by_seed = {run["seed"]: run for run in cell["runs"]}
+        return [by_seed[seed] for seed in cell["seeds"]] if by_seed.keys() >= {*cell["seeds"]} else []
 
     def state(self, name: str) -> str:
         """Describe what keeps a cell from being complete; an empty string if nothing does."""
-        cell = self.cell(name)
+        if self.runs(name):
+            return ""
+        cell = self.cells.get(name, {"runs": [], "error": None})
         if cell["error"]:
             return f"failed with seed {cell['error']['seed']}: {cell['error']['message']}"
-        if not cell["runs"]:
-            return "not run yet"
-        left = len(cell["seeds"]) - len(cell["runs"])
-        return f"{len(cell['runs'])} of {len(cell['seeds'])} seeds" if left else ""
+        return f"{len(cell['runs'])} of {len(cell['seeds'])} seeds run" if cell["runs"] else NOT_RUN
 
-    def without_a_win(self, over: str, of: str, *, group: str = "ladder") -> list[str]:
-        """Label the models with attention whose gain over another is not above 0."""
-        labels = []
-        for name in self.attending(group):
-            estimate = self.gain(f"{group}/{name}", f"{group}/{over}", of)
-            if estimate is not None and not estimate.is_above_0:
-                labels.append(LABELS[name])
-        return labels
+    def run_of(self, names: Iterable[str]) -> list[str]:
+        """Keep the names of the cells that are complete."""
+        return [name for name in names if self.runs(name)]
 
-    def core_minutes(self, group: str) -> float:
-        """Sum up the minutes of one core that a group's models took, with those only tried out."""
-        seconds = 0.0
-        for cell in self.file["cells"].values():
-            if cell["group"] == group:
-                tried = [each["run"] for each in cell["choice"]]
-                kept = {run["date"] for run in cell["runs"]}
-                # The best of what was tried is among the runs, too.
-                seconds += sum(run["cpu_seconds"] for run in tried if run["date"] not in kept)
-                seconds += sum(run["cpu_seconds"] for run in cell["runs"])
-        return seconds / 60
+    def answers(self, name: str, of: str) -> Bools | None:
+        """Read which answers were right, one row per seed, (S, N); None before the cell has run."""
+        runs = self.runs(name)
+        return np.stack([correct(run[of]) for run in runs]) if runs else None
 
-    def origin(self) -> str:
-        """State when and with what the numbers were made."""
-        runs = [run for cell in self.file["cells"].values() for run in cell["runs"]]
+    def accuracy(self, name: str, of: str) -> Estimate | None:
+        """Estimate a cell's accuracy."""
+        answers = self.answers(name, of)
+        return None if answers is None else accuracy(answers)
+
+    def gain(self, name: str, than: str, of: str) -> Estimate | None:
+        """Estimate how much more often one cell is right than another, on the same reviews."""
+        pair = self._pair(name, than, of)
+        return gain(*pair) if pair else None
+
+    def detectable_gain(
+        self, name: str, than: str, of: str, *, seeds: int, reviews: int
+    ) -> float | None:
+        """Estimate the smallest gain that so many seeds and reviews would mostly show."""
+        pair = self._pair(name, than, of)
+        return detectable_gain(*pair, seeds=seeds, reviews=reviews) if pair else None
+
+    def _pair(self, name: str, than: str, of: str) -> tuple[Bools, Bools] | None:
+        """Read the answers of two cells with the seeds that both have been trained with."""
+        first, second = (
+            {run["seed"]: correct(run[of]) for run in self.runs(each)} for each in (name, than)
+        )
+        seeds = [seed for seed in first if seed in second]
+        if not seeds:
+            return None
+        return np.stack([first[seed] for seed in seeds]), np.stack([second[seed] for seed in seeds])
+
+    def models(self, group: str) -> list[dict[str, Any]]:
+        """List all that a group has trained, complete or not, tuning included."""
+        cells = [cell for cell in self.cells.values() if cell["group"] == group]
+        return [each for cell in cells for each in [*cell["trials"], *cell["runs"]]]
+
+    def core_hours(self, group: str, *, reviews: int | None = None) -> float:
+        """Sum up the hours of one core that a group has taken.
+
+        Args:
+            group: Which.
+            reviews: Give the hours that its reported runs would take if each trained on so many
+                reviews, and time grew with their number.
+        """
+        if reviews is None:
+            return sum(float(each["cpu_seconds"]) for each in self.models(group)) / 3600
+        runs = [run for cell in self.cells.values() if cell["group"] == group for run in cell["runs"]]
+        return sum(run["cpu_seconds"] / run["data"]["train"] * reviews for run in runs) / 3600
+
+    def cost(self, name: str) -> list[str]:
+        """List what a cell has chosen, how many parameters it trains, and seconds of one core."""
+        runs = self.runs(name)
         if not runs:
-            return "Nothing has been run yet."
-        dates = sorted(run["date"][:10] for run in runs)
-        days = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
-        versions = sorted({f"torch {run['versions']['torch']}" for run in runs})
-        hardware = sorted({run["hardware"] for run in runs})
-        return f"Made on {days} with {', '.join(versions)}, on {'; '.join(hardware)}."
+            return [self.state(name), "", ""]
+        chosen = ", ".join(f"{option} {value:g}" for option, value in runs[0]["options"].items())
+        seconds = np.median([run["cpu_seconds"] for run in runs])
+        count = f"{runs[0]['parameters']:,}" if "parameters" in runs[0] else ""
+        return [chosen, count, f"{seconds:,.0f}"]
 
+    def origin(self, group: str) -> list[str]:
+        """List how many models a group has trained, in how many hours, when and by which code."""
+        models = self.models(group)
+        if not models:
+            return [NOT_RUN, "", "", ""]
+        days = sorted({each["date"][:10] for each in models})
+        commits = dict.fromkeys(
+            f"`{each['commit']['sha'][:10]}`" + ("" if each["commit"]["clean"] else " with changes")
+            for each in models
+        )
+        period = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+        return [f"{len(models):,}", f"{self.core_hours(group):.1f}", period, ", ".join(commits)]
 
-def own_parameters(config: ModelConfig) -> int:
-    """Count what a model's attention learns, biases apart."""
-    names = {field.name for field in fields(AttentionConfig)} - {"bias"}
-    return parameter_count(config.attention, **{name: getattr(config, name) for name in names})
+    def fingerprints(self, group: str) -> list[str]:
+        """List the beginnings of the SHA-256 of the reviews that a group's figures are of."""
+        cells = [cell for cell in self.cells.values() if cell["group"] == group]
+        found = {run["data"]["sha256"]["reported"] for cell in cells for run in cell["runs"]}
+        return sorted(f"`{each[:12]}`" for each in found)
 
 
 def percent(estimate: Estimate | None) -> str:
     """Write an accuracy, in per cent, with its interval."""
     if estimate is None:
-        return "not run yet"
+        return NOT_RUN
     ends = (estimate.mean, estimate.low, estimate.high)
     mean, low, high = (f"{100 * each:.1f}" for each in ends)
     return f"{mean} ({low}{JOINER}–{JOINER}{high})"
 
 
-def points(estimate: Estimate | None) -> str:
-    """Write a gain, in percentage points, with its interval; bold if it is significant."""
+def signed(share: float) -> str:
+    """Write a difference in percentage points, with its sign."""
+    return f"{100 * share:+.1f}".replace("-", "−")
+
+
+def points(estimate: Estimate | None, *, bold: bool | None = None) -> str:
+    """Write a gain, in percentage points, with its interval.
+
+    Args:
+        estimate: The gain, None if something has not been run yet.
+        bold: Whether to write it in bold; without it, where the interval excludes 0.
+    """
     if estimate is None:
-        return "not run yet"
-    ends = (estimate.mean, estimate.low, estimate.high)
-    mean, low, high = (f"{100 * each:+.1f}".replace("-", "−") for each in ends)
-    text = f"{mean} ({low}{SPACE}to{SPACE}{high})"
-    return f"**{text}**" if estimate.is_above_0 or estimate.is_below_0 else text
+        return NOT_RUN
+    low, high = signed(estimate.low), signed(estimate.high)
+    text = f"{signed(estimate.mean)} ({low}{SPACE}to{SPACE}{high})"
+    excludes_0 = estimate.is_above_0 or estimate.is_below_0
+    return f"**{text}**" if (excludes_0 if bold is None else bold) else text
+
+
+def p_value(p: float, less: str = "<") -> str:
+    """Write a p-value, with words of your own for one that is too small to be written."""
+    return f"{less} 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def listed(words: Sequence[str]) -> str:
+    """Write words as a list in a sentence; of none, "none"."""
+    if len(words) < 2:
+        return words[0] if words else "none"
+    return f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def names(cells: Sequence[str]) -> str:
+    """Write the names of cells as a list in a sentence."""
+    return listed([f"`{cell}`" for cell in cells])
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     """Write a table in Markdown, its first column of words, the others of figures."""
     lines = [header, [":---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-def listed(words: Sequence[str]) -> str:
-    """Join words as a sentence does: a, b and c."""
-    if len(words) < 2:
-        return "".join(words) or "none"
-    return f"{', '.join(words[:-1])} and {words[-1]}"

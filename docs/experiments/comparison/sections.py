@@ -1,0 +1,314 @@
+"""The sections of the page of results: tables and the sentences around them, in Markdown."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from attention.sentiment.grouping import FILM
+from attention.sentiment.reviews import Reviews
+from attention.sentiment.sources import load_reviews
+from experiments.comparison.leak import name_leak
+from experiments.comparison.page import (
+    MODELS,
+    NOT_RUN,
+    SETS,
+    Results,
+    listed,
+    p_value,
+    percent,
+    points,
+    table,
+)
+from experiments.comparison.statistics import Estimate, calibration_error, reliability
+from experiments.comparison.verdicts import (
+    Tested,
+    against,
+    leaders,
+    test_primary,
+    test_secondary,
+    verdict,
+)
+
+GROUPS = ("models", "curves", "ablations", "yelp")
+YELP_TRAIN = 540_000  # of the official set, without the validation reviews cut from it
+
+
+def _fix(faulty: str, fixed: str = "corrected") -> tuple[str, str]:
+    return f"ablations/{fixed}", f"ablations/{faulty}"
+
+
+# By panel of the figure: the cell with the fix, and that without.
+FIXES = (
+    {
+        "padding masked": _fix("no-mask"),
+        "positions from the end,\nnot from the start": _fix("positions-start"),
+        "positions from the end,\nnot none": _fix("positions-none"),
+        "a separator": _fix("no-separator"),
+        "a separator, with the mark": _fix("corrected", "segments"),
+        "rare words as <unk>": _fix("every-word"),
+        "scores scaled": _fix("no-scale"),
+    },
+    {
+        "the tail kept,\nnot the head": _fix("head"),
+        "the tail, and all\nof the above": _fix("all-but-batch-and-rate"),
+        "64 examples per step,\nnot 1,024": _fix("batch"),
+        "and a tuned,\nfalling learning rate": _fix("batch-and-rate"),
+        "all of it": _fix("all"),
+    },
+)
+CURVES = {
+    model: {size: f"curves/{model}-{size}" for size in (1_000, 2_500, 5_000)} | {20_000: model}
+    for model in ("tfidf-marked", "mean", "energy", "encoder-frozen")
+}
+
+
+def costs(results: Results) -> str:
+    """Tabulate all accuracies, with what was chosen and what a run costs."""
+    header = ["model", *(f"{where} (%)" for where in SETS.values())]
+    rows = (_accuracies(results, name) + results.cost(name) for name in MODELS)
+    text = table([*header, "chosen", "parameters", "seconds per run"], rows)
+    return _folded("The same figures as a table, with what was chosen and what a run costs", text)
+
+
+def primary(results: Results) -> str:
+    """Say what became of the primary hypothesis."""
+    tested = test_primary(results)
+    said = verdict(
+        tested.gain, "`energy`", "`mean`", SETS["distractor"], is_significant=tested.is_significant
+    )
+    p = f" Its p-value is {p_value(tested.p_value, 'less than')}." if tested.gain else ""
+    return f"{_sentence(said)} This is the primary hypothesis.{p}"
+
+
+def secondary(results: Results) -> str:
+    """Tabulate the secondary hypotheses."""
+    every = test_secondary(results).values()
+    rows = [[f"{i}. {_compared(each)}", *_tested(each)] for i, each in enumerate(every, 1)]
+    missing = sum(each.gain is None for each in every)
+    significant = sum(each.is_significant for each in every)
+    return (
+        table(["compared", "gain, in percentage points", "p", "p, adjusted"], rows)
+        + f"\n\nSignificant at 5 % after Holm's correction, and in bold: {significant} of the "
+        f"{len(rows)} hypotheses. Not yet tested, because a model is missing: {missing}. An adjusted "
+        f"p-value allows for all {len(rows)}, while an interval speaks of its own row alone, so it "
+        "may exclude 0 in a row that is not significant."
+    )
+
+
+def _tested(tested: Tested) -> list[str]:
+    if tested.gain is None:
+        return [NOT_RUN, "", ""]
+    gain = points(tested.gain, bold=tested.is_significant)
+    return [gain, p_value(tested.gain.p_value), p_value(tested.p_value)]
+
+
+def inputs(results: Results) -> str:
+    """Tabulate what attention, bigrams and the mark gain, and what is left to the default."""
+    reads = {"": "words", "-bigrams": "and bigrams", "-marked": "and the mark"}
+    reads["-bigrams-marked"] = "and both"
+    models = ("mean", "energy", "qkv")
+
+    def gain(first: str, second: str) -> str:
+        return points(results.gain(first, second, "distractor"))
+
+    steps = (
+        [f"`{model}` over `{other}`", *(gain(model + each, other + each) for each in reads)]
+        for other, model in zip(models, models[1:], strict=False)
+    )
+    added = (
+        [f"{label.removeprefix('and ')} added", *(gain(model + each, model) for model in models)]
+        for each, label in reads.items()
+        if each
+    )
+    left = (_between(results, "default", "energy-bigrams-marked", of) for of in SETS)
+    return "\n\n".join(
+        [
+            table(["gain behind a distractor", *reads.values()], steps),
+            table(["gain behind a distractor", *(f"`{model}`" for model in models)], added),
+            "What is left to the length, the training and the sizes of the default is how it "
+            f"differs from the model that reads the same kinds of input: {'; '.join(left)}.",
+        ]
+    )
+
+
+def baselines(results: Results) -> str:
+    """List which models beat word counts that know where the review begins."""
+    informed = ("tfidf-marked", "after-separator")
+    said = (against(results, baseline, of) for baseline in informed for of in SETS)
+    return "\n".join(f"- {each}" for each in dict.fromkeys(said))
+
+
+def fixes(results: Results) -> str:
+    """Say which fixes pay, and tabulate all."""
+    every = {
+        label.replace("\n", " ").replace("<unk>", "`<unk>`"): pair
+        for panel in FIXES
+        for label, pair in panel.items()
+    }
+    gains = {label: results.gain(*pair, "distractor") for label, pair in every.items()}
+    rows = ([k, *(points(results.gain(*pair, of)) for of in SETS)] for k, pair in every.items())
+    text = table(["gain of the fix, in percentage points", *SETS.values()], rows)
+
+    found = {
+        "gain accuracy": [label for label, gain in gains.items() if gain and gain.is_above_0],
+        "lose accuracy": [label for label, gain in gains.items() if gain and gain.is_below_0],
+    }
+    decided = [label for labels in found.values() for label in labels]
+    found["make no difference that shows"] = [k for k, v in gains.items() if v and k not in decided]
+    found["have not been run yet"] = [label for label, gain in gains.items() if not gain]
+    said = [
+        f"- These {what}: {listed([f'“{label}”' for label in labels])}."
+        for what, labels in found.items()
+        if labels
+    ]
+    lines = "\n".join(["Of the fixes, measured behind a distractor,\n", *said])
+    return f"{lines}\n\n{_folded('The same figures as a table', text)}"
+
+
+def curves(results: Results) -> str:
+    """Say which model leads at which size, and tabulate what attention gains."""
+    pairs = [(size, CURVES["energy"][size], CURVES["mean"][size]) for size in CURVES["mean"]]
+    rows = (
+        [f"`energy` over `mean`, {where}", *(points(results.gain(*pair, of)) for _, *pair in pairs)]
+        for of, where in SETS.items()
+    )
+    said = " ".join(leaders(results, CURVES, of) for of in SETS)
+    header = ["gain in points, by training reviews", *(f"{size:,}" for size, *_ in pairs)]
+    return f"{said} This describes what was measured and tests nothing.\n\n{table(header, rows)}"
+
+
+def smaller_gains(results: Results) -> str:
+    """List the registered comparisons without a significant gain, and what would show one."""
+    tests = [test_primary(results), *test_secondary(results).values()]
+    run = [each for each in tests if each.gain]
+    without = [each for each in run if not (each.is_significant and each.gain.mean > 0)]
+    if not run:
+        return "None of the registered comparisons has been run yet."
+    said = (
+        f"Of the {len(run)} registered comparisons that have been run, {len(without)} show no "
+        "significant gain of the first model over the second."
+    )
+    if not without:
+        return said
+    count = results.runs(without[0].hypothesis.first)[0]["clean"]["n"]
+    plans = ((5, count), (20, count), (5, 25_000), (20, 25_000))
+    rows = (
+        [_compared(each), *(_smallest(results, each, *plan) for plan in plans)] for each in without
+    )
+    header = ["smallest gain that would mostly show, in points"]
+    header += [f"{seeds} seeds, {reviews:,} reviews" for seeds, reviews in plans]
+    return f"{said}\n\n{table(header, rows)}"
+
+
+def _smallest(results: Results, tested: Tested, seeds: int, reviews: int) -> str:
+    each = tested.hypothesis
+    gain = results.detectable_gain(each.first, each.second, each.on, seeds=seeds, reviews=reviews)
+    return NOT_RUN if gain is None else f"{100 * gain:.1f}"
+
+
+def calibration(results: Results) -> str:
+    """Tabulate how far predicted probabilities are from what comes true."""
+
+    def error(name: str, of: str) -> str:
+        bins = reliability([run[of]["calibration"] for run in results.runs(name)])
+        return f"{100 * calibration_error(bins):.1f}"
+
+    compared = ("tfidf-marked", "mean", "energy", "qkv", "default", "encoder-frozen")
+    names = results.run_of(compared)
+    if not names:
+        return "No model has been run yet."
+    rows = ([f"`{name}`", *(error(name, of) for of in SETS)] for name in names)
+    text = table(["mean distance from the diagonal, in points", *SETS.values()], rows)
+    return _folded("The calibration error of other models", text)
+
+
+def yelp(results: Results) -> str:
+    """Say what the same models do on Yelp, and how long it takes to train them there."""
+    names = results.run_of(f"yelp/{name}" for name in MODELS)
+    if not names:
+        return "The models have not been run on Yelp yet."
+    cell = results.cells[names[0]]
+    run = cell["runs"][0]
+    private = (
+        " The reviews may not be passed on, so nobody else can make this table again."
+        if cell["data"]["private"]
+        else ""
+    )
+    gain = results.gain("yelp/energy", "yelp/mean", "distractor")
+    rows = ([f"`{name}`", *_accuracies(results, f"yelp/{name}")[1:]] for name in MODELS)
+    taken, whole = results.core_hours("yelp"), results.core_hours("yelp", reviews=YELP_TRAIN)
+    return (
+        f"{_sentence(verdict(gain, '`energy`', '`mean`', SETS['distractor']))} This is on "
+        f"{cell['data']['name']}, of which {run['data']['train']:,} train and "
+        f"{run['clean']['n']:,} are reported.{private}\n\n"
+        + table(["accuracy on Yelp (%)", *SETS.values()], rows)
+        + f"\n\nThese runs took {taken:.1f} hours of one core. Were each to train on all "
+        f"{YELP_TRAIN:,} reviews of the official set, for which `reviews` has to be raised in "
+        f"`cells.toml`, they would take about {whole:,.0f} hours, if time grows in proportion."
+    )
+
+
+def known_names() -> str:
+    """Tabulate how much rare names give away, in a random split and in ours."""
+    reviews = load_reviews("imdb", seed=0)
+    train, test = reviews["train"], reviews["test"]
+    texts = [text for split in reviews.values() for text in split.texts]
+    labels = [label for split in reviews.values() for label in split.labels]
+    order = np.random.default_rng(0).permutation(len(texts))
+    at_random = (
+        Reviews([texts[i] for i in rows], [labels[i] for i in rows])
+        for rows in np.split(order, [len(train), len(train) + len(test)])[:2]
+    )
+    leaks = {"random": name_leak(*at_random), "ours": name_leak(train, test)}
+    rows = ([split, f"{share:.0%}", f"{right:.0%}"] for split, (share, right) in leaks.items())
+    positive = sum(test.labels) / len(test)
+    return (
+        table(["split", "test reviews with a known name", "accuracy of a guess by it"], rows)
+        + f"\n\nA name is known if 3 to {FILM} training reviews hold it, and the guess is the label "
+        "of most of these. Without any name, the more frequent label would be right for "
+        f"{max(positive, 1 - positive):.0%}. What is left may come from people who work in several "
+        "films."
+    )
+
+
+def origin(results: Results) -> str:
+    """Tabulate when, by which code, on what and on which reviews the models were trained."""
+    rows = ([f"`{group}`", *results.origin(group)] for group in GROUPS)
+    text = table(["group", "models trained", "hours of one core", "date", "commit"], rows)
+    trained = [each for group in GROUPS for each in results.models(group)]
+    if not trained:
+        return f"{text}\n\nNothing has been run yet."
+    hardware = sorted({each["hardware"] for each in trained})
+    versions = sorted({each["versions"]["torch"] for each in trained})
+    prints = [
+        f"{listed(found)} (`{group}`)" for group in GROUPS if (found := results.fingerprints(group))
+    ]
+    lacking = {name: state for name in [*MODELS, *results.cells] if (state := results.state(name))}
+    missing = [f"`{name}` ({state})" for name, state in lacking.items()]
+    return (
+        f"{text}\n\nThe machine had {'; '.join(hardware)}, and torch {listed(versions)}. The SHA-256 "
+        f"of the reported reviews begins with {listed(prints)}. Cells that are not complete: "
+        f"{listed(missing)}."
+    )
+
+
+def _accuracies(results: Results, name: str) -> list[str]:
+    return [f"`{name}`", *(percent(results.accuracy(name, of)) for of in SETS)]
+
+
+def _between(results: Results, first: str, second: str, of: str) -> str:
+    gain: Estimate | None = results.gain(first, second, of)
+    return verdict(gain, f"`{first}`", f"`{second}`", SETS[of])
+
+
+def _compared(tested: Tested) -> str:
+    each = tested.hypothesis
+    return f"`{each.first}` over `{each.second}`, {SETS[each.on]}"
+
+
+def _sentence(words: str) -> str:
+    return f"{words[0].upper()}{words[1:]}."
+
+
+def _folded(title: str, text: str) -> str:
+    return f":::{{dropdown}} {title}\n{text}\n:::"

@@ -1,0 +1,261 @@
+"""What was hypothesised before the models were trained, and the sentences that the figures allow."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from experiments.comparison.page import MODELS, SETS, Results, listed, names, signed
+from experiments.comparison.statistics import Estimate, holm
+
+LEVEL = 0.05
+COUNTS = ("none", "one", "two", "three", "all")  # of four
+WORD_COUNTS = ("tfidf", "tfidf-marked", "after-separator")
+
+
+@dataclass(frozen=True)
+class Hypothesis:
+    """That two models differ in how often they are right on a set of reviews."""
+
+    first: str
+    second: str
+    on: str
+    """A name of :data:`experiments.comparison.page.SETS`."""
+
+    def gain(self, results: Results) -> Estimate | None:
+        """Estimate how much more often the first is right than the second."""
+        return results.gain(self.first, self.second, self.on)
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A hypothesis with what was measured of it."""
+
+    hypothesis: Hypothesis
+    gain: Estimate | None
+    """None while one of the models is missing."""
+    p_value: float
+    """Adjusted for the number of hypotheses; 1 while one of the models is missing."""
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether the two models differ, at the level that was fixed beforehand."""
+        return self.p_value < LEVEL
+
+
+PRIMARY = Hypothesis("energy", "mean", "distractor")
+ALONE = Hypothesis("energy", "mean", "clean")
+# Each adds something to one learned weight per word, or to the model of the step before.
+STEPS = (
+    Hypothesis("qkv", "energy", "distractor"),
+    Hypothesis("multihead", "qkv", "distractor"),
+    Hypothesis("transformer-1", "qkv", "distractor"),
+    Hypothesis("transformer-2", "transformer-1", "distractor"),
+)
+SAME_MARK = Hypothesis("energy-marked", "tfidf-marked", "distractor")
+SECONDARY = (
+    ALONE,
+    *STEPS,
+    Hypothesis("mean-bigrams", "mean", "clean"),
+    Hypothesis("energy-marked", "energy", "distractor"),
+    SAME_MARK,
+    Hypothesis("energy-bigrams-marked", "tfidf-marked", "distractor"),
+    Hypothesis("energy-bigrams-marked", "mean-bigrams-marked", "distractor"),
+    Hypothesis("encoder-frozen", "tfidf-marked", "clean"),
+    Hypothesis("encoder-fine-tuned", "encoder-frozen", "distractor"),
+)
+
+
+def test_primary(results: Results) -> Tested:
+    """Test the one hypothesis that is not adjusted."""
+    gain = PRIMARY.gain(results)
+    return Tested(PRIMARY, gain, gain.p_value if gain else 1.0)
+
+
+def test_secondary(results: Results) -> dict[Hypothesis, Tested]:
+    """Test the other hypotheses together.
+
+    One that is missing counts as if it had a p-value of 1, so that the others are adjusted for all
+    of them from the start, and only ever become more significant by what is run later.
+    """
+    gains = [each.gain(results) for each in SECONDARY]
+    adjusted = holm([gain.p_value if gain else 1.0 for gain in gains])
+    rows = zip(SECONDARY, gains, adjusted, strict=True)
+    return {each: Tested(each, gain, p) for each, gain, p in rows}
+
+
+def interval(gain: Estimate) -> str:
+    """Write an interval of a gain in a sentence."""
+    return f"95 % interval {signed(gain.low)} to {signed(gain.high)}"
+
+
+def verdict(
+    gain: Estimate | None, first: str, second: str, where: str, *, is_significant: bool | None = None
+) -> str:
+    """Say in a sentence, without its full stop, whether the first is more often right.
+
+    Args:
+        gain: Of the first over the second.
+        first: What the sentence calls the first.
+        second: And the second.
+        where: On which reviews, as in :data:`experiments.comparison.page.SETS`.
+        is_significant: Whether they differ; without it, whether the interval excludes 0.
+    """
+    if gain is None:
+        return f"{where}, {first} has not been compared with {second} yet"
+    if is_significant is None:
+        is_significant = gain.is_above_0 or gain.is_below_0
+    if is_significant:
+        direction = "more" if gain.mean > 0 else "less"
+        by = f"{100 * abs(gain.mean):.1f} percentage points"
+        return f"{where}, {first} is {direction} often right than {second}, by {by} ({interval(gain)})"
+    most = f"{100 * max(abs(gain.low), abs(gain.high)):.1f}"
+    return (
+        f"{where}, no difference of more than {most} percentage points shows between {first} and "
+        f"{second} ({interval(gain)})"
+    )
+
+
+def answer(results: Results) -> str:
+    """Answer the page's question in three sentences, as far as the models have been trained."""
+    return f"{_primary(results)} {_above_one_weight(results)} {_against_word_counts(results)}"
+
+
+def _primary(results: Results) -> str:
+    tested = test_primary(results)
+    if tested.gain is None:
+        return (
+            "The two models that will answer this question, the mean of all words and energy "
+            "pooling, which gives each word a learned weight, have not both been trained yet."
+        )
+    said = verdict(
+        tested.gain, "energy pooling, which gives each word a learned weight,",
+        "the mean of all words", SETS["distractor"], is_significant=tested.is_significant,
+    )  # fmt: skip
+    if not tested.is_significant:
+        return f"Not as far as five seeds show: {said}."
+    return f"{'Yes' if tested.gain.mean > 0 else 'No'}, where a review has to be found: {said}."
+
+
+def _above_one_weight(results: Results) -> str:
+    tested = test_secondary(results)
+    alone = tested[ALONE]
+    steps = [tested[each] for each in STEPS]
+    gaining = [
+        f"`{each.hypothesis.first}` over `{each.hypothesis.second}`"
+        for each in steps
+        if each.gain and each.is_significant and each.gain.mean > 0
+    ]
+    missing = sum(each.gain is None for each in steps)
+    said = verdict(
+        alone.gain, "energy pooling", "the mean", "on reviews alone",
+        is_significant=alone.is_significant,
+    )  # fmt: skip
+    if missing == len(steps):
+        above = "none of the four steps above one learned weight has been run yet"
+    else:
+        of = f"of the {len(steps) - missing} that have been run, " if missing else ""
+        which = {0: "none gains anything significant", 1: "one gains significantly"}
+        gain = which.get(len(gaining), f"{COUNTS[len(gaining)]} gain significantly")
+        named = f", {listed(gaining)}" if gaining else ""
+        above = (
+            f"of the four steps from one learned weight up to two transformer blocks, {of}{gain} "
+            f"behind a distractor{named}"
+        )
+    return f"{said[0].upper()}{said[1:]}, and {above}."
+
+
+def _against_word_counts(results: Results) -> str:
+    counts = results.accuracy("tfidf-marked", "distractor")
+    if counts is None:
+        return "Word counts that know where the distractor ends have not been trained yet."
+    tested = test_secondary(results)[SAME_MARK]
+    if tested.gain is None:
+        than = "and have not been compared with energy pooling that is told the same yet"
+    elif tested.is_significant:
+        less_or_more = "less" if tested.gain.mean > 0 else "more"
+        than = f"{less_or_more} often than energy pooling that is told the same"
+    else:
+        than = "and no difference from energy pooling that is told the same shows"
+    best = most_accurate(results, MODELS, "distractor")
+    found = results.accuracy(best, "distractor")
+    assert found is not None  # the word counts have been run
+    return (
+        f"Word counts that are told where the distractor ends are right for {100 * counts.mean:.1f} % "
+        f"of the reviews behind it, {than}; the most accurate model there is `{best}`, with "
+        f"{100 * found.mean:.1f} %."
+    )
+
+
+def most_accurate(results: Results, cells: Iterable[str], of: str) -> str:
+    """Name the cell with the highest accuracy of those that have been run."""
+    found = {name: results.accuracy(name, of) for name in cells}
+    return max(found, key=lambda name: each.mean if (each := found[name]) else -1.0)
+
+
+def sorted_by_gain(
+    results: Results, cells: Iterable[str], than: str, of: str
+) -> tuple[list[str], list[str], list[str]]:
+    """Sort cells by the interval of their gain over another: above 0, with 0 in it, below 0."""
+    above: list[str] = []
+    neither: list[str] = []
+    below: list[str] = []
+    for name in cells:
+        gain = results.gain(name, than, of)
+        if gain and name != than:
+            (above if gain.is_above_0 else below if gain.is_below_0 else neither).append(name)
+    return above, neither, below
+
+
+def against(results: Results, baseline: str, of: str) -> str:
+    """Say how many models a baseline beats, and name those that it does not."""
+    models = [name for name in MODELS if name not in ("majority", *WORD_COUNTS)]
+    above, neither, below = sorted_by_gain(results, models, baseline, of)
+    count = len(above) + len(neither) + len(below)
+    if not count:
+        return f"`{baseline}` has not been compared with other models yet."
+    undecided = f", and no difference shows from {names(neither)}" if neither else ""
+    return (
+        f"{SETS[of].capitalize()}, `{baseline}` is more often right than {len(below)} of the {count} "
+        f"models with word vectors, and less often right than "
+        f"{names(above) if above else 'none of them'}{undecided}."
+    )
+
+
+def leaders(results: Results, curves: dict[str, dict[int, str]], of: str) -> str:
+    """Say which model is the most accurate at each number of training reviews."""
+    sizes = sorted({size for cells in curves.values() for size in cells})
+    best: dict[str, list[int]] = {}
+    for size in sizes:
+        cells = {cells[size]: model for model, cells in curves.items() if results.runs(cells[size])}
+        if cells:
+            best.setdefault(cells[most_accurate(results, cells, of)], []).append(size)
+    if not best:
+        return f"{SETS[of].capitalize()}, nothing has been run yet."
+    parts = [f"`{name}` with {listed([f'{n:,}' for n in at])} reviews" for name, at in best.items()]
+    return f"{SETS[of].capitalize()}, the highest accuracy is that of {listed(parts)}."
+
+
+def takeaways(results: Results) -> str:
+    """Answer the page's question once more, without figures, as far as the models are trained."""
+    primary, secondary = test_primary(results), test_secondary(results)
+    lines = [
+        _takeaway(primary, "A learned weight for each word", "behind a distractor"),
+        _takeaway(secondary[ALONE], "The same weight", "on reviews alone"),
+    ]
+    steps = [secondary[each] for each in STEPS]
+    if all(each.gain for each in steps):
+        gaining = [each for each in steps if each.is_significant and each.gain and each.gain.mean > 0]
+        lines.append(
+            f"{COUNTS[len(gaining)].capitalize()} of the four steps above it, which are queries with keys and values, several "
+            "heads, a transformer block and a second one, made a model of this size significantly "
+            "more often right."
+        )
+    return "\n".join(f"- {line}" for line in lines)
+
+
+def _takeaway(tested: Tested, subject: str, where: str) -> str:
+    if tested.gain is None:
+        return f"{subject} has not been compared with the mean {where} yet."
+    if not tested.is_significant:
+        return f"{subject} makes no difference to the mean that these seeds and reviews show {where}."
+    better = "helps" if tested.gain.mean > 0 else "harms"
+    return f"{subject} {better} {where}, compared with the mean of all words."
