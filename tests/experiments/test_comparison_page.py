@@ -8,7 +8,7 @@ import jsonschema
 import matplotlib.pyplot as plt
 import pytest
 import simulated_results
-from simulated_results import CELLS, N, write_results
+from simulated_results import CELLS, write_results
 
 from experiments.comparison import __main__ as comparison
 from experiments.comparison import page, pictures, sections, statistics, verdicts
@@ -67,7 +67,7 @@ def test_what_is_tested_is_what_the_page_registered():
     assert "(`energy`) is more often right than the mean of all words (`mean`)" in " ".join(
         text.split()
     )
-    assert verdicts.PRIMARY == verdicts.Hypothesis("energy", "mean", "distractor")
+    assert verdicts.Hypothesis("energy", "mean", "distractor") == verdicts.PRIMARY
 
 
 def test_a_clear_gain_is_answered_with_yes(simulated):
@@ -172,7 +172,9 @@ def test_the_adjusted_p_value_decides(simulated):
 
 def test_the_fine_tuned_encoder_is_compared_over_the_seeds_that_both_have(simulated):
     results = simulated({"encoder-fine-tuned": (0.9, 0.9)})
-    first, second = (results.answers(f"encoder-{each}", "clean") for each in ("fine-tuned", "frozen"))
+    first, second = (
+        results.answers(f"encoder-{each}", "clean") for each in ("fine-tuned", "frozen")
+    )
     assert (len(first), len(second)) == (3, 5)
     found = results.gain("encoder-fine-tuned", "encoder-frozen", "clean")
     assert found == statistics.gain(first, second[:3])
@@ -187,7 +189,9 @@ def test_word_counts_are_said_to_beat_what_they_beat(simulated):
     assert behind.endswith(", and no difference shows from `mean`.")
     assert "`energy`" in behind
     results = simulated({"tfidf-marked": (0.93, 0.93)})
-    assert "less often right than none of them." in verdicts.against(results, "tfidf-marked", "clean")
+    assert "less often right than none of them." in verdicts.against(
+        results, "tfidf-marked", "clean"
+    )
 
 
 def test_the_fixes_that_pay_are_named(simulated):
