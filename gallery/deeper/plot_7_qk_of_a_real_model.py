@@ -504,5 +504,5 @@ for name, other in (
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* :doc:`/gallery/core/plot_9_reading_attention`, for whether weights explain a model's
-# answer.
+# *Where next:* :doc:`/gallery/deeper/plot_8_multi_head_bottleneck`, for a task whose heads do need
+# all their rank.

@@ -22,6 +22,7 @@ SMALLER = {
         (r"(?<=in range\()1000", "10"),
     ),
     "deeper/plot_5_cost_of_the_product.py": ((r"(?<=seconds=)0\.5", "0.01"),),
+    "deeper/plot_8_multi_head_bottleneck.py": ((r"(?<=steps=)300", "3"),),
     "deeper/plot_6_real_model.py": ((r"(?<=\.texts\[:)300", "60"),),
     "cases/plot_1_ten_pitfalls.py": (
         (r"limit=[\d_]+, epochs=\d+", "limit=40, epochs=1"),
@@ -222,6 +223,27 @@ def test_a_cache_may_hold_one_vector_for_all_heads():
     assert page["caches"]["the token itself"] == (5120, 2 * 128 * 5120)
     assert page["rotation_errors"]["an absorbed matrix per distance"] < 1e-12
     assert page["rotation_errors"]["one absorbed matrix"] > 0.1
+
+
+def test_heads_are_worth_what_the_page_on_their_bottleneck_says():
+    name = "deeper/plot_8_multi_head_bottleneck.py"
+    page = run(GALLERY / name, SMALLER[name]).names
+    error, sizes, d = page["error"], page["sizes"], page["d"]
+    linear = 1 - page["HARMONICS"][0][1]
+    for (comparisons, h, k), measured in error.items():
+        if k >= page["r"]:
+            assert (measured < 0.05) is (h >= comparisons)
+        elif comparisons == 1 and h * k < d - 1:
+            assert measured > linear + 0.02
+        elif comparisons == 1 and k in sizes:
+            assert 0.2 < measured < linear + 0.02
+    same = {h: error[2, h, 32 // h] for h in sizes}
+    assert min(same, key=same.get) == 2
+    assert same[1] > 0.5
+    for h, k in page["live"]:  # narrow heads end a little above their bound, after more steps
+        assert 0 <= error[1, h, k] - page["bound"](h, k) < 0.05
+    exact = page["x"] @ page["X_plus"] @ page["log_weights"](page["P"])
+    torch.testing.assert_close(exact.softmax(-1), page["P"])
 
 
 def test_a_false_comment_is_found(tmp_path):

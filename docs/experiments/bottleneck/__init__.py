@@ -1,0 +1,1 @@
+"""How many heads, and how wide: error of one attention layer on a task that needs rank."""

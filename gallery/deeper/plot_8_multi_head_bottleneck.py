@@ -1,0 +1,353 @@
+r"""
+The multi-head bottleneck: how many heads, and how wide?
+========================================================
+
+The usual rule divides the embedding dimension among the heads, so more heads are narrower heads. On
+a task that needs rank the answer is a different one: as many heads as there are comparisons to make
+at once, each as wide as one comparison needs, because many narrow heads do not add up to a wide
+one. We prove this for a small task, measure it on a grid, and say where it stops holding.
+
+The bottleneck was named by :cite:t:`bhojanapalli2020low`, and :cite:t:`amsel2025quality` proved
+that more heads can't make up for it. You need the lessons on :doc:`low rank
+</gallery/deeper/plot_1_low_rank_qk>` and on :doc:`several heads
+</gallery/core/plot_4_masks>`, and about thirty minutes. Afterwards you can tell what the width of a
+head must pay for, and which claims about "too narrow" heads need a condition.
+"""
+
+import json
+import math
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import torch
+from torch.nn.functional import normalize
+
+import attention
+from attention import MultiHeadAttention
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
+
+use_style()
+torch.manual_seed(0)
+
+# %%
+# What one head can't hold
+# ------------------------
+# Let the n tokens of a text be linearly independent, and let P be an n × n matrix of attention
+# weights, all positive. Can a head of width k produce exactly P? Take the logarithm, subtract from
+# each row its mean, and call the rank of what remains :math:`\rho`. The head exists if and only if
+# :math:`k \ge \rho`.
+#
+# *Proof.* Two rows of scores have the same softmax exactly when they differ by a constant. So the
+# scores S give P if and only if their centred rows, :math:`S\,(I - \tfrac1n \mathbf 1 \mathbf
+# 1^\top)`, are those of :math:`\log P`. The rank of S is k at most, and centring can't raise it.
+# Conversely, the centred logarithm L equals :math:`X M X^\top` for :math:`M = X^+ L\, (X^+)^\top`,
+# which has the rank of L and so factors into a query and a key matrix of width :math:`\rho`. ∎
+#
+# Since a centred row sums to zero, k = n − 1 is always enough. :cite:t:`bhojanapalli2020low` prove
+# that k = n is, and that for k < n some tokens and weights are out of reach. Here is a head with
+# k = 3, and beside it a random P that asks for all n − 1 directions.
+
+n, d, k = 12, 16, 3
+x = torch.randn(n, d, dtype=torch.float64)  # (12, 16)
+
+
+def log_weights(weights):
+    """Return the logarithm of attention weights, centred in each row."""
+    return weights.log() - weights.log().mean(-1, keepdim=True)
+
+
+with torch.no_grad():
+    head = MultiHeadAttention(d, 1, head_dim=k).double()
+    _, weights = head(x, need_weights=True)  # (12, 16), (1, 12, 12)
+P = torch.randn(n, n, dtype=torch.float64).softmax(-1)  # (12, 12)
+X_plus = torch.linalg.pinv(x)  # (16, 12)
+U, sigma, Vh = torch.linalg.svd(X_plus @ log_weights(P) @ X_plus.T)  # (16, 16), (16,), (16, 16)
+rank_of = torch.linalg.matrix_rank
+print(f"rank of the centred log weights: {rank_of(log_weights(weights[0]))} ", end="")
+print(f"for a head with k = {k}, {rank_of(log_weights(P))} for P")
+for rank in (n - 1, n - 2, k):
+    M = U[:, :rank] * sigma[:rank] @ Vh[:rank]  # (16, 16)
+    error = ((x @ M @ x.T).softmax(-1) - P).abs().max()
+    print(f"M truncated to rank {rank:2}: largest error of a weight {error:.0e}")
+
+# %%
+# Two numbers are enough to point
+# -------------------------------
+# The proposition speaks of weights that are met *exactly*, and pointing at one token is far
+# cheaper. Put n keys on a circle, and let each query be its partner's key times a large
+# :math:`\beta`. With k = 2, every query then finds its partner among all n, whatever the
+# permutation.
+
+n = 64
+angle = 2 * math.pi * torch.arange(n, dtype=torch.float64) / n  # (64,)
+key = torch.stack([angle.cos(), angle.sin()], dim=-1)  # (64, 2)
+partner = torch.randperm(n)  # (64,)
+for beta in (100, 1000, 10_000):
+    weights = (beta * key[partner] @ key.T).softmax(-1)  # (64, 64)
+    least = weights[torch.arange(n), partner].min()
+    print(f"k = 2, β = {beta:6}: each of {n} queries gives its partner {least:.4f} or more")
+
+# %%
+# The price is paid in size, because neighbours on the circle differ by about :math:`2 \pi^2 / n^2`
+# in their cosine, so :math:`\beta` must grow like :math:`n^2`. The trick also has to know all
+# tokens when it places them. So weights that look like a permutation prove no need for rank, and a
+# task that does need it has to ask about tokens which the layer has never met.
+#
+# A task that needs rank
+# ----------------------
+# Draw a point z on the unit sphere in r = 15 dimensions. Two keys lie at z and at −z, and hand over
+# the answers 1 and −1 in one more coordinate, so d = 16. A query q, drawn in the same way, is to
+# retrieve the answer of the nearer key, which is :math:`\operatorname{sign}(q \cdot z)`. It is the
+# smallest case of the nearest neighbour that :cite:t:`amsel2025quality` study. The error is the
+# mean squared error, which is 1 for a layer that always answers 0.
+#
+# For two opposite keys the softmax is a tanh, so a head returns the tanh of a score that is linear
+# in q, times a number that does not depend on q. One head with k = r can have the score
+# :math:`\beta\, q \cdot z`, and its error falls to zero as :math:`\beta` grows. For h heads of
+# width k < r there is a bound,
+#
+# .. math::
+#     \text{error} \;\ge\; \sum_{\ell\ \mathrm{odd}} w_\ell\, \max\!\left(0,\;
+#     1 - \frac{h}{N_\ell} \binom{k + \ell - 1}{\ell}\right),
+#     \qquad N_\ell = \binom{r + \ell - 1}{\ell} - \binom{r + \ell - 3}{\ell - 2} .
+#
+# Here :math:`w_\ell` is the share of the target's mean square that has degree :math:`\ell` in q,
+# and :math:`N_\ell` is the dimension of the space of such functions, the *spherical harmonics*.
+#
+# *Proof.* Spherical harmonics of different degrees are orthogonal, so errors may be added degree by
+# degree. Because the task is the same after any rotation, a random z spreads the mean square of
+# degree :math:`\ell` evenly over all :math:`N_\ell` directions. A head sees q through k numbers
+# only, so what it returns does not change when q is rotated around those k directions, and neither
+# does its part of degree :math:`\ell`. A harmonic polynomial with that symmetry is fixed by its
+# terms in the k coordinates alone, because Laplace's equation gives the others, and there are
+# :math:`\binom{k + \ell - 1}{\ell}` such terms. So h heads fill at most h times as many of the
+# :math:`N_\ell` directions, the same ones for every z, and the target's share in all the others is
+# error. ∎
+#
+# The proof uses neither the softmax nor the size of a weight. It asks that q and z are independent
+# and spread evenly over the sphere, that q reaches each head through k numbers, and that heads are
+# *added*. The shares are :math:`w_\ell = N_\ell c_\ell^2`, where :math:`c_\ell` is the mean of
+# :math:`\operatorname{sign}(q \cdot z)` times the Legendre polynomial of r dimensions at
+# :math:`q \cdot z`. The equation of these polynomials gives :math:`c_{\ell + 2} = -c_\ell\, \ell /
+# (\ell + r)`, and so the code needs the first one only.
+
+d, r = 16, 15
+
+
+def degrees(r, largest=399):
+    """List (degree, share of the target, dimension) for the odd degrees in r dimensions."""
+    listed = []
+    c = math.exp(math.lgamma(r / 2) - math.lgamma((r + 1) / 2)) / math.pi**0.5  # mean of |q · z|
+    for degree in range(1, largest + 1, 2):
+        size = math.comb(r + degree - 1, degree)
+        size -= math.comb(r + degree - 3, degree - 2) if degree > 1 else 0
+        listed.append((degree, size * c**2, size))
+        c *= -degree / (degree + r)
+    return listed
+
+
+HARMONICS = degrees(r)
+
+
+def bound(h, k):
+    """Return what the error of h heads of width k can't be below."""
+    if k >= r:
+        return 0.0
+    parts = ((w, h * math.comb(k + degree - 1, degree) / N) for degree, w, N in HARMONICS)
+    return sum(w * max(0, 1 - reached) for w, reached in parts)
+
+
+print("degree   share   dimension   heads needed at k = 1, 4, 8, 12")
+for degree, share, size in HARMONICS[:4]:
+    heads = [math.ceil(size / math.comb(k + degree - 1, degree)) for k in (1, 4, 8, 12)]
+    print(f"{degree:6} {share:7.3f} {size:11,}   {', '.join(f'{h:,}' for h in heads)}")
+
+# %%
+# Degree 1 is the linear part of the sign, and its threshold is hk = r, so the usual coupling hk = d
+# is just enough for it. Degree 3 needs about :math:`(r / k)^3` heads when k is not small, and each
+# further degree about :math:`(r / k)^2` times as many. With k ≤ r − 2, no number of heads is enough
+# for all degrees.
+#
+# Three layers, trained here
+# --------------------------
+# All three have the same number of parameters, since hk = 16. Each step draws new points, and the
+# error is measured on points that no step has drawn.
+
+
+def sample(B, generator, m=8):
+    """Draw B pairs of keys, m queries for each, and the answers that these are to retrieve."""
+    points = normalize(torch.randn(B, m + 1, r, generator=generator), dim=-1)  # (B, m + 1, r)
+    query, z = points[:, :m], points[:, m:]  # (B, m, r), (B, 1, r)
+    x = torch.zeros(B, m + 2, d)  # (B, m + 2, d)
+    x[..., :r] = torch.cat([query, z, -z], dim=1) * r**0.5  # coordinates of size 1
+    x[:, -2:, -1] = torch.tensor([1.0, -1.0])
+    return x, (query @ z.mT).sign()  # (B, m + 2, d), (B, m, 1)
+
+
+def loss(layer, x, answers):
+    """Return the mean squared error of the answers, read from the first coordinate."""
+    m = answers.shape[1]
+    keys_only = torch.arange(m + 2) >= m  # (m + 2,)
+    return (layer(x, keys_only)[:, :m, :1] - answers).square().mean()
+
+
+def train(h, k, steps, seed=0):
+    """Train one layer and return its error on new points."""
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    layer = MultiHeadAttention(d, h, head_dim=k)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=0.03)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, total_iters=steps)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        loss(layer, *sample(128, generator)).backward()
+        optimizer.step()
+        schedule.step()
+    with torch.no_grad():
+        return loss(layer, *sample(10_000, generator)).item()
+
+
+live = {(h, k): train(h, k, steps=300) for h, k in ((1, 16), (2, 8), (4, 4))}
+for (h, k), error in live.items():
+    print(f"h = {h}, k = {k:2}: error {error:.3f}, bound {bound(h, k):.3f}")
+
+# %%
+# Only the wide head learns the task. The others end a little above their bound, which is most of
+# what is not linear in the sign.
+#
+# The grid
+# --------
+# All h and k with hk up to 64, each from three seeds and with more steps, take too long for a
+# build, so the page reads a file, which says where it comes from. The file has a second task, which
+# asks each query for *two* answers at once. Beside the sign of :math:`q \cdot z` it is to retrieve
+# that of :math:`q \cdot z'`, where z′ is z shifted by one coordinate minus z shifted back, and so
+# at a right angle to z.
+
+package = Path(attention.__file__).parent
+file = Path("experiments/bottleneck/results.json")
+places = package / file, package.parent / "docs" / file
+results = json.loads(next(p for p in places if p.exists()).read_text(encoding="utf-8"))
+for name in ("command", "commit", "date", "seeds", "data", "versions", "hardware", "cpu_seconds"):
+    print(f"{name}: {results['origin'][name]}")
+measured = {}
+for run in results["runs"]:
+    cell = run["comparisons"], run["num_heads"], run["head_dim"]
+    measured.setdefault(cell, []).append(run["error"])
+error = {cell: sum(values) / len(values) for cell, values in measured.items()}
+spread = max(max(values) - min(values) for values in measured.values())
+print(f"largest difference between two seeds of a cell: {spread:.3f}")
+
+sizes = results["origin"]["config"]["sizes"]
+fig, axes = plt.subplots(2, figsize=(5, 8.6))
+for comparisons, ax in enumerate(axes, 1):
+    grid = [[error.get((comparisons, h, k), math.nan) for h in sizes] for k in sizes]
+    ax.imshow(grid, origin="lower", vmin=0, vmax=1, aspect="auto")
+    for j, k in enumerate(sizes):
+        for i, h in enumerate(sizes):
+            if (e := error.get((comparisons, h, k))) is not None:
+                box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+                ax.text(i, j, f"{e:.2f}", ha="center", va="center", fontsize=10, bbox=box)
+    log_k = torch.linspace(-0.5, math.log2(r), 50)  # (50,)
+    width = 2**log_k  # (50,)
+    cubic = HARMONICS[1][2] / (width * (width + 1) * (width + 2) / 6)  # (50,)
+    ax.plot((d / width).log2(), log_k, color=BLACK, label="hk = d, the usual coupling")
+    if comparisons == 1:
+        ax.plot(cubic.log2(), log_k, "--", color=ORANGE, label="degree 3 within reach")
+    ax.axhline(math.log2(r), color=GREEN, ls=":", label="k = r, a comparison's rank")
+    ax.set_xticks(range(len(sizes)), sizes)
+    ax.set_yticks(range(len(sizes)), sizes)
+    ax.set(xlim=(-0.5, 5.5), ylim=(-0.5, 5.5), xlabel="number of heads h", ylabel="head width k")
+    ax.set_title(("one comparison", "two comparisons at once")[comparisons - 1])
+axes[0].legend(loc="upper right", fontsize=9)
+fig.set_label(
+    "Two grids of errors, over 1 to 32 heads and head widths 1 to 32. For one comparison the error "
+    "is near 0 in the rows of width 16 and 32. Below them it falls until the solid line hk = d and "
+    "hardly further. For two comparisons at once, only cells with both width 16 or more and at "
+    "least two heads are near 0; one head stays above one half."
+)
+
+# %%
+# *Figure 1.* Mean squared error over three seeds, for hk up to 64. A layer has 4dhk parameters, so
+# equal budgets lie on diagonals parallel to the solid line.
+#
+# Above the dotted line, one comparison costs one head. Below it the error falls until the solid
+# line, where the linear part is within reach, and further heads buy little. Figure 2 puts the bound
+# beside the measured errors.
+
+fig, ax = plt.subplots(figsize=(5, 3.8))
+widths = sorted({k for c, h, k in error if (c, h) == (1, 1) and k <= d})
+coupled = [k for k in sizes if k <= d]
+for ks, heads, colour, marker, label in (
+    (widths, [1] * len(widths), BLUE, "o", "one head"),
+    (coupled, [d // k for k in coupled], ORANGE, "^", "h = d / k heads"),
+):
+    pairs = list(zip(heads, ks, strict=True))
+    ax.plot(ks, [error[1, *pair] for pair in pairs], marker, ms=5, color=colour, label=label)
+    ax.plot(ks, [bound(*pair) for pair in pairs], f"{marker}--", ms=5, mfc="w", lw=1, color=colour)
+ax.axvline(r, color=GREEN, ls=":", label="k = r")
+ax.set(xlabel="head width k", ylabel="mean squared error", ylim=(-0.02, 1.02))
+ax.legend()
+fig.set_label(
+    "Error against head width, with the bound below it. With one head it falls steadily from 1, "
+    "and drops to nearly 0 at k = 15. With h = d / k heads the error is level near one third up to "
+    "k = 8 and meets the other curve at k = 16."
+)
+
+# %%
+# *Figure 2.* Filled markers are measured, hollow ones are the bound, joined for the eye. With the
+# usual coupling, the only way far below the linear part is a single head.
+#
+# Why have several heads at all?
+# ------------------------------
+# Several heads are needed because each has one softmax. In the second task the two weights of a
+# head leave one number t per query, between −1 and 1, and its two answers are t times two numbers
+# that z fixes, whatever its width. Since z′ is at a right angle to z, the four pairs of signs are
+# equally probable for every z. As vectors they have the squared length 2, and along one fixed
+# direction they have 1 on average. So one head has an error of at least ½, while that of two heads
+# with k = r can come as near to zero as one likes. The table compares layers with hk = 32, which
+# all have the same number of parameters.
+
+print("heads  width   one comparison (bound)   two at once")
+for h in sizes:
+    k = 32 // h
+    print(f"{h:5} {k:6} {error[1, h, k]:14.3f} ({bound(h, k):.3f}) {error[2, h, k]:14.3f}")
+
+# %%
+# Two comparisons at once have their least error at two heads. A single head of double width wastes
+# half the answer, and four heads of half the width pay for the missing rank.
+#
+# What this does not say
+# ----------------------
+# The task was made to need rank, with fifteen directions that are all alike and points never met
+# before, and nothing here says that language is such a task. The heads of :doc:`a real encoder
+# </gallery/deeper/plot_7_qk_of_a_real_model>` need fewer directions for what they read than they
+# have, and film reviews need :doc:`next to none </gallery/deeper/plot_4_rank_on_reviews>`.
+#
+# The proof ends where something other than a sum follows the heads, as the feed-forward layer of a
+# block does. :cite:t:`amsel2025quality` show that depth lets low-rank heads approximate their
+# target at short context lengths, and conjecture that long ones need full rank.
+#
+# Where the relations are fixed and known, more heads can even be better.
+# :cite:t:`adler2025capacity` counts the relations between known items that one layer can hold. When
+# items outnumber dimensions, the same budget hk holds more of them once it is split among several
+# heads.
+#
+# Between the bound and the measured error there is a gap, which is wide where heads are nearly
+# r wide or many. Whether training or the bound leaves it open is not known here, and one learning
+# rate, chosen on one cell, served all of them.
+#
+# Takeaways
+# ---------
+# - How many heads, and how wide? As many as there are different comparisons to make at once,
+#   because a head has one softmax, and each as wide as the rank of one comparison, because adding
+#   narrow heads does not make a wide one.
+# - This holds for one layer of attention that compares unseen points which use all directions
+#   alike. There hk = d buys the linear part of the comparison, and more narrow heads buy little.
+# - Exact weights need as much width as their centred logarithm has rank. Pointing at known tokens
+#   needs two directions, and large norms.
+# - When a model's heads seem too narrow, measure first how much rank their inputs use.
+#
+# *Practise:* :doc:`/exercises/low_rank`.
+#
+# *Where next:* :doc:`/gallery/core/plot_9_reading_attention`, for whether weights explain a model's
+# answer.
