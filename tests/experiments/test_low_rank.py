@@ -90,12 +90,12 @@ def test_the_interval_of_a_difference_covers_seeds_and_reviews(monkeypatch):
     covered = 0
     for _ in range(400):
         ease = torch.rand(300, generator=generator)
-        skill = 0.05 * torch.randn(2, 5, 1, generator=generator)
+        skill = 0.03 * torch.randn(2, 5, 1, generator=generator)
         drawn = (torch.rand(2, 5, 300, generator=generator) < ease + skill).double()
         monkeypatch.setitem(page, "answers", lambda model, drawn=drawn: drawn[model])
         _, low, high = page["gain"](0, 1)
         covered += low <= 0 <= high
-    assert 0.88 * 400 < covered < 0.99 * 400
+    assert covered > 0.92 * 400
 
 
 def test_the_commit_names_changes(tmp_path):
