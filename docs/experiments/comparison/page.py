@@ -62,7 +62,9 @@ class Results:
         """Find what was measured of a cell, one entry per seed; nothing before it is complete."""
         cell = self.cells.get(name, {"runs": [], "seeds": []})
         by_seed = {run["seed"]: run for run in cell["runs"]}
-        return [by_seed[seed] for seed in cell["seeds"]] if by_seed.keys() >= {*cell["seeds"]} else []
+        return (
+            [by_seed[seed] for seed in cell["seeds"]] if by_seed.keys() >= {*cell["seeds"]} else []
+        )
 
     def state(self, name: str) -> str:
         """Describe what keeps a cell from being complete; an empty string if nothing does."""
@@ -124,8 +126,12 @@ class Results:
         """
         if reviews is None:
             return sum(float(each["cpu_seconds"]) for each in self.models(group)) / 3600
-        runs = [run for cell in self.cells.values() if cell["group"] == group for run in cell["runs"]]
-        return sum(run["cpu_seconds"] / run["data"]["train"] * reviews for run in runs) / 3600
+        runs = [
+            run for cell in self.cells.values() if cell["group"] == group for run in cell["runs"]
+        ]
+        return (
+            sum(float(run["cpu_seconds"] / run["data"]["train"]) for run in runs) * reviews / 3600
+        )
 
     def cost(self, name: str) -> list[str]:
         """List what a cell has chosen, how many parameters it trains, and seconds of one core."""

@@ -1,6 +1,6 @@
 """The sections of the page of results: tables and the sentences around them, in Markdown."""
 
-from collections.abc import Iterable
+from itertools import pairwise
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def costs(results: Results) -> str:
     header = ["model", *(f"{where} (%)" for where in SETS.values())]
     rows = (_accuracies(results, name) + results.cost(name) for name in MODELS)
     text = table([*header, "chosen", "parameters", "seconds per run"], rows)
-    return _folded("The same figures as a table, with what was chosen and what a run costs", text)
+    return _folded("All accuracies as a table, with what was chosen and what a run costs", text)
 
 
 def primary(results: Results) -> str:
@@ -89,9 +89,9 @@ def secondary(results: Results) -> str:
     return (
         table(["compared", "gain, in percentage points", "p", "p, adjusted"], rows)
         + f"\n\nSignificant at 5 % after Holm's correction, and in bold: {significant} of the "
-        f"{len(rows)} hypotheses. Not yet tested, because a model is missing: {missing}. An adjusted "
-        f"p-value allows for all {len(rows)}, while an interval speaks of its own row alone, so it "
-        "may exclude 0 in a row that is not significant."
+        f"{len(rows)} hypotheses. Not yet tested, because a model is missing: {missing}. An "
+        f"adjusted p-value allows for all {len(rows)}, while an interval speaks of its own row "
+        "alone, so it may exclude 0 in a row that is not significant."
     )
 
 
@@ -113,7 +113,7 @@ def inputs(results: Results) -> str:
 
     steps = (
         [f"`{model}` over `{other}`", *(gain(model + each, other + each) for each in reads)]
-        for other, model in zip(models, models[1:], strict=False)
+        for other, model in pairwise(models)
     )
     added = (
         [f"{label.removeprefix('and ')} added", *(gain(model + each, model) for model in models)]
@@ -167,13 +167,14 @@ def fixes(results: Results) -> str:
 
 def curves(results: Results) -> str:
     """Say which model leads at which size, and tabulate what attention gains."""
-    pairs = [(size, CURVES["energy"][size], CURVES["mean"][size]) for size in CURVES["mean"]]
+    pairs = {size: (CURVES["energy"][size], CURVES["mean"][size]) for size in CURVES["mean"]}
     rows = (
-        [f"`energy` over `mean`, {where}", *(points(results.gain(*pair, of)) for _, *pair in pairs)]
+        [f"`energy` over `mean`, {where}"]
+        + [points(results.gain(*pair, of)) for pair in pairs.values()]
         for of, where in SETS.items()
     )
     said = " ".join(leaders(results, CURVES, of) for of in SETS)
-    header = ["gain in points, by training reviews", *(f"{size:,}" for size, *_ in pairs)]
+    header = ["gain in points, by training reviews", *(f"{size:,}" for size in pairs)]
     return f"{said} This describes what was measured and tests nothing.\n\n{table(header, rows)}"
 
 
@@ -181,7 +182,7 @@ def smaller_gains(results: Results) -> str:
     """List the registered comparisons without a significant gain, and what would show one."""
     tests = [test_primary(results), *test_secondary(results).values()]
     run = [each for each in tests if each.gain]
-    without = [each for each in run if not (each.is_significant and each.gain.mean > 0)]
+    without = [each for each in run if not each.is_gain]
     if not run:
         return "None of the registered comparisons has been run yet."
     said = (
@@ -264,8 +265,8 @@ def known_names() -> str:
     positive = sum(test.labels) / len(test)
     return (
         table(["split", "test reviews with a known name", "accuracy of a guess by it"], rows)
-        + f"\n\nA name is known if 3 to {FILM} training reviews hold it, and the guess is the label "
-        "of most of these. Without any name, the more frequent label would be right for "
+        + f"\n\nA name is known if 3 to {FILM} training reviews hold it, and the guess is the "
+        "label of most of these. Without any name, the more frequent label would be right for "
         f"{max(positive, 1 - positive):.0%}. What is left may come from people who work in several "
         "films."
     )
@@ -286,9 +287,9 @@ def origin(results: Results) -> str:
     lacking = {name: state for name in [*MODELS, *results.cells] if (state := results.state(name))}
     missing = [f"`{name}` ({state})" for name, state in lacking.items()]
     return (
-        f"{text}\n\nThe machine had {'; '.join(hardware)}, and torch {listed(versions)}. The SHA-256 "
-        f"of the reported reviews begins with {listed(prints)}. Cells that are not complete: "
-        f"{listed(missing)}."
+        f"{text}\n\nThe machine had {'; '.join(hardware)}, and torch {listed(versions)}. The "
+        f"SHA-256 of the reported reviews begins with {listed(prints)}. Cells that are not "
+        f"complete: {listed(missing)}."
     )
 
 
