@@ -64,10 +64,9 @@ def test_what_is_tested_is_what_the_page_registered():
     letters = {"clean": "a", "distractor": "d"}
     tested = [(each.first, each.second, letters[each.on]) for each in verdicts.SECONDARY]
     assert registered == tested
-    assert "(`energy`) is more often right than the mean of all words (`mean`)" in " ".join(
-        text.split()
-    )
-    assert verdicts.Hypothesis("energy", "mean", "distractor") == verdicts.PRIMARY
+    primary = r"On test reviews that stand behind a distractor,.*?\(`(.+?)`\).*?\(`(.+?)`\)"
+    (pair,) = re.findall(primary, text, flags=re.S)
+    assert verdicts.Hypothesis(*pair, "distractor") == verdicts.PRIMARY
 
 
 def test_a_clear_gain_is_answered_with_yes(simulated):
@@ -168,6 +167,14 @@ def test_the_adjusted_p_value_decides(simulated):
     row = next(line for line in sections.secondary(results).splitlines() if line.startswith("| 5."))
     assert "**" not in row
     assert "none gains anything significant" in verdicts.answer(results)
+
+
+def test_an_interval_without_0_that_is_not_significant_is_said_to_be_that(simulated):
+    results = simulated({"energy": (0.895, 0.84)})
+    assert results.gain("energy", "mean", "clean").is_above_0
+    assert not verdicts.test_secondary(results)[verdicts.ALONE].is_significant
+    assert "which is not significant after Holm's correction)" in verdicts.answer(results)
+    assert "Holm" not in verdicts.answer(simulated())
 
 
 def test_the_fine_tuned_encoder_is_compared_over_the_seeds_that_both_have(simulated):

@@ -13,6 +13,7 @@ from experiments.comparison.statistics import pack
 CELLS = {cell.name: cell for cell in read_cells(comparison.TABLE, data="a folder")[0]}
 N = 900
 SEED_SD = 0.003
+SPLITS = ("train", "validation", "reported")
 SHA256 = "0123456789abcdef" * 4
 
 
@@ -59,10 +60,7 @@ def _run(name, seed, expected, hard):
         }  # fmt: skip
     return {
         "seed": seed, "options": {"lr": 0.01, "dropout": 0.1}, **measured,
-        "data": {
-            "train": 1_000,
-            "sha256": dict.fromkeys(("train", "validation", "reported"), SHA256),
-        },
+        "data": {"train": 1_000, "sha256": dict.fromkeys(SPLITS, SHA256)},
         "cpu_seconds": 36.0, "date": "2026-01-02T03:04:05+00:00",
         "commit": {"sha": "0" * 40, "clean": True},
         "versions": dict.fromkeys(("python", "torch", "tokenizers", "attention-tutorial"), "1.0"),

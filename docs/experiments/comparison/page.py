@@ -129,8 +129,9 @@ class Results:
         runs = [
             run for cell in self.cells.values() if cell["group"] == group for run in cell["runs"]
         ]
-        seconds = (run["cpu_seconds"] / run["data"]["train"] * reviews for run in runs)
-        return float(sum(seconds)) / 3600
+        return (
+            sum(float(run["cpu_seconds"] / run["data"]["train"]) for run in runs) * reviews / 3600
+        )
 
     def cost(self, name: str) -> list[str]:
         """List what a cell has chosen, how many parameters it trains, and seconds of one core."""

@@ -1,6 +1,6 @@
 """The sections of the page of results: tables and the sentences around them, in Markdown."""
 
-import itertools
+from itertools import pairwise
 
 import numpy as np
 
@@ -67,7 +67,7 @@ def costs(results: Results) -> str:
     header = ["model", *(f"{where} (%)" for where in SETS.values())]
     rows = (_accuracies(results, name) + results.cost(name) for name in MODELS)
     text = table([*header, "chosen", "parameters", "seconds per run"], rows)
-    return _folded("The same figures as a table, with what was chosen and what a run costs", text)
+    return _folded("All accuracies as a table, with what was chosen and what a run costs", text)
 
 
 def primary(results: Results) -> str:
@@ -113,7 +113,7 @@ def inputs(results: Results) -> str:
 
     steps = (
         [f"`{model}` over `{other}`", *(gain(model + each, other + each) for each in reads)]
-        for other, model in itertools.pairwise(models)
+        for other, model in pairwise(models)
     )
     added = (
         [f"{label.removeprefix('and ')} added", *(gain(model + each, model) for model in models)]
@@ -167,16 +167,14 @@ def fixes(results: Results) -> str:
 
 def curves(results: Results) -> str:
     """Say which model leads at which size, and tabulate what attention gains."""
-    pairs = [(size, CURVES["energy"][size], CURVES["mean"][size]) for size in CURVES["mean"]]
+    pairs = {size: (CURVES["energy"][size], CURVES["mean"][size]) for size in CURVES["mean"]}
     rows = (
-        [
-            f"`energy` over `mean`, {where}",
-            *(points(results.gain(energy, mean, of)) for _, energy, mean in pairs),
-        ]
+        [f"`energy` over `mean`, {where}"]
+        + [points(results.gain(*pair, of)) for pair in pairs.values()]
         for of, where in SETS.items()
     )
     said = " ".join(leaders(results, CURVES, of) for of in SETS)
-    header = ["gain in points, by training reviews", *(f"{size:,}" for size, *_ in pairs)]
+    header = ["gain in points, by training reviews", *(f"{size:,}" for size in pairs)]
     return f"{said} This describes what was measured and tests nothing.\n\n{table(header, rows)}"
 
 
@@ -184,9 +182,7 @@ def smaller_gains(results: Results) -> str:
     """List the registered comparisons without a significant gain, and what would show one."""
     tests = [test_primary(results), *test_secondary(results).values()]
     run = [each for each in tests if each.gain]
-    without = [
-        each for each in run if not (each.is_significant and each.gain and each.gain.mean > 0)
-    ]
+    without = [each for each in run if not each.is_gain]
     if not run:
         return "None of the registered comparisons has been run yet."
     said = (

@@ -1,4 +1,4 @@
-"""What was hypothesised before the models were trained, and what the figures allow to say."""
+"""What was hypothesised before the models were trained, and the sentences that results allow."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -39,6 +39,11 @@ class Tested:
     def is_significant(self) -> bool:
         """Whether the two models differ, at the level that was fixed beforehand."""
         return self.p_value < LEVEL
+
+    @property
+    def is_gain(self) -> bool:
+        """Whether they do, and the first is the one that is more often right."""
+        return self.is_significant and self.gain is not None and self.gain.mean > 0
 
 
 PRIMARY = Hypothesis("energy", "mean", "distractor")
@@ -106,18 +111,18 @@ def verdict(
     """
     if gain is None:
         return f"{where}, {first} has not been compared with {second} yet"
-    if is_significant is None:
-        is_significant = gain.is_above_0 or gain.is_below_0
-    if is_significant:
+    excludes_0 = gain.is_above_0 or gain.is_below_0
+    if excludes_0 if is_significant is None else is_significant:
         direction = "more" if gain.mean > 0 else "less"
         by = f"{100 * abs(gain.mean):.1f} percentage points"
         return (
             f"{where}, {first} is {direction} often right than {second}, by {by} ({interval(gain)})"
         )
     most = f"{100 * max(abs(gain.low), abs(gain.high)):.1f}"
+    corrected = ", which is not significant after Holm's correction" if excludes_0 else ""
     return (
         f"{where}, no difference of more than {most} percentage points shows between {first} and "
-        f"{second} ({interval(gain)})"
+        f"{second} ({interval(gain)}{corrected})"
     )
 
 
@@ -149,7 +154,7 @@ def _above_one_weight(results: Results) -> str:
     gaining = [
         f"`{each.hypothesis.first}` over `{each.hypothesis.second}`"
         for each in steps
-        if each.gain and each.is_significant and each.gain.mean > 0
+        if each.is_gain
     ]
     missing = sum(each.gain is None for each in steps)
     said = verdict(
@@ -187,8 +192,8 @@ def _against_word_counts(results: Results) -> str:
     assert found is not None  # the word counts have been run
     return (
         "Word counts that are told where the distractor ends are right for "
-        f"{100 * counts.mean:.1f} % of the reviews behind it, {than}; the most "
-        f"accurate model there is `{best}`, with {100 * found.mean:.1f} %."
+        f"{100 * counts.mean:.1f} % of the reviews behind it, {than}; the most accurate model "
+        f"there is `{best}`, with {100 * found.mean:.1f} %."
     )
 
 
@@ -250,9 +255,7 @@ def takeaways(results: Results) -> str:
     ]
     steps = [secondary[each] for each in STEPS]
     if all(each.gain for each in steps):
-        gaining = [
-            each for each in steps if each.is_significant and each.gain and each.gain.mean > 0
-        ]
+        gaining = [each for each in steps if each.is_gain]
         lines.append(
             f"{COUNTS[len(gaining)].capitalize()} of the four steps above it, which are queries "
             "with keys and values, several heads, a transformer block and a second one, made a "
