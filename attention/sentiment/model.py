@@ -45,7 +45,7 @@ class SentimentClassifier(nn.Module):
     With the attention ``minilm``, a pretrained encoder gives the pieces of words their vectors, and
     those of the review are pooled: by their mean if the encoder is frozen, by a learned energy if
     it is fine-tuned. Its weights here are drawn, and
-    :func:`~attention.sentiment.model.build_model` loads the published ones.
+    ``attention.sentiment.model.build_model`` loads the published ones.
 
     Args:
         vocab_size: How many ids the embedding holds; id 0 is the padding.
