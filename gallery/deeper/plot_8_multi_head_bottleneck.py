@@ -26,8 +26,8 @@ import attention
 from attention import MultiHeadAttention
 from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
 
-use_style()
 torch.manual_seed(0)
+use_style()
 
 # %%
 # What one head can't hold
