@@ -84,13 +84,13 @@ for seed in SEEDS:
     torch.nn.init.zeros_(models["equalised", seed].attention.energy.weight)
 
 print("accuracy on validation reviews: mean over seeds (lowest to highest)")
-print(f"{'':10} alone                      behind a distractor")
+print(f"{'':12} alone                     behind a distractor")
 for kind in ("mean", "energy", "qkv", "equalised"):
-    print(f"{kind:10}", end="")
+    print(f"{kind:9}", end="")
     for examples in prepared.validation.values():
         measured = [measure(models[kind, seed], examples)["accuracy"] for seed in SEEDS]
         mean = sum(measured) / len(SEEDS)
-        print(f" {mean:.1%} ({min(measured):.1%} to {max(measured):.1%})", end="    ")
+        print(f"    {mean:.1%} ({min(measured):.1%} to {max(measured):.1%})", end="")
     print()
 low, high = measure(models["mean", SEEDS[0]], prepared.validation["clean"])["accuracy_interval"]
 print(f"95 % interval of one accuracy, for other reviews: ± {(high - low) / 2:.1%}")
