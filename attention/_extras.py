@@ -1,4 +1,4 @@
-"""What needs more than torch is loaded when it is first used, and an error names its extra."""
+"""Import what needs more than torch when it is first used, or name the extra that it needs."""
 
 import importlib
 import importlib.util
@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 
 def require(extra: str, *modules: str) -> None:
-    """Refuse to go on where an extra is not installed.
+    """Refuse to continue if an extra is not installed.
 
     Args:
-        extra: Its name in pyproject.toml.
-        modules: What it brings, as one imports it.
+        extra: The name of the extra in pyproject.toml.
+        modules: The modules that it installs.
 
     Raises:
         ImportError: If one of them is missing; the message says how to install the extra.
@@ -18,8 +18,8 @@ def require(extra: str, *modules: str) -> None:
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     if missing:
         raise ImportError(
-            f"this part of attention needs {', '.join(missing)}, which the extra [{extra}] brings: "
-            f"pip install 'attention-tutorial[{extra}]'"
+            f"this part of attention needs {', '.join(missing)}, which the extra [{extra}] "
+            f"installs: pip install 'attention-tutorial[{extra}]'"
         )
 
 
@@ -27,8 +27,8 @@ def lazily(package: str, homes: dict[str, str]) -> Callable[[str], object]:
     """Make the ``__getattr__`` of a package whose names are imported when they are first used.
 
     Args:
-        package: The package's name.
-        homes: The module that each name comes from.
+        package: The name of the package.
+        homes: For each name, the module that it comes from.
     """
 
     def load(name: str) -> object:

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files that are written completely or not at all."""
 
 import os
 from pathlib import Path
@@ -13,22 +13,22 @@ _DTYPES = {torch.float64: "F64", torch.float32: "F32", torch.bfloat16: "BF16", t
 
 
 def write_bytes(path: Path, content: bytes) -> None:
-    """Write beside the file, then take its place: whoever is killed leaves the old one.
+    """Write a temporary file that then replaces the old one, which stays if this is interrupted.
 
     Raises:
-        OSError: If there is no place for it; the message names the file, and the old one stays.
+        OSError: If there is no space for it; the message names the file, and the old one stays.
     """
     beside = path.with_name(path.name + ".part")
     try:
         beside.unlink(missing_ok=True)
-        with open(beside, "xb") as file:  # x: a link of that name would lead elsewhere
+        with open(beside, "xb") as file:  # x, as a link of that name would lead elsewhere
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        # A full disk is noticed while writing, where the system's message names no file.
+        # A full disk is noticed while writing, when the system's message names no file.
         raise OSError(error.errno, error.strerror, str(path)) from error
 
 
@@ -45,15 +45,16 @@ def write_tensors(
 
 
 def check_tensors(path: Path, expected: dict[str, Tensor]) -> None:
-    """Hold a safetensors file's own table of contents to what is expected, before any is read.
+    """Compare the header of a safetensors file with what is expected, before any tensor is read.
 
     Args:
         path: The file.
-        expected: By name; only shapes and dtypes matter, so the meta device serves.
+        expected: The tensors by name, of which only shapes and dtypes count, so that they may be on
+            the meta device.
 
     Raises:
-        ValueError: If names, shapes or dtypes differ; the message names the first that does.
-        SafetensorError: If it is no such file, or too short for what its header says.
+        ValueError: If names, shapes or dtypes differ; the message names the first difference.
+        SafetensorError: If it is not a safetensors file, or too short for its header.
         OSError: If it can't be read.
     """
     with safe_open(path, "pt") as file:
@@ -68,5 +69,5 @@ def check_tensors(path: Path, expected: dict[str, Tensor]) -> None:
         if (shape, dtype) != required:
             raise ValueError(
                 f"{path.name} holds {name} as {shape} {dtype}, "
-                f"the configuration asks for {required[0]} {required[1]}"
+                f"the configuration requires {required[0]} {required[1]}"
             )

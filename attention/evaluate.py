@@ -27,18 +27,21 @@ class EvaluateConfig:
     data: str | None = None
     """yelp, imdb or a folder; by default what the model was trained on."""
     split: Literal["train", "validation", "test"] = "test"
-    """Which reviews of it."""
+    """Which split of the reviews."""
     device: str = "auto"
     """cpu, cuda, cuda:1 …; auto takes a GPU if there is one."""
     precision: Precision = "auto"
-    """Of products; auto takes bfloat16 on a GPU, and for minilm on a CPU, that has units for it."""
+    """Precision of matrix products; auto takes bfloat16 where the GPU, or for minilm the CPU, has
+    units for it."""
 
 
 def evaluate(config: EvaluateConfig) -> dict[str, Measured]:
-    """Measure a run's model on a split, alone and behind the lab's distractors.
+    """Measure a run's model on the reviews of a split, alone and behind distractors.
+
+    The distractors are drawn with seed 42, as in Lab 13, whatever the seed of the run.
 
     Args:
-        config: Which run, which data, which split.
+        config: The run, the data and the split.
 
     Returns:
         For ``clean`` and ``distractor``: ``accuracy``, ``loss`` (nats per review), their 95 %
@@ -46,7 +49,7 @@ def evaluate(config: EvaluateConfig) -> dict[str, Measured]:
 
     Raises:
         RunError: If the folder holds no run that can be read.
-        DataError: If the reviews can't be had, or there is no such split.
+        DataError: If the reviews can't be loaded, or there is no such split.
     """
     device = choose_device(config.device)
     model, tokenizer, trained = load_run(config.run, device)
@@ -66,7 +69,7 @@ def evaluate(config: EvaluateConfig) -> dict[str, Measured]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure from the command line: a table, and as the last line one JSON object."""
+    """Measure from the command line, and print a table and a last line of JSON."""
     config = parse(EvaluateConfig, arguments, prog="python -m attention.evaluate")
     result = evaluate(config)
     print(f"{'':12}{'accuracy':>10}{'95 % interval':>20}{'loss':>8}{'reviews':>10}")

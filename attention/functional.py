@@ -1,8 +1,8 @@
 """Scaled dot-product attention, spelled out, and the masks that go with it.
 
-Shapes use one set of letters throughout the project: ``n`` queries, ``m`` keys and values,
-``k`` numbers in a query or key, ``v`` numbers in a value; ``...`` is any number of leading
-dimensions, such as a batch.
+Shapes use the same letters throughout the project. There are ``n`` queries, ``m`` keys and ``m``
+values; a query or key has width ``k``, and a value width ``v``. ``...`` stands for any number of
+leading dimensions, such as a batch.
 """
 
 import math
@@ -18,13 +18,13 @@ Attended = Tensor | tuple[Tensor, Tensor]
 
 
 def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
-    r"""Let token i attend to tokens 0 … i and to none after it.
+    r"""Make the causal mask, with which token i attends to tokens 0 … i and to none after it.
 
     .. math:: \mathrm{mask}_{ij} = (j \le i)
 
     Args:
-        n: How many tokens there are.
-        device: Where the mask shall live.
+        n: The number of tokens.
+        device: The device of the mask.
 
     Shape:
         - returns: :math:`(n, n)`, boolean, True = may attend
@@ -50,7 +50,7 @@ def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
 
 
 def padding_mask(lengths: Tensor, n: int) -> Tensor:
-    r"""Let every query attend to the words of its sequence and never to the padding after them.
+    r"""Make the padding mask, with which no query attends to the padding after its sequence.
 
     .. math:: \mathrm{mask}_{b1j} = (j < \mathrm{lengths}_b)
 
@@ -63,8 +63,8 @@ def padding_mask(lengths: Tensor, n: int) -> Tensor:
         - returns: :math:`(..., 1, n)`, boolean, True = may attend
 
     Returns:
-        The mask. Its middle dimension of 1 stands for "whichever query", so it broadcasts
-        to scores :math:`(..., n, n)`, and combines with :func:`causal_mask` by ``&``.
+        The mask. Its middle dimension has size 1 because all queries share it, so the mask
+        broadcasts to scores :math:`(..., n, n)`, and ``&`` combines it with :func:`causal_mask`.
 
     Raises:
         TypeError: If ``lengths`` is not a tensor of integers, or ``n`` not an integer.
@@ -92,26 +92,26 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     dropout_p: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    r"""Mix the values, each weighted by how well its key matches the query.
+    r"""Compute for each query the mean of the values, weighted by how well their keys match it.
 
     .. math::
         \mathrm{scores} = \frac{Q K^\top}{\sqrt{k}}, \qquad
         \mathrm{weights} = \mathrm{softmax}(\mathrm{scores}), \qquad
         \mathrm{context} = \mathrm{weights}\, V
 
-    The softmax runs over the keys a query may attend to. A query that may attend to nothing
-    gets weights and a context of zeros, and passes no gradient back; NaN never appears. Inputs
-    of 16 bits are computed in 32, as torch's fused kernel does.
+    The softmax runs over the keys that a query may attend to. A query that may attend to nothing
+    gets weights and a context of zeros instead of NaN, and passes no gradient back. With inputs
+    of 16 bits, the computation uses 32, as torch's fused kernel does.
 
     Args:
         query: What each token looks for.
         key: What each token offers to be found by.
         value: What each token hands over when it is attended to.
-        attn_mask: Boolean, True = may attend, or floating-point, added to the scores after they
-            are scaled, where −∞ forbids. None lets every query attend to every key.
+        attn_mask: Boolean, True = may attend, or floating-point, which is added to the scaled
+            scores and forbids with −∞. None lets every query attend to every key.
         is_causal: Whether query i sees keys 0 … i only. Combines with ``attn_mask``.
         scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
-        dropout_p: The chance with which each weight is set to 0. What stays is divided by
+        dropout_p: The probability with which each weight is set to 0. The others are divided by
             ``1 - dropout_p``, so that the context stays the same on average.
 
     Shape:
@@ -123,8 +123,8 @@ def scaled_dot_product_attention(
         - weights: :math:`(..., n, m)`, each row sums to 1, or to 0 if it may attend to nothing
 
     Returns:
-        The pair (context, weights). The weights are those that mixed the values, so after
-        dropout a row sums to 1 only on average.
+        The pair (context, weights). The weights are those after dropout, with which a row sums
+        to 1 only on average.
 
     Raises:
         TypeError: If an input is not a floating-point tensor, the dtypes differ, the mask is
@@ -158,8 +158,8 @@ def scaled_dot_product_attention(
     if allowed is None:
         weights = torch.softmax(scores, dim=-1)  # (..., n, m)
     else:
-        # A row of -inf alone would make the softmax divide 0 by 0, forward and backward. Such a
-        # row keeps its scores, which are finite, and loses its weights afterwards.
+        # A row that holds only -inf would make the softmax divide 0 by 0, forward and backward.
+        # Such a row keeps its scores, which are finite, and its weights are zeroed afterwards.
         blind = ~allowed.any(dim=-1, keepdim=True)  # (..., n, 1)
         if attn_mask is not None and attn_mask.is_floating_point():
             scores = scores + attn_mask.masked_fill(~allowed, 0.0).to(wide)  # (..., n, m)
@@ -181,12 +181,12 @@ def fused_attention(
     scale: float | None = None,
     dropout_p: float = 0.0,
 ) -> Tensor:
-    """Compute the same context through torch's fused kernel, which never holds the weights.
+    """Compute the same context with torch's fused kernel, which never stores the weights.
 
     Arguments, shapes and errors are those of :func:`scaled_dot_product_attention`.
 
     Returns:
-        The context alone.
+        The context, without the weights.
 
     Example:
         >>> from attention import scaled_dot_product_attention
@@ -201,16 +201,16 @@ def fused_attention(
     check_attention_inputs(query, key, value, attn_mask, scale)
     check_dropout("dropout_p", dropout_p)
     leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
-    # The kernel wants four dimensions: (batch, heads, n, k).
+    # The kernel expects four dimensions: (batch, heads, n, k).
     *outer, heads = leading if len(leading) > 1 else (*leading, 1)
     batch = math.prod(outer)
     (n, k), (m, v) = query.shape[-2:], value.shape[-2:]
-    # Where nothing else is forbidden, the kernel needs no mask to look at no later key; but it
-    # forbids before it scales, and a factor of 0 or less makes NaN or +∞ of its −∞.
+    # Without another mask the kernel can be causal by itself. However, it masks before it scales,
+    # and a factor of 0 or less turns its −∞ into NaN or +∞.
     in_kernel = is_causal and attn_mask is None and (scale is None or scale > 0)
     mask = None if in_kernel else _joined(attn_mask, n, m, is_causal, query)
     if mask is not None:
-        # The kernel writes a mask out in the size it comes in: one for all stays one.
+        # The kernel holds a mask in the size it is given, so one shared by all is passed as one.
         if len(leading) < 2:
             mask = mask.unsqueeze(-3)  # (..., 1, n or 1, m)
         *sizes, rows, m = mask.shape
@@ -223,9 +223,9 @@ def fused_attention(
         t.expand(*leading, -1, -1).reshape(batch, heads, *t.shape[-2:]) for t in (query, key, value)
     )
     if query.device.type == "cpu" and not dropout_p:
-        # Here the kernel that holds no weights takes queries, keys and values of one width only,
-        # and is fastest at 16 or more. Zeros change neither a product nor a sum; the factor
-        # 1/√k is that of the k before them.
+        # On a CPU the kernel that stores no weights needs queries, keys and values of the same
+        # width, and is fastest at 16 or more. Padding with zeros changes neither a product nor a
+        # sum, as long as the factor 1/√k uses the k before padding.
         scale = k**-0.5 if scale is None else scale
         width = max(k, v, 16)
         query, key, value = (
@@ -249,9 +249,9 @@ def attend(
     scale: float | None = None,
     dropout_p: float = 0.0,
 ) -> Attended:
-    """Spell the formula out where its weights are needed, and take the fused kernel elsewhere.
+    """Spell the formula out where the weights are needed, and use the fused kernel otherwise.
 
-    This is how every layer attends. Arguments, shapes and errors are those of
+    Every layer attends through this function. Arguments, shapes and errors are those of
     :func:`scaled_dot_product_attention`.
 
     Returns:
@@ -266,7 +266,7 @@ def attend(
 def allowed_keys(
     attn_mask: Tensor | None, n: int, m: int, is_causal: bool, device: torch.device
 ) -> Tensor | None:
-    """Say which of m keys each of n queries may attend to, or None where nothing is forbidden.
+    """Tell which of m keys each of n queries may attend to; None means all of them.
 
     Shape:
         - attn_mask: broadcasts to :math:`(..., n, m)`, boolean or floating-point
@@ -287,11 +287,11 @@ def allowed_keys(
 def _joined(
     attn_mask: Tensor | None, n: int, m: int, is_causal: bool, query: Tensor
 ) -> Tensor | None:
-    """Join the two ways of forbidding into the one mask that torch's kernel takes."""
+    """Combine both kinds of mask into the single one that torch's kernel takes."""
     allowed = allowed_keys(attn_mask, n, m, is_causal, query.device)
     if allowed is None or attn_mask is None or not attn_mask.is_floating_point():
         return allowed
-    # In 16 bits −1e9 would turn into −∞, and forbid what it only makes unlikely.
+    # In 16 bits −1e9 would turn into −∞, and forbid what it should only make unlikely.
     is_exact = torch.promote_types(attn_mask.dtype, query.dtype) == query.dtype
     added = attn_mask.to(query.dtype if is_exact else torch.float32)
     return added.masked_fill(~allowed, float("-inf"))

@@ -1,4 +1,4 @@
-"""Ask a trained model about a text: ``python -m attention.predict RUN "A wonderful film."``."""
+"""Apply a trained model to a text: ``python -m attention.predict RUN "A wonderful film."``."""
 
 import json
 import os
@@ -22,7 +22,7 @@ __all__ = ["main", "predict"]
 
 @dataclass(frozen=True)
 class PredictConfig:
-    """Say whether a review is positive, how probable that is, and where attention falls."""
+    """Predict whether a review is positive, with its probability and its attention weights."""
 
     run: Annotated[Path, Positional, arg(metavar="RUN")]
     """The run folder that training wrote."""
@@ -31,9 +31,10 @@ class PredictConfig:
     json: bool = False
     """Whether to print one JSON object per review."""
     html: Path | None = None
-    """A file to write the weights to, as a page that stands alone."""
+    """A file to write the weights to, as a self-contained HTML page."""
     precision: Precision = "auto"
-    """Of products; auto takes bfloat16 for minilm on a CPU that has units for it."""
+    """Precision of matrix products; auto takes bfloat16 for minilm on a CPU that has units for
+    it."""
 
 
 def _lines() -> Iterator[str]:
@@ -56,7 +57,7 @@ def main(arguments: Sequence[str]) -> int:
     if note := precision_note(config.precision, device, is_pretrained=is_pretrained):
         print(note, file=sys.stderr, flush=True)
     texts = _lines() if config.text == "-" else [config.text]
-    # Colours are for eyes: a file or another program gets the words alone.
+    # Colours are for a terminal only: a file or another program gets the plain words.
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     kept = []
     for text in texts:

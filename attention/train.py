@@ -21,18 +21,18 @@ from attention.sentiment.training import train
 
 @dataclass(frozen=True)
 class StartingPoint:
-    """What the options start from; the command line is read for these two first."""
+    """What the options start from, which is read from the command line first."""
 
     preset: Literal[("auto", *PRESETS)] = "auto"  # type: ignore[valid-type]  # read by tyro alone
-    """Sets all options at once; those that are given beside it still count. auto is minilm or
+    """Sets all options at once; options given in addition override it. auto is minilm or
     minilm-fine-tuned for that model, and default for all others."""
     resume: Annotated[Path | None, arg(metavar="RUN")] = None
-    """Resume the run in this folder, with the options it was started with, and no others."""
+    """Resume the run in this folder, with the options it was started with and no others."""
 
 
 @dataclass(frozen=True)
 class _Model:
-    """What decides on the preset where none is given."""
+    """What determines the preset where none is given."""
 
     model: str | None = None
     fine_tune: bool = False
@@ -52,11 +52,11 @@ class TrainOptions(StartingPoint):
 
 
 def configure(arguments: Sequence[str]) -> TrainConfig:
-    """Read the command line: a preset first, the options over it; or ``--resume RUN`` alone.
+    """Read the command line: options that override a preset, or ``--resume RUN`` alone.
 
     Raises:
-        ValueError: If the line can't be parsed, an option is out of its range, or the folder
-            can't be used.
+        ValueError: If the line can't be parsed, an option is out of range, or the folder can't
+            be used.
 
     Example:
         >>> from attention.train import configure

@@ -1,4 +1,4 @@
-"""What a layer's matrices hold, and what each word did for an answer."""
+"""What the matrices of a layer can express, and what each word contributes to an answer."""
 
 from attention.analysis.attribution import (
     deletion_effects,

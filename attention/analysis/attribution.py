@@ -1,9 +1,9 @@
-"""What each word did for a model's answer, to compare with the attention it got.
+"""What each word contributes to a model's answer, to compare with its attention weight.
 
-A weight says how much of a word was taken. Whether the answer depended on it is another question,
-and there are two ways to measure it: leave the word out, or follow the gradient. For one layer of
-attention the effect of leaving a word out has a closed form, so one can see how much of it is the
-weight and how much is what the word hands over.
+An attention weight says how much of a word's value goes into a context. Whether the answer depends
+on that word is another question, which one can measure by deleting the word or by taking the
+gradient. For one layer of attention the effect of deleting a word has a closed form, which shows
+how much of it is due to the weight, and how much to the value.
 """
 
 from collections.abc import Iterator
@@ -15,22 +15,22 @@ from torch import Tensor, nn
 
 from attention._checks import check_ids, check_integers
 
-_TEXTS_AT_ONCE = 64  # a long review without each of its words is many texts
+_TEXTS_AT_ONCE = 64  # a review of n words has n versions with a word deleted
 
 
 @torch.no_grad()
 def deletion_effects(model: Any, ids: Tensor) -> Tensor:
-    r"""Leave out each word in turn, and say how much it had added to the logit.
+    r"""Delete each word in turn, and compute by how much the logit falls.
 
     .. math:: \mathrm{effect}_i = \mathrm{logit}(\mathrm{ids})
               - \mathrm{logit}(\mathrm{ids}\ \text{without}\ i)
 
-    The words behind the gap move up, as if the review had been written without this one.
+    The words after the deleted one move up, as if the review had been written without it.
 
     Args:
-        model: From ids (B, n) to logits (B), with an ``embedding``, such as an
-            :class:`attention.SentimentClassifier`. It is read in evaluation mode, and put back into
-            the mode it was in.
+        model: Maps ids (B, n) to logits (B) and has an ``embedding``, such as an
+            :class:`attention.SentimentClassifier`. It is called in evaluation mode, and then put
+            back into its previous mode.
         ids: One review.
 
     Shape:
@@ -38,7 +38,7 @@ def deletion_effects(model: Any, ids: Tensor) -> Tensor:
         - returns: :math:`(n)`
 
     Returns:
-        The effects, in units of the logit: positive where the word spoke for a good review.
+        The effects, in units of the logit, which are positive for words that raise it.
 
     Raises:
         TypeError: If ``ids`` is not a tensor of integers.
@@ -67,17 +67,17 @@ def deletion_effects(model: Any, ids: Tensor) -> Tensor:
 
 
 def gradient_effects(model: Any, ids: Tensor) -> Tensor:
-    r"""Follow the logit's gradient to each word's vector, and multiply the two.
+    r"""Multiply each word's vector by the gradient of the logit with respect to it.
 
     .. math:: \mathrm{effect}_i = \frac{\partial\, \mathrm{logit}}{\partial x_i} \cdot x_i
 
-    To first order that is what the logit would lose if the vector shrank to zero. It costs one
-    pass there and back, where deletion costs one pass per word.
+    To first order this is what the logit would lose if the vector shrank to zero. It takes one
+    forward and one backward pass, whereas deletion takes one forward pass per word.
 
     Args:
-        model: From ids (B, n) to logits (B), with an ``embedding``, such as an
-            :class:`attention.SentimentClassifier`. It is read in evaluation mode, and put back into
-            the mode it was in.
+        model: Maps ids (B, n) to logits (B) and has an ``embedding``, such as an
+            :class:`attention.SentimentClassifier`. It is called in evaluation mode, and then put
+            back into its previous mode.
         ids: One review.
 
     Shape:
@@ -85,7 +85,7 @@ def gradient_effects(model: Any, ids: Tensor) -> Tensor:
         - returns: :math:`(n)`
 
     Returns:
-        The effects, in units of the logit. Vectors of pairs of words are left out of them.
+        The effects, in units of the logit. They do not include the vectors of bigrams.
 
     Raises:
         TypeError: If ``ids`` is not a tensor of integers.
@@ -96,7 +96,7 @@ def gradient_effects(model: Any, ids: Tensor) -> Tensor:
         >>> from attention.analysis import gradient_effects
         >>> model = SentimentClassifier(9, embed_dim=4, attention="mean", positions="none")
         >>> ids = torch.tensor([3, 8, 3])
-        >>> effects = gradient_effects(model, ids)  # a mean is linear: they add up to the logit
+        >>> effects = gradient_effects(model, ids)  # of a linear model, they add up to the logit
         >>> bool((effects.sum() + model.classifier.bias).isclose(model(ids[None])))
         True
 
@@ -120,24 +120,25 @@ def gradient_effects(model: Any, ids: Tensor) -> Tensor:
 
 
 def deletion_from_weights(weights: Tensor, evidence: Tensor) -> Tensor:
-    r"""Compute what deleting each word does to one layer's logit, without deleting any.
+    r"""Compute how deleting each word changes the logit of one layer, without deleting any.
 
     .. math:: \mathrm{effect}_i = \frac{1}{n - 1} \Big( c_i - \bar c
               + \sum_{j \ne i} \frac{A_{ji}}{1 - A_{ji}}\, (s_i - c_j) \Big),
               \qquad c_j = \sum_i A_{ji}\, s_i
 
-    The evidence s_i is the logit of word i as a text of its own, c_j is what the context of query j
-    adds, and the mean of c is the logit. A word is missed as a query, in :math:`c_i - \bar c`, and
-    as a key, because the others share its weight. With a single query, as in energy pooling, only
+    The evidence :math:`s_i` is the logit of word i as a text of its own, :math:`c_j` is what the
+    context of query j contributes, and the mean of c is the logit. Deleting a word removes it as a
+    query, which is the term :math:`c_i - \bar c`, and as a key, whose weight the other keys then
+    share. With a single query, as in energy pooling, only
     :math:`\frac{a_i}{1 - a_i} (s_i - \bar c)` is left.
 
-    It equals :func:`deletion_effects` for one layer with one head, contexts that are averaged, a
-    linear classifier, and scores that depend on no other words and on no position.
+    This equals :func:`deletion_effects` for a single layer with one head, the mean of the contexts,
+    a linear classifier, and scores that depend neither on other words nor on positions.
 
     Args:
-        weights: Of one query, or of all of them, a row each. A word that has all the weight of
-            another's row leaves nothing to share: its effect is infinite or NaN.
-        evidence: The logit of each word alone: ``model(ids[:, None])``.
+        weights: The weights of one query, or of all queries, one row per query. If a word has all
+            the weight in another word's row, its effect is infinite or NaN.
+        evidence: The logit of each word alone, ``model(ids[:, None])``.
 
     Shape:
         - weights: :math:`(n)` or :math:`(n, n)`, with :math:`n \ge 2`
@@ -156,7 +157,7 @@ def deletion_from_weights(weights: Tensor, evidence: Tensor) -> Tensor:
         tensor([ 2.0000,  0.0000, -1.3333])
 
     Source:
-        Derived in the lesson "Is attention an explanation?".
+        Derived in the lesson "Attention as explanation".
     """
     n = len(evidence)
     if n < 2 or evidence.dim() != 1 or tuple(weights.shape) not in ((n,), (n, n)):
@@ -178,22 +179,22 @@ def shuffled_effects(
     shuffle: Literal["evidence", "weights"] = "evidence",
     generator: torch.Generator | None = None,
 ) -> Tensor:
-    r"""Pair weights and evidence of one text at random, and compute the deletion effects.
+    r"""Compute the deletion effects after weights and evidence are paired at random.
 
     .. math:: \mathrm{effect}^{\pi} = \mathrm{effect}(A,\, s_\pi)
               \quad \text{with a random permutation } \pi \text{ of the words}
 
-    The effect of a word contains its weight as a factor, so the two agree as soon as weights are
-    uneven, whichever words have the large ones. How well a ranking agrees with these effects is
-    the null hypothesis for its agreement with the effects themselves: whatever exceeds it, the
-    ranking owes to the pairing that the model has learned.
+    The effect of a word contains its weight as a factor, so the two correlate as soon as weights
+    are uneven, whichever words have the large ones. The correlation of a ranking with these effects
+    is therefore the null for its correlation with the effects themselves, and only what exceeds it
+    is due to the pairing that the model has learned.
 
     Args:
-        weights: Of one query, or of all of them, a row each.
+        weights: The weights of one query, or of all queries, one row per query.
         evidence: The logit of each word alone.
-        shuffle: What moves to other words. Shuffle the evidence to judge a ranking by weights, and
+        shuffle: What is assigned to other words: the evidence, to judge a ranking by weights, or
             the weights, as queries and as keys, to judge a ranking by evidence.
-        generator: Draws the permutation; default torch's global one.
+        generator: Draws the permutation; None means torch's global one.
 
     Shape:
         - weights: :math:`(n)` or :math:`(n, n)`, with :math:`n \ge 2`
@@ -222,21 +223,21 @@ def shuffled_effects(
         raise ValueError(f"shuffle: expected evidence or weights, got {shuffle!r}")
     order = torch.randperm(len(evidence), generator=generator, device=evidence.device)  # (n,)
     effects = deletion_from_weights(weights, evidence[order])  # (n,)
-    # The same pairs, listed by the word that the evidence is of.
+    # The same pairs, in the order of the words that the evidence belongs to.
     return effects if shuffle == "evidence" else effects[order.argsort()]
 
 
 def rank_correlation(one: Tensor, other: Tensor) -> float:
-    r"""Compare two orders of the same words: 1 if they agree, −1 if one is the other reversed.
+    r"""Compute Spearman's rank correlation: 1 for equal orders, −1 for opposite ones.
 
     .. math:: \rho = \frac{\sum_i (r_i - \bar r)(s_i - \bar s)}
               {\sqrt{\sum_i (r_i - \bar r)^2 \sum_i (s_i - \bar s)^2}}
 
-    with ranks r and s in place of the numbers. Equal numbers share the mean of their ranks.
+    where r and s are the ranks of the numbers. Equal numbers share the mean of their ranks.
 
     Args:
         one: A number for each word.
-        other: Another number for each.
+        other: Another number for each word.
 
     Shape:
         - one, other: :math:`(n)`
@@ -245,7 +246,7 @@ def rank_correlation(one: Tensor, other: Tensor) -> float:
         Spearman's :math:`\rho`.
 
     Raises:
-        ValueError: If shapes differ, or all numbers of one side are equal: then they have no order.
+        ValueError: If shapes differ, or all numbers of one side are equal and so have no order.
 
     Example:
         >>> from attention.analysis import rank_correlation
@@ -270,7 +271,7 @@ def rank_correlation(one: Tensor, other: Tensor) -> float:
 
 
 def _ranks(numbers: Tensor) -> Tensor:
-    """Rank numbers, ties in the middle, counted from the middle rank."""
+    """Rank numbers from the middle rank, where equal numbers share the mean of their ranks."""
     difference = numbers[:, None] - numbers  # (n, n)
     return difference.sign().double().sum(dim=-1) / 2  # (n,)
 
@@ -286,7 +287,7 @@ def _check_review(model: Any, ids: Tensor) -> None:
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """Read a model in evaluation mode, and put it back into the mode it was in."""
+    """Put a model into evaluation mode, and then back into its previous mode."""
     training = model.training
     model.eval()
     try:

@@ -1,8 +1,8 @@
-r"""Take an attention layer apart: what its matrices can hold, and which of them do anything.
+r"""The low-rank product of query and key matrix, and what can be changed without changing scores.
 
-A layer scores token i against token j by :math:`x_i W_\mathrm{query} W_\mathrm{key}^\top
-x_j^\top / \sqrt{k}`. Only the product of the two matrices reaches the scores, so the product is
-what these functions read, cut and rewrite. They compute in float64 on the CPU, whatever the
+The score of query i with key j is :math:`x_i W_\mathrm{query} W_\mathrm{key}^\top x_j^\top /
+\sqrt{k}`. Scores depend on the two matrices only through their product, so the product is what
+these functions read, truncate and factor anew. They compute in float64 on the CPU, whatever the
 layer's dtype and device, and what they return is detached from the graph.
 """
 
@@ -19,33 +19,33 @@ from attention.layers.self_attention import QKSelfAttention, SelfAttention, Self
 from attention.layers.variants import AttentionConfig, variant
 
 Layer = TypeVar("Layer", SelfAttentionV1, QKSelfAttention)
-# A classifier of reviews, which this module knows by its parts alone: it is built on top of it.
+# A classifier of reviews, of which this module knows only the parts, as it is built on top of it.
 Model = TypeVar("Model", bound=Any)
 
 
 def bilinear_form(layer: nn.Module) -> Tensor:
-    r"""Multiply the query and key matrices into the one matrix that the scores see.
+    r"""Multiply query and key matrix into the one matrix on which the scores depend.
 
     .. math:: M = W_\mathrm{query} W_\mathrm{key}^\top, \qquad
         \mathrm{scores}_{ij} = \frac{x_i M x_j^\top}{\sqrt{k}}
 
-    The scale, :math:`1/\sqrt{k}` or the layer's own, is left out of M. So are biases. A query
-    bias b and a key bias c add three terms to the scores: :math:`b W_\mathrm{key}^\top x_j^\top`,
-    which differs from key to key, and two that are the same for every key of a query and
-    therefore vanish in the softmax.
+    M includes neither the scale, :math:`1/\sqrt{k}` or the layer's own, nor biases. A query bias b
+    and a key bias c add three terms to the scores: :math:`b W_\mathrm{key}^\top x_j^\top`, which
+    differs from key to key, and two that are the same for every key of a query and therefore
+    cancel in the softmax.
 
-    All of this is about a plain dot product. Rotary positions would put a rotation between the two
-    matrices, a different one for each distance, and normalised queries and keys make scores that
-    are no bilinear form of the tokens.
+    All of this holds for a plain dot product. Rotary positions put a rotation between the two
+    matrices, another one for each distance, and with normalised queries and keys the scores are
+    not a bilinear form of the tokens.
 
     Args:
         layer: A :class:`~attention.SelfAttentionV1`, a :class:`~attention.QKSelfAttention` or
-            one of its kin, a :class:`~attention.MultiHeadAttention` or a
+            one of its subclasses, a :class:`~attention.MultiHeadAttention` or a
             :class:`torch.nn.MultiheadAttention`.
 
     Shape:
-        - returns: :math:`(d, d)`; for several heads :math:`(h, d, d)`, one matrix per head, for an
-          ``nn.MultiheadAttention`` :math:`(h, d, \mathrm{kdim})` where its keys have another width
+        - returns: :math:`(d, d)`; for several heads :math:`(h, d, d)`, one matrix per head, or
+          :math:`(h, d, \mathrm{kdim})` for an ``nn.MultiheadAttention`` with keys of another width
 
     Returns:
         The matrix M, of rank at most k, in the layer's dtype.
@@ -78,14 +78,14 @@ def bilinear_form(layer: nn.Module) -> Tensor:
 
 
 def effective_rank(matrix: Tensor) -> Tensor:
-    r"""Count the directions a matrix uses, each by its share of the spectrum.
+    r"""Compute the effective rank, which weights each direction by its share of the spectrum.
 
     .. math::
         p_i = \frac{\sigma_i}{\sum_j \sigma_j}, \qquad
         \mathrm{erank} = \exp\Big(-\sum_i p_i \ln p_i\Big)
 
-    It is r for r equal singular values and nears 1 as one outgrows the others: a rank without
-    a threshold.
+    The effective rank is a rank without a threshold: it is r for r equal singular values, and
+    approaches 1 as one of them outgrows the others.
 
     Args:
         matrix: Any matrix, or a stack of them.
@@ -94,10 +94,13 @@ def effective_rank(matrix: Tensor) -> Tensor:
         - matrix: :math:`(..., a, b)`
         - returns: :math:`(...)`, from 1 to :math:`\min(a, b)`
 
+    Returns:
+        The effective rank of each matrix.
+
     Raises:
         TypeError: If ``matrix`` is not a floating-point tensor.
-        ValueError: If it has fewer than two dimensions, is not finite, or holds a matrix of
-            zeros, which has no spectrum to share out.
+        ValueError: If it has fewer than two dimensions, is not finite, or contains a matrix of
+            zeros, which has no effective rank.
 
     Example:
         >>> from attention.analysis import effective_rank
@@ -118,16 +121,16 @@ def effective_rank(matrix: Tensor) -> Tensor:
 
 
 def change_gauge(layer: Layer, R: Tensor) -> Layer:
-    r"""Rewrite queries and keys in other coordinates, which changes no score.
+    r"""Express queries and keys in other coordinates, which changes no score.
 
     .. math::
         W_\mathrm{query}' = W_\mathrm{query} R, \qquad
         W_\mathrm{key}' = W_\mathrm{key} R^{-\top}, \qquad
         W_\mathrm{query}' W_\mathrm{key}'^\top = W_\mathrm{query} W_\mathrm{key}^\top
 
-    The biases are queries and keys too: :math:`b' = bR` and :math:`c' = cR^{-\top}`. Any invertible
-    R will do because nothing stands between these layers' projections and their dot product; with
-    rotary positions or normalised queries and keys fewer R do.
+    Biases are transformed likewise, :math:`b' = bR` and :math:`c' = cR^{-\top}`. Any invertible R
+    will do, because in these layers nothing comes between the projections and their dot product.
+    With rotary positions or normalised queries and keys, fewer R leave the scores unchanged.
 
     Args:
         layer: A layer with one head.
@@ -137,7 +140,7 @@ def change_gauge(layer: Layer, R: Tensor) -> Layer:
         - R: :math:`(k, k)`
 
     Returns:
-        A new layer with the same scores for every input, to rounding.
+        A new layer with the same scores for every input, up to rounding.
 
     Raises:
         TypeError: If the layer is of another type, or R not a floating-point tensor.
@@ -168,28 +171,28 @@ def change_gauge(layer: Layer, R: Tensor) -> Layer:
 
 
 def balance(layer: Layer) -> Layer:
-    r"""Choose, of all pairs with the same product, the one that shares it evenly.
+    r"""Factor the product of query and key matrix evenly, so that both have the same size.
 
     .. math::
         M = U \Sigma V^\top, \qquad
         W_\mathrm{query}' = U \Sigma^{1/2}, \qquad W_\mathrm{key}' = V \Sigma^{1/2}
 
     Then :math:`W_\mathrm{query}'^\top W_\mathrm{query}' = W_\mathrm{key}'^\top W_\mathrm{key}'
-    = \Sigma`: the columns are orthogonal, in order of size, and as long in the queries as in the
-    keys. Of all pairs with product M this one has the smallest sum of squares, which is
-    :math:`2 \lVert M \rVert_*`, twice the nuclear norm. The biases are rewritten so that no
-    attention weight changes.
+    = \Sigma`, so the columns are orthogonal, ordered by length, and as long in the query matrix as
+    in the key matrix. Among all pairs with product M this one has the smallest sum of squares,
+    which is :math:`2 \lVert M \rVert_*`, twice the nuclear norm. Biases are changed so that all
+    attention weights stay the same.
 
     Args:
         layer: A layer with one head.
 
     Returns:
-        A new layer with the same attention weights for every input, to rounding.
+        A new layer with the same attention weights for every input, up to rounding.
 
     Raises:
         TypeError: If the layer is of another type.
-        ValueError: If the query bias acts on keys in a direction that M, of a rank below k, has
-            lost: no balanced pair of this width holds it.
+        ValueError: If M has a rank below k, and the query bias acts on keys in a direction outside
+            of it, which no balanced pair of this width can express.
 
     Example:
         >>> from attention import SelfAttentionV1
@@ -200,8 +203,8 @@ def balance(layer: Layer) -> Layer:
         True
 
     Source:
-        Srebro, Rennie and Jaakkola (2004), Maximum-margin matrix factorization, for the least sum
-        of squares.
+        Srebro, Rennie and Jaakkola (2004), Maximum-margin matrix factorization, for the smallest
+        sum of squares.
     """
     query, key = _matrices(layer)
     U, root, V = _roots(query, key)
@@ -212,27 +215,27 @@ def balance(layer: Layer) -> Layer:
         if lost.norm() > 1e-6 * on_keys.norm():
             raise ValueError(
                 "layer: expected a query bias within the reach of W_query W_keyᵀ, got one that "
-                "acts on keys in a direction no balanced pair of this key_dim holds"
+                "acts on keys in a direction that no balanced pair of this key_dim can express"
             )
         biases = V.T @ on_keys / root, U.T @ on_queries / root
     return _rebuilt(layer, U * root, V * root, biases)
 
 
 def truncate_rank(layer: Layer, r: int) -> Layer:
-    r"""Replace the product of query and key matrix by the nearest one of rank r.
+    r"""Replace the product of query and key matrix with the nearest matrix of rank r.
 
     .. math::
         M_r = \sum_{i=1}^{r} \sigma_i u_i v_i^\top, \qquad
         \lVert M - M_r \rVert_F^2 = \sum_{i>r} \sigma_i^2
 
     The new layer keeps its ``key_dim`` k, and with it the scale :math:`1/\sqrt{k}`; the columns
-    it no longer needs are zero. What a query bias adds to the scores is not cut: it moves whole
-    into the first free column. The key bias becomes zero, which no weight notices. With r = k
-    the new layer is a copy.
+    it no longer needs are zero. What a query bias adds to the scores is not truncated, because it
+    moves into the first free column. The key bias becomes zero, which changes no weight. With
+    r = k the new layer is a copy.
 
     Args:
         layer: A layer with one head.
-        r: The rank to keep. 0 leaves scores that are the same for every query.
+        r: The rank to keep. With 0, the scores are the same for every query.
 
     Returns:
         A new layer whose :func:`bilinear_form` has rank at most r.
@@ -271,26 +274,27 @@ def truncate_rank(layer: Layer, r: int) -> Layer:
 
 
 def fold_values(model: Model) -> Model:
-    r"""Move the value matrix into the classifier behind it, and lose nothing.
+    r"""Absorb the value matrix into the linear classifier that follows, without changing a logit.
 
     .. math::
         \mathrm{logit} = \Big(\frac{1}{n} \sum_{ij} a_{ij}\, x_j W_\mathrm{value}\Big) w + b
         = \Big(\frac{1}{n} \sum_{ij} a_{ij}\, x_j\Big) (W_\mathrm{value} w) + b
 
-    Between the values and the logit stand only sums, so the two matrices are one. A value bias
-    :math:`b_v` adds :math:`b_v \cdot w` to b, because the weights of each query sum to 1.
+    Between the values and the logit there are only weighted sums, so the two matrices act as their
+    product. A value bias :math:`b_v` adds :math:`b_v \cdot w` to b, because the weights of each
+    query sum to 1.
 
     Args:
         model: An :class:`attention.SentimentClassifier` with the attention ``"qkv"``.
 
     Returns:
-        A new classifier with the attention ``"qk"`` and the same logits in evaluation, to rounding,
-        for every review that has a word. (Without one the weights sum to 0: :math:`b_v` had no
-        say.)
+        A new classifier with the attention ``"qk"`` and, up to rounding, the same logits in
+        evaluation for every review that has a word. (Without a word the weights sum to 0, so
+        :math:`b_v` adds nothing to the logit.)
 
     Raises:
-        TypeError: If ``model`` is not a classifier with an attention in it.
-        ValueError: If its attention is another one, or its classifier is no longer linear.
+        TypeError: If ``model`` is not a classifier with an attention layer.
+        ValueError: If its attention is another one, or its classifier is not linear.
 
     Example:
         >>> from attention import SentimentClassifier
@@ -309,7 +313,7 @@ def fold_values(model: Model) -> Model:
     if not isinstance(classifier, nn.Linear):
         raise ValueError(
             f"model: expected a linear classifier, got {type(classifier).__name__}; "
-            "values do not fold through anything else"
+            "values cannot be folded into anything else"
         )
     state = model.state_dict()
     W_value, w = _wide(attention.W_value.weight).T, _wide(classifier.weight).T  # (d, v), (v, 1)
@@ -327,7 +331,7 @@ def fold_values(model: Model) -> Model:
 
 
 def parameter_count(kind: str, embed_dim: int, key_dim: int, **options: Any) -> int:
-    r"""Count the numbers that a variant of attention learns, biases apart.
+    r"""Count the parameters of a variant of attention, without biases.
 
     .. math::
         \text{mean: } 0, \quad \text{energy: } d, \quad \text{keys: } dk + k, \quad
@@ -336,13 +340,16 @@ def parameter_count(kind: str, embed_dim: int, key_dim: int, **options: Any) -> 
 
     Args:
         kind: One of :data:`attention.layers.variants.VARIANTS`; ``"qkv"`` has values of width d
-            unless ``value_dim`` says otherwise.
+            unless ``value_dim`` is given.
         embed_dim: Width ``d`` of a token vector.
-        key_dim: Width ``k`` of queries and keys, which ``"mean"`` and ``"energy"`` don't have,
-            and the heads of ``"multihead"``, however many, take from d. With ``"gqa"``, g keys and
-            values are shared by h heads: ``num_kv_heads`` and ``num_heads``. ``"transformer"`` has
-            L blocks, ``num_layers``, whose feed-forward layers and norms count too.
-        options: Other fields of :class:`attention.layers.variants.AttentionConfig`.
+        key_dim: Width ``k`` of queries and keys. It plays no role in ``"mean"`` and ``"energy"``,
+            which have none, nor with several heads, which share the width d.
+        options: Other fields of :class:`attention.layers.variants.AttentionConfig`. In ``"gqa"``,
+            h = ``num_heads`` heads share g = ``num_kv_heads`` keys and values. ``"transformer"``
+            has L = ``num_layers`` blocks, including their feed-forward layers and norms.
+
+    Returns:
+        The number of parameters.
 
     Raises:
         TypeError: If a width is not an integer.
@@ -381,7 +388,7 @@ def _matrices(layer: nn.Module) -> tuple[Tensor, Tensor]:
     if isinstance(layer, QKSelfAttention):
         return _wide(layer.W_query.weight).T, _wide(layer.W_key.weight).T
     raise TypeError(
-        "layer: expected SelfAttentionV1, QKSelfAttention or one of its kin, "
+        "layer: expected SelfAttentionV1, QKSelfAttention or one of its subclasses, "
         f"got {type(layer).__name__}"
     )
 
@@ -397,7 +404,7 @@ def _roots(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Split the product into U (d, r), the roots of its r singular values, and V (d, r)."""
     d, k = query.shape
     U, sigma, Vh = torch.linalg.svd(query @ key.T)
-    # Rank at most k is known; below that, what rounding alone could have made counts as zero.
+    # The rank is at most k; below that, whatever rounding could have caused counts as zero.
     r = int((sigma[:k] > sigma[0] * d * torch.finfo(sigma.dtype).eps).sum())
     return U[:, :r], sigma[:r].sqrt(), Vh[:r].T
 
@@ -409,7 +416,7 @@ def _padded(matrix: Tensor, columns: int) -> Tensor:
 def _rebuilt(
     layer: Layer, query: Tensor, key: Tensor, biases: tuple[Tensor, Tensor] | None
 ) -> Layer:
-    """Copy the layer and put other queries and keys in, padded with columns of zeros."""
+    """Copy the layer with other query and key matrices, padded with columns of zeros."""
     layer = copy.deepcopy(layer)
     k = _matrices(layer)[0].shape[1]
     query, key = _padded(query, k), _padded(key, k)  # (d, k), (d, k)

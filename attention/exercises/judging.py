@@ -21,7 +21,7 @@ class NotYet(Exception):
 def judge_number(
     answer: object, right: float, slips: Mapping[str, float], *, tolerance: float = 1e-3
 ) -> None:
-    """Refuse what is no number, or a number further than the tolerance from the right one."""
+    """Refuse what is not a number, or is further than the tolerance from the right one."""
     if isinstance(answer, Tensor) and answer.numel() == 1 and answer.dtype != torch.bool:
         answer = answer.item()
     if isinstance(answer, bool) or not isinstance(answer, numbers.Real):
@@ -40,7 +40,7 @@ def judge_number(
 def judge_numbers(
     answer: object, right: Tensor, slips: Mapping[str, Tensor], *, tolerance: float = 1e-3
 ) -> None:
-    """Refuse what is no tensor of the right shape, or has a number too far from the right one."""
+    """Refuse what is not a tensor of the right shape, or has a number too far from it."""
     try:
         given = torch.as_tensor(answer).detach().cpu()
     except (TypeError, ValueError, RuntimeError):

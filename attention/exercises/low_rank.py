@@ -1,4 +1,4 @@
-"""Checkers of the exercises on what QKᵀ can hold, the lab's own two tasks among them."""
+"""Checkers of the exercises on low rank, Lab 13's own two tasks among them."""
 
 import torch
 from torch import Tensor, nn
@@ -26,13 +26,15 @@ def fold_keys(answer: object) -> str:
         return made
 
     slips = {
-        "nn.Linear keeps the transpose of W_key. In letters w = W_key q, in code the transposed "
-        "weight.": lambda p: energy(p.W_key.weight @ p.query),
-        "You left the query out: w = W_key q.": lambda p: energy(p.W_key.weight.sum(0)),
-        "A pooling with one learned query has no scale √k, so w needs none.": (
+        "nn.Linear stores the transpose of W_key, so w = W_key q takes the transpose of its weight "
+        "in code.": lambda p: energy(p.W_key.weight @ p.query),
+        "You left the query out, without which the keys give no score: w = W_key q.": lambda p: (
+            energy(p.W_key.weight.sum(0))
+        ),
+        "A pooling with one learned query has no scale √k here, so w needs none.": (
             lambda p: energy(p.query @ p.W_key.weight * p.key_dim**-0.5)
         ),
-        "The new pooling still has its own random energy: put w = W_key q into it.": (
+        "The new pooling still has its own random energy, where w = W_key q should be.": (
             lambda p: EnergyPooling(p.embed_dim)
         ),
     }
@@ -42,41 +44,41 @@ def fold_keys(answer: object) -> str:
             torch.manual_seed(seed)
             cases.append((KeyedPooling(d, key_dim=k), torch.randn(2, n, d)))
     judge_function(answer, right, cases, slips, tolerance=1e-5, use=use)
-    return "The keys are gone, and no weight has changed: they were redundant."
+    return "The keys are gone and no weight has changed, so they were redundant."
 
 
 def largest_saving_width(answer: object) -> str:
     """Judge the largest k at which a pair is cheaper than a free matrix, for d = 48."""
     slips = {
-        "At k = d/2 the pair has 2dk = d² numbers: it saves nothing yet.": 24,
-        "There are two matrices: the pair has 2dk numbers.": 47,
-        "At k = d the pair has twice the numbers of a free matrix.": 48,
-        "With k = 1 it is cheaper, but that is not the largest k.": 1,
-        "d/4 still saves half. Go on.": 12,
+        "At k = d/2 the pair has 2dk = d² numbers, so it saves nothing yet.": 24,
+        "There are two matrices, so the pair has 2dk numbers.": 47,
+        "At k = d the pair has twice the numbers of a free matrix of shape (d, d).": 48,
+        "With k = 1 the pair is cheaper, but that is not the largest such k.": 1,
+        "At k = d/4 the pair still saves half of the numbers, so k may be larger.": 12,
     }
     judge_number(answer, 23, slips)
-    return "2 · 48 · 23 numbers, 96 fewer than 48 · 48."
+    return "The pair holds 2 · 48 · 23 numbers, which is 96 fewer than 48 · 48."
 
 
 def other_pair(answer: object) -> str:
-    """Judge a function that writes queries and keys in other coordinates."""
+    """Judge a function that writes query and key matrix in other coordinates."""
 
     def right(W_query: Tensor, W_key: Tensor, R: Tensor) -> tuple[Tensor, Tensor]:
         return W_query @ R, W_key @ torch.linalg.inv(R).T
 
     slips = {
-        "The keys were turned like the queries. For the product to stay, they need R⁻ᵀ.": (
+        "The keys were changed like the queries. To keep the product, they need R⁻ᵀ.": (
             lambda Q, K, R: (Q @ R, K @ R)
         ),
-        "The inverse is there, its transpose is not: (Q R)(K R⁻¹)ᵀ has R R⁻ᵀ in its middle.": (
+        "The inverse is there, but its transpose is not: (Q R)(K R⁻¹)ᵀ has R R⁻ᵀ in its middle.": (
             lambda Q, K, R: (Q @ R, K @ torch.linalg.inv(R))
         ),
-        "A transpose undoes R only where R is a rotation. In general it takes the inverse.": (
+        "A transpose undoes R only where R is a rotation, and in general the inverse is needed.": (
             lambda Q, K, R: (Q @ R, K @ R.T)
         ),
-        "The product is the same because nothing has changed. The new W_query should be "
+        "The product is the same because nothing has changed, while the new W_query should be "
         "W_query R.": lambda Q, K, R: (Q, K),
-        "Queries and keys are exchanged: the new W_query should be W_query R.": (
+        "Queries and keys are exchanged, while the new W_query should be W_query R.": (
             lambda Q, K, R: (Q @ torch.linalg.inv(R).T, K @ R)
         ),
     }
@@ -87,7 +89,7 @@ def other_pair(answer: object) -> str:
         R = torch.randn(k, k, generator=g, dtype=torch.float64) + 2 * torch.eye(k)  # (k, k)
         cases.append((Q, K, R))
     judge_function(answer, right, cases, slips)
-    return "Every entry is new, and W_query W_keyᵀ is what it was."
+    return "The entries of both matrices are new, and the product W_query W_keyᵀ is what it was."
 
 
 def drop_dead_bias(answer: object) -> str:
@@ -107,12 +109,14 @@ def drop_dead_bias(answer: object) -> str:
         return layer
 
     slips = {
-        "No weight has changed, but the dead bias is still there.": lambda layer: layer,
-        "The weights have changed: the query bias favours some keys, whichever word asks. It was "
-        "the other one that is dead.": lambda layer: zeroed(layer, "W_query.bias"),
-        "The weights have changed: one of the two biases was alive. Which of them meets the key of "
-        "word j?": lambda layer: zeroed(layer, "W_query.bias", "W_key.bias"),
-        "That is a matrix, and the weights need it. The question is about biases.": (
+        "No attention weight has changed, but the dead bias is still there.": lambda layer: layer,
+        "The weights have changed, because the query bias favours some keys, whichever token the "
+        "query is of. It is the other one that is dead.": lambda layer: zeroed(
+            layer, "W_query.bias"
+        ),
+        "The weights have changed, so one of the two biases was alive: the one that meets the "
+        "key of token j.": lambda layer: zeroed(layer, "W_query.bias", "W_key.bias"),
+        "That is a matrix, which the weights need. The question is about the biases.": (
             lambda layer: zeroed(layer, "W_key.weight", "W_key.bias")
         ),
     }
@@ -127,11 +131,11 @@ def drop_dead_bias(answer: object) -> str:
     judge_function(
         answer, lambda layer: zeroed(layer, "W_key.bias"), cases, slips, tolerance=1e-5, use=use
     )
-    return "The key bias is gone, and no weight has changed."
+    return "The key bias is gone, and no attention weight has changed."
 
 
 def nearest_of_rank(answer: object) -> str:
-    """Judge a function that cuts a matrix to the nearest one of rank r."""
+    """Judge a function that truncates a matrix to the nearest one of rank r."""
 
     def cut(M: Tensor, r: int, *, first: bool = True, sigma: bool = True) -> Tensor:
         U, s, Vh = torch.linalg.svd(M, full_matrices=False)  # (a, c), (c,), (c, b)
@@ -146,19 +150,19 @@ def nearest_of_rank(answer: object) -> str:
         return kept
 
     slips = {
-        "You kept the smallest singular values. The largest carry most.": (
+        "You kept the smallest singular values, but the largest carry most of the matrix.": (
             lambda M, r: cut(M, r, first=False)
         ),
         "The singular values are missing between U and Vᵀ.": lambda M, r: cut(M, r, sigma=False),
-        "You kept rows of M. That has rank r, but it is not the nearest such matrix.": corner,
-        "torch.linalg.svd gives Vᵀ, not V: take its first r rows.": (
+        "You kept rows of M, which has rank r but is not the nearest such matrix.": corner,
+        "torch.linalg.svd gives Vᵀ, not V, so take its first r rows.": (
             lambda M, r: (lambda U, s, Vh: (U[:, :r] * s[:r]) @ Vh[:, :r].T)(
                 *torch.linalg.svd(M, full_matrices=False)
             )
         ),
         "You kept one singular value too few.": lambda M, r: cut(M, r - 1),
         "You kept one singular value too many.": lambda M, r: cut(M, r + 1),
-        "Nothing was cut.": lambda M, r: M,
+        "Nothing was truncated: this is M itself.": lambda M, r: M,
     }
     g = torch.Generator().manual_seed(29)
     cases = [
@@ -166,7 +170,7 @@ def nearest_of_rank(answer: object) -> str:
         for shape, r in (((5, 5), 2), ((7, 7), 3), ((11, 11), 1))
     ]
     judge_function(answer, cut, cases, slips)
-    return "No matrix of rank r is nearer."
+    return "No matrix of rank r is nearer to M."
 
 
 class _Queries(nn.Module):
@@ -215,16 +219,16 @@ def add_queries(answer: object) -> str:
         return layer(x).detach()  # type: ignore[no-any-return]  # a layer's
 
     slips = {
-        "There is no scale: divide the scores by √k.": "no scale",
-        "You divided by k. The scale is its square root.": "divided by k",
-        "You scaled by the width d of the words. Take k, the width of the keys.": "by d",
-        "The softmax runs over the queries. Each row should sum to 1: dim=-1.": "queries",
-        "One text is right. On a batch, .T turns all dimensions round: use .mT.": ".T",
-        "Queries and keys come from one matrix. The word that asks has its own.": "one matrix",
-        "Queries and keys are exchanged.": "exchanged",
-        "That hands over the keys. In this task words hand over themselves.": "keys",
-        "Those are the weights. The context mixes the words by them.": "weights",
-        "That is one vector for the text. Each word should get its own context.": "pooled",
+        "There is no scale, while the scores should be divided by √k.": "no scale",
+        "You divided by k, but the scale is its square root.": "divided by k",
+        "You scaled by the width d of the tokens. Take k, the width of the keys, instead.": "by d",
+        "The softmax runs over the queries, but each row should sum to 1, with dim=-1.": "queries",
+        "One text is right, but on a batch .T reverses all dimensions, so use .mT.": ".T",
+        "Queries and keys come from one matrix, but each should have its own.": "one matrix",
+        "Queries and keys are exchanged, so each row of scores belongs to a key.": "exchanged",
+        "That mixes the keys, while in this task the tokens themselves are mixed.": "keys",
+        "Those are the weights, by which the context has still to mix the tokens.": "weights",
+        "That is one vector for the text, while each token should get its own context.": "pooled",
     }
     if not (isinstance(answer, type) and issubclass(answer, nn.Module)):
         raise NotYet("Expected a class, a subclass of torch.nn.Module, and not an object of it.")

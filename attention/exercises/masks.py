@@ -24,14 +24,16 @@ def causal_by_hand(answer: object) -> str:
     slips = {
         "You masked after the softmax: the row no longer sums to 1. Mask the scores.": cut,
         "There is no mask: the second word sees the third.": shares([True] * 3),
-        "A word may look at itself, too: the mask has its diagonal.": shares([True, False, False]),
+        "A word may attend to itself, too: the mask includes its diagonal.": shares(
+            [True, False, False]
+        ),
         "The mask is the wrong way round: it lets the word see what comes, not what came.": (
             shares([False, True, True])
         ),
-        "You set the forbidden score to 0. That is a score like any other: use -inf.": (
+        "You set the forbidden score to 0, which is a score like any other: use -inf.": (
             torch.softmax(row * torch.tensor([1.0, 1.0, 0.0]), -1)
         ),
-        "That is the softmax along a column. A query shares its attention along its row.": (
+        "That is the softmax along a column. The weights of a query are along its row.": (
             torch.softmax(CAUSAL_SCORES.masked_fill(~causal_mask(3), float("-inf")), 0)[:, 1]
         ),
         "These scores are scaled already.": torch.softmax(
@@ -39,7 +41,7 @@ def causal_by_hand(answer: object) -> str:
         ),
     }
     judge_numbers(answer, shares([True, True, False]), slips)
-    return "Two words share 1 between them, and the third has none of it."
+    return "The two words that may be attended to share the weight, and the third has none."
 
 
 def _lengths(least: int = 1) -> list[Tensor]:
@@ -53,12 +55,12 @@ def true_means_ignore(answer: object) -> str:
         return ~padding_mask(lengths, n)[..., 0, :]
 
     slips = {
-        "That is True for words. In nn.MultiheadAttention, True means leave out.": (
+        "That mask is True for words, and in nn.MultiheadAttention True means leave out.": (
             lambda lengths, n: padding_mask(lengths, n)[..., 0, :]
         ),
         "That is this project's mask, (B, 1, n) and True = may attend. "
         "nn.MultiheadAttention wants (B, n), and True = leave out.": padding_mask,
-        "The other way round is right. But the shape should be (B, n).": (
+        "It is True for the right positions, but the shape should be (B, n).": (
             lambda lengths, n: ~padding_mask(lengths, n)
         ),
         "The last word of each text is left out, too: positions count from 0.": (
@@ -70,7 +72,7 @@ def true_means_ignore(answer: object) -> str:
     }
     cases = [(lengths, 7) for lengths in _lengths()]
     judge_function(answer, right, cases, slips)
-    return "The same texts as padding_mask, the other way round."
+    return "It is padding_mask with True and False exchanged, one row per text."
 
 
 def bug_mean(answer: object) -> str:
@@ -95,7 +97,7 @@ def bug_mean(answer: object) -> str:
         "Every text with a word is right. A text without one gives 0/0: it should give zeros.": (
             lambda x, lengths: kept(x, lengths).sum(-2) / lengths[:, None]
         ),
-        "That is the sum over the words. Divide by how many they are.": (
+        "That is the sum over the words, which is still to be divided by their number.": (
             lambda x, lengths: kept(x, lengths).sum(-2)
         ),
     }
@@ -105,7 +107,7 @@ def bug_mean(answer: object) -> str:
         for lengths in _lengths(least=0)
     ]
     judge_function(answer, right, cases, slips)
-    return "What stands in the padding no longer matters."
+    return "What the padding holds no longer matters."
 
 
 def _score_weights(scores: Tensor, mask: Tensor | None) -> Tensor:
@@ -130,13 +132,13 @@ def bug_padding(answer: object) -> str:
         "There is still weight on the padding.": lambda s, lengths: torch.softmax(s, dim=-1),
         "You masked after the softmax: no weight on padding, but rows no longer sum to 1. Mask "
         "the scores.": lambda s, lengths: torch.softmax(s, -1).masked_fill(padding(s, lengths), 0),
-        "You set forbidden scores to 0. That is a score like any other: use -inf.": (
+        "You set forbidden scores to 0, which is a score like any other: use -inf.": (
             lambda s, lengths: fill(s, padding(s, lengths), 0.0)
         ),
         "The mask is inverted: all attention is on the padding.": (
             lambda s, lengths: fill(s, ~padding(s, lengths))
         ),
-        "You masked the queries of the padding. It is the keys that must not be looked at.": (
+        "You masked the queries of the padding. It is its keys that must not be attended to.": (
             lambda s, lengths: fill(s, padding(s, lengths).mT)
         ),
         "The mask has shape (B, m), so it lies over queries and keys. It should be (B, 1, m).": (
@@ -155,11 +157,11 @@ def bug_padding(answer: object) -> str:
         for lengths, n in zip(_lengths(), (11, 7, 2), strict=True)
     ]
     judge_function(answer, right, cases, slips)
-    return "Words share 1 among them, and padding gets nothing."
+    return "The words share all of the weight, and padding gets none."
 
 
 def blind_row(answer: object) -> str:
-    """Judge a masked softmax whose rows may have nothing to look at, with its gradient."""
+    """Judge a masked softmax whose rows may have nothing to attend to, with its gradient."""
 
     def use(function: Callable[..., Tensor], scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         leaf = scores.clone().requires_grad_()
@@ -172,8 +174,8 @@ def blind_row(answer: object) -> str:
         return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
 
     slips = {
-        "A row that may look at nothing becomes NaN, which is 0/0.": minus_inf,
-        "A row that may look at nothing looks at everything alike. It should get zeros.": (
+        "A row that may attend to nothing becomes NaN, which is what 0/0 gives.": minus_inf,
+        "A row that may attend to nothing attends to everything alike, and it should get zeros.": (
             lambda s, mask: torch.softmax(s.masked_fill(~mask, -1e9), dim=-1)
         ),
         "The weights are right, the gradient is NaN: what you put in place of NaN afterwards "
@@ -195,7 +197,7 @@ def blind_row(answer: object) -> str:
         mask[..., -1, :] = False
         cases.append((scores, mask))
     judge_function(answer, _score_weights, cases, slips, use=use)
-    return "Zeros where there is nothing to see, forward and backward."
+    return "A row that may attend to nothing gets zeros, forward and backward."
 
 
 def split_heads(answer: object) -> str:
@@ -205,11 +207,11 @@ def split_heads(answer: object) -> str:
         return torch.stack(x.chunk(num_heads, dim=-1), dim=1)
 
     slips = {
-        "The shape is right, the numbers are not: a bare view cuts the table into words' halves, "
-        "so a head gets all of some words. Split the width first, then exchange axes.": (
+        "The shape is right, the numbers are not: a bare view takes the numbers as they are "
+        "stored, so a head gets all of some words. Split the width first, then exchange axes.": (
             lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1)
         ),
-        "The heads stand behind the words: exchange the two axes.": (
+        "The axis of the heads is behind the words: exchange the two axes.": (
             lambda x, h: x.unflatten(-1, (h, -1))
         ),
         "You split the width into (head_dim, heads): each head then takes every h-th number. "
@@ -236,12 +238,12 @@ def count_from_end(answer: object) -> str:
         "Words are right. Padding gets negative positions, which no table has: give it 0.": (
             lambda lengths, n: lengths[:, None] - 1 - torch.arange(n)
         ),
-        "The last word has 1. It should have 0.": (
+        "The last word has position 1, and it should have 0.": (
             lambda lengths, n: (lengths[:, None] - torch.arange(n)).clamp(min=0)
         ),
     }
     judge_function(answer, package_positions, [(lengths, 7) for lengths in _lengths()], slips)
-    return "Whatever stands in front, the review's last word is at position 0."
+    return "Whatever is in front of a review, its last word is at position 0."
 
 
 CHECKERS: dict[str, Checker] = {

@@ -1,4 +1,4 @@
-"""Checkers of the exercises on what a weight says of the answer."""
+"""Checkers of the exercises on what a weight says about the answer."""
 
 from collections.abc import Callable
 
@@ -19,19 +19,19 @@ def rank_by_hand(answer: object) -> str:
     squares, n = difference.square().sum().item(), len(ranks)
     right = rank_correlation(WEIGHTS, EFFECTS.abs())
     slips = {
-        "You ranked the effects with their sign: −0.9 is a large effect.": (
+        "You ranked the effects with their sign, but −0.9 is a large effect. Rank by size.": (
             rank_correlation(WEIGHTS, EFFECTS)
         ),
-        "That is the correlation of the numbers. Replace them by their ranks first.": (
+        "That is the correlation of the numbers themselves. Replace them by their ranks first.": (
             torch.corrcoef(torch.stack([WEIGHTS, EFFECTS.abs()]))[0, 1].item()
         ),
         "The sign is wrong. Did you rank one side from the largest, one from the smallest?": -right,
-        "The 1 − in front is missing.": 6 * squares / (n * (n**2 - 1)),
-        "The 6 is missing.": 1 - squares / (n * (n**2 - 1)),
-        "Square the differences before you add them up.": (
+        "The 1 − in front of the fraction is missing.": 6 * squares / (n * (n**2 - 1)),
+        "The factor 6 is missing from the numerator.": 1 - squares / (n * (n**2 - 1)),
+        "Square the differences of the ranks before you add them up.": (
             1 - 6 * difference.abs().sum().item() / (n * (n**2 - 1))
         ),
-        "The denominator is n (n² − 1), with n = 5 words.": 1 - 6 * squares / n**3,
+        "The denominator is n (n² − 1), with n = 5 words, and not n³.": 1 - 6 * squares / n**3,
     }
     judge_number(answer, right, slips)
     return "Five words prove little: of their 120 orders, 47 agree as well or better."
@@ -44,21 +44,21 @@ def deletion_from_weights(answer: object) -> str:
         return weights / (1 - weights) * (evidence - weights @ evidence)
 
     slips: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
-        "That is what each word contributes. But when it goes, the others share its weight.": (
+        "That is what each word contributes. When it is left out, the others share its weight.": (
             lambda a, s: a * s
         ),
-        "Nearly. The others' weights must sum to 1 again: divide by 1 − weight.": (
+        "Nearly. The others' weights must sum to 1 again, so divide by 1 − weight.": (
             lambda a, s: a * (s - a @ s)
         ),
-        "You divided the contribution by 1 − weight. The others' sum is divided by it, too.": (
+        "You divided the contribution by 1 − weight, but the others' sum is divided by it, too.": (
             lambda a, s: a / (1 - a) * s
         ),
-        "Compare with the verdict, where each word counts by its weight, and not with the plain "
-        "mean.": lambda a, s: a / (1 - a) * (s - s.mean()),
-        "The sign is wrong: a word that made the logit larger should get a positive number.": (
+        "Compare the evidence with the verdict, in which each word counts by its weight, and not "
+        "with the plain mean.": lambda a, s: a / (1 - a) * (s - s.mean()),
+        "The sign is wrong, because a word that raised the logit should get a positive number.": (
             lambda a, s: -right(a, s)
         ),
-        "Those are the logits without each word. Subtract them from the whole one.": (
+        "Those are the logits without each word. Subtract them from the logit of the review.": (
             lambda a, s: (a @ s - a * s) / (1 - a)
         ),
     }
@@ -69,7 +69,10 @@ def deletion_from_weights(answer: object) -> str:
         for one, other in [torch.randn(2, n, generator=g, dtype=torch.float64)]
     ]
     judge_function(answer, right, cases, slips)
-    return "So a word counts by its weight, times how far it disagrees with all of them."
+    return (
+        "So a word's effect is the distance of its evidence from the logit of the review, times "
+        "its weight over one minus its weight."
+    )
 
 
 def bug_top_word(answer: object) -> str:
@@ -84,19 +87,19 @@ def bug_top_word(answer: object) -> str:
         return sum(bool(a.argmax() == top(e)) for a, e in pairs) / len(weights)
 
     slips = {
-        "It still passes over words that speak against the film. Their effects are negative: go "
-        "by size.": lambda a, e: share(a, e, lambda effect: effect.argmax()),
-        "That finds the word that speaks most against the film. Go by size, whatever the sign.": (
+        "It still passes over words that speak against the film. Their effects are negative, so "
+        "compare sizes.": lambda a, e: share(a, e, lambda effect: effect.argmax()),
+        "That finds the word that speaks most against the film. Compare sizes, not signs.": (
             lambda a, e: share(a, e, lambda effect: effect.argmin())
         ),
-        "That is how many reviews agree. The question is which share of them.": (
+        "That is how many reviews agree. Divide it by the number of all reviews.": (
             lambda a, e: share(a, e) * len(a)
         ),
         "That finds the word with the smallest effect.": (
             lambda a, e: share(a, e, lambda effect: effect.abs().argmin())
         ),
         "That is the share of reviews that disagree.": lambda a, e: 1 - share(a, e),
-        "In percent, that is right. The question was for a share between 0 and 1.": (
+        "In percent, that is right. The function should return a share between 0 and 1.": (
             lambda a, e: 100 * share(a, e)
         ),
     }
@@ -116,7 +119,7 @@ def bug_top_word(answer: object) -> str:
             effects.append(effect)
         cases.append((weights, effects))
     judge_function(answer, share, cases, slips, use=use, tolerance=1e-4)
-    return "Strong words had been passed over, and the weights took the blame."
+    return "The weights seemed to disagree only because strong negative effects were missed."
 
 
 CHECKERS: dict[str, Checker] = {

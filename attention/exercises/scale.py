@@ -28,10 +28,10 @@ def divide_by(answer: object) -> str:
     """Judge the number that brings those scores to variance 1."""
     slips = {
         "That is the variance. Dividing by c divides a variance by c squared.": 1800,
-        "√k is right where queries and keys have variance 1. Here they have not.": 50**0.5,
-        "That is k. And queries and keys have other variances than 1.": 50,
+        "√k is right where queries and keys have variance 1, which here they do not.": 50**0.5,
+        "That is k, and queries and keys have other variances than 1.": 50,
         "That brings one product to variance 1. A score is a sum of k of them.": 6,
-        "That is the factor. The question was for the divisor.": 1800**-0.5,
+        "That is the factor, and the question was for the divisor.": 1800**-0.5,
     }
     judge_number(answer, 1800**0.5, slips, tolerance=0.01)
     return "The scores now have variance 1, and standard deviation 1."
@@ -50,15 +50,15 @@ def jacobian(answer: object) -> str:
         return torch.diag(weights) - torch.outer(weights, weights)
 
     slips = {
-        "That is the diagonal. Raising one score also lowers the other weights.": diagonal,
+        "That is the diagonal, but raising one score also lowers the other weights.": diagonal,
         "The sign is wrong: raising a score raises its own weight.": lambda w: -right(w),
-        "The outer product is right, its diagonal term diag(w) is missing.": (
+        "The outer product is right, but the diagonal term diag(w) is missing.": (
             lambda w: right(w) - torch.diag_embed(w)
         ),
         "The rows of weights are right one at a time. Here several come at once: leave the "
         "leading dimensions alone.": outer,
-        "That is the derivative of each weight to its own score. The Jacobian has a row and a "
-        "column for each key.": lambda w: w * (1 - w),
+        "That is the derivative of each weight with respect to its own score. The Jacobian has a "
+        "row and a column for each key.": lambda w: w * (1 - w),
     }
     g = torch.Generator().manual_seed(3)
     cases = [
@@ -82,7 +82,7 @@ def bug_width(answer: object) -> str:
         "It still divides by the global d_out = 2, whatever the width of the keys.": (
             lambda query, key: weights(query, key, 2)
         ),
-        "shape[1] is the width for one sentence, and the number of words in a batch: "
+        "shape[1] is the width for one sentence, but the number of words in a batch: "
         "shape[-1].": lambda query, key: weights(query, key, key.shape[1]),
         "shape[0] is the number of words, or of sentences: shape[-1].": (
             lambda query, key: weights(query, key, key.shape[0])

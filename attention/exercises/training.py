@@ -12,15 +12,15 @@ from attention.exercises.judging import Checker, judge_function, judge_number
 def keep_the_end(answer: object) -> str:
     """Judge a function that puts a distractor before a review and cuts the pair to a length."""
     slips = {
-        "You kept the head. What is lost is the review, and the label belongs to it: keep the "
+        "You kept the head, so what is lost is the review, to which the label belongs: keep the "
         "tail.": lambda front, review, most: (front + review)[:most],
-        "The distractor stands behind the review. It should stand in front.": (
+        "The distractor is behind the review, and should be in front of it.": (
             lambda front, review, most: (review + front)[-most:]
         ),
-        "You cut the review before the distractor was put in front: the pair is too long.": (
+        "You truncated the review before the distractor came in front: the pair is too long.": (
             lambda front, review, most: front + review[-most:]
         ),
-        "The distractor is lost, also where there is room for it.": (
+        "The distractor is lost even where there is room for it.": (
             lambda front, review, most: review[-most:]
         ),
         "You kept one word too few.": lambda front, review, most: (front + review)[-most + 1 :],
@@ -30,7 +30,7 @@ def keep_the_end(answer: object) -> str:
         for a, b, most in ((3, 5, 11), (5, 7, 11), (5, 13, 11), (2, 3, 5))
     ]
     judge_function(answer, lambda front, review, most: (front + review)[-most:], cases, slips)
-    return "What is cut away is the distractor, and the review only where it is too long itself."
+    return "Only words of the distractor are lost, or of the review where it is too long by itself."
 
 
 def bug_vocabulary(answer: object) -> str:
@@ -47,33 +47,33 @@ def bug_vocabulary(answer: object) -> str:
         "Every review is still counted twice, so no word is rare.": (
             lambda reviews, least: counted(reviews, least, times=2)
         ),
-        "The ids have holes where rare words were left out: number the words that stay.": (
+        "The ids have gaps where rare words were left out: number only the words that stay.": (
             lambda reviews, least: counted(reviews, least, holes=True)
         ),
-        "Both mistakes are still there: reviews counted twice, ids numbered before the cut.": (
+        "Both mistakes are still there: reviews are counted twice, and rare words get numbers.": (
             lambda reviews, least: counted(reviews, least, times=2, holes=True)
         ),
         "Ids 0 and 1 belong to padding and to the unknown word: begin with 2.": (
             lambda reviews, least: counted(reviews, least, start=0)
         ),
-        "A word that occurs just min_frequency times should stay.": (
+        "A word that occurs exactly min_frequency times should stay.": (
             lambda reviews, least: counted(reviews, least + 1)
         ),
-        "A word that occurs twice in one review occurs twice.": (
+        "A word that occurs twice in one review counts twice.": (
             lambda reviews, least: counted([list(dict.fromkeys(r)) for r in reviews], least)
         ),
     }
     reviews = [text.split() for text in ("a fine soup fine", "the soup was cold", "was it a soup")]
     cases = [(reviews, 2), (reviews, 3), (reviews * 2 + [["new"]], 2), (reviews, 1)]
     judge_function(answer, counted, cases, slips)
-    return "Rare words are left to the unknown word, and no id is empty."
+    return "Rare words share the id of the unknown word, and the ids have no gap."
 
 
 def deletion(answer: object) -> str:
     """Judge a function that measures what each word does to a logit by leaving it out."""
 
     def logit(ids: Tensor) -> Tensor:
-        # A small attention of its own: what a word does depends on the others.
+        # A small attention, so that what a word does depends on the others.
         table = torch.linspace(-2, 2, 23, dtype=torch.float64)[ids]  # (n,)
         return torch.softmax((3 * table).sin(), dim=-1) @ table + 0.1 * len(ids)
 
@@ -92,18 +92,18 @@ def deletion(answer: object) -> str:
         "The sign is wrong: a word that made the logit larger should get a positive number.": (
             lambda logit, ids: -right(logit, ids)
         ),
-        "You wrote 0 in the word's place. Padding in the middle is another text: leave it out.": (
+        "You wrote 0 in place of the word. Padding in the middle is another text: leave it out.": (
             lambda logit, ids: effects(
                 logit, ids, lambda ids, i: torch.where(torch.arange(len(ids)) == i, 0, ids)
             )
         ),
-        "Where a word stands twice you left out both: go by its place.": (
+        "Where a word occurs twice you left out both: go by its position.": (
             lambda logit, ids: effects(logit, ids, lambda ids, i: ids[ids != ids[i]])
         ),
-        "Those are the logits without each word. Compare them with the whole one's.": (
+        "Those are the logits without each word: subtract them from that of the whole text.": (
             lambda logit, ids: torch.stack([logit(left_out(ids, i)) for i in range(len(ids))])
         ),
-        "That is each word by itself. Leave one out of the others instead.": (
+        "Those are the logits of each word by itself: leave it out of the whole text instead.": (
             lambda logit, ids: torch.stack([logit(ids[i : i + 1]) for i in range(len(ids))])
         ),
     }
@@ -116,16 +116,19 @@ def margin(answer: object) -> str:
     """Judge the half width of a 95 % interval for an accuracy of 0.9 on 2,500 reviews."""
     error = (0.9 * 0.1 / 2500) ** 0.5
     slips = {
-        "That is one standard error. 95 % take 1.96 of them.": error,
-        "That is the whole width. The margin is half of it.": 2 * 1.96 * error,
+        "That is one standard error, and a 95 % interval takes 1.96 of them.": error,
+        "That is the full width, and the margin is half of it.": 2 * 1.96 * error,
         "The root is missing: what you multiplied by 1.96 is the variance.": 1.96 * error**2,
-        "That is the spread of one review's result. The mean of n has it divided by √n.": 0.3,
-        "That is 1.96 times the spread of one review's result: divide by √n.": 1.96 * 0.3,
+        "That is the standard deviation of one result: for a mean of n, divide it by √n.": 0.3,
+        "That is 1.96 times the standard deviation of one result: divide by √n.": 1.96 * 0.3,
         "The variance of one result is p (1 − p), and not p.": 1.96 * (0.9 / 2500) ** 0.5,
-        "In percent, that is right. The question was for a share between 0 and 1.": 196 * error,
+        "That is right in percent: give it as a share between 0 and 1.": 196 * error,
     }
     judge_number(answer, 1.96 * error, slips, tolerance=5e-5)
-    return "A gap of that size between two models can be luck; compare them review by review."
+    return (
+        "That is the margin of one accuracy. The difference of two has √2 times it on separate "
+        "reviews, and usually less on the same ones: so compare models review by review."
+    )
 
 
 CHECKERS: dict[str, Checker] = {

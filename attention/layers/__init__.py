@@ -1,4 +1,4 @@
-"""The layers, one file per family; :mod:`attention.layers.variants` lists those one can choose."""
+"""The layers, one file per family; :mod:`attention.layers.variants` lists those with a name."""
 
 from attention.layers.bigrams import BigramEmbedding
 from attention.layers.block import TransformerBlock, TransformerEncoder

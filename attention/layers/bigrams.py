@@ -1,4 +1,4 @@
-"""Words, and pairs of neighbouring words, as vectors."""
+"""Pairs of neighbouring words as vectors."""
 
 from torch import Tensor, nn
 
@@ -11,13 +11,14 @@ class BigramEmbedding(nn.Module):
     .. math:: x_i = \mathrm{table}\big[(a \cdot \mathrm{id}_{i-1} + b \cdot \mathrm{id}_i) \bmod p
               \bmod \mathrm{buckets}\big]
 
-    "not good" is no sum of "not" and "good", and attention over single words can't tell. There
-    are too many pairs for a vector each, so pairs share buckets by a hash. What the padding, an
-    unknown word or a separator takes part in is no pair: ``is_pair`` tells.
+    The meaning of "not good" is not the sum of "not" and "good", which attention over single words
+    cannot express. There are too many pairs to give each its own vector, so a hash assigns pairs to
+    buckets, and the pairs of a bucket share its vector. Padding, unknown words and separators do
+    not form pairs; ``is_pair`` tells where a pair ends.
 
     Args:
         embed_dim: Width ``d`` of a vector.
-        buckets: How many vectors the pairs share.
+        buckets: The number of vectors that the pairs share.
         first_word: The lowest id that is a word; those below it are special.
 
     Shape:
@@ -65,7 +66,7 @@ class BigramEmbedding(nn.Module):
         return pairs
 
     def is_pair(self, ids: Tensor) -> Tensor:
-        """Say at which positions a pair of two words ends, (..., n), boolean."""
+        """Tell at which positions a pair of two words ends, (..., n), boolean."""
         is_word = ids >= self.first_word  # (..., n)
         is_pair = is_word & is_word.roll(1, dims=-1)  # (..., n)
         is_pair[..., :1] = False

@@ -1,6 +1,6 @@
-"""The transformer's block: attention, a feed-forward layer, residual connections, layer norms.
+"""The transformer block: attention, feed-forward layer, residual connections, layer norms.
 
-Tokens are ``x``, ``n`` of them with width ``d`` = ``embed_dim``; ``h`` heads attend.
+The tokens ``x`` are ``n`` vectors of width ``d`` = ``embed_dim``, and ``h`` heads attend.
 """
 
 from typing import Self
@@ -17,7 +17,7 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU}
 
 
 class TransformerBlock(nn.Module):
-    r"""Let the tokens attend to each other, then transform each by itself, adding to what it was.
+    r"""Add to each token what attention returns for it, then what a feed-forward layer returns.
 
     .. math::
         y &= x + \mathrm{attention}(\mathrm{norm}_1(x)) \\
@@ -28,13 +28,13 @@ class TransformerBlock(nn.Module):
 
     Args:
         embed_dim: Width ``d`` of a token vector, a multiple of ``num_heads``.
-        num_heads: How many heads attend.
-        hidden_dim: Width between the two layers of the feed-forward part; None means ``4 d``.
-        norm_first: Whether the norms stand before attention and feed-forward layer (pre-norm) or
-            behind the sums (post-norm).
+        num_heads: The number of heads.
+        hidden_dim: Width between the two matrices of the feed-forward layer; None means ``4 d``.
+        norm_first: Whether the norms come before attention and feed-forward layer (pre-norm) or
+            after the sums (post-norm).
         activation: ``"gelu"`` or ``"relu"``.
-        dropout: The chance with which training sets a weight, a hidden number or a number of what
-            is added to 0.
+        dropout: The probability of setting to 0, in training, an attention weight, a number in the
+            middle of the feed-forward layer, or a number that is added to the residual stream.
         bias: Whether projections, feed-forward layers and norms have a bias.
         eps: What the norms add to the variance.
 
@@ -58,8 +58,8 @@ class TransformerBlock(nn.Module):
         torch.Size([5, 7, 6])
 
     Source:
-        Vaswani et al. (2017), section 3; the norms first: Xiong et al. (2020), On layer
-        normalization in the transformer architecture; :class:`torch.nn.TransformerEncoderLayer`.
+        Vaswani et al. (2017), section 3; for pre-norm, Xiong et al. (2020), On layer normalization
+        in the transformer architecture; :class:`torch.nn.TransformerEncoderLayer`.
     """
 
     def __init__(
@@ -123,13 +123,13 @@ class TransformerBlock(nn.Module):
 
     @classmethod
     def from_torch(cls, layer: nn.TransformerEncoderLayer) -> Self:
-        """Copy one of torch's encoder layers, of either batch order; ours is batch first.
+        """Copy one of torch's encoder layers, whatever its ``batch_first``; ours is batch first.
 
-        torch's masks say the reverse: there True forbids.
+        Masks have the opposite meaning in torch's layer, where True forbids.
 
         Raises:
             TypeError: If it is not an ``nn.TransformerEncoderLayer``.
-            ValueError: If its activation or its attention is one that ours does not have.
+            ValueError: If its activation or its attention is one that ours does not support.
 
         Example:
             >>> from torch import nn
@@ -174,16 +174,16 @@ class TransformerEncoder(nn.Module):
 
     .. math:: x^{(l)} = \mathrm{block}_l(x^{(l-1)}), \qquad l = 1, \ldots, L
 
-    With the norms first, nothing has normalised the last sum, so one more norm follows the stack.
+    With ``norm_first=True`` the last sum is not normalised, so another norm follows the stack.
 
     Args:
         embed_dim: Width ``d`` of a token vector, a multiple of ``num_heads``.
-        num_heads: How many heads attend in each block.
-        num_layers: How many blocks ``L`` there are.
+        num_heads: The number of heads in each block.
+        num_layers: The number of blocks ``L``.
         hidden_dim: As in :class:`TransformerBlock`, like the arguments that follow.
-        norm_first: Whether the norms stand before attention and feed-forward layer.
+        norm_first: Whether the norms come before attention and feed-forward layer.
         activation: ``"gelu"`` or ``"relu"``.
-        dropout: The chance of dropping in training.
+        dropout: The probability of setting a number to 0 in training.
         bias: Whether the layers have biases.
         eps: What the norms add to the variance.
 

@@ -14,28 +14,28 @@ from attention.functional import Attended, allowed_keys, attend
 
 
 class MultiHeadAttention(nn.Module):
-    r"""Let every token attend in several ways at once, and mix what the heads return.
+    r"""Let several heads attend in parallel, and project what they return to one context.
 
     .. math::
         \mathrm{head}_i = \mathrm{softmax}\!\left(\frac{Q_i K_{g(i)}^\top}{\sqrt{k}}\right)
         V_{g(i)}, \qquad
         \mathrm{context} = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
 
-    Head i has the i-th :math:`k` = ``head_dim`` columns of :math:`Q = X W_\mathrm{query}`. With as
-    many keys and values as heads, :math:`g(i) = i`, it has its own columns of :math:`K = X
-    W_\mathrm{key}` and :math:`V = X W_\mathrm{value}` as well; the number of heads then changes
-    neither the number of parameters nor, but for the softmax, that of multiplications. With
-    ``num_kv_heads`` below ``num_heads``, neighbouring heads share keys and values (grouped-query
-    attention); with 1, all of them do (multi-query attention).
+    Head i uses the i-th :math:`k` = ``head_dim`` columns of :math:`Q = X W_\mathrm{query}`. If
+    there are as many keys and values as heads, :math:`g(i) = i`, it also has its own columns of
+    :math:`K = X W_\mathrm{key}` and :math:`V = X W_\mathrm{value}`. The number of heads then
+    changes neither the number of parameters nor, except in the softmax, that of multiplications.
+    With ``num_kv_heads`` below ``num_heads``, neighbouring heads share keys and values
+    (grouped-query attention), and with 1 all of them do (multi-query attention).
 
     Args:
         embed_dim: Width ``d`` of a token vector.
-        num_heads: How many heads attend.
-        num_kv_heads: How many keys and values they share, a divisor of ``num_heads``; None means
-            ``num_heads``.
+        num_heads: The number of heads.
+        num_kv_heads: The number of key–value heads that they share, a divisor of ``num_heads``;
+            None means ``num_heads``.
         head_dim: Width ``k`` of a head's queries, keys and values; None means
             ``embed_dim / num_heads``, which ``num_heads`` must then divide.
-        dropout: The chance with which training sets a weight to 0.
+        dropout: The probability of setting a weight to 0 in training.
         bias: Whether the four projections add a bias.
 
     Shape:
@@ -51,8 +51,8 @@ class MultiHeadAttention(nn.Module):
 
     Raises:
         TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
-        ValueError: If a width < 1, the numbers of heads do not divide as they must, ``dropout`` is
-            not in [0, 1), or shapes do not fit.
+        ValueError: If a width < 1, a number of heads is not the divisor that it must be,
+            ``dropout`` is not in [0, 1), or shapes do not fit.
 
     Example:
         >>> layer = MultiHeadAttention(6, num_heads=2)
@@ -134,19 +134,19 @@ class MultiHeadAttention(nn.Module):
         heads = attended[0] if isinstance(attended, tuple) else attended  # (..., h, n, head_dim)
         context = self.W_out(heads.transpose(-3, -2).flatten(-2))  # (..., n, d)
         if allowed is not None:
-            # W_out's bias would speak for a token that saw nothing.
+            # Without this, a token that may attend to nothing would get W_out's bias.
             context = context.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)
         return (context, attended[1]) if isinstance(attended, tuple) else context
 
     @classmethod
     def from_torch(cls, layer: nn.MultiheadAttention) -> Self:
-        """Copy torch's multi-head attention, of either batch order; ours is batch first.
+        """Copy torch's multi-head attention, whatever its ``batch_first``; ours is batch first.
 
-        torch's boolean masks say the reverse: there True forbids.
+        Boolean masks have the opposite meaning in torch's layer, where True forbids.
 
         Raises:
             TypeError: If it is not an ``nn.MultiheadAttention``.
-            ValueError: If its keys or values have a width of their own, or it adds keys.
+            ValueError: If it reads keys or values of another width than the tokens', or adds keys.
 
         Example:
             >>> from torch import nn

@@ -1,6 +1,6 @@
-"""From many token vectors to one: a mean, or attention with a single learned query.
+"""Attention pooling, which turns many token vectors into one, and the mean as its baseline.
 
-The token vectors are ``x``, with ``n`` tokens of width ``d`` = ``embed_dim``.
+The tokens ``x`` are ``n`` vectors of width ``d`` = ``embed_dim``.
 """
 
 import torch
@@ -11,7 +11,7 @@ from attention.functional import Attended, scaled_dot_product_attention
 
 
 class _Pooling(nn.Module):
-    """What the poolings share: one query against n keys, the values being the tokens."""
+    """What all poolings share: one query, n keys, and the tokens themselves as values."""
 
     def __init__(self, embed_dim: int) -> None:
         super().__init__()
@@ -22,7 +22,7 @@ class _Pooling(nn.Module):
         self, x: Tensor, query: Tensor, keys: Tensor, attn_mask: Tensor | None, need_weights: bool
     ) -> Attended:
         query = query.to(keys.dtype).expand(*x.shape[:-2], 1, -1)  # (..., 1, k)
-        # Scale 1: with one learned query, any factor is only another query.
+        # The scale is 1, because a learned query can take up any factor.
         # Under autocast the keys come from a linear layer in 16 bits, the tokens still in 32.
         value = x.to(keys.dtype)  # (..., n, d)
         context, weights = scaled_dot_product_attention(query, keys, value, attn_mask, scale=1.0)
@@ -31,7 +31,7 @@ class _Pooling(nn.Module):
 
 
 class MeanPooling(_Pooling):
-    r"""Average the tokens: attention whose every energy is the same.
+    r"""Average the tokens, as attention does when all scores are equal.
 
     .. math:: \mathrm{context} = \frac{1}{n} \sum_{i=1}^{n} x_i
 
@@ -55,7 +55,7 @@ class MeanPooling(_Pooling):
         tensor([2., 3.])
 
     Source:
-        The baseline that lab 13 (Nowakowski, 2024) argues against.
+        The baseline to which Lab 13 (Nowakowski, 2024) compares attention.
     """
 
     def forward(
@@ -68,14 +68,14 @@ class MeanPooling(_Pooling):
 
 
 class EnergyPooling(_Pooling):
-    r"""Weigh the tokens by one learned energy, the score of a single query for all texts.
+    r"""Weight the tokens by their scores with a single learned query, which all texts share.
 
     .. math::
         e_i = x_i \cdot w, \qquad
         \mathrm{context} = \sum_{i=1}^{n} \mathrm{softmax}(e)_i \, x_i
 
-    A bias on the energy would add the same number to every score of a text, and the softmax
-    takes no notice of that, so there is none.
+    The score :math:`e_i` is the energy of Lab 13. It has no bias, because a bias would add the same
+    number to every score of a text, which does not change their softmax.
 
     Args:
         embed_dim: Width ``d`` of a token vector.
@@ -116,7 +116,7 @@ class EnergyPooling(_Pooling):
 
 
 class KeyedPooling(_Pooling):
-    r"""Weigh the tokens by one learned query against a learned key for each token.
+    r"""Weight the tokens by the scores of their learned keys with a single learned query.
 
     .. math::
         e_i = (x_i W_\mathrm{key}) \cdot q, \qquad
@@ -160,7 +160,7 @@ class KeyedPooling(_Pooling):
         check_size("key_dim", key_dim)
         self.key_dim = key_dim
         self.W_key = nn.Linear(embed_dim, key_dim, bias=False)
-        # The range nn.Linear(key_dim, 1) draws from, as in the lab.
+        # The range that nn.Linear(key_dim, 1) draws from, as in Lab 13.
         self.query = nn.Parameter(torch.empty(key_dim).uniform_(-1, 1) * key_dim**-0.5)
 
     def forward(

@@ -1,4 +1,4 @@
-"""Positional encodings: where a word is, as a vector added to the word's own."""
+"""Positional encodings: the position of a word as a vector that is added to the word's own."""
 
 import torch
 from torch import Tensor, nn
@@ -8,7 +8,7 @@ from attention._checks import check_lengths, check_number, check_positions, chec
 
 
 def positions_from_end(lengths: Tensor, n: int) -> Tensor:
-    r"""Count each sequence's words from its last one, which gets 0.
+    r"""Number the words of each sequence from its last word, which gets position 0.
 
     .. math:: p_{bj} = \max(\mathrm{lengths}_b - 1 - j,\; 0)
 
@@ -18,7 +18,7 @@ def positions_from_end(lengths: Tensor, n: int) -> Tensor:
 
     Shape:
         - lengths: :math:`(...)`
-        - returns: :math:`(..., n)`, integers; the padding counts as position 0
+        - returns: :math:`(..., n)`, integers; the padding gets position 0
 
     Returns:
         The positions, for :class:`SinusoidalPositions`.
@@ -33,7 +33,7 @@ def positions_from_end(lengths: Tensor, n: int) -> Tensor:
                 [1, 0, 0, 0]])
     """
     check_lengths(lengths, n)
-    # 1 … n first: lengths of 8 unsigned bits would turn 0 − 1 into 255.
+    # Counted from 1, because with lengths of 8 unsigned bits 0 − 1 would be 255.
     count = torch.arange(1, n + 1, device=lengths.device)  # (n)
     return (lengths[..., None] - count).clamp(min=0)  # (..., n)
 
@@ -47,10 +47,11 @@ class SinusoidalPositions(nn.Module):
 
     Args:
         embed_dim: Width ``d`` of a token vector.
-        max_length: How many positions the table holds.
-        base: Sets how slow the pairs get. Pair ``i`` turns by ``base ** (-2 * i / d)`` radians per
-            position. For an even ``d`` the slowest pair has ``i = d / 2 - 1``, which makes
-            ``base ** (2 / d) / base``: more than 1/base, and near it only where ``d`` is large.
+        max_length: The number of positions that the table holds.
+        base: Sets the lowest frequency. Pair ``i`` of sine and cosine advances by
+            ``base ** (-2 * i / d)`` radians per position. For an even ``d`` the slowest pair has
+            ``i = d / 2 - 1`` and advances by ``base ** (2 / d) / base``, which is more than 1/base
+            and close to it only if ``d`` is large.
 
     Shape:
         - x: :math:`(..., n, d)`
@@ -72,14 +73,14 @@ class SinusoidalPositions(nn.Module):
         tensor([[0.0000, 1.0000, 0.0000, 1.0000],
                 [0.8415, 0.5403, 0.0100, 0.9999]])
 
-        The slowest pair of the lab's table, in radians per position:
+        The slowest pair of Lab 13's table, in radians per position:
 
         >>> sin, cos = SinusoidalPositions(16, base=1_000).table[1, -2:]
         >>> torch.atan2(sin, cos)
         tensor(0.0024)
 
     Source:
-        Vaswani et al. (2017), section 3.5; lab 13 (Nowakowski, 2024) takes base 1,000.
+        Vaswani et al. (2017), section 3.5; Lab 13 (Nowakowski, 2024) uses base 1,000.
     """
 
     table: Tensor

@@ -1,8 +1,8 @@
 """Self-attention: every token attends with its own query.
 
-The layers stand in the order in which the pages build them. Tokens are ``x``, ``n`` of them with
-width ``d`` = ``embed_dim``; queries and keys have width ``k`` = ``key_dim``, values ``v`` =
-``value_dim``. An equation's :math:`W` is a matrix (d, k); ``nn.Linear`` stores its transpose.
+The layers are in the order in which the pages build them. The tokens ``x`` are ``n`` vectors of
+width ``d`` = ``embed_dim``; queries and keys have width ``k`` = ``key_dim``, and values ``v`` =
+``value_dim``. In an equation, :math:`W` is a matrix (d, k), whose transpose ``nn.Linear`` stores.
 """
 
 import torch
@@ -13,14 +13,15 @@ from attention.functional import Attended, attend
 
 
 class SelfAttentionV1(nn.Module):
-    r"""Multiply the tokens by three bare matrices and attend: the formula, nothing else.
+    r"""Compute queries, keys and values with three bare matrices, and attend.
 
     .. math::
         Q = X W_\mathrm{query}, \quad K = X W_\mathrm{key}, \quad V = X W_\mathrm{value},
         \qquad \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
 
-    The matrices start uniform in [0, 1), which keeps the worked example positive and readable.
-    No one would train from there; :class:`SelfAttentionV2` starts from ``nn.Linear``'s range.
+    The matrices are initialised uniformly in [0, 1), which keeps the worked example positive and
+    readable but is a poor start for training. :class:`SelfAttentionV2` uses the initialisation of
+    ``nn.Linear``.
 
     Args:
         d_in: Width of a token vector.
@@ -74,7 +75,7 @@ class SelfAttentionV1(nn.Module):
 
 
 class QKSelfAttention(nn.Module):
-    r"""Let every token attend with its own query; what it receives is the tokens themselves.
+    r"""Let every token attend with its own query, and average the tokens themselves as values.
 
     .. math::
         Q = X W_\mathrm{query}, \quad K = X W_\mathrm{key}, \qquad
@@ -85,7 +86,7 @@ class QKSelfAttention(nn.Module):
         key_dim: Width ``k`` of queries and keys.
         bias: Whether the projections add a bias.
         scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
-        dropout: The chance with which training sets a weight to 0.
+        dropout: The probability of setting a weight to 0 in training.
 
     Shape:
         - x: :math:`(..., n, d)`
@@ -156,12 +157,12 @@ class QKSelfAttention(nn.Module):
         )
 
     def values(self, x: Tensor) -> Tensor:
-        """Return what each token hands over when it is attended to: here, itself."""
+        """Return each token's value, which here is the token itself."""
         return x
 
 
 class SelfAttention(QKSelfAttention):
-    r"""Let every token attend with a query, be found by a key, and hand over a value.
+    r"""Let every token attend with its own query to the keys and values of all tokens.
 
     .. math::
         Q = X W_\mathrm{query}, \quad K = X W_\mathrm{key}, \quad V = X W_\mathrm{value},
@@ -173,7 +174,7 @@ class SelfAttention(QKSelfAttention):
         value_dim: Width ``v`` of values; None means ``embed_dim``.
         bias: Whether the projections add a bias.
         scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
-        dropout: The chance with which training sets a weight to 0.
+        dropout: The probability of setting a weight to 0 in training.
 
     Shape:
         - x: :math:`(..., n, d)`
@@ -195,7 +196,7 @@ class SelfAttention(QKSelfAttention):
         torch.Size([7, 2])
 
     Source:
-        Vaswani et al. (2017), section 3.2, with one head; lab 13 (Nowakowski, 2024).
+        Vaswani et al. (2017), section 3.2, with one head; Lab 13 (Nowakowski, 2024).
     """
 
     def __init__(
@@ -214,19 +215,19 @@ class SelfAttention(QKSelfAttention):
         self.W_value = nn.Linear(embed_dim, self.value_dim, bias=bias)
 
     def values(self, x: Tensor) -> Tensor:
-        """Return what each token hands over when it is attended to: its projection."""
+        """Return each token's value, which is its projection."""
         value: Tensor = self.W_value(x)  # (..., n, v)
         return value
 
 
 class SelfAttentionV2(SelfAttention):
-    r"""Do what :class:`SelfAttentionV1` does, with ``nn.Linear`` holding the matrices.
+    r"""Compute the same as :class:`SelfAttentionV1`, with the matrices held by ``nn.Linear``.
 
     .. math::
         \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
 
-    Copy V1's matrices in, transposed, and the two return the same numbers. What differs is
-    where they start: ``nn.Linear`` draws uniformly from :math:`\pm 1/\sqrt{d_\mathrm{in}}`.
+    With V1's matrices copied in, transposed, the two classes return the same numbers. They differ
+    in initialisation: ``nn.Linear`` draws uniformly from :math:`\pm 1/\sqrt{d_\mathrm{in}}`.
 
     Args:
         d_in: Width of a token vector.
@@ -276,18 +277,18 @@ class CausalSelfAttention(SelfAttention):
         value_dim: Width ``v`` of values; None means ``embed_dim``.
         bias: Whether the projections add a bias.
         scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
-        dropout: The chance with which training sets a weight to 0.
+        dropout: The probability of setting a weight to 0 in training.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores; it forbids
-          more than the order of the tokens does
+        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores; applies in
+          addition to the causal mask
         - context: :math:`(..., n, v)`
         - weights: :math:`(..., n, n)`, zeros above the diagonal
 
     Returns:
-        The context, or (context, weights) with ``need_weights=True``. It is causal unless a call
-        says ``is_causal=False``.
+        The context, or (context, weights) with ``need_weights=True``. The layer is causal unless
+        it is called with ``is_causal=False``.
 
     Raises:
         TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.

@@ -1,9 +1,9 @@
-"""The variants of attention that can be chosen by name: the one place to add another.
+"""The variants of attention that can be chosen by name, and the place to add another.
 
-A variant is an entry of :data:`VARIANTS`, and a class where it needs a new one. The classifier, the
-choices and the help of the command line, the counts of parameters, the tables and the parametrised
-tests read this registry. An option that only a new variant needs is a field of
-:class:`AttentionConfig`, and by that an option of the command line too.
+A variant is an entry of :data:`VARIANTS`, with a class of its own if it needs one. The classifier,
+the choices and the help of the command line, the parameter counts, the tables and the parametrised
+tests read this registry. An option that only a new variant needs becomes a field of
+:class:`AttentionConfig`, which also makes it an option of the command line.
 """
 
 from collections.abc import Callable
@@ -19,20 +19,21 @@ from attention.layers.self_attention import QKSelfAttention, SelfAttention
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionConfig:
-    """Say what a variant of attention is built with; each reads the fields it needs."""
+    """The options of all variants of attention, of which each reads those that it needs."""
 
     embed_dim: int = 32
     """Width of a word's vector."""
     key_dim: int = 32
     """Width of queries and keys."""
     value_dim: int | None = None
-    """Width of values; as embed_dim if not given."""
+    """Width of values; embed_dim if not given."""
     num_heads: int = 4
-    """Heads of multihead, gqa and transformer, which share embed_dim."""
+    """Number of heads of multihead, gqa and transformer, among which embed_dim is divided."""
     num_kv_heads: int | None = None
-    """Keys and values that the heads of gqa share; half as many as heads if not given."""
+    """Number of keys and values that the heads of gqa share; half the number of heads if not
+    given."""
     num_layers: int = 2
-    """Blocks of transformer."""
+    """Number of blocks of transformer."""
     bias: bool = False
     """Whether the layers of qk, qkv, multihead, gqa and transformer have biases."""
     scale: bool = True
@@ -40,7 +41,7 @@ class AttentionConfig:
 
     @property
     def factor(self) -> float | None:
-        """The factor on the scores, as the layers take it: None stands for 1/√k."""
+        """The factor on the scores as the layers take it, where None means 1/√k."""
         return None if self.scale else 1.0
 
 
@@ -49,8 +50,8 @@ class Variant:
     """A kind of attention that can be chosen by its name.
 
     Args:
-        label: What tables and figures call it.
-        build: Makes the layer.
+        label: The name of the variant in tables and figures.
+        build: Builds the layer.
         returns_contexts: Whether the layer returns a context for each token; if not, it pools the
             tokens into one vector.
     """
@@ -99,7 +100,7 @@ VARIANTS: dict[str, Variant] = {
         returns_contexts=True,
     ),
 }
-"""What can be chosen, by name."""
+"""The variants, by name."""
 
 
 def variant(name: str) -> Variant:

@@ -1,7 +1,7 @@
-"""Pictures: heatmaps, arrows, animations, curves, an atlas of heads, coloured words; one palette.
+"""Figures with one palette: heatmaps, diagrams, animations, curves, an atlas of heads, words.
 
-A module is loaded when one of its names is first used, so that colouring words for a terminal does
-not load matplotlib.
+A module is imported when one of its names is first used, so that colouring words for a terminal
+does not import matplotlib.
 """
 
 from typing import Any
@@ -14,12 +14,16 @@ __all__ = ["Html", "words_as_ansi", "words_as_html"]
 _HOMES = {
     "BLACK": "style",
     "BLUE": "style",
+    "DIVERGING": "style",
     "GREEN": "style",
     "ORANGE": "style",
     "PALETTE": "style",
     "PURPLE": "style",
     "SKY": "style",
     "use_style": "style",
+    "draw_box": "diagrams",
+    "draw_flow": "diagrams",
+    "draw_matrices": "diagrams",
     "draw_arrows": "figures",
     "draw_branches": "figures",
     "draw_mixture": "figures",

@@ -1,4 +1,4 @@
-"""A query's attention, step by step, as a GIF that plays when its reader asks for it."""
+"""The attention of one query, step by step, as a GIF that plays when the reader opens it."""
 
 import base64
 import html
@@ -17,16 +17,16 @@ from attention.plotting.style import BLACK, BLUE, GREEN
 
 
 class Animation:
-    """Hold a GIF that a page or a notebook plays when its reader asks for it.
+    """Hold a GIF that a page or a notebook plays when the reader opens it.
 
-    It needs no script and no file beside the page, and nothing moves unasked. The figure stays
-    open: shown as a picture, it is the last frame.
+    It needs neither a script nor a file beside the page, and nothing moves before it is opened. The
+    figure stays open and shows the last frame.
 
     Args:
-        figure: The figure that moves.
+        figure: The figure that is animated.
         draw: Called with 0, 1, …; changes the figure into that frame.
-        n_frames: How many frames there are, two a second.
-        alt: What happens in it, in words.
+        n_frames: The number of frames, of which two are shown per second.
+        alt: What happens in the animation, as alternative text.
 
     Example:
         >>> import matplotlib.pyplot as plt
@@ -67,20 +67,20 @@ class Animation:
 def animate_attention(
     words: Sequence[str], scores: Tensor, weights: Tensor, values: Tensor
 ) -> Animation:
-    """Animate one query: a score for each word, then the weights, then the weighted sum.
+    """Animate the attention of one query: its scores, then its weights, then the weighted sum.
 
     Args:
-        words: The words looked at.
-        scores: The query's scores.
-        weights: What the softmax made of them.
-        values: What each word hands over, as a vector of the plane.
+        words: The words that the query attends to.
+        scores: The query's score with each word.
+        weights: The softmax of the scores.
+        values: The value of each word, as a vector in the plane.
 
     Shape:
         - scores, weights: :math:`(n)`
         - values: :math:`(n, 2)`
 
     Returns:
-        The animation. Its last frame shows all three steps, so it also stands alone.
+        The animation, whose last frame shows all three steps.
 
     Example:
         >>> from attention.plotting import animate_attention
@@ -110,12 +110,12 @@ def animate_attention(
     (end,) = plane.plot(*tails[-1].tolist(), "o", color=BLACK)
     name = plane.annotate("context", tails[-1].tolist(), (-8, 0), textcoords="offset points")
     name.set(ha="right", va="center")
-    # Lay out once: every frame would do it again, at a hundred times the cost of drawing.
+    # Lay out once, because doing it for every frame costs a hundred times as much as drawing.
     fig.draw_without_rendering()
     fig.set_layout_engine("none")
 
     def draw(frame: int) -> None:
-        # A score a frame; the softmax, which needs them all, in one; a value a frame; then rest.
+        # One frame per score, one for the softmax, one per value, and then a pause.
         scored, weighed, added = frame, n * (frame > n), frame - n - 1
         for drawn, texts, count in zip(bars, labels, (scored, weighed), strict=True):
             for j, (bar, text) in enumerate(zip(drawn, texts, strict=True)):

@@ -1,4 +1,4 @@
-"""All heads of a model as small maps in one page element, without a script."""
+"""All heads of a model as small heatmaps in one HTML element, without a script."""
 
 import html
 import zlib
@@ -8,9 +8,9 @@ from torch import Tensor
 
 from attention.plotting.words import Html
 
-# One map beside another, twelve in a row or six on a phone; a radio button lies over each map, so
-# that Tab reaches the atlas, the arrow keys walk through it, and the chosen map opens below.
-# The ink follows the page: the site's own colour, or that of the text around.
+# Maps are side by side, twelve in a row or six on a phone. A radio button covers each map, so that
+# Tab reaches the atlas, the arrow keys move through it, and the chosen map opens below.
+# The colour follows the page: that of the site, or that of the surrounding text.
 STYLE = """<style>
 .head-atlas {--ink: var(--color-brand-content, currentColor); margin: 1rem 0}
 .head-atlas fieldset {border: 0; display: grid; gap: .25rem; grid-template-columns: repeat(12, 1fr);
@@ -38,15 +38,15 @@ STYLE = """<style>
 def head_atlas(weights: Tensor, tokens: Sequence[str], caption: str = "") -> Html:
     """Draw the weights of all heads in all layers as small maps, of which one at a time is open.
 
-    Each map has one row per query and one column per key. The ink is as opaque as the weight is
-    large, in steps of a tenth, and the same in every map. The arrow keys move from head to head.
-    Each map is a radio button whose name says layer, head and where most of its weight falls; the
-    open one also lists the strongest key of each token.
+    Each map has one row per query and one column per key. A cell is the more opaque the larger its
+    weight, in steps of a tenth that are the same in every map. The arrow keys move from head to
+    head. Each map is a radio button whose name says which layer and head it is and which token
+    receives most of its weight. The open map also lists the strongest key of each token.
 
     Args:
         weights: The weights of one text.
-        tokens: Its tokens.
-        caption: A line above.
+        tokens: The tokens of the text.
+        caption: A line above the maps.
 
     Shape:
         - weights: :math:`(L, h, n, n)`
@@ -75,7 +75,7 @@ def head_atlas(weights: Tensor, tokens: Sequence[str], caption: str = "") -> Htm
     # Two atlases on one page must not share their radio buttons.
     key = f"atlas{zlib.crc32(repr((weights.tolist(), list(tokens), caption)).encode()):08x}"
     names = [html.escape(token) for token in tokens]
-    margin = 0.45 * max(map(len, tokens)) + 0.5  # what a token's name needs, in cells
+    margin = 0.45 * max(map(len, tokens)) + 0.5  # room for a token's name, in cells
     labels = "".join(
         f'<text x="-3" y="{10 * i + 2.5:g}" text-anchor="end">{name}</text>'
         f'<text transform="translate({10 * i + 7.5:g} -8) rotate(-90)">{name}</text>'
@@ -128,11 +128,11 @@ def _map(table: Tensor) -> str:
 
 
 def _most(table: Tensor, tokens: Sequence[str]) -> str:
-    """Say where most of a head's weight falls: on one token, or at one distance from the query."""
+    """Tell where most of a head's weight is: on one token, or at one distance from the query."""
     received, key = table.mean(dim=0).max(dim=0)
     at = int(key)
-    name = tokens[at]
-    if list(tokens).count(name) > 1:
+    name = f"“{tokens[at]}”"
+    if list(tokens).count(tokens[at]) > 1:
         name = f"{name} at position {at}"
     shares = {name: received.item()}
     for distance, target in ((-1, "the previous"), (0, "the same"), (1, "the next")):

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from attention.plotting.style import BLUE, GREEN, ORANGE, STYLE
 
-# One colour, dash and marker a line, so that no line hangs on its colour alone.
+# Each line has a colour, a dash and a marker, so that nothing depends on the colour alone.
 _LINES = {
     "train": (BLUE, "--", "o", "training"),
     "clean": (ORANGE, "-", "s", "validation, clean"),
@@ -25,11 +25,11 @@ def training_curves(
 
     Args:
         metrics: One line per epoch, as :class:`attention.sentiment.trainer.Trainer` returns them.
-        title: Stands above; part of the picture's alternative text.
-        figure: Where to draw; None means a new figure of pyplot's.
+        title: The title of the figure, which is also part of its alternative text.
+        figure: Where to draw; None means a new figure from pyplot.
 
     Returns:
-        The figure. Loss is in nats per review, accuracy a share.
+        The figure, with the loss in nats per review and the accuracy as a share.
 
     Example:
         >>> from attention.plotting import training_curves
@@ -38,7 +38,7 @@ def training_curves(
         >>> len(training_curves([line]).axes)
         2
     """
-    with mpl.rc_context(STYLE):  # the reader's own settings stay as they are
+    with mpl.rc_context(STYLE):  # the reader's own settings are not changed
         return _drawn(metrics, title, figure)
 
 

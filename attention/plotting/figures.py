@@ -1,4 +1,4 @@
-"""The still pictures that the pages share: heatmaps, arrows in the plane, branches."""
+"""The figures that the pages share: heatmaps, arrows in the plane, branches."""
 
 from collections.abc import Sequence
 from itertools import accumulate
@@ -7,30 +7,38 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from torch import Tensor
 
 from attention.plotting.style import BLACK, BLUE, GREEN, ORANGE
 
 
 def draw_weights(
-    ax: Axes, weights: Tensor, queries: Sequence[str], keys: Sequence[str] | None = None
+    ax: Axes,
+    weights: Tensor,
+    queries: Sequence[str],
+    keys: Sequence[str] | None = None,
+    *,
+    vmax: float | None = None,
 ) -> None:
     """Draw attention weights as a heatmap, one row per query, words on both axes.
 
-    White is 0 and the darkest blue is the largest weight, so two heatmaps share colours only
-    where they share their largest weight; the numbers in the cells are the same everywhere.
+    A weight of 0 has the colour of the page, and the largest weight differs most from it, in the
+    light theme as in the dark one. Heatmaps that are to be compared need one scale, so give them
+    the same ``vmax``, for example 1.
 
     Args:
         ax: Where to draw.
         weights: The weights, one row per query.
-        queries: The words that look.
-        keys: The words that are looked at; None means the same words.
+        queries: The words that attend.
+        keys: The words that are attended to; None means the same words.
+        vmax: The weight that gets the strongest colour; None means the largest of these weights.
 
     Shape:
         - weights: :math:`(n, m)`
 
     Raises:
-        ValueError: If the words do not fit the weights.
+        ValueError: If the words do not fit the weights, or a weight exceeds ``vmax``.
 
     Example:
         >>> import matplotlib.pyplot as plt
@@ -45,16 +53,22 @@ def draw_weights(
             f"column per key, got {tuple(weights.shape)}"
         )
     weights = weights.detach().cpu().float()
-    top = weights.max().item()
+    largest = weights.max().item()
+    if vmax is not None and vmax < largest:
+        raise ValueError(f"vmax: expected at least the largest weight, {largest:.4g}, got {vmax}")
+    top = largest if vmax is None else vmax
     ax.imshow(weights.numpy(), vmin=0, vmax=top, aspect="auto")
     for i, row in enumerate(weights.tolist()):
         for j, weight in enumerate(row):
-            colour = "white" if weight > 0.715 * top else "black"
-            ax.text(j, i, f"{weight:.2f}", ha="center", va="center", color=colour, fontsize=10)
+            colour, other = ("white", "black") if weight > 0.715 * top else ("black", "white")
+            text = ax.text(j, i, f"{weight:.2f}", ha="center", va="center", fontsize=10)
+            text.set_color(colour)
+            # Inverted, a cell of medium lightness is too near to its number without this rim.
+            text.set_path_effects([withStroke(linewidth=1.5, foreground=other)])
     ax.set_xticks(range(len(keys)), keys)
     ax.set_yticks(range(len(queries)), queries)
-    ax.set_xlabel("key: the word looked at")
-    ax.set_ylabel("query: the word that looks")
+    ax.set_xlabel("key: the word attended to")
+    ax.set_ylabel("query: the word that attends")
     ax.spines[:].set_visible(False)
     ax.tick_params(length=0)
 
@@ -62,7 +76,7 @@ def draw_weights(
 def draw_arrows(
     ax: Axes, tips: Tensor, *, starts: Tensor | None = None, color: str = BLUE, width: float = 1.5
 ) -> None:
-    """Draw vectors of the plane as arrows, from the origin unless told otherwise.
+    """Draw vectors in the plane as arrows, which start at the origin unless ``starts`` is given.
 
     Args:
         ax: Where to draw; it gets equal units on both axes.
@@ -85,21 +99,21 @@ def draw_arrows(
     style = {"arrowstyle": "-|>", "color": color, "lw": width, "shrinkA": 0, "shrinkB": 0}
     for tip, start in zip(tips.tolist(), starts.tolist(), strict=True):
         ax.annotate("", xy=tip, xytext=start, arrowprops=style)
-    # Annotations do not count when matplotlib chooses the limits; invisible points do.
+    # Matplotlib ignores annotations when it chooses the limits, but not invisible points.
     corners = torch.cat([tips, starts])  # (2n, 2)
     ax.scatter(corners[:, 0], corners[:, 1], s=0)
     ax.set_aspect("equal")
 
 
 def label_points(ax: Axes, points: Tensor, words: Sequence[str], x: float, gap: float) -> None:
-    """Write words in a column at x, each tied to its point, so that close points stay readable.
+    """Write words in a column at x, joined to their points, so that close points stay readable.
 
     Args:
         ax: Where to draw.
         points: The points in the plane.
-        words: A word for each.
+        words: A word for each point.
         x: Where the column starts.
-        gap: The least distance between two words, in units of the axis.
+        gap: The smallest distance between two words, in units of the axis.
 
     Shape:
         - points: :math:`(n, 2)`
@@ -125,9 +139,9 @@ def label_points(ax: Axes, points: Tensor, words: Sequence[str], x: float, gap: 
 
 
 def draw_scores(ax: Axes, query: Tensor, keys: Tensor, words: Sequence[str]) -> None:
-    """Draw scores as shadows: where each key lands on the line of the query.
+    """Draw scores as projections of the keys onto the line of the query, like shadows.
 
-    The distance from the origin to the landing point, times the query's length, is the score.
+    The signed length of a projection, times the query's length, is the score.
 
     Args:
         ax: Where to draw.
@@ -159,16 +173,16 @@ def draw_scores(ax: Axes, query: Tensor, keys: Tensor, words: Sequence[str]) -> 
     name.set_color(ORANGE)
     label_points(ax, keys, words, x=right + 0.12 * top, gap=0.07 * top)
     ax.set(xlim=(min(0, tips[:, 0].min().item()), right + 0.4 * top), ylim=(None, 1.05 * top))
-    ax.set(xlabel="first number", ylabel="second number")
+    ax.set(xlabel="first dimension", ylabel="second dimension")
 
 
 def draw_mixture(ax: Axes, values: Tensor, context: Tensor, words: Sequence[str]) -> None:
-    r"""Draw values as arrows, their convex hull shaded, and the context vector as a dot in it.
+    r"""Draw values as arrows, their convex hull as an area, and the context vector as a dot.
 
     Args:
         ax: Where to draw.
         values: The values, not all on one line.
-        context: Their weighted sum.
+        context: The weighted sum of the values.
         words: A word for each value.
 
     Shape:
@@ -194,13 +208,13 @@ def draw_mixture(ax: Axes, values: Tensor, context: Tensor, words: Sequence[str]
     name.set(ha="right")
     label_points(ax, values, words, x=right + 0.12 * top, gap=0.07 * top)
     ax.set(xlim=(min(0, *x), right + 0.4 * top), ylim=(None, 1.05 * top))
-    ax.set(xlabel="first number", ylabel="second number")
+    ax.set(xlabel="first dimension", ylabel="second dimension")
 
 
 def draw_branches(
     word: str, x: Tensor, query: Tensor, key: Tensor, value: Tensor, scores: dict[str, float]
 ) -> Figure:
-    """Draw how one word becomes a query, a key and a value, and what its query scores.
+    """Draw how one word becomes a query, a key and a value, and the scores of its query.
 
     Args:
         word: The word.
@@ -208,7 +222,7 @@ def draw_branches(
         query: Its query.
         key: Its key.
         value: Its value.
-        scores: Its query's score against the key of each word.
+        scores: The score of its query with the key of each word.
 
     Shape:
         - x: :math:`(d)`
@@ -245,7 +259,7 @@ def draw_branches(
         box(f"{name}\n{question}\n{_numbers(vector)}", i + 0.5, 0.7, color)
     box(f"“{word}”  {_numbers(x)}", 1.5, 2.7, BLACK)
 
-    bars.set_title(f"the query of “{word}” against every key", fontsize=11)
+    bars.set_title(f"scores of the query of “{word}” with every key", fontsize=11)
     bars.bar_label(bars.barh(list(scores), list(scores.values()), color=BLUE), fmt=" %.2f")
     bars.invert_yaxis()
     bars.set_xlabel("score")

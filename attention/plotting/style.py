@@ -1,15 +1,18 @@
-"""The palette and the style that all pictures share.
+"""The palette and the style that all figures share.
 
-Figures are drawn on white, at most 5 inches wide, so that their text stays legible on a phone;
-the dark theme inverts them. A figure's label (``fig.set_label``) is its alternative text.
+Figures are drawn on white, at most 5 inches wide, so that their text stays legible on a phone.
+The dark theme inverts lightness and keeps hue, so a map of colours that starts at white keeps its
+order: the larger a number, the more its cell differs from the page, in either theme. A figure's
+label (``fig.set_label``) is its alternative text.
 """
 
 from typing import Any
 
 import matplotlib as mpl
 from cycler import cycler
+from matplotlib.colors import LinearSegmentedColormap
 
-# Okabe & Ito's palette: told apart by colour-blind eyes, and by lightness alone in grey.
+# Okabe & Ito's palette, which colour-blind readers can tell apart, and in grey by its lightness.
 BLUE = "#0072b2"
 ORANGE = "#d55e00"
 GREEN = "#009e73"
@@ -17,9 +20,14 @@ PURPLE = "#cc79a7"
 SKY = "#56b4e9"
 BLACK = "#000000"
 PALETTE = (BLUE, ORANGE, GREEN, PURPLE, SKY, BLACK)
+# For numbers of both signs, with white at zero. Its ends are no darker than they are, because the
+# dark theme would turn a very dark red, as in matplotlib's RdBu, into pink.
+DIVERGING = LinearSegmentedColormap.from_list(
+    "OrangeBlue", ["#a84300", ORANGE, "white", BLUE, "#004f7d"]
+)
 
 
-# matplotlib's defaults, as the pages have them.
+# matplotlib's defaults as the pages set them.
 STYLE: dict[Any, Any] = {
     "axes.prop_cycle": cycler(color=PALETTE),
     "axes.spines.right": False,
@@ -36,7 +44,7 @@ STYLE: dict[Any, Any] = {
 
 
 def use_style() -> None:
-    """Set matplotlib's defaults to the project's palette, sizes and quiet axes.
+    """Set matplotlib's defaults to the project's palette, sizes and plain axes.
 
     Example:
         >>> import matplotlib as mpl

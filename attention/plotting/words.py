@@ -1,31 +1,31 @@
-"""A review's words in the colour of their weights, as HTML and for a terminal."""
+"""A review's words coloured by their weights, as HTML and for a terminal."""
 
 import html
 from collections.abc import Sequence
 
 # As in attention.plotting.style, which would load matplotlib.
 _SKY, _ORANGE = "86,180,233", "213,94,0"
-_DASHED = "border-bottom:.12em dashed;"  # the sign without its colour
+_DASHED = "border-bottom:.12em dashed;"  # shows the sign without colour
 
 
 class Html(str):
-    """Markup that a notebook, or a page of the gallery, shows as what it means."""
+    """Markup that a notebook or a page of the gallery renders."""
 
     def _repr_html_(self) -> str:
         return str(self)
 
 
 def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str = "") -> Html:
-    """Write words as HTML, each underlaid as strongly as its weight, which is also its title.
+    """Write words as HTML, with a background as strong as their weight, which is also the title.
 
-    The ink keeps its contrast: the largest weight gets a light blue, half transparent, so that
-    the words can be read on white and on black. Signed contributions may take the place of the
-    weights; the negative ones get orange and a dashed line below.
+    Even the largest weight gets only a light, half transparent blue, so that the words can be read
+    on white and on black. Signed contributions can replace the weights; negative ones
+    get orange and a dashed line below.
 
     Args:
         tokens: The words.
-        weights: A weight or a signed contribution for each.
-        caption: A line above.
+        weights: A weight or a signed contribution for each word.
+        caption: A line above the words.
 
     Returns:
         One ``<figure>``, in which all text is escaped.
@@ -55,11 +55,13 @@ def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str 
 
 
 def words_as_ansi(tokens: Sequence[str], weights: Sequence[float]) -> str:
-    """Write words for a terminal, the heavier the darker blue, and bold from half the largest on.
+    """Write words for a terminal, in a darker blue and in bold if their weight is larger.
+
+    A word is bold from half the largest weight on.
 
     Args:
         tokens: The words.
-        weights: A weight for each.
+        weights: A weight for each word.
 
     Returns:
         A line with ANSI colours.
@@ -70,7 +72,7 @@ def words_as_ansi(tokens: Sequence[str], weights: Sequence[float]) -> str:
         True
     """
     top = max(weights, default=0.0) or 1.0
-    # Five steps of the 256-colour cube, light to dark blue, each with an ink that can be read.
+    # Five steps of the 256-colour cube from light to dark blue, each with a readable text colour.
     shades = ("0", "30;48;5;195", "30;48;5;153", "1;30;48;5;111", "1;97;48;5;25")
     words = []
     for token, weight in zip(tokens, weights, strict=True):

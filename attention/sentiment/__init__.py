@@ -1,4 +1,4 @@
-"""Everything that knows of reviews: from texts to a trained classifier in a run folder."""
+"""Everything about reviews: from texts to a trained classifier in a run folder."""
 
 from attention._extras import require
 

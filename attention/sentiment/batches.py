@@ -1,10 +1,10 @@
 """From ids to batches: ragged storage, distractor pairs, batches of similar length.
 
 The ids of all reviews are concatenated in one tensor. A pair of a distractor and a review is two
-indices into it, never a copy, and the padded rectangle a model needs is cut out of it one batch
-at a time. *Which* examples form a batch (:func:`plan_batches`) is decided apart from *cutting*
-them (:func:`assemble`): a run that resumes skips batches it never has to cut, and each of
-several processes cuts its share of every batch.
+indices into this tensor rather than a copy, and the padded ids that a model reads are cut from it
+one batch at a time. *Which* examples form a batch (:func:`plan_batches`) is decided separately from
+*cutting* them (:func:`assemble`), so that a resumed run can skip batches without cutting them, and
+each of several processes cuts its share of every batch.
 """
 
 import random
@@ -16,8 +16,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-#: Batches whose examples are sorted by length together. More of them means less padding; fewer
-#: means batches that mix long and short examples more.
+#: The number of batches whose examples are sorted by length together. With more there is less
+#: padding, and with fewer a batch mixes long and short examples more.
 POOL = 32
 
 
@@ -27,7 +27,7 @@ class Ragged:
 
     Args:
         flat: The ids of all sequences, one after the other.
-        offsets: Where each sequence starts, and at the end where the last one stops.
+        offsets: Where each sequence starts, followed by where the last one ends.
 
     Shape:
         - flat: (total,), one id per token, int32
@@ -76,14 +76,14 @@ class Ragged:
 
 
 def distractor_indices(n: int, seed: int = 42) -> Tensor:
-    """Draw for each of ``n`` reviews the review that will stand before it.
+    """Draw for each of ``n`` reviews the review that is put in front of it.
 
-    The draw is the lab's own (``random.randint`` after ``random.seed(seed)``), from a generator
-    of its own. A review may draw itself.
+    The draw is that of Lab 13 (``random.randint`` after ``random.seed(seed)``), but from a separate
+    generator. A review may draw itself.
 
     Args:
-        n: How many reviews there are.
-        seed: The lab's is 42.
+        n: The number of reviews.
+        seed: The seed of the draw, which is 42 in Lab 13.
 
     Returns:
         For each review the index of its distractor.
@@ -101,13 +101,13 @@ def distractor_indices(n: int, seed: int = 42) -> Tensor:
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """Point at what a model classifies: a review, alone or behind a distractor.
+    """Describe what a model classifies: reviews, alone or behind a distractor.
 
     Args:
-        ids: The reviews.
+        ids: The ids of the reviews.
         labels: 0 or 1 for each review.
-        review: For each example the review whose label counts.
-        distractor: For each example the review that stands before it, -1 for none.
+        review: For each example, the review whose label counts.
+        distractor: For each example, the review in front of that one, or -1 for none.
 
     Shape:
         - labels: :math:`(N,)`, float32
@@ -141,7 +141,7 @@ class Examples:
         return len(self.review)
 
     def to(self, device: torch.device | str) -> "Examples":
-        """Put the flat ids on a device, so that batches are cut there."""
+        """Move the flat ids to a device, so that batches are cut there."""
         return replace(self, ids=Ragged(self.ids.flat.to(device), self.ids.offsets))
 
     def lengths(self, separator_id: int | None = None) -> Tensor:
@@ -165,12 +165,15 @@ def make_examples(
     """Make examples of reviews alone, of reviews behind distractors, or of both.
 
     Args:
-        ids: The reviews.
+        ids: The ids of the reviews.
         labels: 0 or 1 for each review.
-        clean: Take every review alone.
-        pairs: Take every review behind one drawn at random, which may be itself; after the clean
-            ones when both are requested, as in the lab.
-        seed: Of the distractors' draw.
+        clean: Whether to take every review alone.
+        pairs: Whether to take every review behind one drawn at random, which may be itself. With
+            ``clean``, these examples come after those of reviews alone, as in Lab 13.
+        seed: The seed of the distractors.
+
+    Returns:
+        The examples.
 
     Raises:
         ValueError: If neither is requested, or the labels are not one per review.
@@ -193,7 +196,7 @@ def make_examples(
 
 
 class Batch(NamedTuple):
-    """Padded ids with the lengths that say where the padding starts, and the labels.
+    """Padded ids, the lengths that tell where the padding starts, and the labels.
 
     Shape:
         - ids: :math:`(B, n)`, int64; 0 is padding, always at the right
@@ -208,12 +211,12 @@ class Batch(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class EncodedExamples:
-    """Hold one vector for each example, in place of its ids.
+    """Hold one vector per example, instead of its ids.
 
     Args:
-        features: What the encoder made of them.
-        lengths: How many tokens it read of each.
-        labels: 0 or 1 for each.
+        features: The encoder's output for each example.
+        lengths: The number of tokens that it read of each example.
+        labels: 0 or 1 for each example.
 
     Shape:
         - features: :math:`(E, d)`, float32
@@ -229,7 +232,7 @@ class EncodedExamples:
         return len(self.features)
 
     def to(self, device: torch.device | str) -> "EncodedExamples":
-        """Put the features on a device, so that batches are cut there."""
+        """Move the features to a device, so that batches are cut there."""
         return replace(self, features=self.features.to(device))
 
     def batch(self, rows: Tensor) -> Batch:
@@ -248,21 +251,22 @@ def plan_batches(
 ) -> list[Tensor]:
     """Decide which examples form each batch of one epoch.
 
-    Shuffle, sort by length within pools of :data:`POOL` batches, cut, shuffle the batches. The
-    plan follows from the arguments alone, so training that stopped in the middle of an epoch
-    plans it again and resumes at the batch it had reached, and the processes of a parallel
-    run each take ``rows[rank::world_size]`` of every batch.
+    The examples are shuffled, sorted by length within pools of :data:`POOL` batches, and cut into
+    batches, which are shuffled again. The plan depends on the arguments only. Training that was
+    stopped in the middle of an epoch therefore plans the epoch again and resumes at the batch that
+    it had reached, and each process of a parallel run takes ``rows[rank::world_size]`` of every
+    batch.
 
     Args:
-        lengths: Of the examples, in tokens.
-        batch_size: Examples in a batch; one batch of an epoch may be smaller.
-        shuffle: Another order each epoch; without it the pools follow the examples' own order.
-        bucket: Put examples of similar length together, which spares most of the padding.
-        seed: Of the order.
-        epoch: Of the order, too.
+        lengths: The lengths of the examples, in tokens.
+        batch_size: The number of examples per batch; one batch of an epoch may be smaller.
+        shuffle: Whether each epoch has another order; if not, pools follow the examples' order.
+        bucket: Whether to put examples of similar length together, which avoids most padding.
+        seed: Determines the order, together with the epoch.
+        epoch: Determines the order, together with the seed.
 
     Returns:
-        The indices of each batch's examples. Every example stands in exactly one batch.
+        The indices of each batch's examples. Every example is in exactly one batch.
 
     Shape:
         - lengths: :math:`(E,)`
@@ -275,7 +279,7 @@ def plan_batches(
     if batch_size < 1:
         raise ValueError(f"batch_size must be at least 1, got {batch_size}")
     count = len(lengths)
-    # Modulo 2**32 because torch's CPU generator looks at no more of its seed.
+    # Modulo 2**32 because torch's CPU generator uses no more bits of its seed.
     generator = torch.Generator().manual_seed((seed * 1_000_003 + epoch) % 2**32)
     order = torch.randperm(count, generator=generator) if shuffle else torch.arange(count)
     if bucket:
@@ -295,22 +299,22 @@ def assemble(
     keep: Literal["tail", "head"] = "tail",
     separator_id: int | None = None,
 ) -> Batch:
-    """Cut one batch out of the flat ids: distractor, separator, review, padding.
+    """Cut one batch from the flat ids, each row of distractor, separator, review and padding.
 
     Args:
-        examples: What to cut from.
-        rows: Which examples.
-        max_length: Tokens kept of an example.
-        keep: The end that survives truncation. The review that counts is at the tail; the lab
-            keeps the head.
-        separator_id: The id between distractor and review; None for nothing there.
+        examples: The examples.
+        rows: Which of the examples to take.
+        max_length: The number of tokens that are kept of an example.
+        keep: The end that is kept of a longer example. The review that counts is at the tail, while
+            Lab 13 keeps the head.
+        separator_id: The id between distractor and review; None means no separator.
 
     Returns:
-        The batch, as wide as its longest example (at least 1), on the device of the flat ids.
-        Nothing in here waits for that device.
+        The batch, as wide as its longest example (at least 1), on the device of the flat ids. The
+        function does not wait for that device.
 
     Raises:
-        ValueError: If ``keep`` or ``max_length`` is none of the possible.
+        ValueError: If ``keep`` is neither of the two, or ``max_length`` < 1.
 
     Shape:
         - rows: :math:`(B,)`, on the CPU
@@ -340,7 +344,7 @@ def assemble(
     skipped = total - lengths if keep == "tail" else torch.zeros_like(total)
     width = max(int(lengths.max()), 1) if len(rows) else 1
 
-    # The rest is done where the ids are; one transfer carries all that it needs there.
+    # The rest is computed on the device of the ids, after a single transfer.
     numbers = torch.stack([skipped, front, gap, lengths, front_start, start - front - gap])
     numbers = numbers.to(flat.device, non_blocking=True)
     skipped, front, gap, ends, front_shift, shift = numbers.unsqueeze(-1)  # each (B, 1)
@@ -352,7 +356,7 @@ def assemble(
         flat = flat.new_zeros(1)
     ids = flat[source.clamp_(0, len(flat) - 1)].long().masked_fill_(padding, 0)
     if separator_id is not None:
-        # Where truncation has cut the separator off, place never reaches it.
+        # If truncation has cut the separator off, place never reaches it.
         ids.masked_fill_((place == front) & (gap > 0), separator_id)
     labels = examples.labels[review].to(flat.device, non_blocking=True)
     return Batch(ids, numbers[3], labels)

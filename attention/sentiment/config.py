@@ -1,4 +1,4 @@
-"""What a model is and reads, and what a run does; the command line is made from the two."""
+"""The configurations of a model and of a run, from which the command line is generated."""
 
 import contextlib
 import dataclasses
@@ -39,10 +39,10 @@ _NAMES = {
 }
 _MODEL_HELP = (
     f"The attention: pooling ({_NAMES[False]}) or self-attention ({_NAMES[True]}); or {MINILM}, a "
-    "pretrained encoder that is read as it is, unless --fine-tune trains it."
+    "pretrained encoder, which stays frozen unless --fine-tune trains it."
 )
 
-# Each block is an object of its own, which takes time to make even where it takes no memory.
+# Each block is a separate object, which takes time to make even where it takes no memory.
 MOST_LAYERS = 1_000
 
 Dtype = Literal["float32", "float64", "bfloat16", "float16"]
@@ -56,13 +56,13 @@ DTYPES: dict[Dtype, torch.dtype] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig(AttentionConfig):
-    """Say what a classifier is, and what it reads of a review; it is saved with the model.
+    """The configuration of a classifier and of what it reads; it is saved with the model.
 
-    A field's default is what versions without the field did, because a model that such a version
-    saved is read with it.
+    The default of a field is what versions without the field did, because a model that such a
+    version saved is read with it.
 
     Raises:
-        ValueError: If a field is out of its range.
+        ValueError: If a field is out of range.
 
     Example:
         >>> from attention.sentiment.config import ModelConfig
@@ -74,33 +74,33 @@ class ModelConfig(AttentionConfig):
     """
 
     attention: Annotated[ModelName, tyro.conf.arg(name="model", help=_MODEL_HELP)] = "energy"
-    """The attention: which of :data:`attention.layers.variants.VARIANTS`; or minilm."""
+    """The attention: one of :data:`attention.layers.variants.VARIANTS`, or minilm."""
     fine_tune: bool = False
-    """Whether all of minilm is trained, and not only what reads its output."""
+    """Whether all of minilm is trained, or only what follows it."""
     bigram_buckets: int = 0
-    """How many vectors pairs of neighbouring words share; 0 leaves pairs out."""
+    """Number of vectors that pairs of neighbouring words share; 0 leaves pairs out."""
     embedding_std: float = 1.0
-    """Spread of the normal distribution that embeddings are drawn from."""
+    """Standard deviation of the normal distribution that embeddings are drawn from."""
     dropout: float = 0.0
-    """Share of each vector's numbers set to 0 in training."""
+    """Probability of setting a number of a vector to 0 in training."""
     word_dropout: float = 0.0
-    """Share of words replaced by <unk> in training."""
+    """Probability of replacing a word with <unk> in training."""
     max_length: int = 256
-    """Words of an example that the model reads."""
+    """Number of words that the model reads of an example."""
     keep: Literal["tail", "head"] = "tail"
-    """Which end of a longer example survives. The labelled review is at the tail."""
+    """Which end of a longer example is kept. The labelled review is at the tail."""
     positions: Literal["end", "start", "none"] = "end"
     """Where positions are counted from."""
     position_base: float = 1_000.0
     """Base of the sinusoids."""
     mask_padding: bool = True
-    """Whether attention is kept off the padding."""
+    """Whether the padding is masked, so that it gets no attention."""
     separator: bool = True
-    """Whether a <sep> stands between distractor and review."""
+    """Whether there is a <sep> between distractor and review."""
     segments: bool = False
     """Whether the separator and the words in front of it get a learned vector added."""
     dtype: tyro.conf.Suppress[tyro.conf.Fixed[Dtype | None]] = None
-    """Of the weights; None takes torch's default. A saved model names its own."""
+    """The dtype of the weights; None means torch's default. A saved model states its own."""
 
     def __post_init__(self) -> None:
         sizes = [
@@ -133,8 +133,8 @@ class ModelConfig(AttentionConfig):
             raise ValueError(
                 f"fine_tune: expected the model {MINILM} with it, got {self.attention}"
             )
-        # What a variant can't be built from, its layer refuses by itself. Sizes that no machine
-        # holds are refused where the machine is known.
+        # A layer refuses by itself what it can't be built from. Sizes that do not fit into memory
+        # are refused where the machine is known.
         with contextlib.suppress(RuntimeError), torch.device("meta"):
             variant(self.attention).build(self)
 
@@ -145,7 +145,7 @@ class ModelConfig(AttentionConfig):
 
     @property
     def separator_id(self) -> int | None:
-        """The id between distractor and review, None for nothing there."""
+        """The id between distractor and review, None for no separator."""
         if not self.separator:
             return None
         return WORDPIECE_SEP_ID if self.is_pretrained else SEP_ID
@@ -155,12 +155,12 @@ class ModelConfig(AttentionConfig):
 class TrainConfig:
     """Train a sentiment classifier on reviews; write it, its tokenizer and its curves to a folder.
 
-    Each field, and each of the model's, is an option of ``python -m attention.train``. The fields'
-    own defaults are a plain model; the command starts from ``PRESETS["default"]``, which differs in
-    some of them.
+    Each field, and each field of the model, is an option of ``python -m attention.train``. The
+    defaults here describe a plain model, while the command starts from ``PRESETS["default"]``,
+    which differs in some of them.
 
     Raises:
-        ValueError: If a field is out of its range.
+        ValueError: If a field is out of range.
 
     Example:
         >>> from attention.sentiment.config import ModelConfig, TrainConfig
@@ -177,7 +177,7 @@ class TrainConfig:
     out: Path | None = None
     """The run folder to write."""
     model: Annotated[ModelConfig, tyro.conf.arg(name="")] = field(default_factory=ModelConfig)
-    """What the model is and reads."""
+    """The configuration of the model."""
     epochs: int = 6
     """Passes over the training reviews."""
     batch_size: int = 256
@@ -187,24 +187,25 @@ class TrainConfig:
     schedule: Literal["linear", "constant"] = "linear"
     """Whether the learning rate falls linearly to 0, or stays."""
     warmup: float = 0.0
-    """Share of all steps during which the learning rate rises, before the schedule has it."""
+    """Share of all steps during which the learning rate rises, before the schedule starts."""
     seed: int = 42
-    """Of the initial weights, the order of the examples and dropout."""
+    """Seed of the initial weights, the order of the examples and dropout."""
     device: str = "auto"
     """cpu, cuda, cuda:1 …; auto takes a GPU if there is one."""
     precision: Precision = "auto"
-    """Of products; auto takes bfloat16 on a GPU, and for minilm on a CPU, that has units for it."""
+    """Precision of matrix products; auto takes bfloat16 where the GPU, or for minilm the CPU, has
+    units for it."""
     limit: int | None = None
-    """Train on this many reviews only, drawn from each label in its share, and validate on a tenth
-    as many."""
+    """Train on this many reviews only, drawn from both labels in proportion, and validate on a
+    tenth as many."""
     distractors: bool = True
-    """Whether each review is also trained on, and measured, behind a random other one."""
+    """Whether each review is also trained on and measured behind another one drawn at random."""
     clean_text: bool = True
     r"""Whether the two characters \\n become a space before words are cut."""
     min_frequency: int = 2
     """Words rarer than this in the training reviews become <unk>."""
     lab_sample: bool = False
-    """With yelp: the lab's sample, 100,000 for training and 2 × 10,000, seed 42."""
+    """With yelp: the sample of Lab 13, 100,000 for training and 2 × 10,000, seed 42."""
 
     def __post_init__(self) -> None:
         _check_fields(
@@ -247,7 +248,7 @@ def _check_fields(
     shares: tuple[str, ...],
     above_0: tuple[str, ...],
 ) -> None:
-    """Refuse numbers out of their range, and names that are not among the choices."""
+    """Refuse numbers that are out of range, and names that are not among the choices."""
     values = vars(config)
     for name in at_least_1:
         if values[name] < 1:
@@ -267,7 +268,7 @@ def _check_fields(
             raise ValueError(f"{name}: expected a number above 0, got {values[name]}")
 
 
-# Our best, found on Yelp: words and pairs of words, one learned query, heavy dropout.
+# The best of ours, found on Yelp: words and pairs of words, one learned query, heavy dropout.
 _DEFAULT = TrainConfig(
     model=ModelConfig(
         bigram_buckets=2**18,
@@ -280,9 +281,10 @@ _DEFAULT = TrainConfig(
     )
 )
 
-# The lab's settings, its faults put right: padding masked, the tail kept, scores scaled, and a
-# learning rate that gets there: 20 epochs at the lab's end long before training does. All fields
-# that shape the model stand here, so that a better default leaves them alone.
+# The settings of Lab 13 with its faults corrected: padding is masked, the tail is kept, scores are
+# scaled, and the learning rate is larger, because with Lab 13's rate training has not converged
+# after 20 epochs. All fields that shape the model are set here, so that a better default does not
+# change them.
 _CORRECTED = TrainConfig(
     model=ModelConfig(
         attention="qkv",
@@ -317,7 +319,7 @@ _CORRECTED = TrainConfig(
     lab_sample=True,
 )
 
-# The encoder's own reading, and one linear layer on top of it.
+# The frozen encoder with a linear layer on top.
 _FROZEN = TrainConfig(
     model=ModelConfig(attention=MINILM, dropout=0.1), epochs=20, lr=3e-3, batch_size=256
 )
@@ -328,8 +330,8 @@ PRESETS = {
     "minilm-fine-tuned": _FROZEN.with_options(
         fine_tune=True, epochs=1, lr=6e-5, batch_size=32, warmup=0.1
     ),
-    # As the lab has it, faults included. Its vocabulary counts each review twice, so its
-    # "at least 2" never bites.
+    # As in Lab 13, faults included. Its vocabulary counts each review twice, so its minimum
+    # frequency of 2 has no effect.
     "lab13": _CORRECTED.with_options(
         epochs=20,
         lr=1e-3,

@@ -16,28 +16,29 @@ def is_first_process() -> bool:
 
 
 def join_group() -> None:
-    """Join the other processes, so that this one can leave them again, too."""
-    # Functions in here take the group there is, when they are imported, as a default. The model's
-    # parallel wrapper imports them; were that after the group began, they would keep it for good,
-    # and gloo's threads would abort the process (-6) now and then as Python is taken down.
+    """Join the other processes in a way that lets this one leave them again."""
+    # Functions in this module of torch take the group that exists when they are imported as a
+    # default. The model's parallel wrapper imports them. If it did so after the group had started,
+    # they would keep the group for ever, and gloo's threads would sometimes abort the process (-6)
+    # while Python shuts down.
     importlib.import_module("torch.distributed.nn.functional")
     dist.init_process_group()  # gloo for tensors on the CPU, NCCL for those on a GPU
 
 
 def on_all_processes(action: Callable[[], Result]) -> Result:
-    """Do something on every process, and fail on all of them where one fails.
+    """Do something on every process, and fail on all of them if one fails.
 
-    A process that carried on alone would wait for the others at the next step, for ever.
+    Otherwise, the remaining processes would wait for that one at the next step for ever.
 
     Args:
         action: What to do.
 
     Returns:
-        What it returned here.
+        What it returned on this process.
 
     Raises:
-        ValueError: If bad input or a bad file stopped any process; on the first process, which
-            speaks for all.
+        ValueError: If bad input or a bad file stopped any process; raised on the first process,
+            which reports for all.
         OSError: Likewise.
         SystemExit: On the other processes, with code 2.
 

@@ -1,4 +1,4 @@
-"""A pretrained encoder in the classifier: what reads a review in place of an embedding."""
+"""A pretrained encoder, which replaces the classifier's embedding."""
 
 import torch
 from torch import Tensor, nn
@@ -9,21 +9,21 @@ from attention.pretrained import MINILM_CONFIG, PretrainedEncoder, load_encoder
 from attention.sentiment.wordpieces import CLS_ID, SEP_ID
 
 WIDTH_STEP = 16
-"""On a CPU, torch keeps some 10 MB for good for each width that it meets in bfloat16; these are
-fewer, and took no longer where both were measured."""
+"""Batches are padded to multiples of this. On a CPU, torch keeps some 10 MB for each width that it
+meets in bfloat16, and having fewer widths took no longer where both were measured."""
 
 
 class ReviewEncoder(nn.Module):
-    r"""Give each piece of a word its vector in context, and say which pieces are of the review.
+    r"""Compute the hidden state of each word piece, and tell which pieces belong to the review.
 
-    The encoder reads ``[CLS]`` distractor ``[SEP]`` review ``[SEP]``, as it was trained to read two
-    texts; what stands in front of the review has the token type of its own that such pairs have.
+    The encoder reads ``[CLS]`` distractor ``[SEP]`` review ``[SEP]``, as it was trained to read
+    pairs of texts, in which the first text and the second have different token types.
 
     Args:
-        fine_tune: Whether its weights are to be trained.
+        fine_tune: Whether the encoder's weights are trained.
 
     Shape:
-        - ids: :math:`(B, n)`, integers, without the special ids around them; 0 is padding
+        - ids: :math:`(B, n)`, integers, without the special ids around a text; 0 is padding
         - lengths: :math:`(B)`, integers
         - returns: vectors :math:`(B, n, d)`, and a mask :math:`(B, 1, n)`, True for the review
 
@@ -38,15 +38,15 @@ class ReviewEncoder(nn.Module):
         self.embed_dim = self.config.hidden_size
 
     def load_published(self) -> None:
-        """Put the published weights in the place of those that were drawn.
+        """Replace the weights that were drawn with the published ones.
 
         Raises:
-            ValueError: If they can't be had, or are not those that were published.
+            ValueError: If they can't be found or downloaded, or are not those that were published.
         """
         self.pretrained.load_state_dict(load_encoder("minilm")[0].state_dict())
 
     def forward(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the vectors, and which of them are the review's."""
+        """Return the hidden states, and which of them belong to the review."""
         n = ids.shape[-1]
         width = -(-(n + 2) // WIDTH_STEP) * WIDTH_STEP
         framed = F.pad(ids, (1, width - n - 1))  # (B, width)
@@ -62,7 +62,7 @@ class ReviewEncoder(nn.Module):
 
 
 def in_front(ids: Tensor, mask: Tensor, separator_id: int) -> Tensor:
-    """Say which ids are a separator, or stand in front of one.
+    """Tell which ids are a separator, or in front of one.
 
     Shape:
         - ids: :math:`(B, n)`

@@ -1,4 +1,4 @@
-"""How good a model is on some examples, and how uncertain that figure is."""
+"""The accuracy and loss of a model on some examples, with confidence intervals."""
 
 import math
 from statistics import NormalDist
@@ -38,7 +38,7 @@ class Measured(TypedDict):
 def cut(
     examples: Examples | EncodedExamples, rows: Tensor, config: ModelConfig, device: torch.device
 ) -> Batch:
-    """Cut a batch the way the model reads it."""
+    """Cut a batch in the way that the model reads it."""
     if isinstance(examples, EncodedExamples):
         batch = examples.batch(rows)
     else:
@@ -60,21 +60,21 @@ def read_lengths(examples: Examples | EncodedExamples, config: ModelConfig) -> T
 
 
 def wilson_interval(successes: float, n: int) -> tuple[float, float]:
-    r"""Return the 95 % interval of a share, which stays within 0 and 1 where the naive one leaves.
+    r"""Compute Wilson's 95 % interval of a share, which unlike the normal one stays in [0, 1].
 
     .. math::
         \frac{\hat p + \frac{z^2}{2n} \pm z \sqrt{\frac{\hat p (1 - \hat p)}{n}
         + \frac{z^2}{4n^2}}}{1 + \frac{z^2}{n}}
 
     Args:
-        successes: How many of ``n``.
-        n: How many tries.
+        successes: The number of successes.
+        n: The number of trials.
 
     Returns:
         The lower and the upper end.
 
     Raises:
-        ValueError: If ``n`` < 1, or there are more successes than tries.
+        ValueError: If ``n`` < 1, or there are more successes than trials.
 
     Example:
         >>> from attention.sentiment.evaluation import wilson_interval
@@ -90,7 +90,7 @@ def wilson_interval(successes: float, n: int) -> tuple[float, float]:
     p, z2 = successes / n, Z95**2
     centre = (p + z2 / (2 * n)) / (1 + z2 / n)
     half = Z95 * math.sqrt(p * (1 - p) / n + z2 / (4 * n**2)) / (1 + z2 / n)
-    # Rounding can carry the end of an interval past the end of all shares.
+    # Rounding can carry an end of the interval past 0 or 1.
     return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
@@ -104,16 +104,16 @@ def measure(
 ) -> Measured:
     r"""Measure accuracy and mean loss, each with its 95 % interval.
 
-    .. math:: \mathrm{loss} = -\frac{1}{N}\sum_i \big(y_i \log p_i + (1 - y_i) \log (1 - p_i)\big)
+    .. math:: \mathrm{loss} = -\frac{1}{N}\sum_i \big(y_i \ln p_i + (1 - y_i) \ln (1 - p_i)\big)
 
-    The interval of the accuracy is Wilson's, that of the loss normal. Both speak of other
-    reviews drawn like these, not of other training seeds.
+    The interval of the accuracy is Wilson's, and that of the loss is normal. Both are about other
+    reviews drawn like these, not about other training seeds.
 
     Args:
-        model: Read in evaluation mode, and put back into the mode it was in.
-        examples: What to read.
-        batch_size: Examples read at a time.
-        precision: Of the model's products, see
+        model: Called in evaluation mode, and then put back into its previous mode.
+        examples: The examples to measure on.
+        batch_size: The number of examples per batch.
+        precision: The precision of the model's products, see
             :func:`~attention.sentiment.precision.choose_precision`.
 
     Returns:

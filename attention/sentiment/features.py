@@ -1,4 +1,4 @@
-"""What a frozen encoder makes of each example, computed once and kept in a file."""
+"""The output of a frozen encoder for each example, computed once and kept in a file."""
 
 from bisect import bisect_right
 from collections.abc import Callable
@@ -26,18 +26,21 @@ def encode_examples(
     precision: Precision,
     after_batch: Callable[[int], None] = lambda count: None,
 ) -> EncodedExamples:
-    """Compute the features of all examples, or what a file does not hold of them yet.
+    """Compute the features of all examples that a file does not hold yet.
 
-    Examples of like length go through the encoder together, and what comes out is appended to the
+    Examples of similar length go through the encoder together, and the output is appended to the
     file, so that a run that is stopped keeps what it has computed.
 
     Args:
-        model: With a frozen encoder.
-        examples: What to read.
-        path: The file; it must have been written for the same model and examples.
-        precision: Of the encoder's products.
-        after_batch: Called with the number of examples that were read, at first with that of the
-            examples that the file holds.
+        model: A model with a frozen encoder.
+        examples: The examples to encode.
+        path: The file, which must have been written for the same model and examples if it exists.
+        precision: The precision of the encoder's products.
+        after_batch: Called with the number of examples that were encoded, the first time with the
+            number of those in the file.
+
+    Returns:
+        The features of all examples.
 
     Raises:
         OSError: If the file can't be read or written.
@@ -49,7 +52,7 @@ def encode_examples(
     with path.open("ab") as file, evaluating(model):
         ends = [0, *accumulate(len(rows) for rows in plan)]  # rows, after each batch
         done = bisect_right(ends, file.tell() // row_bytes) - 1
-        file.truncate(ends[done] * row_bytes)  # a killed run may leave a part of a batch behind
+        file.truncate(ends[done] * row_bytes)  # a killed run may leave part of a batch
         after_batch(ends[done])
         for rows in plan[done:]:
             batch = cut(examples, rows, model.config, device)

@@ -1,4 +1,4 @@
-"""Reviews from a folder of Parquet or CSV files, looked over row by row."""
+"""Reviews from a folder of Parquet or CSV files, which are checked row by row."""
 
 import csv
 from collections.abc import Iterable, Iterator
@@ -14,22 +14,22 @@ COLUMNS = "text", "label"
 _ROWS_AT_ONCE = 1024
 _LONGEST_FIELD = 1 << 26  # characters; csv's own limit is less than a review of 30,000 words
 
-# Where a row stands, for messages, and what its columns hold.
+# The position of a row, for messages, and the contents of its columns.
 Row = tuple[str, dict[str, Any]]
 
 
 def load_folder(folder: Path) -> dict[str, Reviews]:
-    """Look over ``train``, ``validation`` and, if there is one, ``test``.
+    """Check and load ``train``, ``validation`` and, if there is one, ``test``.
 
     Each is a ``.parquet`` or a ``.csv`` file (UTF-8) with the columns ``text`` and ``label``.
     Labels are 0 and 1, or 1 and 2 as in the original files of Yelp Reviews Polarity. Those have
     no header (label, then text) and are read as they are.
 
     Args:
-        folder: Where they lie.
+        folder: The folder with the files.
 
     Returns:
-        The splits that are there, their texts read anew at each pass.
+        The splits by name, whose texts are read from the files again at each pass.
 
     Raises:
         DataError: If a file is missing or cannot be read, if a column is missing, if a row is
@@ -57,7 +57,7 @@ def load_folder(folder: Path) -> dict[str, Reviews]:
 
 @contextmanager
 def _long_fields() -> Iterator[None]:
-    """Read fields longer than csv's limit; the limit is the whole process's, so it is put back."""
+    """Allow fields longer than csv's limit for a while, as the limit is that of the process."""
     limit = csv.field_size_limit(_LONGEST_FIELD)
     try:
         yield
@@ -66,11 +66,11 @@ def _long_fields() -> Iterator[None]:
 
 
 def read_csv(path: Path) -> Iterator[Row]:
-    """Read a CSV file row by row; each comes with the place where it stands.
+    """Read a CSV file row by row, each with its position in the file.
 
     Raises:
-        DataError: If ``text`` or ``label`` is no column, or a row is not UTF-8, badly quoted or
-            longer or shorter than the header.
+        DataError: If there is no column ``text`` or ``label``, or a row is not UTF-8, badly quoted,
+            or longer or shorter than the header.
     """
     undecodable: list[int] = []
 
@@ -117,7 +117,7 @@ def read_csv(path: Path) -> Iterator[Row]:
 
 
 def _read_parquet(path: Path) -> Iterator[Row]:
-    import pyarrow as pa  # 30 MB that readers of other sources do without
+    import pyarrow as pa  # 30 MB that other sources do not need
     import pyarrow.parquet as pq
 
     try:
@@ -139,7 +139,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
 
 
 def _load_file(path: Path) -> Reviews:
-    """Look over every row of a file, and keep only its labels."""
+    """Check every row of a file, and keep only its labels."""
     read = _read_parquet if path.suffix == ".parquet" else read_csv
     labels: list[int] = []
     for where, row in read(path):

@@ -1,18 +1,18 @@
-"""Which of the IMDB reviews stay together, because they may be of one film.
+"""Which of the IMDB reviews stay in one split, because they may be of one film.
 
-Reviews of one film share its names and often its verdict, so a model that has met them in training
-is asked in the test for what it has memorised. Maas et al. (2011) therefore keep the films of their
-two halves apart. All our reviews are of one half. Their file names no film, but shows it in two
-ways: reviews of one film and one label are neighbours, and they share *names*, which are two
-capitalised words in a row. From this follows the rule:
+Reviews of one film share its names and often its verdict, so a model that has met some of them in
+training can answer the others from memory. Maas et al. (2011) therefore keep the films of their
+two halves apart. All our reviews are from one half. Their file does not name the films, but shows
+them in two ways: reviews of one film and one label are neighbours, and they share *names*, which
+are two capitalised words in a row. The rule that follows from this is:
 
-- A name counts if at most 30 reviews hold it, because Maas et al. took at most 30 per film.
+- A name counts if at most 30 reviews contain it, because Maas et al. took at most 30 per film.
 - Two reviews of one label that share a name and are at most 30 rows apart belong to one group,
   together with the rows between them.
-- Reviews of both labels belong to one group if they share a name that is found in at least two of
-  each label, and nowhere else than in 30 rows of each.
+- Reviews of both labels belong to one group if they share a name that is found in at least two
+  reviews of each label, and only within 30 rows of each.
 
-Finding the names takes longer than loading the reviews, so the groups are kept in a table,
+Finding the names takes longer than loading the reviews, so the groups are stored in a table,
 ``imdb_groups.txt``, which ``python -m attention.sentiment.grouping`` prints.
 """
 
@@ -29,7 +29,7 @@ MIXED = 4_000  # the first negative rows: of films with positive reviews as well
 
 
 def find_names(text: str) -> set[str]:
-    """Find two capitalised words in a row, and in a longer row every such two.
+    """Find all pairs of capitalised words in a row.
 
     Example:
         >>> sorted(find_names("Sad Tony Leung. Maggie Cheung shines."))
@@ -43,11 +43,11 @@ def group_films(texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
     """Group reviews that may be of one film, by the rule above.
 
     Args:
-        texts: In the order of the file, all the negative ones first.
-        labels: 0 or 1 for each.
+        texts: The reviews in the order of the file, the negative ones first.
+        labels: 0 or 1 for each review.
 
     Returns:
-        The first row of its group, for each review.
+        For each review, the first row of its group.
 
     Example:
         >>> texts = ["Tony Leung!", "Dull.", "Sad Tony Leung.", "Loud."]
@@ -84,15 +84,15 @@ def group_films(texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
 
 
 def order_groups(labels: Sequence[int], group: np.ndarray) -> list[np.ndarray]:
-    """Put groups in the order of the file, so that a stretch of them takes whole films.
+    """Put groups in the order of the file, so that consecutive groups hold whole films.
 
-    The file has three lists of reviews: negative ones of films that have positive ones too, other
+    The file has three lists of reviews: negative ones of films that also have positive ones, other
     negative ones, and positive ones. The first and the last have the films in nearly the same
-    order. All three are read at once, each at such a pace that they end together.
+    order. All three are read in parallel, each at such a pace that they end together.
 
     Args:
-        labels: Of the reviews in the order of the file, negative ones first.
-        group: The first row of its group, for each review.
+        labels: The labels of the reviews in the order of the file, the negative ones first.
+        group: For each review, the first row of its group.
 
     Returns:
         The rows of each group.
@@ -104,7 +104,7 @@ def order_groups(labels: Sequence[int], group: np.ndarray) -> list[np.ndarray]:
 
 
 def format_groups(group: np.ndarray) -> str:
-    """Write a line per group of at least two reviews, with its stretches of rows.
+    """Write one line per group of at least two reviews, with its ranges of rows.
 
     Example:
         >>> import numpy as np
@@ -123,10 +123,10 @@ def read_groups(count: int) -> np.ndarray:
     """Read the table of groups.
 
     Args:
-        count: Of the reviews.
+        count: The number of reviews.
 
     Returns:
-        The first row of its group, for each review.
+        For each review, the first row of its group.
     """
     group = np.arange(count)
     table = importlib.resources.files(__package__) / "imdb_groups.txt"

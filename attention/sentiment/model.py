@@ -1,4 +1,4 @@
-"""One classifier for every variant of attention; what differs between them is the attention."""
+"""One classifier for all variants of attention, which differs only in its attention layer."""
 
 import dataclasses
 import json
@@ -24,48 +24,48 @@ from attention.sentiment.encoder import ReviewEncoder, in_front
 from attention.sentiment.saved_config import read_model_config
 from attention.sentiment.tokenizer import SEP_ID, UNK_ID
 
-# The longest review that a file may ask for, times a word's width: weights are checked against
-# their file before any memory is taken, but positions and padding have no file.
+# The longest review that a file may require, times the width of a word. Weights are checked against
+# their file before memory is allocated, but positions and padding are in no file.
 _MAX_LENGTH_TIMES_WIDTH = 2**27
 
 
 class SentimentClassifier(nn.Module):
-    r"""Read a review and say how positive it is, as a logit.
+    r"""Compute for each review a logit, which is above 0 if it is more likely positive.
 
     .. math::
         X = \mathrm{embedding}(\mathrm{ids}) + S, \qquad
         \mathrm{logit} = \mathrm{pooled}(X) \cdot w + b
 
     Some variants of attention, such as ``energy``, pool the words into one vector by themselves;
-    others, such as ``qkv``, give each word a context, and the contexts of the words are averaged.
-    With ``bigram_buckets``, pairs of neighbouring words are attended to beside the words, and a
-    pair's weight is reported half at each of its two words. With ``mask_padding=False`` attention
-    may fall on padding up to ``max_length``, as in the lab.
+    others, such as ``qkv``, give each word a context, and the contexts are averaged. With
+    ``bigram_buckets``, pairs of neighbouring words are attended to in addition to the words, and
+    half of a pair's weight is reported at each of its words. With ``mask_padding=False``, padding
+    up to ``max_length`` may get attention, as in Lab 13.
 
-    With the attention ``minilm``, a pretrained encoder gives the pieces of words their vectors, and
-    those of the review are pooled: by their mean if the encoder is frozen, by a learned energy if
-    it is fine-tuned. Its weights here are drawn, and
+    With the attention ``minilm``, a pretrained encoder computes the hidden states of the word
+    pieces, and those of the review are pooled, by their mean if the encoder is frozen and by
+    attention with a single learned query if it is fine-tuned. Its weights are drawn here, while
     ``attention.sentiment.model.build_model`` loads the published ones.
 
     Args:
-        vocab_size: How many ids the embedding holds; id 0 is the padding.
-        config: What the model is and reads; its fields can also be given one by one, such as
+        vocab_size: The number of ids in the embedding; id 0 is the padding.
+        config: The configuration, whose fields can also be given one by one, such as
             ``embed_dim=8``.
 
     Shape:
         - ids: :math:`(B, n)`, integers; or with a frozen encoder :math:`(B, d)`, its features
         - lengths: :math:`(B)`, integers; None means that every row is full
         - logits: :math:`(B)`
-        - weights: :math:`(B, n)` for the poolings, :math:`(B, n, n)` for the others, the mean over
-          heads and layers where there are several. With ``bigram_buckets``, :math:`(B, n)` for
-          all: the mean over the words and pairs that attend
+        - weights: :math:`(B, n)` for pooling, :math:`(B, n, n)` for the others, as the mean over
+          heads and layers if there are several. With ``bigram_buckets``, :math:`(B, n)` for all,
+          as the mean over the words and pairs that attend
 
     Returns:
         The logits, or (logits, weights) with ``need_weights=True``.
 
     Raises:
         TypeError: If ``vocab_size`` is not an integer, or ids are not integers.
-        ValueError: If ``vocab_size`` < 1, a field of the configuration is out of its range, or a
+        ValueError: If ``vocab_size`` < 1, a field of the configuration is out of range, or a
             review is longer than ``max_length``.
 
     Example:
@@ -76,8 +76,8 @@ class SentimentClassifier(nn.Module):
         tensor([1., 0., 0.], grad_fn=<SelectBackward0>)
 
     Source:
-        Lab 13 (Nowakowski, 2024), with its faults put right: padding is masked, scores are
-        scaled, positions are counted from the end.
+        Lab 13 (Nowakowski, 2024), with its faults corrected: padding is masked, scores are scaled,
+        and positions are counted from the end.
     """
 
     def __init__(self, vocab_size: int, config: ModelConfig | None = None, **fields: Any) -> None:
@@ -100,7 +100,7 @@ class SentimentClassifier(nn.Module):
             self._add_head(pooling, AttentionConfig(embed_dim=self.encoder.embed_dim))
             return
         width = config.embed_dim
-        # Padding that is attended to gets a vector of its own, which the lab trains.
+        # Padding that may be attended to has a vector of its own, which is trained as in Lab 13.
         padding = 0 if config.mask_padding else None
         self.embedding = nn.Embedding(vocab_size, width, padding_idx=padding)
         self.positions = (
@@ -114,16 +114,16 @@ class SentimentClassifier(nn.Module):
         with torch.no_grad():
             for name, table in self.named_parameters():
                 if name in ("embedding.weight", "bigrams.table.weight"):
-                    table.mul_(config.embedding_std)  # nn.Embedding draws with a spread of 1
+                    table.mul_(config.embedding_std)  # nn.Embedding draws with standard deviation 1
         self.segment = nn.Parameter(torch.zeros(width)) if config.segments else None
         self._add_head(config.attention, config)
 
     def _add_head(self, attention: str, sizes: AttentionConfig) -> None:
-        """Make what stands on the words' vectors: the attention, and the layer of the logit."""
+        """Make what follows the words' vectors: the attention, and the layer of the logit."""
         self.dropout = nn.Dropout(self.config.dropout)
         chosen = variant(attention)
         self.attention = chosen.build(sizes)
-        # Contexts have the width of the values, where a layer has any.
+        # Contexts have the width of the values, if a layer has values.
         features = getattr(self.attention, "value_dim", sizes.embed_dim)
         self.average = MeanPooling(features) if chosen.returns_contexts else None
         self.classifier = nn.Linear(features, 1)
@@ -131,7 +131,7 @@ class SentimentClassifier(nn.Module):
 
     @property
     def is_frozen(self) -> bool:
-        """Whether an encoder reads the words that training leaves as it is."""
+        """Whether the words are read by an encoder that is not trained."""
         return self.encoder is not None and not self.config.fine_tune
 
     def forward(
@@ -152,7 +152,7 @@ class SentimentClassifier(nn.Module):
         return self._classify(context, mask), self._weights_of_words(weights, mask)
 
     def features(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """Return what a frozen encoder makes of each review, (B, d); training leaves it the same.
+        """Return a frozen encoder's output for each review, (B, d), which training does not change.
 
         Raises:
             TypeError: If the model has no frozen encoder.
@@ -165,7 +165,7 @@ class SentimentClassifier(nn.Module):
         return pooled
 
     def _read(self, ids: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
-        """Give words, and pairs of words, their vectors; say which of them may be attended to."""
+        """Return the vectors of words and pairs, and the mask of those that may be attended to."""
         embedding = self.embedding if self.encoder is None else self.encoder.pretrained.word
         check_ids(ids, lengths, embedding.weight)
         if ids.shape[-1] > self.config.max_length:
@@ -195,7 +195,7 @@ class SentimentClassifier(nn.Module):
         return x, mask
 
     def _add_positions(self, x: Tensor, ids: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
-        """Add where each word is: its position, and whether a separator is yet to come."""
+        """Add each word's position, and whether it is in front of a separator."""
         if self.segment is not None:
             x = x + in_front(ids, mask, SEP_ID)[..., None] * self.segment  # (B, n, d)
         if self.positions is not None:
@@ -209,7 +209,7 @@ class SentimentClassifier(nn.Module):
             return weights
         n = mask.shape[-1] // 2  # words, and as many pairs
         if self.average is not None:
-            # Pairs attend as words do, and the logit averages over all that attend.
+            # Pairs attend like words, and the logit averages over all that attend.
             attends = mask.transpose(-2, -1)  # (B, 2n, 1)
             weights = (weights * attends).sum(dim=-2) / attends.sum(dim=-2).clamp(min=1)  # (B, 2n)
         words, pairs = weights[..., :n], weights[..., n:]  # (B, n), (B, n)
@@ -237,20 +237,20 @@ class SentimentClassifier(nn.Module):
 
     @classmethod
     def from_pretrained(cls, folder: str | os.PathLike[str]) -> Self:
-        """Load a model from the run folder that training wrote, ready to predict.
+        """Load a model from the run folder that training wrote, in evaluation mode.
 
-        The folder may come from anywhere: nothing in it is executed, and memory is taken only
-        when the weights are there in the sizes that the configuration asks for. What an older
-        version of this package did not save yet is as that version had it.
+        The folder may come from anywhere: nothing in it is executed, and memory is allocated only
+        if the weights have the sizes that the configuration requires. Fields that an older version
+        of this package did not have are set to what that version did.
 
         Raises:
-            ValueError: If the configuration is not one of ours, or the weights are not its.
+            ValueError: If the configuration is not one of ours, or does not fit the weights.
             TypeError: If a field has another type.
             OSError: If a file can't be read.
         """
         path = Path(folder)
         vocab_size, config = read_model_config(path)
-        # Drawing weights that the file's replace must not change what the caller draws next.
+        # Drawing weights that are then replaced must not change what the caller draws next.
         with torch.random.fork_rng(devices=[]):
             try:
                 with torch.device("meta"):  # shapes without memory
@@ -273,10 +273,10 @@ class SentimentClassifier(nn.Module):
 
 
 def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
-    """Make the model that a run trains, its weights drawn with the run's seed, or pretrained.
+    """Build the model that a run trains, with weights drawn by the run's seed, or pretrained.
 
     Raises:
-        ValueError: If the pretrained weights can't be had.
+        ValueError: If the pretrained weights can't be found or downloaded.
 
     Example:
         >>> from attention.sentiment.config import TrainConfig
@@ -286,7 +286,7 @@ def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
     """
     torch.manual_seed(config.seed)
     model = SentimentClassifier(vocab_size, config.model)
-    # Without memory for it, an outline holds no weights.
+    # An outline on the meta device holds no weights.
     if model.encoder is not None and not model.classifier.weight.is_meta:
         model.encoder.load_published()
     return model

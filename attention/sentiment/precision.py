@@ -1,4 +1,4 @@
-"""In how many bits a machine multiplies matrices: 32, or 16 where it has units for those."""
+"""The precision of matrix products: 32 bits, or 16 on a machine that has units for those."""
 
 from typing import Literal
 
@@ -10,15 +10,18 @@ Precision = Literal["auto", "float32", "bfloat16"]
 def choose_precision(
     precision: Precision, device: torch.device, *, is_pretrained: bool
 ) -> Literal["float32", "bfloat16"]:
-    """Decide what ``"auto"`` stands for on a device.
+    """Decide what ``"auto"`` means on a device.
 
-    A GPU that has units for bfloat16 uses them. A CPU does for a pretrained encoder, most of whose
-    time goes into large products; our own small models gain nothing from it.
+    A GPU uses bfloat16 if it has units for it. A CPU does so only for a pretrained encoder, which
+    spends most of its time on large products, while our own small models gain nothing from it.
 
     Args:
-        precision: What was requested.
-        device: Where the model is.
+        precision: The requested precision.
+        device: The device of the model.
         is_pretrained: Whether the model is a pretrained encoder.
+
+    Returns:
+        ``"float32"`` or ``"bfloat16"``.
 
     Example:
         >>> choose_precision("auto", torch.device("cpu"), is_pretrained=False)
@@ -42,13 +45,13 @@ def autocast(device: torch.device, precision: Precision, *, is_pretrained: bool)
 def precision_note(
     precision: Precision, device: torch.device, *, is_pretrained: bool
 ) -> str | None:
-    """Say that ``"auto"`` took fewer bits; None where there is nothing to say."""
+    """Return a note that ``"auto"`` chose bfloat16, or None if it did not."""
     chosen = choose_precision(precision, device, is_pretrained=is_pretrained)
     if precision != "auto" or chosen == "float32":
         return None
     return (
         "multiplying in bfloat16, for which this machine has units; "
-        "--precision float32 multiplies in full"
+        "--precision float32 multiplies in full precision"
     )
 
 

@@ -1,4 +1,4 @@
-"""What a trained model says of a text, and where its attention falls."""
+"""The prediction of a trained model for a text, with its attention weights."""
 
 import html
 from collections.abc import Iterable
@@ -31,21 +31,21 @@ def predict(
     *,
     precision: Precision = "auto",
 ) -> Prediction:
-    r"""Classify one review, and say how much attention each of its words got.
+    r"""Classify one review, and return the attention weight of each of its words.
 
     .. math:: \mathrm{probability} = \frac{1}{1 + e^{-\mathrm{logit}}}
 
     Args:
-        model: Read in evaluation mode, and put back into the mode it was in.
-        tokenizer: The run's.
+        model: Called in evaluation mode, and then put back into its previous mode.
+        tokenizer: The tokenizer of the same run.
         text: The review. Of a longer one the model reads ``max_length`` words, at the end that its
             configuration keeps, as in training.
-        precision: Of the model's products, see
+        precision: The precision of the model's products, see
             :func:`~attention.sentiment.precision.choose_precision`.
 
     Returns:
         ``label`` (``"positive"`` above 0.5), ``probability`` of positive, ``tokens``, and
-        ``weights``, one per token. With self-attention a token's weight is the mean it receives.
+        ``weights``, one per token. With self-attention, a token's weight is the mean over queries.
 
     Example:
         >>> from attention import SentimentClassifier
@@ -56,7 +56,7 @@ def predict(
         >>> predict(model, tokenizer, "Good beer")["tokens"]
         ['good', '<unk>']
     """
-    # Bytes of the command line that are no UTF-8 arrive as lone surrogates.
+    # Bytes of the command line that are not UTF-8 arrive as lone surrogates.
     readable = text.encode("utf-8", "replace").decode()
     tokenizer.encode_special_tokens = True  # "[SEP]" in a review is a word in brackets
     encoded = tokenizer.encode(readable, add_special_tokens=False)
@@ -64,7 +64,7 @@ def predict(
     end = slice(-length, None) if model.config.keep == "tail" else slice(length)
     ids, tokens = encoded.ids[end], encoded.tokens[end]
     device = next(model.parameters()).device
-    # A text without a word is one padding: the model then says what it says of nothing.
+    # A text without a word is read as one padding token.
     batch = torch.tensor([ids or [0]], device=device)  # (1, n)
     lengths = torch.tensor([len(ids)], device=device)  # (1,)
     is_pretrained = model.config.is_pretrained
@@ -84,12 +84,12 @@ def _one_per_token(weights: Tensor) -> Tensor:
 
 
 def standalone_page(predictions: Iterable[Prediction]) -> str:
-    """Draw predictions as one HTML page that needs nothing else, in light and dark."""
+    """Draw predictions as one self-contained HTML page, which has a light and a dark theme."""
     figures = "\n".join(
         words_as_html(p["tokens"], p["weights"], f"{p['label']}, {p['probability']:.1%} positive")
         for p in predictions
     )
-    title = html.escape("Where the model looked")
+    title = html.escape("Attention weights")
     return (
         f'<!doctype html>\n<html lang="en-GB"><meta charset="utf-8"><title>{title}</title>\n'
         '<meta name="viewport" content="width=device-width">\n'

@@ -1,4 +1,4 @@
-"""From raw reviews to examples a model can be trained and measured on."""
+"""From raw reviews to the examples that a model is trained and measured on."""
 
 from dataclasses import dataclass
 
@@ -20,32 +20,32 @@ class Prepared:
 
     tokenizer: Tokenizer
     examples: Examples
-    """Of the training reviews: each alone, and each behind a distractor if the run has any."""
+    """The training reviews alone, and behind distractors if the run has any."""
     validation: dict[str, Examples]
-    """By name: ``clean``, and ``distractor`` if the run has any."""
+    """The validation examples by name: ``clean``, and ``distractor`` if the run has any."""
     fingerprints: dict[str, str]
-    """Of each split's texts and labels."""
+    """The SHA-256 of each split's texts and labels."""
 
 
 def prepare(
     config: TrainConfig, reviews: dict[str, Reviews] | None = None, *, distractor_seed: int = 42
 ) -> Prepared:
-    """Load the reviews, learn the vocabulary from the training ones, turn all into ids.
+    """Load the reviews, build the vocabulary from the training reviews, and encode all of them.
 
-    A pretrained encoder has a vocabulary of its own, so nothing is learned for it.
+    A pretrained encoder has its own vocabulary, so none is built for it.
 
     Args:
-        config: Says which data, how words are cut, and whether there are distractors.
-        reviews: The splits, where they are already at hand.
-        distractor_seed: Of the distractors' draws, in training and in what is measured. It is 42,
-            as in the lab, whatever the run's own seed, so that all runs read the same examples.
+        config: Determines the data, how words are cut, and whether there are distractors.
+        reviews: The splits, if they are already loaded.
+        distractor_seed: The seed of the distractors, in training and in what is measured. It is 42,
+            as in Lab 13, whatever the run's own seed, so that all runs read the same examples.
 
     Returns:
         The tokenizer and the examples.
 
     Raises:
-        DataError: If the reviews can't be had or are not what they should be.
-        ValueError: If the pretrained encoder's files can't be had.
+        DataError: If the reviews can't be loaded or are not what they should be.
+        ValueError: If the pretrained encoder's files can't be found or downloaded.
 
     Example:
         >>> from attention.sentiment.config import TrainConfig
@@ -58,7 +58,7 @@ def prepare(
         (4, ['clean', 'distractor'])
     """
     if reviews is None:
-        # Splits do not move with the run's seed, or a test split could hold what was trained on.
+        # Splits do not depend on the run's seed, or a test split could hold what was trained on.
         reviews = load_reviews(config.data, limit=config.limit, lab_sample=config.lab_sample)
     train = reviews["train"]
     if config.model.is_pretrained:
@@ -89,14 +89,14 @@ def measured_examples(
     distractors: bool = True,
     distractor_seed: int = 42,
 ) -> dict[str, Examples]:
-    """Make examples to measure on: the reviews alone, and behind the lab's distractors.
+    """Make examples to measure on: the reviews alone, and behind distractors.
 
     Args:
-        tokenizer: Of the model that will be measured.
+        tokenizer: The tokenizer of the model that will be measured.
         reviews: One split.
         distractors: Whether to measure behind distractors, too.
-        distractor_seed: Of their draw. It is 42, as in the lab, whatever the training's seed, so
-            that all models are measured on the same examples.
+        distractor_seed: The seed of the distractors. It is 42, as in Lab 13, whatever the seed of
+            the training, so that all models are measured on the same examples.
 
     Returns:
         ``clean`` and, if requested, ``distractor``.

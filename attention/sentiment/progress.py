@@ -22,7 +22,7 @@ SAVE_EVERY = 60.0
 
 
 class Stopped(Exception):
-    """Somebody asked training to stop, and it is saved."""
+    """Training was stopped by a signal, after it was saved."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -30,14 +30,14 @@ class Stopped(Exception):
 
 
 class Progress:
-    """Show progress, save checkpoints, and stop on request, between two batches."""
+    """Show progress, save checkpoints, and stop on request between two batches."""
 
     def __init__(self, trainer: Trainer, out: Path, data: dict[str, str], is_writer: bool) -> None:
         self.out = out
         self.data = data
         self.is_writer = is_writer
         self.signal = 0
-        # Only the main thread may handle signals; in another, nobody can ask to stop.
+        # Only the main thread may handle signals; in another thread there is no stopping.
         is_main = threading.current_thread() is threading.main_thread()
         self.handlers = {
             number: signal.signal(number, self._request_stop)
@@ -47,7 +47,7 @@ class Progress:
         state = trainer.state
         self.done_before = state.epoch * trainer.batches_per_epoch + state.batch
         self.total = trainer.config.epochs * trainer.batches_per_epoch
-        # disable=None: a bar on a terminal, else plain lines.
+        # disable=None shows a bar on a terminal, and plain lines elsewhere.
         self.bar = tqdm(
             total=self.total,
             initial=self.done_before,
@@ -61,14 +61,14 @@ class Progress:
 
     @contextlib.contextmanager
     def encoding(self, trainer: Trainer, count: int) -> Iterator[Callable[[int], None]]:
-        """Show how a frozen encoder reads its examples; what it has read outlives a stop.
+        """Show how a frozen encoder encodes its examples, which stay encoded after a stop.
 
         Args:
-            trainer: Before its first step.
-            count: How many examples there are.
+            trainer: The trainer, before its first step.
+            count: The number of examples.
 
         Yields:
-            What to call with the number of examples that were read.
+            A function to call with the number of examples that were encoded.
         """
         started = printed = time.monotonic()
         with tqdm(total=count, desc="encoding", unit="example", disable=None) as bar:
@@ -94,7 +94,7 @@ class Progress:
         self.bar.unpause()
 
     def after_batch(self, trainer: Trainer) -> None:
-        """Move the bar; save once a minute; stop if requested."""
+        """Move the bar, save once a minute, and stop if requested."""
         self.bar.update()
         if not self.bar.disable and trainer.state.batch % 20 == 0:
             self.bar.set_postfix_str(self._progress(trainer))
@@ -111,7 +111,7 @@ class Progress:
             raise Stopped(stop)
 
     def after_epoch(self, trainer: Trainer) -> None:
-        """Write the epoch's metrics and a checkpoint; say how it went."""
+        """Write the epoch's metrics and a checkpoint, and print a summary."""
         metrics = trainer.state.metrics
         if self.is_writer:
             line = metrics[-1]
@@ -126,8 +126,8 @@ class Progress:
                 f"about {self._seconds_left(trainer):.0f} s left",
                 file=sys.stderr,
             )
-        # The checkpoint last: a run killed in between resumes before this epoch's last batches,
-        # and writes its line again.
+        # The checkpoint comes last: a run that is killed in between resumes before the last batches
+        # of this epoch, and writes the epoch's line again.
         self._save(trainer, metrics)
         if trainer.state.epoch < trainer.config.epochs:
             stop, _ = self._agree(trainer, self.signal, False)
@@ -135,9 +135,9 @@ class Progress:
                 raise Stopped(stop)
 
     def _agree(self, trainer: Trainer, stop: int, is_due: bool) -> tuple[int, bool]:
-        """Do after the same batch on all processes what one of them is to do."""
+        """Act on all processes after the same batch, as soon as one of them has to."""
         if trainer.world_size > 1:
-            # On the CPU, whatever the device: this waits for the other hosts, never for a GPU.
+            # On the CPU, whatever the device, so that this waits for other hosts but never a GPU.
             requested = torch.tensor([stop, is_due])
             dist.all_reduce(requested, dist.ReduceOp.MAX)
             stop, is_due = int(requested[0]), bool(requested[1])
@@ -170,13 +170,13 @@ class Progress:
         return spent / max(done - self.done_before, 1) * (self.total - done)
 
     def close(self) -> None:
-        """Give the terminal and the signals back."""
+        """Restore the terminal and the signal handlers."""
         self.bar.close()
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
 
 
 def print_status(line: str, is_writer: bool = True) -> None:
-    """Tell the person at the terminal; the standard output stays free for results."""
+    """Print a line for the person at the terminal; the standard output is kept for results."""
     if is_writer:
         print(line, file=sys.stderr, flush=True)

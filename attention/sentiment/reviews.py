@@ -1,4 +1,4 @@
-"""What every source of reviews gives: texts and labels."""
+"""The texts and labels that every source of reviews returns."""
 
 import hashlib
 import re
@@ -11,15 +11,15 @@ import numpy as np
 
 
 class DataError(ValueError):
-    """Say what is wrong with the requested reviews, and where."""
+    """The requested reviews can't be used; the message says what is wrong, and where."""
 
 
 @dataclass(frozen=True)
 class Reviews:
-    """Hold the texts of one split, and 0 (negative) or 1 (positive) for each.
+    """Hold the texts of one split, with a label 0 (negative) or 1 (positive) for each.
 
     Args:
-        texts: A list, or texts that are read anew from their file at each pass.
+        texts: A list, or texts that are read from their file again at each pass.
         labels: One per text.
 
     Example:
@@ -40,13 +40,13 @@ class Reviews:
 
 
 class StreamedTexts(Sequence[str]):
-    """Read texts from where they lie at every pass, and keep none.
+    """Read texts from their source at every pass, and keep none in memory.
 
-    A pass is as fast as the file; ``texts[i]`` reads up to row ``i``.
+    A pass is as fast as the file can be read, and ``texts[i]`` reads up to row ``i``.
 
     Args:
-        read: Opens the source and gives all its texts.
-        keep: Which of them are meant.
+        read: Opens the source and yields all its texts.
+        keep: Which of them to use, as a boolean mask.
     """
 
     def __init__(self, read: Callable[[], Iterable[str]], keep: np.ndarray) -> None:
@@ -74,7 +74,7 @@ class StreamedTexts(Sequence[str]):
         return next(islice(self, row, None))
 
     def choose(self, rows: np.ndarray) -> "StreamedTexts":
-        """Keep only some of the texts, in their own order."""
+        """Keep only some of the texts, in their original order."""
         keep = np.zeros_like(self._keep)
         keep[np.flatnonzero(self._keep)[rows]] = True
         return StreamedTexts(self._read, keep)
@@ -91,7 +91,7 @@ def clean(text: str) -> str:
 
 
 def fingerprint(reviews: Reviews) -> str:
-    """Sum up texts and labels in one SHA-256, to tell whether two runs saw the same reviews.
+    """Compute one SHA-256 of all texts and labels, to tell whether two runs saw the same reviews.
 
     Example:
         >>> from attention.sentiment.reviews import Reviews

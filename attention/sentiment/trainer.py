@@ -1,4 +1,4 @@
-"""The training loop: batches in, a better model and one line of metrics per epoch out."""
+"""The training loop, which trains a model in place and returns one line of metrics per epoch."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -18,46 +18,46 @@ from attention.sentiment.evaluation import cut, measure, read_lengths
 from attention.sentiment.model import SentimentClassifier
 from attention.sentiment.precision import autocast
 
-# A line of metrics.jsonl: numbers of the epoch, and by name what was measured on each set.
+# A line of metrics.jsonl: the numbers of an epoch, and by name what was measured on each set.
 Metrics = dict[str, Any]
 
 CHECK_EVERY = 20
-"""Steps between two looks at the loss, where looking makes the host wait for others."""
+"""Steps between two checks of the loss where a check makes the host wait for other devices."""
 
 TOKENS_AT_ONCE = 1 << 15
-"""Tokens, padding included, that a CPU takes through the model at a time: less memory, and a
-sixth less time than with a batch of 1,024 long reviews at once."""
+"""Tokens, including padding, that a CPU takes through the model at a time, which needs less memory
+and a sixth less time than a batch of 1,024 long reviews at once."""
 
 WIDTH_STEP = 8
-"""A CPU works on eight or sixteen numbers at a time: 256 columns cost it less than 250."""
+"""A CPU works on eight or sixteen numbers at a time, so 256 columns take less time than 250."""
 
 
 class TrainingError(ValueError):
-    """The loss is not a number any more, and no further step can repair that."""
+    """The loss is not finite any more, and no further step can repair that."""
 
 
 @dataclass
 class State:
-    """Where training stands, down to the batch within the epoch."""
+    """How far training is, down to the batch within the epoch."""
 
     epoch: int = 0
-    """Epochs finished."""
+    """The number of finished epochs."""
     batch: int = 0
-    """Batches done of the epoch under way."""
+    """The number of finished batches of the current epoch."""
     seconds: float = 0.0
-    """Spent on them."""
+    """The time spent on these batches."""
     sums: Tensor = field(default_factory=lambda: torch.zeros(4, dtype=torch.float64))
-    """Of loss, correct answers, examples and tokens, over these batches."""
+    """The sums of loss, correct answers, examples and tokens over these batches."""
     metrics: list[Metrics] = field(default_factory=list)
-    """A line for each epoch finished."""
+    """One line per finished epoch."""
 
 
 def split_batch(batch: Batch) -> list[Batch]:
-    """Cut a batch that a CPU reads into pieces that its caches and little memory hold.
+    """Cut a batch on a CPU into pieces that fit into its caches and need little memory.
 
-    A batch's gradient is the sum of its pieces', so training stays the same. Its rows come in
-    order of length, so a piece is padded to little more than its own longest. A GPU wants its
-    batch whole.
+    The gradient of a batch is the sum over its pieces, so training stays the same. Its rows are
+    sorted by length, so that a piece is padded to little more than its own longest row. A batch on
+    a GPU stays whole.
 
     Example:
         >>> from attention.sentiment.batches import Batch
@@ -78,18 +78,19 @@ def split_batch(batch: Batch) -> list[Batch]:
 
 
 class Trainer:
-    """Train one model on one set of examples, from any state on.
+    """Train one model on one set of examples, from the start or from any state.
 
-    The gradient of a batch is the mean over the whole batch, also when several processes take a
+    The gradient of a batch is the mean over the whole batch, even if several processes take a
     share each, so that one process and many train the same model. What dropout draws follows
-    from the seed, the step and the process, so that training can go on from any step.
+    from the seed, the step and the process, so that training can resume at any step.
 
     Args:
-        model: Trained in place.
-        examples: What to train on.
-        validation: What to measure after each epoch, by name.
-        config: Batch size, learning rate, epochs and seed. How examples are cut, the model says.
-        device: Where to train; default the model's.
+        model: The model, which is trained in place.
+        examples: The training examples.
+        validation: The examples to measure on after each epoch, by name.
+        config: Batch size, learning rate, epochs and seed. The model's own configuration determines
+            how examples are cut.
+        device: Where to train; None means the device of the model.
 
     Example:
         >>> from attention import SentimentClassifier
@@ -124,7 +125,7 @@ class Trainer:
         self.state = State()
         self.rank, self.world_size = 0, 1
         self.parallel: torch.nn.Module = self.model
-        # Around a backward pass whose gradients need not be averaged yet.
+        # For a backward pass whose gradients are not averaged yet.
         self.no_sync: Callable[[], AbstractContextManager[None]] = nullcontext
         if dist.is_initialized():
             self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
@@ -134,7 +135,7 @@ class Trainer:
         self.optimizer = torch.optim.Adam(trained, lr=config.lr, fused=True)
         self.lengths = read_lengths(examples, model.config)  # (E,)
         self.batches_per_epoch = -(-len(examples) // config.batch_size)
-        # Counted where the loss is, so that it is known later which step was the first bad one.
+        # Counted on the device of the loss, so that the first bad step is known later.
         self.bad_steps = torch.zeros((), dtype=torch.int64, device=self.device)
         self.checks_each_step = self.device.type == "cpu" and self.world_size == 1
 
@@ -146,14 +147,14 @@ class Trainer:
     ) -> list[Metrics]:
         """Train to the last epoch and return one line of metrics per epoch.
 
-        The model is left in evaluation mode, ready to predict.
+        The model is left in evaluation mode.
 
         Args:
             after_batch: Called between two steps.
-            after_epoch: Called once an epoch is measured.
+            after_epoch: Called after each epoch has been measured.
 
         Raises:
-            TrainingError: If the loss is not a number any more.
+            TrainingError: If the loss is not finite any more.
         """
         while self.state.epoch < self.config.epochs:
             self.model.train()
@@ -171,10 +172,10 @@ class Trainer:
         return self.state.metrics
 
     def check(self, *, weights: bool = False) -> None:
-        """Make sure that the loss is still a number; all processes must check at the same time.
+        """Make sure that the loss is still finite; all processes must check at the same time.
 
         Args:
-            weights: Whether to look at all weights, too, as is due before they are kept.
+            weights: Whether to check all weights, too, which is required before they are saved.
 
         Raises:
             TrainingError: If it is not; the message says since which step.
@@ -189,11 +190,11 @@ class Trainer:
             step, epoch = self.state.batch - int(bad) + 1, self.state.epoch + 1
             raise TrainingError(
                 f"the loss or a weight is not a finite number since step {step} of epoch {epoch}; "
-                "what was saved before stands; a lower --lr may help"
+                "what was saved before is kept; a lower --lr may help"
             )
 
     def _batches(self) -> Iterator[tuple[Batch, int]]:
-        """Cut what is left of the epoch: this process's share of each batch, the whole's size."""
+        """Cut the rest of the epoch: this process's share of each batch, and the batch's size."""
         started = time.perf_counter()
         plan = plan_batches(
             self.lengths, self.config.batch_size, seed=self.config.seed, epoch=self.state.epoch
@@ -239,7 +240,7 @@ class Trainer:
         (losses.sum() / size * self.world_size).backward()
         loss = losses.detach().sum()
         correct = (logits.detach() > 0) == (piece.labels > 0.5)  # (B,)
-        # Added up where they are: looking at them would make the host wait for the device.
+        # Added up on the device, because reading them would make the host wait for it.
         for i, part in enumerate((loss, correct.sum(), len(losses), piece.lengths.sum())):
             self.state.sums[i] += part
 
@@ -250,12 +251,12 @@ class Trainer:
             if self.device.type == "cuda"
             else torch.default_generator
         )
-        # Modulo 2**32 because torch's CPU generator looks at no more of its seed.
+        # Modulo 2**32 because torch's CPU generator uses no more bits of its seed.
         number = (self.config.seed * 1_000_003 + step) * self.world_size + self.rank
         generator.manual_seed(number % 2**32)
 
     def gather(self) -> None:
-        """Add up what all processes have seen of the epoch, and leave the sum to the first."""
+        """Add up the sums of all processes over the epoch, and leave the total to the first."""
         if self.world_size > 1:
             dist.all_reduce(self.state.sums)
             if self.rank > 0:

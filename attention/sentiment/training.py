@@ -21,20 +21,20 @@ from attention.sentiment.trainer import Metrics, Trainer
 
 
 def train(config: TrainConfig) -> list[Metrics]:
-    """Train as a configuration says, and resume where a checkpoint stands.
+    """Train according to a configuration, from the start or from a checkpoint.
 
     Args:
-        config: What to do; ``config.out`` is the run folder.
+        config: The configuration; ``config.out`` is the run folder.
 
     Returns:
         One line of metrics per epoch, as in ``metrics.jsonl``.
 
     Raises:
-        DataError: If the reviews can't be had or are not what they should be.
-        RunError: If the folder is taken.
-        TrainingError: If the loss is not a number any more.
+        DataError: If the reviews can't be loaded or are not what they should be.
+        RunError: If the folder is in use or holds another run.
+        TrainingError: If the loss is not finite any more.
         ValueError: If there is no such device, or the model does not fit into memory.
-        Stopped: If SIGINT or SIGTERM came; what was learned is saved.
+        Stopped: If SIGINT or SIGTERM came, after the state was saved.
     """
     if config.out is None:
         raise ValueError("--out: expected a folder for the run, got none")
@@ -59,7 +59,7 @@ def train(config: TrainConfig) -> list[Metrics]:
 def _prepare_all(
     config: TrainConfig, out: Path, is_writer: bool, cleanup: contextlib.ExitStack
 ) -> tuple[Prepared, SentimentClassifier, torch.device]:
-    """Do all that can fail for what was requested, and only then take the folder."""
+    """Do everything that the request can make fail, and only then write to the folder."""
     device = choose_device(config.device)
     if device.type == "cuda":
         torch.cuda.set_device(device)
@@ -110,13 +110,13 @@ def _start_or_resume(out: Path, trainer: Trainer, prepared: Prepared, is_writer:
 
 
 def _encode(out: Path, trainer: Trainer, prepared: Prepared, progress: Progress) -> None:
-    """Let the frozen encoder read each example once, and train on what it made of them."""
+    """Let the frozen encoder read each example once, and train on its outputs."""
     sets = {"train": prepared.examples, **prepared.validation}
     files = {name: run_folder.features_file(out, name) for name in sets}
     if not (out / run_folder.CHECKPOINT).exists():
         for path in files.values():
             path.unlink(missing_ok=True)
-        # It says from now on of which model and reviews the features are.
+        # It records which model and reviews the features belong to.
         run_folder.save_checkpoint(out, trainer, prepared.fingerprints)
     count = sum(len(examples) for examples in sets.values())
     with progress.encoding(trainer, count) as after_encoded:
@@ -135,7 +135,7 @@ def _encode(out: Path, trainer: Trainer, prepared: Prepared, progress: Progress)
 
 
 def choose_device(name: str) -> torch.device:
-    """Return the device a configuration names; ``auto`` takes this process's GPU if there is one.
+    """Return the configured device; ``auto`` takes this process's GPU if there is one.
 
     Raises:
         ValueError: If there is no such device.
@@ -164,13 +164,14 @@ def choose_device(name: str) -> torch.device:
 
 
 def check_memory(outline: nn.Module) -> None:
-    """Refuse to train a model, given on the meta device, that this machine can't hold.
+    """Refuse to train a model, given on the meta device, that does not fit into memory.
 
-    Nothing else would: the system hands out memory that it hasn't, and kills who uses it.
+    Nothing else would refuse it, because the system grants more memory than it has, and kills the
+    process that uses it.
     """
     weights = sum(table.numel() * table.element_size() for table in outline.parameters())
     tables = sum(table.numel() * table.element_size() for table in outline.buffers())
-    # Each weight has a gradient and two numbers of Adam's; tables are made in 64 bits.
+    # Each weight has a gradient and two numbers of Adam's state; tables are computed in 64 bits.
     needed = 4 * weights + 3 * tables
     available = memory_limit()
     if available is not None and needed > available:
@@ -184,8 +185,8 @@ def check_memory(outline: nn.Module) -> None:
 def memory_limit(root: Path = Path("/")) -> int | None:
     """Return how many bytes this process may hold, None where the system does not say.
 
-    A container is often given less than its machine has; the kernel keeps that limit in a file of
-    the control group, of version 2 or 1.
+    A container often gets less memory than its machine has. The kernel states that limit in a file
+    of the control group, of version 2 or 1.
     """
     if not hasattr(os, "sysconf"):  # Windows; there the allocation itself fails
         return None

@@ -1,4 +1,4 @@
-"""From texts to the pieces of words that a pretrained encoder reads."""
+"""From texts to the word pieces that a pretrained encoder reads."""
 
 import json
 from collections.abc import Iterable
@@ -9,20 +9,20 @@ from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from attention.sentiment.batches import Ragged
 
-#: What stands before each text, and between a distractor and its review as well as at the end.
+#: The special id before each text, and that between a distractor and its review and at the end.
 CLS_ID, SEP_ID = 101, 102
 
-#: Pieces that an encoder of 512 positions reads, beside the two special ones around them.
+#: Pieces that an encoder of 512 positions reads, in addition to the special ones around them.
 LONGEST_TEXT = 510
 
 _TEXTS_AT_ONCE = 1024
 
 
 def clean_tokenizer(tokenizer: Tokenizer, clean_text: bool) -> Tokenizer:
-    r"""Keep tags, and newlines written as ``\n``, from a pretrained tokenizer, as from our own.
+    r"""Let a pretrained tokenizer drop tags, and newlines written as ``\n``, as our own does.
 
     Args:
-        tokenizer: Changed in place.
+        tokenizer: The tokenizer, which is changed in place.
         clean_text: Whether the two characters ``\n`` become a space.
 
     Returns:
@@ -41,11 +41,11 @@ def _normalizer(clean_text: bool) -> normalizers.Normalizer:
 def encode_pieces(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
     """Encode many texts, without the special ids around them.
 
-    A text that spells a special one out, such as ``[SEP]``, is read as any other text.
+    A special token that is spelled out in a text, such as ``[SEP]``, is read like any other text.
 
     Args:
-        tokenizer: Of the encoder.
-        texts: Read once and not kept.
+        tokenizer: The tokenizer of the encoder.
+        texts: The texts, which are read once and not kept.
 
     Returns:
         The ids of each text.
@@ -54,7 +54,7 @@ def encode_pieces(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
     tokenizer.encode_special_tokens = True
     flat, lengths = [torch.empty(0, dtype=torch.int32)], [0]
     while chunk := list(islice(texts, _TEXTS_AT_ONCE)):
-        # A lone surrogate has no UTF-8.
+        # A lone surrogate can't be written in UTF-8.
         readable = [text.encode("utf-8", "replace").decode() for text in chunk]
         encoded = [
             each.ids for each in tokenizer.encode_batch_fast(readable, add_special_tokens=False)
@@ -68,7 +68,7 @@ def check_pieces(tokenizer: Tokenizer, clean_text: bool) -> None:
     """Refuse a tokenizer that differs from the encoder's in more than its vocabulary.
 
     Raises:
-        ValueError: If it does.
+        ValueError: If it differs.
     """
     expected = Tokenizer(models.WordPiece({"[UNK]": 0}, unk_token="[UNK]"))
     expected.normalizer = _normalizer(clean_text)

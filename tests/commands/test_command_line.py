@@ -48,9 +48,9 @@ def test_each_kind_of_bad_line_is_one_sentence_that_names_option_and_value(capsy
         (["here", "--count"], r"^--count: expected .*; --help"),
         (["here", "--kind", "away"], r"^--kind: expected one of near, far, got away; --help"),
         (["here", "--kind"], r"^--kind: expected .*; --help"),
-        (["here", "--cuont", "7"], r"^expected only options that there are, got --cuont 7; --help"),
-        (["here", "stray"], r"^expected only options that there are, got stray; --help"),
-        ([], r"^expected SOURCE too; --help"),
+        (["here", "--cuont", "7"], r"^expected only known options, got --cuont 7; --help"),
+        (["here", "stray"], r"^expected only known options, got stray; --help"),
+        ([], r"^expected SOURCE, got none; --help"),
         (["here", "--count", "0"], r"^--count: expected at least 1, got 0; --help"),
     ]
     check_refused(lambda line: parse(Config, line), cases)
@@ -93,7 +93,7 @@ def test_out_of_memory_is_one_line(allocate, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["command"])
     assert run_command(lambda arguments: allocate()) == 2
     errors = capsys.readouterr().err
-    assert errors.startswith("error: this needs more memory than there is")
+    assert errors.startswith("error: this needs more memory than is available")
     assert errors.count("\n") == 1
 
 

@@ -145,7 +145,7 @@ def test_what_ours_does_not_have_is_refused():
     for options, message in (
         ({"activation": "swish"}, "activation: expected gelu or relu, got 'swish'"),
         ({"hidden_dim": 0}, "hidden_dim: expected at least 1"),
-        ({"dropout": 1.0}, "dropout: expected a chance"),
+        ({"dropout": 1.0}, "dropout: expected at least 0"),
         ({"eps": 0.0}, "eps: expected a number above 0"),
     ):
         with pytest.raises(ValueError, match=message):

@@ -97,7 +97,7 @@ attention.plotting.draw_weights, attention.SentimentClassifier
         missing, _, message = line.partition(" ")
         extra = "[plot]" if missing == "matplotlib" else "[train]"
         assert f"pip install 'attention-tutorial{extra}'" in message
-        assert f"needs {missing}, which the extra {extra} brings" in message
+        assert f"needs {missing}, which the extra {extra} installs" in message
 
 
 def test_predict_loads_neither_matplotlib_nor_datasets():

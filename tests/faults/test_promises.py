@@ -1,10 +1,10 @@
-"""The page that promises names tests that there are, and leaves out none that try to break it."""
+"""Each promise of the page on reliability names tests that try to break it, and that exist."""
 
 import re
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
-PAGE = (TESTS.parent / "docs/promises.md").read_text()
+PAGE = (TESTS.parent / "docs/reliability.md").read_text()
 NAMED = re.findall(r"`((?:\w+/)*test_\w+\.py)::(test_\w+)`", PAGE)
 
 
@@ -22,5 +22,5 @@ def test_each_promise_has_a_test():
         assert "::test_" in promise, promise
 
 
-def test_the_page_ends_with_what_was_learnt():
-    assert PAGE.rindex("## What was learnt") > PAGE.rindex("::test_")
+def test_the_page_ends_with_its_takeaways():
+    assert PAGE.rindex("## Takeaways") > PAGE.rindex("::test_")

@@ -305,7 +305,7 @@ def test_a_loss_that_breaks_for_real_keeps_the_last_good_state(whole, tmp_path):
     assert process.returncode == 2, errors
     last = errors.splitlines()[-1]
     assert "since step" in last
-    assert "of epoch 1; what was saved before stands" in last
+    assert "of epoch 1; what was saved before is kept" in last
     saved = load_file(out / CHECKPOINT)
     assert all(tensor.isfinite().all() for name, tensor in saved.items() if "model." in name)
 

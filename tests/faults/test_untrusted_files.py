@@ -145,7 +145,7 @@ def test_weights_that_are_not_the_configuration_s_are_named(run):
 
     bias = "classifier.bias"
     cases = [
-        (lambda t: t.update({bias: torch.ones(2)}), r"\(2,\) F32.*asks for \(1,\) F32"),
+        (lambda t: t.update({bias: torch.ones(2)}), r"\(2,\) F32.*requires \(1,\) F32"),
         (lambda t: t.update({bias: torch.ones(1).half()}), r"\(1,\) F16"),
         (lambda t: t.update({"more": torch.ones(1)}), "holds more, which the configuration"),
         (lambda t: t.pop(bias), "lacks classifier.bias"),

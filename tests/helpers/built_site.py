@@ -1,4 +1,4 @@
-"""Where the built site is, and its pages."""
+"""The built site and its pages."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ def page_names() -> list[str]:
 
 
 def redirect_names() -> list[str]:
-    """List the pages that only lead to another one: a browser does not stay on them."""
+    """List the pages that only redirect to another one."""
     return [
         name
         for name in page_names()

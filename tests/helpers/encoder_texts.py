@@ -1,4 +1,4 @@
-"""200 texts of our own, from one word to more than a hundred, with what tokenizers stumble over."""
+"""200 texts of ours, from one word to more than a hundred, with difficulties for tokenizers."""
 
 import random
 

@@ -2,10 +2,10 @@
 
 
 def unexpected_errors(cases):
-    """List the cases whose error has another type, another beginning or lacks some words.
+    """List the cases whose error has another type or beginning, or lacks some words.
 
     A case is (what is wrong, the call, the type of its error, how its message begins, the words
-    that the message must hold as well).
+    that the message must also contain).
     """
     unexpected = []
     for description, call, error, beginning, words in cases:

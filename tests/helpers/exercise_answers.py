@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from attention import EnergyPooling, SelfAttentionV2, padding_mask
+from attention.exercises.sentence import MATRICES_OF_SIX, X_OF_SIX
 
 INF = float("-inf")
 
@@ -66,6 +67,21 @@ def copying(turn=True, exchange=False):
 
     return answer
 
+
+def six(x=X_OF_SIX, decimals=6, scale=2**0.5, dim=-1, flip=False, values=None):
+    """Compute the contexts of all six words, with one slip at a time on request."""
+    query, key, value = x @ MATRICES_OF_SIX.round(decimals=decimals)
+    query, key = (key, query) if flip else (query, key)
+    weights = torch.softmax(query @ key.T / scale, dim=dim)
+    return weights @ (value if values is None else key if values == "keys" else values)
+
+
+def scores_of(word, query=0, key=1):
+    query, key = (X_OF_SIX @ MATRICES_OF_SIX)[[query, key]]
+    return query[word] @ key.T
+
+
+TYPED = (six(decimals=4) - six()).abs()
 
 # --- the scale --------------------------------------------------------------------------------
 
@@ -256,6 +272,19 @@ RIGHT = {
     "score-by-hand": 1.0,
     "weights-by-hand": TEA_WEIGHTS,
     "context-by-hand": mix(TEA_WEIGHTS, VALUES),
+    "journey-scores": [0.9411, 0.3438, 0.3838, 0.7801, 0.2483, 0.6807],
+    "all-contexts": [
+        [1.2705, 1.4457],
+        [1.1783, 1.3425],
+        [1.1593, 1.3236],
+        [1.1985, 1.3688],
+        [1.1366, 1.2980],
+        [1.2373, 1.4083],
+    ],
+    "count-favourites": [1000, 377],
+    "global-width": [0.1712, 0.1641, 0.1645, 0.1692, 0.1630, 0.1680],
+    "run-order": [10, 11, 13, 14],
+    "typed-decimals": 2.6e-5,
     "all-at-once": attention,
     "copy-layer": copying(),
     "product-variance": 50 * 4 * 9,
@@ -307,16 +336,52 @@ WRONG = [
     ("context-by-hand", mix(TEA_SCORES, VALUES), "by the scores"),
     ("context-by-hand", mix(COLUMN, VALUES), "column of the weights"),
     ("context-by-hand", mix(softmax(TEA_SCORES), VALUES), "lack the scale"),
+    ("journey-scores", X_OF_SIX[1] @ X_OF_SIX.T, "compare the embeddings"),
+    ("journey-scores", scores_of(1, query=1, key=0), "a column of the table"),
+    ("journey-scores", scores_of(1) / ROOT, "already divided by √k"),
+    ("journey-scores", scores_of(1, key=0), "query with query"),
+    ("journey-scores", scores_of(1, key=2), "query with value"),
+    ("journey-scores", scores_of(0), 'the row of "Your"'),
+    ("all-contexts", six(scale=1), "forgot the scale"),
+    ("all-contexts", six(scale=2), "divided by k"),
+    ("all-contexts", six(scale=3**0.5), "the width 3"),
+    ("all-contexts", six(dim=0), "over the queries"),
+    ("all-contexts", six(flip=True), "exchanged"),
+    ("all-contexts", six(values="keys"), "mixes the keys"),
+    ("all-contexts", six(values=X_OF_SIX), "Expected shape (6, 2), got (6, 3)"),
+    (
+        "all-contexts",
+        torch.stack([scores_of(i) for i in range(6)]) / ROOT @ (X_OF_SIX @ MATRICES_OF_SIX[2]),
+        "There is no softmax",
+    ),
+    ("count-favourites", [377, 1000], "exchanged"),
+    ("count-favourites", [944, 331], "embeddings of the lesson"),
+    ("count-favourites", [999, 371], "the key matrix first"),
+    ("count-favourites", [1000, 90], 'with "Your" as the favourite'),
+    ("count-favourites", [1000, 1000], "other numbers"),
+    ("global-width", scores_of(1).div(ROOT).softmax(-1), "the width of the keys"),
+    ("global-width", scores_of(1).div(200).softmax(-1), "its square root"),
+    ("global-width", [1 / 6] * 6, "but not quite"),
+    ("global-width", scores_of(1).softmax(-1), "missing altogether"),
+    ("global-width", scores_of(1) / 200**0.5, "the softmax is still to come"),
+    ("run-order", [14, 13, 10, 11], "order on the page"),
+    ("run-order", [14, 13, 11, 10], "the reverse order"),
+    ("run-order", [4, 3, 1, 2], "Those are ranks"),
+    ("run-order", [3, 4, 2, 1], "positions on the page"),
+    ("typed-decimals", (six().round(decimals=4) - six()).abs().max(), "rounded the contexts"),
+    ("typed-decimals", (six(decimals=3) - six()).abs().max(), "three decimals"),
+    ("typed-decimals", TYPED.mean(), "the mean difference"),
+    ("typed-decimals", 0.0, "They do differ"),
     ("all-at-once", attention_with(scale=lambda x, key: 1), "forgot the scale"),
     ("all-at-once", attention_with(scale=lambda x, key: key.shape[-1]), "divided by k"),
     ("all-at-once", attention_with(scale=lambda x, key: x.shape[-1] ** 0.5), "width d"),
     ("all-at-once", attention_with(scale=lambda x, key: key.shape[1] ** 0.5), "shape[1]"),
-    ("all-at-once", attention_with(dim=-2), "over the queries. Each row"),
+    ("all-at-once", attention_with(dim=-2), "over the queries, but each row"),
     ("all-at-once", attention_with(dim=0), "over dim 0"),
     ("all-at-once", attention_with(dim=1), "over dim 1"),
-    ("all-at-once", attention_with(turn=lambda t: t.T), ".T turns all dimensions round"),
+    ("all-at-once", attention_with(turn=lambda t: t.T), ".T reverses all dimensions"),
     ("all-at-once", no_softmax, "There is no softmax"),
-    ("copy-layer", copying(turn=False), "turn each one round"),
+    ("copy-layer", copying(turn=False), "transpose each of the three"),
     ("copy-layer", copying(exchange=True), "exchanged"),
     ("copy-layer", lambda v1: SelfAttentionV2(*v1.W_query.shape), "its own random matrices"),
     ("copy-layer", lambda v1: None, "Expected a SelfAttentionV2 back, got NoneType"),
@@ -328,7 +393,7 @@ WRONG = [
     ("product-variance", 50, "variances of 1"),
     ("product-variance", 90000, "not k squared"),
     ("divide-by", 1800, "That is the variance"),
-    ("divide-by", math.sqrt(50), "Here they have not"),
+    ("divide-by", math.sqrt(50), "here they do not"),
     ("divide-by", 50, "That is k"),
     ("divide-by", 6, "one product to variance 1"),
     ("divide-by", 1 / math.sqrt(1800), "That is the factor"),
@@ -336,7 +401,7 @@ WRONG = [
     ("jacobian", lambda w: -jacobian(w), "sign is wrong"),
     ("jacobian", lambda w: -w[..., :, None] * w[..., None, :], "diag(w) is missing"),
     ("jacobian", lambda w: w.diag() - w.outer(w), "leave the leading dimensions alone"),
-    ("jacobian", lambda w: w - w * w, "derivative of each weight to its own score"),
+    ("jacobian", lambda w: w - w * w, "with respect to its own score"),
     ("bug-width", weights_by(lambda key: 2**0.5), "still divides by the global"),
     ("bug-width", weights_by(lambda key: key.shape[1] ** 0.5), "shape[1] is the width"),
     ("bug-width", weights_by(lambda key: key.shape[0] ** 0.5), "shape[0] is"),
@@ -345,7 +410,7 @@ WRONG = [
     ("bug-width", weights_by(lambda key: key.shape[-1]), "The root is missing"),
     ("causal-by-hand", [*softmax([1, 0, 3])[:2], 0.0], "masked after the softmax"),
     ("causal-by-hand", softmax([1, 0, 3]), "There is no mask"),
-    ("causal-by-hand", [1.0, 0.0, 0.0], "look at itself"),
+    ("causal-by-hand", [1.0, 0.0, 0.0], "attend to itself"),
     ("causal-by-hand", [0.0, *softmax([0, 3])], "the wrong way round"),
     ("causal-by-hand", softmax([1, 0, 0]), "set the forbidden score to 0"),
     ("causal-by-hand", [0.0, *softmax([0, 1])], "along a column"),
@@ -431,7 +496,7 @@ WRONG = [
     (
         "count-from-end",
         lambda lengths, n: (lengths[:, None] - torch.arange(n)).clamp(min=0),
-        "The last word has 1",
+        "The last word has position 1",
     ),
     ("fold-keys", energy_with(lambda keyed: keyed.W_key.weight @ keyed.query), "the transpose"),
     ("fold-keys", energy_with(lambda keyed: keyed.W_key.weight.sum(0)), "left the query out"),
@@ -446,7 +511,7 @@ WRONG = [
     ("largest-saving-width", 48, "twice the numbers"),
     ("largest-saving-width", 1, "not the largest"),
     ("largest-saving-width", 12, "saves half"),
-    ("other-pair", lambda Q, K, R: (Q @ R, K @ R), "turned like the queries"),
+    ("other-pair", lambda Q, K, R: (Q @ R, K @ R), "changed like the queries"),
     ("other-pair", lambda Q, K, R: (Q @ R, K @ R.inverse()), "its transpose is not"),
     ("other-pair", lambda Q, K, R: (Q @ R, K @ R.T), "only where R is a rotation"),
     ("other-pair", lambda Q, K, R: (Q, K), "nothing has changed"),
@@ -466,19 +531,19 @@ WRONG = [
     ),
     ("nearest-of-rank", lambda M, r: nearest(M, r - 1), "too few"),
     ("nearest-of-rank", lambda M, r: nearest(M, r + 1), "too many"),
-    ("nearest-of-rank", lambda M, r: M, "Nothing was cut"),
+    ("nearest-of-rank", lambda M, r: M, "Nothing was truncated"),
     ("add-queries", changed(score=lambda self, q, k, x: q @ k.mT), "There is no scale"),
     ("add-queries", changed(score=lambda self, q, k, x: q @ k.mT / k.shape[-1]), "divided by k"),
     (
         "add-queries",
         changed(score=lambda self, q, k, x: q @ k.mT / x.shape[-1] ** 0.5),
-        "width d of the words",
+        "width d of the tokens",
     ),
     ("add-queries", changed(share=lambda self, scores: scores.softmax(-2)), "over the queries"),
     (
         "add-queries",
         changed(score=lambda self, q, k, x: q @ k.T / k.shape[-1] ** 0.5),
-        ".T turns all dimensions round",
+        ".T reverses all dimensions",
     ),
     (
         "add-queries",
@@ -490,19 +555,19 @@ WRONG = [
         changed(project=lambda self, x: (self.W_key(x), self.W_query(x))),
         "are exchanged",
     ),
-    ("add-queries", changed(hand_over=lambda self, w, key, x: w @ key), "hands over the keys"),
+    ("add-queries", changed(hand_over=lambda self, w, key, x: w @ key), "mixes the keys"),
     ("add-queries", changed(hand_over=lambda self, w, key, x: w), "Those are the weights"),
     ("add-queries", changed(hand_over=lambda self, w, key, x: (w @ x).mean(-2)), "one vector"),
     ("add-queries", NoQueries, "Expected self.W_query to be an nn.Linear"),
     ("add-queries", WithBias, "self.W_key has a bias"),
     ("add-queries", TurnedRound, "should map embed_dim to key_dim"),
     ("keep-the-end", lambda front, review, most: (front + review)[:most], "kept the head"),
-    ("keep-the-end", lambda front, review, most: (review + front)[-most:], "stands behind"),
+    ("keep-the-end", lambda front, review, most: (review + front)[-most:], "behind the review"),
     ("keep-the-end", lambda front, review, most: front + review[-most:], "pair is too long"),
     ("keep-the-end", lambda front, review, most: review[-most:], "distractor is lost"),
     ("keep-the-end", lambda front, review, most: (front + review)[1 - most :], "one word too few"),
     ("bug-vocabulary", lambda reviews, least: vocabulary(reviews * 2, least), "counted twice, so"),
-    ("bug-vocabulary", with_holes, "ids have holes"),
+    ("bug-vocabulary", with_holes, "ids have gaps"),
     ("bug-vocabulary", lambda reviews, least: with_holes(reviews, least, times=2), "Both mistakes"),
     (
         "bug-vocabulary",
@@ -525,12 +590,12 @@ WRONG = [
         "each word by itself",
     ),
     ("margin", 0.006, "one standard error"),
-    ("margin", 0.02352, "the whole width"),
+    ("margin", 0.02352, "the full width"),
     ("margin", 1.96 * 0.09 / 2500, "The root is missing"),
-    ("margin", 0.3, "one review's result. The mean"),
-    ("margin", 0.588, "1.96 times the spread"),
+    ("margin", 0.3, "one result: for a mean"),
+    ("margin", 0.588, "1.96 times the standard deviation"),
     ("margin", 1.96 * math.sqrt(0.9 / 2500), "and not p"),
-    ("margin", 1.176, "In percent"),
+    ("margin", 1.176, "right in percent"),
     ("rank-by-hand", -0.5, "with their sign"),
     ("rank-by-hand", 0.3858, "correlation of the numbers"),
     ("rank-by-hand", -0.2, "sign is wrong"),

@@ -1,4 +1,4 @@
-"""One test for many cases, in place of one test per case: each that fails is reported by name."""
+"""One test for many cases instead of one test per case; each that fails is reported by name."""
 
 import inspect
 import itertools
@@ -9,7 +9,7 @@ import torch
 def for_each(**axes):
     """Call a test with every combination of the values of its arguments, as subtests.
 
-    It is used as pytest's ``parametrize`` is; each case starts from the same seed.
+    It is used like pytest's ``parametrize``, and each case starts with the same seed.
     """
 
     def decorate(test):

@@ -1,4 +1,4 @@
-"""What attention is compared with: torch's kernel, and the formula in float64.
+"""The oracles that attention is compared with: torch's kernel, and the formula in float64.
 
 Sizes are different primes, so that a swapped axis fails.
 """
@@ -16,12 +16,12 @@ LAYOUTS = ("contiguous", "transposed", "strided", "expanded")
 
 
 def allowed_by(mask):
-    """Say where a mask of either kind lets a query attend."""
+    """Tell where a mask of either kind lets a query attend."""
     return mask if mask.dtype == torch.bool else mask != -math.inf
 
 
 def made_causal(mask, n, m):
-    """Let a mask of either kind, or None, also forbid every later key."""
+    """Make a mask of either kind, or None, also forbid every later key."""
     causal = torch.arange(m) <= torch.arange(n)[:, None]  # (n, m)
     if mask is None:
         return causal
@@ -38,7 +38,7 @@ def reference(query, key, value, mask, scale):
     if scores.shape[-1] == 0:
         return scores @ value, scores.expand(allowed.shape)
     top = scores.detach().where(allowed, scores.new_tensor(-math.inf)).amax(-1, keepdim=True)
-    # Where nothing is allowed the top is −∞, and infinity minus itself would be NaN.
+    # Where nothing is allowed the largest score is −∞, and infinity minus itself would be NaN.
     top = top.where(top.isfinite(), top.new_tensor(0.0))
     powers = (scores - top).where(allowed, scores.new_tensor(-math.inf)).exp()
     total = powers.sum(-1, keepdim=True)
@@ -56,7 +56,7 @@ def largest(tensor):
 
 
 def torchs(query, key, value, attn_mask, **kwargs):
-    """Call torch with all that broadcasts written out, so that its own rules play no part."""
+    """Call torch with everything broadcast beforehand, so that its own rules play no part."""
     leading = torch.broadcast_shapes(*(t.shape[:-2] for t in (query, key, value)))
     query, key, value = (t.expand(*leading, *t.shape[-2:]) for t in (query, key, value))
     if attn_mask is not None:
@@ -70,7 +70,7 @@ def torchs(query, key, value, attn_mask, **kwargs):
 
 @st.composite
 def shapes_within(draw, shape):
-    """Draw a shape that broadcasts to this one: some sizes are 1, some on the left are gone."""
+    """Draw a shape that broadcasts to this one: some sizes are 1, some leading ones are missing."""
     kept = shape[draw(st.integers(0, len(shape))) :]
     return tuple(draw(st.sampled_from((size, 1))) for size in kept)
 
@@ -102,7 +102,7 @@ def cases(draw):
 
 @st.composite
 def mask_values(draw, dtype):
-    """Draw what a mask holds: how much it allows, and whether it is boolean or added."""
+    """Draw the contents of a mask: how much it allows, and whether it is boolean or added."""
     return {
         "share": draw(st.sampled_from((0.0, 0.3, 0.8, 1.0))),
         "mask_dtype": draw(st.sampled_from((torch.bool, torch.bool, dtype, torch.float32))),
@@ -111,7 +111,7 @@ def mask_values(draw, dtype):
 
 
 def draw_mask(case, generator=None):
-    """Make a case's mask; one that is added holds −∞ where it forbids."""
+    """Make the mask of a case; one that is added has −∞ where it forbids."""
     shape = case["mask_shape"]
     if shape is None:
         return None
@@ -123,7 +123,7 @@ def draw_mask(case, generator=None):
 
 
 def lay_out(leaf_shape, layout, dtype, generator):
-    """Return a leaf, and a view of it that has this shape and lies in memory in this way."""
+    """Return a leaf, and a view of it that has this shape and this layout in memory."""
     *leading, length, width = leaf_shape
     if layout == "transposed":
         leaf = torch.randn(*leading, width, length, generator=generator, dtype=torch.float64)
@@ -154,7 +154,7 @@ def build(case):
         query, key = views[0](leaves[0]).double(), views[1](leaves[1]).double()
         top = largest(query @ key.transpose(-2, -1) * scale)
         if top > 0:
-            # Half of the factor to each, and no more than float16 and its gradients can hold.
+            # Half of the factor for each, and no more than float16 and its gradients can represent.
             factor = (case["top_score"] / top) ** 0.5
             for i, tensor in enumerate((query, key)):
                 leaves[i] = leaves[i] * min(factor, 300 / largest(tensor))
@@ -190,7 +190,7 @@ def check_against_oracles(attend, case):
     everything = torch.ones(n, m, dtype=torch.bool)
 
     def whole(mask):
-        """Write out the mask that the case's options amount to."""
+        """Return the full mask that the options of the case amount to."""
         if case["is_causal"]:
             return made_causal(mask, n, m)
         return everything if mask is None else mask
@@ -209,7 +209,7 @@ def check_against_oracles(attend, case):
     exact = results(exactly, leaves, views, wide_mask, upstream, torch.float64)
     their = results(theirs, leaves, views, mask, upstream, dtype)
 
-    # Rounding, times what each result multiplies it with.
+    # Rounding, times the factor by which each result multiplies it.
     eps = rounding(case)
     query, key, value = (largest(view(t)) for view, t in zip(views, leaves, strict=True))
     up = largest(upstream)
@@ -225,7 +225,7 @@ def check_against_oracles(attend, case):
     }
     names = list(bounds)[: len(our)]  # without a mask that is added, it has no gradient
     for name, mine, right, torchs_own in zip(names, our, exact, their, strict=True):
-        # A mask's gradient has the mask's dtype, which may hold fewer digits.
+        # The gradient of a mask has the mask's dtype, which may have fewer digits.
         digits = max(eps, torch.finfo(mask.dtype).eps) if name == "mask" else eps
         atol = 8 * digits * bounds[name] * (1 if name == "context" else copies)
         tolerance = {"rtol": 0.0, "atol": atol}

@@ -1,4 +1,4 @@
-"""Real processes that train, how they are stopped, and what they leave behind."""
+"""Real processes that train, ways to stop them, and the files that they leave."""
 
 import json
 import os
@@ -19,7 +19,7 @@ RUN_FILES = {
 
 
 def python(*arguments, **environment):
-    """Start a real process with as many threads as this one, so that sums round alike."""
+    """Start a real process with as many threads as this one, so that sums are rounded alike."""
     return subprocess.Popen(
         [sys.executable, *map(str, arguments)],
         env=os.environ | {"OMP_NUM_THREADS": str(torch.get_num_threads())} | environment,
@@ -44,13 +44,13 @@ def read_metrics(run):
 
 
 def checkpoint_metadata(path):
-    """Read what a checkpoint says of itself, as the text it is saved as."""
+    """Read what a checkpoint says about itself, as the text that is saved in it."""
     with safe_open(path, "pt") as file:
         return file.metadata()["state"]
 
 
 def checkpoint_position(run):
-    """Return the epochs a checkpoint has finished, and the batches it has done of the next."""
+    """Return how many epochs a checkpoint has finished, and how many batches of the next one."""
     state = json.loads(checkpoint_metadata(run / run_folder.CHECKPOINT))
     return state["epoch"], state["batch"]
 
@@ -62,8 +62,8 @@ def without_times(metrics):
     ]
 
 
-# Stops itself at a step that is given, which no clock could hit: KIND is a signal's name, or CRASH
-# for a SIGKILL between the checkpoint's being written and its replacing the old one.
+# Stops itself at a given step, which no timer could hit: KIND is the name of a signal, or CRASH for
+# a SIGKILL after a checkpoint has been written and before it replaces the old one.
 STOPPING = """
 import os, signal, sys
 from attention import train
@@ -85,7 +85,7 @@ def crash(source, target):
     replace(source, target)
 progress.Progress.after_batch, os.replace = stop, crash
 code = run_command(train.main)
-# A thread of gloo's that outlives the group may abort the process while Python is taken down.
+# A thread of gloo that outlives the group may abort the process while Python shuts down.
 if os.path.isdir("/proc/self/task"):
     threads = os.listdir("/proc/self/task")
     names = [open(f"/proc/self/task/{thread}/comm").read() for thread in threads]

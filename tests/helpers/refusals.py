@@ -1,16 +1,16 @@
-"""Many inputs that must be refused, in one test that reports every one that is not."""
+"""Check many inputs that must be refused in one test, and report each that is not."""
 
 import re
 import reprlib
 
 
 def check_refused(action, cases, error=ValueError):
-    """Do an action with each case's arguments, and compare the error's message.
+    """Call a function with the arguments of each case, and compare the error's message.
 
     Args:
-        action: Called with a case's arguments.
-        cases: Each the arguments, and last what the message must say: a regular expression, or a
-            list of texts that must all be in it.
+        action: The function to call.
+        cases: Each has the arguments, and last what the message must say, as a regular expression
+            or as a list of texts that it must all contain.
         error: The type of the error.
     """
     assert cases

@@ -1,4 +1,4 @@
-"""Change the files of a run folder, as time, accidents and strangers do."""
+"""Change the files of a run folder, as older versions, accidents or attackers would."""
 
 import json
 
@@ -9,19 +9,19 @@ from attention.sentiment.run_folder import CHECKPOINT
 
 
 def edit_json(path, change):
-    """Change what a JSON file holds."""
+    """Change the content of a JSON file."""
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))
 
 
 def set_fields(run, part, **fields):
-    """Set fields of a part of config.json: of the "model", or of how it is trained ("train")."""
+    """Set fields in one part of config.json, "model" or "train"."""
     edit_json(run / "config.json", lambda content: content[part].update(fields))
 
 
 def edit_tensors(path, change):
-    """Change a checkpoint's tensors and keep what it says of itself."""
+    """Change the tensors of a checkpoint, and keep what it says about itself."""
     metadata = {"state": checkpoint_metadata(path)} if path.name == "state.safetensors" else None
     tensors = load_file(path)
     change(tensors)
@@ -29,16 +29,16 @@ def edit_tensors(path, change):
 
 
 def make_unfinished(run):
-    """Leave what a run leaves that is killed after its last checkpoint."""
+    """Remove what a run that was killed after its last checkpoint has not written."""
     (run / "summary.json").unlink()
     (run / "model.safetensors").unlink()
 
 
 def make_version_0_1_0(run):
-    """Write a run's configuration, and its checkpoint's, as version 0.1.0 did.
+    """Write the configuration of a run and of its checkpoint as version 0.1.0 did.
 
-    Which end is kept and whether there is a separator stood in "train" alone then, as did every
-    option of the command line, and a model had no dtype. The weights' file was the same.
+    In that version "train" contained every option of the command line. The end that is kept and the
+    separator were only there, and a model had no dtype. The file of weights was the same.
     """
     path = run / "config.json"
     content = json.loads(path.read_text())

@@ -1,8 +1,8 @@
-"""Run a lesson's script as its reader would, and compare its shape comments with the tensors.
+"""Run a lesson's script as a reader would, and compare its shape comments with the tensors.
 
 ``weights = …  # (6, 6)`` states a shape. When the script runs, every value that is assigned to a
-name is compared with its line's comment. The comment is Python: ``(1000, k)`` takes k from the
-script.
+name is compared with the comment on its line. The comment is Python, so that ``(1000, k)`` takes k
+from the script.
 """
 
 import ast
@@ -29,7 +29,7 @@ SHAPES = re.compile(rf"# ({SHAPE}(, {SHAPE})*)")
 
 @dataclass
 class Page:
-    """What a script's run left behind."""
+    """The result of running a script."""
 
     names: dict[str, object] = field(default_factory=dict)
     checked: set[int] = field(default_factory=set)  # lines whose comment was compared
@@ -56,7 +56,7 @@ class _ShapeChecks(ast.NodeTransformer):
         self.depth = 0
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
-        # An argument may have any shape, so inside, comments are checked but not required.
+        # An argument may have any shape, so inside a function comments are checked, not required.
         self.depth += 1
         self.generic_visit(node)
         self.depth -= 1
@@ -77,8 +77,8 @@ class _ShapeChecks(ast.NodeTransformer):
         return node
 
     def checked(self, node: ast.Assign | ast.Return, names: list[str]) -> ast.expr:
-        # A comment belongs to the line on which its statement ends. Its sizes, and the names that
-        # the value was made from, are looked up in the scope of the statement.
+        # A comment belongs to the line on which its statement ends. Its sizes, and the names from
+        # which the value was computed, are looked up in the scope of the statement.
         stated = f"({self.comments.get(node.end_lineno, '')},)".replace("(,)", "()")
         reads = sorted({n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)})
         made_from = f"list(map({{**globals(), **locals()}}.get, {reads}))"
@@ -93,7 +93,7 @@ class _ShapeChecks(ast.NodeTransformer):
 def run(path: Path, smaller: tuple[tuple[str, str], ...] = ()) -> Page:
     """Run a script once, headless, in a clean state; return its names and wrong comments.
 
-    A page that trains is run with smaller numbers: each pair is a pattern and what replaces it.
+    A page that trains is run with smaller numbers: each pair is a pattern and its replacement.
     """
     source = path.read_text(encoding="utf-8")
     for pattern, number in smaller:
@@ -115,7 +115,7 @@ def run(path: Path, smaller: tuple[tuple[str, str], ...] = ()) -> Page:
                 page.problems.append(f"{path.name}:{line}: {comments[line]}: {error}")
                 return value
             actual = [shape for _, shape in tensors]
-            # What is thrown away, as ``_``, needs no shape, but may have one.
+            # A value that is discarded as ``_`` needs no shape comment, but may have one.
             if shapes not in (actual, [shape for name, shape in tensors if name != "_"]):
                 page.problems.append(f"{path.name}:{line}: says {comments[line]}, is {actual}")
             return value
@@ -141,7 +141,7 @@ def run(path: Path, smaller: tuple[tuple[str, str], ...] = ()) -> Page:
         plt.close("all")
         try:
             exec(compile(tree, str(path), "exec"), module.__dict__)
-        finally:  # a page's settings are its own
+        finally:  # a page's settings must not reach the next
             torch.set_default_dtype(dtype)
             torch.set_grad_enabled(True)
             torch.set_printoptions(profile="default")

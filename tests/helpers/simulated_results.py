@@ -1,4 +1,4 @@
-"""Results of the comparison that nobody measured: simulated answers in the form of the record."""
+"""Simulated results of the comparison, in the format of the recorded ones."""
 
 import json
 
@@ -24,8 +24,8 @@ def write_results(path, accuracies, *, seeds=None):
 
     Args:
         path: Where to write it.
-        accuracies: By the name of a cell, its accuracy alone and behind a distractor.
-        seeds: By the name of a cell, how many of its seeds have been run; without it, all.
+        accuracies: For each cell, by name, its accuracy alone and behind a distractor.
+        seeds: For some cells, by name, how many of their seeds have been run; for others, all have.
     """
     hard = np.random.default_rng(0).standard_normal((2, N))
     cells = {}
@@ -45,7 +45,7 @@ def write_results(path, accuracies, *, seeds=None):
 
 
 def _run(name, seed, expected, hard):
-    generator = np.random.default_rng([seed, *name.encode()])  # whatever else is simulated
+    generator = np.random.default_rng([seed, *name.encode()])  # independent of other cells
     measured = {}
     for of, share, of_reviews in zip(("clean", "distractor"), expected, hard, strict=True):
         own = generator.standard_normal(N)

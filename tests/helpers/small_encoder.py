@@ -1,4 +1,4 @@
-"""An encoder of the BERT family that is small enough to train in a test, in a folder of its own."""
+"""An encoder of the BERT family, in a folder, that is small enough to train in a test."""
 
 import json
 from pathlib import Path
@@ -43,6 +43,6 @@ def write(folder: Path) -> Path:
 
 
 def stand_in(monkeypatch, folder: Path) -> None:
-    """Let this encoder stand where all-MiniLM-L6-v2 would be read."""
+    """Load this encoder wherever all-MiniLM-L6-v2 would be loaded."""
     monkeypatch.setattr(pretrained, "_minilm", lambda: folder)
     monkeypatch.setattr(encoder, "MINILM_CONFIG", CONFIG)

@@ -1,4 +1,4 @@
-"""Reviews small enough to train on in a test, and a run that is as small."""
+"""Few enough reviews to train on in a test, and a small run."""
 
 import random
 from pathlib import Path
@@ -50,7 +50,7 @@ def write_reviews(folder: Path) -> Path:
 
 
 def train(out: Path, *options: str, data: Path | None = None) -> Path:
-    """Train as the command does; the reviews are put beside the run folder."""
+    """Train as the command does, with the reviews in a folder beside the run folder."""
     data = data or write_reviews(out.parent / "reviews")
     assert main(["--data", str(data), "--out", str(out), *OPTIONS, *options]) == 0
     return out

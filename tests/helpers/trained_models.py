@@ -1,4 +1,4 @@
-"""The models of the page as Python knows them: the build's, with the page's words and rounding."""
+"""The models of the playground in Python, with the words and the rounding of the page."""
 
 import functools
 
@@ -18,10 +18,10 @@ MAX_LENGTH = 256
 
 @functools.cache
 def model(kind: str) -> SentimentClassifier:
-    """Load a model, round what it learnt to 16 bits, and compute with 64."""
+    """Load a model, round its parameters to 16 bits, and compute with 64."""
     loaded = SentimentClassifier.from_pretrained(BUILD / "live" / kind).double()
-    for learnt in loaded.parameters():
-        learnt.data = learnt.data.half().double()
+    for parameter in loaded.parameters():
+        parameter.data = parameter.data.half().double()
     return loaded
 
 
@@ -31,13 +31,13 @@ def tokenizer() -> Tokenizer:
 
 
 def ids_of(text: str) -> list[int]:
-    """Encode a text; the words that the page left out are unknown."""
+    """Encode a text, in which words that the page leaves out are unknown."""
     return [i if i < IDS else UNK_ID for i in tokenizer().encode(text).ids]
 
 
 @torch.no_grad()
 def answer(kind: str, text: str, distractor: str = "") -> tuple[float, torch.Tensor]:
-    """Give the probability and the weights, (n,) or (n, n)."""
+    """Return the probability and the weights, (n,) or (n, n)."""
     front = [*ids_of(distractor), SEP_ID] if distractor else []
     ids = torch.tensor([front + ids_of(text)])[:, -MAX_LENGTH:]  # (1, n)
     logit, weights = model(kind)(ids, need_weights=True)

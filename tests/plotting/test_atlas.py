@@ -60,7 +60,7 @@ BACK = [EVEN, [0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.1, 0.1, 0.7, 0.1]]
         (torch.eye(4), "100 % of the weight on the same token"),
         (torch.tensor(BACK), "70 % of the weight on the previous token"),
         (torch.tensor(BACK).flip(0, 1), "70 % of the weight on the next token"),
-        (torch.tensor([0.1, 0.1, 0.7, 0.1]).expand(4, 4), "70 % of the weight on film"),
+        (torch.tensor([0.1, 0.1, 0.7, 0.1]).expand(4, 4), "70 % of the weight on “film”"),
     ],
 )
 def test_its_name_says_where_most_of_the_weight_falls(table, words):
@@ -69,7 +69,7 @@ def test_its_name_says_where_most_of_the_weight_falls(table, words):
 
 def test_a_token_that_occurs_twice_is_named_with_its_position():
     table = torch.tensor([0.1, 0.1, 0.7, 0.1]).expand(1, 1, 4, 4)
-    assert "on film at position 2." in head_atlas(table, ["film", "a", "film", "b"])
+    assert "on “film” at position 2." in head_atlas(table, ["film", "a", "film", "b"])
 
 
 def test_the_map_has_each_weight_where_it_belongs():

@@ -9,11 +9,15 @@ import torch
 from PIL import Image
 
 from attention.plotting import (
+    DIVERGING,
     PALETTE,
     animate_attention,
     animation,
     draw_arrows,
+    draw_box,
     draw_branches,
+    draw_flow,
+    draw_matrices,
     draw_mixture,
     draw_scores,
     draw_weights,
@@ -82,6 +86,37 @@ def test_numbers_in_cells_can_be_read():
     assert picture.get_clim() == (0, pytest.approx(0.31))  # white is no weight at all
     for weight, text in zip(weights[0].tolist(), ax.texts, strict=True):
         assert contrast(picture.cmap(picture.norm(weight))[:3], text.get_color()) > 4.5
+
+
+def test_a_number_has_a_rim_for_the_theme_in_which_it_is_near_its_cell():
+    _, ax = plt.subplots()
+    draw_weights(ax, torch.tensor([[0.2, 0.8]]), WORDS[:1], WORDS[:2])
+    for text, rim in zip(ax.texts, ("white", "black"), strict=True):
+        (stroke,) = (effect for effect in text.get_path_effects() if hasattr(effect, "_gc"))
+        assert stroke._gc["foreground"] == rim
+
+
+def test_heatmaps_to_be_compared_share_a_scale():
+    shown = []
+    for weights in (torch.tensor([[0.3, 0.7]]), torch.tensor([[0.1, 0.9]])):
+        _, ax = plt.subplots()
+        draw_weights(ax, weights, WORDS[:1], WORDS[:2], vmax=1)
+        (picture,) = ax.images
+        assert picture.get_clim() == (0, 1)
+        shown.append(picture.cmap(picture.norm(0.3)))
+    assert shown[0] == shown[1]
+
+
+def test_a_scale_that_would_hide_a_weight_is_refused():
+    _, ax = plt.subplots()
+    with pytest.raises(ValueError, match=r"vmax: expected at least .* 0\.7, got 0\.5"):
+        draw_weights(ax, torch.tensor([[0.3, 0.7]]), WORDS[:1], WORDS[:2], vmax=0.5)
+
+
+def test_both_ends_of_the_diverging_map_contrast_alike_with_zero():
+    low, middle, high = (DIVERGING(x) for x in (0.0, 0.5, 1.0))
+    assert contrast(low[:3], middle[:3]) > 4.5
+    assert contrast(high[:3], middle[:3]) > 4.5
 
 
 def test_weights_refuse_words_that_do_not_fit():
@@ -166,6 +201,55 @@ def test_branches_name_the_three_roles_and_every_score():
     assert [t.get_text().strip() for t in bars.texts] == ["0.50", "1.50", "-1.00"]
     assert [t.get_text() for t in bars.get_yticklabels()] == WORDS
     assert bars.yaxis_inverted()  # the first word on top
+
+
+def test_matrices_are_to_scale_with_the_signs_between_them():
+    _, ax = plt.subplots()
+    tall, wide = ("W_query", "(d, k)", 3, 1, PALETTE[0]), ("W_keyᵀ", "(k, d)", 1, 3, PALETTE[1])
+    ends = draw_matrices(ax, 5, (tall, "·", wide))
+    assert not ax.axison
+    assert ax.get_aspect() == 1
+    drawn = [(box.get_x(), box.get_y(), box.get_width(), box.get_height()) for box in ax.patches]
+    assert drawn == [(0, 3.5, 1, 3), (pytest.approx(1.6), 4.5, 3, 1)]
+    assert ends == [(x, x + width) for x, _, width, _ in drawn]
+    edges = [mpl.colors.to_hex(box.get_edgecolor()) for box in ax.patches]
+    assert edges == list(PALETTE[:2])
+    texts = {text.get_text(): text for text in ax.texts}
+    assert set(texts) == {"W_query", "(d, k)", "·", "W_keyᵀ", "(k, d)"}
+    assert texts["·"].get_position() == pytest.approx((1.3, 5))
+    assert texts["W_query"].get_rotation() == 90  # no room for it otherwise
+    assert texts["W_keyᵀ"].get_rotation() == 0
+    assert texts["(d, k)"].get_position() == (0.5, pytest.approx(6.8))  # above its matrix
+
+
+def test_a_box_is_as_wide_as_it_should_be_or_as_its_text_needs():
+    fig, ax = plt.subplots()
+    ax.set(xlim=(0, 10), ylim=(0, 10))
+    for y, color, width in ((8, PALETTE[1], 4), (5, PALETTE[2], None), (2, None, None)):
+        draw_box(ax, 6, y, "softmax", color, width=width)
+    fig.canvas.draw()
+    assert not ax.axison
+    (wide,) = ax.patches
+    assert wide.get_path().get_extents().extents == pytest.approx([4, 7.5, 8, 8.5])
+    assert mpl.colors.to_hex(wide.get_edgecolor()) == PALETTE[1]
+    _, fitting, bare = ax.texts
+    around, inside = fitting.get_bbox_patch().get_window_extent(), fitting.get_window_extent()
+    assert inside.width < around.width < 1.5 * inside.width
+    assert mpl.colors.to_hex(fitting.get_bbox_patch().get_edgecolor()) == PALETTE[2]
+    assert bare.get_bbox_patch() is None
+    assert [text.get_position() for text in ax.texts] == [(6, 8), (6, 5), (6, 2)]
+
+
+def test_what_flows_is_beside_its_arrow_and_under_the_boxes():
+    _, ax = plt.subplots()
+    draw_box(ax, 0, 0, "softmax", width=1)
+    draw_flow(ax, (2, 0), (4, 6), "(n, d)")
+    (box,), (word, arrow, shape) = ax.patches, ax.texts
+    assert (arrow.get_position(), arrow.xy) == ((2, 0), (4, 6))
+    assert (shape.get_text(), shape.get_ha()) == ("(n, d)", "left")
+    assert shape.get_position()[0] > 3
+    assert shape.get_position()[1] == 3
+    assert arrow.zorder <= box.zorder < min(word.zorder, shape.zorder)
 
 
 def test_animation_adds_one_score_per_frame_then_all_weights_then_one_value_per_frame(monkeypatch):

@@ -60,7 +60,7 @@ def test_without_yelp_all_processes_end_and_one_says_the_three_ways_on(tmp_path)
     )
     assert codes == [2, 2], errors
     assert errors[0].count("\n") == 1
-    assert "Three ways on: connect to the network once" in errors[0]
+    assert "You can connect to the network once" in errors[0]
     assert "--data FOLDER" in errors[0]
     assert "--data imdb" in errors[0]
     assert errors[1] == ""

@@ -1,0 +1,104 @@
+"""The parts of a diagram: boxes and arrows of a flow chart, and products of matrices."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.patches import FancyBboxPatch, Rectangle
+
+from attention.plotting.style import BLUE
+
+_GREY = "0.25"
+
+
+def draw_box(
+    ax: Axes, x: float, y: float, text: str, color: str | None = BLUE, *, width: float | None = None
+) -> None:
+    """Draw a part of a flow chart as a text in a box.
+
+    Args:
+        ax: Where to draw; its frame and its ticks are hidden.
+        x: The middle of the box.
+        y: The middle of the box.
+        text: What the box says.
+        color: The colour of its edge; None means the text without a box.
+        width: Its width in units of the axis, with a height of one unit; None means that the box
+            fits the text.
+
+    Example:
+        >>> import matplotlib.pyplot as plt
+        >>> from attention.plotting import draw_box
+        >>> _, ax = plt.subplots()
+        >>> draw_box(ax, 0.5, 0.5, "softmax")
+    """
+    ax.set_axis_off()
+    edge: dict[str, Any] = {"fc": "white", "ec": color, "lw": 1.5}
+    fits = {"boxstyle": "round,pad=0.4", **edge} if color and width is None else None
+    ax.text(x, y, text, ha="center", va="center", fontsize=10.5, bbox=fits, zorder=3)
+    if color and width is not None:
+        style = "round,pad=0,rounding_size=0.1"
+        ax.add_patch(FancyBboxPatch((x - width / 2, y - 0.5), width, 1, boxstyle=style, **edge))
+
+
+def draw_flow(
+    ax: Axes, start: tuple[float, float], end: tuple[float, float], shape: str = ""
+) -> None:
+    """Draw what flows from one part of a flow chart to the next as an arrow, under the boxes.
+
+    Args:
+        ax: Where to draw.
+        start: Where the arrow starts.
+        end: Where it ends.
+        shape: What is written to the right of its middle, such as the shape of a tensor.
+
+    Example:
+        >>> import matplotlib.pyplot as plt
+        >>> from attention.plotting import draw_flow
+        >>> _, ax = plt.subplots()
+        >>> draw_flow(ax, (0.5, 0.9), (0.5, 0.1), "(n, d)")
+    """
+    style = {"arrowstyle": "-|>", "color": _GREY, "lw": 1.3, "shrinkA": 0, "shrinkB": 0}
+    ax.annotate("", xy=end, xytext=start, arrowprops=style, zorder=1)
+    x, y = (start[0] + end[0]) / 2 + 0.15, (start[1] + end[1]) / 2
+    ax.text(x, y, shape, va="center", fontsize=10, color=_GREY, zorder=3)
+
+
+def draw_matrices(
+    ax: Axes, y: float, parts: Sequence[str | tuple[str, str, float, float, str]]
+) -> list[tuple[float, float]]:
+    """Draw matrices to scale in a row that starts at 0, with the signs between them.
+
+    Args:
+        ax: Where to draw; it gets equal units on both axes, and its frame and ticks are hidden.
+        y: The middle of the row.
+        parts: From left to right, a sign, or the name of a matrix, its shape in words, the numbers
+            of rows and columns to draw it with, and the colour of its edge.
+
+    Returns:
+        The left and the right end of each matrix.
+
+    Example:
+        >>> import matplotlib.pyplot as plt
+        >>> from attention.plotting import BLUE, draw_matrices
+        >>> _, ax = plt.subplots()
+        >>> pair = ("W_query", "(d, k)", 3, 1, BLUE), "·", ("W_keyᵀ", "(k, d)", 1, 3, BLUE)
+        >>> draw_matrices(ax, 0, pair)
+        [(0.0, 1.0), (1.6, 4.6)]
+    """
+    ax.set_axis_off()
+    ax.set_aspect("equal")
+    x, ends = 0.0, []
+    for part in parts:
+        if isinstance(part, str):
+            ax.text(x + 0.3, y, part, ha="center", va="center", fontsize=13)
+            x += 0.6
+        else:
+            name, shape, rows, columns, color = part
+            corner, middle = (x, y - rows / 2), x + columns / 2
+            ax.add_patch(Rectangle(corner, columns, rows, fc="white", ec=color, lw=1.5))
+            turn = 90 if rows > columns and len(name) > 3 else 0
+            ax.text(middle, y, name, ha="center", va="center", fontsize=10, rotation=turn)
+            ax.text(middle, y + rows / 2 + 0.3, shape, ha="center", fontsize=9, color=_GREY)
+            ends.append((x, x + columns))
+            x += columns
+    return ends
