@@ -8,9 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))  # the site's own small extensions
 
-# Both are found through the path above.
-import addresses  # noqa: E402
-import wheel_of_the_site  # noqa: E402
+import addresses  # noqa: E402 — found through the path above
 
 # A page's kernel starts without its reader's own IPython settings, and keeps quiet about talking
 # to the build through a local port.
@@ -40,10 +38,14 @@ extensions = [
     "sphinxcontrib.bibtex",
     "api_pages",
     "exercises",
+    "figures",
+    "from_scratch",
     "gallery_pages",
     "live_models",
     "mathml",
+    "notebooks",
     "screen_readers",
+    "search_words",
     "wheel_of_the_site",
 ]
 # What sphinx-gallery writes beside its pages would be taken for pages.
@@ -58,6 +60,7 @@ html_css_files = ["site.css"]
 html_js_files = [("site.js", {"defer": "defer"})]
 html_favicon = "_static/favicon.svg"
 html_math_renderer = "mathml"
+numfig_format = {"figure": "Figure %s."}  # as the captions of the lessons have it
 html_copy_source = False
 html_show_copyright = False
 
@@ -113,6 +116,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "backreferences_dir": "gallery/uses",
     "doc_module": ("attention",),
+    "nested_sections": False,  # one page of all lessons, none for each part
     "subsection_order": "gallery_pages.reading_order",
     "minigallery_sort_order": "gallery_pages.reading_order",
     "within_subsection_order": "FileNameSortKey",
@@ -121,7 +125,6 @@ sphinx_gallery_conf = {
     "reset_modules": ("matplotlib", "gallery_pages.reset_randomness"),
     "abort_on_example_error": True,
     "inspect_global_variables": False,  # else every x on a page links to torch.Tensor
-    "first_notebook_cell": wheel_of_the_site.notebook_cell(release, html_baseurl),
     "download_all_examples": False,
     "parallel": True,  # a lesson a core
     "min_reported_time": 5,

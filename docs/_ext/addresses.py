@@ -1,12 +1,12 @@
-"""Lead each lesson's old address to its new one.
+"""Lead each page's old address to its new one, so that links from other sites keep working.
 
-The lessons once lay side by side in ``gallery/``. Links to them from other sites keep working.
+The lessons once lay side by side in ``gallery/``, each part had a page of its own beside the page
+of all lessons, and two pages had other names.
 """
 
 # The old name in gallery/, and where in gallery/ the lesson is now.
 MOVED = {
     "plot_1_qkv_derivation": "core/plot_1_qkv_derivation",
-    "plot_1b_same_steps_other_numbers": "core/plot_1b_same_steps_other_numbers",
     "plot_1c_two_modules_one_function": "core/plot_2_attention_layer",
     "plot_2_scaling_variance": "core/plot_3_scaling_variance",
     "plot_2b_masks_and_heads": "core/plot_4_masks",
@@ -22,6 +22,18 @@ MOVED = {
 }
 
 
+# Pages that are not lessons: the old name, and the address as seen from there.
+RENAMED = {
+    "lab": "playground.html",
+    "promises": "reliability.html",
+    "gallery/plot_1b_same_steps_other_numbers": "../exercises/sentence.html",
+    "gallery/core/plot_1b_same_steps_other_numbers": "../../exercises/sentence.html",
+    "gallery/core/index": "../index.html#core-lessons",
+    "gallery/deeper/index": "../index.html#going-deeper",
+    "gallery/cases/index": "../index.html#case-studies",
+}
+
+
 def redirects() -> dict[str, str]:
     """Map each old page to its new address, relative so that it works from a folder, too."""
-    return {f"gallery/{old}": f"{new}.html" for old, new in MOVED.items()}
+    return {f"gallery/{old}": f"{new}.html" for old, new in MOVED.items()} | RENAMED

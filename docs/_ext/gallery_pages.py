@@ -11,17 +11,41 @@ import torch
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx_gallery.scrapers import matplotlib_scraper
-from wheel_of_the_site import install_line, wheel_name
+from wheel_of_the_site import colab_address, extras, install_line, wheel_name
 
 logger = logging.getLogger(__name__)
 
-PARTS = ("core", "deeper", "cases")
+# The parts in the order of reading: the folder, and what readers call it.
+PARTS = {"core": "Core lessons", "deeper": "Going deeper", "cases": "Case studies"}
+# A link of the sidebar to a lesson; the page's own link leads nowhere.
+LINK = re.compile(r'(<a class="[^"]*" href="(?:[^"]*plot_[^"]*|#)">)(.*?)</a>', re.DOTALL)
 
 
 def reading_order(path: str) -> tuple[int, str]:
     """Sort the parts of the gallery, and lessons of several parts, as they are to be read."""
     folder = next(part for part in reversed(PurePath(path).parts) if part in PARTS)
-    return PARTS.index(folder), path
+    return list(PARTS).index(folder), path
+
+
+def part_of(docname: str) -> str:
+    """Name a lesson's part, with a link; a core lesson, whose number is in its name, is counted."""
+    page = PurePosixPath(docname)
+    name = PARTS[page.parent.name]
+    link = f"`{name} <../index.html#{name.lower().replace(' ', '-')}>`__"
+    own = re.match(r"plot_(\d+)", page.name)
+    if page.parent.name != "core" or not own:
+        return link
+    lessons = Path(__file__).parents[2].glob("gallery/core/plot_[0-9]*.py")
+    last = max(int(re.match(r"plot_(\d+)", path.name)[1]) for path in lessons)
+    return f"{link}, {own[1]} of {last}"
+
+
+def shorten_sidebar(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Show of a lesson's title what comes before the colon: the sidebar is narrow."""
+    tree = context.get("furo_navigation_tree")
+    if tree:
+        cut = lambda link: f"{link[1]}{link[2].partition(': ')[0]}</a>"  # noqa: E731
+        context["furo_navigation_tree"] = LINK.sub(cut, tree)
 
 
 def reset_randomness(gallery_conf: dict[str, Any], script: str) -> None:
@@ -52,47 +76,55 @@ def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
     if not page.match("gallery/*/plot_*"):
         return
     stem, wheel = page.name, wheel_name(app.config.release)
+    colab = colab_address(docname, app.config)
+    in_colab = f"`open it in Colab <{colab}>`__, " if colab else ""
     head = (
         ".. rst-class:: run-it-yourself\n\n"
-        f"    This page is a program. Download it as a :download:`notebook <{stem}.ipynb>` or a "
-        f":download:`script <{stem}.py>`; "
+        f"    {part_of(docname)}. This page is a program. Download it as a "
+        f":download:`notebook <{stem}.ipynb>` or a :download:`script <{stem}.py>`, "
+        f"{in_colab}or see "
         f":ref:`how to run it <sphx_glr_download_{docname.replace('/', '_')}.py>`.\n"
     )
+    extra = extras(Path(app.srcdir).parent / f"{docname}.py")
     # Sphinx-Gallery offers a zip of both; the package that both import is of more use.
     package = f"`Download the package it imports: {wheel} <../../{wheel}>`__"
     install = (
         "\nNotebook and script run on any machine, from any folder, once the package is there:"
         "\n\n.. code-block:: text\n\n"
-        f"    pip install {install_line(app.config.release, app.config.html_baseurl)}\n"
+        f"    pip install {install_line(app.config.release, app.config.html_baseurl, extra)}\n"
     )
     text = re.sub(r"\.\. note::\n +:class: sphx-glr-download-link.*\n\n.*\n.*\n", head, source[0])
     source[0] = re.sub(r":download:`Download zipped: .*`", package, text) + install
 
 
 def drop_tag_lists(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Take out the lists of tags: our lessons have none, and a list per section repeats an id."""
+    """Take out the lists of tags: our lessons have none, and a list per section repeats an id.
+
+    The lists of pages go, too: the home page's put the lessons into the sidebar, part by part.
+    """
     if docname.startswith("gallery/"):
         source[0] = re.sub(r"\.\. raw:: html\n\n +<div id='sg-tag-list'.*\n", "", source[0])
+    if docname == "gallery/index":
+        source[0] = re.sub(r"\.\. toctree::\n( +.*\n|\n)+", "", source[0])
 
 
-def plain_name(role: re.Match[str]) -> str:
-    """Write a cross-reference as the name it shows: a notebook can't follow it."""
-    text, _, target = role[1].partition(" <")
-    if target:
-        return text
-    return f"`{text.rpartition('.')[2] if text.startswith('~') else text.rpartition('/')[2]}`"
+def without_tex(text: str) -> str:
+    """Write an equation as plain letters."""
+    text = re.sub(r"\\(mathrm|text|operatorname)\{(.*?)\}", r"\2", text)
+    text = re.sub(r"\\sqrt(\{(.*?)\}| )", r"√\2", text).replace(r"^\top", "ᵀ")
+    return re.sub(r"\\(?=\w)", "", re.sub(r"\\[,;! ]", " ", text))
 
 
-def resolve_roles_in_notebooks(app: Sphinx) -> None:
-    for path in Path(app.srcdir, "gallery").glob("*/*.ipynb"):
-        notebook = path.read_text(encoding="utf-8")
-        resolved = re.sub(r":[a-z]+:`([^`]+)`", plain_name, notebook)
-        if resolved != notebook:  # a new date would have Sphinx read the page again
-            path.write_text(resolved, encoding="utf-8")
+def plain_cards(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Write the equations on cards as letters: a card is an attribute, which holds no MathML."""
+    if body := context.get("body"):
+        card = re.compile(r'(?<= tooltip=")[^"]*')
+        context["body"] = card.sub(lambda found: without_tex(found[0]), body)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("builder-inited", resolve_roles_in_notebooks, priority=900)  # the gallery's: 500
     app.connect("source-read", offer_downloads)
     app.connect("source-read", drop_tag_lists)
+    app.connect("html-page-context", plain_cards)
+    app.connect("html-page-context", shorten_sidebar, priority=600)  # the theme's tree: 500
     return {"parallel_read_safe": True}

@@ -29,7 +29,7 @@ WORDS = 8_000
 REVIEW = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"]
 SCRIPTS = {
     "index": [*REVIEW, "home"],
-    "lab": [*REVIEW, "map", "review-lab", "plane", "where", "sentence-lab", "lab"],
+    "playground": [*REVIEW, "map", "review-lab", "plane", "where", "sentence-lab", "lab"],
 }
 
 

@@ -24,6 +24,13 @@ def mend(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree
     )
 
 
+def fix_navigation(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Leave the captions of the sidebar text: Sphinx calls them headings, and of no level."""
+    if tree := context.get("furo_navigation_tree"):
+        context["furo_navigation_tree"] = tree.replace(' role="heading"', "")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("html-page-context", mend)
+    app.connect("html-page-context", fix_navigation, priority=600)  # the theme's tree: 500
     return {"parallel_read_safe": True}

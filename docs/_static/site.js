@@ -12,7 +12,18 @@ function markScrollable() {
 addEventListener("DOMContentLoaded", markScrollable);
 addEventListener("load", markScrollable); // the font of the maths may have widened an equation
 addEventListener("resize", markScrollable);
+addEventListener("toggle", markScrollable, true); // what is folded has no size
 
 // Search shows lines of the pages it finds, and reads them for that. From a folder on a disk a
 // browser lets no page read another: there the titles must do.
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+
+// Paper can't be unfolded. What the style sheet opens for print in new browsers, this opens in all.
+let opened = [];
+addEventListener("beforeprint", () => {
+  opened = [...document.querySelectorAll("details.folded-code:not([open])")];
+  for (const fold of opened) fold.open = true;
+});
+addEventListener("afterprint", () => {
+  for (const fold of opened) fold.open = false;
+});

@@ -64,9 +64,16 @@ def test_a_figure_without_a_label_is_missed(saved, logged_warnings):
 
 @pytest.fixture
 def app(tmp_path):
-    (tmp_path / "gallery" / "core").mkdir(parents=True)
-    config = SimpleNamespace(release="1.2", html_baseurl="https://example.org/site/")
-    return SimpleNamespace(srcdir=tmp_path, config=config)
+    script = tmp_path / "gallery" / "core" / "plot_example.py"
+    script.parent.mkdir(parents=True)
+    script.write_text("import matplotlib.pyplot as plt\n")
+    config = SimpleNamespace(
+        release="1.2",
+        html_baseurl="https://example.org/site/",
+        repository_url="https://github.com/someone/attention",
+        notebooks_branch="",
+    )
+    return SimpleNamespace(srcdir=tmp_path / "docs", config=config)
 
 
 # A page's two ends, by the templates of the version that is installed
@@ -91,41 +98,24 @@ def test_a_page_offers_itself_and_the_package(app):
     assert "sphx-glr-download-link" not in text
     assert "zip>" not in text
     assert "attention_tutorial-1.2-py3-none-any.whl <../../attention_tutorial-1.2-" in text
-    line = install_line("1.2", "https://example.org/site/")
+    assert "colab" not in text
+    line = install_line("1.2", "https://example.org/site/", "plot")
     assert text.endswith(f"    pip install {line}\n")
+
+
+def test_a_page_is_opened_in_colab_where_a_branch_holds_the_site(app):
+    app.config.notebooks_branch = "gh-pages"
+    source = [SOURCE]
+    gallery_pages.offer_downloads(app, "gallery/core/plot_example", source)
+    (link,) = re.findall(r"`open it in Colab <(.*?)>`__", source[0])
+    assert link.startswith("https://colab.research.google.com/github/someone/attention/blob/gh-p")
+    assert link.endswith("/plot_example.ipynb")
 
 
 def test_other_pages_stay_as_they_are(app):
     source = [SOURCE]
     gallery_pages.offer_downloads(app, "training", source)
     assert source == [SOURCE]
-
-
-@pytest.mark.parametrize(
-    ("role", "text"),
-    [
-        (":func:`attention.causal_mask`", "`attention.causal_mask`"),
-        (":func:`~attention.causal_mask`", "`causal_mask`"),
-        (":doc:`/gallery/core/plot_example`", "`plot_example`"),
-        (":doc:`the lesson </gallery/core/plot_example>`", "the lesson"),
-        (":ref:`how to run it <label>`", "how to run it"),
-        ("`a link <https://example.org>`__", "`a link <https://example.org>`__"),
-    ],
-)
-def test_a_notebook_names_what_it_cannot_link(app, role, text):
-    path = app.srcdir / "gallery" / "core" / "one.ipynb"
-    path.write_text(f"see {role}.")
-    gallery_pages.resolve_roles_in_notebooks(app)
-    assert path.read_text() == f"see {text}."
-
-
-def test_a_notebook_without_links_keeps_its_date(app):
-    path = app.srcdir / "gallery" / "core" / "one.ipynb"
-    path.write_text("no link")
-    path.chmod(0o400)
-    before = path.stat().st_mtime_ns
-    gallery_pages.resolve_roles_in_notebooks(app)
-    assert path.stat().st_mtime_ns == before
 
 
 def test_lessons_stand_in_the_order_of_reading():
@@ -144,3 +134,38 @@ def test_lists_of_tags_are_taken_out():
     source = [f"{tags}\nText\n\n{other}"]
     gallery_pages.drop_tag_lists(None, "gallery/index", source)
     assert source == [f"\nText\n\n{other}"]
+
+
+def test_a_page_says_which_lesson_it_is():
+    numbered = gallery_pages.part_of("gallery/core/plot_3_scaling_variance")
+    assert numbered == "`Core lessons <../index.html#core-lessons>`__, 3 of 9"
+    deeper = gallery_pages.part_of("gallery/deeper/plot_1_low_rank_qk")
+    assert deeper == "`Going deeper <../index.html#going-deeper>`__"
+
+
+def test_the_sidebar_shows_the_first_half_of_a_lessons_title():
+    own = '<li><a class="current reference internal" href="#">2. A layer: what it holds</a></li>'
+    other = (
+        '<li><a class="reference internal" href="../core/plot_1_a.html">1. <i>Q</i>: why</a></li>'
+    )
+    page = '<li><a class="reference internal" href="../speed.html">Speed: how fast</a></li>'
+    context = {"furo_navigation_tree": own + other + page}
+    gallery_pages.shorten_sidebar(None, "gallery/core/plot_2_b", "", context, None)
+    tree = context["furo_navigation_tree"]
+    assert ">2. A layer</a>" in tree
+    assert ">1. <i>Q</i></a>" in tree
+    assert page in tree
+
+
+def test_the_page_of_all_lessons_leaves_their_order_to_the_home_page():
+    source = ["Text\n\n.. toctree::\n   :hidden:\n\n   /gallery/core/plot_1\n\n\nMore\n"]
+    gallery_pages.drop_tag_lists(None, "gallery/index", source)
+    assert source == ["Text\n\nMore\n"]
+
+
+def test_a_card_shows_an_equation_as_letters():
+    body = r'<div tooltip="M = W_\mathrm{query} W_\mathrm{key}^\top and \sqrt{k}">\top</div>'
+    context = {"body": body}
+    gallery_pages.plain_cards(None, "gallery/index", "", context, None)
+    expected = r'<div tooltip="M = W_query W_keyᵀ and √k">\top</div>'
+    assert context["body"] == expected

@@ -40,3 +40,9 @@ def test_sphinx_still_writes_what_is_mended(build):
     page, _ = build(text, "screen_readers", **settings)
     assert page.count('<span class="sig-line"><em class="sig-param">') == 9
     assert '<span class="sig-line">' not in build(text, **settings)[0]
+
+
+def test_captions_of_the_sidebar_are_no_headings_without_a_level():
+    context = {"furo_navigation_tree": '<p class="caption" role="heading"><span>Core</span></p>'}
+    screen_readers.fix_navigation(None, "index", "", context, None)
+    assert context["furo_navigation_tree"] == '<p class="caption"><span>Core</span></p>'

@@ -1,0 +1,156 @@
+"""Make a lesson's pictures figures with captions, and fold the code that draws them.
+
+Sphinx-Gallery puts a cell's pictures under its code and knows no captions. In our lessons the
+paragraph after them begins with an emphasised "Figure 3.": picture and paragraph become one
+``<figure>``. The code above is a closed ``<details>``, which every browser opens by itself, from
+the keyboard or when its own search finds something inside; ``site.css`` opens it on paper.
+"""
+
+import re
+from pathlib import PurePosixPath
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util import logging
+from sphinx.writers.html5 import HTML5Translator
+from sphinx_gallery._doctree_links import code_links_block
+from sphinx_gallery.directives import imgsgnode
+
+logger = logging.getLogger(__name__)
+
+NUMBER = re.compile(r"Figure (\d+)\.")
+DRAWS = re.compile(r"\bplt\.(subplots|figure)\(|\.set_label\(")
+SUMMARY = "Show the code of this figure"
+PRINTED = "sphx-glr-script-out"
+LINE_BREAKS = re.compile(r"(<br ?/?>\s*)+\Z")
+
+
+class lesson_figure(nodes.figure):
+    """A figure whose caption has its number, so that Sphinx gives it none."""
+
+
+class folded_code(nodes.General, nodes.Element):
+    """Code that the page shows on request."""
+
+
+def visit_lesson_figure(translator: HTML5Translator, node: lesson_figure) -> None:
+    translator.visit_figure(node)
+
+
+def depart_lesson_figure(translator: HTML5Translator, node: lesson_figure) -> None:
+    translator.depart_figure(node)
+
+
+def visit_folded_code(translator: HTML5Translator, node: folded_code) -> None:
+    translator.body.append(f'<details class="folded-code"><summary>{SUMMARY}</summary>\n')
+
+
+def depart_folded_code(translator: HTML5Translator, node: folded_code) -> None:
+    translator.body.append("</details>\n")
+
+
+def is_lesson(docname: str) -> bool:
+    return PurePosixPath(docname).match("gallery/*/plot_*")
+
+
+def is_literal(node: nodes.Node) -> bool:
+    """Tell code of any kind, also with the links that Sphinx-Gallery puts into it later."""
+    return isinstance(node, nodes.literal_block | code_links_block)
+
+
+def is_code(node: nodes.Node) -> bool:
+    """Tell a cell of the script: Sphinx-Gallery alone writes its language with a capital."""
+    return is_literal(node) and node.get("language", node.get("lang")) == "Python"
+
+
+def is_picture(node: nodes.Node) -> bool:
+    """Tell what a cell drew: one picture, several in a row, or what draws itself as HTML."""
+    if isinstance(node, nodes.raw):
+        return "rendered_html" in node.astext()
+    pictures = (imgsgnode, nodes.image)
+    if isinstance(node, nodes.bullet_list):
+        return any(node.findall(lambda part: isinstance(part, pictures)))
+    return isinstance(node, pictures)
+
+
+def is_output(node: nodes.Node) -> bool:
+    """Tell what belongs to the cell above: pictures, printed lines, HTML, invisible remarks."""
+    printed = isinstance(node, nodes.Element) and PRINTED in node.get("classes", [])
+    return printed or is_picture(node) or isinstance(node, nodes.comment | nodes.raw)
+
+
+def figure_number(node: nodes.Node) -> int | None:
+    """Read the number with which a caption begins; None where no caption is."""
+    if not (isinstance(node, nodes.paragraph) and node.children):
+        return None
+    found = isinstance(node[0], nodes.emphasis) and NUMBER.match(node[0].astext())
+    return int(found[1]) if found else None
+
+
+def outputs_before(paragraph: nodes.paragraph) -> list[nodes.Node]:
+    """List what the cell right before a paragraph left on the page, in its order."""
+    siblings = paragraph.parent.children
+    end = start = siblings.index(paragraph)
+    while start and is_output(siblings[start - 1]):
+        start -= 1
+    return siblings[start:end]
+
+
+def make_figures(app: Sphinx, doctree: nodes.document) -> None:
+    """Join each caption with the pictures above it."""
+    docname = app.env.docname
+    if not is_lesson(docname):
+        return
+    executed = any(is_picture(node) for node in doctree.findall())
+    numbers = []
+    for paragraph in list(doctree.findall(nodes.paragraph)):
+        if (number := figure_number(paragraph)) is None:
+            continue
+        numbers.append(number)
+        pictures = [node for node in outputs_before(paragraph) if is_picture(node)]
+        if not pictures:
+            if executed:
+                logger.warning(
+                    "figure %s: no picture above its caption", number, location=paragraph
+                )
+            continue
+        figure = lesson_figure("", ids=[f"figure-{number}"], classes=["lesson-figure"])
+        for picture in pictures:  # what the cell printed stays where it is, now above the figure
+            picture.parent.remove(picture)
+            if isinstance(picture, nodes.raw):
+                text = LINE_BREAKS.sub("", picture.astext())
+                picture = nodes.raw("", text, format="html")
+            figure += picture
+        figure += nodes.caption("", "", *paragraph.children)
+        paragraph.replace_self(figure)
+    if numbers != list(range(1, len(numbers) + 1)):
+        logger.warning("figures are numbered %s, not 1, 2, 3, …", numbers, location=docname)
+
+
+def fold_code(app: Sphinx, doctree: nodes.document) -> None:
+    """Put the code that draws a figure into a fold."""
+    if not is_lesson(app.env.docname):
+        return
+    for block in list(doctree.findall(is_code)):
+        if DRAWS.search(block.astext()):
+            fold = folded_code()
+            block.replace_self(fold)
+            fold += block
+
+
+def number_by_page(app: Sphinx, env: BuildEnvironment) -> None:
+    """Let figures of every other page begin with 1, too; Sphinx counts through the whole site."""
+    for numbers in env.toc_fignumbers.values():
+        figures = numbers.get("figure", {})
+        for i, name in enumerate(figures, 1):
+            figures[name] = (i,)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_node(lesson_figure, html=(visit_lesson_figure, depart_lesson_figure))
+    app.add_node(folded_code, html=(visit_folded_code, depart_folded_code))
+    app.connect("doctree-read", make_figures)
+    app.connect("doctree-read", fold_code)
+    app.connect("env-check-consistency", number_by_page)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,139 @@
+"""Collect what the reader writes in the lessons into one file, which the site offers.
+
+A cell of a lesson whose first line is the comment ``# attention_from_scratch.py`` is a piece of
+that file. Pieces come in the order of the lessons. Where a later lesson defines a name again, its
+definition takes the place of the earlier one.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from sphinx.application import Sphinx
+from sphinx_gallery.py_source_parser import (
+    remove_config_comments,
+    remove_ignore_blocks,
+    split_code_and_text_blocks,
+)
+
+NAME = "attention_from_scratch.py"
+DOCSTRING = '''"""Attention from scratch: what a reader of the lessons writes, collected in a file.
+
+Above each group of definitions stands the lesson that explains them. To train a classifier on the
+reviews of a CSV file with the columns label (0 or 1) and text:
+
+    python attention_from_scratch.py reviews.csv
+"""'''
+# All that a piece may use beside other pieces, in the order in which it is written at the head.
+IMPORTS = {
+    "csv": "import csv",
+    "random": "import random",
+    "re": "import re",
+    "sys": "import sys",
+    "torch": "import torch",
+    "nn": "from torch import nn",
+    "F": "from torch.nn import functional as F",
+}
+CALL_MAIN = 'if __name__ == "__main__":\n    sys.exit(main(sys.argv[1:]))'
+
+
+class Piece(NamedTuple):
+    """One definition of a lesson."""
+
+    name: str
+    source: str
+    lesson: str
+    """The lesson's title."""
+
+
+def title_of(text: str) -> str:
+    """Take the title, the first line that is not drawn, from a lesson's first block of text."""
+    lines = (line.strip() for line in text.splitlines())
+    return next(line for line in lines if any(letter.isalnum() for letter in line))
+
+
+def pieces_of(lesson: Path) -> Iterator[Piece]:
+    """Read the pieces of one lesson.
+
+    Raises:
+        ValueError: If a cell of the file holds anything but definitions.
+    """
+    _, blocks = split_code_and_text_blocks(lesson)
+    title = title_of(blocks[0].content)
+    for block in blocks:
+        if block.type != "code" or not block.content.lstrip().startswith(f"# {NAME}\n"):
+            continue
+        code = remove_config_comments(remove_ignore_blocks(block.content.lstrip()))
+        lines = code.splitlines()
+        end = 1  # the line that names the file
+        for node in ast.parse(code).body:
+            match node:
+                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+                    pass
+                case ast.Assign(targets=[ast.Name(id=name)]):
+                    pass
+                case ast.Import() | ast.ImportFrom():
+                    end = node.end_lineno  # what is needed is written at the head
+                    continue
+                case _:
+                    raise ValueError(
+                        f"{lesson.name}, cell at line {block.lineno}: a piece of {NAME} holds "
+                        f"definitions only, got: {lines[node.lineno - 1]}"
+                    )
+            # From the end of the definition before, so that comments above this one come along.
+            yield Piece(name, "\n".join(lines[end : node.end_lineno]).strip("\n"), title)
+            end = node.end_lineno
+
+
+def collect(lessons: Iterable[Path]) -> dict[str, Piece]:
+    """Map each name to its last definition, at the place of its first one."""
+    pieces: dict[str, Piece] = {}
+    for lesson in lessons:
+        for piece in pieces_of(lesson):
+            pieces[piece.name] = piece
+    return pieces
+
+
+def names_in(sources: Iterable[str]) -> set[str]:
+    tree = ast.parse("\n".join(sources))
+    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+
+
+def written(pieces: Iterable[Piece]) -> str:
+    """Write the file: a docstring, the imports that are needed, the pieces, the call of main."""
+    pieces = list(pieces)
+    parts = []
+    before = None
+    for piece in pieces:
+        heading = f'# From "{piece.lesson}"\n' if piece.lesson != before else ""
+        parts.append(heading + piece.source)
+        before = piece.lesson
+    if any(piece.name == "main" for piece in pieces):
+        parts.append(CALL_MAIN)
+    used = names_in(parts)
+    imports = "\n".join(line for name, line in IMPORTS.items() if name in used)
+    standard, _, torchs = imports.partition("import torch")
+    blocks = [block for block in (standard.strip(), f"import torch{torchs}") if block]
+    return "\n\n\n".join([f"{DOCSTRING}\n\n" + "\n\n".join(blocks), *parts]) + "\n"
+
+
+def lessons_in(root: Path) -> list[Path]:
+    """List the core lessons in the order in which they are read."""
+    return sorted((root / "gallery" / "core").glob("plot_*.py"))
+
+
+def from_scratch(root: Path) -> str:
+    """Return the text of the file, from the lessons of a project."""
+    return written(collect(lessons_in(root)).values())
+
+
+def write_file(app: Sphinx, exception: Exception | None) -> None:
+    if exception or app.builder.name != "html":
+        return
+    Path(app.outdir, NAME).write_text(from_scratch(app.srcdir.parent), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("build-finished", write_file)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

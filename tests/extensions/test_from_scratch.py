@@ -1,0 +1,123 @@
+from pathlib import Path
+from types import SimpleNamespace
+
+import from_scratch
+import pytest
+
+LESSON = '''"""
+{title}
+{line}
+
+Text.
+"""
+
+import torch
+
+# %%
+# More text.
+
+{cell}
+
+# %%
+print("not a piece")
+'''
+
+
+@pytest.fixture
+def lessons(tmp_path):
+    """Write lessons of one cell each; return the text that is collected of them."""
+    folder = tmp_path / "gallery" / "core"
+    folder.mkdir(parents=True)
+
+    def write(*cells: str) -> str:
+        for i, cell in enumerate(cells, start=1):
+            title = f"Lesson {i}: a title"
+            text = LESSON.format(title=title, line="=" * len(title), cell=cell)
+            (folder / f"plot_{i}_lesson.py").write_text(text, encoding="utf-8")
+        return from_scratch.from_scratch(tmp_path)
+
+    return write
+
+
+def piece(code: str) -> str:
+    return f"# attention_from_scratch.py\n{code}"
+
+
+def test_only_marked_cells_are_collected_in_the_order_of_the_lessons(lessons):
+    text = lessons(
+        piece("def first(x):\n    return x"),
+        "def second(x):\n    return x",
+        piece("class Third:\n    pass\n\n\nSIZE = 3"),
+    )
+    assert text.startswith('"""Attention from scratch')
+    assert "second" not in text
+    assert text.endswith(
+        '# From "Lesson 1: a title"\ndef first(x):\n    return x\n\n\n'
+        '# From "Lesson 3: a title"\nclass Third:\n    pass\n\n\nSIZE = 3\n'
+    )
+
+
+def test_a_later_definition_takes_the_place_of_the_earlier_one(lessons):
+    text = lessons(
+        piece("def first():\n    return 1\n\n\ndef second():\n    return 2"),
+        piece("def third():\n    return 3\n\n\ndef first():\n    return 4"),
+    )
+    names = {}
+    exec(text, names)
+    assert names["first"]() == 4
+    headings = [line for line in text.splitlines() if line.startswith(("# From", "def"))]
+    assert headings == [
+        '# From "Lesson 2: a title"',
+        "def first():",
+        '# From "Lesson 1: a title"',
+        "def second():",
+        '# From "Lesson 2: a title"',
+        "def third():",
+    ]
+
+
+def test_the_head_imports_what_is_used_and_no_more(lessons):
+    text = lessons(piece("import math\n\n\ndef f(x):\n    return F.relu(torch.tensor(x)), re"))
+    head = "import re\n\nimport torch\nfrom torch.nn import functional as F\n\n\n"
+    assert f'"""\n\n{head}# From "Lesson 1' in text
+    assert "math" not in text
+
+
+def test_comments_and_decorators_come_along(lessons):
+    code = "# About f.\n@torch.no_grad()\ndef f():\n    return 1  # one"
+    assert lessons(piece(f"{code}\n\n\n# About g.\ndef g():\n    pass")).endswith(
+        f'# From "Lesson 1: a title"\n{code}\n\n\n# About g.\ndef g():\n    pass\n'
+    )
+
+
+def test_the_file_with_a_main_calls_it(lessons):
+    text = lessons(piece("def main(arguments):\n    return len(arguments)"))
+    assert text.endswith('if __name__ == "__main__":\n    sys.exit(main(sys.argv[1:]))\n')
+    assert "import sys\n" in text
+
+
+def test_a_piece_that_does_something_is_refused(lessons):
+    with pytest.raises(ValueError, match=r"plot_1_lesson.py.*definitions only, got: print\(f\)"):
+        lessons(piece("def f():\n    pass\n\n\nprint(f)"))
+
+
+def test_the_site_offers_the_file(lessons, tmp_path):
+    text = lessons(piece("def f():\n    return 1"))
+    builder, outdir = SimpleNamespace(name="html"), tmp_path / "html"
+    outdir.mkdir()
+    app = SimpleNamespace(srcdir=tmp_path / "docs", outdir=outdir, builder=builder)
+    from_scratch.write_file(app, RuntimeError("a page failed"))
+    builder.name = "doctest"
+    from_scratch.write_file(app, None)
+    assert list(outdir.iterdir()) == []
+    builder.name = "html"
+    from_scratch.write_file(app, None)
+    assert (outdir / from_scratch.NAME).read_text(encoding="utf-8") == text
+
+
+def test_the_lesson_that_writes_main_links_the_file():
+    root = Path(__file__).parents[2]
+    (lesson,) = (
+        path for path in from_scratch.lessons_in(root) if "\ndef main(" in path.read_text("utf-8")
+    )
+    assert f"<../../{from_scratch.NAME}>`__" in lesson.read_text("utf-8")
