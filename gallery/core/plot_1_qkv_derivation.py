@@ -1,12 +1,28 @@
 """
-One word asks, six words answer
-===============================
+Self-attention step by step: one word asks, six words answer
+============================================================
 
 How does a word find out which of its neighbours matter to it, and how can it *learn* to?
 
-We take one sentence of six words and follow one of them, "journey", until it has gathered
-something from all six. Every number is small enough to check by hand. You need to know what a
-matrix product is and a little Python.
+Every word asks with a vector of its own, its query, and every word of the sentence answers with
+another one, its key. The better a key matches the query, the more its word hands over to the word
+that asks. This is :term:`self-attention`, because queries, keys and what is handed over all come
+from the words of the same sentence. Three matrices make these vectors out of the words, and it is
+the matrices that are learned.
+
+A word needs its neighbours because it may mean several things. In "the bank of the river" and "the
+money in the bank", the word "bank" is looked up in the same table and starts with the same numbers,
+so only its neighbours can tell which bank is meant. Further down the page, attention gives the word
+different numbers in the two phrases.
+
+You need to know what a matrix product is, and a little Python; everything else is explained where
+it is first used. Reading takes about 45 minutes, and running the page some ten seconds.
+Afterwards you can compute attention by hand, write it as a function of three lines, and train it.
+
+All lessons follow five teaching documents and correct them where they are mistaken: a notebook
+always called :ref:`Lab 13 <source-lab>`, :ref:`a blog post <source-blog>`, :ref:`another notebook
+<source-notebook>`, :ref:`a chapter of a tutorial <source-chapter>` and :ref:`lecture notes
+<source-notes>`. You need none of them, and :doc:`/credits` says what each has given.
 """
 
 import matplotlib.pyplot as plt
@@ -15,8 +31,14 @@ from torch.nn import functional as F
 
 import attention
 from attention.plotting import (
+    BLACK,
+    BLUE,
+    GREEN,
+    ORANGE,
     animate_attention,
+    draw_box,
     draw_branches,
+    draw_flow,
     draw_mixture,
     draw_scores,
     draw_weights,
@@ -28,11 +50,12 @@ use_style()
 # %%
 # Six words, three numbers each
 # -----------------------------
-# A computer needs numbers, so each word is a vector: its *embedding*. These were made up by hand
-# so that they fit on a page. Real ones have hundreds of numbers and are learned.
+# A computer needs numbers, so each word is a vector, its :term:`embedding`. These were made up by
+# hand so that they fit on a page, whereas real ones have hundreds of numbers and are learned.
 #
-# There are ``n = 6`` words of width ``d = 3``. Python counts from 0, so "journey", the second
-# word, is ``x[1]``. In formulas it is :math:`x_2`, and we keep that 2 in names.
+# There are ``n = 6`` words, and each embedding has ``d = 3`` numbers. Python counts from 0, so
+# "journey", the second word, is ``x[1]``. In formulas it is :math:`x_2`, and the names in the code
+# keep that 2.
 
 words = ["Your", "journey", "starts", "with", "one", "step"]
 x = torch.tensor(
@@ -49,26 +72,42 @@ x_2 = x[1]  # (3,)
 n, d = x.shape
 
 # %%
-# Why these numbers alone can't learn
-# -----------------------------------
-# The shortest way to compare two words is the dot product of their embeddings. Try it.
+# Attention without any matrices
+# ------------------------------
+# The shortest way to compare two words is the dot product of their embeddings: multiply the numbers
+# pair by pair, and add. All pairs at once are one matrix product, ``x`` times its transpose.
+#
+# To gather something from the others, "journey" then takes a weighted sum. Its six dot products
+# cannot serve as the weights yet, because they may be negative and add up to anything. The
+# :term:`softmax` turns scores :math:`s_1, \ldots, s_6` into :term:`weights <weight>`, which are
+# positive and add up to 1:
+#
+# .. math:: w_j = \frac{e^{s_j}}{\sum_{i=1}^{6} e^{s_i}}
+#
+# This serves two purposes: a weight can be read as a share, which says how much of the sum comes
+# from that word, and it changes smoothly with every score, so that training has a slope to follow.
+# The order stays the same, because the highest score gets the highest weight.
 
 similarity = x @ x.T  # (6, 6)
-print("journey → starts", f"{similarity[1, 2]:.4f}")
-print("starts → journey", f"{similarity[2, 1]:.4f}")
-print("symmetric:", torch.equal(similarity, similarity.T))
-print("can training change them:", x.requires_grad)
+plain_weights = torch.softmax(similarity, dim=-1)  # (6, 6)
+plain_context = plain_weights @ x  # (6, 3)
+print("weights of journey", plain_weights[1])
+print("what journey gathers", plain_context[1])
+print("score of starts for journey", f"{similarity[1, 2]:.4f}")
+print("score of journey for starts", f"{similarity[2, 1]:.4f}")
+print("scores are symmetric:", torch.equal(similarity, similarity.T))
 
 # %%
-# Two things are wrong with that. "journey" looks at "starts" exactly as much as "starts" looks at
-# "journey", whatever the sentence means. And nothing here can be adjusted: if this way of looking
-# does not serve the task, it stays as it is.
+# This is attention already, since each word has gathered a mixture of all six, but two things are
+# wrong with it. "journey" scores "starts" exactly as "starts" scores "journey", whatever the
+# sentence means. And the comparison holds no number that training could change, so if this way of
+# comparing does not suit the task, nothing can improve it.
 #
-# So we put something adjustable between the words: matrices. Three of them, because a word
-# plays three roles.
+# We therefore put something adjustable between the words, namely matrices. There are three of them,
+# because a word plays three roles.
 #
-# One word, three questions
-# -------------------------
+# One word, three roles
+# ---------------------
 # .. list-table::
 #    :header-rows: 1
 #    :widths: 14 30 56
@@ -76,45 +115,44 @@ print("can training change them:", x.requires_grad)
 #    * - vector
 #      - the question it answers
 #      - for "journey"
-#    * - query
+#    * - :term:`query`
 #      - What do I look for?
 #      - perhaps: who starts, and with what?
-#    * - key
+#    * - :term:`key`
 #      - What am I found by?
 #      - perhaps: a noun, the one that acts
-#    * - value
+#    * - :term:`value`
 #      - What do I hand over?
 #      - what the others should know about a journey
 #
-# Those answers are stories to remember the roles by. What queries and keys really hold is
-# whatever training finds useful, and no one writes it down for them.
+# Those answers are stories to remember the roles by. What queries and keys really hold is whatever
+# training finds useful, and nobody prescribes it. Three pictures help, and each of them breaks
+# somewhere.
 #
-# Three pictures help, and each breaks somewhere.
+# **A library.** Your query is "I want to bake a cake", the keys are the titles on the spines, and
+# the values are what the books say. *Where it breaks:* you borrow one book or two, whereas
+# attention opens every book a little and reads the mixture.
 #
-# **A library.** Your query is "I want to bake a cake". The keys are the titles on the spines, the
-# values what the books say. *Where it breaks:* you borrow one book or two. Attention opens every
-# book a little and reads the mixture.
-#
-# **A search engine.** The query is what you type, the keys are the index, the values the pages.
-# *Where it breaks:* the searcher stands outside. Here every page also types a query, and the
-# language of the queries and that of the index are learned together.
+# **A search engine.** The query is what you type, the keys are the index, and the values are the
+# pages. *Where it breaks:* the searcher is outside the index, whereas here every page also types
+# a query, and the language of the queries and that of the index are learned together.
 #
 # **A database.** ``SELECT value WHERE key = query``. *Where it breaks:* a key fits or it does not,
-# and where none fits, no row comes back. Attention knows only degrees. It always returns
+# and where none fits, no row comes back. Attention knows only degrees, and it always returns
 # something, even when nothing fits.
 #
-# The three words come from the database. The mixture is what makes it attention, and there is a
-# good reason for it: a mixture changes smoothly when the matrices change, so gradients can train
-# them.
+# The three words come from the database, but the mixture is what makes it attention. There is a
+# good reason for mixing: a mixture changes smoothly with the matrices, so the matrices can be
+# trained.
 #
 # Three matrices
 # --------------
 # Each matrix takes a vector of width ``d = 3`` to one of width ``k = 2``. The two widths need not
-# be equal; 2 is what fits on paper as an arrow.
+# be equal, and 2 numbers can be drawn on paper as an arrow.
 #
-# Before training, the matrices hold random numbers. Seed 123 drew these. They stand here as
-# numbers, so that this page stays true should the random generator ever change; the last line
-# says whether it has.
+# Before training, the matrices hold random numbers, and seed 123 drew these. They are written out
+# so that this page stays correct if the random generator should ever change; the printed line says
+# whether it has.
 
 W_query = torch.tensor([[0.296112, 0.516562], [0.251671, 0.688557], [0.073972, 0.866522]])  # (3, 2)
 W_key = torch.tensor([[0.136580, 0.102479], [0.184056, 0.726447], [0.315254, 0.687107]])  # (3, 2)
@@ -126,9 +164,7 @@ same = torch.allclose(drawn, torch.stack([W_query, W_key, W_value]), rtol=0, ato
 print("torch", torch.__version__, "still draws these numbers from seed 123:", same)
 
 # %%
-# "journey" in its three roles
-# ----------------------------
-# One product each.
+# With them, "journey" gets its three vectors by one product each.
 
 query_2 = x_2 @ W_query  # (2,)
 key_2 = x_2 @ W_key  # (2,)
@@ -138,12 +174,13 @@ print("key_2  ", key_2)
 print("value_2", value_2)
 
 # %%
-# The first number by hand: 0.55 × 0.2961 + 0.87 × 0.2517 + 0.66 × 0.0740. Try the second.
+# By hand, the first number is 0.55 × 0.2961 + 0.87 × 0.2517 + 0.66 × 0.0740, and the second goes
+# the same way with the second column.
 #
-# A score: does this key answer my query?
-# ---------------------------------------
-# "journey" asks with its query. Every word, "journey" included, is found by its key. So we need
-# the keys of all six, and the same matrix makes them. The values we shall need soon.
+# A score: how well does a key match the query?
+# ---------------------------------------------
+# "journey" asks with its query, and every word, "journey" included, is found by its key. So we need
+# the keys of all six words, which the same matrix makes, and later on also their values.
 
 keys = x @ W_key  # (6, 2)
 values = x @ W_value  # (6, 2)
@@ -151,17 +188,14 @@ score_22 = query_2 @ keys[1]
 print(f"journey asks journey: {score_22:.4f}")
 
 # %%
-# The *score* is a dot product: multiply the numbers pair by pair, add. It is large where query and
-# key are long and point the same way. All six at once are one product with the keys turned on
-# their side.
+# The attention :term:`score` is a dot product again, now of a query with a key. It is large where
+# the two are long and point the same way. All six scores are one product with the transposed keys.
 
 scores_2 = query_2 @ keys.T  # (6,)
 for word, score in zip(words, scores_2, strict=True):
     print(f"journey asks {word:8}{score:.4f}")
 
 # %%
-# The whole way so far in one picture: one word branches into three vectors, and its query meets
-# six keys.
 
 fig = draw_branches(
     "journey", x_2, query_2, key_2, value_2, dict(zip(words, scores_2.tolist(), strict=True))
@@ -173,20 +207,14 @@ fig.set_label(
 )
 
 # %%
-# From scores to weights
-# ----------------------
-# "journey" is about to take a mixture of the six values, and scores are no recipe for one: they
-# may be negative, and they add up to anything. The *softmax* turns them into *weights* that are
-# positive and add up to 1:
+# *Figure 1.* The whole way so far: one embedding becomes a query, a key and a value, and its query
+# meets the keys of all six words. "journey" and "starts" have the highest scores.
 #
-# .. math:: w_j = \frac{e^{s_j}}{\sum_{i=1}^{6} e^{s_i}}
-#
-# That serves two purposes. You can read a weight as a share: so much of the mixture comes from
-# that word. And the share answers smoothly to every score, so training has a slope to follow.
-# The order of the words stays the same: the highest score gets the highest weight.
-#
-# Before the softmax, the scores are divided by :math:`\sqrt{k} = \sqrt{2}`. Why that is so is a
-# story of its own, told in :doc:`/gallery/core/plot_3_scaling_variance`.
+# From scores to the context vector
+# ---------------------------------
+# The softmax makes weights of these scores, as before. Only one step is new: the scores are first
+# divided by :math:`\sqrt{k} = \sqrt{2}`, which makes them *scaled scores*, for reasons given in a
+# lesson of their own, :doc:`/gallery/core/plot_3_scaling_variance`.
 
 key_dim = keys.shape[-1]
 weights_2 = torch.softmax(scores_2 / key_dim**0.5, dim=-1)  # (6,)
@@ -195,26 +223,26 @@ for word, weight in zip(words, weights_2, strict=True):
 print(f"sum     {weights_2.sum():.4f}")
 
 # %%
-# From weights to the context vector
-# ----------------------------------
 # Now every word hands over its value, as much of it as its weight says. The sum is what "journey"
-# knows after having asked: its *context vector*.
+# knows after it has asked, its :term:`context vector`. It has 2 numbers, the width of a value,
+# where the embedding had 3.
 
 context_2 = weights_2 @ values  # (2,)
 print("context_2", context_2)
 
 # %%
-# It has 2 numbers, the width of a value, where the embedding had 3.
-#
 # The same in the plane
 # ---------------------
-# Two numbers are an arrow, so we can look. A dot product is a shadow: drop each key onto the line
-# of the query, measure from the origin to where it lands, and multiply by the query's length.
+# Two numbers are an arrow, so we can draw what happened. A dot product is a shadow: drop each key
+# onto the line of the query, measure from the origin to where it lands, and multiply by the length
+# of the query.
 
 shadow_lengths = keys @ (query_2 / query_2.norm())  # (6,)
 assert torch.allclose(shadow_lengths * query_2.norm(), scores_2)
 print("length of the query", f"{query_2.norm():.4f}")
 print("lengths of the shadows", shadow_lengths)
+
+# %%
 
 fig, ax = plt.subplots(figsize=(5, 5.8))
 draw_scores(ax, query_2, keys, words)
@@ -225,12 +253,12 @@ fig.set_label(
 )
 
 # %%
-# Look at how alike the directions are. All six keys point up and to the right, because every number
-# that went in was positive. So the scores differ mostly by how *long* a key is. Keep that in mind:
-# it comes back at the end of the page.
+# *Figure 2.* Scores as shadows of the keys on the line of the query. The directions are much alike,
+# since every number that went in was positive, so the scores differ mostly by how *long* a key is.
 #
-# The values make the second picture. Weights that are positive and sum to 1 can't leave the shape
-# that the values span (their *convex hull*). Whatever the weights, the context vector lies inside.
+# The values make the second picture. A sum with weights that are positive and add up to 1 can't
+# leave the shape that the values span, their :term:`convex hull`, so the context vector lies inside
+# it whatever the weights are.
 
 fig, ax = plt.subplots(figsize=(5, 5.4))
 draw_mixture(ax, values, context_2, words)
@@ -240,8 +268,7 @@ fig.set_label(
 )
 
 # %%
-# And as a film: one score after the other, the softmax, then the weighted values laid tip to tail
-# until they end at the context vector. The picture is the last frame; unfold it to play.
+# *Figure 3.* The six values, their convex hull, and the context vector of "journey" inside it.
 
 film = animate_attention(words, scores_2, weights_2, values)
 film.figure.set_label(
@@ -251,47 +278,103 @@ film.figure.set_label(
 film
 
 # %%
+# *Figure 4.* All steps in order: one score after the other, the softmax, then the weighted values,
+# tip to tail, until they end at the context vector. The picture is the last frame of an animation;
+# unfold it to play.
+#
 # All words at once
 # -----------------
-# Nothing above was special to "journey". Give every word its query, and the six rows of scores are
-# one product. Row i, column j: how well the key of word j answers the query of word i.
+# Nothing above was special to "journey", and with a query for every word, all scores are one
+# product again: row i, column j says how well the key of word j matches the query of word i. The
+# softmax runs along each row (``dim=-1``, across the keys), so that the weights of each query sum
+# to 1.
 
 queries = x @ W_query  # (6, 2)
 scores = queries @ keys.T  # (6, 6)
-print(scores)
-
-# %%
-# Softmax along each row (``dim=-1``: across the keys), so that each query has one whole to share.
-
 weights = torch.softmax(scores / key_dim**0.5, dim=-1)  # (6, 6)
 context = weights @ values  # (6, 2)
+print(scores)
 print(weights)
 print("row sums", weights.sum(dim=-1))
 print(context)
 
 # %%
-# Five steps, then: project, compare, scale, softmax, mix, and you have
+# Project, compare, scale, softmax, mix: these five steps are *scaled dot-product attention*
+# (:cite:t:`vaswani2017attention`, equation 1), where :math:`Q`, :math:`K` and :math:`V` are the
+# tables of all queries, keys and values with one row per word:
 #
 # .. math:: \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
-#
-# with :math:`Q`, :math:`K`, :math:`V` the tables of all queries, keys and values, one row a word.
-# The package spells out the same formula, and torch has it in one fast function. All three agree.
 
-ours, _ = attention.scaled_dot_product_attention(queries, keys, values)  # (6, 2), (6, 6)
-torchs = F.scaled_dot_product_attention(queries[None], keys[None], values[None])[0]  # (6, 2)
-print("largest difference to the package", (context - ours).abs().max().item())
-print("largest difference to torch      ", (context - torchs).abs().max().item())
-assert torch.allclose(context, ours)
-assert torch.allclose(context, torchs)
+# sphinx_gallery_start_ignore
+
+
+def draw_shapes():
+    """Draw which tensor has which shape, from the words to their context vectors."""
+    fig, ax = plt.subplots(figsize=(5, 6))
+    ax.set(xlim=(0, 10), ylim=(11.4, 0))
+    columns = ((1.5, "query", "Q", ORANGE), (5, "key", "K", BLUE), (8.5, "value", "V", GREEN))
+    for x, name, letter, color in columns:
+        draw_flow(ax, (5, 1), (x, 2.05))
+        draw_box(ax, x, 2.7, f"× W_{name}\n(d, k)", color)
+        draw_flow(ax, (x, 3.4), (x, 4.2))
+        draw_box(ax, x, 4.7, f"{letter}   (n, k)", color)
+    draw_box(ax, 5, 0.5, "X   (n, d)", BLACK)
+    draw_flow(ax, (1.5, 5.2), (2.6, 6.3))
+    draw_flow(ax, (5, 5.2), (3.9, 6.3))
+    draw_box(ax, 3.2, 6.8, "scores = Q Kᵀ / √k   (n, n)", BLACK)
+    draw_flow(ax, (3.2, 7.3), (3.2, 8.3))
+    draw_box(ax, 3.2, 8.8, "weights = softmax   (n, n)", BLACK)
+    draw_flow(ax, (3.2, 9.3), (4.4, 10.3))
+    draw_flow(ax, (8.5, 5.2), (6.5, 10.3))
+    draw_box(ax, 5.4, 10.8, "context = weights · V   (n, k)", BLACK)
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_shapes()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Flow chart. X of shape (n, d) is multiplied by W_query, W_key and W_value, each (d, k), which "
+    "gives Q, K and V, each (n, k). Q and K make the scaled scores (n, n), the softmax makes the "
+    "weights (n, n), and weights times V is the context (n, k)."
+)
 
 # %%
-# .. admonition:: What went wrong: a formula without its softmax
-#    :class: warning
+# *Figure 5.* The shapes, for n words of width d and vectors of width k, here 6, 3 and 2. Only the
+# two tables in the middle relate words to words.
 #
-#    :ref:`Lecture notes <source-notes>` on this sentence print :math:`(Q K^\top / \sqrt{d})\, V`,
-#    and call the third matrix :math:`Q_v`. It is :math:`W_v`, and the softmax is missing. That is
-#    more than spelling. Without it, the "shares" below add up to several wholes, and the result
-#    leaves the hull of the values: it is longer than any of them.
+# As a function it has three lines. ``.mT`` transposes the last two axes, which for a table is the
+# transpose, and ``.shape[-1]`` is the last width, k. In the comments, n counts the queries and m
+# the keys, here both 6, and v is the width of a value, here 2 like k. The dots stand for any number
+# of axes in front: none for one sentence, one for several sentences at once. What the figure and
+# the function call ``scores`` are the scaled ones, as in most programs. The cell carries a file
+# name because this function is the first piece of a file that grows from lesson to lesson.
+
+
+# attention_from_scratch.py
+def scaled_dot_product_attention(query, key, value):
+    """Mix the values, each weighted by how well its key matches the query."""
+    scores = query @ key.mT / key.shape[-1] ** 0.5  # (..., n, m)
+    weights = torch.softmax(scores, dim=-1)  # (..., n, m)
+    return weights @ value, weights  # (..., n, v), (..., n, m)
+
+
+# %% The package spells out the same formula, and torch has it in one fast function. That one is
+# given a batch of one sentence: ``[None]`` puts an axis of length 1 in front, and ``[0]`` takes it
+# off again.
+
+ours, _ = scaled_dot_product_attention(queries, keys, values)  # (6, 2), (6, 6)
+packages, _ = attention.scaled_dot_product_attention(queries, keys, values)  # (6, 2), (6, 6)
+torchs = F.scaled_dot_product_attention(queries[None], keys[None], values[None])[0]  # (6, 2)
+for name, other in (("steps above", context), ("package", packages), ("torch", torchs)):
+    print(f"largest difference to {name:12}{(ours - other).abs().max().item():.0e}")
+    assert torch.allclose(ours, other)
+
+# %%
+# The softmax is easily forgotten, as in :ref:`lecture notes <source-notes>` on this sentence, which
+# print the formula as :math:`(Q K^\top / \sqrt{d})\, V`, and call the third matrix :math:`Q_v`
+# where
+# :math:`W_v` is meant. Without the softmax, the shares add up to several wholes, and the result
+# leaves the hull of the values, since it is longer than any of them.
 
 no_softmax = scores / key_dim**0.5  # (6, 6)
 print("row sums", no_softmax.sum(dim=-1))
@@ -300,27 +383,65 @@ print("length of journey's result without softmax", f"{(no_softmax[1] @ values).
 print("length of journey's context vector        ", f"{context[1].norm():.4f}")
 
 # %%
-# A picture of all the weights
-# ----------------------------
+# Now the two banks can be told apart. With one embedding per word, also made up by hand, "bank" is
+# the same vector beside "river" and beside "money", and after attention it no longer is.
+
+table = {"river": [0.1, 0.9, 0.2], "money": [0.9, 0.1, 0.3], "bank": [0.6, 0.6, 0.4]}
+banks = {}
+for neighbour in ("river", "money"):
+    pair = torch.tensor([table[neighbour], table["bank"]])  # (2, 3)
+    mixed, _ = scaled_dot_product_attention(pair @ W_query, pair @ W_key, pair @ W_value)  # (2, 2)
+    banks[neighbour] = mixed[1]
+    print(f"context of bank beside {neighbour}", banks[neighbour])
+
+# %%
+# In parallel, and at any distance
+# --------------------------------
+# :ref:`Lab 13 <source-lab>` names two reasons for self-attention, that models can "process
+# sequences in parallel" and that they capture dependencies "regardless of distance". To try the
+# first, we ask with one query at a time and compare with one product for all.
+
+one_by_one = [scaled_dot_product_attention(query[None], keys, values)[0] for query in queries]
+print("one by one equals all at once:", torch.allclose(torch.cat(one_by_one), context))
+
+# %%
+# No query needs the result of another, so all of them can be computed at the same time, whereas a
+# recurrent network has to wait for the previous word. For the second, we move "Your" from the place
+# beside "journey" to the end of the sentence.
+
+moved = x[[1, 2, 3, 4, 5, 0]]  # (6, 3)
+moved_scores = (moved @ W_query) @ (moved @ W_key).T  # (6, 6)
+print(f"journey asks Your, one word away:    {scores[1, 0]:.4f}")
+print(f"journey asks Your, five words away:  {moved_scores[0, 5]:.4f}")
+
+# %%
+# The score is made from the two words alone and does not know how far apart they are. This is also
+# a shortcoming, because the order of the words does not count at all; positional encodings supply
+# it (:doc:`/gallery/core/plot_6_positions`).
+#
+# Untrained weights say nothing about language
+# --------------------------------------------
 
 fig, ax = plt.subplots(figsize=(5, 4.6))
-draw_weights(ax, weights, words)
+draw_weights(ax, weights, words, vmax=1)  # the scale of the weights after training
 ax.set_title("weights before any training", fontsize=11)
 fig.set_label(
-    "Heatmap of the 6 by 6 attention weights, words on both axes. Every row looks alike: the "
-    "columns journey and starts are darkest, the column one is lightest."
+    "Heatmap of the 6 by 6 attention weights, words on both axes, colours from 0 to 1. All weights "
+    "are between 0.09 and 0.23. In every row journey has the largest weight and one the smallest."
 )
 
 # %%
+# *Figure 6.* The weights before training, one row per query, on a scale of colours from 0 to 1. All
+# rows look alike, and each has its largest weight at "journey".
+#
 # .. admonition:: What went wrong: reading meaning into random numbers
 #    :class: warning
 #
 #    :ref:`A notebook <source-notebook>` that takes this sentence from :cite:t:`raschka2024build`
 #    reads its scores as a result: "journey" attends "most to itself" and to "starts". But *every*
-#    row above is darkest at "journey", although the matrices are random. So draw other random
-#    matrices, 1,000 times, and count how often all six words agree on one favourite.
-
-# %%
+#    row above is largest at "journey", although the matrices are random. To see what this is worth,
+#    we draw other random matrices, 1,000 times, and count how often all six words agree on one
+#    favourite.
 
 
 def count_agreement(draw, seeds=1000):
@@ -338,59 +459,89 @@ print(f"torch.rand : all six words share a favourite in {agree_rand} of 1,000 se
 print(f"torch.randn: all six words share a favourite in {agree_randn} of 1,000 seeds")
 
 # %%
-# ``torch.rand`` draws between 0 and 1. Positive words times positive matrices give queries and keys
-# that all point the same way, as you saw in the plane, and then the longest key wins, whoever
-# asks. ``torch.randn`` draws both signs, and most of the agreement is gone. The dark column says
-# something about the draw, and nothing about journeys.
+# What ``torch.rand`` draws is between 0 and 1, and positive words times positive matrices give
+# queries and keys that all point the same way, as in Figure 2. Then the longest key wins, whoever
+# asks. ``torch.randn`` draws both signs, and most of the agreement is gone. So the column with the
+# largest weights tells us how the matrices were drawn, and nothing about journeys.
 #
 # Now let it learn
 # ----------------
-# Random weights mean nothing yet. But these can *change*. Suppose that a task wants each word to
-# look at the next one, and the last at the first. The loss below is small when those six weights
-# are large. Its gradient reaches the matrices through the softmax and the scores.
+# Random matrices mean nothing yet, but they can *change*. Suppose that a task wants each word to
+# attend to the next one, and the last to the first. ``learned[range(n), target]`` picks these six
+# weights, from row i the one in column ``target[i]``. The :term:`loss` below is one number, the
+# mean of :math:`-\ln w` over the six. It is small when they are large, because :math:`-\ln w` is 0
+# for w = 1 and grows without bound as w nears 0, so that a target with hardly any weight counts
+# most.
+#
+# The :term:`gradient` of the loss says, for each number of a matrix, how fast the loss grows when
+# this number grows. A step therefore subtracts a multiple of the gradient from the matrix, which
+# makes the loss a little smaller if the multiple, the :term:`learning rate`, is not too large.
+# Training repeats this, here 1,000 times with the learning rate 1.0.
+#
+# In torch, ``requires_grad`` marks the tensors for which gradients are wanted, ``loss.backward()``
+# computes them, and each tensor finds its own in ``.grad``. The step itself is not to be tracked,
+# hence ``torch.no_grad()``, and gradients add up unless they are set to ``None``.
 
-goal = torch.tensor([1, 2, 3, 4, 5, 0])  # (6,)
-torch.manual_seed(123)
-layer = attention.SelfAttentionV1(3, 2)
-optimizer = torch.optim.Adam(layer.parameters(), lr=0.1)
-for _ in range(500):
-    _, learned = layer(x, need_weights=True)  # (6, 2), (6, 6)
-    loss = -learned[range(6), goal].log().mean()
-    optimizer.zero_grad()
+target = torch.tensor([1, 2, 3, 4, 5, 0])  # (6,)
+learning_rate = 1.0
+trained = [W.clone().requires_grad_() for W in (W_query, W_key, W_value)]
+for _ in range(1000):
+    _, learned = scaled_dot_product_attention(*(x @ W for W in trained))  # (6, 2), (6, 6)
+    loss = -learned[range(n), target].log().mean()
     loss.backward()
-    optimizer.step()
-print(f"mean weight on the goal, before: {weights[range(6), goal].mean():.4f}")
-print(f"mean weight on the goal, after:  {learned[range(6), goal].mean():.4f}")
+    with torch.no_grad():
+        for W in trained[:2]:
+            W -= learning_rate * W.grad
+            W.grad = None
+print(f"mean weight on the target, before: {weights[range(n), target].mean():.4f}")
+print(f"mean weight on the target, after:  {learned[range(n), target].mean():.4f}")
+print("gradient of W_value:", trained[2].grad)
 
 # %%
+# The gradient reaches W_query and W_key through the softmax and the scores. W_value gets none here,
+# because this loss is made from the weights alone; a loss made from the contexts trains all three.
 
 fig, ax = plt.subplots(figsize=(5, 4.6))
-draw_weights(ax, learned, words)
+draw_weights(ax, learned, words, vmax=1)
 ax.set_title("weights after training", fontsize=11)
 fig.set_label(
-    "Heatmap of the weights after training, words on both axes. Starts looks at with, with at one, "
-    "one at step and step at Your, each almost wholly. Your and journey share their looks between "
-    "journey and starts."
+    "Heatmap of the weights after training, words on both axes, colours from 0 to 1. Your attends "
+    "to journey, with to one, one to step and step to Your, each almost wholly. The rows of "
+    "journey and starts spread their weights over several words."
 )
 
 # %%
-# Six numbers in each of two matrices were enough for four of the six wishes. The other two can't be
-# told apart: "journey" and "starts" were given almost the same embedding, so almost the same key,
-# and whoever looks at one looks at the other. What a layer can learn depends on what the
-# embeddings let it see; real embeddings are therefore learned too.
+# *Figure 7.* The weights after training, on the scale of Figure 6. Four words attend to their
+# targets, and the rows of "journey" and "starts" remain spread out.
+#
+# Six numbers in each of two matrices were enough for four of the six targets. The other two concern
+# words with almost the same embedding, "journey" and "starts". Almost the same embedding gives
+# almost the same query and key, yet the two should attend to different words, so a step that helps
+# one of them tends to hurt the other.
+
+print("distance between journey and starts", f"{(x[1] - x[2]).norm():.4f}")
+print("mean distance between two words    ", f"{torch.pdist(x).mean():.4f}")
+
+# %%
+# What a layer can learn depends on what the embeddings let it tell apart, and real embeddings are
+# therefore learned as well.
 #
 # Takeaways
 # ---------
-# * A fixed comparison of embeddings is symmetric and can't adapt. Three matrices give each word
-#   three roles, and those can be trained.
-# * Query meets key: a score. Softmax makes scores into weights, which are positive and sum to 1.
-#   Weights mix the values into a context vector, which lies inside the values' hull.
-# * All words at once is the same in three matrix products.
+# * A word finds out which neighbours matter by comparing its query with their keys, and it learns
+#   to because the matrices that make queries and keys can be trained. A fixed comparison of
+#   embeddings is symmetric and can't adapt.
+# * A query and a key give a score, and the softmax makes scaled scores into weights, which are
+#   positive and sum to 1. Weights mix the values into a context vector, which lies inside the hull
+#   of the values.
+# * For all words at once, the same steps take a few matrix products. No query waits for another,
+#   and no score depends on how far apart two words are.
 # * Weights of an untrained layer say nothing about language.
 #
-# *Practise:* :doc:`/exercises/sentence`.
+# *Practise:* :doc:`/exercises/sentence`, first with three words on paper, then on these six with
+# other numbers, so that you can check your own work.
 #
-# *Where next:* :doc:`/gallery/core/plot_1b_same_steps_other_numbers` walks the same way with other
-# numbers, so that you can go ahead of the page and check yourself.
+# *Where next:* :doc:`/gallery/core/plot_2_attention_layer` makes a layer of the function, with the
+# matrices inside.
 
 plt.show()

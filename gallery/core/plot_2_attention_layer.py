@@ -1,23 +1,32 @@
 """
-Two modules, one function
-=========================
+The attention layer as a PyTorch module: two classes, one function
+==================================================================
 
-Are these two attention layers different, when on the same sentence they print different numbers?
+How does a formula become a layer that can be trained?
 
-One holds three bare matrices, the other three ``nn.Linear``. :cite:t:`raschka2024build` calls them
-version 1 and version 2, and the comparison that follows is exercise 3.1 of that book. As functions
-they are the same: copy the matrices, transposed, and the numbers agree.
+A layer is the formula together with the numbers that it learns. In PyTorch this is a class made
+from ``nn.Module``, which creates its matrices once and multiplies by them whenever it is called. We
+write it twice, with three bare matrices and with three ``nn.Linear``, which
+:cite:t:`raschka2024build` calls versions 1 and 2. On the same sentence the two print different
+numbers, and yet they are one function: once the matrices of one have been copied into the other,
+transposed, the numbers agree. What differs is where training starts and what comes with each.
+
+You need the function of :doc:`/gallery/core/plot_1_qkv_derivation`, about 50 minutes to read and
+ten seconds to run. Afterwards you can write an attention layer for any number of sentences at once,
+say what torch does with it, and tell from its initialisation how large its first scores are.
 """
 
 import math
+import time
 import warnings
 
 import matplotlib.pyplot as plt
 import torch
 from torch import nn
 
-from attention import SelfAttentionV1, SelfAttentionV2
-from attention.plotting import BLUE, ORANGE, use_style
+import attention
+from attention import scaled_dot_product_attention
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_box, draw_flow, use_style
 
 use_style()
 
@@ -33,25 +42,157 @@ x = torch.tensor(
 )  # (6, 3)
 
 # %%
-# The two, as they come
-# ---------------------
-# Version 1 multiplies by ``nn.Parameter(torch.rand(d_in, d_out))``. Version 2 calls
-# ``nn.Linear(d_in, d_out, bias=False)``.
+# A class with three matrices
+# ---------------------------
+# A layer takes the vectors of n words and returns one context vector for each. The dots in its
+# shapes stand for any number of leading dimensions: none for one sentence, one for a
+# :term:`batch` of sentences.
+
+# sphinx_gallery_start_ignore
+
+
+def draw_layer():
+    """Draw which part of the layer makes which shape."""
+    fig, ax = plt.subplots(figsize=(5, 5))
+    ax.set(xlim=(0, 10), ylim=(9.6, 0))
+    for x, name, color in ((1.6, "query", ORANGE), (5, "key", BLUE), (8.4, "value", GREEN)):
+        draw_flow(ax, (5, 1), (x, 2.3))
+        draw_box(ax, x, 2.9, f"W_{name}\n(d_in, d_out)", color)
+        draw_flow(ax, (x, 3.6), (x, 4.5))
+        draw_box(ax, x, 5.1, f"{name}\n(…, n, d_out)", color)
+        draw_flow(ax, (x, 5.8), (5 + (x - 5) / 2, 6.8))
+    draw_box(ax, 5, 0.5, "x   (…, n, d_in)", BLACK)
+    draw_box(ax, 5, 7.3, "scaled_dot_product_attention", BLACK)
+    draw_flow(ax, (5, 7.8), (5, 8.6))
+    draw_box(ax, 5, 9.1, "context   (…, n, d_out)", BLACK)
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_layer()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Flow chart. x of shape (…, n, d_in) goes into W_query, W_key and W_value, each (d_in, d_out), "
+    "which make query, key and value, each (…, n, d_out). scaled_dot_product_attention makes the "
+    "context of them, (…, n, d_out)."
+)
+
+# %%
+# *Figure 1.* The layer with its shapes. The three matrices are all that it learns, since the
+# function below them has no parameters of its own.
+#
+# ``nn.Module`` is the class from which all layers in torch are made. A layer's ``__init__`` runs
+# once and creates what it learns; each matrix is wrapped in ``nn.Parameter``, which tells torch
+# that it is to be trained. ``forward`` computes with them whenever the layer is called, as in
+# ``layer(x)``.
+
+
+# attention_from_scratch.py
+class SelfAttentionV1(nn.Module):
+    """Self-attention with three bare matrices, each (d_in, d_out)."""
+
+    def __init__(self, d_in, d_out):
+        super().__init__()
+        self.W_query = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_key = nn.Parameter(torch.rand(d_in, d_out))
+        self.W_value = nn.Parameter(torch.rand(d_in, d_out))
+
+    def forward(self, x):
+        query = x @ self.W_query  # (..., n, d_out)
+        key = x @ self.W_key  # (..., n, d_out)
+        value = x @ self.W_value  # (..., n, d_out)
+        context, _ = scaled_dot_product_attention(query, key, value)
+        return context  # (..., n, d_out)
+
+
+# %%
+# ``super().__init__()`` prepares the module before anything is stored in it, and without this line
+# torch refuses the first parameter. ``scaled_dot_product_attention`` is the function of the first
+# lesson; here it is imported from the package, which adds checks and masks.
 
 torch.manual_seed(123)
 v1 = SelfAttentionV1(d_in=3, d_out=2)
+for name, parameter in v1.named_parameters():
+    print(f"{name:8}{tuple(parameter.shape)}  requires_grad: {parameter.requires_grad}")
+print(v1(x))
+
+# %%
+# Seed 123 drew the three matrices of the first lesson, so the context vectors are the same as
+# there.
+#
+# What torch does with a module
+# -----------------------------
+# The ``grad_fn`` at the end of the output says by which operation the tensor was made, here by a
+# matrix product. It also knows the operations before it, so one can walk back from the result, and
+# this is how ``backward()`` finds the matrices. Where the path branches, we follow the first
+# branch.
+
+node, trail = v1(x).grad_fn, []
+while node is not None:
+    trail.append(type(node).__name__)
+    node = next((made_by for made_by, _ in node.next_functions if made_by), None)
+print(" ← ".join(trail))
+
+# %%
+# The path leads from the mixture of values through the softmax, the scale and the scores to the
+# product that made the query. It ends in ``AccumulateGrad``, where the gradient is added to the
+# ``.grad`` of a :term:`parameter`, here W_query.
+#
+# ``layer.parameters()`` lists what is to be trained, and an optimiser is given this list. Plain
+# gradient descent, ``SGD`` in torch, takes the step that the first lesson wrote by hand;
+# :term:`Adam`, which later lessons use, also gives each number a step size of its own. A tensor
+# that is not an ``nn.Parameter`` is not in the list, so no optimiser would ever change it.
+
+layer = SelfAttentionV1(3, 2)
+layer.plain = torch.rand(3, 2)
+print("parameters:", [name for name, _ in layer.named_parameters()])
+before = [parameter.detach().clone() for parameter in layer.parameters()]
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+layer(x).square().mean().backward()
+optimizer.step()
+for old, new in zip(before, layer.parameters(), strict=True):
+    assert torch.allclose(new, old - 0.1 * new.grad)
+print("optimizer.step() is the step written by hand")
+
+# %%
+# The same with nn.Linear
+# -----------------------
+# ``nn.Linear`` is a module that holds one matrix and multiplies by it. A module inside a module
+# brings its parameters along, so the layer's list is complete again. ``nn.Linear`` stores its
+# matrix as ``weight`` of shape (d_out, d_in) and computes :math:`x W^\top`, and it can add a
+# :term:`bias`, a learned vector, which ``qkv_bias=True`` asks for.
+
+
+# attention_from_scratch.py
+class SelfAttentionV2(nn.Module):
+    """Self-attention with three nn.Linear, whose weights are (d_out, d_in)."""
+
+    def __init__(self, d_in, d_out, qkv_bias=False):
+        super().__init__()
+        self.W_query = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_key = nn.Linear(d_in, d_out, bias=qkv_bias)
+        self.W_value = nn.Linear(d_in, d_out, bias=qkv_bias)
+
+    def forward(self, x):
+        query = self.W_query(x)  # (..., n, d_out)
+        key = self.W_key(x)  # (..., n, d_out)
+        value = self.W_value(x)  # (..., n, d_out)
+        context, _ = scaled_dot_product_attention(query, key, value)
+        return context  # (..., n, d_out)
+
+
+# %%
+
 torch.manual_seed(789)
 v2 = SelfAttentionV2(d_in=3, d_out=2)
 context_v1 = v1(x).detach()  # (6, 2)
 context_v2 = v2(x).detach()  # (6, 2)
-print("v1, seed 123:")
+print("version 1, seed 123:")
 print(context_v1)
-print("v2, seed 789:")
+print("version 2, seed 789:")
 print(context_v2)
 
 # %%
-# The matrices as numbers, should the generator ever change. ``nn.Linear`` keeps its matrix lying on
-# its side, (d_out, d_in), and computes :math:`x W^\top`.
+# These are the numbers behind the second result, should the random generator ever change.
 
 linear_weights = torch.tensor(
     [
@@ -65,13 +206,12 @@ same = torch.allclose(drawn, linear_weights, rtol=0, atol=1e-6)
 print("torch", torch.__version__, "still draws these numbers from seed 789:", same)
 
 # %%
-# .. admonition:: What went wrong: "The outputs are different because"
-#    :class: warning
-#
-#    So :ref:`the notebook <source-notebook>` begins its explanation, and it names two seeds and two
-#    schemes of initialisation. Both are true, and they hide the point that the book's exercise
-#    makes: as *functions* the two are one. Copy version 1's matrices, transposed, into version 2,
-#    and look again.
+# Two classes, one function
+# -------------------------
+# :ref:`The notebook <source-notebook>` explains why "the outputs are different" by two seeds and
+# two schemes of initialisation. Both are true, but they hide the point that exercise 3.1 of
+# :cite:t:`raschka2024build` makes: as *functions* the two are one. We copy the matrices of version
+# 1, transposed, into version 2, and look again.
 
 with torch.no_grad():
     v2.W_query.weight.copy_(v1.W_query.T)
@@ -79,31 +219,80 @@ with torch.no_grad():
     v2.W_value.weight.copy_(v1.W_value.T)
 context_copied = v2(x).detach()  # (6, 2)
 print(context_copied)
-print("largest difference to v1:", (context_copied - context_v1).abs().max().item())
+print("largest difference to version 1:", (context_copied - context_v1).abs().max().item())
 assert torch.allclose(context_copied, context_v1)
 
 # %%
-# So choose by other things than the result. ``nn.Linear`` offers a bias (``qkv_bias=True``), a
-# start that suits training, and a form that tools for loading and quantising know. The bare matrix
-# reads like the formula.
+# The package has both classes under the same names, with checks and masks. For a batch of five
+# sentences of seven words, ours return the same contexts, and every matrix gets the same gradient.
+
+sentences = torch.randn(5, 7, 3)  # (5, 7, 3)
+pairs = (
+    (v1, attention.SelfAttentionV1(3, 2)),
+    (v2, attention.SelfAttentionV2(3, 2)),
+    (SelfAttentionV2(3, 2, qkv_bias=True), attention.SelfAttentionV2(3, 2, qkv_bias=True)),
+)
+for ours, packages in pairs:
+    packages.load_state_dict(ours.state_dict())  # copies all parameters by their names
+    results = [module(sentences) for module in (ours, packages)]
+    for result in results:
+        result.square().sum().backward()
+    assert torch.allclose(*results)
+    for own, other in zip(ours.parameters(), packages.parameters(), strict=True):
+        assert torch.allclose(own.grad, other.grad, atol=1e-6)
+    print(type(ours).__name__, "equals the package's, parameters:", len(list(ours.parameters())))
+
+# %%
+# So the choice rests on other grounds. The bare matrix reads like the formula, while ``nn.Linear``
+# brings the bias, a start that suits training, and a form that tools for loading and quantising
+# recognise. Both compute the same product, and we measure how long ``nn.Linear`` takes in units of
+# the bare product: the best of twenty turns, taken alternately, in this one run on the machine that
+# built the page.
+
+
+def time_ratio(linear, W, rows):
+    """Return the best time of nn.Linear in units of the best time of the bare product."""
+    best = [math.inf, math.inf]
+    for _ in range(20):
+        for i, compute in enumerate((lambda: linear(rows), lambda: rows @ W)):
+            start = time.perf_counter()
+            for _ in range(10):
+                compute()
+            best[i] = min(best[i], time.perf_counter() - start)
+    return best[0] / best[1]
+
+
+for tokens, width in ((6, 3), (256, 256)):
+    linear = nn.Linear(width, width, bias=False)
+    W = torch.rand(width, width)  # (width, width)
+    with torch.no_grad():
+        ratio = time_ratio(linear, W, torch.rand(tokens, width))
+    print(f"{tokens:3} words of width {width:3}: nn.Linear takes {ratio:.2f} × the bare product")
+
+# %%
+# Calling a module runs some Python before the product begins, and how much this matters depends on
+# the sizes and on the machine. Two ratios from one run are no reason to prefer either class.
 #
-# Where ``nn.Linear`` starts
-# --------------------------
-# .. admonition:: What went wrong: "Kaiming/Xavier by default"
-#    :class: warning
+# Where nn.Linear starts
+# ----------------------
+# The random numbers with which a matrix starts are its :term:`initialisation`. A rule for it sets
+# their :term:`variance`, which says how far they scatter: it is the mean squared distance from the
+# mean. Kaiming's rule makes it :math:`2/d_\mathrm{in}`, and Xavier's
+# :math:`2/(d_\mathrm{in} + d_\mathrm{out})`, so that the numbers neither grow nor shrink much from
+# layer to layer.
 #
-#    :ref:`The notebook <source-notebook>` says so, and a look into torch seems to confirm it:
-#    ``nn.Linear`` calls ``kaiming_uniform_``. But it calls it with ``a=√5``, a number that makes
-#    the formula collapse. What is drawn is uniform between :math:`\pm 1/\sqrt{d_\mathrm{in}}`,
-#    which is neither Kaiming's initialisation nor Xavier's.
+# :ref:`The notebook <source-notebook>` says "Kaiming/Xavier by default", and a look into torch
+# seems to confirm the first, since ``nn.Linear`` calls ``kaiming_uniform_``. This function draws
+# uniformly between plus and minus
 #
-# ``kaiming_uniform_`` draws uniformly between plus and minus
+# .. math:: \sqrt{\frac{2}{1 + a^2}} \cdot \sqrt{\frac{3}{d_\mathrm{in}}} ,
 #
-# .. math:: \sqrt{\frac{2}{1 + a^2}} \cdot \sqrt{\frac{3}{d_\mathrm{in}}}, \qquad
-#           \text{which for } a = \sqrt 5 \text{ is } \quad
-#           \sqrt{\frac13} \cdot \sqrt{\frac{3}{d_\mathrm{in}}} = \frac{1}{\sqrt{d_\mathrm{in}}} .
-#
-# A uniform number between :math:`\pm b` has variance :math:`b^2/3`, so each weight has variance
+# where a is an argument, meant for the slope at negative numbers of the activation function that
+# follows, and 0 gives Kaiming's rule. But ``nn.Linear`` calls it with ``a=√5``, for which the
+# product collapses to :math:`1/\sqrt{d_\mathrm{in}}`. What is drawn is uniform between
+# :math:`\pm 1/\sqrt{d_\mathrm{in}}`, which is neither Kaiming's initialisation nor Xavier's. The
+# mean of such numbers is 0 and their mean square is a third of the largest square, so the variance
+# is
 # :math:`1/(3 d_\mathrm{in})`.
 
 d, key_dim = 512, 64
@@ -117,12 +306,14 @@ print(f"Kaiming: 2 / d_in    {2 / d:.3e}")
 print(f"Xavier: 2 / (d_in + d_out) = {2 / (d + key_dim):.3e}")
 
 # %%
-# What that does to the scores
-# ----------------------------
-# Let the tokens have independent numbers of variance 1. Each number of a query is a sum of d
-# products, so its variance is :math:`d \cdot 1/(3d) = 1/3`, and likewise for a key. A score adds up
-# k products of variance 1/9, which makes :math:`k/9`. Divided by :math:`\sqrt k` it has variance
-# 1/9: a standard deviation of one third.
+# From this follows the size of the scores, by a rule that
+# :doc:`the next lesson </gallery/core/plot_3_scaling_variance>` explains: for independent numbers
+# of mean 0, the variance of a product is the product of the variances, and that of a sum is their
+# sum. Let the words have d such numbers of variance 1. Each entry of a query is a sum of d
+# products, so its variance is :math:`d \cdot 1/(3d) = 1/3`, and the same holds for a key. A score
+# adds up k products of variance 1/9, which makes :math:`k/9`, and divided by :math:`\sqrt k` it has
+# variance 1/9. The root of the variance is the :term:`standard deviation` σ, the size of a typical
+# score, which is one third.
 
 tokens = torch.randn(2048, d)  # (2048, 512)
 
@@ -148,9 +339,10 @@ for name, draw in starts.items():
 print(f"theory for nn.Linear: {1 / 3:.3f}. All 2,048 weights equal: {1 / 2048:.4f}")
 
 # %%
-# ``torch.rand``, harmless with 3 numbers, is a disaster with 512: one word takes all. A start of
-# variance 1/d gives scores of standard deviation 1, ``nn.Linear`` a third of that, so the weights
-# of a fresh layer are close to equal. Neither of the two is wrong. Know which one you have.
+# ``torch.rand``, harmless with 3 numbers, is a disaster with 512, where one word takes all the
+# weight. A start of variance 1/d gives scores of standard deviation 1 and ``nn.Linear`` a third of
+# that, so the weights of a fresh layer are close to equal. Neither of these two is wrong, but it
+# pays to know which one you have.
 
 fig, ax = plt.subplots(figsize=(5, 3.4))
 for name, color in (("variance 1/d", ORANGE), ("nn.Linear", BLUE)):
@@ -169,23 +361,29 @@ fig.set_label(
 )
 
 # %%
-# Two sentences at once
-# ---------------------
+# *Figure 2.* Scaled scores of random words for two initialisations, with normal curves of standard
+# deviation 1 and 1/3. With ``nn.Linear``, the narrow one, fresh weights are nearly equal.
+#
+# Several sentences at once
+# -------------------------
+# A batch of sentences is a tensor (batch, words, width), and our layers took one above without a
+# change. This did not come for free: it depends on how keys are transposed and where their width is
+# read.
+#
 # .. admonition:: What went wrong: ``keys.T``
 #    :class: warning
 #
 #    :ref:`The blog post <source-blog>`, :ref:`the notebook <source-notebook>`,
 #    :ref:`the chapter <source-chapter>` and :ref:`the lecture notes <source-notes>` write
 #    ``queries @ keys.T``, which is right for the one sentence that they have.
-#    (:ref:`The lab <source-lab>` has batches, and transposes the last two dimensions.) A batch has
-#    three dimensions, and ``.T`` reverses *all* of them: (batch, tokens, width) becomes (width,
-#    tokens, batch).
+#    (:ref:`Lab 13 <source-lab>` has batches, and transposes the last two dimensions.) On a batch,
+#    ``.T`` reverses *all* dimensions, and (batch, words, width) becomes (width, words, batch).
 
-torch.set_warn_always(True)  # torch speaks of this only once a process otherwise
+torch.set_warn_always(True)  # torch warns of this only once per process otherwise
 batch = torch.rand(4, 6, 3)  # (4, 6, 3)
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    print("turned round:", tuple(batch.T.shape))
+    print("all dimensions reversed:", tuple(batch.T.shape))
     try:
         batch @ batch.T
     except RuntimeError as error:
@@ -193,8 +391,8 @@ with warnings.catch_warnings(record=True) as caught:
 print("UserWarning:", str(caught[0].message).split(". Consider")[0])
 
 # %%
-# An error is a kindness. Now let batch, tokens and width be the same number. The shapes fit, the
-# code runs, and the scores mix sentences with each other.
+# The error is the lucky case. If batch, words and width happen to be the same number, all shapes
+# fit, the code runs, and the scores mix sentences with each other.
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
@@ -210,20 +408,16 @@ assert torch.allclose(right[0], alone)
 assert not torch.allclose(wrong[0], alone)
 
 # %%
-# ``keys.transpose(-2, -1)`` (or ``keys.mT``) turns the last two dimensions and leaves the others in
-# peace. That is what the package does, so its layers take any number of leading dimensions.
-#
-# .. admonition:: What went wrong: ``shape[1]`` or ``shape[-1]``?
-#    :class: warning
-#
-#    :ref:`The lecture notes <source-notes>` have both, with question marks: ``[1]...-1???``. For
-#    one sentence, keys are (tokens, width) and both name the width. For a batch, ``shape[1]`` is
-#    the number of tokens, so the code runs with a wrong scale, which changes with the length of the
-#    sentence. The width is always last, so count from the end.
+# ``keys.transpose(-2, -1)``, or ``keys.mT`` for short, transposes the last two dimensions and
+# leaves the others alone. The width for the scale should be counted from the end, too.
+# :ref:`The lecture notes <source-notes>` have both ways, with question marks: ``[1]...-1???``. For
+# one sentence, keys are (words, width) and both name the width. For a batch, however, ``shape[1]``
+# is the number of words, so the code runs with a wrong scale that changes with the length of the
+# sentence.
 
-for tokens_now in (6, 60):
-    keys = torch.rand(4, tokens_now, 2)  # (4, tokens_now, 2)
-    print(f"{tokens_now:2} tokens: shape[1] = {keys.shape[1]:2}, shape[-1] = {keys.shape[-1]}")
+for words_now in (6, 60):
+    keys = torch.rand(4, words_now, 2)  # (4, words_now, 2)
+    print(f"{words_now:2} words: shape[1] = {keys.shape[1]:2}, shape[-1] = {keys.shape[-1]}")
 
 batched = torch.stack([x, x.flip(0)])  # (2, 6, 3)
 context_batch = v1(batched)  # (2, 6, 2)
@@ -231,13 +425,46 @@ assert torch.allclose(context_batch[0], v1(x), atol=1e-6)
 print("a batch through SelfAttentionV1:", tuple(context_batch.shape))
 
 # %%
+# As in GPT: equal widths, one matrix
+# -----------------------------------
+# Two numbers per context vector are good for drawing, but models like GPT have ``d_out = d_in``.
+# The output then has the shape of the input, so it can be added to the input and layers can be
+# stacked, as :doc:`/gallery/core/plot_7_transformer_block` does.
+#
+# They also hold the three matrices as one, which `GPT-2's code
+# <https://github.com/openai/gpt-2/blob/master/src/model.py>`__ calls ``c_attn``. It has three times
+# as many columns as a token has numbers, 3 · 768 in the smallest model. One product makes query,
+# key and value side by side, and they are split into three chunks.
+
+square = SelfAttentionV1(d_in=3, d_out=3)
+c_attn = torch.cat([square.W_query, square.W_key, square.W_value], dim=-1)  # (3, 9)
+query, key, value = (batched @ c_attn).chunk(3, dim=-1)  # (2, 6, 3), (2, 6, 3), (2, 6, 3)
+fused, _ = scaled_dot_product_attention(query, key, value)  # (2, 6, 3), (2, 6, 6)
+print("largest difference:", (fused - square(batched)).abs().max().item())
+assert torch.allclose(fused, square(batched))
+print("can be added to x:", (batched + fused).shape == batched.shape)
+
+# %%
+# The numbers are equal, because every column of the product is computed from one column of the
+# matrix. GPT-2 stores ``c_attn`` as (in, out), like version 1, so whoever loads its weights into an
+# ``nn.Linear`` has to transpose them.
+#
 # Takeaways
 # ---------
-# * Version 1 and version 2 are one function. Their matrices are each other's transposes.
+# * A formula becomes a layer as a class made from ``nn.Module``: ``__init__`` creates parameters,
+#   ``forward`` computes with them, and an optimiser is given ``layer.parameters()``.
+# * Version 1 and version 2 are one function, in value and in gradient, whose matrices are each
+#   other's transposes.
 # * ``nn.Linear`` starts uniform in :math:`\pm 1/\sqrt{d_\mathrm{in}}`, which makes fresh scores
-#   small: a standard deviation of about one third.
-# * Turn the last two dimensions, and take the width from the last. Code that runs may still be
+#   small: for independent inputs of variance 1, a standard deviation of about one third.
+# * Transpose the last two dimensions, and take the width from the last. Code that runs may still be
 #   wrong, so compare a batch with its sentences one by one.
+#
+# *From memory:* close this page, write ``SelfAttentionV2`` and the function that it calls into an
+# empty file, and then compare three things. The class calls ``super().__init__()`` and makes its
+# three ``nn.Linear`` there, not in ``forward``; the scores are divided by the root of
+# ``key.shape[-1]`` before the softmax; and the keys are transposed in their last two dimensions, so
+# that a batch gives what its sentences give alone.
 #
 # *Practise:* :doc:`/exercises/sentence`.
 #

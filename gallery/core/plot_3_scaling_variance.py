@@ -1,14 +1,18 @@
 """
-Why the scores are divided by √k
-================================
+Scaled dot products: why the scores are divided by √k
+=====================================================
 
 Why does attention divide its scores by the square root of the key width?
 
 Because of how a layer starts. As long as the numbers in queries and keys are independent, with mean
-0 and variance 1, a score of width k has the standard deviation √k, and a softmax fed with scores
-that large stops sharing and stops learning. Divided by √k, the scores start alike at every width.
-The argument is a footnote of :cite:t:`vaswani2017attention` (section 3.2.1, footnote 4); here it is
-computed and measured. The last two sections look at what it leaves out, which is the number of keys
+0 and variance 1, the dot product of a query and a key of width k has a standard deviation of √k,
+and a softmax of scores that large gives nearly everything to one key and passes almost no gradient
+to most queries. Divided by √k, the scores start alike at every width. The argument is a footnote of
+:cite:t:`vaswani2017attention` (section 3.2.1, footnote 4); here it is computed and measured.
+
+You need the :doc:`five steps of attention </gallery/core/plot_1_qkv_derivation>`. Reading takes an
+hour and a quarter, and running the page ten seconds. Afterwards you can derive the √k from the
+variance of a sum, say which gradients it helps, and name what it leaves out: the number of keys,
 and all that training does afterwards.
 """
 
@@ -18,30 +22,65 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_box, draw_flow, use_style
 
 use_style()
 
 # %%
-# A softmax that stops sharing
-# ----------------------------
-# Take five scores. Then take them 8 times as large. Their order is the same, and so is every ratio
-# between them.
+# The step in one diagram
+# -----------------------
+# The scale is one small step between the dot products and the weights.
 
-words = ["a", "b", "c", "d", "e"]
+# sphinx_gallery_start_ignore
+
+
+def draw_shapes():
+    """Draw the step from queries and keys to weights, from top to bottom."""
+    fig, ax = plt.subplots(figsize=(5, 3.7))
+    ax.set(xlim=(0, 10), ylim=(7.7, 0.3))
+    for x, name in ((2.2, "query   (n, k)"), (7.8, "key   (m, k)")):
+        draw_box(ax, x, 0.8, name)
+        draw_flow(ax, (x, 1.3), (x, 2.1))
+    steps = ["query · key: sum of k products   (n, m)", "scaled scores: divided by √k   (n, m)"]
+    steps += ["softmax over the m keys", "weights: each row sums to 1   (n, m)"]
+    for y, step in zip((2.6, 4.1, 5.6, 7.1), steps, strict=True):
+        draw_box(ax, 5, y, step, ORANGE if "√" in step else BLUE)
+        if y > 2.6:
+            draw_flow(ax, (5, y - 1), (5, y - 0.45))
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_shapes()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Flow chart. Queries, (n, k), and keys, (m, k), give dot products, (n, m), each a sum of k "
+    "products. Divided by the root of k they are the scaled scores. A softmax over the m keys "
+    "turns them into weights, (n, m), whose rows sum to 1."
+)
+
+# %%
+# *Figure 1.* From n queries and m keys of width k to the weights. The width k is summed over in the
+# first step and does not appear in any later shape, but the size of the scores depends on it. A
+# *score* is the dot product in this lesson; divided by √k it is a scaled score.
+#
+# What large scores do to a softmax
+# ---------------------------------
+# Take five scores, and then the same scores 8 times as large, so that their order stays the same
+# and so does every ratio between them.
+
 scores = torch.tensor([0.1, -0.2, 0.3, -0.2, 0.5])  # (5,)
 shared = torch.softmax(scores, dim=-1)  # (5,)
 peaked = torch.softmax(8 * scores, dim=-1)  # (5,)
-print("scores    ", shared)
-print("8 × scores", peaked)
+print("   scores  8 × scores")
+for key, *pair in zip("abcde", shared, peaked, strict=True):
+    print(key, "{:7.4f} {:11.4f}".format(*pair))
 
 # %%
 
 fig, axes = plt.subplots(2, figsize=(5, 4.4), sharex=True, sharey=True)
-for ax, weights, title in zip(
-    axes, (shared, peaked), ("softmax(scores)", "softmax(8 × scores)"), strict=True
-):
-    ax.bar_label(ax.bar(words, weights.tolist(), color=BLUE), fmt="%.2f")
+both = {"softmax(scores)": shared, "softmax(8 × scores)": peaked}
+for ax, (title, weights) in zip(axes, both.items(), strict=True):
+    ax.bar_label(ax.bar(list("abcde"), weights.tolist(), color=BLUE), fmt="%.2f")
     ax.set_title(title, fontsize=11)
     ax.set(ylabel="weight", ylim=(0, 1))
 fig.set_label(
@@ -50,20 +89,39 @@ fig.set_label(
 )
 
 # %%
-# The softmax looks at *differences* between scores: :math:`w_i / w_j = e^{s_i - s_j}`. Eight times
-# the scores means eight times the differences, and each ratio of weights to the power of eight.
+# *Figure 2.* The same five scores, and the same scores times 8, after the softmax. The largest
+# weight grows from 0.29 to 0.80 although the scores keep their order and their ratios.
 #
-# One word holding most of the weight is no harm in itself, if training wanted it so. The harm is
-# what happens to learning. How does weight :math:`i` change when score :math:`j` changes? The
-# answer is a table, the *Jacobian* of the softmax:
+# The softmax depends on *differences* between scores, :math:`w_i / w_j = e^{s_i - s_j}`. Eight
+# times the scores means eight times the differences, which raises each ratio of weights to the
+# power of eight.
 #
-# .. math:: J = \mathrm{diag}(w) - w w^\top, \qquad
-#           J_{ij} = \frac{\partial w_i}{\partial s_j} = w_i (\delta_{ij} - w_j)
+# One word holding most of the weight does no harm in itself, if training has led there. The harm is
+# done to learning, because training moves a score only if that moves the weights. So we raise one
+# score, that of "c", by 0.01, and divide the change of each weight by 0.01:
+
+nudge = torch.tensor([0.0, 0.0, 0.01, 0.0, 0.0])  # (5,)
+change = (torch.softmax(scores + nudge, dim=-1) - shared) / 0.01  # (5,)
+change_of_8 = (torch.softmax(8 * scores + nudge, dim=-1) - peaked) / 0.01  # (5,)
+print("   scores  8 × scores")
+for key, *pair in zip("abcde", change, change_of_8, strict=True):
+    print(key, "{:7.4f} {:11.4f}".format(*pair))
+
+# %%
+# What "c" gains the others lose, and for the larger scores most of these numbers are smaller. They
+# are approximately one column of a table with one row per weight and one column per score, the
+# :term:`Jacobian` of the softmax, which holds the derivative of each weight with respect to each
+# score:
 #
-# where :math:`\delta_{ij}` is 1 if i = j, else 0. Every gradient that reaches the scores is
-# multiplied by it. When one weight nears 1 and the
-# others near 0, each entry nears 0, and little gets through. First we check the formula against
-# torch's own derivative; then we measure its size.
+# .. math::
+#    J &= \mathrm{diag}(w) - w w^\top \\
+#    J_{ij} &= \frac{\partial w_i}{\partial s_j} = w_i (\delta_{ij} - w_j)
+#
+# where :math:`\delta_{ij}` is 1 if i = j, else 0. By the chain rule every gradient that reaches the
+# scores is multiplied by this table. When one weight approaches 1 and the others 0, each of its
+# entries approaches 0 and little gets through. We first check the formula against torch's own
+# derivative, and then measure its size by its :term:`Frobenius norm`, the square root of the sum of
+# all squared entries, as throughout this lesson.
 
 
 def softmax_jacobian(weights):
@@ -71,55 +129,48 @@ def softmax_jacobian(weights):
     return torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]
 
 
-def softmax_last(scores):
-    """Share along the last dimension."""
-    return torch.softmax(scores, dim=-1)
-
-
-by_torch = torch.autograd.functional.jacobian(softmax_last, scores)  # (5, 5)
+by_torch = torch.autograd.functional.jacobian(lambda s: s.softmax(dim=-1), scores)  # (5, 5)
 assert torch.allclose(softmax_jacobian(shared), by_torch, atol=1e-7)
-print(f"size of the Jacobian at scores    : {softmax_jacobian(shared).norm():.4f}")
-print(f"size of the Jacobian at 8 × scores: {softmax_jacobian(peaked).norm():.4f}")
+print(f"Jacobian at scores    : {softmax_jacobian(shared).norm():.4f}")
+print(f"Jacobian at 8 × scores: {softmax_jacobian(peaked).norm():.4f}")
 
 # %%
-# "Size" is the square root of the sum of all squared entries, and it will stay so on this page.
-#
-# Where would a factor like 8 come from?
-# --------------------------------------
-# From the width of the keys. A score of width k is a sum of k products,
+# Where a factor like 8 comes from
+# --------------------------------
+# It comes from the width of the keys, because the dot product of two vectors of width k is a sum of
+# k products,
 #
 # .. math:: \mathrm{query} \cdot \mathrm{key} = \sum_{i=1}^{k} \mathrm{query}_i\, \mathrm{key}_i .
 #
+# The :term:`variance`, :math:`\sigma^2`, is the mean squared distance from the mean, and its root
+# is the :term:`standard deviation` :math:`\sigma`, which says how large a typical deviation is.
 # Suppose, as the footnote does, that all those numbers are drawn independently, with mean 0 and
 # variance 1. Then the variance of one product is the product of two variances, and the variance of
 # a sum is the sum:
 #
 # .. math::
-#    \mathrm{Var}(\mathrm{query}_i\, \mathrm{key}_i) = 1 \cdot 1 = 1, \qquad
-#    \mathrm{Var}(\mathrm{query} \cdot \mathrm{key}) = \sum_{i=1}^{k} 1 = k .
+#    \mathrm{Var}(\mathrm{query}_i\, \mathrm{key}_i) &= 1 \cdot 1 = 1 \\
+#    \mathrm{Var}(\mathrm{query} \cdot \mathrm{key}) &= \sum_{i=1}^{k} 1 = k .
 #
-# *Variance*, :math:`\sigma^2`, is the mean squared distance from the mean. Its root is the
-# *standard deviation* :math:`\sigma`, and that is how large a typical score is. So the variance
-# grows as k, a typical score as :math:`\sqrt k`. Divide every score by :math:`\sqrt k`: the
-# standard deviation is divided by :math:`\sqrt k`, the variance by k, and both are back at 1.
+# So the variance grows as k and a typical score as :math:`\sqrt k`. If every score is divided by
+# :math:`\sqrt k`, the standard deviation is divided by :math:`\sqrt k` and the variance by k, which
+# brings both back to 1.
 #
-# .. admonition:: What went wrong: "multiplying two random numbers increases the variance"
-#    :class: warning
-#
-#    :ref:`The chapter <source-chapter>` explains the scale in these words, and :ref:`the lecture
-#    notes <source-notes>` in nearly the same. Multiplying does not increase it, because a product
-#    of two such numbers has variance 1, as each factor has. *Adding* k of the products does.
+# :ref:`The chapter <source-chapter>` explains the scale by the words "multiplying two random
+# numbers increases the variance", and :ref:`the lecture notes <source-notes>` do so in nearly the
+# same. Multiplying does not increase it, however, because a product of two such numbers has
+# variance 1, as each factor has. What increases it is *adding* k of the products.
 
 generator = torch.Generator().manual_seed(100)
 one, other = torch.randn(2, 1_000_000, generator=generator)  # (1000000,), (1000000,)
-print(f"variance of one number      {one.var():.3f}")
-print(f"variance of another         {other.var():.3f}")
-print(f"variance of their product   {(one * other).var():.3f}")
+print(f"variance of the numbers   {one.var():.3f}, {other.var():.3f}")
+print(f"variance of their product {(one * other).var():.3f}")
 
 # %%
-# Measure it for two widths
-# -------------------------
-# 1,000 pairs of random vectors, one dot product each.
+# A check that can fail
+# ---------------------
+# We measure the variance for two widths, on 1,000 pairs of random vectors with one dot product
+# each.
 
 
 def dot_products(trials, k):
@@ -129,50 +180,56 @@ def dot_products(trials, k):
 
 
 variances = {}
+print("variance before and after the scale")
 for k in (5, 20):
     products = dot_products(1_000, k)  # (1000,)
     variances[k] = products.var().item(), (products / math.sqrt(k)).var().item()
-    print(f"k = {k:2}: variance {variances[k][0]:7.4f}, after the scale {variances[k][1]:.4f}")
+    print(f"k = {k:2}: {variances[k][0]:7.4f}, {variances[k][1]:.4f}")
 
 # %%
-# Near k before, near 1 after.
+# The variance is near k before the division and near 1 after it, as it should be.
 #
 # .. admonition:: What went wrong: a check that can't fail
 #    :class: warning
 #
 #    :ref:`The chapter <source-chapter>` prints the same two columns and takes the second for
 #    evidence. But "after" is "before" divided by k, up to rounding, for *any* numbers whatever, so
-#    if the theory were wrong, "after" would be wrong by the very same factor.
+#    if the theory were wrong, "after" would be wrong by the very same factor. Here is
+#    the difference of the two:
 
 for k, (before, after) in variances.items():
     print(f"k = {k:2}: before / k - after = {before / k - after:+.1e}")
     assert math.isclose(before / k, after)
 
 # %%
-# .. admonition:: What went wrong: seeding the wrong generator
-#    :class: warning
-#
-#    :ref:`The chapter <source-chapter>` calls ``torch.manual_seed(100)`` and then draws with numpy,
-#    which has a generator of its own and takes no notice. So the numbers printed there can't be
-#    reproduced. Seed twice and look:
+# The numbers that the chapter prints can't be reproduced, either, because it calls
+# ``torch.manual_seed(100)`` and then draws with numpy, which has a generator of its own. Seeded
+# twice, torch repeats its number and numpy does not:
 
 numpy_draws, torch_draws = [], []
 for _ in range(2):
     torch.manual_seed(100)
     numpy_draws.append(np.random.randn())  # noqa: NPY002 - the mistake on show
     torch_draws.append(torch.randn(()).item())
-print("numpy after torch.manual_seed(100):", numpy_draws)
-print("torch after torch.manual_seed(100):", torch_draws)
+print("after torch.manual_seed(100), twice")
+for name, draws in {"numpy": numpy_draws, "torch": torch_draws}.items():
+    print(name, "draws {:7.4f} and {:7.4f}".format(*draws))
 
 # %%
-# This page draws everything from one ``torch.Generator``, passed by hand.
+# This page draws everything from one ``torch.Generator`` that is passed explicitly.
 #
-# From k = 2 to k = 1,024
-# -----------------------
-# A measurement worth the name could come out otherwise. So: ten widths, and for each width 100
-# repeats of the 1,000 trials. The repeats tell how far one estimate may stray by chance. Theory
-# says that too. A sum of k products has the fourth moment :math:`k^2 (3 + 6/k)`, so the variance
-# of 1,000 trials should itself scatter, with a standard deviation of about
+# A measurement deserves the name only if it could come out otherwise. So we now take ten widths
+# from 2 to 1,024, and for each width 100 repeats of the 1,000 trials, because the repeats show the
+# sampling variability of one estimate, and theory predicts that as well, as the dashed lines of
+# Figure 3. How it does so is for readers who know some statistics, and you can skip it, since
+# nothing later needs it.
+#
+# The variance of 1,000 numbers itself scatters, with a standard deviation of about
+# :math:`\sqrt{(\mu_4 - \sigma^4) / 1000}`, where :math:`\mu_4` is the *fourth moment*, the mean of
+# the fourth powers, which is large if a few numbers lie far out. A standard normal variable has a
+# fourth moment of 3, and the product of two independent ones has 9. In a sum of k such products
+# each of them contributes 9 and each of the k (k − 1) ordered pairs contributes 3, which makes
+# :math:`9k + 3k(k-1) = k^2 (3 + 6/k)`. Since :math:`\sigma^4 = k^2`, the predicted scatter is
 # :math:`k\,\sqrt{(2 + 6/k)/1000}`.
 
 widths = [2**i for i in range(1, 11)]
@@ -205,7 +262,7 @@ top.set(yscale="log", ylabel="of query · key")
 top.legend()
 draw_band(bottom, measured / width[:, None], BLUE, "measured, 90 % of repeats", marker="o", ls="")
 bottom.axhline(1, color=BLACK, lw=1)
-for sign in (-1, 1):
+for sign in (-1, 1):  # 90 % of a normal distribution are within 1.645 standard deviations
     bottom.plot(widths, 1 + sign * 1.645 * scatter, color=BLACK, lw=1, ls="--")
 bottom.plot([], [], color=BLACK, lw=1, ls="--", label="theory, 90 %")
 bottom.set(xscale="log", ylim=(0.82, 1.13), xlabel="key width k", ylabel="the variance, over k")
@@ -218,26 +275,25 @@ fig.set_label(
 )
 
 # %%
-# .. admonition:: What went wrong: σ or σ²?
-#    :class: warning
+# *Figure 3.* Measured variance (circles) and standard deviation (squares) of the dot products
+# against the key width, with the middle 90 % of 100 repeats as a band. The lower panel divides the
+# variance by k: it stays at 1, and the scatter agrees with the theory.
 #
-#    Dividing by the root "keeps the variance close to 1", says :ref:`the chapter <source-chapter>`,
-#    and readers ask: why not divide by k, if it is the variance that is k times too large? Because
-#    dividing *numbers* by c divides their standard deviation by c and their variance by
-#    :math:`c^2`. Divided by k, independent scores have variance :math:`1/k`, and the next section
-#    shows what follows from that.
+# If it is the variance σ² that is k times too large, why not divide by k? Because dividing
+# *numbers* by c divides their standard deviation by c and their variance by :math:`c^2`. Divided by
+# k, independent scores have variance :math:`1/k`, which makes all weights equal, as the next
+# section shows.
 #
 # What it does to the weights
 # ---------------------------
-# Now one query meets 16 keys, 400 times for each width, and we ask two things of the weights.
-#
-# Do they still share? The *entropy* :math:`-\sum_j w_j \ln w_j` is :math:`\ln 16` if all weights
-# are equal and 0 if one key has it all. We divide it by :math:`\ln 16`.
-#
-# Can they still learn? That is the size of the Jacobian. If all :math:`n` weights are equal, it is
-# :math:`\sqrt{n-1}/n`: the dotted line.
+# Now one query meets 16 keys, 400 times for each width, and we measure two properties of the
+# weights. How evenly they are shared is measured by their :term:`entropy` :math:`-\sum_j w_j \ln
+# w_j`, which is :math:`\ln 16` if all weights are equal and 0 if one key has everything, so we
+# divide it by :math:`\ln 16`. How well they can still learn is measured by the size of the
+# Jacobian. If all :math:`m` = 16 weights are equal, it is :math:`\sqrt{m-1}/m`, which is the dotted
+# line in the figure.
 
-n, repeats = 16, 400
+m, repeats = 16, 400
 scales = {
     "no scale": lambda k: 1.0,
     "divided by √k": lambda k: k**-0.5,
@@ -247,21 +303,20 @@ entropy = {name: torch.empty(len(widths), repeats) for name in scales}
 jacobian = {name: torch.empty(len(widths), repeats) for name in scales}
 for i, k in enumerate(widths):
     query = torch.randn(repeats, 1, k, generator=generator)  # (400, 1, k)
-    key = torch.randn(repeats, n, k, generator=generator)  # (400, 16, k)
+    key = torch.randn(repeats, m, k, generator=generator)  # (400, 16, k)
     raw = (query * key).sum(dim=-1)  # (400, 16)
     for name, scale in scales.items():
         weights = torch.softmax(raw * scale(k), dim=-1)  # (400, 16)
-        entropy[name][i] = torch.special.entr(weights).sum(dim=-1) / math.log(n)
+        entropy[name][i] = torch.special.entr(weights).sum(dim=-1) / math.log(m)
         jacobian[name][i] = softmax_jacobian(weights).norm(dim=(-2, -1))
 
 # %%
 
 fig, (top, bottom) = plt.subplots(2, figsize=(5, 7), sharex=True)
-looks = zip(scales, (ORANGE, BLUE, GREEN), "so^", strict=True)
-for name, color, marker in looks:
+for name, color, marker in zip(scales, (ORANGE, BLUE, GREEN), "so^", strict=True):
     draw_band(top, entropy[name], color, name, marker=marker)
     draw_band(bottom, jacobian[name], color, name, marker=marker)
-bottom.axhline(math.sqrt(n - 1) / n, color=BLACK, lw=1, ls=":", label="all weights equal")
+bottom.axhline(math.sqrt(m - 1) / m, color=BLACK, lw=1, ls=":", label="all weights equal")
 top.set(ylabel="entropy, as a share of ln 16", ylim=(-0.05, 1.05))
 bottom.set(
     xscale="log", yscale="log", ylim=(1e-6, 1), xlabel="key width k", ylabel="size of the Jacobian"
@@ -275,88 +330,101 @@ fig.set_label(
 )
 
 # %%
+# *Figure 4.* Entropy of the weights and size of the Jacobian against the key width, as medians of
+# 400 queries with bands for the middle 90 %. Without a scale (squares) both fall, divided by √k
+# (circles) both stay level, and divided by k (triangles) the weights become equal.
+#
+# These are the medians at the largest width. The last column is the share of the queries whose
+# Jacobian is smaller than 0.01.
 
-print("k = 1,024       entropy   Jacobian   queries with a Jacobian below 0.01")
+print("k = 1,024      entropy  Jacobian  <0.01")
 for name in scales:
     e, j = entropy[name][-1], jacobian[name][-1]  # (400,), (400,)
-    print(f"{name:14} {e.median():8.3f} {j.median():10.6f} {(j < 0.01).float().mean():14.0%}")
+    below = (j < 0.01).float().mean()
+    print(f"{name:14}{e.median():8.3f}{j.median():10.6f}{below:7.0%}")
 
 # %%
-# (Medians over the 400 queries.) Without the scale a wide layer starts with one key taking nearly
-# everything, chosen at random. Divided by k, a wide layer starts with the same share for every key,
-# whatever the query is. Divided by :math:`\sqrt k`, the width no longer matters at the start, and
-# that is the purpose: whichever width you choose, the layer starts in the same state.
+# In these medians over the 400 queries, a wide layer without the scale starts with one key taking
+# nearly everything, chosen at random. With division by k, it starts with the same share for every
+# key, whatever the query is. Divided by :math:`\sqrt k`, the width no longer matters at the start,
+# and that is the purpose: whichever width you choose, the layer starts in the same state.
 #
-# .. admonition:: What went wrong: "vanishing gradients"
-#    :class: warning
-#
-#    So :ref:`the blog post <source-blog>` tells it, as many do, and it is half of the story. The
-#    orange band is wide, because where the two best keys happen to tie, the Jacobian is as large as
-#    ever. And the scale itself shrinks what flows back to :math:`\mathrm{query} \cdot
-#    \mathrm{key}`, since by the chain rule the Jacobian is multiplied by :math:`1/\sqrt k`. So
-#    compare whole gradients, median *and* mean.
+# This is often told as a story of "vanishing gradients", as in :ref:`the blog post <source-blog>`,
+# and that is only half of the story. The band without a scale is wide, because where the two best
+# keys happen to tie, the Jacobian is as large as ever. And the scale itself shrinks what flows back
+# to
+# :math:`\mathrm{query} \cdot \mathrm{key}`, since by the chain rule the Jacobian is multiplied by
+# :math:`1/\sqrt k`. So we compare whole gradients, by their median *and* their mean, and print
+# in the last column how much of their sum belongs to the largest tenth of them.
 
 whole = {
     "no scale": jacobian["no scale"][-1],
     "divided by √k": jacobian["divided by √k"][-1] / math.sqrt(widths[-1]),
 }
-print("k = 1,024         median       mean   share of the largest tenth")
+print("k = 1,024        median     mean  tenth")
 for name, size in whole.items():
     tenth = size.topk(repeats // 10).values.sum() / size.sum()
-    print(f"{name:14} {size.median():9.6f} {size.mean():10.6f} {tenth:14.0%}")
+    print(f"{name:14}{size.median():9.6f}{size.mean():9.6f}{tenth:7.0%}")
 
 # %%
-# On average the unscaled gradient is the larger one. But it falls to the few queries that tie,
-# while the typical query gets next to nothing. With the scale, every query gets about the same.
-# What the scale buys is *evenness*.
+# On average the unscaled gradient is the larger one, but it goes to the few queries whose best keys
+# tie, while the typical query gets next to nothing. With the scale, every query gets about the
+# same, so what the scale buys is *evenness*.
 #
 # All of this rests on independent numbers of variance 1, which is how one imagines a fresh layer.
 # Even there it is an idealisation, because the default initialisation of ``nn.Linear`` is smaller,
-# as :doc:`/gallery/core/plot_2_attention_layer` measured. Two further limits deserve a section
-# each.
+# as :doc:`the lesson on the layer </gallery/core/plot_2_attention_layer>` measures. Two further
+# limits follow.
 #
 # The number of keys
 # ------------------
-# The width k is not the only number in a layer. How many keys does a query meet? For n independent
-# scores of the normal distribution with variance 1, and n large, :math:`\sum_j e^{s_j}` is about
-# :math:`n\,e^{1/2}`, and the mean of the scores, each counted by its weight, is about 1. The
-# entropy is the logarithm of that sum less that mean:
+# The width k is not the only number that matters: so does the number of keys that a query meets. If
+# s is drawn from the normal distribution of mean 0 and variance 1, then :math:`e^s` and
+# :math:`s\,e^s` have the same mean, :math:`e^{1/2}`. For m independent scores of this kind, and m
+# large, :math:`\sum_j e^{s_j}` and :math:`\sum_j s_j e^{s_j}` are therefore both about
+# :math:`m\,e^{1/2}`, and the second divided by the first, which is the mean of the scores, each
+# counted by its weight, is about 1. The entropy is the logarithm of the first sum less that mean:
 #
-# .. math:: -\sum_j w_j \ln w_j = \ln \sum_j e^{s_j} - \sum_j w_j s_j \approx \ln n - \tfrac12
+# .. math::
+#    -\sum_j w_j \ln w_j &= \ln \sum_j e^{s_j} - \sum_j w_j s_j \\
+#    &\approx \ln m + \tfrac12 - 1 = \ln m - \tfrac12
 #
-# So :math:`e^{\mathrm{entropy}}`, which says among how many equal keys the attention might as well
-# be shared, is a fixed share of n, and it grows with the text.
+# So :math:`e^{\mathrm{entropy}}`, the number of keys over which evenly shared attention would have
+# the same entropy, is a fixed share of m and grows with the text. We measure it beside this
+# estimate, and print it as a share of its maximum, :math:`\ln m`, too; the last column is the
+# largest weight.
 
 k, repeats = 64, 50
 lengths = [16, 64, 256, 1024, 4096]
 entropy_of_length = {}
-print(" keys  entropy  ln n - 1/2  share of ln n  largest weight")
-for n in lengths:
+print(" keys entropy  ln m - ½  share  largest")
+for m in lengths:
     query = torch.randn(repeats, 1, k, generator=generator)  # (50, 1, k)
-    key = torch.randn(repeats, n, k, generator=generator)  # (50, n, k)
-    weights = torch.softmax((query * key).sum(dim=-1) / math.sqrt(k), dim=-1)  # (50, n)
-    entropy_of_length[n] = torch.special.entr(weights).sum(dim=-1).median().item()
-    share, largest = entropy_of_length[n] / math.log(n), weights.amax(dim=-1).median()
-    expected = math.log(n) - 0.5
-    print(f"{n:5,} {entropy_of_length[n]:8.3f} {expected:11.3f} {share:14.3f} {largest:15.4f}")
+    key = torch.randn(repeats, m, k, generator=generator)  # (50, m, k)
+    weights = torch.softmax((query * key).sum(dim=-1) / math.sqrt(k), dim=-1)  # (50, m)
+    entropy_of_length[m] = torch.special.entr(weights).sum(dim=-1).median().item()
+    share, largest = entropy_of_length[m] / math.log(m), weights.amax(dim=-1).median()
+    expected = math.log(m) - 0.5
+    print(f"{m:5,}{entropy_of_length[m]:8.3f}{expected:10.3f}{share:7.3f}{largest:9.4f}")
 
 # %%
-# (Medians over 50 queries.) The scale makes the start independent of the width, and leaves it
+# In these medians over 50 queries, the scale makes the start independent of the width but leaves it
 # dependent on the length of the text: among more keys the largest weight is smaller and the entropy
-# is nearer to its maximum. No power of k can change that, since k says nothing about n.
-# :cite:t:`chiang2022overcoming` multiply the scores by :math:`\ln n` for this reason.
+# is nearer to its maximum. No power of k can change that, since k says nothing about m.
+# :cite:t:`chiang2022overcoming` multiply the scores by :math:`\ln m` for this reason.
 #
 # What training does to the scores
 # --------------------------------
 # The variance of a score is k only while queries and keys are independent. Training makes them
-# dependent, because a query and the key that it should find are moved towards each other. Then the
-# k products no longer cancel, and their sum grows as k instead of :math:`\sqrt k`. For this reason
-# :cite:t:`yang2022tensor` divide by k (definition 4.1 of their parametrisation, μP), so that
+# dependent, because a query and the key that it should find are moved towards each other, and then
+# the k products no longer cancel and their sum grows as k instead of :math:`\sqrt k`. For this
+# reason :cite:t:`yang2022tensor` divide by k (definition 4.1 of their parametrisation, μP), so that
 # settings found for a narrow model also fit a wide one.
 #
-# Watch it happen. Sixteen random tokens are trained to attend each to the next one, by ten steps of
-# Adam at one learning rate for all widths. We print by how much the sixteen scores
-# :math:`\mathrm{query} \cdot \mathrm{key}` of those pairs have grown, before any division.
+# To watch this happen, we train sixteen random tokens each to attend to the next one, with ten
+# steps of Adam at one learning rate for all widths, and print by how much the sixteen scores
+# :math:`\mathrm{query} \cdot \mathrm{key}` of those pairs have grown, before any division. The last
+# two columns are their mean weight before the first step and after the last.
 
 tokens = torch.randn(16, 64, generator=generator)  # (16, 64)
 following = torch.arange(1, 17) % 16  # (16,)
@@ -380,14 +448,14 @@ def train(k, scale, steps=10):
 
 
 growth, reached = {}, {}
-print("divided by     k   growth / √k   growth / k   weight before, after")
+print("by     k growth/√k growth/k first  last")
 for name in ("divided by √k", "divided by k"):
     for k in (16, 64, 256, 1024):
         before, after, first, last = train(k, scales[name](k))  # (16,), (16,)
         growth[name, k] = (after - before).mean().item()
         reached[name, k] = last
         in_roots, in_widths = growth[name, k] / math.sqrt(k), growth[name, k] / k
-        print(f"{name[11:]:10} {k:5,} {in_roots:13.2f} {in_widths:12.3f} {first:13.3f} {last:7.3f}")
+        print(f"{name[11:]:2}{k:6,}{in_roots:10.2f}{in_widths:9.3f}{first:6.3f}{last:6.3f}")
 
 # %%
 # Measured in units of :math:`\sqrt k`, the growth rises with the width; measured in units of k it
@@ -397,33 +465,33 @@ for name in ("divided by √k", "divided by k"):
 # the effect of the *steps* the same. With the root, a learning rate that fits one width need not
 # fit another.
 #
-# Nor must there be a division at all. T5 (:cite:t:`raffel2020exploring`) does without one, because
+# There need not be a division at all: T5 (:cite:t:`raffel2020exploring`) does without one, because
 # its code draws the query matrix smaller by the same factor (``fold_scaling_into_initializer`` in
-# Mesh TensorFlow). At the start that is the same function:
+# Mesh TensorFlow), which at the start is the same function up to rounding. We check this at a width
+# of 1,000, because the root of 1,024 is 32, and dividing by a power of two rounds nothing.
 
-W_query, W_key = torch.randn(2, 64, 1024, generator=generator) / 8  # (64, 1024), (64, 1024)
-divided = (tokens @ W_query) @ (tokens @ W_key).T / math.sqrt(1024)  # (16, 16)
-folded = (tokens @ (W_query / math.sqrt(1024))) @ (tokens @ W_key).T  # (16, 16)
+W_query, W_key = torch.randn(2, 64, 1000, generator=generator) / 8  # (64, 1000), (64, 1000)
+divided = (tokens @ W_query) @ (tokens @ W_key).T / math.sqrt(1000)  # (16, 16)
+folded = (tokens @ (W_query / math.sqrt(1000))) @ (tokens @ W_key).T  # (16, 16)
 print(f"largest difference {(divided - folded).abs().max().item():.0e}")
 assert torch.allclose(divided, folded, atol=1e-4)
 
 # %%
 # Takeaways
 # ---------
+# * Why divide by :math:`\sqrt k`? Because the sum of k products of independent numbers of mean 0
+#   and variance 1 has the standard deviation :math:`\sqrt k`, and the division brings it back to 1,
+#   so that layers of all widths start alike. At that start, dividing by k makes all weights equal.
+# * One such product has variance 1; it is the sum of k of them that has variance k.
 # * A softmax of large scores gives one word everything, and its Jacobian, through which every
 #   gradient must pass, is close to 0 for most queries.
-# * One product of two independent numbers of mean 0 and variance 1 has variance 1. The sum of k
-#   of them has variance k and standard deviation :math:`\sqrt k`.
-# * Why divide by :math:`\sqrt k`? Because it brings the standard deviation of such scores back to
-#   1, so that layers of all widths start alike. At that start, dividing by k makes all weights
-#   equal.
-# * That is a statement about initialisation. It does not fix the dependence on the number of keys,
-#   and after training, which aligns queries with keys, scores grow as k.
+# * All of this is a statement about initialisation. It does not fix the dependence on the number of
+#   keys, and after training, which aligns queries with keys, scores grow as k.
 # * A check whose outcome follows from arithmetic is not evidence.
 #
 # *Practise:* :doc:`/exercises/scale`.
 #
-# *Where next:* :doc:`/gallery/core/plot_4_masks` decides which keys a query may see at
-# all, and lets it look in several ways at once.
+# *Where next:* which keys may a query attend to at all? That is decided by
+# :doc:`masks </gallery/core/plot_4_masks>`.
 
 plt.show()

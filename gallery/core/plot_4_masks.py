@@ -1,12 +1,19 @@
 """
-Masks, and several heads
-========================
+Attention masks: causal and padding masks, and a word that may see nothing
+==========================================================================
 
-How do you keep a word from looking at a word that has not been written yet?
+How do you keep a word from attending to words that it must not see?
 
-A model that writes guesses the next word, again and again. In training it has the whole sentence
-before it, the word to guess included. We let it cheat first, then forbid it, and then find out why
-one way of looking is not enough.
+You set the scores of the forbidden words to −∞ before the softmax, so that they receive no weight
+and the others share all of it. A mask says which words are forbidden. A causal mask hides
+all later words, because a model in training would otherwise copy the very word that it should
+predict. A padding mask hides the filler behind short texts. A word that may attend to nothing at
+all needs a rule of its own, because its softmax would be 0/0.
+
+You need :doc:`a self-attention layer </gallery/core/plot_2_attention_layer>` and :doc:`its scale
+</gallery/core/plot_3_scaling_variance>`, about 40 minutes to read and ten seconds to run.
+Afterwards you can write both masks and a causal layer from memory, you know which mistakes they
+prevent, and you can say why generation can cache its keys and values.
 """
 
 import matplotlib.pyplot as plt
@@ -15,86 +22,169 @@ from torch import nn
 from torch.nn import functional as F
 
 import attention
-from attention import CausalSelfAttention, MultiHeadAttention, SelfAttention
-from attention.plotting import draw_weights, use_style
+from attention import SelfAttentionV2
+from attention.plotting import GREEN, ORANGE, draw_box, draw_flow, draw_weights, use_style
 
 use_style()
-
+torch.manual_seed(0)
 words = ["Your", "journey", "starts", "with", "one", "step"]
 
 # %%
-# A model that cheats
-# -------------------
-# Take our six words and draw sentences from them at random. No one can know the next word, so an
-# honest guess is right once in six times.
-#
-# A word's vector has 12 numbers here: six say which word it is, six at which place it stands.
-# One attention layer returns six numbers for each word, and the highest is its guess at the *next*.
+# Where a mask acts
+# -----------------
+# A batch of B texts with n words each passes through one attention layer. The masks act in a single
+# place, between the scores and the softmax.
 
-places = torch.eye(6)  # (6, 6)
+# sphinx_gallery_start_ignore
+
+
+def draw_shapes():
+    """Draw the flow of data through a layer with masks, from top to bottom."""
+    fig, ax = plt.subplots(figsize=(5, 6.2))
+    ax.set(xlim=(0, 10), ylim=(12.4, 0))
+    draw_box(ax, 5.2, 0.35, "x   (B, n, d)", None)
+    for x, name, shape, y in (
+        (2, "W_query", "(B, n, k)", 3.5),
+        (5.2, "W_key", "(B, n, k)", 3.5),
+        (8.4, "W_value", "(B, n, v)", 9.6),
+    ):
+        draw_flow(ax, (5.2, 0.65), (x, 1.5))
+        draw_box(ax, x, 2, name, width=2.3)
+        draw_flow(ax, (x, 2.5), (x, y), shape)
+    draw_box(ax, 3.6, 4, "Q Kᵀ / √k", width=4.6)
+    draw_flow(ax, (3.6, 4.5), (3.6, 5.5), "scores (B, n, n)")
+    draw_box(ax, 3.6, 6, "−∞ where causal & padding is False", ORANGE, width=6.8)
+    for y, mask in ((5.05, "causal (n, n)"), (6.95, "padding (B, 1, n)")):
+        ax.text(0.3, y, mask, fontsize=10, color=ORANGE, va="center")
+    draw_flow(ax, (4.4, 6.5), (4.4, 7.5), "(B, n, n)")
+    draw_box(ax, 4.4, 8, "softmax", GREEN, width=2.8)
+    draw_flow(ax, (4.4, 8.5), (4.4, 9.6), "weights (B, n, n)")
+    draw_box(ax, 5.6, 10.1, "weights · V", width=7.3)
+    draw_flow(ax, (5.6, 10.6), (5.6, 11.6))
+    draw_box(ax, 5.6, 12, "context   (B, n, v)", None)
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_shapes()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Flow chart from top to bottom. x, of shape (B, n, d), becomes queries, keys and values. Their "
+    "scores, (B, n, n), are set to minus infinity where the causal mask, (n, n), or the padding "
+    "mask, (B, 1, n), is False. Softmax gives the weights, and weights times values the context."
+)
+
+# %%
+# *Figure 1.* One attention layer with two masks, of which the causal one is the same for all texts
+# and the padding mask the same for all queries of a text. Both :term:`broadcast <broadcasting>` to
+# the shape of the scores, which means that an axis they lack, or have in size 1, is repeated.
+#
+# A task, a loss and a loop
+# -------------------------
+# To see what a mask is for, we first train without one, on the task of predicting the *next* word.
+# A model that predicts each word from those before it is called :term:`autoregressive`. It
+# generates a text by adding its own prediction and predicting again. Our sentences are six words
+# drawn at random, so nobody can know the next one, and any honest guess is correct in one case out
+# of six, which is the *chance level* of the task.
+#
+# Attention needs vectors, and the simplest vector of a word is *one-hot*: it has one number per
+# word of the vocabulary, 1 for the word itself and 0 for all others. We concatenate a second
+# one-hot vector for the position, because attention alone does not notice the order, as
+# :doc:`the lesson on positions </gallery/core/plot_6_positions>` shows.
+
+positions = torch.eye(6)  # (6, 6)
 
 
 def vectors(ids):
-    """Put a 1 at the word and a 1 at its place, for any number of sentences."""
-    which = F.one_hot(ids, 6).float()
-    where = places[: ids.shape[-1]].expand_as(which)
-    return torch.cat([which, where], dim=-1)
+    """Concatenate the one-hot vector of each word and that of its position."""
+    word = F.one_hot(ids, 6).float()
+    return torch.cat([word, positions[: ids.shape[-1]].expand_as(word)], dim=-1)
 
 
-def train(layer, loss_of, lr):
-    """Take 150 steps down a loss; return the last one."""
-    optimizer = torch.optim.Adam(layer.parameters(), lr=lr)
+print("word 3 at position 0:", vectors(torch.tensor([3]))[0].int().tolist())
+
+# %%
+# A layer from 12 to 6 numbers returns one :term:`logit` per candidate for the next word, and a
+# softmax turns the six logits into probabilities. The loss is the *cross-entropy*
+# :math:`-\ln p`, where p is the probability that the model gave to the word which really came next.
+# It is 0 for a model that is certain and correct, and ln 6 ≈ 1.79 for one that gives every word the
+# probability 1/6.
+#
+# Training repeats four steps: compute the loss, clear the old gradients, compute the new ones, and
+# let the optimiser (:term:`Adam`) move the parameters.
+
+
+def next_word_loss(layer):
+    """Return the mean cross-entropy of the next words in 64 random sentences."""
+    ids = torch.randint(6, (64, 6))  # (64, 6)
+    logits = layer(vectors(ids))[:, :-1]  # (64, 5, 6)
+    return F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten())  # the last has no next word
+
+
+def train(layer):
+    """Take 150 steps down the loss; return the last one."""
+    optimizer = torch.optim.Adam(layer.parameters(), lr=0.05)
     for _ in range(150):
-        loss = loss_of(layer)
+        loss = next_word_loss(layer)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
     return loss.item()
 
 
-def miss_the_next(layer):
-    """Guess the next word of random sentences; the last word has no next."""
-    ids = torch.randint(6, (64, 6))  # (64, 6)
-    guess = layer(vectors(ids))[:, :-1]  # (64, 5, 6)
-    return F.cross_entropy(guess.flatten(0, 1), ids[:, 1:].flatten())
+ids = torch.randint(6, (1000, 6))  # (1000, 6), sentences for testing
 
 
-torch.manual_seed(0)
-sees_all = SelfAttention(12, key_dim=6, value_dim=6)
-train(sees_all, miss_the_next, lr=0.05)
+def accuracy(logits):
+    """Compare the predictions of words 2 to 6 with the words."""
+    return (logits.argmax(dim=-1) == ids[:, 1:]).float().mean().item()
 
-ids = torch.randint(6, (1000, 6))  # (1000, 6), sentences that it never met
-
-
-def share_right(guess):
-    """Compare the guesses at words 2 to 6 with the words."""
-    return (guess.argmax(dim=-1) == ids[:, 1:]).float().mean().item()
-
-
-print(f"right, the whole sentence before it: {share_right(sees_all(vectors(ids))[:, :-1]):.0%}")
 
 # %%
-# It has learnt to look one place to the right. Now use it as a writer would be used: it gets the
-# words so far and nothing after them.
+# A model that copies the answer
+# ------------------------------
+# We train ``SelfAttentionV2`` from lesson 2, without a mask, in the way in which
+# language models are trained: one pass over the whole sentence gives all its predictions at once.
+
+torch.manual_seed(0)
+sees_all = SelfAttentionV2(12, 6)
+print(f"loss after training: {train(sees_all):.2f}, at chance level: {torch.tensor(6).log():.2f}")
+print(f"accuracy, full sentence given:   {accuracy(sees_all(vectors(ids))[:, :-1]):.0%}")
+
+# %%
+# It seems to know words that nobody can know. In fact it sees the full sentence, including the word
+# to predict, and has learned to attend one position to the right. In generation, however, that
+# position is still empty, so now we give it the words so far and nothing after them:
 
 
-def guess_as_writer(layer):
-    """Ask for the next word with the words so far, once for each place."""
+def predict_as_generator(layer):
+    """Predict each next word from the words so far."""
     so_far = [layer(vectors(ids[:, :length]))[:, -1] for length in range(1, 6)]
     return torch.stack(so_far, dim=1)  # (1000, 5, 6)
 
 
-print(f"right, the words so far: {share_right(guess_as_writer(sees_all)):.0%}")
+print(f"accuracy, only the words so far: {accuracy(predict_as_generator(sees_all)):.0%}")
 
 # %%
-# Luck. What looked like skill was reading off the answer, and nothing that helps a writer was
-# learnt. So in training each word must be kept from all that come after it.
+# This is chance level, because the model had learned to copy the answer and nothing that helps when
+# the answer is not there. Each word must therefore be kept from all later words in training, too.
 #
 # The causal mask
 # ---------------
-# Back to the sentence and the matrices of :doc:`/gallery/core/plot_1_qkv_derivation`. A *mask* says
-# for each pair whether query i may look at key j. In this project ``True`` means that it may. For a
-# writer, it may when j is not after i:
+# A :term:`mask` says for each pair whether query i may attend to key j. In this project ``True``
+# means that it may. Under a :term:`causal mask`, it may if j does not come after i:
+
+
+# attention_from_scratch.py
+def causal_mask(n):
+    """Let token i attend to tokens 0 … i and to none after it."""
+    return torch.ones(n, n, dtype=torch.bool).tril()  # (n, n)
+
+
+# %%
+# Back to the sentence and matrices of :doc:`the first lesson
+# </gallery/core/plot_1_qkv_derivation>`. Where the mask is ``False`` the score becomes
+# :math:`-\infty`, and since :math:`e^{-\infty} = 0`, the softmax gives that key no weight and
+# shares everything among the others.
 
 x = torch.tensor(
     [
@@ -111,289 +201,256 @@ W_key = torch.tensor([[0.136580, 0.102479], [0.184056, 0.726447], [0.315254, 0.6
 W_value = torch.tensor([[0.075635, 0.196638], [0.316412, 0.401740], [0.118568, 0.827395]])  # (3, 2)
 query, key, value = x @ W_query, x @ W_key, x @ W_value  # (6, 2), (6, 2), (6, 2)
 
-may_attend = attention.causal_mask(6)  # (6, 6)
-print(may_attend.int())
+causal = causal_mask(6)  # (6, 6)
+scores = query @ key.T / 2**0.5  # (6, 6)
+weights = scores.masked_fill(~causal, float("-inf")).softmax(dim=-1)  # (6, 6)
+print(causal.int())
 
 # %%
-# Elsewhere the score becomes :math:`-\infty`. Since :math:`e^{-\infty} = 0`, the softmax gives
-# that key nothing and shares the whole among the others.
 
-scores = query @ key.T / 2**0.5  # (6, 6)
-weights = scores.masked_fill(~may_attend, float("-inf")).softmax(dim=-1)  # (6, 6)
-context = weights @ value  # (6, 2)
-ours, _ = attention.scaled_dot_product_attention(query, key, value, is_causal=True)  # (6, 2)
-assert torch.allclose(ours, context)
 
-fig, ax = plt.subplots(figsize=(5, 4.6))
+def hatch(ax, allowed):
+    """Hatch the pairs that a mask forbids."""
+    look = {"fill": False, "hatch": "////", "ec": "0.7", "lw": 0}
+    for i, j in (~allowed).nonzero().tolist():
+        ax.add_patch(plt.Rectangle((j - 0.5, i - 0.5), 1, 1, **look))
+
+
+fig, ax = plt.subplots(figsize=(5, 4.4))
 draw_weights(ax, weights, words)
-ax.set_title("causal weights, before any training", fontsize=11)
+hatch(ax, causal)
 fig.set_label(
-    "Heatmap of the causal weights, words on both axes. Everything above the diagonal is 0.00. "
-    "Your looks only at itself, with weight 1.00; step shares its weight among all six."
+    "Heatmap of the causal weights, words on both axes. Everything above the diagonal is 0.00 and "
+    "hatched. Your attends only to itself, with weight 1.00; step shares its weight among all six."
 )
 
 # %%
-# "Your" has no one else to look at, so its context vector is its own value. "step" sees all.
+# *Figure 2.* Attention weights under a causal mask, before any training, with the masked pairs
+# hatched. "Your" can attend to nothing but itself, so its context vector is its own value, whereas
+# "step" shares its weight among all six words.
 #
-# What the mask promises
-# ----------------------
-# Change a word and nothing *before* it moves. That can be tested on any causal model, so test it.
-# Here "with" gets other numbers.
+# The padding mask
+# ----------------
+# Texts of a batch differ in length, and the short ones are padded to the length of the longest. No
+# word should attend to the padding, which is a different condition from the causal one:
+#
+# * Whether this key is a word at all depends on the text and not on the query, so a mask for
+#   :term:`padding` has one row per text: (B, 1, n).
+# * Whether query i may attend to key j depends on the two positions and not on the text, so a
+#   causal mask is one square for all texts, (n, n), and is often called a 2-D mask.
 
-changed = x.clone()  # (6, 3)
-changed[3] = torch.tensor([0.9, 0.1, 0.9])
-with torch.no_grad():
-    causal = CausalSelfAttention(3, key_dim=2, value_dim=2)
-    moved = (causal(changed) - causal(x)).norm(dim=-1)  # (6,)
-for word, distance in zip(words, moved, strict=True):
-    print(f"the context of {word:8} moved by {distance:.4f}")
-assert moved[:3].max() == 0
-assert torch.allclose(causal(x[:2]), causal(x)[:2])
+
+# attention_from_scratch.py
+def padding_mask(lengths, n):
+    """Let every query attend to the words of its text and to no padding after them."""
+    is_word = torch.arange(n, device=lengths.device) < lengths[..., None]  # (..., n)
+    return is_word[..., None, :]  # (..., 1, n)
+
 
 # %%
-# So one pass over a sentence trains all its guesses at once: no row has seen its answer. And a
-# writer never computes a row again: what "journey" got from "Your journey" is what it gets from
-# the whole sentence.
+# The operator ``&`` joins the two by broadcasting to (B, n, n). The batch of our example holds the
+# sentence itself, and a text of its first four words with two positions of padding.
 
-torch.manual_seed(0)
-honest = CausalSelfAttention(12, key_dim=6, value_dim=6)
-train(honest, miss_the_next, lr=0.05)
-print(f"causal, the sentence before it: {share_right(honest(vectors(ids))[:, :-1]):.0%}")
-print(f"causal, the words so far:       {share_right(guess_as_writer(honest)):.0%}")
+padding = padding_mask(torch.tensor([6, 4]), 6)  # (2, 1, 6)
+both = padding & causal  # (2, 6, 6)
 
 # %%
-# Luck in training, luck in use: on random sentences the right answer. What it scores above luck on
-# real ones, it will score as a writer too.
-#
-# A padding mask, and a 2-D mask
-# ------------------------------
-# Texts in a batch differ in length, so the short ones are filled up with padding, which nobody
-# should look at. That is another question than before:
-#
-# * *Is this key a word at all?* It depends on the text and not on who asks. One row a text:
-#   (B, 1, n), from ``padding_mask``.
-# * *May query i look at key j?* It depends on the two places and not on the text. One square for
-#   all: (n, n), from ``causal_mask``. People call it a 2-D mask.
-#
-# ``&`` gives both, (B, n, n). Take the sentence, and its first four words with two of padding:
-
-padding = attention.padding_mask(torch.tensor([6, 4]), 6)  # (2, 1, 6)
-both = padding & attention.causal_mask(6)  # (2, 6, 6)
 
 fig, axes = plt.subplots(3, figsize=(5, 8.6), sharex=True)
 panels = {
     "padding mask of the short text": padding[1].expand(6, 6),
-    "causal mask, for every text": may_attend,
+    "causal mask, for every text": causal,
     "both": both[1],
 }
 short = [*words[:4], "(pad)", "(pad)"]
 for ax, (title, allowed) in zip(axes, panels.items(), strict=True):
-    ax.pcolormesh(allowed.int(), vmin=0, vmax=2, edgecolors="0.6", lw=0.5)
+    ax.imshow(allowed.int().numpy(), vmin=0, vmax=2, aspect="auto")
+    hatch(ax, allowed)
     ax.set_title(title, fontsize=11)
-    ax.set_xticks(torch.arange(6) + 0.5, short)
-    ax.set_yticks(torch.arange(6) + 0.5, short)
+    ax.set_xticks(range(6), short)
+    ax.set_yticks(range(6), short)
     ax.set_ylabel("query")
-    ax.invert_yaxis()
     ax.tick_params(length=0)
-axes[-1].set_xlabel("key (blue: may be looked at)")
+axes[-1].set_xlabel("key (hatched: masked)")
 fig.set_label(
-    "Three 6 by 6 squares for four words and two of padding. Padding mask: the first four columns "
-    "are blue, for every query. Causal mask: blue on and below the diagonal. Both: the triangle, "
-    "without its last two columns."
+    "Three 6 by 6 squares for four words and two of padding, masked pairs hatched. Padding mask: "
+    "the last two columns are hatched, for every query. Causal mask: everything above the diagonal "
+    "is. Both: either of the two."
 )
 
 # %%
-# Rows of padding still look at words. No harm, as long as nobody reads those rows.
+# *Figure 3.* The two masks of a text of four words in a batch of length six, and both joined, with
+# the masked pairs hatched. Rows of padding still attend to words, which does no harm as long as
+# nothing reads those rows.
 #
 # .. admonition:: What went wrong: a mask of 0.0 and 1.0
 #    :class: warning
 #
-#    torch also takes *numbers* for a mask, and adds them to the scores. Turn a boolean mask into
-#    floats and every allowed score grows by 1. Nothing is forbidden, and nothing complains. (The
-#    package refuses such a mask with a ``TypeError``.)
+#    A mask may also consist of floating-point numbers, which torch, and this package as well, then
+#    *adds* to the scores. Whoever converts a boolean mask to floats adds 1 to every allowed score
+#    and 0 to every forbidden one, so nothing is forbidden, and no error is raised. An additive mask
+#    needs 0 where a query may attend and −∞ elsewhere.
 
-floats = may_attend.float()  # (6, 6)
-leaky = F.scaled_dot_product_attention(query, key, torch.eye(6), attn_mask=floats)  # (6, 6)
-print(f"weight on words to come: {leaky[~may_attend].sum():.4f} of {leaky.sum():.0f}")
+leaky = F.scaled_dot_product_attention(query, key, torch.eye(6), attn_mask=causal.float())  # (6, 6)
+print(f"weight on later words: {leaky[~causal].sum():.4f} of {leaky.sum():.0f}")
 
 # %%
-# A word that may look at nothing
-# -------------------------------
-# It happens: an empty text; padding put *before* a text, under a causal mask. A softmax over
-# nothing is 0/0. Let "starts" be such a word, and see what several programs make of it. (Their
-# values are the rows of an identity matrix, so a context vector shows its weights.)
+# A word that may attend to nothing
+# ---------------------------------
+# It happens in an empty text, or when padding is put *before* a text under a causal mask, and a
+# softmax over no scores at all is 0/0. We let "starts" be such a word and compare what several
+# programs return for it, among them torch's :term:`fused kernel`. Their values are the rows of an
+# identity matrix, so that each context vector shows its own weights.
 
-blind = attention.causal_mask(6)  # (6, 6)
-blind[2] = False
+allowed = causal_mask(6)  # (6, 6)
+allowed[2] = False
 
 
 def fill_with(number):
-    """Fill forbidden scores with a number, then share and mix."""
-    return lambda v: scores.masked_fill(~blind, number).softmax(dim=-1) @ v
+    """Make a program that gives forbidden scores one number."""
+    return lambda v: scores.masked_fill(~allowed, number).softmax(dim=-1) @ v
 
 
-ways = {
+programs = {
     "filled with -inf": fill_with(float("-inf")),
     "filled with -1e9": fill_with(-1e9),
-    "this package": lambda v: attention.fused_attention(query, key, v, blind),
-    "torch's kernel": lambda v: F.scaled_dot_product_attention(query, key, v, blind),
+    "this package": lambda v: attention.fused_attention(query, key, v, allowed),
+    "torch's kernel": lambda v: F.scaled_dot_product_attention(query, key, v, allowed),
 }
-for name, attend in ways.items():
+for name, program in programs.items():
     v = torch.eye(6, requires_grad=True)  # (6, 6)
-    rows = attend(v)  # (6, 6)
+    rows = program(v)  # (6, 6)
     rows[[0, 1, 3, 4, 5]].square().sum().backward()  # a loss that never reads "starts"
     print(f"{name:17}", [round(weight, 2) for weight in rows[2].tolist()])
     print(f"{'':17} values get a finite gradient: {v.grad.isfinite().all().item()}")
 
 # %%
-# Which is right? **NaN** is honest about 0/0, but it spreads: the loss never read that row, and on
-# the way back 0 · NaN = NaN spoils the values all the same. **Uniform** looks harmless and is the
-# worst: a bit of everything that was forbidden, padding included, and nothing tells you. **Zeros**
-# is what a sum over no words is. The word receives nothing and teaches nothing. That is the rule
-# of this project, and torch's kernel agrees. In ``nn.MultiheadAttention`` you may still meet NaN.
+# Which of the three results is right? **NaN** is an honest answer to 0/0, but it spreads: although
+# the loss never read that row, 0 · NaN = NaN on the way back, and the gradients of the values are
+# lost. **Uniform weights** result from −1e9 because all six scores are now the same number, hence
+# 1/6 each. They look harmless and are the worst of the three, since they mix a little of everything
+# that was forbidden, padding included, without any sign that something is wrong.
+# **Zeros** are what a sum over no words is: the word receives nothing and passes no gradient back.
+# This is the rule of this project, and torch's kernel agrees with it, whereas
+# ``nn.MultiheadAttention`` may still return NaN.
 #
-# One head has one whole to share
-# -------------------------------
-# Now give each word *two* wishes: hand me the word just before me, and the first word of the
-# sentence, unmixed, six numbers each. A row of weights sums to 1, so one softmax can only take a
-# bit of this and a bit of that, and both bits pass through the same value matrix.
-#
-# *Multi-head attention* does it h times side by side. Each head has queries, keys and values of
-# its own. Their results are laid one after the other, and a last matrix mixes them:
-#
-# .. math:: \mathrm{context} = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
+# With masks, the function of the first lesson becomes the following. A row that is blind keeps its
+# scores, which are finite, until the softmax is over, and only then loses its weights.
 
 
-def miss_two_wishes(layer):
-    """Hand over the word before and the first word; return the share of their variance missed."""
-    now = vectors(torch.rand(64, 6).argsort(dim=-1))  # (64, 6, 12), the words shuffled
-    before = now[:, :-1, :6]  # (64, 5, 6)
-    wish = torch.cat([before, now[:, :1, :6].expand_as(before)], dim=-1)  # (64, 5, 12)
-    return F.mse_loss(layer(now, is_causal=True)[:, 1:], wish) / wish.var()
+# attention_from_scratch.py
+def scaled_dot_product_attention(query, key, value, attn_mask=None):
+    """Mix the values by how well their keys match each query, among those that it may attend to."""
+    scores = query @ key.mT / key.shape[-1] ** 0.5  # (..., n, m)
+    if attn_mask is None:
+        weights = torch.softmax(scores, dim=-1)  # (..., n, m)
+    else:
+        blind = ~attn_mask.any(dim=-1, keepdim=True)  # (..., n, 1)
+        scores = scores.masked_fill(~(attn_mask | blind), float("-inf"))
+        weights = torch.softmax(scores, dim=-1).masked_fill(blind, 0.0)  # (..., n, m)
+    return weights @ value, weights  # (..., n, v) and (..., n, m)
 
+
+# %%
+
+ours, _ = scaled_dot_product_attention(query, key, value, allowed)  # (6, 2)
+packages, _ = attention.scaled_dot_product_attention(query, key, value, allowed)  # (6, 2)
+print(f"largest difference to the package: {(ours - packages).abs().max().item():.0e}")
+assert torch.allclose(ours, packages)
+
+# %%
+# A causal layer
+# --------------
+# ``SelfAttentionV2`` needs only a few more lines, which make a causal mask and join it with any
+# mask that the caller passes. Queries and values may now differ in width.
+
+
+# attention_from_scratch.py
+class CausalSelfAttention(nn.Module):
+    """Self-attention in which each token attends to itself and to the tokens before it."""
+
+    def __init__(self, embed_dim, key_dim, value_dim=None):
+        super().__init__()
+        self.W_query = nn.Linear(embed_dim, key_dim, bias=False)
+        self.W_key = nn.Linear(embed_dim, key_dim, bias=False)
+        self.W_value = nn.Linear(embed_dim, value_dim or embed_dim, bias=False)
+
+    def forward(self, x, attn_mask=None):
+        """Return the context vectors."""
+        n = x.shape[-2]
+        causal = causal_mask(n).to(x.device)  # (n, n)
+        attn_mask = causal if attn_mask is None else causal & attn_mask  # (..., n, n)
+        query, key, value = self.W_query(x), self.W_key(x), self.W_value(x)
+        context, _ = scaled_dot_product_attention(query, key, value, attn_mask)
+        return context  # (..., n, v)
+
+
+# %%
+# A causal layer promises that a word changes nothing *before* it. This can be tested on any model
+# that claims to be causal. Here we give the word "with" different numbers:
+
+changed = x.clone()  # (6, 3)
+changed[3] = torch.tensor([0.9, 0.1, 0.9])
+layer = CausalSelfAttention(3, key_dim=2, value_dim=2)
+with torch.no_grad():
+    moved = (layer(changed) - layer(x)).norm(dim=-1)  # (6,)
+for word, distance in zip(words, moved, strict=True):
+    print(f"the context of {word:8} moved by {distance:.4f}")
+assert moved[:3].max() == 0
+
+# %%
+# It follows that one pass over a sentence trains all its predictions at once, because no row has
+# seen its own answer. Trained on the task from above, the causal layer stays near chance level
+# whether or not it is given the full sentence, which on random sentences is the correct result. On
+# real sentences, whatever it gains over chance in training it keeps when it generates.
 
 torch.manual_seed(0)
-one_head, two_heads = MultiHeadAttention(12, 1), MultiHeadAttention(12, 2)
-print(f"variance missed by one head:  {train(one_head, miss_two_wishes, lr=0.03):.1%}")
-print(f"variance missed by two heads: {train(two_heads, miss_two_wishes, lr=0.03):.1%}")
+honest = CausalSelfAttention(12, key_dim=6, value_dim=6)
+print(f"loss after training: {train(honest):.2f}, at chance level: {torch.tensor(6).log():.2f}")
+print(f"accuracy, full sentence given:   {accuracy(honest(vectors(ids))[:, :-1]):.0%}")
+print(f"accuracy, only the words so far: {accuracy(predict_as_generator(honest)):.0%}")
 
 # %%
+# The KV cache
+# ------------
+# This property also saves work. Earlier rows never change, so generation can cache keys and values:
+# each new word needs only its own query, key and value, and attends to the keys and values that
+# were kept, which are called the :term:`KV cache`. We feed the sentence word by word and compare
+# with one pass over all of it.
 
-sentence = vectors(torch.arange(6)[None])  # (1, 6, 12)
-_, looks = two_heads(sentence, is_causal=True, need_weights=True)  # (1, 2, 6, 6)
-
-fig, axes = plt.subplots(2, figsize=(5, 8.4))
-for ax, head, title in zip(axes, looks[0], ("head 1", "head 2"), strict=True):
-    draw_weights(ax, head, words)
-    ax.set_title(title, fontsize=11)
-fig.set_label(
-    "Two heatmaps of weights after training, words on both axes. In one head every word looks at "
-    "Your alone. In the other each word from starts on looks mostly at the word before it, and a "
-    "little at Your."
-)
-
-# %%
-# The wishes found their heads, and nobody assigned them. Yet the roles are not clean. What the one
-# head brings from "Your" besides, the last matrix can take off again with the help of the other.
-# So don't name a head by its picture alone.
-#
-# ``head_dim`` and ``embed_dim``
-# ------------------------------
-# Heads *share* the width. With ``embed_dim`` = 12 and two heads, ``head_dim`` is 6, and the scale
-# is :math:`1/\sqrt 6`. More heads are not more numbers. They are more and narrower looks:
-
-for h in (1, 2, 3, 6):
-    numbers = sum(p.numel() for p in MultiHeadAttention(12, h).parameters())
-    print(f"num_heads {h}, head_dim {12 // h:2}: {numbers} parameters")
-
-# %%
-# So a head is nothing new: attention with six columns of the queries, keys and values.
-
-three = (two_heads.W_query, two_heads.W_key, two_heads.W_value)
-side_by_side = []
-for columns in (slice(0, 6), slice(6, 12)):
-    q, k, v = (W(sentence)[..., columns] for W in three)  # (1, 6, 6), (1, 6, 6), (1, 6, 6)
-    side_by_side.append(attention.fused_attention(q, k, v, is_causal=True))
-assembled = two_heads.W_out(torch.cat(side_by_side, dim=-1))  # (1, 6, 12)
-whole = two_heads(sentence, is_causal=True)  # (1, 6, 12)
-print(f"largest difference {(assembled - whole).abs().max().item():.0e}")
-assert torch.allclose(assembled, whole, atol=1e-5)
-
-# %%
-# .. admonition:: What went wrong: cutting without turning
-#    :class: warning
-#
-#    All heads are computed in one product, then cut: (n, d) becomes (n, h, head_dim), and turned
-#    to (h, n, head_dim). Ask ``reshape`` for the last shape at once and it obeys. It fills the
-#    heads with *words*, a few to each. Let every number say which word it belongs to:
-
-owner = torch.arange(6)[:, None].expand(6, 12)  # (6, 12)
-right = owner.unflatten(-1, (2, 6)).transpose(0, 1)  # (2, 6, 6)
-wrong = owner.reshape(2, 6, 6)  # (2, 6, 6)
-print("cut and turned, head 1:", [words[i] for i in right[0, :, 0]])
-print("reshaped,       head 1:", [words[i] for i in wrong[0, :, 0]])
-
-# %%
-# The same numbers as torch's module
-# ----------------------------------
-# ``nn.MultiheadAttention`` keeps the first three matrices in one. Copy ours in, and give both the
-# two texts from above. Beware of its masks: in ``F.scaled_dot_product_attention`` and here ``True``
-# means *may attend*; in ``nn.MultiheadAttention`` it means *leave out*, in both of its masks.
-# :doc:`/notation` shows what happens if one forgets.
-
-theirs = nn.MultiheadAttention(12, 2, bias=False, batch_first=True)
+kept_keys, kept_values, rows = [], [], []
 with torch.no_grad():
-    theirs.in_proj_weight.copy_(torch.cat([W.weight for W in three]))
-    theirs.out_proj.weight.copy_(two_heads.W_out.weight)
-
-texts = vectors(torch.stack([torch.arange(6), torch.arange(6).flip(0)]))  # (2, 6, 12)
-by_torch, _ = theirs(
-    texts, texts, texts, key_padding_mask=~padding[:, 0], attn_mask=~attention.causal_mask(6)
-)  # (2, 6, 12), (2, 6, 6)
-fused = two_heads(texts, padding, is_causal=True)  # (2, 6, 12)
-formula, _ = two_heads(texts, padding, is_causal=True, need_weights=True)  # (2, 6, 12)
-print(f"formula against nn.MultiheadAttention: {(formula - by_torch).abs().max().item():.0e}")
-print(f"formula against the fused kernel:      {(formula - fused).abs().max().item():.0e}")
-assert torch.allclose(formula, by_torch, atol=1e-5)
-assert torch.allclose(formula, fused, atol=1e-5)
+    for m in range(1, 7):
+        word = x[m - 1]  # (3,)
+        kept_keys.append(layer.W_key(word))
+        kept_values.append(layer.W_value(word))
+        keys, values = torch.stack(kept_keys), torch.stack(kept_values)  # (m, 2), (m, 2)
+        row, _ = scaled_dot_product_attention(layer.W_query(word)[None], keys, values)  # (1, 2)
+        rows.append(row)
+    print(f"largest difference: {(torch.cat(rows) - layer(x)).abs().max().item():.0e}")
 
 # %%
-# Dropout belongs on the weights
-# ------------------------------
-# So that a network does not lean on one word, training sets each weight to 0 with chance p, *after*
-# the softmax. What stays is divided by 1 − p, so the row sums to 1 on average, though hardly ever
-# exactly. Here is the row of "step" with p = 0.5:
-
-torch.manual_seed(123)
-one_draw = F.dropout(weights[5], 0.5)  # (6,)
-many = F.dropout(weights[5].expand(10_000, 6), 0.5)  # (10000, 6)
-print("weights      ", weights[5], f"sum {weights[5].sum():.2f}")
-print("one draw     ", one_draw, f"sum {one_draw.sum():.2f}")
-print("10,000 draws ", many.mean(dim=0), f"sum {many.sum(dim=-1).mean():.2f}")
-
-# %%
-# On the *scores* it would drop nothing: :math:`e^0 = 1`, so a score of 0 is a score like any
-# other. The layers drop weights in training, and none after ``eval()``.
-
-layer = CausalSelfAttention(3, key_dim=2, dropout=0.5)
-print("twice the same in training:", torch.equal(layer(x), layer(x)))
-layer.eval()
-print("twice the same in use:     ", torch.equal(layer(x), layer(x)))
-
-# %%
+# No mask appears in this loop, since keys of later words do not exist yet. The mask is needed
+# wherever several words are processed in one pass, as in training or for a prompt.
+#
 # Takeaways
 # ---------
-# * A causal mask makes the scores of later words −∞ before the softmax. No output then depends on
-#   what comes after it.
-# * A padding mask asks about the key, (B, 1, n), a 2-D mask about the pair, (n, n). Join them with
-#   ``&``, and look up what ``True`` means wherever you carry a mask to.
-# * A query that may look at nothing gets zeros. NaN spreads, and uniform weights leak.
-# * Heads share the width, ``head_dim`` = ``embed_dim`` / ``num_heads``. Each has its own softmax.
-# * Dropout acts on the weights, in training only.
+# * How do you keep a word from attending to another? Set the score to −∞ before the softmax. A
+#   causal mask does so for all later words, so that no output depends on what comes after it.
+# * A padding mask is about the key, (B, 1, n), and a causal mask about the pair, (n, n). Join them
+#   with ``&``, and look up what ``True`` means wherever you pass a mask to.
+# * A query that may attend to nothing gets zeros, because NaN spreads and uniform weights leak.
+# * Since earlier rows never change, one pass trains all predictions of a sentence, and generation
+#   can cache keys and values.
+#
+# *From memory:* close this page and write ``causal_mask``, ``padding_mask`` and
+# ``CausalSelfAttention``. Then change one word and check that no row before it moves, change the
+# padding and check that no row of a word moves, and forbid a word everything and check that it gets
+# zeros.
 #
 # *Practise:* :doc:`/exercises/masks`.
 #
-# *Where next:* the sentences above carried their places in six extra numbers. What if a sentence
-# has hundreds of words? :doc:`/gallery/core/plot_6_positions`.
+# *Where next:* one row of weights per word is sometimes too few, and :doc:`multi-head attention
+# </gallery/core/plot_5_multi_head>` places several side by side.
 
 plt.show()

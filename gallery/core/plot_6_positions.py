@@ -1,20 +1,35 @@
 """
-Where a word stands
-===================
+Positional encodings: where a word stands
+=========================================
 
 How can a layer that does not notice the order of its words read a sentence?
 
-Without help it can't, and the usual help is a *positional encoding*, a vector added to each word
-that says where in the sentence it is. First we shuffle the sentence and see what attention notices,
-without a mask, with a causal mask, and with two causal layers, where some order gets in. Then we
-make positions of sines and cosines, and find out why just those.
+Without help it can't, and the usual help is a positional encoding: a vector that depends on nothing
+but the position in the sentence, and that is added to the embedding of the word there. The same
+word at two positions then becomes two different inputs. The classic encoding consists of sines and
+cosines at several speeds, in which every shift along the sentence is a rotation.
+
+You need the layers of :doc:`/gallery/core/plot_2_attention_layer` and the masks of
+:doc:`/gallery/core/plot_4_masks`, about 45 minutes to read and a few seconds to run. Afterwards you
+can write the sinusoidal positions from memory, you know what attention notices of the order with a
+causal mask and without one, and you can choose from which end of a text to count.
 """
 
 import matplotlib.pyplot as plt
 import torch
+from torch import nn
 
 import attention
-from attention.plotting import BLUE, GREEN, ORANGE, draw_weights, use_style
+from attention.plotting import (
+    BLUE,
+    DIVERGING,
+    GREEN,
+    ORANGE,
+    draw_box,
+    draw_flow,
+    draw_weights,
+    use_style,
+)
 
 use_style()
 
@@ -31,10 +46,52 @@ x = torch.tensor(
 )  # (6, 3)
 
 # %%
-# Shuffle the sentence
-# --------------------
-# "One step starts with your journey" is another sentence with the same words. Put the rows of x
-# into that order, and see what a layer with random matrices makes of both.
+# Where the positions enter
+# -------------------------
+# A :term:`positional encoding <position>` is added before the first attention layer, and nothing
+# else in the model knows about it. One table serves all texts of a batch.
+
+# sphinx_gallery_start_ignore
+
+
+def draw_shapes():
+    """Draw how words and positions become the input of attention, from top to bottom."""
+    fig, ax = plt.subplots(figsize=(5, 4.4))
+    ax.set(xlim=(0, 10), ylim=(9, 0.2))
+    for x, start, part, color, end, shape, at in (
+        (2.5, "words   (B, n)", "embedding", BLUE, 4.65, "x   (B, n, d)", 0.9),
+        (7.5, "positions 0 … n − 1   (n)", "sines and cosines", ORANGE, 5.35, "S   (n, d)", 6.8),
+    ):
+        draw_box(ax, x, 0.4, start, None)
+        draw_flow(ax, (x, 0.7), (x, 1.5))
+        draw_box(ax, x, 2, part, color)
+        draw_flow(ax, (x, 2), (end, 4.3))
+        ax.text(at, 3.15, shape, va="center", fontsize=10, color="0.25")
+    ax.plot(5, 4.6, "o", ms=19, mfc="white", mec=ORANGE, mew=2)
+    draw_box(ax, 5, 4.6, "+", None)
+    draw_flow(ax, (5, 5), (5, 6), "(B, n, d)")
+    draw_box(ax, 5, 6.5, "attention", GREEN)
+    draw_flow(ax, (5, 7), (5, 8.1))
+    draw_box(ax, 5, 8.5, "context   (B, n, d)", None)
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_shapes()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Flow chart from top to bottom. On the left words, of shape (B, n), become embeddings x, "
+    "(B, n, d). On the right positions 0 to n minus 1 become sines and cosines S, (n, d). Both are "
+    "added, (B, n, d), and go into attention, which returns a context of the same shape."
+)
+
+# %%
+# *Figure 1.* B texts of n words become embeddings of width d, and the same n rows of positions are
+# added to each text. The shape does not change, so the layers after it need no change either.
+#
+# Attention without positions: shuffle the sentence
+# -------------------------------------------------
+# "One step starts with your journey" is another sentence with the same words. We put the rows of x
+# into that order, and give both to a layer with random matrices.
 
 order = torch.tensor([4, 5, 2, 3, 0, 1])  # (6,)
 print(*[words[i] for i in order])
@@ -49,15 +106,17 @@ print("largest difference, word by word:", (shuffled - context[order]).abs().max
 assert torch.allclose(shuffled, context[order])
 
 # %%
-# Each word gets the same context vector, wherever it stands. The reason is in the formula: a score
-# is a product of two words and of nothing else, and a sum does not depend on the order of its
-# terms. To attention without a mask and without positions a sentence is a bag of words. Stacking
-# layers does not help, because each hands shuffled rows to the next.
+# Each word gets the same context vector wherever it stands. The reason is in the formula: a score
+# depends on two words and on nothing else, and a sum does not depend on the order of its terms.
+# Shuffled input rows give equally shuffled output rows, which is called *permutation equivariance*.
+# To attention without a mask and without positions, a sentence is therefore a bag of words, and
+# stacking such layers does not help, because each hands shuffled rows to the next.
 #
-# With a causal mask that is true of the last word only, and of one layer only. Shuffle the five
-# words before "step". In the first layer "step" sees the same bag as before. But the others do not,
-# since each of them sees only those before it, so their context vectors depend on the order; and a
-# second layer hands those context vectors to "step".
+# Under a causal mask, each word of the first layer sees a bag of the words up to itself, which is
+# the whole sentence only for the last word. A second layer sees more than bags. Suppose that the
+# five words before "step" are shuffled. In the first layer "step" sees the same bag as before, but
+# each of the others sees only the words up to itself, so that its context vector depends on the
+# order. A second layer hands those context vectors to "step".
 
 others = torch.tensor([3, 0, 4, 1, 2, 5])  # (6,), all but the last are shuffled
 last_moved = {}
@@ -73,50 +132,64 @@ for kind in (attention.SelfAttention, attention.CausalSelfAttention):
             print(f"{kind.__name__:20} layers: {depth}   step moved by {moved:.0e} of its length")
 
 # %%
-# (Digits near 1e-16 are rounding.) So a causal mask and depth let the order in without any
-# positions. :cite:t:`haviv2022transformer` trained causal language models that way and found
-# positions in their hidden layers. :cite:t:`kazemnejad2023impact` found such models to do as well
-# as those with explicit positions, or better, on reasoning tasks with inputs longer than those of
-# their training. A model without a causal mask, such as the classifiers of this site, has no such
-# help.
+# Numbers near 1e-16 are rounding. A causal mask and a second layer thus let the order in without
+# any positions. :cite:t:`haviv2022transformer` trained causal language models in this way and found
+# positions in their hidden layers, and :cite:t:`kazemnejad2023impact` report that such models do as
+# well as those with explicit positions, or better, on reasoning tasks with inputs longer than those
+# of their training. A model without a causal mask, such as the classifiers of this site, has no
+# such help.
 #
-# Numbers for a position
-# ----------------------
-# The simplest way would add the number of the position: 0, 1, 2, … But word 200 would drown in it.
-# We want numbers that stay between −1 and 1, differ from position to position, and show how far two
-# positions are from each other.
+# Sinusoidal positions
+# --------------------
+# The simplest encoding would add the number of the position: 0, 1, 2 and so on. But the embedding
+# of word 200 would drown in it. We want numbers that stay between −1 and 1, that differ from
+# position to position, and from which the distance of two positions can be computed.
 #
-# Think of a clock. Its hands turn at different speeds, and together they tell every minute of half
-# a day. Take d/2 hands and write down each one's sine and cosine, as
-# :cite:t:`vaswani2017attention` do (section 3.5):
+# A clock does this. Its hands turn at different speeds, and together they tell every minute of half
+# a day. :cite:t:`vaswani2017attention` (section 3.5) take d/2 hands and write down the sine and the
+# cosine of each (if d is odd, as in an example below, the last hand has only its sine):
 #
 # .. math::
 #    S_{p,\,2i} = \sin(p\,\omega_i), \qquad S_{p,\,2i+1} = \cos(p\,\omega_i), \qquad
 #    \omega_i = \mathrm{base}^{-2i/d}
-#
-# The first hand turns by 1 radian per position, each further one more slowly. The slowest, the one
-# with :math:`i = d/2 - 1`, turns by :math:`\mathrm{base}^{2/d} / \mathrm{base}`, which is more than
-# 1/base. With base 1,000 and d = 16, as in the :ref:`lab <source-lab>` that this page follows:
+
+
+# attention_from_scratch.py
+def sinusoidal_positions(n, embed_dim, base=10_000.0):
+    """Return the sines and cosines of n positions, one row per position."""
+    position = torch.arange(n)[:, None]  # (n, 1)
+    feature = torch.arange(embed_dim)  # (embed_dim,)
+    angle = position / base ** (2 * (feature // 2) / embed_dim)  # (n, embed_dim)
+    return torch.where(feature % 2 == 0, angle.sin(), angle.cos())  # (n, embed_dim)
+
+
+# %%
+# The first hand turns by 1 radian per position, and each of the others more slowly than the one
+# before it. The slowest has :math:`i = d/2 - 1` and turns by :math:`\mathrm{base}^{2/d} /
+# \mathrm{base}`, which is more than 1/base. We take base 1,000 and d = 16 from :ref:`Lab 13
+# <source-lab>`, which this page follows, and compare the table with that of the package's
+# :class:`~attention.SinusoidalPositions`, a module which adds the table to its input.
 
 d, base, length = 16, 1000.0, 256
+S = sinusoidal_positions(length, d, base)  # (256, 16)
 sinusoids = attention.SinusoidalPositions(d, max_length=length, base=base)
-S = sinusoids(torch.zeros(length, d))  # (256, 16)
+assert torch.allclose(sinusoids(torch.zeros(length, d)), S, atol=1e-4)
+
 speed = base ** (-torch.arange(0, d, 2) / d)  # (8,)
 print("positions for one turn:", [round(turn) for turn in (2 * torch.pi / speed).tolist()])
 print(f"slowest: {speed[-1]:.4f} radians per position; 1/base: {1 / base:.4f}")
 
 # %%
-# Two ways to draw the same table. On the left of the first one stand all sines, on the right all
-# cosines, so you see the hands slow down. The second is the order of the formula, in which the two
-# numbers of a hand are neighbours.
+# There are two ways to arrange the columns, both in use: all sines first and then all cosines, or
+# interleaved as in the formula, where the two numbers of a hand are neighbours.
 
 sine, cosine = S[:, 0::2], S[:, 1::2]  # (256, 8), (256, 8)
 gap = torch.full((length, 1), torch.nan)  # (256, 1)
 apart = torch.cat([sine, gap, cosine], dim=-1)  # (256, 17)
 
 fig, axes = plt.subplots(2, figsize=(5, 8.4))
-for ax, table, title in zip(axes, (apart, S), ("sine | cosine", "interleaved"), strict=True):
-    look = {"cmap": "RdBu_r", "vmin": -1, "vmax": 1, "interpolation": "nearest"}
+for ax, table, title in zip(axes, (apart, S), ("sines | cosines", "interleaved"), strict=True):
+    look = {"cmap": DIVERGING.reversed(), "vmin": -1, "vmax": 1, "interpolation": "nearest"}
     image = ax.imshow(table.numpy(), aspect="auto", **look)
     ax.set(facecolor="0.4", title=title, ylabel="position of the word")
     ax.tick_params(axis="x", length=0)
@@ -126,17 +199,21 @@ fig.colorbar(image, ax=axes, location="bottom", shrink=0.7, aspect=30, ticks=[-1
 fig.set_label(
     "Two heatmaps of the same 256 by 16 numbers, from minus 1 to 1, one row per position. Above, "
     "eight columns of sines and eight of cosines: on the left of each block stripes a few rows "
-    "high, towards its right longer and longer waves. Below, sines and cosines take turns."
+    "high, towards its right longer and longer waves. Below, sines and cosines alternate."
 )
 
 # %%
-# Which of the two orders a program uses does not matter. The matrices that follow have a row for
-# each column of this table, and they learn. Only one thing must not happen: that training uses the
-# one and the loaded model the other.
+# *Figure 2.* The same table twice, one row per position and one column per sine or cosine. The
+# stripes of a column are the turns of its hand, short for the fast hands and longer from hand to
+# hand; the slowest completes no turn within 256 positions.
+#
+# A program may use either order, because the matrices that follow have one row per column of this
+# table and are learned with it. It must not change between training and loading, however.
 #
 # A shift is a rotation
 # ---------------------
-# Why two numbers for each hand? Because then a step is a *rotation*. The angle-sum formulas say
+# Why does each hand have two numbers? With a sine and a cosine, a shift by :math:`\Delta` positions
+# becomes a *rotation*. The angle-sum formulas say
 #
 # .. math::
 #    \begin{pmatrix} \sin((p+\Delta)\,\omega) \\ \cos((p+\Delta)\,\omega) \end{pmatrix} =
@@ -144,12 +221,12 @@ fig.set_label(
 #    -\sin \Delta\omega & \cos \Delta\omega \end{pmatrix}
 #    \begin{pmatrix} \sin p\,\omega \\ \cos p\,\omega \end{pmatrix}
 #
-# and the matrix contains the shift :math:`\Delta`, but *not the position p*. Build it for all eight
-# hands, and walk from every position at once:
+# and the matrix contains the shift, but *not the position p*. We build it for all eight hands and
+# shift all positions at once:
 
 
 def rotation(shift):
-    """Return the matrix that moves every position by a shift; positions are rows, on its left."""
+    """Return the matrix that shifts every position; positions are rows, on its left."""
     sin, cos = (shift * speed).sin(), (shift * speed).cos()  # (8,), (8,)
     turns = torch.stack([cos, sin, -sin, cos], dim=-1).unflatten(-1, (2, 2))  # (8, 2, 2)
     return torch.block_diag(*turns.mT)  # (16, 16)
@@ -157,11 +234,11 @@ def rotation(shift):
 
 for shift in (1, 5, 100):
     error = (S[:-shift] @ rotation(shift) - S[shift:]).abs().max().item()
-    print(f"moved by {shift:3}: largest error {error:.0e}")
+    print(f"shifted by {shift:3}: largest error {error:.0e}")
     assert error < 1e-4
 
 back = rotation(-7) @ rotation(7)  # (16, 16)
-print("there and back is where it was:", torch.allclose(back, torch.eye(d), atol=1e-6))
+print("7 back and 7 forward is the identity:", torch.allclose(back, torch.eye(d), atol=1e-6))
 
 # %%
 
@@ -183,24 +260,31 @@ fig.set_label(
 )
 
 # %%
-# What that is good for
-# ---------------------
-# A dot product of two positions depends on their *distance* alone. Rotate both by the same angle
-# and nothing changes between them:
+# *Figure 3.* The six words on two of the eight circles. From each word to the next, the angle grows
+# by the same amount, which is large for the fastest hand and small for the third.
+#
+# What the rotation is good for
+# -----------------------------
+# The dot product of two positions depends on their *distance* alone, because rotating both by the
+# same angle changes nothing between them:
 #
 # .. math:: S_p \cdot S_{p+\Delta} = \sum_i \cos(\Delta\,\omega_i)
 
 likeness = S @ S.T  # (256, 256)
-for shift in (1, 5, 100):
+for shift in (0, 1, 2, 5, 31, 100):
     low, high = likeness.diagonal(shift).aminmax()
     print(f"distance {shift:3}: from {low:.4f} to {high:.4f}")
     assert high - low < 1e-3
+farther, at = likeness[0, 3:].max(dim=0)  # (), ()
+print(f"largest at any distance from 3 on: {farther:.4f}, at distance {at + 3}")
+
+# %%
 
 distance = torch.arange(-40, 41)  # (81,)
 fig, ax = plt.subplots()
 for p, color, line in ((60, BLUE, "-"), (128, ORANGE, "--"), (200, GREEN, ":")):
     ax.plot(distance, likeness[p, p + distance], line, color=color, label=f"position {p}")
-ax.set(xlabel="how far to the right the other position is", ylabel="dot product")
+ax.set(xlabel="distance to the other position", ylabel="dot product")
 ax.legend(title="seen from")
 fig.set_label(
     "Dot products of three positions with those up to 40 to the left and right. The curves lie "
@@ -208,30 +292,47 @@ fig.set_label(
 )
 
 # %%
-# And a query can ask for a *relative* position. Let the query matrix be the rotation by −1 and the
-# key matrix do nothing. Then each word looks for the position before its own, whatever the words
-# are. No training: we know the matrix. (The 20 makes the scores large enough for a clear choice.)
+# *Figure 4.* Dot products of positions 60, 128 and 200 with those up to 40 before and after them.
+# The three curves coincide, since only the distance counts. They are highest at distance 0 but do
+# not fall steadily to either side.
+#
+# The product is thus largest at distance 0, where every cosine is 1, but it does not measure the
+# distance like a ruler, because the fast hands come round again: positions 5 and 31 apart have
+# nearly the same product. From one product only near neighbours can be told safely from all others,
+# here those up to two positions away.
+#
+# A query can therefore look for a *relative* position. If the query matrix is the rotation by −1
+# and the key matrix the identity, each word looks for the position before its own, whatever the
+# words are. Nothing is trained here, because we know the matrix; the factor 20 makes the scores
+# large enough for a clear choice.
 
 positions = S[:6]  # (6, 16)
 query, key = 20 * positions @ rotation(-1), positions  # (6, 16), (6, 16)
 _, weights = attention.scaled_dot_product_attention(query, key, positions)  # (6, 16), (6, 6)
+print("each word's largest weight is on:", [words[i] for i in weights.argmax(dim=-1)])
+
+# %%
 
 fig, ax = plt.subplots(figsize=(5, 4.6))
 draw_weights(ax, weights, words)
-ax.set_title("a query turned back by one position", fontsize=11)
+ax.set_title("a query rotated back by one position", fontsize=11)
 fig.set_label(
-    "Heatmap of weights, words on both axes. Each word from journey on looks mostly at the word "
-    "before it. Your, which has none before it, looks mostly at itself."
+    "Heatmap of weights, words on both axes. Each word from journey on attends mostly to the word "
+    "before it. Your, which has none before it, attends mostly to itself."
 )
 
 # %%
-# Training need not find this matrix. But one that works exists, for all positions at once and with
-# no more numbers, so there is something to find.
+# *Figure 5.* Weights from positions alone, with the query rotated back by one. Each word attends
+# mostly to the word before it; "Your" has none and attends mostly to itself.
 #
-# Added to the word
-# -----------------
-# The position is *added* to the word, number by number, and the sum goes into attention. Isn't that
-# a muddle? Multiply out one score, with the word :math:`x`, its position :math:`S`, and
+# Training will not necessarily find this matrix. But there is one that works for all positions at
+# once, and it needs no additional parameters.
+#
+# Why add, and not concatenate?
+# -----------------------------
+# The position is *added* to the word, number by number, and the sum goes into attention. One might
+# expect the two to be mixed up beyond recovery. To see what becomes of them, multiply out one score
+# with the word :math:`x`, its position :math:`S`, and
 # :math:`M = W_\mathrm{query} W_\mathrm{key}^\top`:
 #
 # .. math::
@@ -241,20 +342,18 @@ fig.set_label(
 #    \underbrace{S_i M S_j^\top}_{\text{position, position}}
 #
 # One score has four terms, and M weighs them. In 3 dimensions words and positions interfere with
-# each other. In hundreds there is room for both, though how a trained model keeps them apart has to
-# be measured in that model.
+# each other. In hundreds of dimensions there is room for both, though how a trained model keeps
+# them apart has to be measured in that model. Concatenating them would keep them apart by
+# construction, at the price of a wider layer.
 
-P = attention.SinusoidalPositions(3)(torch.zeros(6, 3))  # (6, 3)
+P = sinusoidal_positions(6, 3)  # (6, 3)
 with torch.no_grad():
     M = layer.W_query @ layer.W_key.T  # (3, 3)
     terms = torch.stack([x @ M @ x.T, x @ M @ P.T, P @ M @ x.T, P @ M @ P.T])  # (4, 6, 6)
     whole = (x + P) @ M @ (x + P).T  # (6, 6)
-print("journey asks step:", terms[:, 1, 5], f"sum {terms[:, 1, 5].sum():.4f}")
+print("journey's query, step's key:", terms[:, 1, 5], f"sum {terms[:, 1, 5].sum():.4f}")
 print("score of the sums:", f"{whole[1, 5]:.4f}")
 assert torch.allclose(terms.sum(dim=0), whole, atol=1e-5)
-
-# %%
-# Now the shuffled sentence is another one:
 
 with torch.no_grad():
     placed, placed_shuffled = layer(x + P), layer(x[order] + P)  # (6, 2), (6, 2)
@@ -263,23 +362,21 @@ print("journey, as last word:  ", placed_shuffled[5])
 assert not torch.allclose(placed_shuffled, placed[order], atol=1e-2)
 
 # %%
+# With positions, "journey" no longer has the same context vector in both sentences.
+#
 # Counting from the end
 # ---------------------
 # A position need not be counted from the start. Reviews differ in length, and the verdict often
-# comes last; in the :ref:`lab <source-lab>`, another review is even put *before* the one that
-# counts. From the start, the last word stands now here, now there. From the end, it always stands
-# at 0:
+# comes last; in :ref:`Lab 13 <source-lab>`, another review even comes *before* the one that counts.
+# Counted from the start, the last word is at another position in each text. Counted from the end,
+# it is always at 0:
 
 lengths = torch.tensor([6, 4])  # (2,)
 from_end = attention.positions_from_end(lengths, 6)  # (2, 6)
 for text, count, positions_back in zip((words, words[2:]), lengths, from_end, strict=True):
     print("  ".join(f"{w} {p}" for w, p in zip(text, positions_back[:count], strict=True)))
 
-# %%
-# "starts with one step" has the same positions alone and at the end of the sentence. So its vectors
-# are the same too, where counting from the start gives it others:
-
-tail = torch.nn.functional.pad(x[2:], (0, 0, 0, 2))  # (6, 3), two rows of padding
+tail = nn.functional.pad(x[2:], (0, 0, 0, 2))  # (6, 3), two rows of padding
 texts = torch.stack([x, tail])  # (2, 6, 3)
 add = attention.SinusoidalPositions(3)
 end, start = add(texts, from_end), add(texts)  # (2, 6, 3), (2, 6, 3)
@@ -288,25 +385,57 @@ print("from the start, differ by", f"{(start[0, 2:] - start[1, :4]).abs().max():
 assert torch.equal(end[0, 2:], end[1, :4])
 
 # %%
-# All padding counts as position 0, which is no harm behind a padding mask. And a text that is being
-# written has no end yet: counting from the end is for texts that are already there.
+# "starts with one step" has the same positions alone and at the end of the sentence, and therefore
+# the same vectors, whereas counting from the start gives it different ones. All padding counts as
+# position 0, which does no harm behind a padding mask. A text that is still being written has no
+# end yet, so counting from the end is for complete texts only.
+#
+# Other encodings, and texts longer than those of training
+# --------------------------------------------------------
+# Many models, such as BERT (:cite:t:`devlin2019bert`), have *learned positional embeddings*
+# instead: a table with one trained row per position, which is added in the same way.
+# :cite:t:`vaswani2017attention` tried both and report nearly identical results. A learned table
+# ends at its last row, whereas sines and cosines exist for every position:
+
+learned = nn.Embedding(length, d)
+try:
+    learned(torch.tensor(length))
+except IndexError as error:
+    print(f"learned, position {length}: {error}")
+print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d, base)[-1, :4])
+
+# %%
+# That a vector exists does not mean that a model can use it. The matrices were trained on the
+# positions that occurred, and :cite:t:`kazemnejad2023impact` found several common encodings,
+# absolute and rotary ones among them, ill suited to inputs longer than those of training.
+#
+# Many of today's language models use *rotary position embeddings* (RoPE,
+# :cite:t:`su2024roformer`), which add nothing to the word. They apply the rotation of this page to
+# the queries and keys of every layer instead, so that each score depends on two words and on the
+# distance between them. A later page, :doc:`/gallery/deeper/plot_2_gauge_and_biases`, writes them
+# in a few lines.
 #
 # Takeaways
 # ---------
-# * Attention without positions and without a mask reads a bag of words, however many layers there
-#   are. Under a causal mask only the first layer does, and only for the last word, so a deeper
-#   causal model can learn the order from its mask.
-# * Sines and cosines at several speeds give each position a vector, bounded and different from
-#   position to position. In which order the columns stand does not matter.
-# * A shift is one rotation for all positions. So dot products depend on distance, and a fixed
-#   query matrix can look "one back".
+# * How does attention read a sentence in order? It is told each word's position by a vector added
+#   to the embedding. Without positions and without a mask it reads a bag of words, however many
+#   layers there are.
+# * Under a causal mask, each word of one layer sees a bag of the words up to itself, which is the
+#   whole sentence for the last word only. A deeper causal model can learn the order from its mask.
+# * Sines and cosines at several speeds give each position its own bounded vector, and the order of
+#   their columns does not matter as long as it stays the same.
+# * A shift is one rotation for all positions. Dot products of positions therefore depend on the
+#   distance, and a fixed query matrix can look one position back.
 # * Added to the word, the position enters the score in three of four terms.
-# * Count from the side where the texts agree.
+# * Count from the end where texts agree at their end, and from the start where they agree there.
+#
+# *From memory:* close this page and write ``sinusoidal_positions``. Row 0 must read 0, 1, 0, 1 and
+# so on, and the dot product of two rows must depend on their distance alone.
 #
 # *Practise:* :doc:`/exercises/masks`.
 #
-# *Where next:* :math:`W_\mathrm{query} W_\mathrm{key}^\top` has come up as one matrix M. What can
-# it hold? :doc:`/gallery/deeper/plot_1_low_rank_qk` finds out. What a transformer adds to attention
-# and positions is in :doc:`/gallery/core/plot_7_transformer_block`.
+# *Where next:* :doc:`/gallery/core/plot_7_transformer_block` shows what a transformer adds to
+# attention and positions, and :doc:`/gallery/deeper/plot_1_low_rank_qk` what the matrix
+# :math:`M = W_\mathrm{query} W_\mathrm{key}^\top` can hold.
 
 plt.show()

@@ -1,13 +1,18 @@
 """
-What QKᵀ can hold
-=================
+Low-rank attention: what a product QKᵀ can hold
+===============================================
 
-Attention multiplies by a query matrix and by a key matrix. Which of their numbers do anything?
+Attention multiplies by a query matrix and by a key matrix. Which of their numbers have any effect?
 
 With one query for all texts the key matrix does nothing that a vector could not do, and with a
 query per token the two matrices act as one matrix of limited rank. We find this out by writing the
 same function with fewer numbers and printing how far the two versions differ. Everything here is
-computed in float64, so "the same" means an error near :math:`10^{-16}`.
+computed in float64, so "the same" means a relative error near 10⁻¹⁶.
+
+You need the lesson on :doc:`the attention layer </gallery/core/plot_2_attention_layer>`, matrix
+products and the idea of a singular value. Reading takes half an hour, and running the page about
+fifteen seconds. Afterwards you can say which numbers of an attention layer are redundant, what a
+key width k allows and forbids, and how to truncate a layer to a lower rank.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +21,7 @@ from torch.nn import functional as F
 
 from attention import EnergyPooling, KeyedPooling, QKSelfAttention
 from attention.analysis import bilinear_form, parameter_count, truncate_rank
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
 
 use_style()
 torch.manual_seed(0)
@@ -31,15 +36,16 @@ def error(got, expected):
 # %%
 # One query for every text
 # ------------------------
-# We begin with the smallest attention there is, in which a text of n tokens, each a vector
-# :math:`x_i` of width d, is pooled into one vector. There is one query q, learned once and used for
-# every text. Each token has a key :math:`x_i W_\mathrm{key}` of width k, and its score is
+# We begin with the smallest attention there is, :term:`pooling` with a single learned query: a text
+# of n tokens, each a vector :math:`x_i` of width d, is pooled into one vector, and the same query q
+# is used for every text. Each token has a :term:`key` :math:`x_i W_\mathrm{key}` of width k, and
+# its score is
 #
 # .. math:: e_i = (x_i W_\mathrm{key}) \cdot q = x_i \cdot (W_\mathrm{key}\, q) .
 #
-# With the brackets moved, the key matrix is gone. What is left is a single vector
-# :math:`w = W_\mathrm{key}\, q` of width d, which the lab calls an *energy*. We make both poolings,
-# copy w over and compare:
+# With the brackets moved, the key matrix is gone. What is left is a single vector :math:`w =
+# W_\mathrm{key}\, q` of width d. :ref:`Lab 13 <source-lab>`, from which this question comes, calls
+# the score that it gives an :term:`energy`. We make both poolings, copy w over and compare:
 
 n, d, k = 7, 16, 8
 x = torch.randn(5, n, d)  # (5, n, d)
@@ -51,7 +57,7 @@ assert error(energy(x), keyed(x)) < 1e-12
 print(f"keys against energy: relative error {error(energy(x), keyed(x)):.0e}")
 
 # %%
-# A wider key says no more, because the same w can be held with k = 1, by one column of keys and a
+# A wider key can express no more, because k = 1 is enough for the same w: one column of keys, and a
 # query that is the number 1:
 
 narrow = KeyedPooling(d, key_dim=1)
@@ -62,47 +68,44 @@ assert error(narrow(x), keyed(x)) < 1e-12
 print(f"k = 1 against k = {k}:   relative error {error(narrow(x), keyed(x)):.0e}")
 
 # %%
-# So k = 1 and k = 8 express the same functions, those of an energy, and only their prices differ:
+# So k = 1 and k = 8 express the same functions, those of an energy, and differ in the number of
+# parameters only:
 
 for kind, width in [("energy", 1), ("keys", 1), ("keys", k), ("keys", d)]:
     label = kind if kind == "energy" else f"{kind}, k = {width}"
     print(f"{label:14} {parameter_count(kind, d, width):4} numbers")
 
 # %%
-# In letters: d for the energy, dk + k with keys, and :math:`d^2 + d` with keys as wide as the
-# words.
+# In symbols, that is d for the energy, dk + k with keys, and :math:`d^2 + d` with keys as wide as
+# the tokens. Lab 13 (section "Low-Rank Factorization") counts d + 1 for k = 1 and writes that this
+# "exactly matches" the d of the energy, although it is one more. The extra number is redundant,
+# because nothing changes when the query is doubled and the keys are halved. Nor can k > 1 bring the
+# "richer attention structures" of the same section, as long as there is one query for all texts,
+# because the functions are the same.
 #
-# .. admonition:: What went wrong: "d + 1 exactly matches d"
-#    :class: warning
-#
-#    The :doc:`lab </credits>` that sets this puzzle counts d + 1 numbers for k = 1, and writes
-#    that this is exactly the energy's count, but it is one more. The spare number is real, because
-#    nothing changes if the query is doubled and the keys are halved. The lab then hopes that k > 1
-#    brings "richer attention". With one query for all texts it can't, as the error above says.
-
-# %%
 # The same functions, another path
 # --------------------------------
-# If they are one function, does it matter which of them is trained? Let the loss have gradient g
-# with respect to w. A small step of size :math:`\eta` down the energy's gradient moves w by
-# :math:`-\eta g`. A step on the pair moves the key matrix by :math:`-\eta g q^\top` and the query
-# by :math:`-\eta W_\mathrm{key}^\top g`, so their product moves by
+# Both parametrisations are one function, but it may still matter which of them is trained. Let the
+# loss have gradient g with respect to w. A small step of size :math:`\eta` down the energy's
+# gradient moves w by :math:`-\eta g`. A step on the pair moves the key matrix by :math:`-\eta g
+# q^\top` and the query by :math:`-\eta W_\mathrm{key}^\top g`, so their product moves by
 #
 # .. math:: \Delta w = -\eta \left(W_\mathrm{key} W_\mathrm{key}^\top
 #           + \lVert q \rVert^2 I\right) g + O(\eta^2) .
 #
-# The spare numbers steer, because they multiply each gradient by a matrix, and that matrix changes
-# while the model learns. First we check the formula on one step, with a gradient drawn at random:
+# The redundant parameters change the path, because they multiply each gradient by a matrix, and
+# this matrix itself changes while the model learns. First we check the formula on one step, with a
+# gradient drawn at random:
 
 g, eta = torch.randn(d), 1e-6  # (d,)
-K, q = keyed.W_key.weight.detach().T, keyed.query.detach()  # (d, k), (k,)
-moved = (K - eta * torch.outer(g, q)) @ (q - eta * K.T @ g) - K @ q  # (d,)
-by_formula = -eta * (K @ K.T @ g + q.square().sum() * g)  # (d,)
+W_key, q = keyed.W_key.weight.detach().T, keyed.query.detach()  # (d, k), (k,)
+moved = (W_key - eta * torch.outer(g, q)) @ (q - eta * W_key.T @ g) - W_key @ q  # (d,)
+by_formula = -eta * (W_key @ W_key.T @ g + q.square().sum() * g)  # (d,)
 print(f"the step, by formula: relative error {error(by_formula, moved):.0e}")
 assert error(by_formula, moved) < 1e-4
 
 # %%
-# Now we train. In each text of the task one token is marked by a large last number, and
+# Now we train on a small task. In each of its texts one token is marked by a large last number, and
 # the label is the sign of that token's first number. Every pooling starts from the *same* w and the
 # *same* classifier, and learns by plain gradient descent.
 
@@ -157,20 +160,26 @@ for seed in SEEDS:
     starts += [abs(runs[-1][0][0] - curves["energy"][-1][0][0]).item() for runs in curves.values()]
 
 print(f"largest difference of the losses before the first step: {max(starts):.0e}")
+apart = {}
+for name in list(poolings)[1:]:
+    both = zip(curves[name], curves["energy"], strict=True)
+    apart[name] = torch.stack([(w - v).norm(dim=-1) for (_, w), (_, v) in both])  # (5, STEPS)
+    end = apart[name][:, -1]  # (5,)
+    print(
+        f"{name:12} after {STEPS} steps w is {end.mean():.2f} ± {end.std():.2f} from the energy's"
+    )
+
+# %%
 
 fig, (above, below) = plt.subplots(2, figsize=(5, 5.6), sharex=True)
 for (name, runs), colour in zip(curves.items(), (BLACK, ORANGE, BLUE), strict=True):
     losses = torch.stack([loss for loss, _ in runs])  # (5, STEPS)
     above.plot(losses.T, color=colour, lw=1, label=[name] + ["_"] * 4)
-    if name == "energy":
-        continue
-    apart = torch.stack(
-        [(w - v).norm(dim=-1) for (_, w), (_, v) in zip(runs, curves["energy"], strict=True)]
-    )  # (5, STEPS)
-    mean, spread = apart.mean(0), apart.std(0)  # (STEPS,), (STEPS,)
-    below.plot(mean, color=colour, label=name)
-    below.fill_between(range(STEPS), mean - spread, mean + spread, color=colour, alpha=0.2, lw=0)
-    print(f"{name:12} after {STEPS} steps w is {mean[-1]:.2f} ± {spread[-1]:.2f} from the energy's")
+    if name in apart:
+        mean, spread = apart[name].mean(0), apart[name].std(0)  # (STEPS,), (STEPS,)
+        below.plot(mean, color=colour, label=name)
+        low, high = mean - spread, mean + spread  # (STEPS,), (STEPS,)
+        below.fill_between(range(STEPS), low, high, color=colour, alpha=0.2, lw=0)
 above.set(ylabel="training loss", ylim=(0, None))
 above.legend()
 below.set(xlabel="step of gradient descent", ylabel="distance to the energy's w", ylim=(0, None))
@@ -183,12 +192,12 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* Training losses, and the distance to the energy's w, for five seeds; the band is one
-# standard deviation.
+# *Figure 1.* Training losses above, and below them the distance to the energy's w, for five seeds;
+# the band is one standard deviation. Both keyed poolings leave the path of the energy at once.
 #
 # All three start identical and diverge at the first step, although each could be rewritten as an
-# energy at every moment, so only the optimisation path differs. Which path is the better one
-# changes with the start, and five starts on one made-up task don't settle it.
+# energy at every moment, so only the optimisation path differs. Which path is better depends on the
+# start, and five starts on one made-up task don't settle the question.
 #
 # A query per token
 # -----------------
@@ -200,12 +209,46 @@ fig.set_label(
 #           \qquad M = W_\mathrm{query} W_\mathrm{key}^\top .
 #
 # Again the brackets move, so the two matrices reach the scores through one product, the d × d
-# matrix M, which :cite:t:`elhage2021mathematical` call the *QK circuit* of a head. (The lab writes
-# F for X, Q for :math:`W_\mathrm{query}` and K for :math:`W_\mathrm{key}`, so its M is
-# :math:`QK^\top`, and so is this page's title.) This time nothing collapses to a vector, because M
-# has a token on either side. All of this page is about such plain dot products; with rotary
-# positions or normalised queries there is no single M, as :ref:`the next page
-# <sphx_glr_gallery_deeper_plot_2_gauge_and_biases.py>` shows.
+# matrix M of a :term:`bilinear form`, which :cite:t:`elhage2021mathematical` call the *QK circuit*
+# of a head. Lab 13 writes F for X, Q for :math:`W_\mathrm{query}` and K for :math:`W_\mathrm{key}`;
+# its E is therefore :math:`F (QK^\top) F^\top`, and its :math:`QK^\top` is our M and the product in
+# the title of this page. On these pages the letter is M throughout.
+
+# sphinx_gallery_start_ignore
+
+
+def draw_product():
+    """Draw X W_query W_keyᵀ Xᵀ as rectangles, and what M spans of them."""
+    fig, ax = plt.subplots(figsize=(5, 2))
+    tokens = ("X", "(n, d)", 2, 3, BLUE)
+    pair = ("W_query", "(d, k)", 3, 0.9, ORANGE), ("W_keyᵀ", "(k, d)", 0.9, 3, ORANGE)
+    scores = ("scores", "(n, n)", 2, 2, GREEN)
+    transposed = ("Xᵀ", "(d, n)", 3, 2, BLUE)
+    ends = draw_matrices(ax, 0, (tokens, "·", pair[0], "·", pair[1], "·", transposed, "=", scores))
+    left, right = ends[1][0], ends[2][1]
+    ax.plot([left, left, right, right], [-1.8, -2, -2, -1.8], color=BLACK, lw=1.2)
+    ax.text((left + right) / 2, -2.15, "M  (d, d), rank ≤ k", ha="center", va="top", fontsize=10)
+    ax.set(xlim=(-0.2, ends[-1][1] + 0.2), ylim=(-2.8, 2.2))
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_product()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Rectangles to scale, from left to right: X of shape (n, d), times the tall and narrow W_query "
+    "of shape (d, k), times the low and wide transpose of W_key, (k, d), times the transpose of X, "
+    "(d, n), is the square of scores, (n, n). A bracket under the two narrow ones says: M, (d, d), "
+    "rank at most k."
+)
+
+# %%
+# *Figure 2.* The scores of one head as a product of four matrices, with the scale left out.
+# Whatever the tokens say to each other passes through the k columns of the two narrow matrices,
+# whose product is M.
+#
+# This time nothing collapses to a vector, because M has a token on either side. All of this page is
+# about such plain dot products; with rotary positions or normalised queries there is no single M,
+# as :ref:`the next page <sphx_glr_gallery_deeper_plot_2_gauge_and_biases.py>` shows.
 
 d, k = 32, 8
 layer = QKSelfAttention(d, key_dim=k)
@@ -218,19 +261,23 @@ print(f"weights through M: relative error {error(through_M, weights):.0e}")
 
 # %%
 # M has d² entries, but it cannot be an arbitrary matrix. It factors through a bottleneck of width
-# k, so its *rank* is at most k, which means that its rows are all mixtures of the same k rows. The
-# singular values show it, because they say how strongly M stretches each of d directions, and all
-# but k of them are zero.
+# k, so its :term:`rank` is at most k, which means that its rows are all mixtures of the same k
+# rows. The :term:`singular values <singular value>` show it, because they say how strongly M
+# stretches each of d directions, and all but k of them are zero.
 
-fig, ax = plt.subplots(figsize=(5, 3.2))
 spectra = {}
-for width, colour in zip((4, 8, 16), (ORANGE, BLUE, GREEN), strict=True):
+for width in (4, 8, 16):
     M = bilinear_form(QKSelfAttention(d, key_dim=width))  # (d, d)
     spectra[width] = torch.linalg.svdvals(M)  # (d,)
-    ax.semilogy(range(1, d + 1), spectra[width], "o", ms=4, color=colour, label=f"k = {width}")
     after = (spectra[width][width] / spectra[width][0]).item()
     assert after < 1e-12
     print(f"k = {width:2}: singular value {width + 1} is {after:.0e} of the first")
+
+# %%
+
+fig, ax = plt.subplots(figsize=(5, 3.2))
+for (width, sigma), colour in zip(spectra.items(), (ORANGE, BLUE, GREEN), strict=True):
+    ax.semilogy(range(1, d + 1), sigma, "o", ms=4, color=colour, label=f"k = {width}")
 ax.set(xlabel="which singular value of M", ylabel="its size", title=f"random layers, d = {d}")
 ax.legend()
 fig.set_label(
@@ -239,10 +286,11 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* Singular values of M in three random layers, on a logarithmic axis.
+# *Figure 3.* Singular values of M in three random layers, on a logarithmic axis. After the k-th
+# there is nothing left but rounding.
 #
-# What does low rank save?
-# ------------------------
+# What low rank saves
+# -------------------
 # The pair holds 2dk numbers and a free M would hold d², so they are equal at k = d/2.
 
 d = 16
@@ -250,41 +298,48 @@ widths = torch.arange(1, d + 1)  # (d,)
 pair = torch.tensor([parameter_count("qk", d, int(width)) for width in widths])  # (d,)
 free = widths * (2 * d - widths)  # (d,)
 assert pair[d // 2 - 1] == d * d
+for k in (1, d // 4, d // 2, d):
+    print(f"d = {d}, k = {k:2}: the pair holds {pair[k - 1]:3} numbers, a free M {d * d}")
+
+# %%
 
 fig, ax = plt.subplots(figsize=(5, 3.6))
 ax.axhline(d * d, color=BLACK, label="a free matrix M: d²")
 ax.plot(widths, pair, "o-", ms=4, color=BLUE, label="the pair: 2dk")
 ax.plot(widths, free, "s--", ms=4, color=ORANGE, label="what M can use of it: 2dk − k²")
 ax.annotate("k = d/2: nothing saved", (d / 2, d * d), (8.6, 150), arrowprops={"arrowstyle": "->"})
-ax.set(xlabel=f"key width k (d = {d})", ylabel="numbers", ylim=(0, None))
+ax.set(xlabel=f"key width k (d = {d})", ylabel="parameters", ylim=(0, None))
 ax.legend(loc="upper left")
 fig.set_label(
-    f"Numbers held against key width k, for d = {d}. The line of the pair, 2dk, crosses the level "
+    f"Parameters against key width k, for d = {d}. The line of the pair, 2dk, crosses the level "
     "d squared of a free matrix at k = 8, half of d. A curve below it, 2dk minus k squared, "
     "touches the level only at k = d."
 )
 
 # %%
-# *Figure 3.* Numbers that the pair holds, a free M holds, and M can use of the pair.
+# *Figure 4.* Parameters of the pair and of a free M; the dashed line counts the degrees of freedom
+# of the pair that reach M. Below k = d/2 the pair is the cheaper one.
 #
 # .. admonition:: What went wrong: "low rank" that saves nothing
 #    :class: warning
 #
-#    The lab praises the pair as far more efficient, and then picks d = 16 and k = 8. That is
-#    k = d/2, where the pair holds as many numbers as a free matrix. It pays the full price for a
-#    matrix of half the rank. (With the biases that the lab leaves in, it pays 2k more.)
+#    :ref:`Lab 13 <source-lab>` (conclusion of "Introducing Queries") rightly says that for k far
+#    below d the pair is "far more efficient" than a free matrix. The cell that follows, which
+#    defines ``SelfAttention_QK``, then sets d = 16 and k = 8. That is k = d/2, where the pair holds
+#    as many numbers as a free matrix, and so the full price is paid for a matrix of half the rank.
+#    (With the biases, which that cell leaves in, it is 2k more.)
 #
-# The dashed curve counts what is left of the pair's freedom once we drop what changes nothing,
-# because matrices of rank k form a surface of dimension 2dk − k². The other k² numbers only choose
-# coordinates for queries and keys, which is the
-# :ref:`next page's subject <sphx_glr_gallery_deeper_plot_2_gauge_and_biases.py>`.
+# The dashed curve counts what is left of the pair's freedom once we drop what changes nothing:
+# matrices of rank k form a surface of dimension 2dk − k². The other k² numbers only choose
+# coordinates for queries and keys, which is the :ref:`next page's subject
+# <sphx_glr_gallery_deeper_plot_2_gauge_and_biases.py>`.
 #
 # The nearest matrix of rank k
 # ----------------------------
-# Suppose that a task needs a certain M of full rank. How near does a pair of width k come?
-# :cite:t:`eckart1936approximation` answered that: keep the k largest singular values and drop the
-# rest. No matrix of rank k is nearer, and the distance is the root of the sum of the squares that
-# were dropped. :func:`~attention.analysis.truncate_rank` does that to a layer. To see whether
+# Suppose that a task needs a certain M of full rank. :cite:t:`eckart1936approximation` found how
+# near a pair of width k can come: keep the k largest singular values and drop the rest. No matrix
+# of rank k is nearer in the Frobenius norm, and the distance is the root of the sum of the squares
+# that were dropped. :func:`~attention.analysis.truncate_rank` does that to a layer. To see whether
 # training finds it, we give Adam the pair and the squared distance to M, and no hint.
 
 d = 12
@@ -296,15 +351,15 @@ M = bilinear_form(wanted)  # (d, d)
 
 def train_pair(target, k, steps=1000):
     """Minimise the distance of a product of width k to the target, from random numbers."""
-    Q, K = (torch.randn(d, k, requires_grad=True) for _ in "QK")  # (d, k), (d, k)
-    optimizer = torch.optim.Adam([Q, K], lr=0.05)
+    W_query, W_key = (torch.randn(d, k, requires_grad=True) for _ in "qk")  # (d, k), (d, k)
+    optimizer = torch.optim.Adam([W_query, W_key], lr=0.05)
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
     for _ in range(steps):
         optimizer.zero_grad()
-        (target - Q @ K.T).square().sum().backward()
+        (target - W_query @ W_key.T).square().sum().backward()
         optimizer.step()
         schedule.step()
-    return (Q @ K.T).detach()  # (d, d)
+    return (W_query @ W_key.T).detach()  # (d, d)
 
 
 ranks = (1, 2, 4, 6, 8, 10)
@@ -322,31 +377,31 @@ ax.plot(found.keys(), found.values(), "o", color=ORANGE, label="pair found by Ad
 ax.set(xlabel="rank k", ylabel="relative distance to M", ylim=(0, 1.05))
 ax.legend()
 fig.set_label(
-    "Relative distance to a wanted matrix against rank. A falling curve gives the least distance "
+    "Relative distance to a target matrix against rank. A falling curve gives the least distance "
     "possible; the dots that training a pair reached lie on it or, where training has not "
     "finished, above."
 )
 
 # %%
-# *Figure 4.* The least distance possible, and the distance that training reached. Training lands on
-# the curve, or is still above it where the last directions are weak. It never gets below, because
-# nothing can.
+# *Figure 5.* The least distance possible, and the distance that training reached. Training lands on
+# the curve, or is still above it where the last directions are weak, and it never gets below,
+# because nothing can.
 #
-# Nearest in which sense?
-# -----------------------
-# It is nearest *as a matrix*, while what attention uses are scores :math:`x_i M x_j^\top`, and real
+# The nearest matrix and the nearest scores
+# -----------------------------------------
+# It is nearest *as a matrix*, whereas attention uses the scores :math:`x_i M x_j^\top`, and real
 # tokens do not fill all directions alike. Let :math:`C_q` be the mean of :math:`x_i^\top x_i` over
-# the tokens that query, and :math:`C_k` the same over those that are looked at. If *every query
-# meets every key*, so that the two are independent, the mean squared error of the scores is
+# the tokens that act as queries, and :math:`C_k` the same over those that act as keys. If *every
+# query meets every key*, so that the two are independent, the mean squared error of the scores is
 # :math:`\lVert C_q^{1/2} (M - M_r)\, C_k^{1/2} \rVert_F^2`. So the pair with the nearest *scores*
 # comes from truncating :math:`C_q^{1/2} M C_k^{1/2}` and undoing the stretch afterwards, an idea
 # that :cite:t:`chen2021drone` use to compress whole models.
 #
-# Where the *weights* count, one thing more is known. The part of a score that is the same for all
-# keys of a query cancels in the softmax, so the keys should be centred on their mean before
+# If the *weights* are what counts, one more thing is known. The part of a score that is the same
+# for all keys of a query cancels in the softmax, so the keys should be centred on their mean before
 # :math:`C_k` is computed. Here the tokens are long in a few directions and have a mean of their
-# own, and all three truncations are measured twice: by all of the score, and by what is left of it
-# once the mean over the keys is taken off.
+# own, and all three truncations are measured twice: by the whole score, and by what is left once
+# its mean over the keys is subtracted.
 
 stretch = torch.logspace(0.5, -1, d)  # (d,)
 tokens = torch.randn(2000, d) * stretch + 2 * torch.randn(d)  # (2000, d)
@@ -391,6 +446,11 @@ for name, way in ways.items():
         errors[name][1].append(error(off_mean(near), off_mean(scores)))
     print(f"rank 4, {name}: error {errors[name][0][3]:.3f} of the scores, ", end="")
     print(f"{errors[name][1][3]:.3f} of what the softmax sees")
+for r in range(d - 1):
+    best = [min(errors, key=lambda name: errors[name][part][r]) for part in (0, 1)]
+    assert best == ["nearest in the scores", "nearest, keys centred"]
+
+# %%
 
 fig, axes = plt.subplots(2, figsize=(5, 5.6), sharex=True)
 for ax, part, title in zip(
@@ -408,15 +468,12 @@ fig.set_label(
     "the keys taken off, the one with centred keys is best, just below it, and that of the matrix "
     "itself is far worse from rank 2 on."
 )
-for r in range(d - 1):
-    best = [min(errors, key=lambda name: errors[name][part][r]) for part in (0, 1)]
-    assert best == ["nearest in the scores", "nearest, keys centred"]
 
 # %%
-# *Figure 5.* Three truncations, measured by all of the score (above) and by the part of it on which
-# the weights depend (below).
+# *Figure 6.* Three truncations, measured by all of the score (above) and by the part of it on which
+# the weights depend (below). Where weights count, centring the keys is best at every rank.
 #
-# Independence is the condition, and a text does not keep it. Its tokens share a topic, so a query
+# This assumes independence, which a text does not have: its tokens share a topic, so a query
 # meets keys that resemble it. Here each text has a topic vector that is added to its 6 tokens. We
 # measure within the texts, start a pair from the closed form, and let Adam improve it:
 
@@ -456,16 +513,16 @@ assert met["tokens of one text"][1] < 0.95 * met["tokens of one text"][0]
 # only a good start. Nor does either distance weigh scores as the softmax does, and what training
 # minimises is the loss of a task.
 #
-# So a small singular value of M is no proof that a direction is idle, and a large one none that
-# it is used, because it depends on the tokens. What truncation costs on real reviews is measured in
+# So a small singular value of M does not prove that a direction is idle, nor a large one that it is
+# used, because that depends on the tokens. What truncation costs on real reviews is measured in
 # :ref:`a later page <sphx_glr_gallery_deeper_plot_4_rank_on_reviews.py>`.
 #
 # Takeaways
 # ---------
 # - Which of the numbers do anything? With one query for all texts the key matrix is redundant,
-#   whatever its width. It changes the path of training and no function.
-# - With a query per token the two matrices act as one matrix M of rank at most k.
-# - The pair holds 2dk numbers, which at k = d/2 is already d².
+#   whatever its width, because it changes the path of training but not the set of functions. With a
+#   query per token the two matrices act as one matrix M of rank at most k.
+# - The pair holds 2dk numbers, which at k = d/2 is already the d² of a free matrix.
 # - The nearest matrix of rank k is known in closed form. So are the nearest scores, if queries and
 #   keys are independent, and where weights count the keys are centred first.
 #

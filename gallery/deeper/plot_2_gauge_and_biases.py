@@ -1,15 +1,18 @@
 """
-Numbers that change nothing
-===========================
+Gauge freedom and the key bias: numbers that change nothing
+===========================================================
 
 What does one entry of a query matrix mean?
 
 Nothing by itself, as long as queries and keys meet in a plain dot product. They can then be written
-in other coordinates, and no score changes, although every entry of both matrices does. This page
-changes a layer's coordinates, finds the pair that shares the product evenly, and shows what is left
-of the freedom once rotary positions or a normalisation stand between the projections and the dot
-product. Then it meets a bias that no weight depends on, under the same condition, and that an
-optimiser moves all the same.
+in other coordinates, and no score changes, although every entry of both matrices does. Under the
+same condition no weight depends on the key bias, although an optimiser moves it all the same.
+Rotary positions and normalised queries leave only part of this freedom, as we measure.
+
+You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, which introduces the
+product M of the two matrices. Reading takes half an hour, and running the page about twelve
+seconds. Afterwards you can tell which statements about a head survive a change of coordinates,
+bring two layers into comparable ones, and name the biases that a layer could do without.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +20,7 @@ import torch
 
 from attention import QKSelfAttention, SelfAttention
 from attention.analysis import balance, bilinear_form, change_gauge
-from attention.plotting import BLUE, GREEN, ORANGE, use_style
+from attention.plotting import BLUE, DIVERGING, GREEN, ORANGE, draw_matrices, use_style
 
 use_style()
 torch.manual_seed(0)
@@ -37,10 +40,44 @@ def error(got, expected):
 #
 # .. math:: (W_\mathrm{query} R)(W_\mathrm{key} R^{-\top})^\top
 #           = W_\mathrm{query} R R^{-1} W_\mathrm{key}^\top
-#           = W_\mathrm{query} W_\mathrm{key}^\top .
+#           = W_\mathrm{query} W_\mathrm{key}^\top = M .
+
+# sphinx_gallery_start_ignore
+
+
+def draw_gauge():
+    """Draw W_query R R⁻¹ W_keyᵀ as rectangles, and what becomes of each side."""
+    fig, ax = plt.subplots(figsize=(5, 2.2))
+    tall = ("W_query", "(d, k)", 3, 1, BLUE)
+    square = ("R", "(k, k)", 1, 1, ORANGE)
+    inverse = ("R⁻¹", "(k, k)", 1, 1, ORANGE)
+    wide = ("W_keyᵀ", "(k, d)", 1, 3, BLUE)
+    product = ("M", "(d, d)", 3, 3, GREEN)
+    ends = draw_matrices(ax, 0, (tall, "·", square, "·", inverse, "·", wide, "=", product))
+    for (left, _), (_, right), name in (
+        (ends[0], ends[1], "new W_query"),
+        (ends[2], ends[3], "new W_key, transposed"),
+    ):
+        ax.plot([left, left, right, right], [-1.8, -2, -2, -1.8], color="0.25", lw=1.2)
+        ax.text((left + right) / 2, -2.15, name, ha="center", va="top", fontsize=10)
+    ax.set(xlim=(-0.2, ends[-1][1] + 0.2), ylim=(-2.8, 2.2))
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_gauge()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Rectangles to scale: a tall W_query, (d, k), times a small square R, (k, k), times its "
+    "inverse, (k, k), times a wide transpose of W_key, (k, d), is a large square M, (d, d). "
+    "Brackets join the first two as the new W_query, and the next two as the new W_key, transposed."
+)
+
+# %%
+# *Figure 1.* Between the two matrices of a head there is room for R and its inverse. Each side
+# absorbs one of them, and M is unchanged.
 #
-# Physicists call such a freedom a *gauge*, which is a choice that the description needs and the
-# world does not, and :cite:t:`vannierop2024transformer` uses their word for transformers. All
+# Physicists call such a freedom a :term:`gauge`, which is a choice that the description needs and
+# the world does not, and :cite:t:`vannierop2024transformer` uses their word for transformers. All
 # invertible R together are the group GL(k). :func:`~attention.analysis.change_gauge` makes another
 # choice.
 
@@ -70,19 +107,20 @@ for row, (each, name) in zip(axes, ((layer, "before"), (other, "after")), strict
         strict=True,
     ):
         top = matrix.abs().max().item()
-        ax.imshow(matrix.numpy(), cmap="RdBu", vmin=-top, vmax=top)
+        ax.imshow(matrix.numpy(), cmap=DIVERGING, vmin=-top, vmax=top)
         ax.set_title(title, fontsize=11)
         ax.set(xticks=[], yticks=[], ylabel="embedding dimension")
 for ax, label in zip(axes[1], ("query dimension", "embedding dimension"), strict=True):
     ax.set_xlabel(label)
 fig.set_label(
-    "Four heatmaps of matrix entries, red negative and blue positive. The query matrix before and "
-    "after the change of coordinates shows two unrelated patterns. The product M shows the same "
-    "pattern twice."
+    "Four heatmaps of matrix entries, orange negative and blue positive. The query matrix before "
+    "and after the change of coordinates shows two unrelated patterns. The product M shows the "
+    "same pattern twice."
 )
 
 # %%
-# *Figure 1.* The query matrix and M, before the change of coordinates and after it.
+# *Figure 2.* The query matrix and M, before the change of coordinates and after it. Every entry of
+# the first has changed, and none of the second.
 #
 # Sentences such as "column 3 of the query matrix detects negation" or "this weight is near zero, so
 # it is idle" describe a choice of coordinates. All gauges agree on M, on its singular values, and
@@ -102,8 +140,8 @@ print(f"weights: relative difference {error(chosen(x, need_weights=True)[1], wei
 # %%
 # The balanced pair
 # -----------------
-# If all pairs with one product are equal, we may take the one that is easiest to read. Split M by
-# its singular values and give half of each, by square roots, to either side:
+# Since all pairs with the same product give the same scores, we may take the one that is easiest to
+# read. Split M by its singular values and give half of each, by square roots, to either side:
 #
 # .. math:: M = U \Sigma V^\top, \qquad W_\mathrm{query} = U \Sigma^{1/2}, \qquad
 #           W_\mathrm{key} = V \Sigma^{1/2} .
@@ -113,24 +151,25 @@ print(f"weights: relative difference {error(chosen(x, need_weights=True)[1], wei
 # long as those of the keys. :func:`~attention.analysis.balance` does this.
 
 even = balance(layer)
-Q, K = even.W_query.weight.detach().T, even.W_key.weight.detach().T  # (d, k), (d, k)
-print("QᵀQ:\n", (Q.T @ Q).numpy().round(6) + 0.0)
-print(f"QᵀQ against KᵀK: relative difference   {error(Q.T @ Q, K.T @ K):.0e}")
-print(
-    f"M: relative difference                 {error(bilinear_form(even), bilinear_form(layer)):.0e}"
-)
-assert error(Q.T @ Q, K.T @ K) < 1e-12
+W_query, W_key = even.W_query.weight.detach().T, even.W_key.weight.detach().T  # (d, k), (d, k)
+of_queries, of_keys = W_query.T @ W_query, W_key.T @ W_key  # (k, k), (k, k)
+of_M = error(bilinear_form(even), bilinear_form(layer))
+print("W_queryᵀ W_query:\n", of_queries.numpy().round(6) + 0.0)
+print(f"W_keyᵀ W_key against it: relative difference   {error(of_keys, of_queries):.0e}")
+print(f"M before and after:      relative difference   {of_M:.0e}")
+assert error(of_queries, of_keys) < 1e-12
 
 # %%
 # No other gauge has a lower sum of squares. That least sum is exactly :math:`2 \lVert M \rVert_*`,
-# where the *nuclear norm* :math:`\lVert M \rVert_*` is the sum of the singular values
-# :cite:p:`srebro2004maximum`. So a penalty on the squares of both matrices prefers a gauge, which
-# the scores do not, and where the gauge is free to follow, it is a penalty on the nuclear norm of
-# M, which favours low rank. :cite:t:`kobayashi2024weight` prove that every local minimum of a loss
-# with the first penalty is one of the loss with the second, and find lower rank in attention
-# trained with weight decay. Here is the balanced pair beside a thousand random gauges:
+# where the :term:`nuclear norm` :math:`\lVert M \rVert_*` is the sum of the singular values
+# :cite:p:`srebro2004maximum`. So a penalty on the squares of both matrices, which for plain
+# gradient descent is the same as :term:`weight decay`, prefers one gauge to the others, which the
+# scores do not. Where the gauge is free to follow, it is a penalty on the nuclear norm of M, which
+# favours low rank. :cite:t:`kobayashi2024weight` prove that every local minimum of a loss with the
+# first penalty is also one of the loss with the second, and find lower rank in attention trained
+# with weight decay. Here is the balanced pair beside a thousand random gauges:
 
-least = (Q.square().sum() + K.square().sum()).item()
+least = (W_query.square().sum() + W_key.square().sum()).item()
 nuclear_norm = torch.linalg.svdvals(bilinear_form(layer)).sum().item()
 print(f"balanced pair: sum of squares {least:.6f}, twice the nuclear norm {2 * nuclear_norm:.6f}")
 assert abs(least - 2 * nuclear_norm) < 1e-12 * least
@@ -140,6 +179,9 @@ for _ in range(1000):
     other = change_gauge(even, R)
     sums.append(sum(p.square().sum() for p in other.parameters()).item())
 assert min(sums) > least
+print(f"random gauges: sums of squares from {min(sums):.0f} to {max(sums):.0e}")
+
+# %%
 
 fig, ax = plt.subplots(figsize=(5, 2.8))
 ax.hist(torch.tensor(sums).log10().tolist(), bins=40, color=BLUE)
@@ -152,8 +194,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* The sum of squares of 1,000 random gauges of one layer, with the balanced pair in
-# orange.
+# *Figure 3.* The sum of squares of both matrices in 1,000 random gauges of one layer, with the
+# balanced pair in orange, which none of them undercuts.
 #
 # What rotary positions and normalised queries leave
 # --------------------------------------------------
@@ -161,7 +203,7 @@ fig.set_label(
 # positions (RoPE, :cite:t:`su2024roformer`) turn pairs of coordinates by an angle that grows with
 # the position. QK-norm (:cite:t:`henry2020query`) divides each query and each key by its length,
 # and some models follow it with a learned factor, a *gain*, per coordinate. R and :math:`R^{-\top}`
-# then no longer meet, unless R can be exchanged with what stands between them:
+# then no longer meet, unless R commutes with what is between them:
 #
 # - with RoPE, R has to commute with rotations of all pairs of coordinates, each at its own speed,
 #   and only a rotation and a scale per pair do;
@@ -170,7 +212,7 @@ fig.set_label(
 #
 # (A common scale of R, which drops out of a normalised query, is not counted.) The first of these
 # is proved in `Complete Characterization of Gauge Symmetries in Transformer Architectures
-# <https://openreview.net/forum?id=KrkbYbK0cH>`_ (2025). Each is ten lines of code:
+# <https://openreview.net/forum?id=KrkbYbK0cH>`_ (2025). Each of them takes a few lines of code:
 
 
 def rotary(vectors):
@@ -220,15 +262,16 @@ for gauge in gauges:
 # Read a column from top to bottom: what leaves the weights as they are, up to rounding near
 # :math:`10^{-16}`, is free in that kind of layer. There is no single M any more, either. With RoPE
 # each distance between two tokens has its own product, :math:`W_\mathrm{query} \Theta_{i-j}
-# W_\mathrm{key}^\top` with the rotation :math:`\Theta`. With QK-norm a score is no bilinear form of
-# the tokens at all.
+# W_\mathrm{key}^\top` with the rotation :math:`\Theta`, and with QK-norm a score is not a
+# :term:`bilinear form` of the tokens at all.
 #
 # Is M itself fixed by the weights?
 # ---------------------------------
-# Not in a layer that reads the output of a layer normalisation, as those of a transformer do.
-# LayerNorm subtracts from a token the mean of its d numbers, so before its gain γ and its shift β
-# all tokens are orthogonal to the vector of ones :cite:p:`brody2023expressivity`. Behind them,
-# every token has the same product with :math:`1/\gamma`, taken coordinate by coordinate. A matrix
+# Not in a layer that reads the output of a :term:`layer normalisation`, as those of a transformer
+# do. LayerNorm subtracts from a token the mean of its d numbers, so before its gain γ and its shift
+# β all tokens are orthogonal to the vector of ones :cite:p:`brody2023expressivity`. After them,
+# every token has the same dot product with :math:`1/\gamma`, the vector of the reciprocals of the
+# gains. A matrix
 # :math:`u\,(1/\gamma)^\top` that is added to M therefore adds to every score of a query one and the
 # same number, of which the softmax takes no notice. To stay within layers of width k, we add a
 # vector times :math:`1/\gamma` to the key matrix:
@@ -257,9 +300,9 @@ assert error(seen_shifted, seen) < 1e-12 < 0.5 < error(M_shifted, M)
 
 # %%
 # The weights are the same to rounding, while M and its singular values have changed. So the reading
-# above needs a second condition: behind a LayerNorm, M is readable only up to such directions. One
-# may take them out, by removing from each row of M its part along :math:`1/\gamma`, and compare
-# what is left:
+# above needs a second condition: after a LayerNorm, M is readable only up to such directions. They
+# can be removed by subtracting from each row of M its part along :math:`1/\gamma`, and compare what
+# is left:
 
 along = torch.outer(ones, ones) / (ones @ ones)  # (d, d)
 left_M, left_shifted = M - M @ along, M_shifted - M_shifted @ along  # (d, d), (d, d)
@@ -267,12 +310,12 @@ print(f"without the part along 1/γ: relative difference {error(left_shifted, le
 assert error(left_shifted, left_M) < 1e-12
 
 # %%
-# RMSNorm subtracts no mean and leaves no such direction.
+# RMSNorm subtracts no mean and therefore leaves no such direction.
 #
-# Which biases survive?
-# ---------------------
-# The lab's projections are ``torch.nn.Linear`` with their default, which is one bias each, b for
-# the queries and c for the keys. So its scores are not :math:`X M X^\top`. Multiplied out, they are
+# Which biases survive the softmax
+# --------------------------------
+# A projection by ``torch.nn.Linear`` has a :term:`bias` by default, here b for the queries and c
+# for the keys, so its scores are not :math:`X M X^\top`. Multiplied out, they are
 #
 # .. math::
 #    (x_i W_\mathrm{query} + b)\cdot(x_j W_\mathrm{key} + c)
@@ -306,10 +349,11 @@ for left_out in terms:
     print(f"without {left_out:22} the weights change by {change:.0e}")
 
 # %%
-# Two of four survive. The query bias is alive, because it favours some keys whichever token asks.
-# The key bias c is in terms 3 and 4 alone, so **in a plain dot product the key bias is dead**:
-# without it the layer is the same function. :cite:t:`namazifar2023role` prove this and test it on
-# language models, and they credit :cite:t:`cordonnier2020multihead` with having seen it first.
+# Terms 1 and 2 matter, and terms 3 and 4 do not. The query bias has an effect, because it favours
+# some keys whichever token asks. The key bias c is in terms 3 and 4 alone, so **in a plain dot
+# product the key bias is dead**: without it the layer is the same function.
+# :cite:t:`namazifar2023role` prove this and test it on language models, and they credit
+# :cite:t:`cordonnier2020multihead` with having seen it first.
 #
 # The condition is needed, because rotary positions turn the same c differently at each position,
 # and QK-norm divides :math:`x_j W_\mathrm{key} + c` by a length that depends on j. In both cases
@@ -329,15 +373,16 @@ assert of_key_bias["plain"] < 1e-12 < 0.01 < min(of_key_bias["RoPE"], of_key_bia
 # .. admonition:: What went wrong: biases left in
 #    :class: warning
 #
-#    The lab derives :math:`E = F (QK^\top) F^\top` and counts 2dk numbers, but its code has biases
-#    in both projections. The formula lacks term 2, and the count lacks 2k numbers, half of which
-#    do nothing, because nothing stands between the lab's projections and its dot product. In this
-#    project ``bias=False`` is the default.
+#    :ref:`Lab 13 <source-lab>` ("Matrix Formulation") derives :math:`E = F (QK^\top) F^\top`, with
+#    F for our X and :math:`QK^\top` for our M, and counts 2dk numbers. Its cell with
+#    ``SelfAttention_QK`` has biases in both projections, however. The formula lacks term 2, and the
+#    count lacks 2k numbers, half of which do nothing, because its projections meet in a plain dot
+#    product. In this project ``bias=False`` is the default.
 #
 # A dead bias that moves
 # ----------------------
-# If the output doesn't depend on c, its gradient is zero, exactly so on paper. Computers round,
-# so we look at what the gradient is in practice, beside the gradient of the query bias.
+# If the output doesn't depend on c, its :term:`gradient` is zero, exactly so on paper. Computers
+# round, so we look at what the gradient is in practice, beside the gradient of the query bias.
 
 
 def losses(layer, x, wanted):
@@ -356,9 +401,9 @@ for dtype in (torch.float64, torch.float32):
 
 # %%
 # It is zero up to rounding, and plain gradient descent multiplies that by a small rate, so c stays
-# where it was. Adam divides each gradient by its own running size, and noise divided by its own
-# size is of size 1. Only the :math:`\epsilon = 10^{-8}` in its denominator damps it. We train for
-# 1,000 steps in float32, the usual precision:
+# where it was. :term:`Adam` divides each gradient by its own running size, and noise divided by its
+# own size is of size 1. Only the :math:`\epsilon = 10^{-8}` in its denominator damps it. We train
+# for 1,000 steps in float32, the usual precision:
 
 STEPS = 1000
 optimizers = {
@@ -403,30 +448,28 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* How far the key bias has moved. Gradient descent is not shown, because its steps are
-# below the last digit of a float32.
+# *Figure 4.* How far the key bias has moved under Adam. Gradient descent is not shown, because its
+# steps are below the last digit of a float32.
 #
-# .. admonition:: What went wrong: a number that moved and learned nothing
-#    :class: warning
-#
-#    The lab trains such a key bias in two of its models, and in a third, which has one learned
-#    query, the bias of its energy, which is dead for the same reason. That such a number differs
-#    from its start means nothing. Its value is a record of rounding errors, and on another machine
-#    it would be another. A test that compares trained parameters will fail on it for no fault of
-#    the model, so compare outputs.
+# Many models have such a bias. Lab 13 trains one in both of its models with queries and keys, and
+# in its model with one learned query the bias of the energy is dead for the same reason. That such
+# a number differs from its start means nothing, because its value is a record of rounding errors
+# and would be different on another machine. A test that compares trained parameters will fail on it
+# through no fault of the model, so compare outputs.
 #
 # Takeaways
 # ---------
-# - What does one entry of a query matrix mean? Nothing by itself: in a plain dot product, W_query →
-#   W_query R with W_key → W_key R⁻ᵀ changes no score.
-# - RoPE leaves of this freedom a rotation and a scale per pair of coordinates, QK-norm leaves O(k),
-#   and with gains only signs.
-# - Behind a LayerNorm even M is readable only up to u (1/γ)ᵀ, which changes no weight.
+# - What does one entry of a query matrix mean? Nothing by itself, because in a plain dot product
+#   W_query → W_query R with W_key → W_key R⁻ᵀ changes no score.
+# - Of this freedom, RoPE leaves a rotation and a scale per pair of coordinates, QK-norm leaves
+#   O(k), and with gains only signs.
+# - After a LayerNorm even M is readable only up to u (1/γ)ᵀ, which changes no weight.
 # - The balanced pair has orthogonal columns in order of strength, and the least sum of squares,
 #   twice the nuclear norm of M.
 # - Of four bias terms two survive the softmax. The key bias is in neither, unless RoPE or QK-norm
 #   stands between it and the dot product.
-# - Adam moves what has no gradient but rounding.
+# - Adam moves a parameter whose gradient is nothing but rounding, so a number that moved need not
+#   have learned anything.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #

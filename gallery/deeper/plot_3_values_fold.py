@@ -1,12 +1,18 @@
 """
-When does the value matrix do anything?
-=======================================
+The value matrix: when it folds into the classifier
+===================================================
 
-The :doc:`lab </credits>` shows that keys are redundant under a single query, and a few cells later
-it adds a value matrix, to which the same argument applies. With the mean of the contexts and a
-linear classifier behind the attention, the value matrix disappears into the classifier. It does
-something only where what follows is not one linear path: with several heads or a residual
-connection, of which each path needs a vector, and with a nonlinearity, which keeps the matrix.
+When does the value matrix of an attention layer do anything?
+
+Not where the mean of the contexts and a linear classifier follow the attention, because there the
+value matrix disappears into the classifier. It has an effect only where more than one linear path
+follows: several heads or a residual connection need one vector per path, and a nonlinearity needs
+the whole matrix.
+
+You need the two earlier pages of this track, of which the one on :doc:`low rank
+</gallery/deeper/plot_1_low_rank_qk>` has the argument in its first form. Reading takes about twenty
+minutes, and running the page seven seconds. Afterwards you can say for a given architecture whether
+its value matrices fold away, and you can test such a claim without trusting one way of folding.
 """
 
 import matplotlib.pyplot as plt
@@ -15,7 +21,7 @@ from torch.nn import functional as F
 
 from attention import SelfAttention, SentimentClassifier
 from attention.analysis import fold_values, parameter_count
-from attention.plotting import BLUE, ORANGE, use_style
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
 
 use_style()
 torch.manual_seed(0)
@@ -30,17 +36,52 @@ def error(got, expected):
 # %%
 # Three sums in a row
 # -------------------
-# After the softmax has made the weights :math:`a_{ij}`, the lab's model only adds up: values
-# into contexts, contexts into their mean, and the mean into a logit, which is the number that a
-# sigmoid turns into a probability.
+# The model of this page is the last one of :ref:`Lab 13 <source-lab>`, which classifies a review.
+# After the softmax has made the weights :math:`a_{ij}`, this model only adds up: values into
+# :term:`context vectors <context vector>`, contexts into their mean, and the mean into a
+# :term:`logit`, which is the number that a sigmoid turns into a probability.
 #
 # .. math:: \mathrm{logit}
 #           = \Big(\frac1n \sum_{i,j} a_{ij}\, x_j W_\mathrm{value}\Big) \cdot w + b
 #           = \Big(\frac1n \sum_{i,j} a_{ij}\, x_j\Big) \cdot (W_\mathrm{value}\, w) + b
 #
-# The matrix :math:`W_\mathrm{value}` and the vector w meet with nothing in between, so one vector
-# does for both. :func:`~attention.analysis.fold_values` turns a model with queries, keys and
-# values into one without values that has equal logits, as we check on 64 random texts.
+# Here w is the vector of the classifier and b its bias.
+
+# sphinx_gallery_start_ignore
+
+
+def draw_sums():
+    """Draw the logit as a product of matrices, and what the last two become."""
+    fig, ax = plt.subplots(figsize=(5, 2.3))
+    mean, logit = ("", "(1, n)", 0.7, 3, "0.25"), ("", "(1, 1)", 0.6, 0.6, "0.25")
+    weights, X = ("weights", "(n, n)", 3, 3, GREEN), ("X", "(n, d)", 3, 2, BLUE)
+    W_value, w = ("W_value", "(d, d)", 2, 2, ORANGE), ("w", "(d, 1)", 2, 0.6, ORANGE)
+    parts = (mean, "·", weights, "·", X, "·", W_value, "·", w, "=", logit)
+    ends = draw_matrices(ax, 0, parts)
+    ax.text(1.5, 0, "1/n … 1/n", ha="center", va="center", fontsize=9)
+    ax.text(sum(ends[-1]) / 2, -0.5, "logit", ha="center", va="top", fontsize=9)
+    left, right = ends[3][0], ends[4][1]
+    ax.plot([left, left, right, right], [-1.2, -1.4, -1.4, -1.2], color=BLACK, lw=1.2)
+    ax.text((left + right) / 2, -1.55, "one vector (d, 1)", ha="center", va="top", fontsize=10)
+    ax.set(xlim=(-0.2, ends[-1][1] + 0.5), ylim=(-2.2, 2.3))
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_sums()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Rectangles to scale: a row of n numbers 1/n, (1, n), times the weights, (n, n), times X, "
+    "(n, d), times the square W_value, (d, d), times the column w, (d, 1), is one number, the "
+    "logit. A bracket under W_value and w says: one vector, (d, 1)."
+)
+
+# %%
+# *Figure 1.* The logit, apart from the biases, as a product of five matrices. The row on the left
+# takes the mean over the tokens. The value matrix and the classifier's w are neighbours, so one
+# vector can replace both.
+#
+# :func:`~attention.analysis.fold_values` turns a model with queries, keys and values into one
+# without values that has equal logits, as we check on 64 random texts.
 
 d, k = 16, 8
 model = SentimentClassifier(1_000, embed_dim=d, attention="qkv", key_dim=k, bias=True)
@@ -52,29 +93,30 @@ print(
 )
 assert error(folded(ids, lengths), model(ids, lengths)) < 1e-12
 for kind in ("qkv", "qk"):
-    print(f"{kind:3}: {parameter_count(kind, d, k)} numbers in the attention, biases apart")
+    print(f"{kind:3}: {parameter_count(kind, d, k)} parameters in the attention, without biases")
 
 # %%
-# The bias of the values folds too. It adds the same vector to every value and, because the weights
-# of each query sum to 1, to every context.
+# The :term:`bias` of the values folds, too, because it adds the same vector to every value and,
+# because the weights of each query sum to 1, to every context.
 #
 # .. admonition:: What went wrong: a redundancy, unnoticed
 #    :class: warning
 #
-#    The lab argues that :math:`K q` is one vector, and that keys therefore add nothing under one
-#    query. Its last model then learns a d × d matrix :math:`W_\mathrm{value}` that is only ever
-#    used as the vector :math:`W_\mathrm{value} w`, which is the same argument from its other side.
-#    The text says of a value that it "represents the *content*" a token offers. In this model that
-#    content is one number per word, :math:`x_j \cdot (W_\mathrm{value} w)`.
+#    :ref:`Lab 13 <source-lab>` argues well that its :math:`K q` is one vector, and that keys
+#    therefore add nothing under one query. The last cell, ``Net_SelfAttention``, then learns a
+#    d × d matrix :math:`W_\mathrm{value}` that is only ever used as the vector
+#    :math:`W_\mathrm{value} w`, which is the same argument from its other side. The section
+#    "Introducing Values" says of a value that it "represents the *content*" a token offers. In
+#    this model that content is one number per token, :math:`x_j \cdot (W_\mathrm{value} w)`.
 #
 # What keeps a value matrix from folding?
 # ---------------------------------------
 # Anything that keeps :math:`W_\mathrm{value}` from being absorbed into the classifier. To test a
-# change fairly, we must not try one way of folding and give up. So the test is this: *leave
-# queries, keys and everything else as they are, take the values away, and give the classifier
-# the best vector and bias that exist. Can it match the logits?* Without values, one feature vector
-# per text reaches the classifier, and the best vector is a least-squares problem with an exact
-# answer. What it leaves over is the share of the logits that no such model makes.
+# change fairly, we must not try one way of folding and give up. The test is therefore whether *any*
+# classifier can match the logits: leave queries, keys and everything else as they are, take the
+# values away, and give the classifier the best vector and bias that exist. Without values, one
+# feature vector per text reaches the classifier, and the best vector is a least-squares problem
+# with an exact answer. What is left over is the share of the logits that no such model can produce.
 
 n, TEXTS = 12, 2_000
 x = torch.randn(TEXTS, n, d)  # (TEXTS, n, d)
@@ -101,13 +143,13 @@ def head():
 w = torch.randn(d)  # (d,)
 weights, values = head()  # (TEXTS, n, n), (TEXTS, n, d)
 context, plain = weights @ values, weights @ x  # (TEXTS, n, d), (TEXTS, n, d)
-shares = {"as in the lab": left_over(context.mean(1) @ w, plain.mean(1))}
+shares = {"mean and classifier": left_over(context.mean(1) @ w, plain.mean(1))}
 
 # %%
 # Each of the following models differs from the first by one change.
 #
 # **An output projection**, :math:`\mathrm{context}\, W_\mathrm{out}`, as in every transformer, is
-# one more matrix in the row of sums. :cite:t:`elhage2021mathematical` call the product
+# one more matrix in the product. :cite:t:`elhage2021mathematical` call the product
 # :math:`W_\mathrm{value} W_\mathrm{out}` of a head its *OV circuit*, and here it folds as a whole:
 
 W_out = torch.randn(d, d)  # (d, d)
@@ -123,16 +165,16 @@ two = (context + context_2).mean(1) @ w  # (TEXTS,)
 shares["two heads"] = left_over(two, (plain + plain_2).mean(1))
 
 # %%
-# Here folding fails, but a *vector* per head is enough to restore it. Values let heads differ in
-# what they pass on, and under this classifier one vector per head is all of it that counts.
+# Folding fails here, but a *vector* per head is enough to restore it. Values let heads differ in
+# what they pass on, and with this classifier one vector per head is all that counts.
 
 two_d = 2 * d
 both = torch.cat([plain.mean(1), plain_2.mean(1)], dim=1)  # (TEXTS, two_d)
 shares["two heads, two vectors"] = left_over(two, both)
 
 # %%
-# **A residual connection**, :math:`x_i + \mathrm{context}_i`, lets the classifier's w read the
-# words directly and, through the values, the contexts. Without values it reads both alike, and
+# **A** :term:`residual connection`, :math:`x_i + \mathrm{context}_i`, lets the classifier's w read
+# the tokens directly and, through the values, the contexts. Without values it reads both alike, and
 # again two vectors would do:
 
 residual = (x + context).mean(1) @ w  # (TEXTS,)
@@ -141,10 +183,10 @@ apart = torch.cat([x.mean(1), plain.mean(1)], dim=1)  # (TEXTS, two_d)
 shares["residual, two vectors"] = left_over(residual, apart)
 
 # %%
-# **A nonlinearity** may stand between the contexts and their mean, as in a feed-forward layer, or
-# between the mean and the classifier. Brackets can't be moved past it. As in every other row, only
-# the values are taken away and the ReLU stays, so it now acts on plain contexts. In two more rows
-# the ReLU is taken away as well:
+# **A nonlinearity** may come between the contexts and their mean, as in a :term:`feed-forward
+# layer`, or between the mean and the classifier. Brackets can't be moved past it, so the argument
+# ends there. As in every other row, only the values are taken away and the :term:`ReLU` stays, so
+# it now acts on plain contexts. In two more rows the ReLU is taken away as well:
 
 before, after = F.relu(context).mean(1) @ w, F.relu(context.mean(1)) @ w  # (TEXTS,), (TEXTS,)
 shares["ReLU before the mean"] = left_over(before, F.relu(plain).mean(1))
@@ -158,12 +200,12 @@ for name in list(shares)[-4:]:
 # With the ReLU left in place more is left over than without it, so on plain contexts its features
 # are worth less than their plain mean. Either way a large part of the logits is missing.
 #
-# **Another pooling.** Taking the context of the last word is as linear as a mean, so values fold.
-# The *maximum* over the words is not linear, and neither is attention pooling with one learned
+# **Another pooling.** Taking the context of the last token is as linear as a mean, so values fold.
+# The *maximum* over the tokens is not linear, and neither is attention pooling with one learned
 # query, which reads the contexts twice, once to weigh them and once to pass them on.
 
-shares["last word's context"] = left_over(context[:, -1] @ w, plain[:, -1])
-shares["maximum over words"] = left_over(context.amax(1) @ w, plain.amax(1))
+shares["last token's context"] = left_over(context[:, -1] @ w, plain[:, -1])
+shares["maximum over tokens"] = left_over(context.amax(1) @ w, plain.amax(1))
 q = torch.randn(d)  # (d,)
 of_context = torch.softmax(context @ q, dim=-1)[:, None]  # (TEXTS, 1, n)
 pooled = (of_context @ context)[:, 0]  # (TEXTS, d)
@@ -179,8 +221,17 @@ folded_query = torch.softmax(plain @ (W_value @ q), dim=-1)[:, None]  # (TEXTS, 
 shares["attention pooling, query folded"] = left_over(pooled @ w, (folded_query @ plain)[:, 0])
 
 # %%
+# All cases together:
 
 folds = [name for name, share in shares.items() if share < 1e-10]
+for name, share in shares.items():
+    print(f"{name:32} {share:.0e}  {'folds' if name in folds else 'values count'}")
+counting = {"two heads", "residual", "ReLU before the mean", "ReLU after the mean"}
+counting |= {"… and no ReLU, before", "… and no ReLU, after"}
+assert counting == set(shares) - set(folds) - {"maximum over tokens", "attention pooling"}
+
+# %%
+
 fig, ax = plt.subplots(figsize=(5, 4.4))
 names = list(shares)[::-1]
 colours = [BLUE if name in folds else ORANGE for name in names]
@@ -188,46 +239,42 @@ ax.barh(names, [max(shares[name], 1e-17) for name in names], color=colours, left
 ax.set(xscale="log", xlim=(1e-17, 10), xlabel="share of logits left over", xticks=(1e-16, 1e-8, 1))
 fig.set_label(
     "Horizontal bars on a logarithmic axis: how much of the logits is left over without a value "
-    "matrix. Blue bars end near ten to the minus fifteen, which is rounding: the lab's model, an "
-    "output projection, the last word's context, and every case with a vector for each part. "
+    "matrix. Blue bars end near ten to the minus fifteen, which is rounding: mean and classifier, "
+    "an output projection, the last token's context, and every case with a vector for each part. "
     "Orange bars reach percents or more: two heads, residual, ReLU, maximum, attention pooling."
 )
-for name, share in shares.items():
-    print(f"{name:32} {share:.0e}  {'folds' if name in folds else 'values count'}")
-counting = {"two heads", "residual", "ReLU before the mean", "ReLU after the mean"}
-counting |= {"… and no ReLU, before", "… and no ReLU, after"}
-assert counting == set(shares) - set(folds) - {"maximum over words", "attention pooling"}
 
 # %%
-# *Figure 1.* What is left over without a value matrix: blue bars are rounding, and orange ones are
-# not.
+# *Figure 2.* The share of the logits that is left over without a value matrix. Blue bars are
+# rounding, so there the values fold away, and orange ones are not.
 #
 # The exact condition
 # -------------------
-# The list follows a rule: if everything behind the values is *linear in the values*, the values of
-# a head fold into one vector per linear path from that head to the logit.
+# The list follows a rule: if everything after the values is *linear in them*, the values of a head
+# fold into one vector per linear path from that head to the logit.
 #
-# - With one path the values vanish, as in the lab's model, with or without an output projection.
-# - With several paths (heads, a residual) one vector per path must stay. The matrices were more
-#   than was needed, and the vectors are not.
+# - With one path the values vanish, as in Lab 13's model, with or without an output projection.
+# - With several paths (heads, a residual) one vector per path must stay. The matrices held more
+#   than was needed; the vectors do not.
 # - With a nonlinearity that sees several numbers of a value at once the matrix stays, up to a
 #   change of coordinates. If an output projection is in front of the nonlinearity, the product
-#   :math:`W_\mathrm{value} W_\mathrm{out}` counts, with a *gauge* like that of queries and keys.
+#   :math:`W_\mathrm{value} W_\mathrm{out}` counts, with a :term:`gauge` like that of queries and
+#   keys.
 #
 # For *two* classes the classifier is one vector, while for C classes w has C columns, and the
 # values fold into d × C numbers.
 #
 # Whether a redundant value matrix does harm is another question. Its functions are the same, but
 # its path of training is not, as for the keys of :ref:`the first page
-# <sphx_glr_gallery_deeper_plot_1_low_rank_qk.py>`. What it does on real reviews, the next page
-# measures.
+# <sphx_glr_gallery_deeper_plot_1_low_rank_qk.py>`. The next page measures what it does on real
+# reviews.
 #
 # Takeaways
 # ---------
 # - When does the value matrix do anything? Not under mean pooling and a linear classifier, which
-#   turn it into one vector at no error.
+#   turn it into one vector without any error.
 # - Output projections fold with it, while several heads or a residual need one vector each.
-# - A nonlinearity behind the values, with everything else left as it is, makes the *matrix* count.
+# - A nonlinearity after the values, with everything else left as it is, makes the *matrix* count.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #

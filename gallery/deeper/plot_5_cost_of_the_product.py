@@ -1,17 +1,19 @@
 r"""
-Where to put the brackets
-=========================
+The cost of attention scores: where to put the brackets
+=======================================================
 
-The scores can be computed as queries times keys, or with the one matrix M in the middle. Both
-give the same numbers, so which is cheaper? For all queries of a text at once it is the pair, unless
-its keys are nearly as wide as the tokens. For one query at a time, as when a model writes, memory
-decides, and there the matrices of a head are indeed multiplied out.
+Scores can be computed as queries times keys, or with one matrix M in the middle. Which is cheaper?
 
-.. math:: (X W_\mathrm{query})(X W_\mathrm{key})^\top \qquad\text{or}\qquad (X M)\, X^\top,
-          \quad M = W_\mathrm{query} W_\mathrm{key}^\top
+For all queries of a text at once it is the pair of queries and keys, unless the keys are nearly as
+wide as the tokens. For one query at a time, as when a model generates text, memory decides, and
+there the matrices of a head are indeed multiplied out, as in multi-head latent attention. We count
+operations and bytes, find the line where one way overtakes the other, put a clock beside the count,
+and end with what a KV cache keeps.
 
-We count multiplications and bytes, find the line where one way overtakes the other, put a clock
-beside the count, and end with what a cache keeps.
+You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` for the matrix M.
+Reading takes half an hour, and running the page about six seconds. Afterwards you can work out the
+cost of a product of matrices before you write it, and you know what a model saves by caching a
+latent vector, and at what price.
 """
 
 import time
@@ -19,10 +21,48 @@ import time
 import matplotlib.pyplot as plt
 import torch
 
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
+from attention.plotting import BLACK, BLUE, DIVERGING, GREEN, ORANGE, draw_matrices, use_style
 
-use_style()
 torch.manual_seed(0)
+use_style()
+
+
+# %%
+# Two ways to the same scores
+# ---------------------------
+# With :math:`M = W_\mathrm{query} W_\mathrm{key}^\top`, the brackets can be put in two places:
+#
+# .. math:: (X W_\mathrm{query})(X W_\mathrm{key})^\top \qquad\text{or}\qquad (X M)\, X^\top .
+
+# sphinx_gallery_start_ignore
+
+
+def draw_ways():
+    """Draw the last product of either way, under what it is made of."""
+    fig, axes = plt.subplots(2, figsize=(5, 4))
+    queries = ("queries", "(n, k)", 3, 0.9, ORANGE), ("keysᵀ", "(k, n)", 0.9, 3, ORANGE)
+    tokens = ("X M", "(n, d)", 3, 2.4, BLUE), ("Xᵀ", "(d, n)", 2.4, 3, BLUE)
+    scores = ("scores", "(n, n)", 3, 3, GREEN)
+    for ax, (left, right), name in zip(
+        axes, (queries, tokens), ("queries times keys", "M in the middle"), strict=True
+    ):
+        ends = draw_matrices(ax, 0, (left, "·", right, "=", scores))
+        shift = (10 - ends[-1][1]) / 2
+        ax.set(xlim=(-shift, 10 - shift), ylim=(-1.7, 2.2), title=name)
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_ways()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Rectangles to scale, one product per row. Above: narrow queries, (n, k), times flat "
+    "transposed keys, (k, n), make the square of scores, (n, n). Below: X M, (n, d), and the "
+    "transpose of X, (d, n), both wider, make the same square."
+)
+
+# %%
+# *Figure 1.* The last product of both ways, whose results are equal. With queries and keys, k
+# numbers meet for each pair of tokens, and with M in the middle d numbers do.
 
 
 def through_pair(x, W_query, W_key):
@@ -32,7 +72,7 @@ def through_pair(x, W_query, W_key):
 
 
 def through_form(x, M):
-    """Put M between the words."""
+    """Put M between the tokens."""
     return (x @ M) @ x.T  # (n, n)
 
 
@@ -47,7 +87,7 @@ assert torch.allclose(pair, form)
 # Counting operations
 # -------------------
 # A product of an a × b matrix and a b × c matrix takes abc multiplications and about as many
-# additions, so 2abc operations. For n tokens of width d and keys of width k:
+# additions, so 2abc operations. For n tokens of width d and keys of width k these are:
 #
 # ====================  ======================  ===========
 # step                  queries and keys        M
@@ -96,8 +136,8 @@ for n in (16, 256, 4096):
 # For long texts the n² scores are most of the bytes, and both ways write them. The advantage in
 # bytes then nears 1, while the advantage in operations nears d/k.
 #
-# Where do the bytes break even? The difference of the two counts is a product,
-# :math:`(d + 2n)(d - 2k)`, so in bytes the line is k = d/2 for texts of any length.
+# For the line where the bytes break even, take the difference of the two counts. It is a multiple
+# of :math:`(d + 2n)(d - 2k)`, so in bytes the line is k = d/2 for texts of any length.
 
 n, d, k = torch.randint(1, 5_000, (3, 1_000))  # (1000,), (1000,), (1000,)
 pair, form = bytes_moved(n, d, k)  # (1000,), (1000,)
@@ -105,8 +145,7 @@ assert torch.equal(form - pair, 4 * (d + 2 * n) * (d - 2 * k))
 print("1,000 random sizes: the difference is 4 (d + 2n)(d − 2k) bytes in each")
 
 # %%
-#
-# The map of both counts, over the length of the text and the width of the keys:
+# Here is the map of both counts, over the length of the text and the width of the keys:
 
 d = 256
 lengths = torch.logspace(0, 5, 200, dtype=torch.float64)[None, :]  # (1, 200)
@@ -117,7 +156,7 @@ for ax, count, name in zip(axes, (operations, bytes_moved), ("operations", "byte
     pair, form = count(lengths, d, widths)  # (200, 200), (1, 200): M has no k
     ratio = (form / pair).log2()  # (200, 200)
     drawn = ax.contourf(
-        lengths[0], widths[:, 0] / d, ratio, levels=torch.arange(-3, 3.5, 0.5), cmap="RdBu",
+        lengths[0], widths[:, 0] / d, ratio, levels=torch.arange(-3, 3.5, 0.5), cmap=DIVERGING,
         extend="both",
     )  # fmt: skip
     ax.contour(lengths[0], widths[:, 0] / d, ratio, levels=[0], colors=BLACK, linewidths=2)
@@ -134,14 +173,14 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* Blue is where the pair is cheaper and red where M is; the black line is where both
-# cost the same.
+# *Figure 2.* The ratio of both costs, over the length of the text and the width of the keys. Below
+# the line, on which both cost the same, the pair is cheaper, and above it M is.
 #
 # A clock beside the count
 # ------------------------
-# Now both ways run on this machine, in turn, and we take the fastest of many runs, the one
-# that other programs disturbed least. The count predicts a *ratio*, the time with M over the
-# time with the pair.
+# Now both ways run on this machine, in turn, and we take the fastest of many runs, the one that
+# other programs disturbed least. The count predicts a *ratio*, the time with M over the time with
+# the pair.
 
 
 def clocked(n, d, k, seconds=0.5):
@@ -161,59 +200,66 @@ def clocked(n, d, k, seconds=0.5):
 
 d = 256
 key_widths = (8, 16, 32, 64, 128, 192, 256, 384)
+measured = {}
+for n in (64, 512):
+    print(f"n = {n} tokens, time with M over time with the pair:")
+    for k in key_widths:
+        with_pair, with_form = clocked(n, d, k)
+        measured[n, k] = with_form / with_pair
+        print(f"    k = {k:3}: {measured[n, k]:.2f}")
+
+# %%
+
 fig, axes = plt.subplots(2, figsize=(5, 5.6), sharex=True)
 for ax, n in zip(axes, (64, 512), strict=True):
     counted = [operations(n, d, k)[1] / operations(n, d, k)[0] for k in key_widths]
     moved = [bytes_moved(n, d, k)[1] / bytes_moved(n, d, k)[0] for k in key_widths]
-    measured = []
-    for k in key_widths:
-        with_pair, with_form = clocked(n, d, k)
-        measured.append(with_form / with_pair)
+    times = [measured[n, k] for k in key_widths]
     ax.loglog(key_widths, counted, color=BLUE, label="operations")
     ax.loglog(key_widths, moved, color=GREEN, ls="--", label="bytes")
-    ax.loglog(key_widths, measured, "o-", color=ORANGE, label="measured time")
+    ax.loglog(key_widths, times, "o-", color=ORANGE, label="measured time")
     ax.axhline(1, color=BLACK, lw=1)
     ax.set(ylabel="with M / with pair", title=f"n = {n} tokens")
     ax.set_xticks(key_widths, [str(k) for k in key_widths], fontsize=9)
     ax.minorticks_off()
-    print(
-        f"n = {n:4}:",
-        "  ".join(f"k = {k}: {m:.2f}" for k, m in zip(key_widths, measured, strict=True)),
-    )
 axes[0].legend()
 axes[1].set_xlabel(f"key width k (d = {d})")
 fig.set_label(
-    "Two panels, for texts of 64 and of 512 words: how many times dearer M is than the pair, "
+    "Two panels, for texts of 64 and of 512 tokens: how many times as expensive M is as the pair, "
     "against key width, both axes logarithmic. The count of operations falls as a line and crosses "
     "1 between d/2 and d, the count of bytes is flatter and crosses at d/2. The measured times "
     "lie below the operations for the narrowest keys and come near them for wide ones."
 )
 
 # %%
-# *Figure 2.* The cost with M over the cost with the pair, by both counts and by the clock. Where
-# keys are wide, the clock follows the count of operations. Where they are narrow, M is slower by
-# less than the count predicts, because products with 8 columns don't keep a processor's arithmetic
-# busy. The orange line belongs to the machine that built this site and to what else it was doing,
-# so on another machine it will differ, and the other two lines will not.
+# *Figure 3.* The cost with M over the cost with the pair, by both counts and by the clock. The
+# orange line belongs to the machine that built this site and to what else it was doing, so on
+# another machine it will differ, and the other two lines will not.
 #
-# A cache: one vector for all heads
-# ---------------------------------
-# A model that writes text computes one new query at a time and keeps what it needs of the past
-# tokens, which is called a KV cache. There memory decides, and so the count is another. With h
-# heads of width k = d/h, the keys of one token cost k numbers per head and d in all, and the values
-# as many again. The token itself, x, also has d numbers, and it serves all heads, for the keys and
-# for the values, if the matrices are moved from the cached side to the side of the query:
+# Where keys are wide, the clock follows the count of operations. Where they are narrow, M's
+# measured slowdown is smaller than the count predicts, because products with 8 columns don't keep a
+# processor's arithmetic busy.
 #
-# .. math:: q_h \cdot (x_j W_{\mathrm{key},h}) = (q_h W_{\mathrm{key},h}^\top) \cdot x_j, \qquad
-#           \sum_j a_{hj} (x_j W_{\mathrm{value},h}) W_{\mathrm{out},h}
-#           = \Big(\sum_j a_{hj} x_j\Big) W_{\mathrm{value},h} W_{\mathrm{out},h} .
+# The KV cache: one vector for all heads
+# --------------------------------------
+# A model that generates text computes one new query at a time and keeps what it needs of the past
+# tokens, which is called a KV cache. There memory decides, so another count matters. With h heads
+# of width k = d/h, the keys of one token cost k numbers per head and d in all, and the values as
+# many again. The token itself, x, also has d numbers, and it serves all heads, for the keys and for
+# the values, if the matrices are moved from the cached side to the side of the query. In each head,
+# let q be the new token's query and :math:`a_j` its weight on token j:
 #
-# DeepSeek-V2 does this when it writes :cite:p:`deepseek2024v2`. Its multi-head latent attention
-# (section 2.1.2 of the report) keeps not x but a narrow vector :math:`c = x W_\mathrm{down}` of
-# width r, from which keys and values are made by :math:`W_\mathrm{UK}` and :math:`W_\mathrm{UV}`.
-# It then *absorbs* :math:`W_\mathrm{UK}` into the query and :math:`W_\mathrm{UV}` into the output
-# projection. So the pair of each head is multiplied out, and what was M becomes the k × r matrix
-# behind the query. Here are both ways for the newest token of a text:
+# .. math:: q \cdot (x_j W_\mathrm{key}) = (q\, W_\mathrm{key}^\top) \cdot x_j, \qquad
+#           \sum_j a_j (x_j W_\mathrm{value}) W_\mathrm{out}
+#           = \Big(\sum_j a_j x_j\Big) W_\mathrm{value} W_\mathrm{out} .
+#
+# DeepSeek-V2 :cite:p:`deepseek2024v2` does this when it generates, except that its multi-head
+# latent attention (MLA, section 2.1.2 of the report) keeps not x but a narrow vector :math:`c = x
+# W_\mathrm{down}` of width r, from which keys and values are made by :math:`W_\mathrm{UK}` and
+# :math:`W_\mathrm{UV}`. It then *absorbs* :math:`W_\mathrm{UK}` into the query and
+# :math:`W_\mathrm{UV}` into the output projection. So the pair of each head is multiplied out, and
+# what was M becomes the k × r matrix after the query. Here are both ways for the newest token of a
+# text:
 
 torch.manual_seed(0)
 n, h, k, r = 50, 4, 16, 24
@@ -252,10 +298,10 @@ for name, (cache, *matrices) in ways.items():
     assert absorbed_errors[name] < 1e-14
 
 # %%
-# The saved memory has a price, and the price is arithmetic. A score is now a product of r numbers
-# instead of k, and so is a number of the mixed vector. The report gives the sizes of DeepSeek-V2
-# (section 3.1.2): 128 heads of width 128, tokens of width 5,120 and a latent vector of 512, with
-# which a rotated key of 64 is kept. Per token and layer:
+# The saved memory has a price, and the price is arithmetic: a score is now a dot product of r
+# numbers instead of k, and the vector that the weights mix has r numbers instead of k as well. The
+# report gives the sizes of DeepSeek-V2 (section 3.1.2): 128 heads of width 128, tokens of width
+# 5,120 and a latent vector of 512, with which a rotated key of 64 is kept. Per token and layer:
 
 
 def per_cached_token(kept, score_width, value_width, heads):
@@ -276,15 +322,16 @@ for name, (kept, multiplications) in caches.items():
 
 # %%
 # Where h · k = d, as in our small layer, keys and values are 2d numbers, so keeping the token
-# halves the cache. In DeepSeek-V2 the heads are together wider than a token, so it would save more,
-# and it would multiply many times as much. The latent vector makes both numbers smaller. (What the
-# new query is multiplied with once per step is not counted, because it does not grow with the
-# text.)
+# halves the cache. In DeepSeek-V2 the heads are together wider than a token, so keeping the token
+# would save more, at the price of many times as many multiplications; the latent vector makes both
+# numbers smaller. (What the new query is multiplied with once per step is not counted, because it
+# does not grow with the text.)
 #
-# The rotated key is there because of positions. Rotary positions (RoPE, :cite:t:`su2024roformer`)
-# turn the query at position i and the key at position j by angles that grow with the position. A
-# rotation by the distance i − j then lies between :math:`W_\mathrm{query}` and
-# :math:`W_\mathrm{UK}^\top`, and no single matrix absorbs it, as the report says:
+# The rotated key is there for the sake of positions, because rotary positions (RoPE,
+# :cite:t:`su2024roformer`) turn the query at position i and the key at position j by angles that
+# grow with the position. A rotation by the distance i − j then lies between
+# :math:`W_\mathrm{query}` and :math:`W_\mathrm{UK}^\top`, and no single matrix absorbs it, as the
+# report says:
 
 
 def rotated_by(vectors, positions):
@@ -318,12 +365,12 @@ assert rotation_errors["one absorbed matrix"] > 0.1
 #
 # Takeaways
 # ---------
-# - Which is cheaper? For all queries of a text at once the pair, in operations whenever
-#   k/d < (d + n)/(2d + n) and so always for k ≤ d/2. Both bracketings give the same scores.
+# - Which is cheaper? For all queries of a text at once the pair is, in operations whenever k/d < (d
+#   + n)/(2d + n) and so always for k ≤ d/2. Both bracketings give the same scores, up to rounding.
 # - In bytes moved the line is k = d/2, and for long texts little is at stake, because both ways
 #   write n² scores.
-# - Times follow the counts for wide keys. For the narrowest they do not, because other costs than
-#   multiplications decide there.
+# - Times follow the counts for wide keys, but not for the narrowest, where costs other than
+#   multiplication decide.
 # - For one query at a time the cache decides. A cached token costs d numbers for all heads and
 #   serves the values too, where keys and values cost 2d; latent attention narrows it further. The
 #   price is arithmetic, d or r instead of k numbers per score, and rotary positions have to be
@@ -331,4 +378,4 @@ assert rotation_errors["one absorbed matrix"] > 0.1
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_6_real_model`, a real encoder and its 72 heads.
+# *Where next:* :doc:`/gallery/deeper/plot_6_real_model`.

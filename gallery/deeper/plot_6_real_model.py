@@ -2,14 +2,17 @@ r"""
 A real encoder: 72 attention heads of MiniLM, number by number
 ==============================================================
 
-What do the heads of a trained encoder attend to, and what may one say about a head before giving
-it a name? In all-MiniLM-L6-v2 a few heads attend to a neighbouring token, most put their largest
-share of weight on the first position, whatever token it holds, and the values there are so short
-that this weight adds almost nothing.
+What do the heads of a trained encoder attend to, and when has a head earned a name?
 
-You need :doc:`/gallery/core/plot_2_attention_layer`, an idea of the transformer's block, and half
-an hour. Afterwards you can compute a head's weights from a model's files, read a map of heads, and
-replace a first impression with a count and a control.
+In all-MiniLM-L6-v2 a few heads attend to a neighbouring token, most put their largest share of
+weight on the first position, whatever token it holds, and the values there are so short that this
+weight adds almost nothing. A name for a head is a claim about texts, so it needs a count over many
+of them, a stated condition and a control.
+
+You need the lesson on :doc:`the attention layer </gallery/core/plot_2_attention_layer>` and a rough
+idea of the :doc:`transformer block </gallery/core/plot_7_transformer_block>`. Reading takes half an
+hour, and running the page about half a minute. Afterwards you can compute a head's weights from a
+model's files, read a map of heads, and replace a first impression with a count and a control.
 """
 
 import importlib.util
@@ -21,7 +24,7 @@ import torch
 from safetensors import safe_open
 from torch.nn import functional as F
 
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, head_atlas, use_style
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, head_atlas, use_style
 from attention.pretrained import load_encoder
 from attention.sentiment.sources import load_reviews
 
@@ -33,10 +36,10 @@ encoder, tokenizer = load_encoder("minilm")
 # From a sentence to word pieces
 # ------------------------------
 # The model has BERT's architecture :cite:p:`devlin2019bert` with 6 layers of 12 heads, was
-# distilled from a larger one :cite:p:`wang2020minilm`, and was then trained to give sentences of
-# like meaning like embeddings :cite:p:`reimers2019sentence`. Its tokenizer lower-cases a text and
-# cuts it into :term:`word pieces <word piece>`: frequent words stay whole, and rare ones become
-# several pieces, of which all but the first are written with ``##``.
+# distilled from a larger one :cite:p:`wang2020minilm`, and was then trained to give sentences with
+# similar meanings similar embeddings :cite:p:`reimers2019sentence`. Its tokenizer lower-cases a
+# text and cuts it into :term:`word pieces <word piece>`: frequent words stay whole, and rare ones
+# become several pieces, of which all but the first are written with ``##``.
 
 sentence = "The zookeeper fed the penguins because they looked hungry."
 encoded = tokenizer.encode(sentence)
@@ -45,9 +48,9 @@ for token, number in zip(tokens, encoded.ids, strict=True):
     print(f"{number:<6} {token}")
 
 # %%
-# Two tokens were in no sentence. ``[CLS]`` opens every text and ``[SEP]``, the :term:`separator
-# token`, closes it. BERT was trained to classify pairs of texts from the first of them, while the
-# second showed where a text ends. Like all other tokens, both have queries, keys and values.
+# The tokenizer has added two tokens. ``[CLS]`` opens every text and ``[SEP]``, the :term:`separator
+# token`, closes it. BERT was trained to classify pairs of texts from the vector of [CLS], while
+# [SEP] marked where a text ends. Like all other tokens, both have queries, keys and values.
 #
 # One head, from the file by hand
 # -------------------------------
@@ -71,9 +74,38 @@ gain = file.get_tensor("embeddings.LayerNorm.weight")  # (384,)
 x = x * gain + file.get_tensor("embeddings.LayerNorm.bias")
 
 # %%
-# Layers and :term:`heads <attention head>` are counted from 0 here, as in the file. The matrices of
-# the 12 heads are stored as one, transposed, so that head 2 owns the rows from 64 up to 95 of each:
-# ``k = 32`` of them.
+# Layers and :term:`heads <attention head>` are counted from 0 here, as in the file; :doc:`the next
+# page </gallery/deeper/plot_7_qk_of_a_real_model>` counts both from 1. The matrices of the 12 heads
+# are stored as one, transposed, so that head 2 owns the rows from 64 up to 95 of each: ``k = 32``
+# of them.
+
+# sphinx_gallery_start_ignore
+
+
+def draw_head():
+    """Draw how a head makes its queries, and how queries and keys make scores."""
+    fig, ax = plt.subplots(figsize=(5, 3.6))
+    x, W_query = ("x", "(13, 384)", 1.7, 4.5, BLUE), ("W_query", "(384, 32)", 4.5, 1.6, ORANGE)
+    queries, keys = ("queries", "(13, 32)", 1.7, 1.6, GREEN), ("keysᵀ", "(32, 13)", 1.6, 1.7, GREEN)
+    scores = ("scores", "(13, 13)", 1.7, 1.7, BLACK)
+    ends = draw_matrices(ax, 0, (x, "·", W_query, "=", queries))
+    draw_matrices(ax, -4.4, (queries, "·", keys, "=", scores))
+    ax.set(xlim=(-0.2, ends[-1][1] + 0.2), ylim=(-5.4, 3))
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_head()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Rectangles in two rows. Above: x, (13, 384), times the tall W_query, (384, 32), is the small "
+    "block of queries, (13, 32). Below: the queries times the transposed keys, (32, 13), are the "
+    "scores, (13, 13)."
+)
+
+# %%
+# *Figure 1.* The shapes in one head for our 13 tokens, not drawn to scale. The keys are made like
+# the queries, by a matrix of their own; to both a bias is added. The softmax of each row of scores,
+# divided by √32, is a row of weights.
 
 layer, head, k = "encoder.layer.0.attention.self", 2, 32
 rows = slice(head * k, (head + 1) * k)
@@ -95,19 +127,20 @@ for i in range(1, 5):
     print(f"{tokens[i]:9} → {tokens[j]:9} {by_hand[i, j]:.3f}")
 
 # %%
-# In this sentence, the head attends to the token before. Does it always, and what do the others do?
+# In this sentence the head attends to the previous token. To see whether it always does, and what
+# the others do, we draw all of them first and count afterwards.
 #
 # An atlas of heads
 # -----------------
-# Here are all 72 tables of weights for the one sentence, one row per query and one column per key,
-# the darker the larger. Choose a map with the mouse, or reach the atlas with Tab and walk through
-# it with the arrow keys.
+# Here are all 72 tables of weights for the one sentence, one row per query and one column per key;
+# the stronger the colour, the larger the weight. Choose a map with the mouse, or reach the atlas
+# with Tab and walk through it with the arrow keys.
 
 head_atlas(weights[:, 0], tokens)
 
 # %%
-# *Figure 1. The weights of all heads for one sentence. A diagonal is a distance: the same token, or
-# a neighbour. A column is one token to which all others attend.*
+# *Figure 2.* The weights of all 72 heads for the one sentence. A diagonal stands for a fixed
+# distance: the same token, or a neighbour. A column is one token to which all others attend.
 #
 # Maps like these invite names. :cite:t:`kovaleva2019revealing` sort those of BERT into five kinds,
 # among them *vertical* and *diagonal*; :cite:t:`clark2019bert` and :cite:t:`voita2019analyzing`
@@ -118,8 +151,9 @@ head_atlas(weights[:, 0], tokens)
 # -------------------------
 # So we measure 300 film reviews of the validation split, each cut to its first 62 word pieces
 # between ``[CLS]`` and ``[SEP]``; the few that are shorter are left out. For each query, five keys
-# are of interest. Queries near the ends are left out as well, so that the five are different keys
-# for every query. Uniform weights would give each key the same share, 1/64.
+# are of interest: the token before, the same one, the next one, the first position and the
+# separator. Queries near the ends are left out as well, so that the five are different keys for
+# every query. Uniform weights would give each key the same share, 1/64.
 
 
 def layers(ids):
@@ -169,9 +203,9 @@ on_target, is_largest, received, value, output = (
 )  # (6, B, 12, 5), (6, B, 12, 5), (6, B, 12, N), (6, B, 12, N), (6, B, 12, N)
 
 # %%
-# The table shows the three strongest heads for each target: the mean weight, how many times uniform
-# that is, from where to where the middle 90 % of the reviews lie, and for how many of the queries
-# this key has the largest weight of all.
+# The table shows the three strongest heads for each target: the mean weight, its multiple of the
+# uniform weight, the range of the middle 90 % of the reviews, and the share of queries for which
+# this key has the largest weight.
 
 strength, largest = on_target.mean(dim=1), is_largest.mean(dim=1)  # (6, 12, 5), (6, 12, 5)
 print("target     head  weight  × uniform  90 % of reviews  largest for")
@@ -205,9 +239,9 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2. Mean weight of each head on five targets, over the reviews. Within a band, layer 0 is
+# *Figure 3.* Mean weight of each head on five targets, over the reviews. Within a band, layer 0 is
 # on top and layer 5 at the bottom; the strongest head is named as layer.head. Marks at the left
-# edge stand for smaller weights.*
+# edge stand for smaller weights.
 #
 # Others have drawn lines at which a head earns a name. :cite:t:`clark2019bert` count heads with
 # more than half of their weight on a neighbour, and :cite:t:`voita2019analyzing` call a head
@@ -222,22 +256,24 @@ print(f"the first position receives more than any other in {ahead} of 72 heads")
 
 # %%
 # Head 0.2, our head from the file, keeps its name: for these reviews and this length, it attends to
-# the previous token. Few other heads have a neighbour as their target for most queries. The usual
-# target is the first token. What :cite:t:`clark2019bert` saw in BERT, middle layers that put over
-# half of their attention on ``[SEP]``, is not found in this model, although it descends from BERT.
-# Distillation and training for sentence embeddings lie between the two, and our count can't tell
-# which of them made the difference.
+# the previous token. Few other heads have a neighbour as their target for most queries, because the
+# usual target is the first token. What :cite:t:`clark2019bert` saw in BERT, middle layers that put
+# over half of their attention on ``[SEP]``, is not found in this model, although it descends from
+# BERT. Distillation and training for sentence embeddings lie between the two, and our count can't
+# tell which of them made the difference.
 #
 # Where the first token's weight goes
 # -----------------------------------
 # Users of GPT-2 asked about this pattern early (`Is there anything wrong in my code?
 # <https://github.com/huggingface/transformers/issues/2975>`__). :cite:t:`xiao2024efficient` named
 # it the :term:`attention sink`: weights must sum to 1, so a head that finds nothing has to leave
-# its weight somewhere. :cite:t:`clark2019bert` had the same guess for ``[SEP]``, a "no-op".
+# its weight somewhere. :cite:t:`clark2019bert` made the same guess for ``[SEP]``, and called it a
+# "no-op".
 #
 # A weight multiplies a value, so :cite:t:`kobayashi2020attention` weigh it with the norm of what it
-# multiplies: the value after the head's part of :math:`W_\mathrm{out}`. They find short vectors
-# for BERT's special tokens. Here are the norms, relative to the mean over a review's word pieces.
+# multiplies, which is the value after the head's part of :math:`W_\mathrm{out}`, and find short
+# vectors for BERT's special tokens. Here are the norms for this model, relative to the mean over a
+# review's word pieces.
 
 
 def relative(norms, at):
@@ -281,8 +317,9 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3. Above: weight against norm, one mark per head. Below: the share of* ``[CLS]`` *by
-# weight alone and by weight times norm, mean over heads and reviews.*
+# *Figure 4.* Above, the weight on ``[CLS]`` against the norm of what it multiplies, one mark per
+# head. Below, the share of ``[CLS]`` by weight alone and by weight times norm, a mean over heads
+# and reviews.
 #
 # From layer 1 on, the more weight a head leaves on ``[CLS]``, the nearer its context comes to 0,
 # and a head with a context near 0 adds hardly anything to the token. The named head is an exception
@@ -321,9 +358,10 @@ print(f"the next review instead: {(usual * usual.roll(1, 0)).sum(-1).mean():.3f}
 # Without its values, ``[CLS]`` is missed about as little as one word piece, although it has a large
 # part of the weight. Where attention to it is forbidden, however, that weight goes to tokens with
 # long values, and the embedding changes far more. Both fit a no-op. They don't show why training
-# found it, and the second asks the model for something that it never met in training.
+# found it, and the second puts the model into a situation that it never met in training.
 #
-# Is it the token or the position? We leave ``[CLS]`` out, so that a word piece comes first.
+# Whether the weight belongs to the token or to the position can be tested: we leave ``[CLS]`` out,
+# so that a word piece comes first.
 
 print("layer  weight on the first position: with [CLS]   without it")
 for i, (with_it, without) in enumerate(zip(layers(fifty), layers(fifty[:, 1:]), strict=True)):
@@ -338,10 +376,10 @@ for i, (with_it, without) in enumerate(zip(layers(fifty), layers(fifty[:, 1:]), 
 #
 # One word, two banks
 # -------------------
-# If so much weight does nothing, what does the rest do? The word "bank" has one embedding, whatever
-# it means. Twelve sentences, written before anything was measured and not changed since, speak of
-# rivers or of money. We compare "bank" in all 66 pairs by cosine similarity, layer by layer. As a
-# control, the first "the" of the same sentences has no sense that could differ.
+# To see what the rest of the weight does, take a word with two senses. "Bank" has one embedding,
+# whatever it means. Twelve sentences, written before anything was measured and not changed since,
+# speak of rivers or of money. We compare "bank" in all 66 pairs by cosine similarity, layer by
+# layer. As a control we take the first "the" of the same sentences, which has only one sense.
 
 SENTENCES = """We sat on the bank of the river and watched the boats.
 The fishermen pulled the canoe onto the muddy bank.
@@ -375,8 +413,8 @@ rest = torch.tensor(list(itertools.combinations(range(1, 12), 5)))  # (462, 5)
 with_0 = F.one_hot(rest, 12).sum(dim=1) + F.one_hot(torch.tensor(0), 12)  # (462, 12)
 alike = with_0[:, :, None] == with_0[:, None]  # (462, 12, 12)
 stages = ["word", "+ position", *(f"layer {i}" for i in range(6))]
-fig, ax = plt.subplots(figsize=(5, 3.8))
-for word, colour, marker in (("bank", BLUE, "o"), ("the", GREEN, "s")):
+of_topics = {}
+for word in ("bank", "the"):
     table = similarities(word)  # (8, 12, 12)
     same, other = (
         torch.stack([table[:, which & pairs].mean(dim=1) for which in choice])
@@ -387,10 +425,15 @@ for word, colour, marker in (("bank", BLUE, "o"), ("the", GREEN, "s")):
     print(f"{word:10} same topic  other topic     gap  splits with such a gap")
     for row in zip(stages, same[0], other[0], gap[0], as_large, strict=True):
         print("{:10} {:10.3f}  {:11.3f}  {:6.3f}  {:8} of 462".format(*row[:4], int(row[4])))
-    ax.plot(stages, same[0], marker + "-", color=colour, label=f"{word}, same topic")
-    ax.plot(
-        stages, other[0], marker + "--", color=colour, mfc="white", label=f"{word}, other topic"
-    )
+    of_topics[word] = same[0], other[0]
+
+# %%
+
+fig, ax = plt.subplots(figsize=(5, 3.8))
+for word, colour, marker in (("bank", BLUE, "o"), ("the", GREEN, "s")):
+    same, other = of_topics[word]  # (8,), (8,)
+    ax.plot(stages, same, marker + "-", color=colour, label=f"{word}, same topic")
+    ax.plot(stages, other, marker + "--", color=colour, mfc="white", label=f"{word}, other topic")
 ax.set(ylabel="cosine similarity")
 ax.tick_params(axis="x", rotation=45)
 ax.legend(fontsize=9, loc="lower left", handlelength=3)
@@ -401,30 +444,32 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4. Mean similarity of one word between sentences, solid for the same topic and dashed for
-# the other. The distance between the lines is what the context has told the word.*
+# *Figure 5.* Mean similarity of one word between sentences, solid for the same topic and dashed for
+# the other. The distance between the lines is what the word's vector has taken from its context.
 #
 # To judge a gap, the table sets it beside those of all 462 ways to split the sentences into two
 # sixes. Already after the first layer, no other split separates "bank" as well as the senses do,
 # while many splits separate "the" as well as the topics. In the last layer, the topics are the best
 # split of the control, too. A likely reason is that its vectors serve the mean that becomes the
-# sentence's embedding, so that every token tells of the topic by then. All similarities of "bank"
+# sentence's embedding, so by then every token carries the topic. All similarities of "bank"
 # stay high, which means that what the context adds is small beside what its vectors share.
 #
 # Takeaways
 # ---------
-# - A head's weights are a few lines of arithmetic on four tensors of a file, and equal to the
-#   library's.
 # - What do the heads attend to? Over these reviews, cut to 64 tokens, most put far more than a
 #   uniform share on the first position, one is almost purely a previous-token head, and a handful
-#   lean to a neighbour. ``[SEP]`` is no sink in this model.
+#   prefer a neighbour. ``[SEP]`` is not a sink in this model.
+# - A head's weights are a few lines of arithmetic on four tensors of a file, and equal to the
+#   library's.
 # - The sink is the position, its values are short, and the text's embedding hardly misses them. A
 #   large weight is therefore no sign of a large effect.
 # - Context tells the two senses of "bank" apart from the first layer on. The same gap in the last
 #   layer says less, because the control shows it as well.
-# - A name for a head is a claim about texts. Give the count, its condition and a control with it.
+# - A head has earned a name when a count over many texts supports it. Give the count, its condition
+#   and a control with the name.
 #
 # *Where next:* :doc:`/gallery/deeper/plot_7_qk_of_a_real_model` asks what the matrices of these
-# heads hold, and :doc:`/gallery/core/plot_9_reading_attention` whether weights explain an answer.
+# heads hold, and :doc:`/gallery/core/plot_9_reading_attention` asks whether weights explain an
+# answer.
 
 plt.show()

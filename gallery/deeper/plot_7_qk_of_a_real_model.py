@@ -2,18 +2,20 @@ r"""
 QKᵀ in a real model: spectra, rank, biases and scores of 72 heads
 =================================================================
 
-Our own classifiers used a handful of the directions that the product of query and key matrix
-offered them. Does a real encoder do the same? Its matrices say no, because their spectra are almost
-as flat as those of random matrices. Its inputs say otherwise: weighted by what each head reads, the
-scores need fewer directions, and a truncation that knows the inputs costs far less than one that
-knows the matrices alone.
+Does a real encoder use only a handful of directions of QKᵀ, as our own classifiers did?
 
-The product is :math:`M = W_\mathrm{query} W_\mathrm{key}^\top`, and the classifiers are those of
-:doc:`/gallery/deeper/plot_4_rank_on_reviews`. You need the lessons on
-:doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, on :doc:`gauge and
-biases </gallery/deeper/plot_2_gauge_and_biases>` and on :doc:`the scale
-</gallery/core/plot_3_scaling_variance>`, and about forty minutes. Afterwards you can take the heads
-of any encoder apart in this way, and you know which control each number needs beside it.
+Its matrices say no, because their spectra are almost as flat as those of random matrices. Its
+inputs say otherwise: weighted by what each head reads, the scores need fewer directions, and a
+truncation that knows the inputs costs far less than one that knows the matrices alone.
+
+The product is called :math:`M = W_\mathrm{query} W_\mathrm{key}^\top` as before, and the
+classifiers are those of :doc:`the lesson on rank after training
+</gallery/deeper/plot_4_rank_on_reviews>`. You need the lessons on :doc:`low rank
+</gallery/deeper/plot_1_low_rank_qk>`, on :doc:`gauge and biases
+</gallery/deeper/plot_2_gauge_and_biases>` and on :doc:`the scale
+</gallery/core/plot_3_scaling_variance>`. Reading takes about forty minutes, and running the page
+ten seconds. Afterwards you can take the heads of any encoder apart in this way, and you know which
+control each number needs beside it.
 """
 
 import json
@@ -25,7 +27,7 @@ import torch
 
 import attention
 from attention.analysis import bilinear_form, effective_rank, rank_correlation
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
 from attention.pretrained import MINILM_SHA256, load_encoder
 from attention.sentiment.reviews import clean
 from attention.sentiment.sources import load_reviews
@@ -38,7 +40,10 @@ use_style()
 # all-MiniLM-L6-v2 has 6 layers of 12 heads, with d = 384 and k = 32 (:cite:t:`wang2020minilm`,
 # fine-tuned for sentence embeddings as :cite:t:`reimers2019sentence` proposed). Everything that
 # follows from its weights alone is computed on this page. What needs hundreds of reviews comes from
-# a file in the repository, which names its command, and we check that both agree.
+# a file in the repository, which names its command, and we check that both agree. Layers and heads
+# are counted from 1 on this page, but from 0 on :doc:`the previous page
+# </gallery/deeper/plot_6_real_model>` and in the model's file, where layer 1, head 1 of this page
+# is layer 0, head 0.
 
 encoder, tokenizer = load_encoder("minilm")
 encoder.requires_grad_(False)
@@ -90,9 +95,10 @@ def split(linear, columns=False):
 # -----------
 # Each head has two products of width k: the *QK circuit* :math:`M = W_\mathrm{query}
 # W_\mathrm{key}^\top`, which decides who attends to whom, and the *OV circuit*
-# :math:`W_\mathrm{value} W_\mathrm{out}`, which decides what is handed over; both names are of
-# :cite:t:`elhage2021mathematical`. The k singular values that can differ from zero need no d × d
-# matrix. With :math:`A = Q_A R_A` and :math:`B = Q_B R_B`, the orthogonal factors drop out, and
+# :math:`W_\mathrm{value} W_\mathrm{out}`, which decides what is handed over; both names are from
+# :cite:t:`elhage2021mathematical`. The k singular values that can differ from zero can be computed
+# without a d × d matrix. With :math:`A = Q_A R_A` and :math:`B = Q_B R_B`, the orthogonal factors
+# drop out, and
 # :math:`R_A R_B^\top` is k × k.
 
 
@@ -111,8 +117,8 @@ torch.testing.assert_close(qk[0, 0], torch.linalg.svdvals(M)[:k], rtol=1e-4, ato
 
 # %%
 # As a control for what an untrained head shows, we draw two matrices of the same sizes with
-# independent Gaussian entries, twenty times. Two numbers sum a spectrum up: the *effective rank*
-# of :cite:t:`roy2007effective`, and how many directions hold 90 % of the energy, which is the sum
+# independent Gaussian entries, twenty times. Two numbers sum up a spectrum: the *effective rank*
+# of :cite:t:`roy2007effective`, and how many directions hold 90 % of the energy, here the sum
 # of the squared singular values.
 
 
@@ -140,7 +146,7 @@ table({"90 % of energy in, QKᵀ": directions(qk).double(), "OV": directions(ov)
 # %%
 # By their matrices, almost all heads use almost all of their 32 directions. Only some heads, most
 # of them in the first and the fifth layer, fall well below a Gaussian pair. Our own classifiers
-# are another picture, which figure 1 draws beside the heads. Each curve adds up the energy,
+# are another matter, and figure 1 draws them beside the heads. Each curve adds up the energy,
 # largest direction first, and the axis counts directions as a share of k, because k was 16 there.
 
 low_rank = results_of("low_rank")
@@ -148,6 +154,10 @@ seeds = len(low_rank["origin"]["seeds"])
 ours = torch.tensor(
     [r["spectrum_after"] for r in low_rank["runs"] if r["kind"] == "qkv" and r["key_dim"] == 16]
 )  # (seeds, 16)
+print(f"our classifiers: effective rank {ranks(ours).mean():.1f} of 16, ", end="")
+print(f"90 % of the energy in {directions(ours).min()} to {directions(ours).max()} directions")
+
+# %%
 
 fig, ax = plt.subplots(figsize=(5, 3.8))
 for sigma, colour, style, label in (
@@ -171,8 +181,6 @@ fig.set_label(
     "QK and OV, lie just above that of Gaussian pairs; the band of QK reaches higher. The curve of "
     "our own classifiers rises far more steeply and is level long before its end."
 )
-print(f"our classifiers: effective rank {ranks(ours).mean():.1f} of 16, ", end="")
-print(f"90 % of the energy in {directions(ours).min()} to {directions(ours).max()} directions")
 
 # %%
 # *Figure 1.* Energy of the largest directions: lines are means, bands reach from the smallest to
@@ -199,10 +207,10 @@ table({"squares / 2‖M‖_*": excess, "‖W_query‖ / ‖W_key‖": ratio})
 print(f"Gaussian pairs: squares / 2‖M‖_* {control.min():.3f} to {control.max():.3f}")
 
 # %%
-# All 72 pairs are near balance, and that alone proves nothing. With d much larger than k, the
+# All 72 pairs are near balance, but that alone proves nothing. With d much larger than k, the
 # columns of a Gaussian matrix are nearly orthogonal and equally long, so a pair of them starts
 # near balance, as the last line shows, and most heads are no nearer. The spectra are not low in
-# rank either. If weight decay pushed on these products, its push is visible in neither number,
+# rank either. If weight decay acted on these products, its effect is visible in neither number,
 # and how strong it was during pre-training can't be read from the files.
 #
 # The dead key bias
@@ -239,16 +247,46 @@ assert results["key_bias_moves_weights_by"] < 1e-12
 # ------------------
 # A singular value of M says nothing about whether any token points that way. Let C be the
 # covariance of the head's inputs; then the singular values of :math:`C^{1/2} M C^{1/2}` measure
-# each direction by the scores that it makes. We use one C for each side: queries are centred on
-# their mean over all tokens, and keys on the mean of *their own review*, because a constant that
-# all keys of a query share cancels. The energy of this matrix is the mean square of :math:`(x_i -
-# \bar x) M (x_j - \bar x_\mathrm{review})^\top` for independent i and j. Computing it takes k × k
-# matrices only, since its singular values are those of :math:`\Sigma_q^{1/2} \Sigma_k^{1/2}`,
-# with the covariances of the queries and of the keys.
+# each direction by the scores that it makes.
+
+# sphinx_gallery_start_ignore
+
+
+def draw_weighted():
+    """Draw C½ M C½ as rectangles."""
+    fig, ax = plt.subplots(figsize=(5, 2.1))
+    root = ("C½", "(384, 384)", 3, 3, GREEN)
+    pair = ("W_query", "(384, 32)", 3, 0.8, BLUE), ("W_keyᵀ", "(32, 384)", 0.8, 3, BLUE)
+    ends = draw_matrices(ax, 0, (root, "·", pair[0], "·", pair[1], "·", root))
+    left, right = ends[1][0], ends[2][1]
+    ax.plot([left, left, right, right], [-1.7, -1.9, -1.9, -1.7], color=BLACK, lw=1.2)
+    ax.text((left + right) / 2, -2.05, "M", ha="center", va="top", fontsize=10)
+    ax.set(xlim=(-0.2, ends[-1][1] + 0.2), ylim=(-2.7, 2.2))
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_weighted()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Rectangles: the square C½, (384, 384), times the tall W_query, (384, 32), times the wide "
+    "transpose of W_key, (32, 384), times a second square C½. A bracket joins the two in the "
+    "middle as M."
+)
+
+# %%
+# *Figure 2.* One head, weighted by its inputs on either side. Whatever C is, the rank is 32 at
+# most, so no more than 32 singular values differ from zero.
+#
+# We use one C for each side: queries are centred on their mean over all tokens, and keys on the
+# mean of *their own review*, because a constant that all keys of a query share cancels. The energy
+# of this matrix is the mean square of :math:`(x_i - \bar x) M (x_j - \bar x_\mathrm{review})^\top`
+# for independent i and j. Computing it takes k × k matrices only, since its singular values are
+# those of :math:`\Sigma_q^{1/2} \Sigma_k^{1/2}`, with the covariances of the queries and of the
+# keys.
 #
 # The inputs need a control of their own, because a C with a few strong directions lowers the rank
-# of any M. So the Gaussian pairs are weighted by the same inputs. The mean query has been left
-# out of this matrix, and it deserves a number: it gives every key one score, whoever asks, and
+# of any M. So the Gaussian pairs are weighted by the same inputs. The mean query has been left out
+# of this matrix, and it deserves a number: it gives every key one score, whichever token asks, and
 # the last column is its share of the energy within a row of scores.
 
 plain = column("QK", "effective_rank")  # (6, 12)
@@ -261,6 +299,8 @@ chance = torch.tensor(
 print(f"covariances over {origin['config']['calibration_reviews']} training reviews")
 table({"effective rank, weighted": weighted, "Gaussian pairs, weighted": chance})
 table({"90 % of the energy in": count, "share of the mean query": shared})
+
+# %%
 
 fig, ax = plt.subplots(figsize=(5, 3.6))
 places = torch.arange(1, L + 1)[:, None] + torch.linspace(-0.14, 0.14, h)  # (6, 12)
@@ -280,10 +320,12 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* One dot per head for M, and one triangle for the same head weighted by its inputs.
+# *Figure 3.* One dot per head for M, and one triangle for the same head weighted by its inputs.
 # The long line is the mean of the Gaussian pairs, and the short ones are their means after the
-# same weighting. Part of the fall from dots to triangles is the inputs' alone, down to the short
-# lines; the rest is the head's, whose strong directions meet strong directions of its inputs.
+# same weighting.
+#
+# Part of the fall from dots to triangles is due to the inputs alone, down to the short lines; the
+# rest is due to the head, whose strong directions meet strong directions of its inputs.
 #
 # Does the scale lesson's assumption hold?
 # ----------------------------------------
@@ -318,6 +360,11 @@ table({"squares": real / isotropic, "covariances": real / scores["row_variance_i
 
 lengths = torch.tensor(origin["config"]["lengths"]).double()  # (5,)
 entropy = column("entropy")  # (6, 12, 5)
+slope = (entropy[..., -1] - entropy[..., 0]) / (lengths[-1] / lengths[0]).log()  # (6, 12)
+table({"slope: nats per ln n": slope})
+
+# %%
+
 fig, ax = plt.subplots(figsize=(5, 3.8))
 ax.plot(lengths, lengths.log(), color=BLACK, label="uniform: ln n")
 for i, marker in enumerate("osD^vP"):
@@ -332,28 +379,28 @@ fig.set_label(
     "of ln n. All rise nearly straight on the logarithmic axis, from different heights; layers two "
     "to five lie lowest."
 )
-slope = (entropy[..., -1] - entropy[..., 0]) / (lengths[-1] / lengths[0]).log()  # (6, 12)
-table({"slope: nats per ln n": slope})
 
 # %%
-# *Figure 3.* Entropy of the weights, a mean over queries, heads and reviews. The slope printed
-# above is 1 for a head that spreads over a fixed share of the keys and 0 for one that always
-# takes the same number of them. Most heads are between the two; a slope above 1 belongs to a head
-# that spreads over a larger share of the keys in longer texts.
+# *Figure 4.* :term:`Entropy <entropy>` of the weights, a mean over queries, heads and reviews, for
+# reviews of five lengths.
+#
+# The slope printed above the figure is 1 for a head that spreads over a fixed share of the keys and
+# 0 for one that always takes the same number of them. Most heads are between the two; a slope above
+# 1 belongs to a head that spreads over a larger share of the keys in longer texts.
 #
 # Truncating the heads
 # --------------------
-# The test of a spectrum is to cut it. We keep r directions of every head at once and train nothing
-# afterwards, in three ways that differ in what they know:
+# The test of a spectrum is to truncate it. We keep r directions of every head at once and train
+# nothing afterwards, in three ways that differ in what they know:
 #
 # - *matrix*: the r largest singular values of M, as :func:`~attention.analysis.truncate_rank` does
 #   it. The query bias keeps its scores, which are the same for all queries.
-# - *matrix and mean query*: the same, but what is kept whole are the scores of the mean query.
+# - *matrix and mean query*: the same, except that the scores of the mean query are kept whole.
 # - *data*: the mean query whole, and the r largest singular values of :math:`C^{1/2} M C^{1/2}`,
 #   with the weighting undone afterwards. :cite:t:`chen2021drone` compress whole models this way.
 #
-# As a check of the file, one head by hand: one of the first layer's, whose inputs are the
-# embeddings.
+# As a check of the file we first truncate one head by hand, one of the first layer, whose inputs
+# are the embeddings.
 
 config, head = origin["config"], 7
 texts = []
@@ -385,10 +432,10 @@ for r in (1, 8, 24):
     assert math.isclose(moved, there, rel_tol=1e-3)
 
 # %%
-# "Moved" is the *total variation*: half the sum of the absolute differences of a query's weights,
-# which is the share of weight that went to other keys. For all heads at once we add the cosine
-# distance of the sentence embeddings, and the accuracy of a *linear probe*, a ridge regression
-# fitted to the embeddings of the untruncated model.
+# "Moved" is the :term:`total variation`: half the sum of the absolute differences of a query's
+# weights, which is the share of weight that went to other keys. For all heads at once we add the
+# cosine distance of the sentence embeddings, and the accuracy of a :term:`linear probe`, a ridge
+# regression fitted to the embeddings of the untruncated model.
 
 STYLES = {
     "matrix": (BLUE, "o-"),
@@ -419,6 +466,8 @@ for kind in STYLES:
         print(f"p = {sign_test(lost, gained):.2g}")
 print(f"whole model: {100 * last['probe_accuracy']:.1f} %")
 
+# %%
+
 fig, axes = plt.subplots(3, figsize=(5, 7.4), sharex=True)
 for kind, (colour, style) in STYLES.items():
     r = [row["rank"] for row in [*rows[kind], last]]
@@ -440,18 +489,21 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* All 72 heads truncated at once, drawn from the top as the total variation of the
-# weights, the cosine distance of the sentence embeddings, and the accuracy of the probe with a 95
-# % interval of the whole model's accuracy in grey. The table's last columns count the reviews
-# that the probe loses and gains, which is the finer comparison, because the reviews are the same.
+# *Figure 5.* All 72 heads truncated at once. From top to bottom: the total variation of the
+# weights, the cosine distance of the sentence embeddings, and the accuracy of the probe, with the
+# 95 % interval of the whole model's accuracy as a band.
+#
+# The table's last columns count the reviews that the probe loses and gains, which is the finer
+# comparison, because the reviews are the same.
 #
 # For weights and embeddings the three ways lie in the same order at every rank above 0, and the
 # step from the first to the second is as instructive as the step to the third. Centring adds no
-# direction, and it already saves much of the damage, since what all queries share need not be
-# spent on rank. By the matrix alone, the first directions even move the embeddings further than
-# none do. The probe does not tell the three ways apart. Its accuracy drops at the smallest ranks,
-# but with this many reviews no row's sign test would survive a correction for the number of rows,
-# so how much sentiment depends on who attends to whom is left open here.
+# direction, and it already prevents much of the damage, since what all queries share need not be
+# spent on rank. With truncation by the matrix alone, keeping the first directions even moves the
+# embeddings further than keeping none. The probe does not tell the three ways apart. Its accuracy
+# drops at the smallest ranks, but with this many reviews no row's sign test would survive a
+# correction for the number of rows, so how much sentiment depends on who attends to whom is left
+# open here.
 #
 # Which heads collapse first?
 # ---------------------------
@@ -485,22 +537,23 @@ for name, other in (
 #
 # What is not known
 # -----------------
-# This is one model, distilled and small, read by one kind of text at one length, and the
-# covariances are those of the same kind of text. Nothing was trained again after truncation,
-# which would recover a part of what is lost. The weighting treats query and key tokens as
-# independent, and it ignores that the softmax does not weigh all scores alike. Whether larger
-# models behave so has to be measured on them.
+# This is one model, distilled and small, tested on one kind of text at one length, and the
+# covariances are from the same kind of text. Nothing was trained again after truncation, which
+# would recover a part of what is lost. The weighting treats query and key tokens as independent,
+# and it ignores that the softmax does not weigh all scores alike. Whether larger models behave in
+# the same way has to be measured on them.
 #
 # Takeaways
 # ---------
 # - Does a real encoder use only a handful of directions of QKᵀ? Not by its matrices: their spectra
 #   are nearly those of Gaussian pairs, far from those of our small classifiers.
-# - Weighted by what the heads read, fewer directions matter than a Gaussian pair would show there,
-#   and a good part of the scores is the same for all queries. Truncation that respects both costs a
-#   fraction of plain truncation.
+# - Weighted by what the heads read, fewer directions matter than in a Gaussian pair weighted in the
+#   same way, and a good part of the scores is the same for all queries. Truncation that respects
+#   both costs a fraction of plain truncation.
 # - A near-balanced pair is what chance gives at these widths, so it is no sign of weight decay.
 # - The key bias is dead wherever queries meet keys in a plain dot product, and the files show it.
-# - The variance that :math:`1/\sqrt k` restores is that of the start; training moves it at will.
+# - The variance that :math:`1/\sqrt k` restores is that of the start; training is free to change
+#   it.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #

@@ -2,6 +2,8 @@ r"""
 The multi-head bottleneck: how many heads, and how wide?
 ========================================================
 
+How many heads does a layer need, and how wide must each of them be?
+
 The usual rule divides the embedding dimension among the heads, so more heads are narrower heads. On
 a task that needs rank the answer is a different one: as many heads as there are comparisons to make
 at once, each as wide as one comparison needs, because many narrow heads do not add up to a wide
@@ -9,9 +11,9 @@ one. We prove this for a small task, measure it on a grid, and say where it stop
 
 The bottleneck was named by :cite:t:`bhojanapalli2020low`, and :cite:t:`amsel2025quality` proved
 that more heads can't make up for it. You need the lessons on :doc:`low rank
-</gallery/deeper/plot_1_low_rank_qk>` and on :doc:`several heads
-</gallery/core/plot_4_masks>`, and about thirty minutes. Afterwards you can tell what the width of a
-head must pay for, and which claims about "too narrow" heads need a condition.
+</gallery/deeper/plot_1_low_rank_qk>` and on :doc:`several heads </gallery/core/plot_5_multi_head>`.
+Reading takes half an hour, and running the page about fifteen seconds. Afterwards you can tell what
+the width of a head must pay for, and which claims about "too narrow" heads need a condition.
 """
 
 import json
@@ -24,12 +26,48 @@ from torch.nn.functional import normalize
 
 import attention
 from attention import MultiHeadAttention
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
 
 torch.manual_seed(0)
 use_style()
 
 # %%
+# The same parameters, in one head or in two
+# ------------------------------------------
+# Under the usual rule, the product hk of the number of heads and their width stays d, the
+# :term:`embedding` dimension. What the rule leaves open is which comparisons a layer can make.
+
+# sphinx_gallery_start_ignore
+
+
+def draw_heads():
+    """Draw the query and key matrices of one wide head, and of two narrow ones."""
+    fig, ax = plt.subplots(figsize=(5, 3.6))
+    wide = ("W_query", "(16, 16)", 3, 3, BLUE), ("W_keyᵀ", "(16, 16)", 3, 3, BLUE)
+    narrow = ("W_query", "(16, 8)", 3, 1.5, ORANGE), ("W_keyᵀ", "(8, 16)", 1.5, 3, ORANGE)
+    ends = draw_matrices(ax, -4.8, (narrow[0], "·", narrow[1], " ", narrow[0], "·", narrow[1]))
+    draw_matrices(ax, 0, (wide[0], "·", wide[1]))
+    ax.text(7.2, 0, "one head, one softmax,\nscores of rank ≤ 16", va="center", fontsize=10)
+    for (left, _), (_, right), name in ((*ends[:2], "head 1"), (*ends[2:], "head 2")):
+        text = f"{name}: rank ≤ 8"
+        ax.text((left + right) / 2, -6.6, text, ha="center", va="top", fontsize=10)
+    ax.set(xlim=(-0.2, ends[-1][1] + 0.2), ylim=(-7.3, 2.2))
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_heads()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Rectangles to scale. Above, one head: a square W_query, (16, 16), times the transpose of "
+    "W_key, (16, 16), with one softmax and scores of rank at most 16. Below, two heads: each has "
+    "W_query, (16, 8), times the transpose of W_key, (8, 16), and scores of rank at most 8."
+)
+
+# %%
+# *Figure 1.* Query and key matrices of one head of width 16, and of two heads of width 8, for d =
+# 16. Both have the same number of parameters. The two heads have a softmax each, and their results
+# are added, but neither can make a comparison of rank 16.
+#
 # What one head can't hold
 # ------------------------
 # Let the n tokens of a text be linearly independent, and let P be an n × n matrix of attention
@@ -37,15 +75,18 @@ use_style()
 # each row its mean, and call the rank of what remains :math:`\rho`. The head exists if and only if
 # :math:`k \ge \rho`.
 #
-# *Proof.* Two rows of scores have the same softmax exactly when they differ by a constant. So the
-# scores S give P if and only if their centred rows, :math:`S\,(I - \tfrac1n \mathbf 1 \mathbf
-# 1^\top)`, are those of :math:`\log P`. The rank of S is k at most, and centring can't raise it.
-# Conversely, the centred logarithm L equals :math:`X M X^\top` for :math:`M = X^+ L\, (X^+)^\top`,
-# which has the rank of L and so factors into a query and a key matrix of width :math:`\rho`. ∎
+# *Proof.* Two rows of scores have the same :term:`softmax` exactly when they differ by a constant.
+# So the scores S give P if and only if their centred rows, :math:`S\,(I - \tfrac1n \mathbf 1
+# \mathbf 1^\top)`, are those of :math:`\ln P`. The rank of S is k at most, and centring can't
+# raise it. Conversely, the centred logarithm L equals :math:`X M X^\top` for :math:`M = X^+ L\,
+# (X^+)^\top`, which has the rank of L and so factors into a query and a key matrix of width
+# :math:`\rho`. ∎
 #
-# Since a centred row sums to zero, k = n − 1 is always enough. :cite:t:`bhojanapalli2020low` prove
-# that k = n is, and that for k < n some tokens and weights are out of reach. Here is a head with
-# k = 3, and beside it a random P that asks for all n − 1 directions.
+# Since a centred row sums to zero, k = n − 1 is always enough for such tokens.
+# :cite:t:`bhojanapalli2020low` (theorem 1, with k = d) prove that k ≥ n is, and that for k < n
+# there are tokens and a P that no head produces. The second half does not contradict the line
+# above, because n tokens of width d < n are never linearly independent. Here is a head with k = 3,
+# and beside it a random P that asks for all n − 1 directions.
 
 n, d, k = 12, 16, 3
 x = torch.randn(n, d, dtype=torch.float64)  # (12, 16)
@@ -71,9 +112,9 @@ for rank in (n - 1, n - 2, k):
     print(f"M truncated to rank {rank:2}: largest error of a weight {error:.0e}")
 
 # %%
-# Two numbers are enough to point
-# -------------------------------
-# The proposition speaks of weights that are met *exactly*, and pointing at one token is far
+# Two dimensions are enough to point at a token
+# ---------------------------------------------
+# This result is about weights that have to be matched *exactly*; pointing at one token is far
 # cheaper. Put n keys on a circle, and let each query be its partner's key times a large
 # :math:`\beta`. With k = 2, every query then finds its partner among all n, whatever the
 # permutation.
@@ -124,12 +165,13 @@ for beta in (100, 1000, 10_000):
 # :math:`N_\ell` directions, the same ones for every z, and the target's share in all the others is
 # error. ∎
 #
-# The proof uses neither the softmax nor the size of a weight. It asks that q and z are independent
-# and spread evenly over the sphere, that q reaches each head through k numbers, and that heads are
-# *added*. The shares are :math:`w_\ell = N_\ell c_\ell^2`, where :math:`c_\ell` is the mean of
-# :math:`\operatorname{sign}(q \cdot z)` times the Legendre polynomial of r dimensions at
-# :math:`q \cdot z`. The equation of these polynomials gives :math:`c_{\ell + 2} = -c_\ell\, \ell /
-# (\ell + r)`, and so the code needs the first one only.
+# The proof uses neither the softmax nor the size of a weight. It requires that q and z are
+# independent and spread evenly over the sphere, that q reaches each head through k numbers, and
+# that heads are *added*. The shares are :math:`w_\ell = N_\ell c_\ell^2`, where :math:`c_\ell` is
+# the mean of
+# :math:`\operatorname{sign}(q \cdot z)` times the Legendre polynomial of r dimensions at :math:`q
+# \cdot z`. The equation of these polynomials gives :math:`c_{\ell + 2} = -c_\ell\, \ell / (\ell +
+# r)`, and so the code needs the first one only.
 
 d, r = 16, 15
 
@@ -213,7 +255,7 @@ for (h, k), error in live.items():
 
 # %%
 # Only the wide head learns the task. The others end a little above their bound, which is most of
-# what is not linear in the sign.
+# the nonlinear part of the sign.
 #
 # The grid
 # --------
@@ -236,6 +278,8 @@ for run in results["runs"]:
 error = {cell: sum(values) / len(values) for cell, values in measured.items()}
 spread = max(max(values) - min(values) for values in measured.values())
 print(f"largest difference between two seeds of a cell: {spread:.3f}")
+
+# %%
 
 sizes = results["origin"]["config"]["sizes"]
 fig, axes = plt.subplots(2, figsize=(5, 8.6))
@@ -267,12 +311,12 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* Mean squared error over three seeds, for hk up to 64. A layer has 4dhk parameters, so
+# *Figure 2.* Mean squared error over three seeds, for hk up to 64. A layer has 4dhk parameters, so
 # equal budgets lie on diagonals parallel to the solid line.
 #
 # Above the dotted line, one comparison costs one head. Below it the error falls until the solid
-# line, where the linear part is within reach, and further heads buy little. Figure 2 puts the bound
-# beside the measured errors.
+# line, where the linear part is within reach, and further heads gain little. Figure 3 puts the
+# bound beside the measured errors.
 
 fig, ax = plt.subplots(figsize=(5, 3.8))
 widths = sorted({k for c, h, k in error if (c, h) == (1, 1) and k <= d})
@@ -294,11 +338,11 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* Filled markers are measured, hollow ones are the bound, joined for the eye. With the
-# usual coupling, the only way far below the linear part is a single head.
+# *Figure 3.* Filled markers are measured and hollow ones are the bound, joined to guide the eye.
+# With the usual coupling hk = d, only a single head learns much more than the linear part.
 #
-# Why have several heads at all?
-# ------------------------------
+# What several heads are for
+# --------------------------
 # Several heads are needed because each has one softmax. In the second task the two weights of a
 # head leave one number t per query, between −1 and 1, and its two answers are t times two numbers
 # that z fixes, whatever its width. Since z′ is at a right angle to z, the four pairs of signs are
@@ -313,8 +357,8 @@ for h in sizes:
     print(f"{h:5} {k:6} {error[1, h, k]:14.3f} ({bound(h, k):.3f}) {error[2, h, k]:14.3f}")
 
 # %%
-# Two comparisons at once have their least error at two heads. A single head of double width wastes
-# half the answer, and four heads of half the width pay for the missing rank.
+# Two comparisons at once have their lowest error with two heads. A single head of double width
+# wastes half the answer, and four heads of half the width pay for the missing rank.
 #
 # What this does not say
 # ----------------------
@@ -332,9 +376,9 @@ for h in sizes:
 # items outnumber dimensions, the same budget hk holds more of them once it is split among several
 # heads.
 #
-# Between the bound and the measured error there is a gap, which is wide where heads are nearly
-# r wide or many. Whether training or the bound leaves it open is not known here, and one learning
-# rate, chosen on one cell, served all of them.
+# Between the bound and the measured error there is a gap, which is wide where heads are many or
+# nearly r wide. We do not know whether training or the bound falls short; one learning rate, chosen
+# on one cell, served all cells.
 #
 # Takeaways
 # ---------
@@ -342,7 +386,8 @@ for h in sizes:
 #   because a head has one softmax, and each as wide as the rank of one comparison, because adding
 #   narrow heads does not make a wide one.
 # - This holds for one layer of attention that compares unseen points which use all directions
-#   alike. There hk = d buys the linear part of the comparison, and more narrow heads buy little.
+#   alike. There hk = d is enough for the linear part of the comparison, and more narrow heads gain
+#   little.
 # - Exact weights need as much width as their centred logarithm has rank. Pointing at known tokens
 #   needs two directions, and large norms.
 # - When a model's heads seem too narrow, measure first how much rank their inputs use.

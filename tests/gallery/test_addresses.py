@@ -12,7 +12,6 @@ ADDRESSES = runpy.run_path(str(TABLE))
 # The lessons as they were published in gallery/: what other sites may link to.
 PUBLISHED = [
     "plot_1_qkv_derivation",
-    "plot_1b_same_steps_other_numbers",
     "plot_1c_two_modules_one_function",
     "plot_2_scaling_variance",
     "plot_2b_masks_and_heads",
@@ -28,7 +27,8 @@ PUBLISHED = [
 ]
 # A lesson that kept its name is recognised by the folder; sphinx-gallery's labels write it with _.
 KEPT = {new.rpartition("/")[2] for new in ADDRESSES["MOVED"].values()}
-RENAMED = "|".join(stem for stem in PUBLISHED if stem not in KEPT)
+REMOVED = "plot_1b_same_steps_other_numbers"  # what it taught is now exercises
+RENAMED = "|".join([REMOVED, *(stem for stem in PUBLISHED if stem not in KEPT)])
 OLD = re.compile(rf"gallery[/_]plot_\w*|\b({RENAMED})\b")
 BUILT = [ROOT / "docs/_build", ROOT / "docs/gallery"]
 TEXTS = {".md", ".rst", ".py", ".toml", ".json", ".html", ".js"}
@@ -46,8 +46,27 @@ def sources():
     ]
 
 
-def test_every_published_lesson_is_redirected():
-    assert sorted(ADDRESSES["redirects"]()) == sorted(f"gallery/{stem}" for stem in PUBLISHED)
+# Pages that are no lessons, and where each leads.
+PAGES = {
+    "lab": "docs/playground.md",
+    "promises": "docs/reliability.md",
+    f"gallery/{REMOVED}": "docs/exercises/sentence.md",
+    f"gallery/core/{REMOVED}": "docs/exercises/sentence.md",
+    "gallery/core/index": "gallery/GALLERY_HEADER.rst",
+    "gallery/deeper/index": "gallery/GALLERY_HEADER.rst",
+    "gallery/cases/index": "gallery/GALLERY_HEADER.rst",
+}
+
+
+def test_every_published_page_is_redirected():
+    published = [*(f"gallery/{stem}" for stem in PUBLISHED), *PAGES]
+    assert sorted(ADDRESSES["redirects"]()) == sorted(published)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_renamed_page_is_where_its_redirect_leads(name):
+    assert (ROOT / PAGES[name]).is_file()
+    assert not (ROOT / "docs" / f"{name}.md").exists()
 
 
 @pytest.mark.parametrize("stem", PUBLISHED)
@@ -68,6 +87,7 @@ def test_no_source_uses_an_old_address():
 
 
 def test_an_old_address_would_be_found():
+    assert OLD.search(f"see gallery/core/{REMOVED}.rst")
     for stem in PUBLISHED:
         assert OLD.search(f"see gallery/{stem}.rst")
         assert OLD.search(f"<sphx_glr_gallery_{stem}.py>")

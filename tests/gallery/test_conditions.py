@@ -91,12 +91,19 @@ def test_attention_is_compared_with_the_mean_on_the_same_validation_reviews(tmp_
             ),
         ),
     )
+    assert "\n".join(page.problems) == ""
+    assert len(page.checked) >= 15
+    assert len(set(page.figures)) == 3
+    assert all(len(text) > 40 for text in page.figures)
     names, (clean, distractor) = page.names, page.names["prepared"].validation.values()
     assert len(clean) == len(names["reviews"]["validation"])
     for kind, model in names["models"].items():
         for examples, title in ((clean, "clean"), (distractor, "distractor")):
             right = names["is_right"](model, examples).mean().item()
             assert right == pytest.approx(names["history"][kind][-1][title]["accuracy"])
+    for name, model in names["own_models"].items():
+        right = names["is_right"](model, names["examples"]["validation"]).mean().item()
+        assert right == pytest.approx(names["curves"][name][-1][-1])
     # One draw for all epochs, from all reviews: what the page says of its distractors.
     again = names["prepare"](names["config"], names["reviews"]).examples.distractor
     assert torch.equal(again, names["prepared"].examples.distractor)

@@ -7,8 +7,10 @@ import textwrap
 import pytest
 import torch
 from run_pages import GALLERY, run
+from torch import nn
 
-from attention.analysis import deletion_effects, deletion_from_weights
+from attention import SinusoidalPositions, TransformerBlock, causal_mask, padding_mask
+from attention.analysis import deletion_effects, deletion_from_weights, rank_correlation
 from attention.sentiment.tokenizer import UNK_ID
 
 # Pages that train or measure for seconds or more. Here they read few reviews and take few steps.
@@ -31,11 +33,11 @@ SMALLER = {
     ),
     "core/plot_7_transformer_block.py": (
         (r"(?<=\nROOMS, SEEDS, STEPS = )8, 5, 120", "8, 2, 3"),
-        (r"(?<=steps=)500", "3"),
+        (r'(?<="steps": )500', "3"),
     ),
     "core/plot_9_reading_attention.py": (
         (r"limit=[\d_]+, epochs=\d+", "limit=40, epochs=2"),
-        (r"(?<=\nreviews = )load_reviews\(config.data\)", "load_reviews(config.data, limit=200)"),
+        (r"(?<=load_reviews\(config.data, )seed=seed\)", "limit=400, seed=seed)"),
         (r"(?<=\nHELD, SOME = )\d+, \d+", "7, 3"),
     ),
 }
@@ -64,7 +66,7 @@ def test_the_pitfalls_do_what_their_page_says():
         [mark for mark in page["possible"] if page["marks"][mark, label]] for label in (0, 1)
     )
     assert len(set(negative) | set(positive)) > 2  # more than the two ends
-    assert page["sizes"]["as in the lab"] > page["sizes"]["cleaned first"]
+    assert page["sizes"]["as in Lab 13"] > page["sizes"]["cleaned first"]
     assert page["ids"].flat.min() > UNK_ID  # each review counted twice: nothing is unknown
     assert page["with_holes"] == {"a": 2, "soup": 4}
     assert len(page["both"]) == 2 * len(page["alone"])
@@ -93,14 +95,15 @@ def test_attention_is_compared_with_other_explanations_as_the_page_says():
     page = run(GALLERY / READING, SMALLER[READING]).names
     for kind in ("energy", "qkv"):
         model = page["models"][kind, 1]
-        for ids, reading in zip(page["held"], page["readings"][kind, 1], strict=True):
+        readings = zip(page["held"][1], page["readings"][kind, 1], strict=True)
+        for ids, (weights, a, s) in readings:
             effects = deletion_effects(model, ids).double()
             torch.testing.assert_close(
-                deletion_from_weights(*reading), effects, atol=1e-4, rtol=1e-3
+                deletion_from_weights(weights, s), effects, atol=1e-4, rtol=1e-3
             )
-            logit = model(ids[None]).item()
-            assert page["contributions"](model, ids).sum().item() == pytest.approx(logit, abs=1e-4)
-    a, other, s = page["a"], page["other"], page["s"]
+            assert (a * s).sum().item() == pytest.approx(model(ids[None]).item(), abs=1e-4)
+    other = page["other"]
+    _, a, s = page["read"](page["models"]["energy", 1], page["ids_of_ours"])
     assert (other >= 0).all()
     assert other.sum().item() == pytest.approx(1, abs=1e-5)
     assert (other @ s).item() == pytest.approx((a @ s).item(), abs=1e-4)
@@ -110,11 +113,11 @@ def test_uneven_weights_agree_with_deletion_without_training():
     """So a high correlation is no sign of what was learned; the old page took it for one."""
     page = run(GALLERY / READING, SMALLER[READING]).names
     model = copy.deepcopy(page["history"]["energy", 1][0])
-    _, _, rho, _ = page["follow"](model).tolist()
+    _, _, rho, _ = page["follow"](model, 1).tolist()
     assert abs(rho) < 0.35
     with torch.no_grad():
         model.attention.energy.weight.mul_(30)
-    spread, _, rho, null = page["follow"](model).tolist()
+    spread, _, rho, null = page["follow"](model, 1).tolist()
     assert spread > 1
     assert rho > 0.5
     assert null == pytest.approx(rho, abs=0.2)
@@ -123,7 +126,7 @@ def test_uneven_weights_agree_with_deletion_without_training():
 def test_every_correlation_is_printed_with_its_null():
     page = run(GALLERY / READING, SMALLER[READING])
     rows = 0
-    for (kind, label), numbers in page.names["found"].items():
+    for (kind, label), numbers in page.names["sizes"].items():
         row = rf"^{kind} +{re.escape(label)} +(-?\d\.\d+) +(-?\d\.\d+) +([-+]\d\.\d+) "
         rho, null, beyond = map(float, re.search(row, page.printed, re.MULTILINE).groups())
         expected = torch.tensor(numbers).mean(dim=0)
@@ -134,8 +137,72 @@ def test_every_correlation_is_printed_with_its_null():
     assert rows == 10
     for line in page.printed.splitlines():
         assert "ρ" not in line or "null" in line
-    each = re.findall(r"by seed: (.+)", page.printed)
-    assert [line.count("(null ") for line in each] == [3, 3]
+    by_seed = re.findall(
+        r"^(energy|qkv) +(\d) +(-?\d\.\d+) \(null +-?\d\.\d+\) +[-+]\d\.\d+ \(null",
+        page.printed,
+        re.M,
+    )
+    assert len(by_seed) == 6
+    for kind, seed, rho in by_seed:
+        each = [
+            rank_correlation(a, deletion_from_weights(weights, s).abs())
+            for weights, a, s in page.names["readings"][kind, int(seed)]
+        ]
+        assert float(rho) == pytest.approx(sum(each) / len(each), abs=1e-3)
+
+
+def gradients(module, x, *arguments):
+    """Return what a module makes of x, and the gradients of x and of its parameters."""
+    x = x.clone().requires_grad_()
+    module.zero_grad()
+    result = module(x, *arguments)
+    (result * torch.arange(result.numel()).view_as(result).sin()).sum().backward()
+    return [result, x.grad, *(parameter.grad for parameter in module.parameters())]
+
+
+def with_the_parameters_of(module, other):
+    with torch.no_grad():
+        for own, theirs in zip(module.parameters(), other.parameters(), strict=True):
+            own.copy_(theirs)
+    return module
+
+
+def test_the_positions_written_on_the_page_are_those_of_the_package():
+    written = lesson("core/plot_6_positions.py")["sinusoidal_positions"]
+    for n, d, options in ((9, 8, {}), (256, 16, {"base": 1000.0}), (40, 7, {"base": 50.0})):
+        add = SinusoidalPositions(d, max_length=n, **options)
+        x = torch.randn(2, n, d)
+        table = written(n, d, **options)
+        assert table.shape == (n, d)
+        torch.testing.assert_close(
+            gradients(nn.Identity(), x + table)[:2], gradients(add, x)[:2], atol=1e-4, rtol=1e-4
+        )
+
+
+def test_the_parts_of_the_block_written_on_the_page_are_those_of_torch():
+    page = lesson("core/plot_7_transformer_block.py")
+    x = torch.randn(3, 5, 6, dtype=torch.float64)
+    theirs = nn.LayerNorm(6, dtype=torch.float64)
+    for parameter in theirs.parameters():
+        nn.init.normal_(parameter)
+    ours = with_the_parameters_of(page["LayerNorm"](6).double(), theirs)
+    torch.testing.assert_close(gradients(ours, x), gradients(theirs, x))
+    theirs = nn.Sequential(nn.Linear(6, 24), nn.GELU(), nn.Linear(24, 6)).double()
+    ours = with_the_parameters_of(page["FeedForward"](6).double(), theirs)
+    torch.testing.assert_close(gradients(ours, x), gradients(theirs, x))
+
+
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_the_block_written_on_the_page_is_that_of_the_package(norm_first):
+    written = lesson("core/plot_7_transformer_block.py")["TransformerBlock"]
+    x = torch.randn(3, 5, 6, dtype=torch.float64)
+    theirs = TransformerBlock(6, 2, norm_first=norm_first).double()
+    for parameter in theirs.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    ours = with_the_parameters_of(written(6, 2, norm_first=norm_first).double(), theirs)
+    nothing = torch.zeros(5, 5, dtype=torch.bool)
+    for mask in (None, causal_mask(5), padding_mask(torch.tensor([5, 2, 3]), 5), nothing):
+        torch.testing.assert_close(gradients(ours, x, mask), gradients(theirs, x, mask))
 
 
 def lesson(name):

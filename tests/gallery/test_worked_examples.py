@@ -4,15 +4,21 @@ The pages hold the inputs as literals, for the reader's eyes. These tests run th
 what they compute with what the sources printed, so that no input is written down a second time.
 """
 
+import contextlib
+import functools
+import io
 import math
+import re
 import warnings
 
 import pytest
 import torch
-from run_pages import GALLERY, run
+from run_pages import GALLERY, ROOT, run
 from torch.testing import assert_close
 
+import attention
 from attention import SelfAttentionV1, SelfAttentionV2, scaled_dot_product_attention
+from attention.exercises import sentence
 
 # As printed, with the names the pages give them.
 A = {
@@ -72,8 +78,17 @@ def page_a():
     return page("1_qkv_derivation")
 
 
+@functools.cache
 def page_b():
-    return page("1b_same_steps_other_numbers")
+    """Run the exercises' page with its solutions."""
+    text = (ROOT / "docs/exercises/sentence.md").read_text(encoding="utf-8")
+    cells = re.findall(r"^```\{code-cell\} ipython3\n(?::.*\n)?(.*?)^```", text, re.M | re.S)
+    names = {}
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the bug on show
+        for cell in cells:
+            exec(compile(cell, "sentence.md", "exec"), names)
+    return names
 
 
 def page_modules():
@@ -106,6 +121,12 @@ def test_embeddings_b_with_seed_100():
 def test_embeddings_start_as_printed():
     assert page_a()["x"][0].tolist() == pytest.approx([0.43, 0.15, 0.89])
     assert page_b()["x"][0].tolist() == pytest.approx([0.8938, 0.9003, 0.8978])
+
+
+def test_the_checkers_have_the_embeddings_and_matrices_of_the_pages():
+    assert torch.equal(page_a()["x"], sentence.X_OF_LESSON)
+    assert torch.equal(page_b()["x"], sentence.X_OF_SIX)
+    assert torch.equal(torch.stack([page_b()[name] for name in MATRICES]), sentence.MATRICES_OF_SIX)
 
 
 def test_both_pages_on_sentence_a_have_the_same_embeddings():
@@ -201,16 +222,83 @@ def test_untrained_weights_share_a_favourite():
     assert page_a()["agree_rand"] == 944
     assert page_a()["agree_randn"] == 331
     assert page_b()["favourites"] == ["Your"] * 1000
+    assert len(page_b()["of_both_signs"]) == 377
 
 
 def test_training_moves_the_weights():
     p = page_a()
-    goal = p["goal"]
-    assert p["weights"][range(6), goal].mean() < 0.2
-    assert p["learned"][[2, 3, 4, 5], goal[[2, 3, 4, 5]]].min() > 0.8
-    # journey and starts have almost one key, so neither of their targets can be met alone
-    assert p["learned"][:2, 1:3].sum(dim=-1).min() > 0.9
-    assert p["learned"][:2, 1:3].max() < 0.7
+    target = p["target"]
+    assert p["weights"][range(6), target].mean() < 0.2
+    assert p["learned"][[0, 3, 4, 5], target[[0, 3, 4, 5]]].min() > 0.8
+    # journey and starts have almost one query, and are to attend to different words
+    assert p["learned"][[1, 2]].max() < 0.5
+    W_query, W_key, W_value = p["trained"]
+    assert W_value.grad is None
+    assert torch.equal(W_value, p["W_value"])
+    assert not torch.equal(W_query, p["W_query"])
+    assert not torch.equal(W_key, p["W_key"])
+
+
+def test_attention_without_matrices_is_the_simplified_one_of_the_book():
+    p = page_a()
+    assert_prints(p["plain_weights"][1], [0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581])
+    assert_prints(p["plain_context"][1], [0.4419, 0.6515, 0.5683])
+
+
+def test_a_word_differs_by_its_neighbour_and_not_by_its_distance():
+    p = page_a()
+    assert (p["banks"]["river"] - p["banks"]["money"]).abs().max() > 0.05
+    order = [1, 2, 3, 4, 5, 0]
+    assert_close(p["moved_scores"], p["scores"][order][:, order])
+    assert_close(torch.cat(p["one_by_one"]), p["context"])
+
+
+def test_the_function_of_the_reader_is_the_packages_in_value_and_gradient():
+    readers = page_a()["scaled_dot_product_attention"]
+    assert readers is not scaled_dot_product_attention
+    inputs = [
+        torch.randn(5, *shape, dtype=torch.float64, requires_grad=True)
+        for shape in ((7, 3), (11, 3), (11, 2))
+    ]
+    results = []
+    for function in (readers, scaled_dot_product_attention):
+        context, weights = function(*inputs)
+        gradients = torch.autograd.grad(context.square().sum() + weights[..., 0].sum(), inputs)
+        results.append((context, weights, *gradients))
+    assert_close(*results)
+
+
+@pytest.mark.parametrize("name", ["SelfAttentionV1", "SelfAttentionV2"])
+def test_the_layers_of_the_reader_are_the_packages_in_value_and_gradient(name):
+    readers, packages = page_modules()[name], getattr(attention, name)
+    assert readers is not packages
+    options = ({}, {"qkv_bias": True}) if name == "SelfAttentionV2" else ({},)
+    for option in options:
+        torch.manual_seed(1)
+        ours = readers(5, 3, **option).double()
+        torch.manual_seed(1)
+        theirs = packages(5, 3, **option).double()  # the same draws in the same order
+        for shape in ((7, 5), (2, 7, 5), (2, 3, 7, 5)):
+            x = torch.randn(shape, dtype=torch.float64)
+            results = []
+            for layer in (ours, theirs):
+                context = layer(x)
+                loss = context.square().sum()
+                results.append((context, *torch.autograd.grad(loss, layer.parameters())))
+            assert_close(*results)
+    assert [n for n, _ in ours.named_parameters()] == [n for n, _ in theirs.named_parameters()]
+
+
+def test_one_fused_matrix_is_three():
+    p = page_modules()
+    assert p["c_attn"].shape == (3, 9)
+    assert_close(p["fused"], p["square"](p["batched"]))
+
+
+def test_the_trail_of_a_gradient_ends_where_it_is_kept():
+    assert page_modules()["trail"][0] == "MmBackward0"
+    assert page_modules()["trail"][-1] == "AccumulateGrad"
+    assert "SoftmaxBackward0" in page_modules()["trail"]
 
 
 def test_softmax_of_the_chapter():

@@ -1,0 +1,458 @@
+"""
+Multi-head attention: several sets of weights side by side
+==========================================================
+
+Why does an attention layer have several heads instead of one?
+
+Because a head has one row of weights per word, and a row sums to 1. If a word needs two things at
+once, such as the word before it and the first word of the sentence, a single head can at best blend
+the two, and the one trained below gives one of them up. Several heads have several rows of weights,
+and each hands over a vector of its own, so nothing needs to be blended or given up. They share the
+width of the layer and therefore cost no parameters.
+
+You need :doc:`masks and a causal layer </gallery/core/plot_4_masks>`, about 50 minutes to read and
+ten seconds to run. Afterwards you can write multi-head attention from memory, copy its parameters
+to and from torch's module, and read a heatmap of cross-attention without mixing up its axes.
+"""
+
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import attention
+from attention import causal_mask, padding_mask, scaled_dot_product_attention
+from attention.plotting import GREEN, draw_box, draw_flow, draw_weights, use_style
+
+use_style()
+torch.manual_seed(0)
+words = ["Your", "journey", "starts", "with", "one", "step"]
+
+# %%
+# The layer in one diagram
+# ------------------------
+# :term:`Multi-head attention <multi-head attention>` (:cite:t:`vaswani2017attention`, section
+# 3.2.2) computes h heads side by side, each with queries, keys and values of its own. Their results
+# are concatenated, and a last matrix mixes them, so that each head may write into all d numbers of
+# the result and not only into its own k (:doc:`the lesson after next
+# </gallery/core/plot_7_transformer_block>` measures this):
+#
+# .. math:: \mathrm{context} = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
+
+# sphinx_gallery_start_ignore
+
+
+def draw_shapes():
+    """Draw the flow of data through multi-head attention, from top to bottom."""
+    fig, ax = plt.subplots(figsize=(5, 6.6))
+    ax.set(xlim=(0, 10), ylim=(13.4, 0))
+    draw_box(ax, 5, 0.35, "x   (B, n, d)", None)
+    for x, name, y in ((1.7, "W_query", 5.4), (5, "W_key", 5.4), (8.3, "W_value", 7.4)):
+        draw_flow(ax, (5, 0.65), (x, 1.5))
+        draw_box(ax, x, 2, name, width=2.4)
+        draw_flow(ax, (x, 2.5), (x, 3.4), "(B, n, h·k)")
+        draw_box(ax, x, 3.9, "split", GREEN, width=2.4)
+        draw_flow(ax, (x, 4.4), (x, y), "(B, h, n, k)")
+    draw_box(ax, 3.35, 5.9, "softmax(Q Kᵀ / √k)", width=5.7)
+    draw_flow(ax, (3.35, 6.4), (3.35, 7.4), "weights (B, h, n, n)")
+    draw_box(ax, 5, 7.9, "weights · V, per head", width=9)
+    draw_flow(ax, (5, 8.4), (5, 9.3), "(B, h, n, k)")
+    draw_box(ax, 5, 9.8, "concatenate", GREEN, width=3.8)
+    draw_flow(ax, (5, 10.3), (5, 11.1), "(B, n, h·k)")
+    draw_box(ax, 5, 11.6, "W_out", width=2.4)
+    draw_flow(ax, (5, 12.1), (5, 12.8))
+    draw_box(ax, 5, 13.1, "context   (B, n, d)", None)
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_shapes()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Flow chart from top to bottom. x, of shape (B, n, d), becomes queries, keys and values of "
+    "shape (B, n, h times k). Each is split into h heads, (B, h, n, k). Softmax gives weights, "
+    "(B, h, n, n), which mix the values per head. Concatenated to (B, n, h times k), the results "
+    "pass through W_out to (B, n, d)."
+)
+
+# %%
+# *Figure 1.* Multi-head attention with h heads of width k, where d = h · k. Between the splitting
+# and the concatenation the heads are one more axis of the batch, so they compute side by side and
+# do not meet before W_out.
+#
+# The layer as a class
+# --------------------
+# Three matrices compute the queries, keys and values of all heads in one product each, and each
+# result is then split: (n, d) becomes (n, h, k), and the head axis moves in front of the word axis.
+# From there on the function of the last lesson does the rest, because it takes any number of
+# leading axes, and one mask serves all heads.
+
+
+# attention_from_scratch.py
+class MultiHeadAttention(nn.Module):
+    """Let every token attend in several ways at once, and mix what the heads return."""
+
+    def __init__(self, embed_dim, num_heads, bias=False):
+        super().__init__()
+        self.num_heads = num_heads
+        self.W_query = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.W_key = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.W_value = nn.Linear(embed_dim, embed_dim, bias=bias)
+        self.W_out = nn.Linear(embed_dim, embed_dim, bias=bias)
+
+    def split(self, projected):
+        """Split the width into heads, and put the heads before the tokens."""
+        return projected.unflatten(-1, (self.num_heads, -1)).transpose(-3, -2)  # (..., h, n, k)
+
+    def forward(self, x, attn_mask=None):
+        """Return the context vectors."""
+        query, key, value = (self.split(W(x)) for W in (self.W_query, self.W_key, self.W_value))
+        shared = None if attn_mask is None else attn_mask.unsqueeze(-3)  # (..., 1, n, n)
+        heads, _ = scaled_dot_product_attention(query, key, value, shared)
+        context = self.W_out(heads.transpose(-3, -2).flatten(-2))  # (..., n, d)
+        if attn_mask is not None:  # a token that saw nothing gets zeros, and not the bias of W_out
+            context = context.masked_fill(~attn_mask.any(dim=-1, keepdim=True), 0.0)
+        return context
+
+
+# %%
+# The last step zeroes a word that may attend to nothing once more, after ``W_out``. The function
+# has given such a word a context vector of zeros, but a bias in ``W_out`` would add itself, so that
+# the word would speak although it has seen nothing.
+
+blind = causal_mask(6)  # (6, 6)
+blind[2] = False
+biased = MultiHeadAttention(12, 2, bias=True)
+starts = biased(torch.rand(6, 12), blind)[2]  # (12,)
+print(f"largest number of the bias of W_out: {biased.W_out.bias.abs().max().item():.2f}")
+print(f"largest number returned for starts:  {starts.abs().max().item():.2f}")
+
+# %%
+# A task with two targets
+# -----------------------
+# The vectors are those of the last lesson, where a one-hot vector for the word and one for its
+# position are concatenated to 12 numbers. In sentences of six words in random order, each word now
+# has two targets, which it should hand over unmixed and side by side, six numbers each: the word
+# before it, and the first word of the sentence. The loss is the mean squared error divided by the
+# variance of the targets, so it is the share of their variance that the layer misses.
+
+
+def vectors(ids, size=6):
+    """Concatenate the one-hot vector of each word and that of its position."""
+    word = F.one_hot(ids, size).float()
+    return torch.cat([word, torch.eye(size).expand_as(word)], dim=-1)
+
+
+def two_targets_loss(layer):
+    """Hand over the previous and the first word; return the share of their variance missed."""
+    x = vectors(torch.rand(64, 6).argsort(dim=-1))  # (64, 6, 12)
+    previous = x[:, :-1, :6]  # (64, 5, 6)
+    target = torch.cat([previous, x[:, :1, :6].expand_as(previous)], dim=-1)  # (64, 5, 12)
+    return F.mse_loss(layer(x, causal_mask(6))[:, 1:], target) / target.var()
+
+
+def train(layer, loss_of, lr):
+    """Take 150 steps down a loss; return the last one."""
+    optimizer = torch.optim.Adam(layer.parameters(), lr=lr)
+    for _ in range(150):
+        loss = loss_of(layer)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+torch.manual_seed(0)
+layers = {1: MultiHeadAttention(12, 1), 2: MultiHeadAttention(12, 2)}
+missed = {h: train(layer, two_targets_loss, lr=0.03) for h, layer in layers.items()}
+print(f"variance missed by one head:  {missed[1]:.1%}")
+print(f"variance missed by two heads: {missed[2]:.1%}")
+
+# %%
+# Which of the two targets does each layer miss?
+
+x = vectors(torch.rand(1000, 6).argsort(dim=-1))  # (1000, 6, 12)
+targets = x[:, :-1, :6], x[:, :1, :6].expand(-1, 5, -1)
+for h, layer in layers.items():
+    answers = layer(x, causal_mask(6))[:, 1:].split(6, dim=-1)
+    previous, first = (F.mse_loss(a, t) / t.var() for a, t in zip(answers, targets, strict=True))
+    print(f"num_heads {h} misses {previous:5.1%} of the previous word, {first:.1%} of the first")
+
+# %%
+# A single head could divide its weight between the two words, but then both would pass through the
+# same value matrix in one blend, in which the parts can't be told apart. The one trained here gives
+# one target up instead: it fetches the first word and misses most of the other, whereas two heads
+# miss next to nothing of either. To see the weights we load the parameters of both layers into the
+# package's :class:`~attention.MultiHeadAttention`, which is the class that you wrote, with checks
+# and more options, and which returns its weights on request.
+
+one_head, two_heads = (attention.MultiHeadAttention(12, h) for h in layers)
+one_head.load_state_dict(layers[1].state_dict())
+two_heads.load_state_dict(layers[2].state_dict())
+sentence = vectors(torch.arange(6)[None])  # (1, 6, 12)
+_, single = one_head(sentence, is_causal=True, need_weights=True)  # (1, 6, 12), (1, 1, 6, 6)
+context, weights = two_heads(
+    sentence, is_causal=True, need_weights=True
+)  # (1, 6, 12), (1, 2, 6, 6)
+ours = layers[2](sentence, causal_mask(6))  # (1, 6, 12)
+print(f"ours against the package's: {(ours - context).abs().max().item():.0e}")
+assert torch.allclose(ours, context, atol=1e-5)
+
+# %%
+
+fig, axes = plt.subplots(3, figsize=(5, 12.6))
+titles = ("the only head of the one layer", "head 1 of the other", "head 2 of the other")
+for ax, head, title in zip(axes, (*single[0], *weights[0]), titles, strict=True):
+    draw_weights(ax, head, words)
+    ax.set_title(title, fontsize=11)
+fig.set_label(
+    "Three heatmaps of weights after training, words on both axes. In a layer with one head every "
+    "word puts more than nine tenths of its weight on Your. In a layer with two heads, the first "
+    "does the same still more clearly, and in the second each word from starts on attends mostly "
+    "to the word before it, and a little to Your."
+)
+
+# %%
+# *Figure 2.* Weights after training, on one sentence under a causal mask, of a layer with one head
+# and of a layer with two. The single head fetches the first word and little else. Of the two, one
+# fetches the first word and the other the previous one, although nobody assigned these roles.
+#
+# The roles are not clean, however, because the second head also puts some weight on "Your". That
+# does no harm: the first head delivers "Your" pure, and W_out uses it to subtract what the second
+# adds. Here is how much of "Your" the answer of "step" holds in the six numbers that are to name
+# the word before it, which is "one":
+
+layer = layers[2]
+projections = (layer.W_query, layer.W_key, layer.W_value)
+slices = (slice(0, 6), slice(6, 12))
+with torch.no_grad():
+    for i, columns in enumerate(slices):
+        value = layer.W_value.weight[columns] @ sentence[0, 0]  # (6,), the value of "Your"
+        part = weights[0, i, 5, 0] * layer.W_out.weight[:, columns] @ value  # (12,)
+        print(f"head {i + 1}: weight on Your {weights[0, i, 5, 0]:.2f}, it adds {part[0]:+.2f}")
+print(f"both heads and all words together: {ours[0, 5, 0]:+.2f}")
+
+# %%
+# A head should therefore not be named after its heatmap alone.
+#
+# ``head_dim`` and ``embed_dim``
+# ------------------------------
+# The heads *share* the width: with ``embed_dim`` = 12 and two heads, ``head_dim`` is 12 / 2 = 6,
+# and the scale is :math:`1/\sqrt 6`. More heads add no parameters, because they only split the
+# width into narrower heads:
+
+for h in (1, 2, 3, 6):
+    count = sum(parameter.numel() for parameter in MultiHeadAttention(12, h).parameters())
+    print(f"num_heads {h}, head_dim {12 // h:2}: {count} parameters")
+
+# %%
+# A head is thus nothing new: it is the attention of the last lesson with a slice of six columns of
+# the queries, keys and values. Computed one by one and concatenated, the heads give the same result
+# as the layer.
+
+heads = []
+for columns in slices:
+    q, k, v = (W(sentence)[..., columns] for W in projections)  # (1, 6, 6), (1, 6, 6), (1, 6, 6)
+    heads.append(scaled_dot_product_attention(q, k, v, causal_mask(6))[0])
+one_by_one = layer.W_out(torch.cat(heads, dim=-1))  # (1, 6, 12)
+print(f"largest difference {(one_by_one - ours).abs().max().item():.0e}")
+assert torch.allclose(one_by_one, ours, atol=1e-5)
+
+# %%
+# What W_out is for, and what happens without it, is measured in the lesson on :doc:`the transformer
+# block </gallery/core/plot_7_transformer_block>`. How many heads a task needs, and how wide they
+# must be, is the subject of :doc:`the multi-head bottleneck
+# </gallery/deeper/plot_8_multi_head_bottleneck>`.
+#
+# .. admonition:: What went wrong: split without transposing
+#    :class: warning
+#
+#    The splitting takes two steps: (n, d) becomes (n, h, k), and is then transposed to (h, n, k).
+#    ``reshape`` accepts the last shape at once and raises no error, but it reads the numbers in the
+#    order in which they are stored, so each head gets all the numbers of a few *words*. To make
+#    this visible, let every number say which word it belongs to:
+
+owner = torch.arange(6)[:, None].expand(6, 12)  # (6, 12)
+right = owner.unflatten(-1, (2, 6)).transpose(0, 1)  # (2, 6, 6)
+wrong = owner.reshape(2, 6, 6)  # (2, 6, 6)
+print("split and transposed, head 1:", [words[i] for i in right[0, :, 0]])
+print("reshaped at once,     head 1:", [words[i] for i in wrong[0, :, 0]])
+
+# %%
+# The same numbers as torch's module
+# ----------------------------------
+# ``nn.MultiheadAttention`` stores its first three matrices as one. We copy ours into it and give
+# the same two texts, one of six words and one of four with two positions of padding, to both and to
+# the package's layer, which computes them with torch's :term:`fused kernel`. The masks of torch's
+# module need care: in ``F.scaled_dot_product_attention`` and on this site ``True`` means *may
+# attend*, whereas in both masks of ``nn.MultiheadAttention`` it means *leave out*, so we negate
+# them with ``~``. The page on :doc:`notation </notation>` shows what happens if one forgets.
+
+torchs = nn.MultiheadAttention(12, 2, bias=False, batch_first=True)
+with torch.no_grad():
+    torchs.in_proj_weight.copy_(torch.cat([W.weight for W in projections]))
+    torchs.out_proj.weight.copy_(layer.W_out.weight)
+
+texts = vectors(torch.stack([torch.arange(6), torch.arange(6).flip(0)]))  # (2, 6, 12)
+causal, padding = causal_mask(6), padding_mask(torch.tensor([6, 4]), 6)  # (6, 6), (2, 1, 6)
+by_torch, _ = torchs(
+    texts, texts, texts, key_padding_mask=~padding[:, 0], attn_mask=~causal
+)  # (2, 6, 12), (2, 6, 6)
+by_ours = layer(texts, causal & padding)  # (2, 6, 12)
+fused = two_heads(texts, padding, is_causal=True)  # (2, 6, 12), by torch's fused kernel
+print(f"ours against nn.MultiheadAttention: {(by_ours - by_torch).abs().max().item():.0e}")
+print(f"ours against the fused kernel:      {(by_ours - fused).abs().max().item():.0e}")
+assert torch.allclose(by_ours, by_torch, atol=1e-5)
+assert torch.allclose(by_ours, fused, atol=1e-5)
+
+# %%
+# Dropout acts on the weights
+# ---------------------------
+# So that a network does not come to rely on a single word or head, :term:`dropout` sets each weight
+# to 0 with probability p during training, *after* the softmax. What remains is divided by 1 − p, so
+# a row sums to 1 on average, though hardly ever exactly. Here is the causal row of "step" from the
+# last lesson with p = 0.5:
+
+row = torch.tensor([0.1557, 0.2092, 0.2048, 0.1419, 0.1089, 0.1794])  # (6,)
+torch.manual_seed(123)
+one_draw = F.dropout(row, 0.5)  # (6,)
+many = F.dropout(row.expand(10_000, 6), 0.5)  # (10000, 6)
+print("weights      ", row, f"sum {row.sum():.2f}")
+print("one draw     ", one_draw, f"sum {one_draw.sum():.2f}")
+print("10,000 draws ", many.mean(dim=0), f"sum {many.sum(dim=-1).mean():.2f}")
+
+# %%
+# Applied to the *scores*, dropout would drop nothing, because :math:`e^0 = 1` and a score of 0 is a
+# score like any other. The package's layers drop weights in training, and none after ``eval()``.
+
+with_dropout = attention.MultiHeadAttention(12, 2, dropout=0.5)
+print("twice the same in training:  ", torch.equal(with_dropout(texts), with_dropout(texts)))
+with_dropout.eval()
+print("twice the same after eval(): ", torch.equal(with_dropout(texts), with_dropout(texts)))
+
+# %%
+# Cross-attention: queries from one text, keys from another
+# ---------------------------------------------------------
+# So far all queries, keys and values have come from one text, which is *self*-attention. In
+# :term:`cross-attention` the queries come from one sequence, and the keys and values from another.
+# In the first transformer the words of a translation attend in this way to the words of the
+# original (section 3.2.3 of the same paper). The formula stays as it is, but with n queries and m
+# keys the weights are a rectangle, (n, m).
+
+
+class CrossAttention(nn.Module):
+    """One head with queries from x, and with keys and values from another sequence."""
+
+    def __init__(self, embed_dim, other_dim, key_dim, value_dim):
+        super().__init__()
+        self.W_query = nn.Linear(embed_dim, key_dim, bias=False)
+        self.W_key = nn.Linear(other_dim, key_dim, bias=False)
+        self.W_value = nn.Linear(other_dim, value_dim, bias=False)
+
+    def forward(self, x, other):
+        """Return the context vectors, (..., n, v), and the weights, (..., n, m)."""
+        return scaled_dot_product_attention(self.W_query(x), self.W_key(other), self.W_value(other))
+
+
+# %%
+# In German our sentence may read "Mit einem einzigen Schritt beginnt deine Reise", where "einem
+# einzigen" means "one single". Each English word should find the positions of its German words,
+# whose order is drawn anew for every example, so that positions can't be learned by heart. For the
+# moment the value matrix is fixed: it hands over the position of a word and drops the word itself.
+
+german = ["Mit", "einem", "einzigen", "Schritt", "beginnt", "deine", "Reise"]
+means = {"Your": [5], "journey": [6], "starts": [4], "with": [0], "one": [1, 2], "step": [3]}
+translation = torch.zeros(6, 7)  # (6, 7)
+for i, word in enumerate(words):
+    translation[i, means[word]] = 1 / len(means[word])
+
+english, in_order = torch.eye(6), vectors(torch.arange(7), 7)  # (6, 6), (7, 14)
+
+
+def translation_loss(layer):
+    """Find the translations in German words of random order; return the variance missed."""
+    order = torch.rand(16, 7).argsort(dim=-1)  # (16, 7)
+    context, _ = layer(english, vectors(order, 7))  # (16, 6, 7), (16, 6, 7)
+    return F.mse_loss(context, translation[:, order].transpose(0, 1)) / translation.var()
+
+
+def train_to_translate(seed, fixed_values):
+    """Train one head of cross-attention; return its weights and the variance that it misses."""
+    torch.manual_seed(seed)
+    layer = CrossAttention(6, 14, key_dim=7, value_dim=7)
+    if fixed_values:
+        positions_only = torch.cat([torch.zeros(7, 7), torch.eye(7)], dim=-1)  # (7, 14)
+        layer.W_value.weight = nn.Parameter(positions_only, requires_grad=False)
+    missed = train(layer, translation_loss, lr=0.1)
+    return layer(english, in_order)[1].detach(), missed
+
+
+cross_weights, missed_by_cross = train_to_translate(0, fixed_values=True)  # (6, 7)
+print(f"variance missed: {missed_by_cross:.1%}, weights: {tuple(cross_weights.shape)}")
+
+# %%
+
+fig, ax = plt.subplots(figsize=(5, 4.6))
+draw_weights(ax, cross_weights, words, german)
+ax.set_ylabel("query: English, n = 6")
+ax.set_xlabel("key and value: German, m = 7")
+plt.setp(ax.get_xticklabels(), rotation=40, ha="right")
+fig.set_label(
+    "Heatmap of cross-attention after training, English queries on six rows, German keys on seven "
+    "columns. Your attends to deine, journey to Reise, starts to beginnt, with to Mit, step to "
+    "Schritt, and one, half and half, to einem and einzigen."
+)
+
+# %%
+# *Figure 3.* Cross-attention after training, with one row per English query and one column per
+# German key. Each row sums to 1 while a column need not, and "one" divides its weight between two
+# German words.
+#
+# In a table of weights the queries are the rows, the last axis but one, and the keys the columns,
+# the last axis, along which the softmax runs. Other programs name the axes differently:
+# CircuitsVis, for example, calls them "destination" and "source", and `a reader asked
+# <https://github.com/TransformerLensOrg/CircuitsVis/issues/56>`__ which of the two belongs to the
+# :term:`encoder`, which is the part that reads the original and so supplies the keys. The
+# destination is the query, and the source is the key. A mask must fit (n, m) as well. Usually it is
+# a padding mask for the text of the keys, (B, 1, m), whereas a causal mask makes no sense where the
+# positions of two texts have no common order.
+#
+# What if the value matrix is learned, too? Here are eight seeds, with the mean weight that an
+# English word gives to its translation:
+
+found = []
+for seed in range(8):
+    learned, missed_by_cross = train_to_translate(seed, fixed_values=False)  # (6, 7)
+    found.append((missed_by_cross, learned[translation > 0].sum().item() / 6))
+    print(f"seed {seed}: variance missed {found[-1][0]:.1%}, weight on it {found[-1][1]:.2f}")
+
+# %%
+# All of them solve the task, but several have turned it inside out: they attend to every German
+# word *except* the translation, and their value matrix has the opposite sign, so that the position
+# with the least weight is the one that they name. The picture of such a head shows where the answer
+# is not. What a weight means can only be said together with the values, as the lesson on
+# :doc:`reading attention </gallery/core/plot_9_reading_attention>` shows.
+#
+# Takeaways
+# ---------
+# * Why does a layer have several heads? Because each row of weights sums to 1, so that one head can
+#   only blend what a word needs, or give one up, whereas several heads have several rows.
+# * Heads share the width, ``head_dim`` = ``embed_dim`` / ``num_heads``, so more heads are narrower
+#   and add no parameters.
+# * Split the width first and transpose then, because a bare ``reshape`` gives each head a few
+#   words.
+# * Dropout acts on the weights, in training only.
+# * In cross-attention, queries come from one text, keys and values from another, and the weights
+#   are (n, m), with one row per query.
+# * Roles of heads emerge in training, but a heatmap alone does not show what a head contributes.
+#
+# *From memory:* close this page and write ``MultiHeadAttention``. Then copy its parameters into
+# ``nn.MultiheadAttention``, as above, and check that both return the same numbers under a causal
+# and a padding mask, and that a word which may attend to nothing gets zeros even with a bias.
+#
+# *Practise:* :ref:`splitting the width into heads <ex-split-heads>`.
+#
+# *Where next:* the sentences above carried their positions in six extra numbers. How
+# :doc:`positional encodings </gallery/core/plot_6_positions>` do this for hundreds of words is the
+# next lesson.
+
+plt.show()

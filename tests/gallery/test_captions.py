@@ -1,0 +1,68 @@
+"""Every figure of a lesson has a caption, and the captions are numbered 1, 2, 3, …"""
+
+import ast
+import re
+
+import pytest
+from run_pages import GALLERY
+from sphinx_gallery.py_source_parser import remove_ignore_blocks, split_code_and_text_blocks
+
+LESSONS = sorted(path.relative_to(GALLERY).as_posix() for path in GALLERY.rglob("plot_*.py"))
+
+
+def draws(code: str) -> bool:
+    """Tell a cell that leaves a figure: each has an alternative text."""
+    return ".set_label(" in remove_ignore_blocks(code)
+
+
+def shows(code: str) -> bool:
+    """Tell a cell that ends with an object which may draw itself, as the atlas of heads does."""
+    statements = ast.parse(code).body
+    return bool(statements) and isinstance(statements[-1], ast.Expr)
+
+
+def problems(path) -> list[str]:
+    """List the cells that draw without a caption, and numbers out of order."""
+    blocks = split_code_and_text_blocks(path)[1]
+    found, numbers = [], []
+    for block, after in zip(blocks, [*blocks[1:], None], strict=True):
+        is_code = block.type == "code"
+        text = after.content.lstrip() if after and after.type == "text" else ""
+        caption = re.match(r"\*Figure (\d+)\.", text)
+        if is_code and draws(block.content) and not caption:
+            found.append(f"line {block.lineno}: a figure without a caption")
+        if caption:
+            numbers.append(int(caption[1]))
+            if not (is_code and (draws(block.content) or shows(block.content))):
+                found.append(f"line {after.lineno}: a caption without a figure")
+    if numbers != list(range(1, len(numbers) + 1)):
+        found.append(f"figures are numbered {numbers}")
+    return found
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_figure_is_captioned_and_numbered(name):
+    assert problems(GALLERY / name) == []
+
+
+CELL = 'fig, ax = plt.subplots()\nfig.set_label("a bar")\n'
+
+
+@pytest.mark.parametrize(
+    ("script", "found"),
+    [
+        (f"{CELL}\n# %%\n# *Figure 1.* A bar.\n", []),
+        ("x = 1\n\n# %%\n# Text.\n", []),
+        (f"{CELL}\n# %%\n# A bar.\n", ["line 5: a figure without a caption"]),
+        (f"{CELL}\n# %%\n# *Figure 2.* A bar.\n", ["figures are numbered [2]"]),
+        ("x = 1\n\n# %%\n# *Figure 1.* A bar.\n", ["line 8: a caption without a figure"]),
+        (
+            "# sphinx_gallery_start_ignore\nfig.set_label()\n# sphinx_gallery_end_ignore\nx = 1\n",
+            [],
+        ),
+    ],
+)
+def test_what_is_missing_is_found(tmp_path, script, found):
+    path = tmp_path / "plot_a.py"
+    path.write_text(f'"""\nTitle\n=====\n"""\n{script}')
+    assert problems(path) == found

@@ -1,0 +1,383 @@
+"""The file that a reader writes through the lessons: complete, the package's equal, and it runs."""
+
+import ast
+import builtins
+import dis
+import importlib.util
+import random
+import subprocess
+import sys
+import types
+
+import from_scratch
+import pytest
+import torch
+from run_pages import ROOT
+from torch import nn
+
+import attention
+from attention.functional import scaled_dot_product_attention
+from attention.sentiment.sources import load_reviews
+from attention.sentiment.tokenizer import train_tokenizer
+
+# Each lesson's pieces, in the order of the file.
+PIECES = {
+    "plot_1_qkv_derivation": ["scaled_dot_product_attention"],
+    "plot_2": ["SelfAttentionV1", "SelfAttentionV2"],
+    "plot_4": ["causal_mask", "padding_mask", "CausalSelfAttention"],
+    "plot_5": ["MultiHeadAttention"],
+    "plot_6": ["sinusoidal_positions"],
+    "plot_7": ["LayerNorm", "FeedForward", "TransformerBlock"],
+    "plot_8": [
+        "words_of",
+        "build_vocabulary",
+        "encode",
+        "batches",
+        "ReviewClassifier",
+        "train_one_epoch",
+        "validate",
+        "read_reviews",
+        "main",
+    ],
+}
+IMPORTED = {"csv", "random", "re", "sys", "torch"}
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    written = tmp_path_factory.mktemp("site") / from_scratch.NAME
+    written.write_text(from_scratch.from_scratch(ROOT), encoding="utf-8")
+    return written
+
+
+@pytest.fixture(scope="module")
+def scratch(path):
+    """Import the file, as a reader would who has it in the folder."""
+    spec = importlib.util.spec_from_file_location("attention_from_scratch", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_every_lesson_has_written_its_pieces():
+    pieces = from_scratch.collect(from_scratch.lessons_in(ROOT))
+    assert list(pieces) == [name for names in PIECES.values() for name in names]
+
+
+def test_a_lesson_writes_the_pieces_of_its_line():
+    for lesson in from_scratch.lessons_in(ROOT):
+        names = {piece.name for piece in from_scratch.pieces_of(lesson)}
+        expected = {
+            n for stem, line in PIECES.items() if lesson.stem.startswith(stem) for n in line
+        }
+        if lesson.stem.startswith("plot_4"):
+            expected.add("scaled_dot_product_attention")  # now with a mask
+        assert names == expected, lesson.stem
+
+
+def test_above_the_pieces_stands_their_lesson(path):
+    text = path.read_text(encoding="utf-8")
+    for lesson in from_scratch.lessons_in(ROOT):
+        pieces = list(from_scratch.pieces_of(lesson))
+        if pieces and not lesson.stem.startswith("plot_1_"):  # whose only piece plot_4 replaces
+            assert f'# From "{pieces[0].lesson}"' in text
+
+
+def test_it_imports_torch_and_the_standard_library_alone(path):
+    modules = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules.add(node.module.split(".")[0])
+    assert modules <= IMPORTED
+
+
+def codes(code: types.CodeType):
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from codes(constant)
+
+
+def test_every_name_is_defined_and_every_import_used(path, scratch):
+    whole = compile(path.read_text(encoding="utf-8"), path, "exec")
+    read = {
+        instruction.argval
+        for code in codes(whole)
+        for instruction in dis.get_instructions(code)
+        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
+    }
+    assert read - set(vars(scratch)) - set(vars(builtins)) <= {"__name__", "__module__"}
+    imports = {"csv", "random", "re", "sys", "torch", "nn", "F"} & set(vars(scratch))
+    assert imports <= read
+
+
+def test_every_piece_says_what_it_is(scratch):
+    for names in PIECES.values():
+        for name in names:
+            assert getattr(scratch, name).__doc__.count("\n") == 0, name
+
+
+def allowed():
+    """Masks: none, causal, padding, and one by which the second query may attend to nothing."""
+    padding = attention.padding_mask(torch.tensor([6, 1, 4]), 6)  # (3, 1, 6)
+    nothing = torch.rand(6, 6) > 0.4  # (6, 6)
+    nothing[1] = False
+    return [None, attention.causal_mask(6), padding, nothing]
+
+
+def copy(own: nn.Module, packages: nn.Module) -> None:
+    """Draw weights, so that no bias is 0 and no gain 1, for both."""
+    with torch.no_grad():
+        for mine, theirs in zip(own.parameters(), packages.parameters(), strict=True):
+            theirs.copy_(mine.normal_(std=0.5))
+
+
+def assert_same(own, packages, *inputs, **options) -> None:
+    """Compare results, and the gradients of a loss by inputs and parameters."""
+    results, gradients = [], []
+    leaves = [x for x in inputs if x is not None and x.is_floating_point()]
+    for function in (own, packages):
+        parameters = list(function.parameters()) if isinstance(function, nn.Module) else []
+        for x in leaves:
+            x.requires_grad_()
+        result = function(*inputs, **options)
+        parts = result if isinstance(result, tuple) else (result,)
+        torch.manual_seed(1)
+        loss = sum((part * torch.randn_like(part)).sum() for part in parts)
+        results.append(parts)
+        gradients.append(torch.autograd.grad(loss, [*leaves, *parameters]))
+    for mine, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(mine, theirs, atol=1e-5, rtol=1e-5)
+    for mine, theirs in zip(*gradients, strict=True):
+        torch.testing.assert_close(mine, theirs, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_the_function_is_the_packages(scratch, which):
+    query, key, value = torch.randn(3, 6, 4), torch.randn(3, 6, 4), torch.randn(3, 6, 5)
+    mask = allowed()[which]
+    assert_same(
+        scratch.scaled_dot_product_attention, scaled_dot_product_attention, query, key, value, mask
+    )
+
+
+def test_masks_are_the_packages(scratch):
+    for n in (1, 2, 7):
+        assert torch.equal(scratch.causal_mask(n), attention.causal_mask(n))
+    lengths = torch.tensor([3, 0, 5])
+    assert torch.equal(scratch.padding_mask(lengths, 5), attention.padding_mask(lengths, 5))
+
+
+@pytest.mark.parametrize("shape", [(6, 4), (3, 6, 4), (2, 3, 6, 4)])
+def test_both_versions_of_self_attention_are_the_packages(scratch, shape):
+    for name, options in (
+        ("SelfAttentionV1", {}),
+        ("SelfAttentionV2", {}),
+        ("SelfAttentionV2", {"qkv_bias": True}),
+    ):
+        own, packages = (getattr(place, name)(4, 3, **options) for place in (scratch, attention))
+        copy(own, packages)
+        assert_same(own, packages, torch.randn(shape))
+
+
+@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("value_dim", [None, 5])
+def test_causal_attention_is_the_packages(scratch, which, value_dim):
+    own = scratch.CausalSelfAttention(4, 3, value_dim)
+    packages = attention.CausalSelfAttention(4, key_dim=3, value_dim=value_dim)
+    copy(own, packages)
+    assert_same(own, packages, torch.randn(3, 6, 4), allowed()[which])
+
+
+@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("bias", [False, True])
+def test_multi_head_attention_is_the_packages(scratch, which, bias):
+    own = scratch.MultiHeadAttention(8, 2, bias=bias)
+    packages = attention.MultiHeadAttention(8, 2, bias=bias)
+    copy(own, packages)
+    mask = allowed()[which]
+    if bias and which == 3:
+        mask[1, 0] = True  # what W_out's bias says of a query without keys is the package's own
+    assert_same(own, packages, torch.randn(3, 6, 8), mask)
+
+
+@pytest.mark.parametrize(("n", "embed_dim", "base"), [(1, 4, 10.0), (300, 6, 10_000.0), (9, 5, 50)])
+def test_positions_are_the_packages(scratch, n, embed_dim, base):
+    packages = attention.SinusoidalPositions(embed_dim, max_length=n, base=base)
+    own = scratch.sinusoidal_positions(n, embed_dim, base=base)
+    torch.testing.assert_close(own, packages.table, atol=1e-4, rtol=0)
+    assert own.dtype == packages.table.dtype
+
+
+def test_layer_norm_and_feed_forward_are_torchs(scratch):
+    own, torchs = scratch.LayerNorm(6), nn.LayerNorm(6)
+    copy(own, torchs)
+    assert_same(own, torchs, torch.randn(3, 7, 6))
+    own = scratch.FeedForward(6)
+    torchs = nn.Sequential(nn.Linear(6, 24), nn.GELU(), nn.Linear(24, 6))
+    copy(own, torchs)
+    assert_same(own, torchs, torch.randn(3, 7, 6))
+
+
+@pytest.mark.parametrize("which", range(3))
+@pytest.mark.parametrize("norm_first", [True, False])
+def test_the_block_is_the_packages(scratch, which, norm_first):
+    own = scratch.TransformerBlock(8, 2, norm_first=norm_first)
+    packages = attention.TransformerBlock(8, 2, norm_first=norm_first)
+    copy(own, packages)
+    assert_same(own, packages, torch.randn(3, 6, 8), allowed()[which])
+
+
+class OfMask(nn.Module):
+    """The package's classifier, which takes lengths, called with a mask."""
+
+    def __init__(self, classifier):
+        super().__init__()
+        self.classifier = classifier
+
+    def forward(self, ids, mask):
+        return self.classifier(ids, mask.sum(dim=(-2, -1)))
+
+
+@pytest.mark.parametrize("num_layers", [1, 3])
+def test_the_classifier_is_the_packages(scratch, num_layers):
+    own = scratch.ReviewClassifier(30, embed_dim=8, num_heads=2, num_layers=num_layers)
+    packages = attention.SentimentClassifier(
+        30,
+        attention="transformer",
+        embed_dim=8,
+        num_heads=2,
+        num_layers=num_layers,
+        bias=True,
+        positions="start",
+        position_base=10_000.0,
+    )
+    copy(own, packages)
+    examples = [(list(range(1, n + 1)), n % 2) for n in (9, 1, 0, 4)]
+    ((ids, mask, labels),) = scratch.batches(examples, 8)
+    assert labels.tolist() == [1, 1, 0, 0]
+    assert_same(own, OfMask(packages), ids, mask)
+
+
+def test_a_model_without_blocks_is_a_mean(scratch):
+    model = scratch.ReviewClassifier(30, embed_dim=8, num_heads=2, num_layers=0)
+    ((ids, mask, _),) = scratch.batches([([3, 4, 5], 1), ([6], 0)], 2)
+    x = model.norm(model.embedding(ids) + scratch.sinusoidal_positions(3, 8))
+    means = torch.stack([x[0].mean(dim=0), x[1, 0]])
+    torch.testing.assert_close(model(ids, mask), model.classifier(means)[:, 0])
+
+
+def test_words_and_vocabulary_are_the_packages(scratch):
+    texts = [*load_reviews("imdb", limit=200)["train"].texts, "", "7/10", "Café <b>x</b>", "K1 İ"]
+    tokenizer = train_tokenizer(texts)
+    ids = {word: i for word, i in tokenizer.get_vocab().items() if word != "<sep>"}
+    own = scratch.build_vocabulary(texts)
+    assert list(own) == sorted(ids, key=ids.get)
+    for text in texts:
+        of_package = [own[token] for token in tokenizer.encode(text).tokens]
+        assert scratch.encode(text, own, max_length=10_000) == of_package
+    (longest,) = [max(texts, key=len)]
+    assert scratch.encode(longest, own, 7) == scratch.encode(longest, own, 10_000)[-7:]
+
+
+def test_batches_hold_every_example_once_padded_to_the_longest(scratch):
+    examples = [([i] * (i % 4), i % 2) for i in range(1, 12)]
+    for shuffle in (False, True):
+        seen = []
+        for ids, mask, labels in scratch.batches(examples, 4, shuffle=shuffle):
+            assert ids.shape == (len(labels), mask.shape[-1])
+            assert ids.shape[1] == max(mask.sum(dim=-1).max(), 1)
+            for row, words, label in zip(ids, mask[:, 0], labels, strict=True):
+                assert not row[~words].any()
+                seen.append((row[words].tolist(), int(label)))
+        assert sorted(seen) == sorted(examples)
+        assert (seen == examples) is not shuffle
+
+
+def test_an_epoch_is_a_step_per_batch_and_validation_is_none(scratch):
+    examples = [([i % 5 + 1, 7], i % 2) for i in range(10)]
+    model = scratch.ReviewClassifier(9, embed_dim=4, num_heads=2, num_layers=1)
+    loader = list(scratch.batches(examples, 4))
+    logits = torch.cat([model(ids, mask) for ids, mask, _ in loader])
+    labels = torch.cat([labels for *_, labels in loader])
+    p = logits.sigmoid()
+    expected = -(labels * p.log() + (1 - labels) * (1 - p).log()).mean().item()
+    right = ((p > 0.5) == (labels == 1)).float().mean().item()
+    before = [p.detach().clone() for p in model.parameters()]
+    for _ in range(2):
+        assert scratch.validate(model, loader) == pytest.approx((expected, right), abs=1e-5)
+    assert not model.training
+    still = torch.optim.SGD(model.parameters(), lr=0.0)
+    assert scratch.train_one_epoch(model, loader, still) == pytest.approx((expected, right))
+    assert model.training
+    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
+
+    steps = []
+    still.register_step_post_hook(lambda *_: steps.append(model.classifier.bias.grad.clone()))
+    scratch.train_one_epoch(model, loader, still)
+    for step, (ids, mask, labels) in zip(steps, loader, strict=True):  # gradients don't add up
+        alone = (model(ids, mask).sigmoid() - labels).mean()
+        torch.testing.assert_close(step[0], alone, atol=1e-6, rtol=1e-5)
+
+
+GOOD, BAD = ["wonderful", "superb", "moving"], ["dull", "awful", "wooden"]
+NEUTRAL = ["the", "film", "and", "its", "music", "by", "a", "young", "man", "from", "small", "town"]
+
+
+def easy_reviews(count: int) -> list[str]:
+    """Write rows of a CSV file; one word of a review tells its label."""
+    draw = random.Random(0)
+    rows = ["label,text"]
+    for _ in range(count):
+        label = draw.randrange(2)
+        words = draw.choices(NEUTRAL, k=8)
+        words.insert(draw.randrange(8), draw.choice(GOOD if label else BAD))
+        rows.append(f'{label},"{" ".join(words)}, they say."')
+    return rows
+
+
+def test_the_program_learns_an_easy_set(path, tmp_path):
+    (tmp_path / "reviews.csv").write_text("\n".join(easy_reviews(600)), encoding="utf-8")
+    command = [sys.executable, str(path), "reviews.csv"]
+    finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    lines = finished.stdout.splitlines()
+    assert len(lines) == 5
+    assert all(line.startswith(f"epoch {i}  training: loss") for i, line in enumerate(lines, 1))
+    assert finished.stderr == ""
+    assert float(lines[-1].rpartition(" ")[2]) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "No such file or directory"),
+        (b"", "no column 'label'"),
+        (b"label,review\n1,good\n", "no column 'text'"),
+        (b"label,text\n1,good\nyes,bad\n", "line 3: expected a label, 0 or 1, and a text"),
+        (b"label,text\n1\n", "line 2: expected a label"),
+        (b"label,text\n1,good\n", "at least 10 reviews, got 1"),
+        (b"label,text\n1,\xff\n", "can't decode"),
+        (b'label,text\n1,"' + b"a" * 200_000 + b'"\n', "field larger than"),
+    ],
+)
+def test_bad_input_ends_in_one_line(scratch, tmp_path, capsys, content, message):
+    file = tmp_path / "reviews.csv"
+    if content is not None:
+        file.write_bytes(content)
+    assert scratch.main([str(file)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith(f"{file}: ")
+    assert message in err
+    assert err.count("\n") == 1
+
+
+def test_a_wrong_call_says_the_right_one(path):
+    for arguments in ([], ["a.csv", "b.csv"]):
+        command = [sys.executable, str(path), *arguments]
+        finished = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert finished.returncode == 2
+        assert finished.stderr == "usage: python attention_from_scratch.py reviews.csv\n"
+        assert finished.stdout == ""

@@ -1,0 +1,159 @@
+"""The pages around the lessons: questions, glossary, notation and credits."""
+
+import functools
+import re
+
+import pytest
+from run_pages import ROOT, run
+
+DOCS = ROOT / "docs"
+CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```", re.DOTALL | re.MULTILINE)
+QUESTIONS = (DOCS / "questions.md").read_text("utf-8")
+
+
+@functools.cache
+def executed(folder, name):
+    """Run the cells of a page as one script, with its shape comments checked."""
+    script = folder / f"{name}.py"
+    script.write_text("\n".join(CELL.findall((DOCS / f"{name}.md").read_text("utf-8"))), "utf-8")
+    return run(script)
+
+
+@pytest.fixture(scope="session")
+def questions(tmp_path_factory):
+    return executed(tmp_path_factory.mktemp("pages"), "questions")
+
+
+@pytest.mark.parametrize("name", ["questions", "notation"])
+def test_every_shape_comment_of_a_page_is_true(name, tmp_path):
+    page = executed(tmp_path, name)
+    assert page.problems == []
+    assert len(page.checked) >= 3
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "one layer, the last word is the same:  True",
+        "two layers, the last word is the same: False",
+        "halves, columns reordered: True",
+        "halves, the same columns:  False",
+        "keys that the last token reaches in 1 and 2 layers: 3 5",
+        "norm_first: torch False · here True",
+        "module, need_weights=True: tensor([nan, nan, nan, nan])",
+        "module, need_weights=False: tensor([0., 0., 0., 0.])",
+        "layers: 1, the last token is the same: True",
+        "layers: 2, the last token is the same: False",
+        "batch_first=False: weights (5, 2, 2)",
+        "batch_first=True: weights (2, 5, 5)",
+        "RuntimeError: Need attn_mask if specifying the is_causal hint",
+        "need_weights=True: the mask counts: True",
+        "need_weights=False: the mask counts: False",
+        "sums to the logits: True",
+        "[True, True, True]",
+    ],
+)
+def test_the_answers_say_what_their_cells_print(questions, line):
+    """Torch may change what it does with a mask or a hint; then the page has to change, too."""
+    assert f"\n{line}\n" in f"\n{questions.printed}"
+
+
+def test_what_a_cell_ends_with_is_as_its_answer_says(tmp_path):
+    # A last line without print is shown by the notebook alone.
+    cells = CELL.findall(QUESTIONS)
+    endings = [cell.rstrip().splitlines()[-1] for cell in cells]
+    claims = [line for line in endings if line.startswith("torch.allclose(")]
+    assert len(claims) >= 3
+    source = "\n".join(
+        cell.replace(ending, f"assert {ending}") if ending in claims else cell
+        for cell, ending in zip(cells, endings, strict=True)
+    )
+    script = tmp_path / "claims.py"
+    script.write_text(source, "utf-8")
+    assert run(script).problems == []
+
+
+def test_a_thread_is_named_by_the_number_that_it_has():
+    threads = re.findall(r"\[([^\]]*?#(\d+))\]\(https://github\.com/([^)]+)\)", QUESTIONS)
+    assert len(threads) >= 20
+    for text, number, address in threads:
+        owner, repository, kind, linked = address.split("/")
+        assert owner
+        assert kind in ("issues", "pull")
+        assert linked == number
+        name = text.rpartition("#")[0].split()
+        assert not name or name == [repository], text
+
+
+ENTRIES = [
+    (
+        [line for line in entry.splitlines() if not line.startswith(" ")],
+        " ".join(line.strip() for line in entry.splitlines() if line.startswith(" ")),
+    )
+    for entry in (DOCS / "glossary.md")
+    .read_text("utf-8")
+    .split("```{glossary}\n")[1]
+    .rstrip("`\n")
+    .split("\n\n")
+]
+TERMS = [term for terms, _ in ENTRIES for term in terms]
+
+
+def test_the_glossary_is_in_order_and_has_each_term_once():
+    first = [terms[0].lower() for terms, _ in ENTRIES]
+    assert first == sorted(first)
+    assert len({term.lower() for term in TERMS}) == len(TERMS)
+    assert all(meaning.endswith((".", ")", "`")) for _, meaning in ENTRIES)
+
+
+def test_the_glossary_has_what_a_reader_searches_for():
+    wanted = """
+        self-attention, attention score, attention weight, context vector, query, key, value,
+        projection, attention head, head_dim, causal mask, autoregressive mask, look-ahead mask,
+        padding mask, attention mask, positional encoding, residual connection, skip connection,
+        layer normalisation, LayerNorm, RMSNorm, feed-forward layer, MLP, KV cache, initialisation,
+        overfitting, hyperparameter, ablation, baseline, confidence interval, Frobenius norm,
+        effective rank, attention pooling, concatenate, transpose, bottleneck, RoPE, ALiBi, GPT,
+        BERT, encoder, decoder, cross-attention, multi-head attention, GQA, MQA, MLA,
+        sliding-window attention, attention sink, flash attention, fused kernel, online softmax,
+        logits, embedding, token, tokenizer, softmax temperature, dropout, cross-entropy,
+        BCE with logits, gradient, Jacobian, one-hot vector, entropy, induction head, QK circuit,
+        OV circuit
+    """
+    known = {term.lower() for term in TERMS}
+    assert [w for w in map(str.strip, wanted.split(",")) if w.lower() not in known] == []
+
+
+def test_every_term_that_a_page_links_to_is_in_the_glossary():
+    known = {term.lower() for term in TERMS}
+    pages = [*DOCS.glob("*.md"), *DOCS.glob("exercises/*.md"), *(ROOT / "gallery").rglob("*.py")]
+    pages += [*(ROOT / "gallery").rglob("*.rst"), *(ROOT / "attention").rglob("*.py")]
+    missing = {}
+    for page in pages:
+        text = re.sub(r"\n#? *", " ", page.read_text("utf-8"))
+        for link in re.findall(r"(?::term:|\{term\})`([^`]+)`", text):
+            named = re.search(r"<([^>]+)>$", link)
+            term = named[1] if named else link
+            if term.lower() not in known:
+                missing.setdefault(page.name, []).append(term)
+    assert missing == {}
+
+
+def test_a_letter_has_one_meaning_in_the_tables_of_notation():
+    tables = (DOCS / "notation.md").read_text("utf-8").split("## Where a letter means")[0]
+    letters = []
+    for row in re.findall(r"^\| (\$.*?) \|", tables, re.MULTILINE):
+        # "$Q = X W$" defines Q; a row of a formula defines no letter.
+        names = re.findall(r"\$(\\?[A-Za-z]+)(?:_\w|\^2)?(?: =[^$]*|_\{[^$]*)?\$", row)
+        letters += sorted(set(names))
+    assert {"n", "k", "M", "\\omega"} <= set(letters)
+    assert len(letters) > 30
+    assert sorted(letters) == sorted(set(letters))
+
+
+def test_every_source_has_a_heading_of_its_own_in_the_credits():
+    """As a definition whose term ran over two lines, the first was shown as one paragraph."""
+    credits = (DOCS / "credits.md").read_text("utf-8")
+    labels = re.findall(r"^\(source-\w+\)=$", credits, re.MULTILINE)
+    assert len(labels) == len(re.findall(r"^\(source-\w+\)=\n\n### .+\n", credits, re.MULTILINE))
+    assert not re.search(r"^: ", credits, re.MULTILINE)
