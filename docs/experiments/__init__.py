@@ -1,1 +1,1 @@
-"""What takes too long for a build of the site: a folder each, with its table, code and results."""
+"""What takes too long for a build of the site: one folder each, with table, code and results."""

@@ -1,4 +1,4 @@
-"""Where a file of results comes from, as the file itself records it."""
+"""The origin of a file of results, which the file itself records."""
 
 import datetime
 import os
@@ -26,7 +26,7 @@ def origin(command: str) -> dict[str, Any]:
 
 
 def commit(root: Path = ROOT) -> str:
-    """Name the commit that is checked out, and say if tracked files differ from it."""
+    """Name the commit that is checked out, and tell whether tracked files differ from it."""
     git = ("git", "-C", str(root))
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
     if head.returncode:
@@ -37,7 +37,7 @@ def commit(root: Path = ROOT) -> str:
 
 
 def hardware() -> str:
-    """Name the processor, and how much of it torch uses."""
+    """Name the processor, and how many of its cores torch uses."""
     path = Path("/proc/cpuinfo")
     cpuinfo = path.read_text(encoding="utf-8") if path.exists() else ""
     models = [line.partition(": ")[2] for line in cpuinfo.splitlines() if "model name" in line]

@@ -25,6 +25,7 @@ check = ["mean"]
 [shared]
 data = "{data}"
 seeds = [0, 1, 2]
+reviews = 20
 epochs = 2
 batch_size = 5
 embed_dim = 6
@@ -35,7 +36,7 @@ min_frequency = 1
 tune = {{ lr = [0.001, 0.05], dropout = [0.1] }}
 [groups.models.cells]
 majority = {{ method = "majority", tune = {{}} }}
-mean = {{ model = "mean", mistakes = 2 }}
+mean = {{ model = "mean" }}
 [groups.curves.cells]
 qk-7 = {{ model = "qk", reviews = 7, tune = {{ lr = [0.01, 0.02] }}, chosen_by = "mean" }}
 [groups.yelp]
@@ -44,7 +45,7 @@ cells_of = "models"
 [groups.yelp.shared]
 seeds = [0, 1]
 reported = "validation"
-mistakes = 0
+reviews = 9
 """
 COMMIT = {"sha": "0" * 40, "clean": True}
 
@@ -164,6 +165,7 @@ def test_yelp_chooses_nothing():
         each = on_yelp[f"yelp/{name}"]
         assert (each.tune, each.takes) == ({}, tuple(other.tune))
         assert (each.seeds, each.reported, each.private) == ((0, 1, 2), "validation", True)
+        assert each.reviews == min(10_000, other.reviews)
 
 
 def without_time(cells):
@@ -254,13 +256,13 @@ def test_split_distractors_and_weights_follow_the_seed(imdb, tmp_path):
     }
     assert same == {"train": False, "validation": False, "reported": True}
     # The weights are drawn by the seed even where the reviews are the same.
-    trained = [
-        models._trained(given, seed, {"lr": 1e-6}, first.prepared, tmp_path).model.state_dict()
+    examples = first.prepared.validation["clean"]
+    answers = [
+        models._trained(given, seed, {"lr": 1e-6}, first.prepared, tmp_path).answer(examples)
         for seed in (0, 0, 1)
-    ]
-    tables = [weights["embedding.weight"] for weights in trained]
-    assert torch.equal(tables[0], tables[1])
-    assert not torch.allclose(tables[0], tables[2], atol=0.1)
+    ]  # 3 of (12,)
+    assert torch.equal(answers[0], answers[1])
+    assert not torch.allclose(answers[0], answers[2], atol=1e-2)
 
 
 def test_fewer_reviews_are_drawn_by_the_seed(small):
@@ -272,6 +274,16 @@ def test_fewer_reviews_are_drawn_by_the_seed(small):
     first, other = (each.fingerprints for each in drawn)
     assert first["train"] != other["train"]
     assert first["validation"] == other["validation"]  # keeps its size
+
+
+def test_a_trial_trains_on_as_many_reviews_as_what_is_reported(small):
+    small.run()
+    sizes = {
+        name: {kind: [each["data"]["train"] for each in cell[kind]] for kind in ("trials", "runs")}
+        for name, cell in small.cells.items()
+    }
+    assert sizes["mean"] == {"trials": [20, 20], "runs": [20, 20, 20]}
+    assert sizes["curves/qk-7"] == {"trials": [7, 7], "runs": [7, 7, 7]}
 
 
 def test_a_tenth_of_the_training_reviews_stops_where_validation_is_reported(small):
@@ -289,14 +301,14 @@ def test_the_best_epoch_s_weights_are_kept(imdb, tmp_path):
     given = cell(model="mean", epochs=3, batch_size=5, lr=1e-2)
     prepared = data.draw(given, 0).prepared
     scores = iter([0.7, 0.9, 0.8])
-    weights = []
+    answers = []
 
     class Scored(models.BestEpoch):
         def __call__(self, trainer):
             score = next(scores)
             for name in trainer.validation:
                 trainer.state.metrics[-1][name]["accuracy"] = score
-            weights.append(trainer.model.classifier.weight.clone())
+            answers.append(models.logits(trainer.model, prepared.validation["clean"], "float32"))
             super().__call__(trainer)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -304,8 +316,9 @@ def test_the_best_epoch_s_weights_are_kept(imdb, tmp_path):
         trained = models.train(given.config, prepared, tmp_path)
     assert trained.figures["best_epoch"] == 2
     assert [each["clean"] for each in trained.figures["epochs"]] == [0.7, 0.9, 0.8]
-    assert torch.equal(trained.model.classifier.weight, weights[1])
-    assert not torch.equal(trained.model.classifier.weight, weights[2])
+    answer = trained.answer(prepared.validation["clean"])  # (12,)
+    assert torch.equal(answer, answers[1])
+    assert not torch.equal(answer, answers[2])
 
 
 def test_stopped_at_any_place_it_ends_the_same(small, monkeypatch):
@@ -394,7 +407,7 @@ def test_a_choice_that_is_not_made_cannot_be_taken_over(small):
 def test_another_setting_makes_another_cell(small):
     small.run("--group", "models")
     before = small.cells
-    small.table.write_text(small.table.read_text().replace('"mean", mis', '"energy", mis'))
+    small.table.write_text(small.table.read_text().replace('model = "mean"', 'model = "energy"'))
     small.run("--group", "models")
     after = small.cells
     assert after["majority"] == before["majority"]
@@ -444,7 +457,7 @@ def test_a_record_says_what_made_it(small):
     assert mean["command"] == "nox -s experiments -- comparison --cell mean --data FOLDER"
     assert mean["config"]["embed_dim"] == 6
     run = mean["runs"][1]
-    assert (run["commit"], run["precision"], run["data"]["train"]) == (COMMIT, "float32", 23)
+    assert (run["commit"], run["precision"], run["data"]["train"]) == (COMMIT, "float32", 20)
     assert {"date", "versions", "hardware", "cpu_seconds"} <= run.keys()
     assert cell("curves/mean-1000").command.endswith(" --cell curves/mean-1000")
 
@@ -478,16 +491,6 @@ def test_reviews_that_may_not_be_passed_on_are_marked(small):
     assert cells["yelp/mean"]["runs"][0]["clean"]["n"] == 11
     assert str(small.data) not in small.out.read_text()
     assert not cells["mean"]["data"]["private"]
-
-
-def test_mistakes_hold_no_text(small):
-    small.run("--group", "models")
-    runs = small.cells["mean"]["runs"]
-    assert "mistakes" not in runs[1]
-    for mistake in runs[0]["mistakes"]:
-        assert (mistake["probability"] > 0.5) != mistake["label"]
-        assert 0 <= mistake["row"] < 7  # of the test reviews
-        assert all(isinstance(weight, float) for weight in mistake["weights"])
 
 
 def test_check_notices_lost_accuracy(small, capsys, monkeypatch):

@@ -75,14 +75,14 @@ def test_a_clear_gain_is_answered_with_yes(simulated):
     said = verdicts.answer(results)
     assert said.startswith("Yes, where a review has to be found: behind a distractor, energy pool")
     by = f"{100 * gain.mean:.1f} percentage points"
-    assert f"is more often right than the mean of all words, by {by}" in said
+    assert f"is more accurate than the mean of all words, by {by}" in said
     assert "blocks, none gains anything significant" in said
     assert "more often than energy pooling that is told the same" in said
     assert "the most accurate model there is `tfidf-marked`" in said
     assert "**" in points(gain)
     said = verdicts.takeaways(results)
     assert "A learned weight for each word helps behind a distractor" in said
-    assert "The same weight makes no difference to the mean" in said
+    assert "The same weight makes no significant difference" in said
     assert "None of the four steps" in said
 
 
@@ -93,11 +93,13 @@ def test_a_null_result_is_answered_with_how_large_a_difference_it_leaves(simulat
     most = f"{100 * max(-gain.low, gain.high):.1f}"
     said = verdicts.answer(results)
     assert said.startswith("Not as far as five seeds show: behind a distractor, no difference")
-    assert f"no difference of more than {most} percentage points shows" in said
-    assert "no difference from energy pooling that is told the same shows" in said
-    assert "A learned weight for each word makes no difference" in verdicts.takeaways(results)
+    assert f"no difference of more than {most} percentage points is found" in said
+    assert "no difference from energy pooling that is told the same is found" in said
+    assert "A learned weight for each word makes no significant difference" in verdicts.takeaways(
+        results
+    )
     table = sections.smaller_gains(results)
-    assert "Of the 13 registered comparisons that have been run, 13 show no significant" in table
+    assert "Of the 13 preregistered comparisons that have been run, 13 show no significant" in table
     assert table.count("\n| `") == 13
 
 
@@ -105,7 +107,7 @@ def test_a_loss_is_answered_with_no(simulated):
     results = simulated({"mean": (0.88, 0.93), "multihead": (0.88, 0.6)})
     said = verdicts.answer(results)
     assert said.startswith("No, where a review has to be found: behind a distractor, energy pool")
-    assert "is less often right than the mean of all words, by" in said
+    assert "is less accurate than the mean of all words, by" in said
     # A significant loss of a step is no gain.
     assert verdicts.test_secondary(results)[verdicts.STEPS[1]].is_significant
     assert "none gains anything significant" in said
@@ -190,14 +192,21 @@ def test_the_fine_tuned_encoder_is_compared_over_the_seeds_that_both_have(simula
 def test_word_counts_are_said_to_beat_what_they_beat(simulated):
     results = simulated({"tfidf-marked": (0.93, 0.70), "mean": (0.98, 0.70)})
     alone, behind = (verdicts.against(results, "tfidf-marked", of) for of in page.SETS)
-    assert alone.startswith("Alone, `tfidf-marked` is more often right than 19 of the 20 models")
-    assert alone.endswith("and less often right than `mean`.")
-    assert "more often right than 0 of the 20" in behind
-    assert behind.endswith(", and no difference shows from `mean`.")
+    assert alone.startswith("Alone, `tfidf-marked` is more accurate than 19 of the 20 models")
+    assert alone.endswith("have been run, less accurate than `mean`.")
+    assert "more accurate than none of the 20" in behind
+    assert behind.endswith(", and no difference is found from `mean`.")
     assert "`energy`" in behind
     results = simulated({"tfidf-marked": (0.93, 0.93)})
-    assert "less often right than none of them." in verdicts.against(
-        results, "tfidf-marked", "clean"
+    assert "more accurate than all 20 models with word vectors that have been run." in (
+        verdicts.against(results, "tfidf-marked", "clean")
+    )
+
+
+def test_what_is_missing_is_said_first(simulated):
+    assert verdicts.progress(simulated()) == ""
+    assert "13 preregistered comparisons, 10 have been run" in (
+        verdicts.progress(simulated(missing=("mean",)))
     )
 
 

@@ -1,4 +1,4 @@
-"""The race's two sides: the lab's model is ours under its preset, and both train; the kernel."""
+"""Both sides of the race: Lab 13's model is ours under its preset, and both train; the kernel."""
 
 import json
 import os

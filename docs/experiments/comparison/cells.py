@@ -45,8 +45,6 @@ class Cell:
     reported: Literal["test", "validation"] = "test"
     """Which split is reported. Where it is the validation reviews, a tenth of the training reviews
     takes their part."""
-    mistakes: int = 0
-    """How many of its most confident mistakes the first seed's run keeps."""
     private: bool = False
     """Whether the reviews may not be passed on."""
 
@@ -127,6 +125,8 @@ def _cells_of(
         settings = shared | settings | own
         chosen_by = name if settings["tune"] else ""
         taken[name] = settings | {"tune": {}, "chosen_by": chosen_by}
+        # A cell that reads fewer reviews than its group does so here too.
+        taken[name]["reviews"] = min(own["reviews"], (shared | cells[name])["reviews"])
     return taken
 
 

@@ -1,8 +1,8 @@
-"""What the frozen encoder makes of each text, kept in a file, so that it reads none twice.
+"""The output of the frozen encoder for each text, kept in a file, so that no text is read twice.
 
-Most texts come again: each review alone, whatever the seed, and each long one behind any
-distractor, because no more than its own last words fit in. So a text's features are found by the
-ids that the encoder reads, not by the example that they belong to.
+Most texts occur several times: each review alone, whatever the seed, and each long one behind any
+distractor, because only its own last words fit in. Features are therefore looked up by the ids that
+the encoder reads, not by the example that they belong to.
 """
 
 import hashlib
@@ -27,13 +27,13 @@ _AT_ONCE = 64
 def encode(
     model: SentimentClassifier, examples: Examples, folder: Path, precision: Precision
 ) -> EncodedExamples:
-    """Give each example its features, computed where no run before has computed them.
+    """Return the features of all examples, and compute those that no earlier run has computed.
 
     Args:
-        model: With a frozen encoder.
-        examples: What it reads.
-        folder: Where the files are, one for each precision.
-        precision: Of the encoder's products.
+        model: A model with a frozen encoder.
+        examples: The examples to encode.
+        folder: The folder with the files, one per precision.
+        precision: The precision of the encoder's products.
     """
     lengths = read_lengths(examples, model.config)  # (E,)
     features = torch.empty(len(examples), model.classifier.in_features)  # (E, d)
@@ -50,7 +50,7 @@ def encode(
 def _features(
     model: SentimentClassifier, batch: Batch, store: sqlite3.Connection, precision: Precision
 ) -> Tensor:
-    """Look a batch's features up, after adding those that are missing, (B, d)."""
+    """Look up the features of a batch, (B, d), after adding those that are missing."""
     keys = [_key(ids[:length]) for ids, length in zip(batch.ids, batch.lengths, strict=True)]
     look_up = "SELECT vector FROM features WHERE ids = ?"
     missing = [i for i, key in enumerate(keys) if not store.execute(look_up, (key,)).fetchone()]

@@ -1,4 +1,4 @@
-"""How much of an answer the names in a review give away, from training reviews of the same film."""
+"""How much of a label the names in a review reveal, by training reviews of the same film."""
 
 from collections import Counter
 
@@ -7,13 +7,13 @@ from attention.sentiment.reviews import Reviews
 
 
 def name_leak(training: Reviews, held_out: Reviews) -> tuple[float, float]:
-    """Guess each held-out review's label by the training reviews that share its rare names.
+    """Guess the label of each held-out review from the training reviews that share its rare names.
 
-    A rare name is two capitalised words in a row that 3 to 30 training reviews hold. Of those that
-    share a rare name with the review, the majority's label is the guess; a tie counts half.
+    A rare name is two capitalised words in a row that 3 to 30 training reviews contain. The guess
+    is the label of most training reviews that share a rare name with the review; a tie counts half.
 
     Returns:
-        The share of held-out reviews that hold such a name, and the accuracy of their guesses.
+        The share of held-out reviews that contain such a name, and the accuracy of the guesses.
     """
     found, positive = Counter[str](), Counter[str]()
     for text, label in zip(training.texts, training.labels, strict=True):

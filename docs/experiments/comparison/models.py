@@ -16,11 +16,10 @@ from attention.sentiment.config import TrainConfig
 from attention.sentiment.evaluation import cut, read_lengths
 from attention.sentiment.model import SentimentClassifier, build_model
 from attention.sentiment.precision import Precision, autocast, choose_precision
-from attention.sentiment.prediction import predict
 from attention.sentiment.prepare import Prepared
 from attention.sentiment.trainer import Trainer
 from experiments.comparison.cells import TUNING_SEED, Cell
-from experiments.comparison.data import Data, draw
+from experiments.comparison.data import draw
 from experiments.comparison.features import encode
 from experiments.comparison.provenance import provenance
 from experiments.comparison.statistics import pack
@@ -31,8 +30,6 @@ Answer = Callable[[Examples], Tensor]
 CPU = torch.device("cpu")
 # Bins of equal width of the predicted probability, for the reliability diagram.
 BINS = 10
-EXCERPT = 40
-"""Words of a review that a page may show."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,6 @@ class Trained:
     answer: Answer
     figures: dict[str, Any]
     """What is recorded of the training."""
-    model: SentimentClassifier | None = None
-    """None where there is no attention."""
 
 
 def run(cell: Cell, seed: int, options: dict[str, Any], features: Path) -> dict[str, Any]:
@@ -70,8 +65,6 @@ def run(cell: Cell, seed: int, options: dict[str, Any], features: Path) -> dict[
     if is_trial:
         kept = ("accuracy", "loss")
         measures = {name: {k: each[k] for k in kept} for name, each in measures.items()}
-    elif cell.mistakes and seed == cell.seeds[0] and trained.model:
-        measures["mistakes"] = _mistakes(trained.model, data, cell.mistakes)
     return {
         "seed": seed,
         "options": options,
@@ -127,7 +120,7 @@ def train(config: TrainConfig, data: Prepared, features: Path) -> Trained:
         ],
         "best_epoch": best.epoch,
     }
-    return Trained(lambda examples: logits(model, read(examples), config.precision), figures, model)
+    return Trained(lambda examples: logits(model, read(examples), config.precision), figures)
 
 
 class BestEpoch:
@@ -187,31 +180,3 @@ def measured(answers: Tensor, examples: Examples) -> dict[str, Any]:
 
 def _labels(examples: Examples) -> Tensor:
     return examples.labels[examples.review.long()]  # (E,)
-
-
-def _mistakes(model: SentimentClassifier, data: Data, count: int) -> list[dict[str, Any]]:
-    """Find the clean reviews that the model is most wrong about, without their text.
-
-    Of each, the excerpt's position in the review and its words' weights: the stretch of
-    :data:`EXCERPT` words that got most of the attention.
-    """
-    examples, texts = data.reported["clean"], data.reported_reviews.texts
-    answers, labels = logits(model, examples, "float32"), _labels(examples)
-    wrong = ((answers > 0) != (labels > 0.5)) * answers.abs()  # (E,)
-    mistakes = []
-    for row in wrong.topk(min(count, int((wrong > 0).sum()))).indices.tolist():
-        prediction = predict(model, data.prepared.tokenizer, texts[row])
-        weights = torch.tensor(prediction["weights"])
-        sums = F.pad(weights.cumsum(0), (1, 0))
-        width = min(EXCERPT, len(weights))
-        start = int((sums[width:] - sums[:-width]).argmax())
-        mistakes.append(
-            {
-                "row": row,
-                "label": int(labels[row]),
-                "probability": round(prediction["probability"], 6),
-                "start": int(examples.ids.lengths[row]) - len(weights) + start,
-                "weights": [round(w, 4) for w in weights[start : start + width].tolist()],
-            }
-        )
-    return mistakes

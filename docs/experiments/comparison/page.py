@@ -1,4 +1,4 @@
-"""What the page of results reads out of ``results.json``, and how it writes figures."""
+"""What the page of results reads from ``results.json``, and how it writes numbers."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -41,10 +41,10 @@ NOT_RUN = "not run yet"
 
 @dataclass(frozen=True)
 class Results:
-    """The file, and what the page reads out of it.
+    """The file, and what the page reads from it.
 
-    A cell counts once it has been trained with all its seeds; before that it has no figures, so
-    that no page compares a part of the seeds of one model with all those of another.
+    A cell counts once it has been trained with all its seeds. Until then it has no figures, so
+    that no page compares some of the seeds of one model with all those of another.
 
     Args:
         path: ``results.json``.
@@ -54,12 +54,12 @@ class Results:
 
     @cached_property
     def cells(self) -> dict[str, dict[str, Any]]:
-        """What was recorded, by the names of the cells."""
+        """What was recorded, by the name of the cell."""
         cells: dict[str, dict[str, Any]] = json.loads(self.path.read_text("utf-8"))["cells"]
         return cells
 
     def runs(self, name: str) -> list[dict[str, Any]]:
-        """Find what was measured of a cell, one entry per seed; nothing before it is complete."""
+        """Find what a cell's runs measured, one entry per seed; none before all are complete."""
         cell = self.cells.get(name, {"runs": [], "seeds": []})
         by_seed = {run["seed"]: run for run in cell["runs"]}
         return (
@@ -80,7 +80,7 @@ class Results:
         return [name for name in names if self.runs(name)]
 
     def answers(self, name: str, of: str) -> Bools | None:
-        """Read which answers were right, one row per seed, (S, N); None before the cell has run."""
+        """Read which answers were right, one row per seed (S, N); None before the cell has run."""
         runs = self.runs(name)
         return np.stack([correct(run[of]) for run in runs]) if runs else None
 
@@ -90,14 +90,14 @@ class Results:
         return None if answers is None else accuracy(answers)
 
     def gain(self, name: str, than: str, of: str) -> Estimate | None:
-        """Estimate how much more often one cell is right than another, on the same reviews."""
+        """Estimate by how much one cell is more accurate than another, on the same reviews."""
         pair = self._pair(name, than, of)
         return gain(*pair) if pair else None
 
     def detectable_gain(
         self, name: str, than: str, of: str, *, seeds: int, reviews: int
     ) -> float | None:
-        """Estimate the smallest gain that so many seeds and reviews would mostly show."""
+        """Estimate the smallest gain that so many seeds and reviews would mostly find."""
         pair = self._pair(name, than, of)
         return detectable_gain(*pair, seeds=seeds, reviews=reviews) if pair else None
 
@@ -121,8 +121,8 @@ class Results:
 
         Args:
             group: Which.
-            reviews: Give the hours that its reported runs would take if each trained on so many
-                reviews, and time grew with their number.
+            reviews: Return instead the hours that its reported runs would take if each trained
+                on so many reviews, with time in proportion to their number.
         """
         if reviews is None:
             return sum(float(each["cpu_seconds"]) for each in self.models(group)) / 3600
@@ -134,7 +134,7 @@ class Results:
         )
 
     def cost(self, name: str) -> list[str]:
-        """List what a cell has chosen, how many parameters it trains, and seconds of one core."""
+        """List a cell's chosen options, its trained parameters, and its seconds of one core."""
         runs = self.runs(name)
         if not runs:
             return [self.state(name), "", ""]
@@ -144,7 +144,7 @@ class Results:
         return [chosen, count, f"{seconds:,.0f}"]
 
     def origin(self, group: str) -> list[str]:
-        """List how many models a group has trained, in how many hours, when and by which code."""
+        """List how many models a group has trained, in how many hours, when and with which code."""
         models = self.models(group)
         if not models:
             return [NOT_RUN, "", "", ""]
@@ -157,7 +157,7 @@ class Results:
         return [f"{len(models):,}", f"{self.core_hours(group):.1f}", period, ", ".join(commits)]
 
     def fingerprints(self, group: str) -> list[str]:
-        """List the beginnings of the SHA-256 of the reviews that a group's figures are of."""
+        """List how the SHA-256 of the reviews begins for which a group reports accuracies."""
         cells = [cell for cell in self.cells.values() if cell["group"] == group]
         found = {run["data"]["sha256"]["reported"] for cell in cells for run in cell["runs"]}
         return sorted(f"`{each[:12]}`" for each in found)
@@ -193,12 +193,12 @@ def points(estimate: Estimate | None, *, bold: bool | None = None) -> str:
 
 
 def p_value(p: float, less: str = "<") -> str:
-    """Write a p-value, with words of your own for one that is too small to be written."""
+    """Write a p-value; ``less`` is how "less than" is written for one that is very small."""
     return f"{less} 0.001" if p < 0.001 else f"{p:.3f}"
 
 
 def listed(words: Sequence[str]) -> str:
-    """Write words as a list in a sentence; of none, "none"."""
+    """Write words as a list in a sentence, and "none" if there is none."""
     if len(words) < 2:
         return words[0] if words else "none"
     return f"{', '.join(words[:-1])} and {words[-1]}"
@@ -210,6 +210,6 @@ def names(cells: Sequence[str]) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Write a table in Markdown, its first column of words, the others of figures."""
+    """Write a table in Markdown, with words in the first column and numbers in the others."""
     lines = [header, [":---", *["---:"] * (len(header) - 1)], *rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)

@@ -1,6 +1,6 @@
-"""The pictures of the page of results, each of what has been measured so far.
+"""The figures of the page of results, which show what has been measured so far.
 
-A picture of which nothing has been measured is None.
+A figure for which nothing has been measured is None.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ from attention.plotting import BLUE, GREEN, ORANGE, PURPLE
 from experiments.comparison.page import FAMILIES, SETS, Results
 from experiments.comparison.statistics import Estimate, reliability
 
-# A colour and a marker each, so that nothing depends on the colour alone.
+# Each set has a colour and a marker, so that nothing depends on the colour alone.
 SET_STYLES = {"clean": (BLUE, "o"), "distractor": (ORANGE, "s")}
 MODEL_STYLES = {
     "tfidf-marked": (PURPLE, "D", ":"),
@@ -35,7 +35,7 @@ READS = {
 def draw_intervals(
     ax: Axes, rows: Sequence[str], estimate: Callable[[int, str], Estimate | None]
 ) -> None:
-    """Draw a row's estimates in per cent, one for each set of reviews, the first row on top.
+    """Draw each row's estimates in per cent, one per set of reviews, with the first row on top.
 
     Args:
         ax: Where to draw.
@@ -55,7 +55,7 @@ def draw_intervals(
 
 
 def accuracies(results: Results) -> Figure | None:
-    """Draw the models' accuracies, without the majority's, which would squeeze the others."""
+    """Draw the models' accuracies, without the majority, whose row would squeeze the others."""
     run = [results.run_of(names) for names in FAMILIES.values()]
     families = [[name for name in family if name != "majority"] for family in run]
     names = [name for family in families for name in family]
@@ -71,7 +71,7 @@ def accuracies(results: Results) -> Figure | None:
 
 
 def factorial(results: Results) -> Figure | None:
-    """Draw what three ways of weighing words gain from bigrams and from the mark."""
+    """Draw what three ways of weighting words gain from bigrams and from the mark."""
     fig, panels = plt.subplots(2, figsize=(5, 6.2), sharex=True)
     for panel, of in zip(panels, SETS, strict=True):
         for shift, model in zip((-0.08, 0, 0.08), ("mean", "energy", "qkv"), strict=True):
@@ -84,15 +84,16 @@ def factorial(results: Results) -> Figure | None:
         panel.set_ylabel(f"accuracy {SETS[of]} (%)")
         panel.grid(axis="y", color="0.9")
     panels[-1].set_xticks(range(len(READS)), list(READS.values()))
+    panels[-1].set_xlim(-0.4, len(READS) - 0.6)
     return _finished(fig, panels[0])
 
 
 def fixes(results: Results, panels: Sequence[dict[str, tuple[str, str]]]) -> Figure | None:
-    """Draw what each fix gains, in panels of their own scale.
+    """Draw what each fix gains, in panels with their own scales.
 
     Args:
         results: What has been measured.
-        panels: For each panel, by the label of its rows: the cell with the fix, that without.
+        panels: For each panel, by the label of a row: the cell with the fix, and that without.
     """
     every = [{k: v for k, v in rows.items() if len(results.run_of(v)) == 2} for rows in panels]
     run = [rows for rows in every if rows]
@@ -116,7 +117,7 @@ def fixes(results: Results, panels: Sequence[dict[str, tuple[str, str]]]) -> Fig
 
 
 def learning_curves(results: Results, curves: dict[str, dict[int, str]]) -> Figure | None:
-    """Draw accuracy over the number of training reviews: by model, the cell of each size."""
+    """Draw accuracy over the number of training reviews, by model and its cell of each size."""
     fig, panels = plt.subplots(2, figsize=(5, 6), sharex=True)
     for panel, of in zip(panels, SETS, strict=True):
         for model, cells in curves.items():
@@ -137,7 +138,7 @@ def learning_curves(results: Results, curves: dict[str, dict[int, str]]) -> Figu
 
 
 def reliability_diagram(results: Results, name: str) -> Figure | None:
-    """Draw how often reviews are positive over the predicted probability, all seeds together."""
+    """Draw the share of positive reviews over the predicted probability, all seeds together."""
     runs = results.runs(name)
     if not runs:
         return None
@@ -174,7 +175,7 @@ def _legend(fig: Figure, ax: Axes) -> None:
 
 
 def _finished(fig: Figure, ax: Axes) -> Figure | None:
-    """Add the legend; close and forget a figure in which nothing has been drawn."""
+    """Add the legend, or close a figure in which nothing has been drawn and return None."""
     if not ax.get_legend_handles_labels()[0]:
         plt.close(fig)
         return None

@@ -1,4 +1,4 @@
-"""What a record says of how it was made: when, by which code, with what, on which machine."""
+"""What a record says about its origin: the date, the code, the versions and the machine."""
 
 import datetime
 import functools
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 
 def provenance(method: str) -> dict[str, Any]:
-    """Describe the run that ends now."""
+    """Describe the run that has just ended."""
     versions = {k: v for k, v in environment().items() if k not in ("machine", "gpu")}
     if method == "tfidf":
         versions["scikit-learn"] = metadata.version("scikit-learn")
@@ -32,7 +32,7 @@ def now() -> str:
 
 @functools.cache  # a process runs the code that it has loaded, whatever is committed meanwhile
 def commit() -> dict[str, Any]:
-    """Name the commit that the code is of, and whether the code is that commit's.
+    """Name the commit of the code, and tell whether the code was changed since.
 
     The results themselves do not count, because every run changes them.
     """

@@ -71,7 +71,7 @@ def costs(results: Results) -> str:
 
 
 def primary(results: Results) -> str:
-    """Say what became of the primary hypothesis."""
+    """Say whether the primary hypothesis holds."""
     tested = test_primary(results)
     said = verdict(
         tested.gain, "`energy`", "`mean`", SETS["distractor"], is_significant=tested.is_significant
@@ -103,7 +103,7 @@ def _tested(tested: Tested) -> list[str]:
 
 
 def inputs(results: Results) -> str:
-    """Tabulate what attention, bigrams and the mark gain, and what is left to the default."""
+    """Tabulate what attention, bigrams and the mark gain, and how far the default is from both."""
     reads = {"": "words", "-bigrams": "and bigrams", "-marked": "and the mark"}
     reads["-bigrams-marked"] = "and both"
     models = ("mean", "energy", "qkv")
@@ -120,13 +120,17 @@ def inputs(results: Results) -> str:
         for each, label in reads.items()
         if each
     )
-    left = (_between(results, "default", "energy-bigrams-marked", of) for of in SETS)
+    alike = ("default", "energy-bigrams-marked")
+    said = "The two have not been compared yet"
+    if any(results.gain(*alike, of) for of in SETS):
+        said = _sentence("; ".join(_between(results, *alike, of) for of in SETS)).removesuffix(".")
     return "\n\n".join(
         [
             table(["gain behind a distractor", *reads.values()], steps),
             table(["gain behind a distractor", *(f"`{model}`" for model in models)], added),
-            "What is left to the length, the training and the sizes of the default is how it "
-            f"differs from the model that reads the same kinds of input: {'; '.join(left)}.",
+            "The default also differs in its length, its training and its sizes. What these "
+            "contribute is the difference between it and the model that reads the same kinds of "
+            f"input, `{alike[1]}`. {said}.",
         ]
     )
 
@@ -154,14 +158,18 @@ def fixes(results: Results) -> str:
         "lose accuracy": [label for label, gain in gains.items() if gain and gain.is_below_0],
     }
     decided = [label for labels in found.values() for label in labels]
-    found["make no difference that shows"] = [k for k, v in gains.items() if v and k not in decided]
+    found["make no significant difference"] = [
+        k for k, v in gains.items() if v and k not in decided
+    ]
     found["have not been run yet"] = [label for label, gain in gains.items() if not gain]
     said = [
         f"- These {what}: {listed([f'“{label}”' for label in labels])}."
         for what, labels in found.items()
         if labels
     ]
-    lines = "\n".join(["Of the fixes, measured behind a distractor,\n", *said])
+    if decided or found["make no significant difference"]:
+        said = ["The fixes, by what they do to the accuracy behind a distractor:\n", *said]
+    lines = "\n".join(said)
     return f"{lines}\n\n{_folded('The same figures as a table', text)}"
 
 
@@ -179,14 +187,15 @@ def curves(results: Results) -> str:
 
 
 def smaller_gains(results: Results) -> str:
-    """List the registered comparisons without a significant gain, and what would show one."""
+    """List the preregistered comparisons without a significant gain, and what would show one."""
     tests = [test_primary(results), *test_secondary(results).values()]
     run = [each for each in tests if each.gain]
     without = [each for each in run if not each.is_gain]
     if not run:
-        return "None of the registered comparisons has been run yet."
+        return "None of the preregistered comparisons has been run yet."
     said = (
-        f"Of the {len(run)} registered comparisons that have been run, {len(without)} show no "
+        f"Of the {len(run)} preregistered comparisons that have been run, {len(without)} "
+        f"{'shows' if len(without) == 1 else 'show'} no "
         "significant gain of the first model over the second."
     )
     if not without:
@@ -196,7 +205,7 @@ def smaller_gains(results: Results) -> str:
     rows = (
         [_compared(each), *(_smallest(results, each, *plan) for plan in plans)] for each in without
     )
-    header = ["smallest gain that would mostly show, in points"]
+    header = ["smallest gain that would mostly be found, in points"]
     header += [f"{seeds} seeds, {reviews:,} reviews" for seeds, reviews in plans]
     return f"{said}\n\n{table(header, rows)}"
 
@@ -208,7 +217,7 @@ def _smallest(results: Results, tested: Tested, seeds: int, reviews: int) -> str
 
 
 def calibration(results: Results) -> str:
-    """Tabulate how far predicted probabilities are from what comes true."""
+    """Tabulate how far predicted probabilities are from the observed shares."""
 
     def error(name: str, of: str) -> str:
         bins = reliability([run[of]["calibration"] for run in results.runs(name)])
@@ -224,14 +233,14 @@ def calibration(results: Results) -> str:
 
 
 def yelp(results: Results) -> str:
-    """Say what the same models do on Yelp, and how long it takes to train them there."""
+    """Say how accurate the same models are on Yelp, and how long it takes to train them there."""
     names = results.run_of(f"yelp/{name}" for name in MODELS)
     if not names:
         return "The models have not been run on Yelp yet."
     cell = results.cells[names[0]]
     run = cell["runs"][0]
     private = (
-        " The reviews may not be passed on, so nobody else can make this table again."
+        " The reviews may not be passed on, so nobody else can reproduce this table."
         if cell["data"]["private"]
         else ""
     )
@@ -240,17 +249,18 @@ def yelp(results: Results) -> str:
     taken, whole = results.core_hours("yelp"), results.core_hours("yelp", reviews=YELP_TRAIN)
     return (
         f"{_sentence(verdict(gain, '`energy`', '`mean`', SETS['distractor']))} This is on "
-        f"{cell['data']['name']}, of which {run['data']['train']:,} train and "
-        f"{run['clean']['n']:,} are reported.{private}\n\n"
+        f"{cell['data']['name']}, of which {run['data']['train']:,} reviews train each model and "
+        f"{run['clean']['n']:,} are those that accuracies are reported for.{private}\n\n"
         + table(["accuracy on Yelp (%)", *SETS.values()], rows)
-        + f"\n\nThese runs took {taken:.1f} hours of one core. Were each to train on all "
+        + f"\n\nThese runs took {taken:.1f} hours of one core. If each trained on all "
         f"{YELP_TRAIN:,} reviews of the official set, for which `reviews` has to be raised in "
-        f"`cells.toml`, they would take about {whole:,.0f} hours, if time grows in proportion."
+        f"`cells.toml`, they would take about {whole:,.0f} hours, provided that time grows in "
+        "proportion."
     )
 
 
 def known_names() -> str:
-    """Tabulate how much rare names give away, in a random split and in ours."""
+    """Tabulate how much of the label rare names reveal, in a random split and in ours."""
     reviews = load_reviews("imdb", seed=0)
     train, test = reviews["train"], reviews["test"]
     texts = [text for split in reviews.values() for text in split.texts]
@@ -265,15 +275,15 @@ def known_names() -> str:
     positive = sum(test.labels) / len(test)
     return (
         table(["split", "test reviews with a known name", "accuracy of a guess by it"], rows)
-        + f"\n\nA name is known if 3 to {FILM} training reviews hold it, and the guess is the "
-        "label of most of these. Without any name, the more frequent label would be right for "
-        f"{max(positive, 1 - positive):.0%}. What is left may come from people who work in several "
-        "films."
+        + f"\n\nA name is known if 3 to {FILM} training reviews contain it, and the guess is the "
+        "label of most of these reviews. Without any name, guessing the label that more of the "
+        f"test reviews have is right for {max(positive, 1 - positive):.0%}. The "
+        "advantage that remains under our split may be due to people who work on several films."
     )
 
 
 def origin(results: Results) -> str:
-    """Tabulate when, by which code, on what and on which reviews the models were trained."""
+    """Tabulate when, by which code, on which machine and reviews the models were trained."""
     rows = ([f"`{group}`", *results.origin(group)] for group in GROUPS)
     text = table(["group", "models trained", "hours of one core", "date", "commit"], rows)
     trained = [each for group in GROUPS for each in results.models(group)]
@@ -287,7 +297,7 @@ def origin(results: Results) -> str:
     lacking = {name: state for name in [*MODELS, *results.cells] if (state := results.state(name))}
     missing = [f"`{name}` ({state})" for name, state in lacking.items()]
     return (
-        f"{text}\n\nThe machine had {'; '.join(hardware)}, and torch {listed(versions)}. The "
+        f"{text}\n\nThe runs had {'; '.join(hardware)}, and torch {listed(versions)}. The "
         f"SHA-256 of the reported reviews begins with {listed(prints)}. Cells that are not "
         f"complete: {listed(missing)}."
     )

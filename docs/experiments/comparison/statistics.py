@@ -26,7 +26,7 @@ class Estimate:
     low: float
     high: float
     degrees_of_freedom: float
-    """Of the Student's t distribution that the interval and the p-value are taken from."""
+    """Degrees of freedom of the t distribution that interval and p-value are taken from."""
     p_value: float
     """Two-sided, of the hypothesis that the figure is 0; below 0.05 where the interval has no 0."""
 
@@ -63,9 +63,9 @@ def accuracy(answers: Bools) -> Estimate:
         \operatorname{Var} \bar y &= \frac{\sigma_\mathrm{seed}^2}{S}
         + \frac{\sigma_\mathrm{review}^2}{N} + \frac{\sigma_\mathrm{rest}^2}{SN}
 
-    A seed stands for all that it draws: the first weights and the order of the batches, and the
-    split and the distractors where these differ among the seeds. The seeds' effects are taken as
-    normally distributed, and the reviews as independent of each other.
+    A seed stands for all that it draws: the initial weights and the order of the batches, and the
+    split and the distractors where these differ among the seeds. The effects of the seeds are taken
+    as normally distributed, and the reviews as independent of each other.
 
     Args:
         answers: Which answers were right, one row per seed, at least two reviews. With one row,
@@ -79,7 +79,7 @@ def accuracy(answers: Bools) -> Estimate:
 
 
 def gain(answers: Bools, than: Bools) -> Estimate:
-    r"""Estimate how much more often the first is right than the second, on the same reviews.
+    r"""Estimate by how much the first is more accurate than the second, on the same reviews.
 
     The differences :math:`y_{si} - y'_{si}`, each within a seed and a review, are estimated as
     :func:`accuracy` estimates answers. What makes a seed or a review easy for both models cancels.
@@ -105,16 +105,16 @@ def _estimate(answers: Bools | NDArray[np.int8]) -> Estimate:
         \widehat{\operatorname{Var}}\, \bar y = \frac{1}{SN} \bigl(\mathrm{MS}_\mathrm{seed}
         + \max(\mathrm{MS}_\mathrm{review} - \mathrm{MS}_\mathrm{rest}, 0)\bigr)
 
-    where only the reviews' component is kept from being negative: were that of the seeds kept from
-    it as well, the intervals of gains would be too wide. The seeds' term is the share :math:`w` of
-    this variance, which gives Student's t its degrees of freedom,
+    where only the component of the reviews is kept from being negative. If that of the seeds were,
+    too, the intervals of gains would be too wide. The term of the seeds is the share :math:`w` of
+    this variance, which determines the degrees of freedom of Student's t,
 
     .. math:: \frac{1}{\nu} = \frac{w}{S - 1} + \frac{1 - w}{N - 1}
 
     Satterthwaite (*Biometrics Bulletin* 2, 1946) squares the shares. These are estimates, however,
-    and where three seeds happen to agree, their share comes out too small and the degrees of
-    freedom too many, so that the intervals hold the truth less often than they say. The shares
-    as they are keep the coverage between 93 and 97 %, by the simulation in
+    and if three seeds happen to agree, their share is too small and the degrees of freedom are too
+    many, so that the intervals contain the truth less often than they should. Shares that are not
+    squared keep the coverage between 93 and 97 %, by the simulation in
     ``tests/faults/test_interval_coverage.py``.
     """
     seeds, n = answers.shape
@@ -148,7 +148,7 @@ def _degrees_of_freedom(share_of_seeds: float, seeds: int, n: int) -> float:
 
 
 def detectable_gain(answers: Bools, than: Bools, *, seeds: int, reviews: int) -> float:
-    r"""Estimate how large a gain must be for so many seeds and reviews to show it mostly.
+    r"""Estimate how large a gain must be for so many seeds and reviews to find it mostly.
 
     A test at 5 % finds it with a power of about 80 %,
 
@@ -162,8 +162,8 @@ def detectable_gain(answers: Bools, than: Bools, *, seeds: int, reviews: int) ->
     Args:
         answers: Which answers of the first model were right, one row per seed, at least two.
         than: Likewise of the second, with the same seeds in the same order.
-        seeds: How many the planned experiment has, at least two.
-        reviews: How many it has.
+        seeds: The number of seeds of the planned experiment, at least two.
+        reviews: The number of its reviews.
 
     Shape:
         - answers, than: :math:`(S, N)`
@@ -189,14 +189,14 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
     .. math:: \tilde p_{(i)} = \max_{j \le i} \min\bigl((m - j + 1)\, p_{(j)},\, 1\bigr)
 
-    Whoever rejects the hypotheses whose adjusted p-value is below 0.05 rejects a true one with a
-    probability of at most 5 %, however many are true and however they depend on each other.
+    If the hypotheses with an adjusted p-value below 0.05 are rejected, a true one is among them
+    with a probability of at most 5 %, however many are true and however they depend on each other.
 
     Args:
         p_values: One per hypothesis.
 
     Returns:
-        The adjusted ones, in the same order.
+        The adjusted p-values, in the same order.
     """
     p = np.asarray(p_values)  # (m,)
     order = np.argsort(p)  # (m,)
@@ -206,11 +206,11 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def prediction_interval(figures: list[float]) -> tuple[float, float]:
-    r"""Predict where one more figure lies, with 95 %, if seeds differ normally.
+    r"""Predict with 95 % where one more figure will be, if seeds are normally distributed.
 
     .. math:: \bar x \pm t_{S-1}\, s \sqrt{1 + 1/S}
 
-    One figure says nothing of how much they vary, so any other is possible.
+    A single figure says nothing about how much seeds vary, so any other figure is possible.
     """
     count = len(figures)
     if count == 1:
@@ -220,7 +220,7 @@ def prediction_interval(figures: list[float]) -> tuple[float, float]:
 
 
 def reliability(calibrations: list[list[list[float]]]) -> list[tuple[float, float, int]]:
-    """Sum several seeds up: for each bin the mean probability, the share of positives, the count.
+    """Sum over seeds, and return for each bin its mean probability, share of positives and count.
 
     Empty bins are left out.
     """
@@ -229,6 +229,6 @@ def reliability(calibrations: list[list[list[float]]]) -> list[tuple[float, floa
 
 
 def calibration_error(bins: list[tuple[float, float, int]]) -> float:
-    """Average how far a bin's share of positives is from its mean probability, by its count."""
+    """Average the distance of a bin's share of positives from its mean probability, by count."""
     every = sum(n for _, _, n in bins)
     return sum(n * abs(share - probability) for probability, share, n in bins) / every

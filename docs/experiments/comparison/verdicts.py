@@ -1,4 +1,4 @@
-"""What was hypothesised before the models were trained, and the sentences that results allow."""
+"""The hypotheses, stated before the models were trained, and the sentences that results allow."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ WORD_COUNTS = ("tfidf", "tfidf-marked", "after-separator")
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """That two models differ in how often they are right on a set of reviews."""
+    """The claim that two models differ in accuracy on a set of reviews."""
 
     first: str
     second: str
@@ -21,13 +21,13 @@ class Hypothesis:
     """A name of :data:`experiments.comparison.page.SETS`."""
 
     def gain(self, results: Results) -> Estimate | None:
-        """Estimate how much more often the first is right than the second."""
+        """Estimate by how much the first is more accurate than the second."""
         return results.gain(self.first, self.second, self.on)
 
 
 @dataclass(frozen=True)
 class Tested:
-    """A hypothesis with what was measured of it."""
+    """A hypothesis with what was measured."""
 
     hypothesis: Hypothesis
     gain: Estimate | None
@@ -42,7 +42,7 @@ class Tested:
 
     @property
     def is_gain(self) -> bool:
-        """Whether they do, and the first is the one that is more often right."""
+        """Whether they differ, and the first is the more accurate one."""
         return self.is_significant and self.gain is not None and self.gain.mean > 0
 
 
@@ -100,12 +100,12 @@ def verdict(
     *,
     is_significant: bool | None = None,
 ) -> str:
-    """Say in a sentence, without its full stop, whether the first is more often right.
+    """Say in a sentence, without its full stop, whether the first model is more accurate.
 
     Args:
         gain: Of the first over the second.
         first: What the sentence calls the first.
-        second: And the second.
+        second: What it calls the second.
         where: On which reviews, as in :data:`experiments.comparison.page.SETS`.
         is_significant: Whether they differ; without it, whether the interval excludes 0.
     """
@@ -115,20 +115,31 @@ def verdict(
     if excludes_0 if is_significant is None else is_significant:
         direction = "more" if gain.mean > 0 else "less"
         by = f"{100 * abs(gain.mean):.1f} percentage points"
-        return (
-            f"{where}, {first} is {direction} often right than {second}, by {by} ({interval(gain)})"
-        )
+        return f"{where}, {first} is {direction} accurate than {second}, by {by} ({interval(gain)})"
     most = f"{100 * max(abs(gain.low), abs(gain.high)):.1f}"
     corrected = ", which is not significant after Holm's correction" if excludes_0 else ""
     return (
-        f"{where}, no difference of more than {most} percentage points shows between {first} and "
-        f"{second} ({interval(gain)}{corrected})"
+        f"{where}, no difference of more than {most} percentage points is found between {first} "
+        f"and {second} ({interval(gain)}{corrected})"
     )
 
 
 def answer(results: Results) -> str:
     """Answer the page's question in three sentences, as far as the models have been trained."""
     return f"{_primary(results)} {_above_one_weight(results)} {_against_word_counts(results)}"
+
+
+def progress(results: Results) -> str:
+    """Say how many of the registered comparisons have been run, while some are missing."""
+    tests = [test_primary(results), *test_secondary(results).values()]
+    run = sum(each.gain is not None for each in tests)
+    if run == len(tests):
+        return ""
+    return (
+        f":::{{note}}\nOf the {len(tests)} preregistered comparisons, {run} have been run so far. "
+        "What follows answers as far as they go, and says of each missing model that it has not "
+        "been run yet.\n:::"
+    )
 
 
 def _primary(results: Results) -> str:
@@ -181,12 +192,12 @@ def _against_word_counts(results: Results) -> str:
         return "Word counts that know where the distractor ends have not been trained yet."
     tested = test_secondary(results)[SAME_MARK]
     if tested.gain is None:
-        than = "and have not been compared with energy pooling that is told the same yet"
+        than = "and have not yet been compared with energy pooling that is told the same"
     elif tested.is_significant:
         less_or_more = "less" if tested.gain.mean > 0 else "more"
         than = f"{less_or_more} often than energy pooling that is told the same"
     else:
-        than = "and no difference from energy pooling that is told the same shows"
+        than = "and no difference from energy pooling that is told the same is found"
     best = most_accurate(results, MODELS, "distractor")
     found = results.accuracy(best, "distractor")
     assert found is not None  # the word counts have been run
@@ -224,11 +235,15 @@ def against(results: Results, baseline: str, of: str) -> str:
     count = len(above) + len(neither) + len(below)
     if not count:
         return f"`{baseline}` has not been compared with other models yet."
-    undecided = f", and no difference shows from {names(neither)}" if neither else ""
+    if len(below) == count:
+        beaten = {1: "the one model", 2: "both models"}.get(count, f"all {count} models")
+    else:
+        beaten = f"{len(below) or 'none'} of the {count} models"
+    less = f", less accurate than {names(above)}" if above else ""
+    undecided = f", and no difference is found from {names(neither)}" if neither else ""
     return (
-        f"{SETS[of].capitalize()}, `{baseline}` is more often right than {len(below)} of the "
-        f"{count} models with word vectors, and less often right than "
-        f"{names(above) if above else 'none of them'}{undecided}."
+        f"{SETS[of].capitalize()}, `{baseline}` is more accurate than {beaten} with word vectors "
+        f"that {'has' if count == 1 else 'have'} been run{less}{undecided}."
     )
 
 
@@ -259,7 +274,7 @@ def takeaways(results: Results) -> str:
         lines.append(
             f"{COUNTS[len(gaining)].capitalize()} of the four steps above it, which are queries "
             "with keys and values, several heads, a transformer block and a second one, made a "
-            "model of this size significantly more often right."
+            "model of this size significantly more accurate."
         )
     return "\n".join(f"- {line}" for line in lines)
 
@@ -269,7 +284,8 @@ def _takeaway(tested: Tested, subject: str, where: str) -> str:
         return f"{subject} has not been compared with the mean {where} yet."
     if not tested.is_significant:
         return (
-            f"{subject} makes no difference to the mean that these seeds and reviews show {where}."
+            f"{subject} makes no significant difference {where}, compared with the mean of all "
+            "words."
         )
     better = "helps" if tested.gain.mean > 0 else "harms"
     return f"{subject} {better} {where}, compared with the mean of all words."

@@ -1,4 +1,4 @@
-"""The baselines that count words: TF-IDF and a logistic regression, on what the others read."""
+"""The baselines that count words: TF-IDF and a logistic regression, on what other models read."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -18,15 +18,15 @@ FRONT = "<front>"
 
 
 def count_words(cell: Cell, seed: int, options: dict[str, Any]) -> Callable[[Examples], Tensor]:
-    """Fit a logistic regression on word counts; return what gives the logits of examples.
+    """Fit a logistic regression on word counts, and return the function that gives its logits.
 
     Args:
-        cell: Says how much of an example is read, and what becomes of the words in front of a
-            separator: with ``segments`` each is told from the same word behind it, without
+        cell: Determines how much of an example is read, and how words in front of a separator are
+            treated: with ``segments`` each counts apart from the same word behind it, and without
             ``reads_front`` they are left out.
-        seed: Of the split and of the distractors; the fit draws nothing.
-        options: ``ngrams``, up to how many neighbouring words are counted as one, and ``C``, the
-            inverse of the penalty.
+        seed: The seed of the split and of the distractors; the fit itself draws nothing.
+        options: ``ngrams``, the largest number of neighbouring words that are counted as one, and
+            ``C``, the inverse of the penalty.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -55,7 +55,7 @@ def _counted(cell: Cell, seed: int, ngrams: int) -> tuple[Any, Any, Any]:
 
 
 def texts_of(examples: Examples, cell: Cell, words: dict[str, int]) -> Iterator[str]:
-    """Write out what a cell reads of each example, its words separated by spaces."""
+    """Write what a cell reads of each example, with its words separated by spaces."""
     config = cell.config.model
     by_id = {i: word for word, i in words.items()}
     for rows in torch.arange(len(examples)).split(1_000):

@@ -1,10 +1,10 @@
-"""Train QK and QKV classifiers of several key widths and measure what their ranks are worth.
+"""Train QK and QKV classifiers of several key widths and measure how much of the rank they use.
 
 ``nox -s experiments -- low_rank`` writes ``results.json``, which
-``gallery/deeper/plot_4_rank_on_reviews.py`` draws. It trains 31 models per seed, about seven
-minutes of one core, and five seeds unless ``--seeds`` says otherwise. ``--limit 2000`` tries it on
-so many reviews. The test reviews are not read: models are compared here, so they are measured on
-the validation reviews.
+``gallery/deeper/plot_4_rank_on_reviews.py`` draws. It trains 31 models per seed, which takes about
+seven minutes of one core, with five seeds unless ``--seeds`` is given. ``--limit 2000`` is a trial
+with that many reviews. The test reviews are not read, because models are compared here, for which
+the validation reviews are used.
 """
 
 import argparse
@@ -32,7 +32,7 @@ from experiments.origin import origin
 OUT = Path(__file__).with_name("results.json")
 SEEDS = 5
 KEY_DIMS = (1, 2, 4, 8, 16)
-# The end of each review, alone: it keeps a model at ten seconds of one core.
+# Only the end of each review, without distractors, so that a model takes ten seconds of one core.
 CONFIG = TrainConfig(
     data="imdb",
     model=ModelConfig(embed_dim=32, max_length=128),
@@ -42,7 +42,7 @@ CONFIG = TrainConfig(
     device="cpu",
     distractors=False,
 )
-# What a comparison of models depends on: the settings, and the learning rate that each may choose.
+# What a comparison of models depends on: the settings, and the learning rates to choose from.
 SETTINGS: dict[str, dict[str, float]] = {
     "plain": {},
     "regularised": {"embedding_std": 0.1, "dropout": 0.3, "word_dropout": 0.2},
@@ -52,7 +52,7 @@ MODELS = (("mean", None), ("qk", 1), ("qk", 16), ("qkv", 16))
 
 
 def spectrum(model: SentimentClassifier) -> list[float]:
-    """Return the singular values of W_query W_keyᵀ, of which no more than k can differ from 0."""
+    """Return the singular values of W_query W_keyᵀ, of which at most k can differ from 0."""
     sigma = torch.linalg.svdvals(bilinear_form(model.attention).double())
     return [round(value, 6) for value in sigma[: model.config.key_dim].tolist()]
 

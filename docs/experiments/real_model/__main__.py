@@ -1,9 +1,9 @@
 """Measure QKᵀ in the 72 heads of all-MiniLM-L6-v2 and write ``results.json`` beside this file.
 
-``nox -s experiments -- real_model`` takes about ten minutes of one core. The
-lesson ``gallery/deeper/plot_7_qk_of_a_real_model.py`` computes the cheap part of it anew and reads
-the rest. IMDB's test reviews are not touched: what needs data to be fitted takes training reviews,
-what is measured takes validation reviews.
+``nox -s experiments -- real_model`` takes about ten minutes of one core. The lesson
+``gallery/deeper/plot_7_qk_of_a_real_model.py`` computes the cheap part of it again and reads the
+rest. IMDB's test reviews are not used: whatever is fitted uses training reviews, and whatever is
+measured uses validation reviews.
 """
 
 import copy
@@ -76,7 +76,7 @@ def spectrum(sigma: Tensor) -> dict[str, Any]:
 
 
 def gaussian_pairs(d: int, k: int, draws: int) -> dict[str, Any]:
-    """Measure products of two Gaussian matrices: what a head holds before it is trained."""
+    """Measure products of two Gaussian matrices, as in a head before training."""
     generator = torch.Generator().manual_seed(SEED)
     drawn = []
     for _ in range(draws):
@@ -96,7 +96,7 @@ def gaussian_pairs(d: int, k: int, draws: int) -> dict[str, Any]:
 
 
 def weighted_gaussian_pairs(seen: "Moments", k: int, draws: int) -> dict[str, Any]:
-    """Measure C_q^½ M C_k^½ for Gaussian pairs: what the inputs alone make of any head."""
+    """Measure C_q^½ M C_k^½ for Gaussian pairs, to show the effect of the inputs alone."""
     generator = torch.Generator().manual_seed(SEED)
     covariances = seen.queries()[0], seen.mean("within")[0]  # (d, d), (d, d)
     drawn = []
@@ -162,7 +162,7 @@ def embed(encoder: PretrainedEncoder, ids: Tensor) -> Tensor:
 
 
 def inputs(encoder: PretrainedEncoder, ids: Tensor) -> list[Tensor]:
-    """Return what each attention layer reads, (B, n, d) in float64."""
+    """Return the input of each attention layer, (B, n, d) in float64."""
     found, hooks = [], []
     for layer in H.attentions(encoder):
         hooks.append(layer.register_forward_pre_hook(lambda _, given: found.append(given[0])))
@@ -227,7 +227,7 @@ def kinds_of(head: H.Head, moments: Moments, h: int) -> Ways:
 
 
 def of_the_inputs(head: H.Head, moments: Moments, h: int) -> dict[str, Any]:
-    """Measure the spectrum of C_q^½ M C_k^½ and how much one query shared by all tokens holds."""
+    """Measure the spectrum of C_q^½ M C_k^½, and how much of it the mean query accounts for."""
     queries, within = moments.queries()[h], moments.mean("within")[h]  # (k, k), (k, k)
     mean = moments.mean("query")[h]  # (k,)
     shared, varied = (mean @ within @ mean).item(), (queries * within).sum().item()
@@ -251,12 +251,12 @@ def of_the_scores(moments: Moments, h: int, rows: Tensor, total: Tensor) -> dict
         "variance": total[h].item(),  # k: of all scores before the scale
         "row_variance": rows[h].item(),  # k: within a query's row, which alone the softmax sees
         "row_variance_scaled": rows[h].item() / k,  # 1
-        "row_variance_if_independent": within,  # row_variance, if queries and keys did not conspire
+        "row_variance_if_independent": within,  # row_variance, if queries and keys were independent
     }
 
 
 def probe(x: Tensor, labels: Tensor) -> tuple[Tensor, float]:
-    """Fit ridge regression to labels of ±1; the penalty with the least leave-one-out error wins."""
+    """Fit ridge regression to labels of ±1, with the penalty of the least leave-one-out error."""
     x = torch.cat([x.double(), torch.ones(len(x), 1, dtype=torch.float64)], dim=1)  # (N, d + 1)
     y = 2.0 * labels.double() - 1  # (N,)
     best = math.inf, x[0], 0.0
@@ -427,7 +427,7 @@ def main() -> None:
             "embedding_moved": distances.mean().item(),
             "embedding_moved_se": (distances.std() / len(distances) ** 0.5).item(),
             "probe_accuracy": right.double().mean().item(),
-            # Paired: only the reviews on which the two differ say anything of the difference.
+            # Paired: only the reviews on which the two differ contribute to the difference.
             "probe_lost": int((before & ~right).sum()),
             "probe_gained": int((right & ~before).sum()),
         }

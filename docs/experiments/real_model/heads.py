@@ -1,4 +1,4 @@
-"""What one head's matrices hold, and how to truncate them; everything is k × k and in float64."""
+"""The matrices of one head and how to truncate them, with k × k matrices in float64."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -64,11 +64,11 @@ def weighted_spectrum(queries: Tensor, keys: Tensor) -> Tensor:
 
 
 def truncation(queries: Tensor, keys: Tensor, r: int) -> tuple[Tensor, Tensor]:
-    """Return A and B, (k, r) each, so that q A (key B)ᵀ is the nearest to q · key of rank r.
+    """Return A and B, (k, r) each, so that q A (key B)ᵀ is the best approximation of rank r.
 
-    Nearest in the norm of the two (k, k) matrices: with W_queryᵀ W_query and W_keyᵀ W_key it is
-    the truncated singular value decomposition of M; with covariances of queries and keys it is
-    that of C_q^½ M C_k^½, undone afterwards.
+    It is the nearest to q · key in the norm of the two (k, k) matrices. With W_queryᵀ W_query and
+    W_keyᵀ W_key it is the truncated singular value decomposition of M, and with the covariances of
+    queries and keys that of C_q^½ M C_k^½, transformed back.
     """
     left, right = root(queries), root(keys)  # (k, k), (k, k)
     U, sigma, Vh = torch.linalg.svd(left @ right)  # (k, k), (k,), (k, k)
@@ -81,13 +81,13 @@ def truncated_pair(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return new W_query, W_key and query bias, (d, k), (d, k), (k,), for scores of rank r.
 
-    ``whole`` is the query whose scores are kept as they are: one for all queries, so that it
-    takes one more column and none of the rank. The key bias is dropped, which no weight notices.
+    ``whole`` is a query whose scores are kept exactly. It is the same for all queries, so it needs
+    one more column but no rank. The key bias is dropped, which changes no weight.
     """
     k = head.query.shape[1]
     A, B = truncation(queries, keys, r)  # (k, r), (k, r)
     new_query, new_key, bias = (torch.zeros_like(t) for t in (head.query, head.key, whole))
-    if r == k:  # nothing is lost, so nothing has to be kept apart
+    if r == k:  # nothing is truncated, so nothing has to be kept separately
         return head.query.clone(), head.key.clone(), head.query_bias.clone()
     new_query[:, :r], new_key[:, :r] = head.query @ A, head.key @ B
     bias[:r] = (head.query_bias - whole) @ A

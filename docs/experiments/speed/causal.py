@@ -1,9 +1,9 @@
 """Time a causal layer that leaves causality to the kernel against one that is given a mask.
 
-``nox -s experiments -- speed causal`` takes a minute. It is the same ``MultiHeadAttention``, once
-with ``is_causal=True`` and once with ``causal_mask(n)`` as its ``attn_mask``, without gradients.
-The two ways take turns, each time in a process of its own. Memory is what the first call adds to
-the process's peak, the mask included; time is the processor's, the median of the calls after it.
+``nox -s experiments -- speed causal`` takes a minute. The layer is the same ``MultiHeadAttention``,
+once with ``is_causal=True`` and once with ``causal_mask(n)`` as its ``attn_mask``, without
+gradients. The two ways take turns, each time in a new process. Memory is what the first call adds
+to the peak of the process, including the mask; time is the median processor time of later calls.
 """
 
 import argparse
@@ -37,7 +37,7 @@ def measure(way: str) -> dict[str, float]:
 
     seconds = []
     with torch.no_grad():
-        layer(x[:, :16], **options(16))  # what a first call sets up is not the layer's
+        layer(x[:, :16], **options(16))  # a first call has costs that are not the layer's
         before = peak_mib()
         causality = options(n)
         layer(x, **causality)

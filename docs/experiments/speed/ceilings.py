@@ -1,9 +1,9 @@
-"""Compare an epoch of ours with what this machine can do at best. Prints JSON.
+"""Compare an epoch of ours with what this machine can do at best, and print JSON.
 
-Counted: the operations and bytes that an epoch cannot do without. Measured in the same process:
-how fast this machine multiplies two large matrices and copies a large array. Counted by measured
-is the time an epoch would take if both ran at their ceilings, one after the other. Exponentials
-are counted, too; they have no ceiling here, because a kernel may take them as roughly as it likes.
+The operations and bytes that an epoch cannot do without are counted. How fast this machine
+multiplies two large matrices and copies a large array is measured in the same process. The
+quotients are the times that an epoch would take if both ran at their ceilings, one after the other.
+Exponentials are counted, too, but have no ceiling, because a kernel may approximate them.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from experiments.speed.side import Corrected
 
 FLOAT = 4  # bytes
 
-# What the time of each of torch's operations is counted under; the rest is "everything else".
+# The groups to which torch's operations belong; the rest is "everything else".
 GROUPS = {
     "attention, forward": ("_scaled_dot_product_flash_attention_for_cpu",),
     "attention, backward": ("_scaled_dot_product_flash_attention_for_cpu_backward",),
@@ -33,7 +33,7 @@ GROUPS = {
 
 
 def best_rate(work: float, do: Callable[[], object], repeats: int = 7) -> dict[str, float]:
-    """Time something a few times; its ceiling is the best, and the median says how steady."""
+    """Time something a few times; its ceiling is the best, and the median shows how it varies."""
     do()
     taken = []
     for _ in range(repeats):
@@ -44,10 +44,10 @@ def best_rate(work: float, do: Callable[[], object], repeats: int = 7) -> dict[s
 
 
 def ceilings() -> dict[str, dict[str, float]]:
-    """Measure the two."""
+    """Measure both ceilings."""
     size = 2_048
     a, b = torch.randn(2, size, size)
-    x, y = torch.randn(2, 1 << 26)  # 256 MiB each: no cache holds them
+    x, y = torch.randn(2, 1 << 26)  # 256 MiB each, too large for any cache
     return {
         "flops_per_second": best_rate(2 * size**3, lambda: a @ b),
         "bytes_per_second": best_rate(2 * x.nbytes, lambda: y.copy_(x)),
@@ -64,8 +64,8 @@ def count(side: Corrected) -> dict[str, float]:
     tokens = sum(rows * n for rows, n in pieces)
     cells = sum(rows * n * n for rows, n in pieces)
     parameters = sum(p.numel() for p in trainer.model.parameters())
-    # Per cell of the scores: QKᵀ and weights V forward; backward QKᵀ once more, since nothing
-    # keeps the weights, then the gradients of V, of the weights, of Q and of K.
+    # Per cell of the scores: QKᵀ and weights V forward; backward QKᵀ once more, since the weights
+    # are not stored, then the gradients of V, of the weights, of Q and of K.
     flops_of_attention = cells * 2 * ((k + v) + (k + v + v + k + k))
     # Per token: X W forward, and two products of the same size backward.
     flops_of_projections = tokens * 3 * 2 * d * (k + k + v)

@@ -1,10 +1,10 @@
-"""The other side of the race: lab 13's procedure, step by step as it has it.
+"""The other side of the race: the procedure of Lab 13, step by step.
 
-Nothing in here is how we would do it. Pairs are joined as strings, every training text is
-tokenised once for the vocabulary and once more for its ids, all rows are padded to 256, the
-scores of all pairs of positions are held, padding included, and what a notebook keeps in its
-global names is kept here in ``Prepared``. Steps and settings are those of Nowakowski (2024),
-lab 13, "Towards self-attention"; the code is ours.
+Pairs are joined as strings, every training text is tokenised once for the vocabulary and once more
+for its ids, all rows are padded to 256, the scores of all pairs of positions are held in memory,
+including those of the padding, and what a notebook keeps in global names is kept here in
+``Prepared``. Steps and settings are those of Nowakowski (2024), Lab 13, "Towards self-attention";
+the code is ours.
 """
 
 import random
@@ -36,7 +36,7 @@ def read(folder: Path, split: str) -> tuple[list[str], list[int]]:
 
 
 def with_distractors(texts: list[str], labels: list[int]) -> tuple[list[str], list[int]]:
-    """Append each review once more, with a random one and a space in front of it."""
+    """Append each review once more, behind a random one and a space."""
     random.seed(42)
     joined = [texts[random.randint(0, len(texts) - 1)] + " " + text for text in texts]
     return texts + joined, labels + labels
@@ -50,14 +50,14 @@ def tokenize(text: str) -> list[str]:
 
 
 def make_vocabulary(tokens: list[list[str]]) -> dict[str, int]:
-    """Number the words seen at least twice; as pairs repeat every review, that is all of them."""
+    """Number the words that occur at least twice, which all do, as pairs repeat every review."""
     counts = Counter(word for words in tokens for word in words)
     vocabulary = {word: i + 2 for i, (word, n) in enumerate(counts.items()) if n >= 2}
     return vocabulary | {"<PAD>": 0, "<UNK>": 1}
 
 
 def numbered(texts: list[str], vocabulary: dict[str, int]) -> list[list[int]]:
-    """Tokenise each text, look its words up, fill with 0 or cut the end off."""
+    """Tokenise each text, look up its words, and pad it with 0 or cut its end off."""
     rows = []
     for text in texts:
         ids = [vocabulary.get(word, 1) for word in tokenize(text)]
@@ -66,14 +66,14 @@ def numbered(texts: list[str], vocabulary: dict[str, int]) -> list[list[int]]:
 
 
 def loader(rows: list[list[int]], labels: list[int], *, shuffle: bool = False) -> Loader:
-    """Put all rows into one tensor of 64-bit integers, and batches out of it."""
+    """Put all rows into one tensor of 64-bit integers, and make batches of it."""
     data = TensorDataset(torch.tensor(rows), torch.tensor(labels))
     return DataLoader(data, batch_size=BATCH_SIZE, shuffle=shuffle)
 
 
 @dataclass
 class Prepared:
-    """All that the notebook's names still hold when training starts."""
+    """All that the notebook still holds in memory when training starts."""
 
     texts: list[list[str]]
     tokens: list[list[str]]
@@ -131,7 +131,7 @@ class Net(nn.Module):
 
 
 class Training:
-    """The lab's loop, one epoch at a time."""
+    """The training loop of Lab 13, one epoch at a time."""
 
     def __init__(self, prepared: Prepared) -> None:
         torch.manual_seed(42)

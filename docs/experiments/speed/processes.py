@@ -1,7 +1,7 @@
-"""What the measurements share: processes of their own, the machine, the file of results.
+"""What the measurements share: child processes, the machine, the file of results.
 
-The measuring happens in child processes, and what starts them imports no torch: on Linux the peak
-memory of a child starts at that of its parent.
+Everything is measured in child processes, and the process that starts them does not import torch,
+because on Linux the peak memory of a child starts at that of its parent.
 """
 
 import json

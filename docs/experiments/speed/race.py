@@ -1,15 +1,15 @@
-"""Time lab 13's procedure against ours: ``nox -s experiments -- speed race --data FOLDER``.
+"""Time Lab 13's procedure against ours: ``nox -s experiments -- speed race --data FOLDER``.
 
 It takes an hour. The parts are measured one after the other, and each is written as soon as it is
-known, so that a run that was stopped is resumed with ``--parts`` of what is missing:
+known, so that a run that was stopped can be resumed by giving the missing parts to ``--parts``:
 
-- ``sides``: preparation, one epoch, peak memory; the two sides take turns in processes of their
-  own, and medians over the rounds are compared.
-- ``lab_curve``: the lab's 20 epochs, for the accuracy that is to be reached.
-- ``our_curves``: ours until that accuracy is reached, at the preset's learning rate and at
-  the lab's.
-- ``ceilings``: what a large matrix product, a large copy and exponentials reach here, and what
-  a step of ours would need.
+- ``sides``: preparation, one epoch, peak memory; the two sides take turns in separate processes,
+  and medians over the rounds are compared.
+- ``lab_curve``: Lab 13's 20 epochs, for the accuracy that is to be reached.
+- ``our_curves``: ours until that accuracy is reached, at the learning rate of the preset and at
+  that of Lab 13.
+- ``ceilings``: the speed of a large matrix product and of a large copy on this machine, and what
+  an epoch of ours would need.
 - ``scale``: memory and time of the preparation against the number of reviews.
 """
 
@@ -33,7 +33,7 @@ Answers = dict[str, list[dict[str, Any]]]
 
 
 class Worker:
-    """A process that does one step of a side at a time."""
+    """A process that runs one step of a side at a time."""
 
     def __init__(self, args: argparse.Namespace, side: str, *options: str) -> None:
         data = ("--data", str(args.data), "--threads", str(args.threads))
@@ -109,7 +109,7 @@ def measure_sides(args: argparse.Namespace) -> dict[str, Any]:
 def curve(
     args: argparse.Namespace, side: str, epochs: int, *options: str, until: float = 1.0
 ) -> list[dict[str, Any]]:
-    """Train from the files on; time adds up over preparation, epochs and their validation."""
+    """Train from the files; the time includes preparation, epochs and their validation."""
     worker = Worker(args, side, *options)
     spent = [worker.do("prepare"), worker.do("start")]
     points: list[dict[str, Any]] = []
@@ -129,7 +129,7 @@ def curve(
 
 
 def our_curves(args: argparse.Namespace, until: float) -> list[dict[str, Any]]:
-    """Train ours until it is as accurate as the lab, at several learning rates."""
+    """Train ours until it is as accurate as Lab 13's model, at several learning rates."""
     curves = []
     for lr in (None, *args.lrs):
         options = [] if lr is None else ["--lr", str(lr)]
@@ -139,7 +139,7 @@ def our_curves(args: argparse.Namespace, until: float) -> list[dict[str, Any]]:
 
 
 def time_to_accuracy(results: dict[str, Any]) -> dict[str, Any] | None:
-    """Compare the times to the accuracy that the lab ends at."""
+    """Compare the times until Lab 13's final accuracy is reached."""
     if not {"lab_curve", "our_curves"} <= results.keys():
         return None
     lab = results["lab_curve"][-1]

@@ -1,7 +1,7 @@
-"""Measure what preparing 10⁴ to 10⁶ reviews takes, in time and memory, a process each.
+"""Measure time and memory of preparing 10⁴ to 10⁶ reviews, each in its own process.
 
-Real reviews are repeated to fill the larger sizes, so the vocabulary stops growing; what grows
-is what grows with the number of reviews and tokens. Prints JSON.
+The larger sizes repeat real reviews, so that the vocabulary stops growing, and only what depends on
+the number of reviews and tokens still grows. The results are printed as JSON.
 """
 
 import argparse
@@ -18,7 +18,7 @@ SIZES = (10_000, 30_000, 100_000, 300_000, 1_000_000)
 
 
 def repeat(source: Path, target: Path, count: int) -> None:
-    """Write ``count`` reviews, beginning again as often as it takes."""
+    """Write ``count`` reviews, starting again at the first as often as needed."""
     table = pq.read_table(source)
     with pq.ParquetWriter(target, table.schema) as writer:
         while count:
@@ -28,7 +28,7 @@ def repeat(source: Path, target: Path, count: int) -> None:
 
 
 def main() -> None:
-    """Prepare each size and print what it took."""
+    """Prepare each size, and print its time and memory."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--data", type=Path, required=True)
     args = parser.parse_args()

@@ -1,4 +1,4 @@
-"""One side of the race in a process of its own: it does the steps it is told, and times them.
+"""One side of the race in its own process, which runs and times the requested steps.
 
 Each line of standard input names a step; the answer is one line of JSON on standard output.
 """
@@ -17,11 +17,11 @@ from experiments.speed.processes import peak_mib
 
 
 class EpochDone(Exception):
-    """Training is to pause after an epoch."""
+    """Training pauses after an epoch."""
 
 
 class Lab13:
-    """The lab's procedure."""
+    """The procedure of Lab 13."""
 
     def __init__(self, folder: Path) -> None:
         # Imported here so that neither side pays for the other's imports.
@@ -30,12 +30,12 @@ class Lab13:
         self.lab, self.folder = lab13, folder
 
     def prepare(self) -> None:
-        """Go from files to a first batch."""
+        """Prepare everything from the files to a first batch."""
         self.prepared = self.lab.prepare(self.folder)
         next(iter(self.prepared.train))
 
     def start(self) -> None:
-        """Make the model and the optimiser."""
+        """Build the model and the optimiser."""
         self.training = self.lab.Training(self.prepared)
 
     def epoch(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class Lab13:
 
 
 class Corrected:
-    """Ours, with the preset of the lab's models and sizes."""
+    """Ours, with the preset that has the models and sizes of Lab 13."""
 
     def __init__(self, folder: Path, lr: float | None = None) -> None:
         # Imported here so that neither side pays for the other's imports.
@@ -53,14 +53,14 @@ class Corrected:
 
         config = PRESETS["lab13-corrected"]
         config = config.with_options(data=str(folder), lab_sample=False, device="cpu")
-        if lr is not None:  # as the lab trains: at one rate all the time
+        if lr is not None:  # a constant rate, as in Lab 13
             config = config.with_options(lr=lr, schedule="constant", epochs=20)
         self.config = config
         self.batches, self.evaluation, self.model = batches, evaluation, model
         self.prepare_data, self.Trainer = prepare.prepare, trainer.Trainer
 
     def prepare(self) -> dict[str, Any]:
-        """Go from files to a first batch."""
+        """Prepare everything from the files to a first batch."""
         self.prepared = self.prepare_data(self.config)
         examples, config = self.prepared.examples, self.config
         lengths = self.evaluation.read_lengths(examples, config.model)
@@ -69,7 +69,7 @@ class Corrected:
         return {"reviews": len(examples.ids), "tokens": len(examples.ids.flat)}
 
     def start(self) -> None:
-        """Make the model and the optimiser."""
+        """Build the model and the optimiser."""
         vocab_size = self.prepared.tokenizer.get_vocab_size()
         model = self.model.build_model(self.config, vocab_size)
         examples, validation = self.prepared.examples, self.prepared.validation
@@ -105,7 +105,7 @@ class Corrected:
             "cpu_seconds": cpu_seconds,
             "train_loss": line["train"]["loss"],
             "train_accuracy": line["train"]["accuracy"],
-            # There are as many pairs as reviews alone; the lab measures them together.
+            # There are as many pairs as reviews alone, and Lab 13 measures them together.
             "validation_accuracy": sum(accuracies) / 2,
             "clean": accuracies[0],
             "distractor": accuracies[1],
