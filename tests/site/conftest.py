@@ -109,8 +109,8 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
 
 @pytest.fixture
 def lab(visit: Callable[..., Visit], http_root: str) -> Page:
-    """The page lab.html, its first model loaded."""
-    page = visit(http_root + "lab.html", until="load").page
+    """The page playground.html, its first model loaded."""
+    page = visit(http_root + "playground.html", until="load").page
     page.get_by_test_id("review-input").scroll_into_view_if_needed()
     page.get_by_test_id("token").first.wait_for()
     return page

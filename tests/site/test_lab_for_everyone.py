@@ -13,7 +13,7 @@ def violations(page):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("size", ["narrow", "phone", "desktop", "wide"])
 def test_everything_unfolded_is_accessible_and_fits(visit, http_root, scheme, size):
-    page = visit(http_root + "lab.html", scheme, size).page
+    page = visit(http_root + "playground.html", scheme, size).page
     page.get_by_test_id("review-input").fill("a hobbledehoy in a wonderful film")
     page.get_by_test_id("distractor").check()
     page.get_by_test_id("token").last.click()
@@ -62,7 +62,7 @@ def test_the_tab_key_reaches_every_control(lab):
 
 
 def test_nothing_moves_for_who_wants_no_motion(visit, http_root):
-    page = visit(http_root + "lab.html", reduced_motion="reduce").page
+    page = visit(http_root + "playground.html", reduced_motion="reduce").page
     page.get_by_test_id("review-input").fill("a wonderful film")
     page.get_by_test_id("token").last.click()
     assert page.evaluate("document.getAnimations().length") == 0
@@ -74,7 +74,7 @@ def test_nothing_moves_for_who_wants_no_motion(visit, http_root):
 
 
 def test_without_scripts_the_worked_example_is_a_table_and_a_picture(visit, root):
-    seen = visit(root + "lab.html", java_script_enabled=False)
+    seen = visit(root + "playground.html", java_script_enabled=False)
     page = seen.page
     row = page.get_by_role("row", name="journey")
     for digits in ("0.4433", "1.1419", "1.8524", "0.2264", "0.3951", "1.0037"):

@@ -1,4 +1,4 @@
-"""A lesson's old address leads to its new one: with or without scripts, by HTTP or by file."""
+"""A page's old address leads to its new one: with or without scripts, by HTTP or by file."""
 
 import re
 
@@ -9,16 +9,30 @@ from built_site import SITE, redirect_names
 OLD, NEW = "gallery/plot_2b_masks_and_heads.html", "gallery/core/plot_4_masks.html"
 
 
-def test_every_lesson_that_moved_left_a_redirect():
-    assert len(redirect_names()) == 14
-    assert OLD in redirect_names()
+PAGES = {
+    "lab.html": "Playground",
+    "promises.html": "",
+    "gallery/plot_1b_same_steps_other_numbers.html": "Exercises on one sentence",
+    "gallery/core/plot_1b_same_steps_other_numbers.html": "Exercises on one sentence",
+    "gallery/core/index.html": "Lessons",
+    "gallery/deeper/index.html": "Lessons",
+    "gallery/cases/index.html": "Lessons",
+}
+
+
+def test_every_page_that_moved_left_a_redirect():
+    assert len(redirect_names()) == 13 + len(PAGES)
+    assert {OLD, *PAGES} < set(redirect_names())
 
 
 @pytest.mark.parametrize("name", redirect_names())
-def test_an_old_address_leads_to_a_lesson(visit, root, name):
+def test_an_old_address_leads_to_its_page(visit, root, name):
     seen = visit(root + name)
     seen.page.wait_for_url(lambda url: url != root + name)
-    assert seen.page.locator("article .run-it-yourself").count() == 1
+    if name in PAGES:
+        assert PAGES[name] in seen.page.locator("h1").inner_text()
+    else:
+        assert seen.page.locator("article .run-it-yourself").count() == 1
     # A browser that leaves before the old page has arrived in full reports its request as failed.
     assert [complaint for complaint in seen.complaints if complaint != root + name] == []
     assert seen.foreign(root) == []

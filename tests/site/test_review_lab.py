@@ -189,14 +189,14 @@ def test_a_chosen_sample_is_put_into_the_box(lab):
         assert probability(lab) == pytest.approx(answer("energy", text)[0], abs=1e-5)
 
 
-@pytest.mark.parametrize("address", ["lab.html", "index.html"])
+@pytest.mark.parametrize("address", ["playground.html", "index.html"])
 def test_what_is_typed_is_only_ever_text(visit, http_root, address):
     seen = visit(http_root + address)
     page = seen.page
     before = page.evaluate("document.querySelectorAll('article script, article img').length")
     hook(page, "review-input").fill(HOSTILE)
     tokens(page).first.wait_for()
-    if address == "lab.html":
+    if address == "playground.html":
         hook(page, "distractor").check()
         hook(page, "distractor-input").fill(HOSTILE)
         tokens(page).last.click()
@@ -255,7 +255,7 @@ def test_a_model_that_does_not_load_is_said_and_tried_again(visit, http_root):
     seen = visit("about:blank")
     page = seen.page
     page.route("**/lab-qkv.js", lambda route: route.abort())
-    page.goto(http_root + "lab.html")
+    page.goto(http_root + "playground.html")
     hook(page, "review-input").scroll_into_view_if_needed()
     tokens(page).first.wait_for()
     hook(page, "model-select").select_option("qkv")
@@ -281,7 +281,7 @@ def test_the_home_page_answers_in_one_line(visit, root):
 
 def test_all_of_it_works_from_a_folder(visit):
     root = SITE.as_uri() + "/"
-    seen = visit(root + "lab.html")
+    seen = visit(root + "playground.html")
     page = seen.page
     hook(page, "review-input").fill("a wonderful film")
     choose(page, "qkv")

@@ -1,6 +1,7 @@
 """The sentence lab: the lessons' digits, where they come from, and the keyboard."""
 
 import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -28,7 +29,7 @@ def test_it_starts_with_the_digits_of_the_first_lesson(lab):
     assert shown(lab, "context.0", "context.1") == ["0.3061", "0.8210"]
 
 
-def test_the_other_table_shows_the_digits_of_the_lesson_after_it(lab):
+def test_the_other_table_shows_the_digits_of_the_exercises(lab):
     lab.get_by_label("Numbers from").select_option("B")
     assert shown(lab, "query.0", "query.1") == ["0.3427", "0.9429"]
     scores = ["0.9411", "0.3438", "0.3838", "0.7801", "0.2483", "0.6807"]
@@ -39,12 +40,15 @@ def test_the_other_table_shows_the_digits_of_the_lesson_after_it(lab):
 
 
 @pytest.mark.parametrize("lesson", ["A", "B"])
-def test_its_numbers_are_those_of_the_lessons_downloads(lab, lesson):
-    from built_site import SITE  # the scripts as the site offers them
+def test_its_numbers_are_those_of_the_lesson_and_of_the_exercises(lab, lesson):
+    from built_site import SITE  # the script as the site offers it
 
-    stem = {"A": "plot_1_qkv_derivation", "B": "plot_1b_same_steps_other_numbers"}[lesson]
-    (script,) = SITE.glob(f"_downloads/*/{stem}.py")
-    source = script.read_text(encoding="utf-8")
+    if lesson == "A":
+        (path,) = SITE.glob("_downloads/*/plot_1_qkv_derivation.py")
+        source = path.read_text(encoding="utf-8")
+    else:  # the page begins with another sentence
+        path = Path(__file__).parents[2] / "docs/exercises/sentence.md"
+        source = path.read_text(encoding="utf-8").partition('"journey"')[2]
     numbers = lab.evaluate("JSON.parse(document.getElementById('lessons').textContent)")[lesson]
     for name in ("x", "W_query", "W_key", "W_value"):
         literal = re.search(rf"^{name} = torch\.tensor\(\s*(\[.*?\])\s*\)", source, re.M | re.S)[1]

@@ -33,7 +33,7 @@ def test_search_does_not_find_what_is_not_there(visit, root):
 
 
 def test_the_switch_turns_the_page_dark_and_light(visit, root):
-    page = visit(root + "lab.html", "light").page
+    page = visit(root + "playground.html", "light").page
     ground = "getComputedStyle(document.body).backgroundColor"
     seen = {}
     for _ in range(3):
@@ -58,7 +58,7 @@ def test_the_lab_stays_below_one_and_a_half_megabytes_with_both_models(visit, ht
     seen = visit("about:blank")
     sizes = weigh(seen)
     page = seen.page
-    page.goto(http_root + "lab.html", wait_until="networkidle")
+    page.goto(http_root + "playground.html", wait_until="networkidle")
     before = sum(sizes)
     page.get_by_test_id("review-input").scroll_into_view_if_needed()
     page.get_by_test_id("token").first.wait_for()

@@ -1,0 +1,87 @@
+"""Figures in both themes: the larger a number, the more its cell differs from the page."""
+
+import base64
+import colorsys
+import io
+
+import matplotlib as mpl
+import pytest
+import torch
+from matplotlib.figure import Figure
+from PIL import Image
+
+from attention.plotting import DIVERGING, draw_weights
+from attention.plotting.style import STYLE
+
+SIZE = 400  # pixels of the drawn strip
+SHOW = """async (source) => {
+  const image = new Image();
+  image.src = source;
+  image.alt = "a test";
+  image.id = "drawn";
+  document.querySelector("article").prepend(image);
+  await image.decode();
+}"""
+
+
+def luminance(colour):
+    channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    return 0.2126 * channels[0] + 0.7152 * channels[1] + 0.0722 * channels[2]
+
+
+def contrast(first, second):
+    low, high = sorted((luminance(first), luminance(second)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def as_url(draw):
+    """Draw a strip of cells that fills its figure, and write it as an address."""
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(4, 0.4), dpi=100, layout="none")
+        ax = figure.add_axes((0, 0, 1, 1))
+        draw(ax)
+        ax.axis("off")
+        data = io.BytesIO()
+        figure.savefig(data, format="png")
+    return "data:image/png;base64," + base64.b64encode(data.getvalue()).decode()
+
+
+def colours(page, draw, cells):
+    """Return the colour of the page, then that of each cell, as a reader sees them."""
+    page.evaluate(SHOW, as_url(draw))
+    shot = page.locator("#drawn").screenshot()
+    picture = Image.open(io.BytesIO(shot)).convert("RGB")
+    width, height = picture.size
+    ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    at = lambda x, y: tuple(c / 255 for c in picture.getpixel((x, y)))  # noqa: E731
+    of_page = tuple(int(c) / 255 for c in ground[4:-1].split(", "))
+    # Beside the number in a cell's middle, on its lower edge
+    return of_page, [at(round((i + 0.5) * width / cells), height - 4) for i in range(cells)]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_larger_weight_differs_more_from_the_page(visit, http_root, scheme):
+    page = visit(http_root + "glossary.html", scheme).page
+    weights = torch.linspace(0, 1, 8)[None]  # (1, 8)
+    words = [str(i) for i in range(8)]
+    ground, cells = colours(page, lambda ax: draw_weights(ax, weights, ["q"], words, vmax=1), 8)
+    ratios = [contrast(ground, cell) for cell in cells]
+    assert ratios == sorted(ratios)
+    assert ratios[0] < 1.2
+    assert ratios[-1] > 7
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_numbers_of_both_signs_keep_their_order_and_their_hue(visit, http_root, scheme):
+    page = visit(http_root + "glossary.html", scheme).page
+    numbers = torch.linspace(-1, 1, 9)[None].numpy()  # (1, 9)
+    look = {"cmap": DIVERGING, "vmin": -1, "vmax": 1, "aspect": "auto"}
+    ground, cells = colours(page, lambda ax: ax.imshow(numbers, **look), 9)
+    ratios = [contrast(ground, cell) for cell in cells]
+    assert ratios[:5] == sorted(ratios[:5], reverse=True)
+    assert ratios[4:] == sorted(ratios[4:])
+    assert ratios[4] < 1.2
+    assert min(ratios[0], ratios[-1]) > 4.5
+    hues = [360 * colorsys.rgb_to_hsv(*cell)[0] for cell in cells]
+    assert all(10 < hue < 50 for hue in hues[:4])  # orange, and not pink
+    assert all(185 < hue < 225 for hue in hues[5:])  # blue

@@ -1,0 +1,110 @@
+"""A lesson in a browser: its figures have captions, and the code that draws them is folded."""
+
+import re
+
+import pytest
+from built_site import SITE, redirect_names
+
+FOLDED = "details.folded-code"
+LESSON = "gallery/core/plot_7_transformer_block.html"
+LESSONS = sorted(
+    name
+    for path in SITE.glob("gallery/*/plot_*.html")
+    if (name := path.relative_to(SITE).as_posix()) not in redirect_names()
+)
+
+
+@pytest.mark.parametrize("name", LESSONS)
+def test_every_caption_of_a_lesson_belongs_to_a_figure(name):
+    page = (SITE / name).read_text(encoding="utf-8")
+    captions = re.findall(r"<figcaption>.*?<em>Figure (\d+)\.", page, re.DOTALL)
+    assert captions == [str(i + 1) for i in range(len(captions))]
+    assert len(re.findall(r"<em>Figure \d+\.", page)) == len(captions)
+
+
+def test_drawing_code_is_opened_from_the_keyboard_and_copied(visit, http_root):
+    page = visit(http_root + LESSON).page
+    fold = page.locator(FOLDED).first
+    code = fold.locator("pre")
+    assert not code.is_visible()
+    fold.locator("summary").focus()
+    page.keyboard.press("Enter")
+    assert code.is_visible()
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.matches('.copybtn, pre')")
+    assert fold.locator("button.copybtn").count() == 1
+
+
+def test_drawing_code_opens_without_scripts_too(visit, root):
+    page = visit(root + LESSON, java_script_enabled=False).page
+    fold = page.locator(FOLDED).first
+    fold.locator("summary").click()
+    assert fold.locator("pre").is_visible()
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_on_paper_drawing_code_is_there(visit, http_root, scripts):
+    page = visit(http_root + LESSON, java_script_enabled=scripts).page
+    page.emulate_media(media="print")
+    assert page.locator(f"{FOLDED} pre").first.bounding_box()["height"] > 50
+    assert not page.locator(f"{FOLDED} summary").first.is_visible()
+
+
+def test_a_link_into_folded_code_opens_it(visit, http_root):
+    """The browser's own search finds text in a closed fold as a link to that text does."""
+    page = visit(http_root + LESSON).page
+    assert page.locator(f"{FOLDED}[open]").count() == 0
+    page.goto(f"{http_root}{LESSON}#:~:text=draw_block()")
+    page.wait_for_function(f"document.querySelectorAll('{FOLDED}[open]').length === 1")
+
+
+def test_the_sidebar_lists_the_tracks_and_numbers_the_core_lessons(visit, http_root):
+    page = visit(http_root + LESSON).page
+    captions = page.locator(".sidebar-tree .caption").all_inner_texts()
+    tracks = ["Core lessons", "Going deeper", "Case studies", "Practice", "Reference"]
+    assert [caption.lower() for caption in captions] == [track.lower() for track in tracks]
+    core = page.locator(".sidebar-tree ul").nth(1).locator("li").all_inner_texts()
+    assert [text.partition(".")[0] for text in core] == [str(i + 1) for i in range(len(core))]
+    assert "Core lessons, 7 of 9." in page.locator(".run-it-yourself").inner_text()
+
+
+@pytest.mark.parametrize(("width", "shown"), [(1280, True), (1440, True), (1024, False)])
+def test_the_contents_of_a_page_are_in_view(visit, http_root, width, shown):
+    page = visit(http_root + LESSON).page
+    page.set_viewport_size({"width": width, "height": 800})
+    box = page.locator(".toc-tree").bounding_box()
+    assert (box["x"] + box["width"] <= width) is shown
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+CARDS = "[...document.querySelectorAll('[tooltip]')].map((card) => card.getAttribute('tooltip'))"
+SIGNS = """() => [...document.querySelectorAll("h1, h2, h3")].filter((heading) => {
+  const sign = heading.querySelector(".headerlink");
+  const before = heading.offsetHeight;
+  if (sign) sign.style.display = "none";
+  return heading.offsetHeight !== before;
+}).map((heading) => heading.textContent)"""
+CUT = """() => [...document.querySelectorAll("article pre")]
+  .filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent)"""
+
+
+def test_cards_show_no_tex(visit, http_root):
+    cards = visit(http_root + "gallery/index.html").page.evaluate(CARDS)
+    assert len(cards) > 12
+    assert [card for card in cards if "\\" in card] == []
+
+
+@pytest.mark.parametrize("width", [1280, 1000, 780, 640, 390])
+def test_the_sign_of_a_headings_link_takes_no_line(visit, http_root, width):
+    page = visit(http_root + LESSON).page
+    page.set_viewport_size({"width": width, "height": 800})
+    assert page.evaluate(SIGNS) == []
+
+
+def test_on_paper_no_line_is_cut_and_nothing_covers_the_text(visit, http_root):
+    page = visit(http_root + LESSON).page
+    page.set_viewport_size({"width": 700, "height": 1000})  # about a sheet's width
+    page.emulate_media(media="print")
+    assert page.evaluate(CUT) == []
+    for fixed in (".skip-to-content", ".back-to-top", "button.copybtn"):
+        assert not page.locator(fixed).first.is_visible()
