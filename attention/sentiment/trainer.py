@@ -143,15 +143,16 @@ class Trainer:
         self,
         *,
         after_batch: Callable[["Trainer"], None] = lambda trainer: None,
-        after_epoch: Callable[["Trainer"], None] = lambda trainer: None,
+        after_epoch: Callable[["Trainer"], bool | None] = lambda trainer: None,
     ) -> list[Metrics]:
-        """Train to the last epoch and return one line of metrics per epoch.
+        """Train to the last epoch and return one line of metrics per finished epoch.
 
         The model is left in evaluation mode.
 
         Args:
             after_batch: Called between two steps.
-            after_epoch: Called after each epoch has been measured.
+            after_epoch: Called after each epoch has been measured; training ends early if it
+                returns True.
 
         Raises:
             TrainingError: If the loss is not finite any more.
@@ -167,7 +168,8 @@ class Trainer:
                 self.state.seconds += time.perf_counter() - started
                 after_batch(self)
             self._finish_epoch()
-            after_epoch(self)
+            if after_epoch(self):
+                break
         self.model.eval()
         return self.state.metrics
 

@@ -297,10 +297,10 @@ def test_a_tenth_of_the_training_reviews_stops_where_validation_is_reported(smal
     assert first["reported"] == other["reported"]
 
 
-def test_the_best_epoch_s_weights_are_kept(imdb, tmp_path):
-    given = cell(model="mean", epochs=3, batch_size=5, lr=1e-2)
+def test_the_best_epoch_s_weights_are_kept_and_two_worse_ones_end_the_run(imdb, tmp_path):
+    given = cell(model="mean", epochs=6, batch_size=5, lr=1e-2)
     prepared = data.draw(given, 0).prepared
-    scores = iter([0.7, 0.9, 0.8])
+    scores = iter([0.7, 0.9, 0.8, 0.9])
     answers = []
 
     class Scored(models.BestEpoch):
@@ -309,13 +309,13 @@ def test_the_best_epoch_s_weights_are_kept(imdb, tmp_path):
             for name in trainer.validation:
                 trainer.state.metrics[-1][name]["accuracy"] = score
             answers.append(models.logits(trainer.model, prepared.validation["clean"], "float32"))
-            super().__call__(trainer)
+            return super().__call__(trainer)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(models, "BestEpoch", Scored)
         trained = models.train(given.config, prepared, tmp_path)
     assert trained.figures["best_epoch"] == 2
-    assert [each["clean"] for each in trained.figures["epochs"]] == [0.7, 0.9, 0.8]
+    assert [each["clean"] for each in trained.figures["epochs"]] == [0.7, 0.9, 0.8, 0.9]
     answer = trained.answer(prepared.validation["clean"])  # (12,)
     assert torch.equal(answer, answers[1])
     assert not torch.equal(answer, answers[2])

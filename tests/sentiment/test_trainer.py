@@ -111,6 +111,12 @@ def test_seconds_are_of_training_alone(monkeypatch):
         assert 0 < line["seconds"] < 100
 
 
+def test_training_ends_early_where_it_is_told_to():
+    trained = train(after_epoch=lambda trainer: trainer.state.epoch == 2)
+    assert len(trained.state.metrics) == 2 < CONFIG.epochs
+    assert not trained.model.training
+
+
 WITH_DROPOUT = CONFIG.with_options(dropout=0.3, word_dropout=0.2)
 
 

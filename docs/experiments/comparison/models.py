@@ -30,6 +30,8 @@ Answer = Callable[[Examples], Tensor]
 CPU = torch.device("cpu")
 # Bins of equal width of the predicted probability, for the reliability diagram.
 BINS = 10
+PATIENCE = 2
+"""Epochs without a better one after which a run ends."""
 
 
 @dataclass(frozen=True)
@@ -124,19 +126,20 @@ def train(config: TrainConfig, data: Prepared, features: Path) -> Trained:
 
 
 class BestEpoch:
-    """Keep a copy of the weights after the epoch whose validation accuracy was highest."""
+    """Keep the weights of the epoch with the highest validation accuracy, and end in time."""
 
     def __init__(self) -> None:
         self.epoch, self.score = 0, -1.0
         self.weights: dict[str, Tensor] = {}
 
-    def __call__(self, trainer: Trainer) -> None:
-        """Compare the epoch that has just been measured with the best one before it."""
+    def __call__(self, trainer: Trainer) -> bool:
+        """Compare the last epoch with the best before it; return whether to end the training."""
         line = trainer.state.metrics[-1]
         score = fmean(line[name]["accuracy"] for name in trainer.validation)
         if score > self.score:
             self.epoch, self.score = line["epoch"], score
             self.weights = {k: v.clone() for k, v in trainer.model.state_dict().items()}
+        return line["epoch"] - self.epoch >= PATIENCE
 
 
 @torch.no_grad()
