@@ -139,7 +139,7 @@ class BestEpoch:
         if score > self.score:
             self.epoch, self.score = line["epoch"], score
             self.weights = {k: v.clone() for k, v in trainer.model.state_dict().items()}
-        return line["epoch"] - self.epoch >= PATIENCE
+        return bool(line["epoch"] - self.epoch >= PATIENCE)
 
 
 @torch.no_grad()
