@@ -232,8 +232,12 @@ print(f"the distractor has the pair's label in {agree:.1%}")
 
 config = TrainConfig(
     model=ModelConfig(attention="energy", embed_dim=16, embedding_std=0.1),
-    data="imdb", limit=4_000, epochs=4, batch_size=128, lr=4e-3,
-)  # fmt: skip
+    data="imdb",
+    limit=4_000,
+    epochs=4,
+    batch_size=128,
+    lr=4e-3,
+)
 reviews["train"] = load_reviews("imdb", limit=config.limit)["train"]
 prepared = prepare(config, reviews)
 asked = prepared.validation
@@ -294,9 +298,15 @@ for kind in ("energy", "qkv"):
         for seed in range(NETS):
             torch.manual_seed(seed)
             net = SentimentClassifier(
-                known, embed_dim=16, key_dim=8, attention=kind, bias=True, scale=False,
-                positions="start", mask_padding=False,
-            )  # fmt: skip
+                known,
+                embed_dim=16,
+                key_dim=8,
+                attention=kind,
+                bias=True,
+                scale=False,
+                positions="start",
+                mask_padding=False,
+            )
             each.append(share_on_padding(net, batch))
         shares[kind, name] = torch.stack(each)  # (NETS, TEXTS)
         of_nets = shares[kind, name].mean(dim=1)  # (NETS,)

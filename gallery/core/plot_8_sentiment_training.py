@@ -53,8 +53,12 @@ DATA = "imdb"
 
 config = TrainConfig(
     model=ModelConfig(embed_dim=24, key_dim=12, embedding_std=0.1),
-    data=DATA, limit=6_000, epochs=4, batch_size=128, lr=4e-3,
-)  # fmt: skip
+    data=DATA,
+    limit=6_000,
+    epochs=4,
+    batch_size=128,
+    lr=4e-3,
+)
 reviews = load_reviews(config.data)
 # A sample to train on, so that the page runs in minutes.
 reviews["train"] = load_reviews(config.data, limit=config.limit)["train"]
@@ -216,9 +220,15 @@ class ReviewClassifier(nn.Module):
 
 own = ReviewClassifier(len(vocabulary), embed_dim=16, num_heads=4, num_layers=2)
 packages = SentimentClassifier(
-    len(vocabulary), attention="transformer", embed_dim=16, num_heads=4, num_layers=2, bias=True,
-    positions="start", position_base=10_000.0,
-)  # fmt: skip
+    len(vocabulary),
+    attention="transformer",
+    embed_dim=16,
+    num_heads=4,
+    num_layers=2,
+    bias=True,
+    positions="start",
+    position_base=10_000.0,
+)
 weight_pairs = list(zip(own.parameters(), packages.parameters(), strict=True))
 with torch.no_grad():
     for weight, other in weight_pairs:

@@ -70,8 +70,12 @@ use_style()
 SEEDS = (1, 2, 3)
 config = TrainConfig(
     model=ModelConfig(embed_dim=32, key_dim=16, embedding_std=0.1, positions="none", segments=True),
-    data="imdb", limit=4_000, epochs=3, batch_size=128, lr=4e-3,
-)  # fmt: skip
+    data="imdb",
+    limit=4_000,
+    epochs=3,
+    batch_size=128,
+    lr=4e-3,
+)
 
 
 def split(seed):

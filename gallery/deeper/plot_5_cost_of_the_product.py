@@ -156,9 +156,13 @@ for ax, count, name in zip(axes, (operations, bytes_moved), ("operations", "byte
     pair, form = count(lengths, d, widths)  # (200, 200), (1, 200): M has no k
     ratio = (form / pair).log2()  # (200, 200)
     drawn = ax.contourf(
-        lengths[0], widths[:, 0] / d, ratio, levels=torch.arange(-3, 3.5, 0.5), cmap=DIVERGING,
+        lengths[0],
+        widths[:, 0] / d,
+        ratio,
+        levels=torch.arange(-3, 3.5, 0.5),
+        cmap=DIVERGING,
         extend="both",
-    )  # fmt: skip
+    )
     ax.contour(lengths[0], widths[:, 0] / d, ratio, levels=[0], colors=BLACK, linewidths=2)
     ax.set(xscale="log", ylabel="key width, k/d", title=f"{name} (d = {d})")
     ax.text(3e3, 0.2, "pair wins", ha="center")

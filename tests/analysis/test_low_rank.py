@@ -466,9 +466,15 @@ class TestFoldValues:
 
     def test_keeps_the_other_parts_of_the_model(self):
         model = SentimentClassifier(
-            97, embed_dim=5, attention="qkv", key_dim=3, scale=False,
-            bigram_buckets=11, segments=True, dropout=0.5,
-        ).eval()  # fmt: skip
+            97,
+            embed_dim=5,
+            attention="qkv",
+            key_dim=3,
+            scale=False,
+            bigram_buckets=11,
+            segments=True,
+            dropout=0.5,
+        ).eval()
         nn.init.normal_(model.segment)
         ids = torch.randint(1, 97, (31, 7))
         folded = fold_values(model)
