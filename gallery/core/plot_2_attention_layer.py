@@ -382,7 +382,7 @@ fig.set_label(
 torch.set_warn_always(True)  # torch warns of this only once per process otherwise
 batch = torch.rand(4, 6, 3)  # (4, 6, 3)
 with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")
+    warnings.simplefilter("always")  # whatever this Python is set to do with warnings
     print("all dimensions reversed:", tuple(batch.T.shape))
     try:
         batch @ batch.T
@@ -395,7 +395,7 @@ print("UserWarning:", str(caught[0].message).split(". Consider")[0])
 # fit, the code runs, and the scores mix sentences with each other.
 
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore")
+    warnings.simplefilter("ignore")  # the warning shown above
     cube = torch.rand(3, 3, 3)  # (3, 3, 3)
     wrong = cube @ cube.T  # (3, 3, 3)
 right = cube @ cube.transpose(-2, -1)  # (3, 3, 3)
