@@ -168,8 +168,7 @@ shares["two heads"] = left_over(two, (plain + plain_2).mean(1))
 # Folding fails here, but a *vector* per head is enough to restore it. Values let heads differ in
 # what they pass on, and with this classifier one vector per head is all that counts.
 
-two_d = 2 * d
-both = torch.cat([plain.mean(1), plain_2.mean(1)], dim=1)  # (TEXTS, two_d)
+both = torch.cat([plain.mean(1), plain_2.mean(1)], dim=1)  # (TEXTS, 2 * d)
 shares["two heads, two vectors"] = left_over(two, both)
 
 # %%
@@ -179,7 +178,7 @@ shares["two heads, two vectors"] = left_over(two, both)
 
 residual = (x + context).mean(1) @ w  # (TEXTS,)
 shares["residual"] = left_over(residual, (x + plain).mean(1))
-apart = torch.cat([x.mean(1), plain.mean(1)], dim=1)  # (TEXTS, two_d)
+apart = torch.cat([x.mean(1), plain.mean(1)], dim=1)  # (TEXTS, 2 * d)
 shares["residual, two vectors"] = left_over(residual, apart)
 
 # %%

@@ -13,7 +13,6 @@ from PIL import Image
 from attention.plotting import DIVERGING, draw_weights
 from attention.plotting.style import STYLE
 
-SIZE = 400  # pixels of the drawn strip
 SHOW = """async (source) => {
   const image = new Image();
   image.src = source;
