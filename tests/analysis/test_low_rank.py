@@ -76,11 +76,11 @@ def attend(layer, x):
     return layer(x, need_weights=True)
 
 
-def random_gauge(k, most=10.0):
-    """Draw R = U diag(s) V with s between 1 and ``most``: its condition number is at most that."""
+def random_gauge(k):
+    """Draw R = U diag(s) V with s between 1 and 10, so that its condition number is at most 10."""
     U, _ = torch.linalg.qr(torch.randn(k, k, dtype=torch.float64))
     V, _ = torch.linalg.qr(torch.randn(k, k, dtype=torch.float64))
-    return U * torch.empty(k, dtype=torch.float64).uniform_(1, most) @ V
+    return U * torch.empty(k, dtype=torch.float64).uniform_(1, 10) @ V
 
 
 class TestOneGlobalQuery:

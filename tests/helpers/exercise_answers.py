@@ -68,9 +68,9 @@ def copying(turn=True, exchange=False):
     return answer
 
 
-def six(x=X_OF_SIX, decimals=6, scale=2**0.5, dim=-1, flip=False, values=None):
+def six(decimals=6, scale=2**0.5, dim=-1, flip=False, values=None):
     """Compute the contexts of all six words, with one slip at a time on request."""
-    query, key, value = x @ MATRICES_OF_SIX.round(decimals=decimals)
+    query, key, value = X_OF_SIX @ MATRICES_OF_SIX.round(decimals=decimals)
     query, key = (key, query) if flip else (query, key)
     weights = torch.softmax(query @ key.T / scale, dim=dim)
     return weights @ (value if values is None else key if values == "keys" else values)
