@@ -258,7 +258,7 @@ fig.set_label(
 # W_\mathrm{down}` of width r, from which keys and values are made by :math:`W_\mathrm{UK}` and
 # :math:`W_\mathrm{UV}`. It then *absorbs* :math:`W_\mathrm{UK}` into the query and
 # :math:`W_\mathrm{UV}` into the output projection. So in each head :math:`W_\mathrm{query}
-# W_\mathrm{UK}^\top`, of shape d × r, takes the place of M. Here are both ways for the newest token
+# W_\mathrm{UK}^\top`, of shape d × r, does the work of M. Here are both ways for the newest token
 # of a text:
 
 torch.manual_seed(0)
