@@ -34,7 +34,7 @@ def judge_number(
     for message, slip in slips.items():
         if abs(value - slip) <= tolerance:
             raise NotYet(message)
-    raise NotYet(f"It is another number than {value:g} (tolerance {tolerance:g}).")
+    raise NotYet(f"The right number is not {value:g} (tolerance {tolerance:g}).")
 
 
 def judge_numbers(
@@ -55,7 +55,7 @@ def judge_numbers(
         if _same(given, slip, tolerance):
             raise NotYet(message)
     rounded = [round(number, 4) for number in given.flatten().tolist()]
-    raise NotYet(f"They are other numbers than {rounded} (tolerance {tolerance:g}).")
+    raise NotYet(f"The right numbers are not {rounded} (tolerance {tolerance:g}).")
 
 
 def judge_function(
