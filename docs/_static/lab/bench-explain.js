@@ -1,29 +1,18 @@
 "use strict";
 
 // "Where from?" Each number of the workbench knows what it was made of: its own equation with the
-// digits filled in, and the names of the numbers that went into it. Inputs are called x.i.c and
-// W_query.r.c, and so on.
+// digits filled in, and the names of the numbers that went into it.
 
 {
-  const { forward, gradients, loss, lossTerms, scaleOf } = lab.bench;
-  const { dot } = lab.tensors;
+  const { forward, gradients, loss, lossTerms } = lab.bench;
+  const { putErrors, putProducts } = lab.benchGradients;
+  const { columnOf, nameOf, namesOf, range, rowOf } = lab.benchTexts;
+  const { column, difference, products, putAll, reasonOf, share } = lab.benchTexts;
   const { digits } = lab.dom;
 
-  const range = (n) => Array.from({ length: n }, (_, i) => i);
-  const rowOf = (name, i, width) => range(width).map((c) => `${name}.${i}.${c}`);
-  const columnOf = (name, c, height) => range(height).map((i) => `${name}.${i}.${c}`);
-  const column = (A, c) => A.map((row) => row[c]);
-  // 0.5500 × 0.2961 + 0.8700 × 0.2517
-  const products = (a, b) => a.map((one, i) => `${digits(one)} × ${digits(b[i])}`).join(" + ");
-  // 0.3061 − 1.0000, and 0.3061 + 1.0000 where the second is negative
-  const difference = (a, b) => `${digits(a)} ${b < 0 ? "+" : "−"} ${digits(Math.abs(b))}`;
-  const TOWARDS = "gradient of the loss with respect to";
-  const share = (text, count) => (count > 1 ? `(${text}) / ${count}` : text);
-  // Word i's query or context vector; that of the word whose query is shown has a shorter name.
-  const namesOf = (role, i, { at }) => (i === at ? [`${role}.0`, `${role}.1`] : rowOf(role, i, 2));
-
   // Returns a Map: name of a number → { value, text, sources }, for the head that is shown. query.c,
-  // score.j, scaled.j, weight.j and context.c are those of the word whose query is shown.
+  // score.j, scaled.j, weight.j and context.c are those of the word whose query is shown; query.i.c and
+  // context.i.c are those of the others.
   function explain(state) {
     const layer = forward(state);
     const numbers = new Map();
@@ -43,26 +32,23 @@
     putScores(put, state, layer);
     putWeights(put, state, layer);
     putLoss(put, state, layer);
-    putGradients(put, state, layer);
+    const made = gradients(state, layer)[state.head];
+    putErrors(put, state, layer, made);
+    putProducts(put, state, layer, made);
     return numbers;
   }
 
   // Q = X W_query, K = X W_key, V = X W_value: row i of X times column c of the matrix
-  function putProjections(put, { words, x, heads, at, head }, layer) {
+  function putProjections(put, state, layer) {
+    const { words, x, heads, head } = state;
     for (const role of ["query", "key", "value"]) {
       const W = heads[head][`W_${role}`];
-      for (const [i, word] of words.entries()) {
-        for (const [c, value] of layer.heads[head][role][i].entries()) {
-          const text = () =>
-            `${role} of ${word}, number ${c + 1} = ${word} · column ${c + 1} of W_${role} = ${products(x[i], column(W, c))} = ${digits(value)}`;
-          const sources = () => [
-            ...rowOf("x", i, x[i].length),
-            ...columnOf(`W_${role}`, c, W.length),
-          ];
-          put(`${role}.${i}.${c}`, value, text, sources);
-          if (role === "query" && i === at) put(`query.${c}`, value, text, sources);
-        }
-      }
+      putAll(put, layer.heads[head][role], {
+        name: role === "query" ? (i, c) => nameOf(role, i, c, state) : role,
+        text: (i, c, value) =>
+          `${role} of ${words[i]}, number ${c + 1} = ${words[i]} · column ${c + 1} of W_${role} = ${products(x[i], column(W, c))} = ${value}`,
+        sources: (i, c) => [...rowOf("x", i, 3), ...columnOf(`W_${role}`, c, 3)],
+      });
     }
   }
 
@@ -91,44 +77,32 @@
     }
   }
 
-  function reasonOf({ words, padding, isCausal }, i, j) {
-    if (j >= words.length - padding) return `${words[j]} is padding, and the padding mask hides it`;
-    if (isCausal && j > i)
-      return `${words[j]} comes after ${words[i]}, and the causal mask hides it`;
-    return `you have masked ${words[j]} for the query of ${words[i]}`;
-  }
-
   // weights = softmax(scaled), context = weights V
   function putWeights(put, state, layer) {
     const { words, at, head } = state;
     const { weights, context, value } = layer.heads[head];
-    const n = words.length;
-    for (const i of range(n)) {
-      for (const j of range(n)) {
-        const text = () => textOfWeight(state, layer, i, j);
-        put(`map.${i}.${j}`, weights[i][j], text, () => [
-          ...namesOf("query", i, state),
-          ...range(n).flatMap((l) => rowOf("key", l, 2)),
-        ]);
-        if (i === at) {
-          put(`weight.${j}`, weights[i][j], text, () => range(n).map((l) => `scaled.${l}`));
-        }
-      }
-      for (const [c, number] of context[i].entries()) {
-        const text = () =>
-          `context of ${words[i]}, number ${c + 1} = weights · column ${c + 1} of the values = ${products(weights[i], column(value, c))} = ${digits(number)}`;
-        const values = columnOf("value", c, n);
-        put(`context.${i}.${c}`, number, text, () => [...rowOf("map", i, n), ...values]);
-        if (i === at) {
-          const own = range(n).map((j) => `weight.${j}`);
-          put(`context.${c}`, number, text, () => [...own, ...values]);
-        }
-      }
+    const each = range(words.length);
+    const text = (i, j) => textOfWeight(state, layer, i, j);
+    putAll(put, weights, {
+      name: "map",
+      text,
+      sources: (i) => [...namesOf("query", i, state), ...each.flatMap((j) => rowOf("key", j, 2))],
+    });
+    for (const j of each) {
+      const scaled = () => each.map((other) => `scaled.${other}`);
+      put(`weight.${j}`, weights[at][j], () => text(at, j), scaled);
     }
+    const own = (i) => each.map((j) => (i === at ? `weight.${j}` : `map.${i}.${j}`));
+    putAll(put, context, {
+      name: (i, c) => nameOf("context", i, c, state),
+      text: (i, c, number) =>
+        `context of ${words[i]}, number ${c + 1} = weights · column ${c + 1} of the values = ${products(weights[i], column(value, c))} = ${number}`,
+      sources: (i, c) => [...own(i), ...columnOf("value", c, words.length)],
+    });
   }
 
-  // A weight is a share of the row's powers. Where scores are so large that their powers would
-  // overflow or all become 0, the largest score is subtracted first, which changes no share.
+  // A weight is a share of the row's powers. Where four decimals can't show the powers, the largest
+  // score is subtracted from all of them first, which changes no share.
   function textOfWeight(state, { allowed, heads }, i, j) {
     const { words, head } = state;
     const { scaled, weights } = heads[head];
@@ -168,105 +142,6 @@
       ...rows.filter(isShown).flatMap(({ i, js }) => js.map((j) => `map.${i}.${j}`)),
       ...contexts.filter(isShown).flatMap(({ i }) => namesOf("context", i, state)),
     ]);
-  }
-
-  // The equations beside `gradients` in bench.js
-  function putGradients(put, state, layer) {
-    const { words, head } = state;
-    const { weights, context } = layer.heads[head];
-    const { rows, contexts } = lossTerms(state, layer);
-    const made = gradients(state, layer)[head];
-
-    for (const [i, word] of words.entries()) {
-      const row = rows.find((one) => one.h === head && one.i === i);
-      const goal = contexts.find((one) => one.h === head && one.i === i);
-      for (const [c, value] of made.dContext[i].entries()) {
-        const text = () => {
-          const who = `${TOWARDS} the context of ${word}, number ${c + 1}`;
-          if (!goal) return `${who} = 0, because it has no target`;
-          const error = share(difference(context[i][c], goal.target[c]), contexts.length);
-          return `${who} = ${share("context − target", contexts.length)} = ${error} = ${digits(value)}`;
-        };
-        put(`dContext.${i}.${c}`, value, text, () => [namesOf("context", i, state)[c]]);
-      }
-      for (const [j, value] of made.dScaled[i].entries()) {
-        const text = () => {
-          const who = `${TOWARDS} the scaled score of ${words[j]} for the query of ${word}`;
-          if (!layer.allowed[i][j]) return `${who} = 0, because ${reasonOf(state, i, j)}`;
-          const parts = [];
-          if (row) {
-            const target = row.js.includes(j) ? 1 / row.js.length : 0;
-            parts.push(share(difference(weights[i][j], target), rows.length));
-          }
-          if (goal) {
-            const mean = dot(weights[i], made.dWeights[i]);
-            parts.push(`${digits(weights[i][j])} × (${difference(made.dWeights[i][j], mean)})`);
-          }
-          if (parts.length === 0) return `${who} = 0, because its row has no target`;
-          return `${who} = ${parts.join(" + ")} = ${digits(value)}`;
-        };
-        const errors = goal ? rowOf("dContext", i, 2) : [];
-        put(`dScaled.${i}.${j}`, value, text, () => [`map.${i}.${j}`, ...errors]);
-      }
-    }
-
-    putProducts(put, state, layer, made);
-  }
-
-  // Those gradients that are products of matrices: each number is a row or column of the first times a
-  // column of the second.
-  function putProducts(put, state, layer, made) {
-    const { words, x, head } = state;
-    const { query, key, weights } = layer.heads[head];
-    const n = words.length;
-    const scale = `${digits(scaleOf(state))} × `;
-    const scaled = "the gradient of the scaled scores";
-    const rules = [
-      {
-        role: "query",
-        equation: (word, c) => `scale × row of ${word} in ${scaled} · column ${c} of the keys`,
-        digitsOf: (i, c) => `${scale}(${products(made.dScaled[i], column(key, c))})`,
-        sources: (i, c) => [...rowOf("dScaled", i, n), ...columnOf("key", c, n)],
-      },
-      {
-        role: "key",
-        equation: (word, c) =>
-          `scale × column of ${word} in ${scaled} · column ${c} of the queries`,
-        digitsOf: (j, c) => `${scale}(${products(column(made.dScaled, j), column(query, c))})`,
-        sources: (j, c) => [
-          ...columnOf("dScaled", j, n),
-          ...range(n).map((i) => namesOf("query", i, state)[c]),
-        ],
-      },
-      {
-        role: "value",
-        equation: (word, c) =>
-          `column of ${word} in the weights · column ${c} of the gradient of the contexts`,
-        digitsOf: (j, c) => products(column(weights, j), column(made.dContext, c)),
-        sources: (j, c) => [...columnOf("map", j, n), ...columnOf("dContext", c, n)],
-      },
-    ];
-    for (const { role, equation, digitsOf, sources } of rules) {
-      const name = `d${role[0].toUpperCase()}${role.slice(1)}`;
-      for (const [i, word] of words.entries()) {
-        for (const [c, value] of made[name][i].entries()) {
-          const text = () =>
-            `${TOWARDS} the ${role} of ${word}, number ${c + 1} = ${equation(word, c + 1)} = ${digitsOf(i, c)} = ${digits(value)}`;
-          put(`${name}.${i}.${c}`, value, text, () => sources(i, c));
-        }
-      }
-      // W's gradient: Xᵀ times that of what W has made
-      for (const [r, numbers] of made[`dW_${role}`].entries()) {
-        for (const [c, value] of numbers.entries()) {
-          const text = () =>
-            `${TOWARDS} W_${role}, row ${r + 1}, number ${c + 1} = column ${r + 1} of the embeddings · column ${c + 1} of ${name} = ${products(column(x, r), column(made[name], c))} = ${digits(value)}`;
-          put(`dW_${role}.${r}.${c}`, value, text, () => [
-            ...columnOf("x", r, n),
-            ...columnOf(name, c, n),
-          ]);
-        }
-      }
-    }
   }
 
   lab.bench.explain = explain;
