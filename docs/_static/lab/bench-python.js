@@ -48,9 +48,7 @@
   }
 
   // The loss of the targets, a mean per kind; nothing where there are none
-  function lossLines(state, layer) {
-    const { rows, contexts } = lossTerms(state, layer);
-    const isOne = state.heads.length === 1;
+  function lossLines({ rows, contexts }, isOne) {
     const [index, key] = isOne ? ["i", "i"] : ["h, i", "(h, i)"];
     const entries = (terms, written) =>
       terms.map((one) => `    ${isOne ? one.i : `(${one.h}, ${one.i})`}: ${written(one)},`);
@@ -82,15 +80,17 @@
     return lines;
   }
 
+  // A script that prints the weights and context vectors, and with targets the loss and its gradients
   function toPython(state) {
     const layer = forward(state);
     const [n, H] = [state.words.length, state.heads.length];
     const isOne = H === 1;
-    const made = lossLines(state, layer);
+    const terms = lossTerms(state, layer);
+    const made = lossLines(terms, isOne);
     const isTrained = made.length > 0;
     // Torch leaves the gradient of what has no part in the loss at None; the targets of weights do not
     // depend on the values.
-    const reached = state.contexts.length > 0 ? MATRICES : ["W_query", "W_key"];
+    const reached = terms.contexts.length > 0 ? MATRICES : ["W_query", "W_key"];
     const shape = (...sizes) => `# (${(isOne ? sizes : [H, ...sizes]).join(", ")})`;
     const matrices = MATRICES.map((name) => {
       const all = state.heads.map((head) => head[name]);
@@ -133,7 +133,8 @@
         "",
         'print("loss:", loss.item())',
         ...reached.map(
-          (name) => `print("gradient of the loss by ${name}:", ${name}.grad, sep="\\n")`,
+          (name) =>
+            `print("gradient of the loss with respect to ${name}:", ${name}.grad, sep="\\n")`,
         ),
       );
     }
