@@ -16,7 +16,7 @@ test("queries, keys, values and scores of the first lesson", () => {
 
 for (const [name, options] of Object.entries({
   plain: {},
-  causal: { isCausal: true },
+  causal: { mask: causalMask(6) },
   unscaled: { scale: 1 },
 })) {
   test(`weights and contexts of the first lesson, ${name}`, () => {

@@ -12,7 +12,9 @@ const ALL = fs.readdirSync(SCRIPTS).filter((name) => name.endsWith(".js"));
 
 test("what a script takes from another is there", () => {
   const first = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"];
-  const names = [...first, "map", "plane", "where"];
+  const texts = ["bench-texts", "bench-explain-gradients", "bench-explain"];
+  const bench = ["bench", ...texts, "bench-state", "bench-python"];
+  const names = [...first, "map", "plane", "where", ...bench];
   assert.equal(names.length + STARTERS.length, ALL.length);
   const { lab } = openPage(names);
   for (const file of ALL) {

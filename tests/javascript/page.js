@@ -27,7 +27,14 @@ function openPage(names, files = {}) {
   };
   const documentElement = { dataset: { content_root: "../" } };
   const document = { createElement: () => ({}), documentElement, head: { append } };
-  const page = vm.createContext({ atob, document });
+  const page = vm.createContext({
+    TextDecoder,
+    TextEncoder,
+    atob,
+    btoa,
+    document,
+    structuredClone,
+  });
   for (const name of names) run(fs.readFileSync(path.join(SCRIPTS, `${name}.js`), "utf-8"));
   return { lab: run("lab"), requests };
 }

@@ -5,7 +5,7 @@
 
 {
   const { matmul, transpose } = lab.tensors;
-  const { selfAttention } = lab.attention;
+  const { causalMask, selfAttention } = lab.attention;
   const { digits } = lab.dom;
 
   const times = (a, b) => a.map((number, i) => `${digits(number)} × ${digits(b[i])}`).join(" + ");
@@ -15,7 +15,8 @@
   // Returns a Map: name of a number → { value, text, sources }. `at` is the word that asks.
   function explain({ words, x, W_query, W_key, W_value, at, isScaled, isCausal }) {
     const scale = isScaled ? null : 1;
-    const layer = selfAttention(x, { W_query, W_key, W_value }, { isCausal, scale });
+    const mask = isCausal ? causalMask(words.length) : null;
+    const layer = selfAttention(x, { W_query, W_key, W_value }, { mask, scale });
     const [n, d, k] = [x.length, x[0].length, W_key[0].length];
     const unscaled = matmul(layer.query, transpose(layer.key)); // (n, n)
     const numbers = new Map();
