@@ -358,7 +358,8 @@ def scaled_dot_product_attention(query, key, value):
     return weights @ value, weights  # (..., n, v), (..., n, m)
 
 
-# %% The package spells out the same formula, and torch has it in one fast function. That one is
+# %%
+# The package spells out the same formula, and torch has it in one fast function. That one is
 # given a batch of one sentence: ``[None]`` puts an axis of length 1 in front, and ``[0]`` takes it
 # off again.
 
