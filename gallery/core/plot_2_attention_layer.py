@@ -5,8 +5,7 @@ The attention layer as a PyTorch module: two classes, one function
 How does a formula become a layer that can be trained?
 
 A layer is the formula together with the numbers that it learns. In PyTorch this is a class made
-from ``nn.Module``, which creates its matrices once and multiplies by them whenever it is called. We
-write it twice, with three bare matrices and with three ``nn.Linear``, which
+from ``nn.Module``. We write it twice, with three bare matrices and with three ``nn.Linear``, which
 :cite:t:`raschka2024build` calls versions 1 and 2. On the same sentence the two print different
 numbers, and yet they are one function: once the matrices of one have been copied into the other,
 transposed, the numbers agree. They differ in where training starts and in what else each class
@@ -357,8 +356,7 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Scaled scores of random words for two initialisations, with normal curves of standard
-# deviation 1 and 1/3. The narrow one is that of ``nn.Linear``, whose fresh attention weights are
-# nearly equal.
+# deviation 1 and 1/3; the narrow one is that of ``nn.Linear``.
 #
 # Several sentences at once
 # -------------------------

@@ -302,7 +302,7 @@ def validate(model, loader):
 # We train two models on the last 128 words of each review, with :term:`Adam`: one block of four
 # heads, and the same class without any block. The latter takes the mean of LayerNorm(word +
 # position), in which no word depends on another, and is the :term:`baseline` for what attention
-# adds. Loss and accuracy are printed for each epoch.
+# adds.
 
 own_models, curves = {}, {}
 print(f"{'':20}training      validation")
