@@ -490,7 +490,7 @@ for name, (options, color, marker) in variants.items():
         ax.plot(range(1, 13), norms.median(dim=0).values, color=color, marker=marker, ms=5)
         ax.fill_between(range(1, 13), norms.amin(dim=0), norms.amax(dim=0), color=color, alpha=0.2)
 above.set(yscale="log", ylabel="gradient norm of W_2")
-below.set(ylim=(0, None), ylabel="the same, not logarithmic", xlabel="block", xticks=range(1, 13))
+below.set(ylim=(0, None), ylabel="the same, linear axis", xlabel="block", xticks=range(1, 13))
 fig.legend(above.lines, variants, loc="outside upper center", ncols=2)
 fig.set_label(
     "Gradient norms in twelve fresh blocks. Above, logarithmic: without norms they grow by orders "

@@ -176,7 +176,7 @@ print(f"the first batch: {mask.sum()} words, {(~mask).sum()} ids of padding")
 # The vectors of a word and of its position are added, blocks follow, and the mean over the words,
 # without the padding, goes into a linear layer. Its result is the :term:`logit`, which is positive
 # where the model takes a review to be positive. The embeddings are initialised at a tenth of the
-# size that torch gives them, because the block trained better that way here.
+# size that torch gives them, which is a choice that this page does not test.
 
 
 def sinusoidal_positions(n, embed_dim):
