@@ -1,5 +1,6 @@
 """Check answers to the exercises, and say what a wrong one got wrong."""
 
+from attention.exercises.block import CHECKERS as BLOCK
 from attention.exercises.judging import SENTENCES, Checker, NotYet
 from attention.exercises.low_rank import CHECKERS as LOW_RANK
 from attention.exercises.masks import CHECKERS as MASKS
@@ -8,7 +9,7 @@ from attention.exercises.scale import CHECKERS as SCALE
 from attention.exercises.sentence import CHECKERS as SENTENCE
 from attention.exercises.training import CHECKERS as TRAINING
 
-CHECKERS: dict[str, Checker] = SENTENCE | SCALE | MASKS | LOW_RANK | TRAINING | READING
+CHECKERS: dict[str, Checker] = SENTENCE | SCALE | MASKS | BLOCK | LOW_RANK | TRAINING | READING
 
 
 def check(exercise: str, answer: object) -> None:

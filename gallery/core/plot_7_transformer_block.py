@@ -521,10 +521,11 @@ fig.set_label(
 # * Pre-norm and post-norm are different functions. At initialisation post-norm has the larger
 #   gradients in its last block, and the difference grows with the depth.
 #
-# *Practise:* close this page and write the three classes from memory. Then paste them over ours in
-# the script of this page and run it. If its assertions hold, your block computes what torch's does,
-# with both placements of the norms, in value and in gradient; the parts have to be created in the
-# order that is printed above, because parameters are copied in that order.
+# *Practise:* :ref:`ex-count-block` and :ref:`ex-transformer-block`. Then close this page and write
+# the three classes from memory, paste them over ours in the script of this page and run it. If its
+# assertions hold, your block computes what torch's does, with both placements of the norms, in
+# value and in gradient; the parts have to be created in the order that is printed above, because
+# parameters are copied in that order.
 #
 # *Where next:* the package stacks these blocks in :class:`~attention.TransformerEncoder`, and
 # :doc:`/gallery/core/plot_8_sentiment_training` trains attention on reviews.

@@ -131,6 +131,22 @@ def split_heads(x, num_heads):
     return x.view(B, n, num_heads, d // num_heads).transpose(1, 2)
 
 
+def block(x, attend, feed_forward, norm1, norm2):
+    y = x + attend(norm1(x))
+    return y + feed_forward(norm2(y))
+
+
+def post_norm(x, attend, feed_forward, norm1, norm2):
+    y = norm1(x + attend(x))
+    return norm2(y + feed_forward(y))
+
+
+def rescaled(x, attend, feed_forward, norm1, norm2):
+    y = norm1(x)
+    z = norm2(y + attend(y))
+    return z + feed_forward(z)
+
+
 # --- what QKᵀ can hold ------------------------------------------------------------------------
 
 
@@ -298,6 +314,8 @@ RIGHT = {
     "blind-row": safe_softmax,
     "split-heads": split_heads,
     "count-from-end": lambda lengths, n: (lengths[:, None] - 1 - torch.arange(n)).clamp(min=0),
+    "count-block": 12_704,
+    "transformer-block": block,
     "fold-keys": energy_with(lambda keyed: keyed.W_key.weight.T @ keyed.query),
     "largest-saving-width": 23,
     "other-pair": lambda Q, K, R: (Q @ R, K @ torch.linalg.inv(R).T),
@@ -482,6 +500,20 @@ WRONG = [
         "every h-th number",
     ),
     ("split-heads", lambda x, h: x, "Expected shape (2, 3, 5, 7)"),
+    ("count-block", 12_416, "Count the biases"),
+    ("count-block", 12_576, "Count the two norms"),
+    ("count-block", 12_640, "two norms, and each has a scale and a shift"),
+    ("count-block", 11_648, "W_out"),
+    ("count-block", 25_376, "share the width"),
+    ("count-block", 12_000, "The right number is not 12000"),
+    ("transformer-block", post_norm, "post-norm"),
+    ("transformer-block", rescaled, "residual path is rescaled"),
+    ("transformer-block", lambda x, a, f, m, n: f(n(a(m(x)))), "residual connections are missing"),
+    ("transformer-block", lambda x, a, f, m, n: x + a(m(x)) + f(n(x)), "before the attention"),
+    ("transformer-block", lambda x, a, f, m, n: block(x, a, f, m, lambda y: y), "not normalised"),
+    ("transformer-block", lambda x, a, f, m, n: x + f(n(x + a(m(x)))), "adds the block's input"),
+    ("transformer-block", lambda x, a, f, m, n: block(x, a, f, m, m), "used norm1 twice"),
+    ("transformer-block", lambda x, a, f, m, n: x[0], "Expected shape (3, 5)"),
     ("count-from-end", lambda lengths, n: torch.arange(n).repeat(len(lengths), 1), "the start"),
     (
         "count-from-end",
