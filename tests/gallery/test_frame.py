@@ -44,3 +44,12 @@ def test_a_lesson_ends_with_takeaways_and_the_way_on(path):
     assert end != text
     assert len(re.findall(r"^# \* ", end, re.MULTILINE)) >= 3
     assert "# *Where next:*" in end
+
+
+def test_the_first_lesson_draws_weights_before_and_after_training_on_one_scale():
+    tree = ast.parse((GALLERY / "core/plot_1_qkv_derivation.py").read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    drawn = [call for call in calls if ast.unparse(call.func) == "draw_weights"]
+    scales = [[ast.unparse(k.value) for k in call.keywords if k.arg == "vmax"] for call in drawn]
+    assert len(scales) >= 2
+    assert all(scale == ["1"] for scale in scales)
