@@ -81,7 +81,7 @@ def plain(numbers):
 
 
 def answers(name):
-    """Return what to type and what it is: right, each slip, nearly right, and all kinds of wrong."""
+    """Map what is typed to what it is: the right answer, each slip, and all kinds of wrong ones."""
     found = described(name)
     right = torch.as_tensor(found.right)
     nearly = (right.double() + 0.9 * found.tolerance).tolist()

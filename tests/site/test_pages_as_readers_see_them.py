@@ -33,7 +33,7 @@ CUT = """() => [...document.querySelectorAll("article *:not(.math-wrapper)")].fi
     || isCut(overflowY, box.scrollHeight - box.clientHeight));
 }).map((box) => `${box.tagName}.${box.className}: ${box.textContent.slice(0, 40)}`)"""
 # From a caption down to its own words, and up to what is above it, in pixels
-GAPS = """() => [...document.querySelectorAll("figure.attention-words > figcaption")].map((caption) => {
+GAPS = """() => [...document.querySelectorAll(".attention-words > figcaption")].map((caption) => {
   let part = caption.parentElement;
   while (!part.previousElementSibling) part = part.parentElement;
   const { bottom, top } = caption.getBoundingClientRect();
