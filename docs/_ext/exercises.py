@@ -1,15 +1,59 @@
-"""Fold the solutions of sphinx-exercise, and leave out what belongs to another theme.
+"""Fold the solutions of sphinx-exercise, check numbers in the page, and mark what is done.
 
 A solution becomes ``<details>``: every browser folds it by itself, and keyboards and screen readers
 know it. The extension's own way needs a second extension, and a script.
+
+Below an exercise whose answer is numbers the page has a box for them. It says what ``check`` says,
+because ``exercises.js`` compares with the same numbers, which the build takes from the checker.
 """
 
+import base64
+import functools
+import html
+import json
+from collections.abc import Iterator
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
-from sphinx_exercise.nodes import is_extension_node, solution_node
+from sphinx_exercise.nodes import is_exercise_node, is_extension_node, solution_node
+from torch import Tensor
+
+from attention.exercises import CHECKERS
+from attention.exercises.judging import SENTENCES, describe
+
+MARKS = "exercises/index"  # the page that counts what is done
+BOX = """<form class="answer" data-task="{label}" data-key="{key}" hidden>
+<label for="answer-{label}">Your answer <span class="answer-form">({form})</span></label>
+<div class="answer-line">{field}<button>Check</button></div>
+<p class="answer-verdict" role="status"></p>
+</form>
+"""
+LOOK = 'id="answer-{label}" maxlength="1000" autocomplete="off" spellcheck="false" required'
+TICK = """<p class="answer" hidden><label><input type="checkbox" data-task="{label}"> \
+Solved: <code>check</code> says “Right”</label></p>
+"""
+COUNTS = """<div class="marks" hidden>
+<p>Done so far, as this browser remembers:</p>
+<ul>
+{rows}
+</ul>
+<p><button type="button">Forget what is done</button></p>
+<p role="status"></p>
+</div>
+"""
+
+
+class done_so_far(nodes.General, nodes.Element):
+    """Where the page counts what is done."""
+
+
+class DoneSoFar(SphinxDirective):
+    def run(self) -> list[nodes.Node]:
+        return [done_so_far()]
 
 
 def visit_solution(translator: HTML5Translator, node: solution_node) -> None:
@@ -29,6 +73,85 @@ def drop_repeated_ids(app: Sphinx, doctree: nodes.document, docname: str) -> Non
             section["ids"] = []
 
 
+def plain(numbers: float | Tensor) -> Any:
+    return numbers.tolist() if isinstance(numbers, Tensor) else numbers
+
+
+@functools.cache
+def answer_key(name: str) -> dict[str, Any] | None:
+    """Return what the page needs to judge an exercise's numbers; None where code is judged."""
+    if (description := describe(CHECKERS[name])) is None:
+        return None
+    return {
+        "right": plain(description.right),
+        "slips": [[message, plain(slip)] for message, slip in description.slips.items()],
+        "tolerance": description.tolerance,
+        "praise": description.praise,
+        "sentences": SENTENCES,
+    }
+
+
+def shape_of(numbers: Any) -> list[int]:
+    return [len(numbers), *shape_of(numbers[0])] if isinstance(numbers, list) else []
+
+
+def answer_box(label: str) -> str:
+    """Write the box below an exercise: a field for numbers, or a box to tick for code."""
+    key = answer_key(label.removeprefix("ex-"))
+    if key is None:
+        return TICK.format(label=label)
+    look = LOOK.format(label=label)
+    field = f'<input type="text" {look}>'
+    match shape_of(key["right"]):
+        case []:
+            form = "one number"
+        case [n]:
+            form = f"{n} numbers"
+        case [n, d]:
+            form = f"{n} lines of {d} numbers"
+            field = f'<textarea rows="{n}" {look}></textarea>'
+    code = base64.b64encode(json.dumps(key, allow_nan=False).encode()).decode()
+    return BOX.format(label=label, key=code, form=form, field=field)
+
+
+def add_boxes(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    for node in doctree.findall(is_extension_node):
+        label = node.get("label", "")
+        if is_exercise_node(node) and label.removeprefix("ex-") in CHECKERS:
+            node += nodes.raw("", answer_box(label), format="html")
+
+
+def tasks(env: BuildEnvironment) -> Iterator[tuple[str, list[str]]]:
+    """List the pages that have exercises or questions, with their labels, as they are read."""
+    pages: dict[str, list[str]] = {}
+    for label, (docname, _) in env.domains.standard_domain.anonlabels.items():
+        if label.startswith(("ex-", "predict-")):
+            pages.setdefault(docname, []).append(label)
+    order = {docname: i for i, docname in enumerate(env.collect_relations())}
+    yield from sorted(pages.items(), key=lambda page: order.get(page[0], len(order)))
+
+
+def add_counts(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    for node in list(doctree.findall(done_so_far)):
+        rows = []
+        for page, labels in tasks(app.env):
+            title = html.escape(app.env.titles[page].astext().partition(": ")[0])
+            address = app.builder.get_relative_uri(docname, page)
+            count = f'<span data-tasks="{" ".join(labels)}">0</span> of {len(labels)}'
+            rows.append(f'<li><a href="{address}">{title}</a>: {count}</li>')
+        node.replace_self(nodes.raw("", COUNTS.format(rows="\n".join(rows)), format="html"))
+
+
+def count_anew(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Write the page with the counts again: another page may have got an exercise."""
+    return [MARKS] if MARKS in env.found_docs else []
+
+
+def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    if page == MARKS or page in dict(tasks(app.env)):
+        app.add_js_file("exercises.js", defer="defer")
+
+
 def drop_foreign_style(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     """Leave out a style sheet that draws with an icon font this site does not have."""
     context["css_files"] = [
@@ -39,7 +162,13 @@ def drop_foreign_style(app: Sphinx, page: str, template: str, context: Any, doct
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinx_exercise")
     app.add_node(solution_node, override=True, html=(visit_solution, depart_solution))
+    app.add_node(done_so_far)
+    app.add_directive("done-so-far", DoneSoFar)
     app.add_css_file("exercises.css")
+    app.connect("env-updated", count_anew)
     app.connect("doctree-resolved", drop_repeated_ids)
+    app.connect("doctree-resolved", add_boxes)
+    app.connect("doctree-resolved", add_counts)
+    app.connect("html-page-context", add_script, priority=400)  # the next one copies lists
     app.connect("html-page-context", drop_foreign_style)
     return {"parallel_read_safe": True}

@@ -74,6 +74,9 @@ def _repair(element: ET.Element) -> None:
         name = name.replace("GREEK ", "")
         element.text = unicodedata.lookup(f"MATHEMATICAL BOLD ITALIC {name}")
         del element.attrib["mathvariant"]
+    elif element.tag == "mo" and text in tuple("|‖") and "stretchy" not in element.attrib:
+        # With a power behind it, the second bar is in a row of its own, and stretches less.
+        element.set("stretchy", "false")
     elif element.get("width") == "negativethinmathspace":
         element.set("width", "-0.167em")  # browsers know no spaces by name
     elif element.tag == "msqrt":

@@ -9,11 +9,20 @@ import json
 import os
 import re
 import shutil
+from html import escape
 from pathlib import Path
 from urllib.parse import urljoin
 
 from docutils import nodes
 from figures import folded_code, is_code, is_lesson, is_literal, is_output
+from predictions import (
+    TITLE,
+    VERDICTS,
+    answer_text,
+    predicted_answer,
+    predicted_result,
+    prediction,
+)
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.util import logging
@@ -108,6 +117,14 @@ class Markdown:
             return quoted(self.blocks(node))
         if isinstance(node, nodes.table):
             return self.table(node)
+        if isinstance(node, prediction):
+            return f"**{TITLE}**\n\n{self.blocks(node)}"
+        if isinstance(node, predicted_answer):  # a notebook shows this element of HTML, too
+            start = f"<details>\n<summary>{escape(node[0].astext())}</summary>"
+            verdict = VERDICTS[bool(node.get("right"))]
+            return f"{start}\n\n**{verdict}** {self.blocks(node)}\n\n</details>"
+        if isinstance(node, answer_text):
+            return ""
         if isinstance(node, nodes.container | nodes.definition | addnodes.only | nodes.compound):
             return self.blocks(node)
         logger.warning("notebook: no Markdown for %s", node.tagname, location=node)
@@ -166,6 +183,8 @@ def text_between_cells(page: nodes.Element, write: Markdown) -> list[str]:
                 texts[-1].append(f"{'#' * depth} {write.line(node)}")
             elif isinstance(node, folded_code) or is_code(node):
                 texts.append([])
+            elif isinstance(node, predicted_result):
+                walk(node, depth)
             elif not is_output(node):
                 texts[-1].append(write.block(node))
 

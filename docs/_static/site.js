@@ -19,9 +19,10 @@ addEventListener("toggle", markScrollable, true); // what is folded has no size
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 
 // Paper can't be unfolded. What the style sheet opens for print in new browsers, this opens in all.
+const FOLDED = ":is(.folded-code, .predicted-result):not([open])";
 let opened = [];
 addEventListener("beforeprint", () => {
-  opened = [...document.querySelectorAll("details.folded-code:not([open])")];
+  opened = [...document.querySelectorAll(FOLDED)];
   for (const fold of opened) fold.open = true;
 });
 addEventListener("afterprint", () => {

@@ -86,6 +86,20 @@ n, d = x.shape
 # A weight can therefore be read as a share, which says how much of the sum comes from that word. It
 # changes smoothly with every score, so that training has a slope to follow, and the order is kept:
 # the highest score gets the highest weight.
+#
+# .. predict:: weights-of-journey
+#
+#    Which of the six words gets the largest weight in the sum for "journey"?
+#
+#    "journey" itself : ``plain_weights[1].argmax() == 1``
+#        Its dot product with itself is its squared length, and no other embedding is as long. The
+#        weight of "starts" is almost as large, because the two embeddings are almost the same.
+#    "starts", whose embedding is almost the same : ``plain_weights[1].argmax() == 2``
+#        It comes second. Almost the same direction is not enough, because a dot product also grows
+#        with the length of the vectors, and "starts" is a little shorter than "journey".
+#    "step", with which the sentence ends : ``plain_weights[1].argmax() == 5``
+#        Dot products know nothing of the meaning of a sentence. The embedding of "step" has a small
+#        first number, so it gains little from the first product.
 
 similarity = x @ x.T  # (6, 6)
 plain_weights = torch.softmax(similarity, dim=-1)  # (6, 6)

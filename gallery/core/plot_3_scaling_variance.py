@@ -146,8 +146,27 @@ print(f"Jacobian at 8 × scores: {softmax_jacobian(peaked).norm():.4f}")
 # The :term:`variance`, :math:`\sigma^2`, is the mean squared distance from the mean, and its root
 # is the :term:`standard deviation` :math:`\sigma`, which says how large a typical deviation is.
 # Suppose, as the footnote does, that all those numbers are drawn independently, with mean 0 and
-# variance 1. Then the variance of one product is the product of two variances, and the variance of
-# a sum is the sum:
+# variance 1.
+#
+# .. predict:: variance-of-the-sum
+#
+#    What is the variance of the dot product of two such vectors of width k = 20?
+#
+#    About 1, like that of each number : ``0.5 < variance < 2``
+#        This is the variance of a single product. The dot product is a sum of 20 of them.
+#    About 20 : ``15 < variance < 25``
+#        Each product has variance 1, and the variances of 20 independent products add up.
+#    About 400 : ``300 < variance < 500``
+#        Twenty times the same product would have this variance. Independent products partly cancel
+#        each other, so it is their variances that add up, and not their standard deviations.
+
+pairs = torch.randn(2, 1_000, 20, generator=torch.Generator().manual_seed(0))  # (2, 1000, 20)
+variance = (pairs[0] * pairs[1]).sum(dim=-1).var()
+print(f"variance of 1,000 dot products: {variance:.1f}")
+
+# %%
+# Then the variance of one product is the product of two variances, and the variance of a sum is the
+# sum:
 #
 # .. math::
 #    \mathrm{Var}(\mathrm{query}_i\, \mathrm{key}_i) &= 1 \cdot 1 = 1 \\

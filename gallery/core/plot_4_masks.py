@@ -185,6 +185,18 @@ def causal_mask(n):
 # </gallery/core/plot_1_qkv_derivation>`. Where the mask is ``False`` the score becomes
 # :math:`-\infty`, and since :math:`e^{-\infty} = 0`, the softmax gives that key no weight and
 # shares everything among the others.
+#
+# .. predict:: first-row
+#
+#    "Your" is the first word. What does its row of weights look like under a causal mask?
+#
+#    Each word has a sixth of the weight : ``weights[0].min() == weights[0].max()``
+#        This is what six equal scores give. Here five of them are −∞, and those words get nothing.
+#    All weights are 0, as no word comes before it : ``weights[0].sum() == 0``
+#        A causal mask forbids what comes *after* a word, so a word may always attend to itself.
+#    All of the weight is on "Your" itself : ``weights[0].tolist() == [1, 0, 0, 0, 0, 0]``
+#        Five of its six scores are −∞, and a softmax over a single score gives 1, whatever the
+#        score is.
 
 x = torch.tensor(
     [
@@ -205,6 +217,7 @@ causal = causal_mask(6)  # (6, 6)
 scores = query @ key.T / 2**0.5  # (6, 6)
 weights = scores.masked_fill(~causal, float("-inf")).softmax(dim=-1)  # (6, 6)
 print(causal.int())
+print("weights of Your", weights[0])
 
 # %%
 

@@ -134,6 +134,20 @@ print(f"largest number returned for starts:  {starts.abs().max().item():.2f}")
 # has two targets, which the layer should return unmixed and side by side, in six numbers each: the
 # word before it, and the first word of the sentence. The loss is the mean squared error divided by
 # the variance of the targets, so it is the share of their variance that the layer misses.
+#
+# .. predict:: one-head-two-targets
+#
+#    We train a layer with one head and a layer with two, which are equally wide. How much of that
+#    variance does the single head miss after training?
+#
+#    Next to nothing : ``missed[1] < 0.1``
+#        Two heads can do that. One head has one row of weights per word, and all that it fetches
+#        passes through the same value matrix, so the two targets arrive as one blend.
+#    A third to two thirds, as if one target were lost : ``1 / 3 < missed[1] < 2 / 3``
+#        A single row of weights can fetch one word unmixed, so one target is met and most of the
+#        other is missed.
+#    Nearly all : ``missed[1] > 0.9``
+#        One head cannot serve both targets, but it loses less if it serves one of them well.
 
 
 def vectors(ids, size=6):

@@ -92,6 +92,20 @@ fig.set_label(
 # -------------------------------------------------
 # "One step starts with your journey" is another sentence with the same words. We put the rows of x
 # into that order, and give both sentences to a layer with random matrices.
+#
+# .. predict:: shuffled-sentence
+#
+#    "journey" was the second word and is now the last. What happens to its context vector?
+#
+#    It changes, because its neighbours do : ``not torch.allclose(shuffled[5], context[1])``
+#        Without positions a word has no neighbours. Each score is made from two words, wherever in
+#        the sentence they are.
+#    It stays the same : ``torch.allclose(shuffled[5], context[1])``
+#        Its query meets the same six keys as before, so it gets the same weights for the same
+#        values, and a sum does not depend on the order of its terms.
+#    It becomes that of "step", the last word before : ``torch.allclose(shuffled[5], context[5])``
+#        A context vector belongs to a word and not to a place, because the query that asks is made
+#        from the embedding of the word alone.
 
 order = torch.tensor([4, 5, 2, 3, 0, 1])  # (6,)
 print(*[words[i] for i in order])

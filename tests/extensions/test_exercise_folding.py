@@ -1,6 +1,12 @@
+import base64
+import json
 import re
 
 import pytest
+import torch
+
+from attention.exercises import CHECKERS
+from attention.exercises.judging import describe
 
 # sphinx-exercise uses what Sphinx 11 will lack; its own next version will have to know better.
 pytestmark = pytest.mark.filterwarnings("ignore:.*app' is deprecated")
@@ -45,3 +51,51 @@ def test_of_two_style_sheets_ours_is_loaded(build):
     page, _ = build(PAGE, "exercises")
     assert "_static/exercises.css" in page
     assert "_static/exercise.css" not in page
+
+
+BOXES = """
+.. done-so-far::
+
+.. exercise:: A number
+   :label: ex-divide-by
+
+   Divide.
+
+.. exercise:: A matrix
+   :label: ex-all-contexts
+
+   Mix.
+
+.. exercise:: Code
+   :label: ex-jacobian
+
+   Write.
+"""
+
+
+def test_an_exercise_with_numbers_has_a_box_with_what_its_checker_compares_with(build):
+    page, warnings = build(BOXES, "exercises")
+    assert warnings == ""
+    number, matrix = re.findall(r'<form class="answer".*?</form>', page, re.DOTALL)
+    assert "(one number)" in number
+    assert "(6 lines of 2 numbers)" in matrix
+    assert '<textarea rows="6"' in matrix
+    for form, name in ((number, "divide-by"), (matrix, "all-contexts")):
+        key = json.loads(base64.b64decode(re.search('data-key="(.*?)"', form)[1]))
+        found = describe(CHECKERS[name])
+        assert torch.equal(torch.tensor(key["right"]), torch.as_tensor(found.right))
+        assert [message for message, _ in key["slips"]] == list(found.slips)
+        assert (key["tolerance"], key["praise"]) == (found.tolerance, found.praise)
+    assert "42.4" not in number  # whoever reads the page's source sees no answer
+
+
+def test_an_exercise_with_code_can_be_ticked(build):
+    page, _ = build(BOXES, "exercises")
+    assert re.findall(r'<input type="checkbox" data-task="(.*?)"', page) == ["ex-jacobian"]
+
+
+def test_what_is_done_is_counted_page_by_page(build):
+    page, _ = build(BOXES, "exercises")
+    row = r'<li><a href="[^"]*">Page</a>: <span data-tasks="([^"]*)">0</span> of 3</li>'
+    (labels,) = re.findall(row, page)
+    assert labels.split() == ["ex-divide-by", "ex-all-contexts", "ex-jacobian"]

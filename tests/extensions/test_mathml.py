@@ -56,6 +56,12 @@ def test_brackets_are_operators():
     assert {"⟨", "⟩"} <= {operator.text for operator in parse(r"\langle a \rangle").iter("mo")}
 
 
+@pytest.mark.parametrize("tex", [r"\lVert q \rVert^2", r"\left( |q|^2 \right)"])
+def test_the_two_bars_of_a_norm_are_equally_tall(tex):
+    bars = [mo for mo in parse(tex).iter("mo") if mo.text in tuple("|‖")]
+    assert [bar.get("stretchy") for bar in bars] == ["false", "false"]
+
+
 @pytest.mark.parametrize(("tex", "letter"), [(r"\boldsymbol{x}", "𝒙"), (r"\boldsymbol{\mu}", "𝝁")])
 def test_a_bold_letter_is_spelt_out(tex, letter):
     (name,) = parse(tex).iter("mi")

@@ -51,3 +51,12 @@ def test_no_text_stands_on_the_line_of_a_cell_s_marker():
     for path in GALLERY.rglob("plot_*.py"):
         lost = re.findall(r"^# *%% *\S.*$", path.read_text(encoding="utf-8"), re.MULTILINE)
         assert lost == [], path.name
+
+
+def test_the_first_lesson_draws_weights_before_and_after_training_on_one_scale():
+    tree = ast.parse((GALLERY / "core/plot_1_qkv_derivation.py").read_text(encoding="utf-8"))
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    drawn = [call for call in calls if ast.unparse(call.func) == "draw_weights"]
+    scales = [[ast.unparse(k.value) for k in call.keywords if k.arg == "vmax"] for call in drawn]
+    assert len(scales) >= 2
+    assert all(scale == ["1"] for scale in scales)

@@ -1,0 +1,232 @@
+"use strict";
+
+// Check numbers in the page, open what a question hides, and remember what is done.
+
+// What a reader typed, as Python would take it: one number, a list, or text. Whole numbers alone
+// make a tensor of 64-bit integers, all others one of 32-bit floats.
+{
+  const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^[+-]?(nan|inf)$/i;
+  const WHOLE = /^[+-]?\d+$/;
+
+  function numberOf(word) {
+    const text = word.toLowerCase();
+    if (text.endsWith("nan")) return Number.NaN;
+    return Number(text.replace("inf", "Infinity"));
+  }
+
+  // Takes the words behind an opening bracket, up to the closing one.
+  function listOf(words) {
+    const items = [];
+    for (;;) {
+      const word = words.shift();
+      if (word === "]") return items;
+      if (word === "[") items.push(listOf(words));
+      else if (word !== undefined && NUMBER.test(word)) items.push(numberOf(word));
+      else throw new SyntaxError();
+    }
+  }
+
+  // Without brackets, several lines of several numbers are the rows of a matrix.
+  function withBrackets(text) {
+    const lines = text.split("\n").filter((line) => line.trim());
+    const isMatrix = lines.length > 1 && lines.some((line) => line.trim().match(/[\s,]+\S/));
+    return `[${isMatrix ? lines.map((line) => `[${line}]`).join("") : text}]`;
+  }
+
+  function read(typed) {
+    const text = typed.trim().replaceAll("−", "-");
+    if (NUMBER.test(text)) return { value: numberOf(text), isWhole: WHOLE.test(text) };
+    const words = (text.startsWith("[") ? text : withBrackets(text)).match(/[[\]]|[^\s,[\]]+/g);
+    const isWhole = words.every((word) => "[]".includes(word) || WHOLE.test(word));
+    try {
+      words.shift();
+      const value = listOf(words);
+      if (words.length === 0) return { value, isWhole };
+    } catch {}
+    return { value: typed, isWhole: false };
+  }
+
+  function kindOf({ value, isWhole }) {
+    if (typeof value === "string") return "str";
+    if (Array.isArray(value)) return "list";
+    return isWhole ? "int" : "float";
+  }
+
+  // The sizes of a nested list; null if its rows differ in length.
+  function shapeOf(part) {
+    if (!Array.isArray(part)) return [];
+    const shapes = part.map(shapeOf);
+    if (shapes.some((shape) => shape === null || `${shape}` !== `${shapes[0]}`)) return null;
+    return [part.length, ...(shapes[0] ?? [])];
+  }
+
+  // Numbers as Python writes them. Halfway between two roundings, JavaScript takes the one further
+  // from 0, and Python the one whose last digit is even: `tie` captures the digits up to there.
+  function halfToEven(exact, tie, otherwise) {
+    const [, kept, power] = exact.match(tie) ?? [];
+    return kept && Number(kept.at(-1)) % 2 === 0 ? kept + power : otherwise;
+  }
+
+  const nonFinite = (x) => `${x}`.replace("Infinity", "inf").replace("NaN", "nan");
+  const withoutZeros = (text) => (text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+
+  // f"{x:g}": six digits, without zeros at the end
+  function general(x) {
+    if (!Number.isFinite(x)) return nonFinite(x);
+    const tie = /^(-?\d\.\d{5})50*(e.*)$/;
+    const text = halfToEven(x.toExponential(100), tie, x.toExponential(5));
+    const [mantissa, power] = text.split("e");
+    const exponent = Number(power);
+    if (exponent >= -4 && exponent < 6) return withoutZeros(Number(text).toFixed(5 - exponent));
+    return `${withoutZeros(mantissa)}e${power[0]}${power.slice(1).padStart(2, "0")}`;
+  }
+
+  // repr(round(x, 4)) of a number from a tensor of integers or of floats
+  function fourDecimals(x, isWhole) {
+    if (!Number.isFinite(x)) return nonFinite(x);
+    if (isWhole) return `${BigInt(x)}`;
+    const tie = /^(-?\d+\.\d{4})50*()$/;
+    const near = Number(halfToEven(x.toFixed(100), tie, x.toFixed(4)));
+    if (!Number.isInteger(near)) return `${near}`;
+    if (Math.abs(near) >= 1e16) return near.toExponential();
+    return Object.is(near, -0) ? "-0.0" : `${near}.0`;
+  }
+
+  const tuple = (shape) => `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
+  const fill = (sentence, words) => sentence.replace(/\{(\w+)\}/g, (_, name) => words[name]);
+
+  // judge_number of attention/exercises/judging.py: returns what is wrong, or null.
+  function problemOfNumber(answer, { right, slips, tolerance, sentences }) {
+    const { value } = answer;
+    if (typeof value !== "number") return fill(sentences["no number"], { kind: kindOf(answer) });
+    if (Number.isNaN(value)) return sentences.NaN;
+    const isNear = (other) => Math.abs(value - other) <= tolerance;
+    if (isNear(right)) return null;
+    const slip = slips.find(([, number]) => isNear(number));
+    const words = { value: general(value), tolerance: general(tolerance) };
+    return slip ? slip[0] : fill(sentences["another number"], words);
+  }
+
+  // judge_numbers of the same file
+  function problemOfNumbers(answer, { right, slips, tolerance, sentences }) {
+    const { value, isWhole } = answer;
+    const shape = typeof value === "string" ? null : shapeOf(value);
+    const flat = [value].flat(9);
+    const isTooLarge = isWhole && flat.some((x) => x >= 2 ** 63 || x < -(2 ** 63));
+    if (shape === null || isTooLarge) {
+      return fill(sentences["no numbers"], { kind: kindOf(answer) });
+    }
+    const wanted = shapeOf(right);
+    if (`${shape}` !== `${wanted}`) {
+      return fill(sentences.shape, { right: tuple(wanted), given: tuple(shape) });
+    }
+    const given = isWhole ? flat : flat.map(Math.fround);
+    const isSame = (others) =>
+      [others].flat(9).every((x, i) => Math.abs(given[i] - x) <= tolerance) &&
+      `${shapeOf(others)}` === `${wanted}`;
+    if (isSame(right)) return null;
+    const slip = slips.find(([, numbers]) => isSame(numbers));
+    const listed = `[${given.map((x) => fourDecimals(x, isWhole)).join(", ")}]`;
+    const words = { value: listed, tolerance: general(tolerance) };
+    return slip ? slip[0] : fill(sentences["other numbers"], words);
+  }
+
+  function judge(typed, key) {
+    const judgeIt = Array.isArray(key.right) ? problemOfNumbers : problemOfNumber;
+    const problem = judgeIt(read(typed), key);
+    const { right, wrong } = key.sentences;
+    const message = problem === null ? fill(right, key) : fill(wrong, { problem });
+    return { isRight: problem === null, message };
+  }
+
+  // What is done: labels of exercises and questions, for this browser alone. A browser may refuse to
+  // keep anything, and then marks last as long as the page.
+  const STORE = "attention-done";
+  const done = new Set();
+  try {
+    for (const label of JSON.parse(localStorage.getItem(STORE) ?? "[]")) done.add(label);
+  } catch {}
+
+  function mark(label, isDone = true) {
+    if (done.has(label) === isDone) return;
+    if (isDone) done.add(label);
+    else done.delete(label);
+    try {
+      localStorage.setItem(STORE, JSON.stringify([...done]));
+    } catch {}
+    showMarks();
+  }
+
+  // Beside each exercise and question, and as numbers where they are counted
+  function showMarks() {
+    for (const title of document.querySelectorAll(".exercise > .admonition-title")) {
+      showMark(title, title.parentElement.id, "solved");
+    }
+    for (const title of document.querySelectorAll(".prediction-title")) {
+      showMark(title, title.parentElement.id, "answered");
+    }
+    for (const box of document.querySelectorAll("input[data-task]")) {
+      box.checked = done.has(box.dataset.task);
+    }
+    for (const count of document.querySelectorAll("[data-tasks]")) {
+      const labels = count.dataset.tasks.split(" ");
+      count.textContent = labels.filter((label) => done.has(label)).length;
+    }
+  }
+
+  function showMark(title, label, word) {
+    title.querySelector(".mark")?.remove();
+    if (!done.has(label)) return;
+    const badge = document.createElement("span");
+    badge.className = "mark";
+    badge.append(` ✓ ${word}`);
+    title.append(badge);
+  }
+
+  for (const form of document.querySelectorAll("form.answer")) {
+    const key = JSON.parse(atob(form.dataset.key));
+    const verdict = form.querySelector("[role=status]");
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const { isRight, message } = judge(form.querySelector("input, textarea").value, key);
+      verdict.replaceChildren(message);
+      form.dataset.verdict = isRight ? "right" : "wrong";
+      if (isRight) mark(form.dataset.task);
+    });
+    form.hidden = false;
+  }
+
+  for (const box of document.querySelectorAll("input[data-task]")) {
+    box.addEventListener("change", () => mark(box.dataset.task, box.checked));
+    box.closest(".answer").hidden = false;
+  }
+
+  // Whoever has chosen an answer sees what the code printed.
+  for (const question of document.querySelectorAll(".prediction")) {
+    const result = document.querySelector(`[data-question="${question.id}"]`);
+    if (result) result.open = done.has(question.id);
+    for (const answer of question.querySelectorAll("details")) {
+      answer.addEventListener("toggle", () => {
+        if (!answer.open) return;
+        if (result) result.open = true;
+        mark(question.id);
+      });
+    }
+  }
+
+  for (const counts of document.querySelectorAll(".marks")) {
+    counts.querySelector("button").addEventListener("click", () => {
+      for (const label of [...done]) mark(label, false);
+      counts.querySelector("[role=status]").replaceChildren("Nothing is marked as done.");
+    });
+    counts.hidden = false;
+  }
+
+  addEventListener("storage", (event) => {
+    if (event.key !== STORE) return;
+    done.clear();
+    for (const label of JSON.parse(event.newValue ?? "[]")) done.add(label);
+    showMarks();
+  });
+  showMarks();
+}

@@ -1,0 +1,241 @@
+"""Exercises that the page checks itself, questions before a result, and marks of what is done."""
+
+import contextlib
+import functools
+import io
+import math
+import re
+
+import pytest
+import torch
+from accessibility import violations
+from built_site import SITE
+
+from attention.exercises import CHECKERS, check
+from attention.exercises.judging import describe
+
+PAGES = sorted(path.stem for path in SITE.glob("exercises/*.html") if path.stem != "index")
+TEXTS = {name: (SITE / f"exercises/{name}.html").read_text(encoding="utf-8") for name in PAGES}
+BOXES = {
+    name: re.findall(r'data-task="ex-([\w-]+)" data-key', text) for name, text in TEXTS.items()
+}
+QUESTIONS = sorted(
+    path.relative_to(SITE).as_posix()
+    for path in SITE.glob("gallery/core/*.html")
+    if 'class="prediction"' in path.read_text(encoding="utf-8")
+)
+# What readers type where a number, three numbers or a matrix is expected, and what it is in Python
+TYPED = {
+    "0.125": 0.125,
+    "1000.125": 1000.125,
+    "-7": -7,
+    "−.5": -0.5,
+    "1e-5": 1e-5,
+    "1234567.5": 1234567.5,
+    "NaN": math.nan,
+    "-inf": -math.inf,
+    "about one": "about one",
+    "0,5": [0, 5],
+    "[": "[",
+    "1, 2, 3": [1, 2, 3],
+    "[1, 2, 3.03125]": [1, 2, 3.03125],
+    "0.1 0.09375 -7e20": [0.1, 0.09375, -7e20],
+    "[0, nan, 1e40]": [0, math.nan, 1e40],
+    "[99999999999999999999, 1]": [99999999999999999999, 1],
+    "[1, 2, 3": "[1, 2, 3",
+    "[1, two, 3]": "[1, two, 3]",
+    "[[1, 2], [3, 4]]": [[1, 2], [3, 4]],
+    "[[1, 2], [3]]": [[1, 2], [3]],
+    "[]": [],
+    "[1, 2] 3": "[1, 2] 3",
+}
+MATRICES = {
+    "1 2\n3 4\n5 6\n7 8\n9 10\n11 12": torch.arange(1, 13).view(6, 2).tolist(),
+    "1, 2\n3, 4.5\n": [[1, 2], [3, 4.5]],
+    "1\n2\n3": [1, 2, 3],
+    "1 2\n3": [[1, 2], [3]],
+}
+RIGHT = "42.43"  # of divide-by, to two decimals
+
+
+@functools.cache
+def described(name):
+    return describe(CHECKERS[name])
+
+
+def message_of_check(name, answer):
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        check(name, answer)
+    return printed.getvalue().strip()
+
+
+def message_of_page(page, name, typed):
+    form = page.locator(f'form[data-task="ex-{name}"]')
+    form.locator("input, textarea").fill(typed)
+    form.locator("button").click()
+    return form.get_by_role("status").inner_text()
+
+
+def plain(numbers):
+    return numbers.tolist() if isinstance(numbers, torch.Tensor) else numbers
+
+
+def answers(name):
+    """Map what is typed to what it is: the right answer, each slip, and all kinds of wrong ones."""
+    found = described(name)
+    right = torch.as_tensor(found.right)
+    nearly = (right.double() + 0.9 * found.tolerance).tolist()
+    beyond = (right.double() + 1.1 * found.tolerance).tolist()
+    numbers = [found.right, nearly, beyond, *found.slips.values(), torch.full(right.shape, 3)]
+    typed = {str(plain(number)): plain(number) for number in numbers} | TYPED
+    return typed | MATRICES if right.dim() == 2 else typed
+
+
+def test_every_exercise_with_numbers_has_a_box():
+    boxed = sorted(name for names in BOXES.values() for name in names)
+    assert boxed == sorted(name for name in CHECKERS if described(name) is not None)
+
+
+@pytest.mark.parametrize("name", [name for names in BOXES.values() for name in names])
+def test_the_page_says_what_check_says(visit, http_root, name):
+    (stem,) = (stem for stem, names in BOXES.items() if name in names)
+    seen = visit(f"{http_root}exercises/{stem}.html", until="load")
+    cases = answers(name).items()
+    expected = {typed: message_of_check(name, answer) for typed, answer in cases}
+    assert {typed: message_of_page(seen.page, name, typed) for typed in expected} == expected
+    assert expected[str(plain(described(name).right))].startswith("Right. ")
+    assert seen.complaints == []
+
+
+def solve(page, root):
+    page.goto(root + "exercises/scale.html")
+    assert message_of_page(page, "divide-by", RIGHT).startswith("Right. ")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_a_verdict_can_be_read_by_everyone(visit, http_root, scheme, size):
+    page = visit(http_root + "exercises/sentence.html", scheme, size, until="load").page
+    for name, typed in (("score-by-hand", "1"), ("all-contexts", "3"), ("journey-scores", "1 2")):
+        message_of_page(page, name, typed)
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+def test_a_box_is_used_from_the_keyboard_and_speaks(visit, root):
+    page = visit(root + "exercises/scale.html").page
+    page.get_by_label("Your answer").first.focus()
+    page.keyboard.type("1800")
+    page.keyboard.press("Enter")
+    status = page.locator('form[data-task="ex-product-variance"]').get_by_role("status")
+    assert status.inner_text().startswith("Right. ")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Check"
+
+
+def test_what_is_done_is_remembered_counted_and_forgotten(visit, root):
+    page = visit(root + "exercises/scale.html").page
+    title = page.locator("#ex-divide-by > .admonition-title")
+    assert "solved" not in title.inner_text()
+    solve(page, root)
+    assert "✓ solved" in title.inner_text()
+    page.get_by_label("Solved: check says").first.check()  # the first exercise with code
+    page.reload()
+    assert page.locator(".exercise .mark").count() == 2
+    page.goto(root + "exercises/index.html")
+    row = page.locator(".marks li", has=page.locator('a[href="scale.html"]'))
+    assert row.inner_text().endswith(": 2 of 4")
+    page.get_by_role("button", name="Forget").click()
+    assert row.inner_text().endswith(": 0 of 4")
+    page.goto(root + "exercises/scale.html")
+    assert page.locator(".mark").count() == 0
+
+
+def test_the_counts_hold_every_exercise_and_question(visit, http_root):
+    page = visit(http_root + "exercises/index.html").page
+    listed = page.locator("[data-tasks]").evaluate_all("all => all.map((a) => a.dataset.tasks)")
+    labels = " ".join(listed).split()
+    assert sorted(labels) == sorted(set(labels))
+    assert {f"ex-{name}" for name in CHECKERS} == {one for one in labels if one.startswith("ex-")}
+    assert sum(one.startswith("predict-") for one in labels) >= 4
+
+
+# For these marks alone: the theme stops with an error where it may not keep its own choice.
+BLOCKED = """for (const name of ["getItem", "setItem"]) {
+  const original = Storage.prototype[name];
+  Storage.prototype[name] = function (key, ...rest) {
+    if (key === "attention-done") throw new DOMException("no", "SecurityError");
+    return original.call(this, key, ...rest);
+  };
+}"""
+
+
+def test_where_nothing_may_be_stored_a_mark_lasts_as_long_as_the_page(visit, http_root):
+    seen = visit("about:blank")
+    seen.context.add_init_script(BLOCKED)
+    solve(seen.page, http_root)
+    assert seen.page.locator(".mark").count() == 1
+    seen.page.reload()
+    assert seen.page.locator(".mark").count() == 0
+    assert seen.complaints == []
+
+
+def test_without_scripts_no_box_promises_anything(visit, http_root):
+    page = visit(http_root + "exercises/scale.html", java_script_enabled=False).page
+    assert page.locator(".answer:visible").count() == 0
+    page.goto(http_root + "exercises/index.html")
+    assert page.locator(".marks:visible").count() == 0
+
+
+def test_at_least_four_core_lessons_ask_before_they_show():
+    assert len(QUESTIONS) >= 4
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_question_has_one_right_answer_and_explains_all_three(visit, root, name):
+    page = visit(root + name).page
+    for question in page.locator(".prediction").all():
+        assert question.locator("details").count() == 3
+        assert question.locator("details.right").count() == 1
+        explained = question.locator("details").evaluate_all(
+            "all => all.map((one) => one.textContent.length - one.children[0].textContent.length)"
+        )
+        assert min(explained) > 40
+
+
+@pytest.mark.parametrize("scripts", [True, False])
+def test_whoever_chooses_an_answer_reads_why(visit, http_root, scripts):
+    page = visit(http_root + QUESTIONS[0], java_script_enabled=scripts).page
+    question = page.locator(".prediction").first
+    label = question.get_attribute("id")
+    result = page.locator(f'[data-question="{label}"]')
+    printed = result.locator("pre").first
+    assert not printed.is_visible()
+    for kind, verdict in (("wrong", "No."), ("right", "Right.")):
+        answer = question.locator(f"details.{kind}").first
+        answer.locator("summary").focus()
+        page.keyboard.press("Enter")
+        assert answer.locator(".verdict").is_visible()
+        assert answer.locator(".verdict").inner_text() == verdict
+    if not scripts:
+        result.locator("summary").click()
+    printed.wait_for()
+    if scripts:
+        assert "✓ answered" in question.inner_text()
+        page.reload()
+        assert printed.is_visible()
+
+
+def test_on_paper_a_result_is_there_although_nobody_has_answered(visit, http_root):
+    page = visit(http_root + QUESTIONS[0]).page
+    page.emulate_media(media="print")
+    assert page.locator(".predicted-result pre").first.bounding_box()["height"] > 20
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_questions_can_be_read_by_everyone(visit, http_root, scheme):
+    page = visit(http_root + QUESTIONS[0], scheme, "phone", until="load").page
+    for answer in page.locator(".prediction summary").all():
+        answer.click()
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
