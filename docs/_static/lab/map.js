@@ -1,6 +1,7 @@
 "use strict";
 
-// The n × n weights as a picture: a row for the word that asks, a column for the word asked.
+// The n × n weights as a picture: row i holds those of the query of word i, a column per word that
+// it attends to.
 // Dark (or, on a dark page, light) is the largest weight. Returns a function that says which row
 // and column an event of the pointer is at.
 
