@@ -3,8 +3,8 @@
 // The classifier of `attention/sentiment/model.py`, reading one review.
 
 {
-  const { add, dot, meanOfRows, sigmoid, softmax } = lab.tensors;
-  const { attentionScores, energyPooling, project } = lab.attention;
+  const { add, dot, sigmoid } = lab.tensors;
+  const { energyPooling, project } = lab.attention;
 
   const FIRST_WORD = 3; // lower ids are padding, unknown words and separators: they form no pairs
 
@@ -48,11 +48,39 @@
 
   // Half of what a pair has goes to each of its two words.
   function perWord(numbers, pairs) {
-    const words = numbers.slice(0, numbers.length - pairs.length); // (n,)
-    for (const [p, places] of pairs.entries()) {
-      for (const i of places) words[i] += numbers[words.length + p] / 2;
+    const n = numbers.length - pairs.length;
+    const words = numbers.slice(0, n); // (n,)
+    for (let p = 0; p < pairs.length; p += 1) {
+      const [first, second] = pairs[p];
+      words[first] += numbers[n + p] / 2;
+      words[second] += numbers[n + p] / 2;
     }
     return words;
+  }
+
+  // weightsᵢⱼ = softmaxⱼ(qᵢ · kⱼ / √k), as `attention.js` has it for a few words. A text of 256 words
+  // has up to 2.4 million of these numbers, so each row is computed in place.
+  function selfWeights(query, key) {
+    const scale = 1 / Math.sqrt(key[0].length);
+    return query.map((q) => {
+      const row = new Float64Array(key.length);
+      let largest = -Infinity;
+      for (let j = 0; j < row.length; j += 1) {
+        row[j] = dot(q, key[j]) * scale;
+        if (row[j] > largest) largest = row[j];
+      }
+      let sum = 0;
+      for (let j = 0; j < row.length; j += 1) sum += row[j] = Math.exp(row[j] - largest);
+      for (let j = 0; j < row.length; j += 1) row[j] /= sum;
+      return row;
+    }); // (m, m)
+  }
+
+  // mean(A)ⱼ = 1/m Σᵢ Aᵢⱼ
+  function meanOfRows(A) {
+    const mean = new Array(A[0].length).fill(0);
+    for (const row of A) for (let j = 0; j < mean.length; j += 1) mean[j] += row[j] / A.length;
+    return mean; // (m,)
   }
 
   // The weights of all that is attended to, and the evidence of each: what it adds to the logit per
@@ -60,7 +88,7 @@
   function attend(model, x) {
     if (model.config.kind === "qkv") {
       const { query, key, value } = project(x, model); // (m, k), (m, k), (m, v)
-      const map = attentionScores(query, key).map(softmax); // (m, m)
+      const map = selfWeights(query, key); // (m, m)
       return { weights: meanOfRows(map), evidence: value.map((v) => dot(v, model.w)), map };
     }
     const { kind } = model.config;

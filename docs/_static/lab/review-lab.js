@@ -183,11 +183,13 @@
 
     // Deleted words, and the one whose weights are shown, stay what they are when others change.
     function keepPlaces(now) {
-      const places = follow(words, now);
       const isSame = words.length === now.length && words.every((word, i) => word === now[i]);
+      const before = words;
       words = now;
       if (isSame) return;
       effects = new Map();
+      if (deleted.size === 0 && asker === null) return;
+      const places = follow(before, now);
       deleted = new Set([...deleted].map((place) => places.get(place)).filter((one) => one >= 0));
       if (asker?.part === "review") asker = { ...asker, place: places.get(asker.place) };
       tokens = tokensWithout(deleted);

@@ -112,15 +112,14 @@
 
   // ---- words as parts of the page
 
-  function emptyToken(name) {
-    const made = element(
+  function makeToken(name) {
+    return element(
       name,
       { "data-testid": "token", ...(name === "button" && { type: "button", tabindex: -1 }) },
       element("span", { class: "lab-word" }),
       element("span", { class: "lab-number" }),
       element("span", { class: "visually-hidden" }),
     );
-    return made;
   }
 
   // Change what differs, because a change of nothing costs the browser as much as any other.
@@ -133,36 +132,61 @@
     }
   }
 
+  // The parts of the words that stayed, and new ones for the others, in order
+  function arrange(box, words, name) {
+    const before = [...box.children];
+    const places = follow(
+      before.map((part) => part.firstChild.textContent),
+      words,
+    );
+    const parts = new Array(words.length);
+    for (const [i, part] of before.entries()) {
+      if (places.has(i)) parts[places.get(i)] = part;
+      else part.remove();
+    }
+    for (const i of words.keys()) {
+      parts[i] ??= box.insertBefore(
+        makeToken(name),
+        i > 0 ? parts[i - 1].nextSibling : box.firstChild,
+      );
+    }
+    return parts;
+  }
+
   // Draws tokens into a box that may hold some; `name` is "button" where a word can be pressed, else
   // "span", and `measure` is "contribution" or "weight".
   function drawTokens(box, tokens, name, measure) {
-    const parts = [...box.children];
-    for (const part of parts.splice(tokens.length)) part.remove();
-    while (parts.length < tokens.length) parts.push(box.appendChild(emptyToken(name)));
+    const parts = arrange(
+      box,
+      tokens.map((one) => one.word),
+      name,
+    );
     const largest = Math.max(0, ...tokens.map((one) => Math.abs(one[measure]))) || 1;
-    const places = measure === "contribution" && largest < 0.1 ? 3 : 2;
+    const places = largest < 0.1 ? 3 : 2;
+    const text = (number) =>
+      measure === "weight"
+        ? weightText(number)
+        : `${number > 0 ? "+" : ""}${digits(number, places)}`;
     for (const [i, one] of tokens.entries()) {
       const number = one[measure];
       const isUnknown = one.id === UNKNOWN;
       const kinds = ["lab-token", one.part, number < 0 ? "against" : "for"];
       if (isUnknown) kinds.push("unknown");
       if (one.isDeleted) kinds.push("deleted");
-      const text = measure === "weight" ? weightText(number) : digits(number, places);
+      const pressed = {
+        "aria-pressed": String(one.isDeleted),
+        "aria-disabled": String(one.part !== "review"),
+      };
       put(
         parts[i],
         {
           class: kinds.join(" "),
           "data-contribution": String(one.contribution),
           "data-weight": String(one.weight),
-          style: `--share: ${(Math.abs(number) / largest).toFixed(3)}`,
-          ...(name === "button" && { "aria-pressed": String(one.isDeleted) }),
-          ...(name === "button" && { "aria-disabled": String(one.part !== "review") }),
+          style: `--share: ${(Math.abs(number) / largest).toFixed(2)}`,
+          ...(name === "button" && pressed),
         },
-        [
-          one.word,
-          one.isDeleted ? "–" : number > 0 && measure === "contribution" ? `+${text}` : text,
-          isUnknown ? "unknown word" : "",
-        ],
+        [one.word, one.isDeleted ? "–" : text(number), isUnknown ? "unknown word" : ""],
       );
     }
   }
