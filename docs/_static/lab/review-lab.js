@@ -6,8 +6,8 @@
   const { UNKNOWN } = lab.tokenizer;
   const { KINDS, NAMES, load } = lab.models;
   const { digits, element, moveByArrows, setStop, speaker } = lab.dom;
-  const { drawTokens, follow, noticeOf, percentText, readTokens, signed, tokensOf, weightText } =
-    lab.tokens;
+  const { drawTokens, follow, noticeOf, readTokens, tokensOf } = lab.tokens;
+  const { percentText, signed, weightText } = lab.tokens;
   const { drawMap } = lab.map;
 
   // What we wrote, and whether we meant it as praise
@@ -378,5 +378,5 @@
     return begin;
   }
 
-  lab.reviewLab = { reset: startReviewLab(document.getElementById("review-lab")) };
+  lab.reviewLab = { SAMPLES, reset: startReviewLab(document.getElementById("review-lab")) };
 }
