@@ -58,40 +58,49 @@
     return words;
   }
 
-  // weightsᵢⱼ = softmaxⱼ(qᵢ · kⱼ / √k), as `attention.js` has it for a few words. A text of 256 words
-  // has up to 2.4 million of these numbers, so each row is computed in place.
-  function selfWeights(query, key) {
-    const scale = 1 / Math.sqrt(key[0].length);
-    return query.map((q) => {
-      const row = new Float64Array(key.length);
-      let largest = -Infinity;
-      for (let j = 0; j < row.length; j += 1) {
-        row[j] = dot(q, key[j]) * scale;
-        if (row[j] > largest) largest = row[j];
-      }
-      let sum = 0;
-      for (let j = 0; j < row.length; j += 1) sum += row[j] = Math.exp(row[j] - largest);
-      for (let j = 0; j < row.length; j += 1) row[j] /= sum;
-      return row;
-    }); // (m, m)
+  // rowⱼ = softmaxⱼ(q · kⱼ / √k), with all keys one after the other. A text of 256 words has up to
+  // 2.4 million weights, so each row is computed in place.
+  function fillRow(row, q, keys) {
+    const scale = 1 / Math.sqrt(q.length);
+    let largest = -Infinity;
+    for (let j = 0, at = 0; j < row.length; j += 1) {
+      let score = 0;
+      for (let c = 0; c < q.length; c += 1, at += 1) score += q[c] * keys[at];
+      row[j] = score * scale;
+      if (row[j] > largest) largest = row[j];
+    }
+    let sum = 0;
+    for (let j = 0; j < row.length; j += 1) {
+      row[j] = Math.exp(row[j] - largest);
+      sum += row[j];
+    }
+    for (let j = 0; j < row.length; j += 1) row[j] /= sum;
   }
 
-  // mean(A)ⱼ = 1/m Σᵢ Aᵢⱼ
-  function meanOfRows(A) {
-    const mean = new Array(A[0].length).fill(0);
-    for (const row of A) for (let j = 0; j < mean.length; j += 1) mean[j] += row[j] / A.length;
-    return mean; // (m,)
+  // The rows of the n words, and meanⱼ = 1/m Σᵢ rowᵢⱼ over all that attend, words and pairs
+  function selfWeights(query, key, n) {
+    const m = key.length;
+    const keys = Float64Array.from(key.flat()); // (m · k,)
+    const mean = new Array(m).fill(0);
+    const map = Array.from({ length: n }, () => new Float64Array(m)); // (n, m)
+    const rest = new Float64Array(m);
+    for (let i = 0; i < m; i += 1) {
+      const row = map[i] ?? rest;
+      fillRow(row, query[i], keys);
+      for (let j = 0; j < m; j += 1) mean[j] += row[j] / m;
+    }
+    return { map, mean };
   }
 
   // The weights of all that is attended to, and the evidence of each: what it adds to the logit per
-  // weight. For qkv the weights are the mean over all that attend, and `map` has a row for each.
-  function attend(model, x) {
-    if (model.config.kind === "qkv") {
-      const { query, key, value } = project(x, model); // (m, k), (m, k), (m, v)
-      const map = selfWeights(query, key); // (m, m)
-      return { weights: meanOfRows(map), evidence: value.map((v) => dot(v, model.w)), map };
-    }
+  // weight. For qkv the weights are a mean, and `map` has a row for each of the n words.
+  function attend(model, x, n) {
     const { kind } = model.config;
+    if (kind === "qkv") {
+      const { query, key, value } = project(x, model); // (m, k), (m, k), (m, v)
+      const { map, mean } = selfWeights(query, key, n); // (n, m), (m,)
+      return { weights: mean, evidence: value.map((v) => dot(v, model.w)), map };
+    }
     const weights =
       kind === "energy" ? energyPooling(x, model.energy).weights : x.map(() => 1 / x.length);
     return { weights, evidence: x.map((one) => dot(one, model.w)), map: null }; // (m,), (m,)
@@ -105,7 +114,7 @@
       return { logit: model.b, probability: sigmoid(model.b), ...nothing };
     }
     const { x, pairs } = inputs(model, ids); // (m, d), with m = n + p
-    const { weights, evidence, map } = attend(model, x);
+    const { weights, evidence, map } = attend(model, x, ids.length);
     const contributions = weights.map((weight, i) => weight * evidence[i]); // (m,)
     const logit = contributions.reduce((sum, one) => sum + one, model.b);
     return {
@@ -113,7 +122,7 @@
       probability: sigmoid(logit),
       weights: perWord(weights, pairs), // (n,)
       contributions: perWord(contributions, pairs), // (n,)
-      map: map?.slice(0, ids.length).map((row) => perWord(row, pairs)) ?? null, // (n, n)
+      map: map?.map((row) => perWord(row, pairs)) ?? null, // (n, n)
     };
   }
 

@@ -234,8 +234,7 @@
     function showAskers() {
       if (!qkv.reading) return;
       const { map, read } = qkv.reading;
-      const select = qkv.find("asker");
-      qkv.find("asker-field").hidden = !map;
+      const select = find("asker");
       select.replaceChildren(
         element("option", { value: "" }, "the mean over all that attend"),
         ...read.map((one, i) => element("option", { value: i }, `those of ${one.word} (${i + 1})`)),
@@ -334,8 +333,8 @@
       if (asker !== null) box.querySelector("[name=measure][value=weight]").checked = true;
       update();
     }
-    qkv.find("asker").addEventListener("input", () => {
-      const { value } = qkv.find("asker");
+    find("asker").addEventListener("input", () => {
+      const { value } = find("asker");
       ask(value === "" ? -1 : Number(value));
     });
     for (const one of columns) {
