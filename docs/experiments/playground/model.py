@@ -101,7 +101,10 @@ class PageClassifier(nn.Module):
 
     def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
         """Return one logit per text."""
-        x, mask = self.rows(ids, lengths)  # (B, r, d), (B, 1, r)
+        return self.classify(*self.rows(ids, lengths))
+
+    def classify(self, x: Tensor, mask: Tensor) -> Tensor:
+        """Return the logits of texts whose rows are known, (B, r, d) and (B, 1, r)."""
         context = self.attention(x, mask)  # (B, d) or (B, r, v)
         if self.average is not None:
             context = self.average(context, mask)  # (B, v)
