@@ -19,7 +19,8 @@ TYPE = """async (texts) => {
   for (const text of texts) {
     box.value = text;
     box.dispatchEvent(new Event("input", { bubbles: true }));
-    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+    // One frame draws the words of one model.
+    for (let i = 0; i < 4; i += 1) await new Promise(requestAnimationFrame);
   }
 }"""
 
@@ -54,7 +55,7 @@ def write(page, text):
 
 
 def settle(page):
-    page.evaluate("new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 300)))")
+    expect(page.locator("#review-lab")).to_have_attribute("aria-busy", "false")
 
 
 def sigmoid(logit):
@@ -226,7 +227,7 @@ def test_an_effect_has_digits_enough_to_be_seen(lab):
     write(lab, text)
     for place in (0, 5, 6, 9, 12):
         tokens(lab).nth(place).click()
-    lab.wait_for_timeout(1_000)
+    settle(lab)
     rows = hook(lab, "effects").locator("tr")
     expect(rows).to_have_count(5)
     for cell in rows.locator("td").all():
