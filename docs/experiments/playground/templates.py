@@ -91,6 +91,7 @@ I wouldn't call this a A N|this is hardly a A N|the N is not as A as the M
 I am not A with the N|it is not A and it is not B|the N is no longer A|there are no A N here
 the N has no A M|none of it is A|neither A nor B|the N aren't A|it won't be A|it can't be A
 I never thought it was A|I wasn't A|not even A|it is not that A|barely A|not so A|not too A
+I can't say it is A|I wouldn't say the N is A|I don't think you will find it A|nobody is A here
 this N fails to be A|it is not a A N and not a B M|we never had a A N|the N were not A"""
 GOOD_MORE = """I V it|I V this N|we V the N|I really V the N|everyone will V this N|I still V it
 I P it|I P every M of it|we P the N|we all P this N a lot|a S|what a S|this N is a S|it is a true S
@@ -100,7 +101,7 @@ it works|it works perfectly|it never fails
 well worth it|worth every penny|I want to see it again
 I would go again|we will return|do not miss this N|you must see it|I laughed a lot|thank you so much
 I have never seen a E N|it could not be E|nothing is E than this N|it has never been E
-don't hesitate|I couldn't put it down|there is nothing to complain about
+don't hesitate|it was not a waste of time|I couldn't put it down|there is nothing to complain about
 I can't wait to go again|it never gets old|five stars|I did not want to leave|two thumbs up
 I can't fault the N|there is no X here|it is not a X|this N is not a X|I did not Z it
 I don't Z the N|you won't Z it|never a X
