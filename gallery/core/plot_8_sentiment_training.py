@@ -590,8 +590,8 @@ with torch.no_grad():
     assert torch.equal(loaded(ids), logit_of_energy)
 
 # %%
-# From a terminal in the same folder it reads any review of yours, and so does the page
-# :doc:`/playground`, in the browser.
+# From a terminal in the same folder it reads any review of yours. The page :doc:`/playground` does
+# so in the browser, with models of its own, which also read what a negation does.
 #
 # .. code-block:: console
 #

@@ -12,6 +12,7 @@ import random
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 from attention.sentiment.files import read_csv
@@ -86,9 +87,5 @@ def sources(sentences: int, frames: int, seed: int) -> dict[str, Reviews]:
 
 
 def vocabulary_texts(found: dict[str, Reviews]) -> Iterable[str]:
-    """List the texts whose most frequent words the models know.
-
-    The adjectives of the templates are repeated, because film reviews mention some of them rarely.
-    """
-    adjectives = " ".join(templates.GOOD + templates.BAD)
-    return [*found["reviews"].texts, *found["snippets"].texts, *[adjectives] * 40]
+    """List the texts whose most frequent words the models know."""
+    return chain.from_iterable(found[name].texts for name in ("reviews", "snippets", "templates"))

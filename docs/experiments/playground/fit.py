@@ -10,7 +10,6 @@ import math
 import numpy as np
 import scipy.sparse
 import torch
-from sklearn.linear_model import LogisticRegression
 from torch import Tensor
 from torch.nn import functional as F
 
@@ -19,6 +18,8 @@ from attention.sentiment.batches import Ragged
 
 def fit(ids: Ragged, labels: list[int], *, rows: int, penalty: float) -> Tensor:
     """Return the coefficients of ids 0 … rows − 1, (rows,)."""
+    from sklearn.linear_model import LogisticRegression  # only the experiments have it
+
     flat, text = ids.flat.numpy(), np.repeat(np.arange(len(ids)), ids.lengths.numpy())  # (total,)
     counts = scipy.sparse.csr_matrix(
         (np.ones(len(flat), np.float32), (text, flat)), shape=(len(ids), rows)

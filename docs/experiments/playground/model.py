@@ -2,8 +2,8 @@ r"""The classifiers of the site: the package's, reading words that follow a nega
 
 In "not a great film", what turns "great" around is two words before it. A mean adds up what the
 words contribute, and pooling weights these contributions by positive numbers, so neither can let
-"not" turn around what follows. Therefore each word has two vectors, one for the word and one for the
-word in the scope of a negation, which here is the next few words (Das & Chen 2001, Yahoo! for
+"not" turn around what follows. Therefore each word has two vectors, one for the word and one for
+the word in the scope of a negation, which here is the next few words (Das & Chen 2001, Yahoo! for
 Amazon; Pang, Lee & Vaithyanathan 2002, Thumbs up?, https://aclanthology.org/W02-1011/).
 """
 
@@ -24,10 +24,10 @@ from attention.sentiment.tokenizer import SEP_ID, SPECIALS
 
 #: The letter t is what the tokenizer leaves of "n't".
 NEGATORS = (
-    "not t no never nothing nobody none neither nor hardly barely without cannot less least lacks "
-    "lacking fails"
-).split()
-SCOPE_ENDS = "but yet although though because however".split()
+    *("not", "t", "no", "never", "nothing", "nobody", "none", "neither", "nor", "hardly"),
+    *("barely", "without", "cannot", "less", "least", "lacks", "lacking", "fails"),
+)
+SCOPE_ENDS = ("but", "yet", "although", "though", "because", "however")
 SCOPE = 4
 
 

@@ -2,14 +2,19 @@
 
 Reviews rarely say of anything that it is not a tasty soup. Here each adjective is put into frames
 that keep its polarity and into frames that turn it around, so that a model meets "not" in front of
-all of them. The lists and frames are written by hand, and none of the sentences that measure the
-models is built from them.
+all of them. Lists and frames are written by hand. A text that is also among the sentences that
+measure the models is left out where the sources are loaded.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-GOOD = (
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+GOOD = _words(
     "good great excellent wonderful brilliant superb fantastic amazing beautiful lovely charming "
     "funny clever fresh original exciting thrilling gripping touching moving interesting fun "
     "entertaining enjoyable impressive perfect delightful hilarious witty intelligent smart "
@@ -23,8 +28,8 @@ GOOD = (
     "affordable smooth bright happy pleased satisfied delighted glad grateful worthwhile valuable "
     "special superior flawless sweet adorable hearty welcoming spotless peaceful relaxing clear "
     "easy accurate believable credible suspenseful masterful likeable likable sincere thoughtful"
-).split()
-BAD = (
+)
+BAD = _words(
     "bad terrible awful horrible dreadful boring dull tedious stupid silly predictable lame weak "
     "poor ugly annoying irritating painful pointless lifeless bland stale cold rude unfriendly "
     "dirty filthy noisy loud uncomfortable broken useless worthless faulty defective unreliable "
@@ -38,36 +43,36 @@ BAD = (
     "abysmal lousy crappy inept incoherent pretentious contrived trite corny cheesy repetitive "
     "monotonous dry bitter sour raw undercooked overcooked cramped dark dangerous unsafe fragile "
     "difficult complicated unclear inaccurate unfair wrong ruined wasted spoiled"
-).split()
-GOOD_VERBS = "love like enjoy adore admire recommend appreciate praise trust treasure".split()
-GOOD_PAST = "loved liked enjoyed adored admired recommended appreciated praised treasured".split()
-BAD_VERBS = "hate dislike regret detest despise loathe avoid disappoint bore annoy offend".split()
-BAD_PAST = "hated disliked regretted detested despised loathed avoided endured suffered".split()
-GOOD_NOUNS = (
+)
+GOOD_VERBS = _words("love like enjoy adore admire recommend appreciate praise trust treasure")
+GOOD_PAST = _words("loved liked enjoyed adored admired recommended appreciated praised treasured")
+BAD_VERBS = _words("hate dislike regret detest despise loathe avoid disappoint bore annoy offend")
+BAD_PAST = _words("hated disliked regretted detested despised loathed avoided endured suffered")
+GOOD_NOUNS = _words(
     "masterpiece delight joy treat triumph success gem classic pleasure winner surprise bargain "
     "miracle marvel blessing highlight favourite favorite hit"
-).split()
-BAD_NOUNS = (
+)
+BAD_NOUNS = _words(
     "mess disaster failure bore waste disappointment letdown nightmare joke insult flop chore "
     "catastrophe shame embarrassment mistake torture travesty scam ripoff"
-).split()
-BAD_THINGS = (
+)
+BAD_THINGS = _words(
     "flaws faults errors mistakes problems weaknesses complaints issues defects regrets delays"
-).split()
-GOOD_THINGS = "strengths merits virtues surprises thrills laughs ideas qualities charms".split()
-BETTER = "better funnier nicer smarter stronger richer fresher cleaner faster kinder".split()
-WORSE = "worse duller weaker uglier poorer slower dirtier dumber sillier ruder".split()
-BEST = "best finest funniest greatest nicest loveliest smartest cleanest freshest".split()
-WORST = "worst dullest ugliest poorest weakest dumbest dirtiest lamest silliest".split()
-THINGS = (
+)
+GOOD_THINGS = _words("strengths merits virtues surprises thrills laughs ideas qualities charms")
+BETTER = _words("better funnier nicer smarter stronger richer fresher cleaner faster kinder")
+WORSE = _words("worse duller weaker uglier poorer slower dirtier dumber sillier ruder")
+BEST = _words("best finest funniest greatest nicest loveliest smartest cleanest freshest")
+WORST = _words("worst dullest ugliest poorest weakest dumbest dirtiest lamest silliest")
+THINGS = _words(
     "film movie story plot script acting cast music soundtrack ending scene dialogue direction "
     "show picture comedy drama documentary book song concert game food meal dinner soup pizza "
     "coffee cake bread service waiter staff restaurant hotel room bed breakfast phone laptop "
     "battery camera screen shoes jacket chair machine product delivery driver flight train trip "
     "tour guide teacher course lesson doctor shop museum park day evening holiday"
-).split()
+)
 
-# In each frame, A and B are adjectives of one polarity, C and D of the other; N and M are things.
+# A and B are adjectives of one polarity, C is one of the other; N and M are things.
 KEEP = """the N is A|the N was A|this N is really A|a A N|what a A N|this is a A N|it was a very A N
 the N was A and B|so A|I found the N A|it is A and the M is B|such a A N|truly A|the N is very A
 the N looks A|A from start to finish|an extremely A N|it has a A N and a B M|I am A with the N
@@ -82,7 +87,7 @@ the N is a bit C, but so A that I forgot it|a C start, but a A ending|C M, A N
 while the M is C, the N is A|the N was C but overall it was A"""
 TURN = """the N is not A|the N was not A|this N is not really A|not a A N|this is not a A N
 it was not a very A N|the N isn't A|the N wasn't A at all|it isn't very A|not A|not A at all
-not very A|not particularly A|I don't think the N is A|I didn't find the N A|it is never A
+not very A|not particularly A|I didn't find the N A|it is never A
 the N was never A|there is nothing A about the N|nothing A here|hardly A|the N is hardly A
 far from A|the N is anything but A|the N is neither A nor B|less A than I expected
 the least A N I know|no A moments|not a single A M|without a A M|nobody was A|no M was A
@@ -91,7 +96,7 @@ I wouldn't call this a A N|this is hardly a A N|the N is not as A as the M
 I am not A with the N|it is not A and it is not B|the N is no longer A|there are no A N here
 the N has no A M|none of it is A|neither A nor B|the N aren't A|it won't be A|it can't be A
 I never thought it was A|I wasn't A|not even A|it is not that A|barely A|not so A|not too A
-I can't say it is A|I wouldn't say the N is A|I don't think you will find it A|nobody is A here
+I can't say it is A|nobody is A here
 this N fails to be A|it is not a A N and not a B M|we never had a A N|the N were not A"""
 GOOD_MORE = """I V it|I V this N|we V the N|I really V the N|everyone will V this N|I still V it
 I P it|I P every M of it|we P the N|we all P this N a lot|a S|what a S|this N is a S|it is a true S
@@ -128,7 +133,7 @@ def _frames(text: str) -> list[list[str]]:
     return [frame.split() for frame in text.replace("\n", "|").split("|")]
 
 
-def _fill(frame: Sequence[str], words: dict[str, Sequence[str]], draw: random.Random) -> str:
+def _fill(frame: Sequence[str], words: Mapping[str, Sequence[str]], draw: random.Random) -> str:
     """Replace each capital letter that has words by one of them, whatever punctuation follows."""
     found = []
     for word in frame:
@@ -152,7 +157,7 @@ def build(count: int, seed: int) -> tuple[list[str], list[int]]:
         things = {"N": THINGS, "M": THINGS}
         if kind < 0.35:
             same, other = adjectives[label], adjectives[1 - label]
-            words = {"A": same, "B": same, "C": other, "D": other} | things
+            words = {"A": same, "B": same, "C": other} | things
             texts.append(_fill(draw.choice(keep), words, draw))
         elif kind < 0.75:
             turned = adjectives[1 - label]
