@@ -601,8 +601,9 @@ with torch.no_grad():
     assert torch.equal(loaded(ids), logit_of_energy)
 
 # %%
-# From a terminal in that folder, a saved model reads any review of yours, as the page
-# :doc:`/playground` does in the browser.
+# From a terminal in that folder, a saved model reads any review of yours. The page
+# :doc:`/playground` reads reviews in the browser, with models of its own that also take negations
+# into account.
 #
 # .. code-block:: console
 #

@@ -1,16 +1,14 @@
 import base64
 import json
 import re
-import shutil
 from pathlib import Path
 from types import SimpleNamespace
 
+import expected
 import live_models
 import numpy as np
 import pytest
-import small_run
 import torch
-from safetensors.torch import load_file
 from sphinx.testing.util import SphinxTestApp
 
 LAB = Path(__file__).parents[2] / "docs" / "_static" / "lab"
@@ -30,56 +28,71 @@ def test_numbers_survive_to_16_bits():
     assert base64.b64decode(live_models.as_base64(torch.tensor([1.0]))) == b"\x00\x3c"
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory):
-    """Train a model that the page can compute: for reading only."""
-    out = tmp_path_factory.mktemp("trained") / "run"
-    return small_run.train(out, "--epochs", "1", "--positions", "end")
-
-
 def call(script: str) -> tuple[str, list]:
     """Take a script apart: the function it calls, and with what."""
     name, arguments = re.fullmatch(r"(\w+)\((.*)\);\n", script).groups()
     return name, json.loads(f"[{arguments}]")
 
 
-def test_a_model_becomes_a_call(trained):
-    name, (config, tensors) = call(live_models.model_script(trained))
-    weights = load_file(trained / "model.safetensors")
+def test_integers_of_8_bits_are_written_as_they_are():
+    numbers = torch.tensor([[-127, 0], [5, 127]], dtype=torch.int8)
+    assert base64.b64decode(live_models.as_base64(numbers.T)) == bytes([0x81, 5, 0, 127])
+
+
+@pytest.fixture(scope="module", params=["mean", "energy", "qkv"])
+def written(request, tmp_path_factory):
+    """A small model as the experiment writes it, and its folder: for reading only."""
+    folder = tmp_path_factory.mktemp("written")
+    return expected.write_small(request.param, folder), folder
+
+
+def test_a_model_becomes_a_call(written):
+    model, folder = written
+    name, (config, tensors) = call(live_models.model_script(folder))
     assert name == "receiveModel"
-    assert {"kind": "energy", "embed_dim": 6, "max_length": 13}.items() <= config.items()
-    rounded = {name: tensor.half().float().flatten() for name, tensor in weights.items()}
-    assert torch.equal(unpack(tensors["energy"]), rounded["attention.energy.weight"])
-    assert torch.equal(unpack(tensors["embedding"]), rounded["embedding.weight"])
-    assert config["trained_words"] == len(weights["embedding.weight"]) - 3
+    assert config == vars(model.config)
+    classifier, table = model.classifier, tensors.pop("embedding")
+    numbers = torch.tensor(list(base64.b64decode(table["int8"])), dtype=torch.uint8)
+    again = numbers.view(torch.int8).double() * table["scale"]
+    assert torch.equal(again, classifier.embedding.weight.flatten())
+    wanted = {"w": classifier.classifier.weight, "b": classifier.classifier.bias}
+    for name, weight in classifier.attention.named_parameters():
+        wanted[name.removesuffix(".weight")] = weight.T
+    assert set(tensors) == set(wanted)
+    for name, weight in wanted.items():
+        assert torch.equal(unpack(tensors[name]).double(), weight.flatten()), name
 
 
-def test_only_the_most_frequent_words_are_taken(trained, monkeypatch):
-    monkeypatch.setattr(live_models, "WORDS", 5)
-    name, (words,) = call(live_models.words_script(trained))
+def test_words_are_in_the_order_of_their_ids(tmp_path):
+    tokenizer = expected.tokenizer()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    name, (words,) = call(live_models.words_script(tmp_path / "tokenizer.json"))
     assert name == "receiveWords"
-    vocabulary = json.loads((trained / "tokenizer.json").read_text())["model"]["vocab"]
-    assert [vocabulary[word] for word in words.split(" ")] == list(range(8))
-    _, (_, tensors) = call(live_models.model_script(trained))
-    assert len(unpack(tensors["embedding"])) == 8 * 6
+    ids = tokenizer.get_vocab()
+    assert [ids[word] for word in words.split(" ")] == list(range(len(ids)))
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("scale", False),
-        ("positions", "start"),
-        ("segments", True),
-        ("keep", "head"),
-    ],
-)
-def test_a_model_that_the_page_cannot_compute_is_refused(trained, tmp_path, name, value):
-    run = shutil.copytree(trained, tmp_path / "run")
-    config = json.loads((run / "config.json").read_text())
-    config["model"][name] = value
-    (run / "config.json").write_text(json.dumps(config))
-    with pytest.raises(ValueError, match=rf"the page can't compute a model with .*'{name}'"):
-        live_models.model_script(run)
+def test_a_build_writes_the_committed_models(tmp_path):
+    (tmp_path / "_static").mkdir()
+    app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html"))
+    live_models.write_scripts(app, None)
+    sizes = {path.name: path.stat().st_size for path in (tmp_path / "_static").iterdir()}
+    names = ("words", *live_models.KINDS)
+    assert set(sizes) == {f"lab-{name}.js" for name in names}
+    assert sum(sizes.values()) < 1_200_000
+    _, (words,) = call((tmp_path / "_static" / "lab-words.js").read_text())
+    for kind in live_models.KINDS:
+        _, (config, _) = call((tmp_path / "_static" / f"lab-{kind}.js").read_text())
+        assert config["kind"] == kind
+        assert config["shift"] == len(words.split(" "))
+
+
+def test_a_build_that_failed_or_is_of_another_format_writes_nothing(tmp_path):
+    app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="latex"))
+    live_models.write_scripts(app, None)
+    app.builder.format = "html"
+    live_models.write_scripts(app, RuntimeError())
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_script_stands_after_those_it_takes_names_from():
@@ -87,56 +100,6 @@ def test_a_script_stands_after_those_it_takes_names_from():
         for i, name in enumerate(names):
             taken = re.findall(r"const \{.*?\} = lab\.(\w+);", (LAB / f"{name}.js").read_text())
             assert set(taken) <= set(names[:i]), f"{page}: {name}"
-
-
-@pytest.fixture
-def app(tmp_path, monkeypatch):
-    """A build in which the gallery has executed the lesson that trains."""
-    app = SimpleNamespace(
-        srcdir=tmp_path / "docs",
-        outdir=tmp_path / "docs/_build/html",
-        builder=SimpleNamespace(format="html"),
-    )
-    new = tmp_path / "new"
-    new.mkdir()
-    (new / "model").write_text("first")
-    stamp = live_models.executed(app)
-    stamp.parent.mkdir(parents=True)
-    stamp.touch()
-    copytree = shutil.copytree
-    monkeypatch.setattr(shutil, "copytree", lambda _, target: copytree(new, target))
-    app.model = new / "model"
-    return app
-
-
-def test_models_are_kept_from_the_execution_that_trained_them(app):
-    kept = live_models.kept_models(app) / "model"
-    live_models.keep_models(app)
-    assert kept.read_text() == "first"
-    app.model.write_text("a reader's own")
-    live_models.keep_models(app)
-    assert kept.read_text() == "first"
-    live_models.executed(app).unlink()
-    live_models.executed(app).touch()
-    live_models.keep_models(app)
-    assert kept.read_text() == "a reader's own"
-
-
-def test_a_lesson_that_was_not_executed_is_missed(app, logged_warnings):
-    collected = logged_warnings(live_models)
-    live_models.executed(app).unlink()
-    live_models.keep_models(app)
-    (message,) = collected
-    assert message.startswith("live models: the gallery did not execute")
-
-
-def test_a_lesson_whose_models_are_gone_is_executed_again(app):
-    live_models.keep_models(app)
-    live_models.ask_for_models(app, None)
-    assert live_models.executed(app).exists()
-    shutil.rmtree(live_models.kept_models(app))
-    live_models.ask_for_models(app, None)
-    assert not live_models.executed(app).exists()
 
 
 def test_scripts_are_loaded_on_the_pages_that_use_them(site):

@@ -1,15 +1,17 @@
 r"""What the package computes, for the scripts of the site to agree with.
 
-``python tests/javascript/expected.py`` writes ``expected.json`` anew. A Python test beside this
-file holds that to the package, and the JavaScript tests hold the scripts to it.
+``PYTHONPATH=docs:docs/_ext python tests/javascript/expected.py`` writes ``expected.json`` anew. A
+Python test beside this file holds that to the package, and the JavaScript tests hold the scripts to
+it.
 """
 
 import json
-import sys
 import tempfile
 from pathlib import Path
 
 import torch
+from live_models import model_script, words_script
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from attention import (
@@ -20,20 +22,33 @@ from attention import (
     scaled_dot_product_attention,
 )
 from attention.exercises.sentence import X_OF_LESSON
-from attention.sentiment.model import SentimentClassifier
 from attention.sentiment.tokenizer import SEP_ID, train_tokenizer
+from experiments.playground.model import PageConfig, PageModel, read_model, write_model
 
 HERE = Path(__file__).parent
 FILE = HERE / "expected.json"
-KINDS = ("energy", "qkv")
+# One of them has no positions.
+MODELS = {
+    "mean": {"embed_dim": 5},
+    "energy": {"embed_dim": 6, "positions": "end"},
+    "qkv": {"embed_dim": 6, "key_dim": 3, "value_dim": 4, "positions": "end"},
+}
 MAX_LENGTH = 8
-VOCABULARY = ["the plot is thin but the music is good", "a bad film of the good old kind"]
+VOCABULARY = [
+    "the plot is thin but the music is good",
+    "a bad film of the good old kind",
+    "the music isn't good and not the old plot",
+    "never a bad film",
+]
 TEXTS = [
     "The music is GOOD",
     "good",
     "a zebra is bad",
     r"The plot<br />is thin\n\nbut the <b class='x'>music is good",  # 9 words, of which 8 are read
     "the good the bad the plot the music the film",
+    "the music isn't good and the plot is bad",  # 10 words: the first two are not read
+    "not a bad film but never good",
+    "not the zebra, not the good old plot",
 ]
 DISTRACTOR = "A bad film, of the old kind."
 
@@ -64,44 +79,39 @@ def worked_example() -> dict[str, object]:
     }
 
 
-def write_run(kind: str, folder: Path) -> SentimentClassifier:
-    """Write a small model as training does; 16 bits hold its numbers exactly."""
-    tokenizer = train_tokenizer(VOCABULARY, min_frequency=1)
+def write_small(kind: str, folder: Path) -> PageModel:
+    """Write a small model as the experiment does, and return it as a page has it."""
     torch.manual_seed(1)
-    model = SentimentClassifier(
-        tokenizer.get_vocab_size(),
-        embed_dim=6,
-        attention=kind,
-        key_dim=3,
-        value_dim=4 if kind == "qkv" else None,
-        max_length=MAX_LENGTH,
+    config = PageConfig.with_words(
+        tokenizer(), kind=kind, **MODELS[kind], max_length=MAX_LENGTH, recommended=kind == "mean"
     )
-    for parameter in model.parameters():
-        parameter.data = (torch.rand(parameter.shape) * 2 - 1).half().float()
-    model.save_pretrained(folder)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return model.eval()
+    model = PageModel(config, config.build())
+    for parameter in model.classifier.parameters():
+        parameter.data = torch.rand(parameter.shape) * 2 - 1
+    write_model(model, folder)
+    return read_model(folder)
 
 
-@torch.no_grad()
+def tokenizer() -> Tokenizer:
+    return train_tokenizer(VOCABULARY, min_frequency=1)
+
+
 def readings(kind: str, folder: Path) -> dict[str, object]:
     """Let a small model read every text, alone and behind a distractor."""
-    from live_models import model_script, words_script  # found through the path below
-
-    model = write_run(kind, folder).double()
-    tokenizer = train_tokenizer(VOCABULARY, min_frequency=1)
+    model = write_small(kind, folder)
     found = []
     for distractor in ("", DISTRACTOR):
-        front = [*tokenizer.encode(distractor).ids, SEP_ID] if distractor else []
-        for text in TEXTS:
-            ids = [*front, *tokenizer.encode(text).ids]
-            logit, weights = model(torch.tensor([ids[-MAX_LENGTH:]]), need_weights=True)
+        front = [*tokenizer().encode(distractor).ids, SEP_ID] if distractor else []
+        for text in ["", *TEXTS]:
+            ids = [*front, *tokenizer().encode(text).ids]
+            marked = model.config.mark(ids[-MAX_LENGTH:])
             found.append(
-                {"text": text, "distractor": distractor, "ids": ids, "logit": logit[0]}
-                | {"weights": weights[0]}  # (n,) or (n, n)
+                {"text": text, "distractor": distractor, "ids": ids, "marked": marked}
+                | model.read(ids)._asdict()
             )
-    scripts = {"words": words_script(folder), "model": model_script(folder)}
-    return {**scripts, "embedding": model.embedding.weight, "readings": found}
+    tokenizer().save(str(folder / "tokenizer.json"))
+    scripts = {"words": words_script(folder / "tokenizer.json"), "model": model_script(folder)}
+    return {**scripts, "embedding": model.classifier.embedding.weight, "readings": found}
 
 
 def halves() -> dict[str, object]:
@@ -126,9 +136,9 @@ def halves() -> dict[str, object]:
 def compute() -> dict[str, object]:
     """Compute everything."""
     with tempfile.TemporaryDirectory() as folder:
-        models = {kind: readings(kind, Path(folder, kind)) for kind in KINDS}
+        models = {kind: readings(kind, Path(folder, kind)) for kind in MODELS}
     everything = {
-        "written by": "python tests/javascript/expected.py",
+        "written by": "PYTHONPATH=docs:docs/_ext python tests/javascript/expected.py",
         "worked_example": worked_example(),
         "positions": SinusoidalPositions(6, max_length=9, base=1_000.0).double().table,
         "halves": halves(),
@@ -138,5 +148,4 @@ def compute() -> dict[str, object]:
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(HERE.parents[1] / "docs" / "_ext"))
     FILE.write_text(json.dumps(compute()) + "\n", encoding="utf-8")

@@ -28,14 +28,14 @@ test("a file is asked for once, and read in the order of ids", async () => {
   ]);
 });
 
-test("a matrix is written row by row", async () => {
-  const { lab } = openPage(["tensors", "models"], FILES);
-  const one = await lab.models.load("energy");
-  const wanted = expected.models.energy.embedding;
+test("a table of 8 bits is written row by row", async () => {
+  const { embedding: wanted, model: script } = expected.models.qkv;
+  const { lab } = openPage(["tensors", "models"], { "../_static/lab-qkv.js": script });
+  const one = await lab.models.load("qkv");
   near(
-    wanted.map((_, id) => one.embedding(id)),
+    wanted.map((_, row) => one.embedding(row)),
     wanted,
-    0,
+    1e-12,
   );
 });
 

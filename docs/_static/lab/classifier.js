@@ -3,8 +3,10 @@
 // The classifier of `attention/sentiment/model.py`, reading one review.
 
 {
-  const { add, dot, matmul, meanOfRows, sigmoid, softmax } = lab.tensors;
+  const { add, dot, meanOfRows, sigmoid, softmax } = lab.tensors;
   const { attentionScores, energyPooling, project } = lab.attention;
+
+  const FIRST_WORD = 3; // lower ids are padding, unknown words and separators
 
   // S_{p, 2i} = sin(p / base^{2i/d}), S_{p, 2i+1} = cos(p / base^{2i/d})
   function position(p, d, base) {
@@ -14,30 +16,55 @@
     }); // (d,)
   }
 
-  // logit = context · w + b, where the context is one vector for the whole review.
-  // Positions count from the end: the last word has 0. Returns the weight of each word; for qkv
-  // that is the mean weight it receives, and `map` holds all of them, a row for each word that asks.
-  function classify(model, ids) {
-    const { base, kind } = model.config;
-    const n = ids.length;
-    if (n === 0) return { logit: model.b, probability: sigmoid(model.b), weights: [], map: null };
-    const x = ids.map((id, i) => {
-      const vector = model.embedding(id); // (d,)
-      return add(vector, position(n - 1 - i, vector.length, base));
-    }); // (n, d)
-    let context, weights;
-    let map = null;
-    if (kind === "energy") {
-      ({ context, weights } = energyPooling(x, model.energy)); // (d,), (n,)
-    } else {
+  // A word in the scope of a negation, which is the next few words, is read as another word: its id
+  // is moved by `shift`. Some words, such as "but", end the scope.
+  function mark({ negators, scope, scope_ends, shift }, ids) {
+    let left = 0; // so many words are still in the scope
+    return ids.map((id) => {
+      const isNegator = negators.includes(id);
+      if (scope_ends.includes(id)) left = 0;
+      const isMarked = left > 0 && id >= FIRST_WORD && !isNegator;
+      left = isNegator ? scope : Math.max(left - 1, 0);
+      return isMarked ? id + shift : id;
+    });
+  }
+
+  // X = embedding(ids) + S, where positions count from the end: the last word has 0
+  function inputs({ config, embedding }, ids) {
+    const { base, embed_dim, positions } = config;
+    return ids.map((id, i) =>
+      positions === "end"
+        ? add(embedding(id), position(ids.length - 1 - i, embed_dim, base))
+        : embedding(id),
+    ); // (n, d)
+  }
+
+  // The weight of each word, and its evidence: what it adds to the logit per weight. For qkv the
+  // weight is the mean that a word receives, and `map` has a row for each word that attends.
+  function attend(model, x) {
+    const { kind } = model.config;
+    if (kind === "qkv") {
       const { query, key, value } = project(x, model); // (n, k), (n, k), (n, v)
-      map = attentionScores(query, key).map(softmax); // (n, n)
-      weights = meanOfRows(map); // (n,)
-      // The mean of all contexts, mean(map V), is mean(map) V: one row times V in place of n.
-      context = matmul([weights], value)[0]; // (v,)
+      const map = attentionScores(query, key).map(softmax); // (n, n)
+      return { weights: meanOfRows(map), evidence: value.map((v) => dot(v, model.w)), map };
     }
-    const logit = dot(context, model.w) + model.b;
-    return { logit, probability: sigmoid(logit), weights, map };
+    const weights =
+      kind === "energy" ? energyPooling(x, model.energy).weights : x.map(() => 1 / x.length);
+    return { weights, evidence: x.map((one) => dot(one, model.w)), map: null }; // (n,), (n,)
+  }
+
+  // logit = Σᵢ contributionᵢ + b, where contributionᵢ = weightᵢ · evidenceᵢ. This is context · w + b,
+  // since the context is the mean of the values that the weights take.
+  function classify(model, ids) {
+    if (ids.length === 0) {
+      const nothing = { weights: [], contributions: [], marked: [], map: null };
+      return { logit: model.b, probability: sigmoid(model.b), ...nothing };
+    }
+    const marked = mark(model.config, ids); // (n,)
+    const { weights, evidence, map } = attend(model, inputs(model, marked)); // (n,), (n,), (n, n)
+    const contributions = weights.map((weight, i) => weight * evidence[i]); // (n,)
+    const logit = contributions.reduce((sum, one) => sum + one, model.b);
+    return { logit, probability: sigmoid(logit), weights, contributions, marked, map };
   }
 
   lab.classifier = { classify, position };

@@ -1,0 +1,92 @@
+"""Train the classifiers of the site, and measure them."""
+
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from attention.sentiment.batches import Examples, Ragged, make_examples
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.evaluation import measure
+from attention.sentiment.tokenizer import encode_reviews
+from attention.sentiment.trainer import Trainer
+from experiments.playground.data import read_sentences
+from experiments.playground.model import PageConfig, PageModel
+
+
+def encode_marked(tokenizer: Tokenizer, texts: list[str], config: PageConfig) -> Ragged:
+    """Encode texts as a model reads them."""
+    ids = encode_reviews(tokenizer, texts)
+    marked = [config.mark(part.tolist()) for part in ids.flat.split(ids.lengths.tolist())]
+    return Ragged.from_lists(marked)
+
+
+def start_from(table: Tensor, scale: float, model: PageModel) -> None:
+    """Let a model begin as the mean whose table is given, with attention that is nearly even.
+
+    The first number of each vector is the mean's, in a size that positions do not drown. The others
+    are small, and so are the matrices of queries and keys.
+    """
+    classifier = model.classifier
+    gain = 1 / table.std().item()
+    with torch.no_grad():
+        classifier.embedding.weight[:, 0] = table * gain
+        for name, matrix in classifier.attention.named_parameters():
+            matrix.mul_(0.1)
+            if name == "W_value.weight":
+                matrix.copy_(torch.eye(*matrix.shape))
+        classifier.classifier.weight.zero_()
+        classifier.classifier.weight[0, 0] = scale / gain
+        classifier.classifier.bias.zero_()
+
+
+def train(model: PageModel, examples: Examples, *, epochs: int, lr: float, seed: int) -> None:
+    """Train a model in place, and print the loss now and then."""
+
+    def tell(trainer: Trainer) -> None:
+        if trainer.state.batch % 300 == 0:
+            loss, right, count, _ = trainer.state.sums.tolist()
+            print(
+                f"{model.config.kind}: step {trainer.state.batch} of {trainer.batches_per_epoch}, "
+                f"loss {loss / count:.3f}, accuracy {right / count:.3f}",
+                flush=True,
+            )
+
+    config = TrainConfig(model=model.classifier.config, epochs=epochs, lr=lr, seed=seed)
+    Trainer(model.classifier, examples, {}, config).run(after_batch=tell)
+
+
+def measure_sentences(model: PageModel, tokenizer: Tokenizer, part: str) -> dict[str, Any]:
+    """Count the sentences of each kind that a model gets right, and list the others.
+
+    Returns:
+        For ``all`` and for each kind, how many are right and how many there are; ``confusion``, a
+        row per label (negative, positive) with a column per answer; and ``errors``.
+    """
+    found: dict[str, Any] = {"all": [0, 0]}
+    confusion, errors = [[0, 0], [0, 0]], []
+    for row in read_sentences(part):
+        is_positive = model.read(tokenizer.encode(row["text"]).ids).logit > 0
+        label = int(row["label"])
+        for name in ("all", row["kind"]):
+            count = found.setdefault(name, [0, 0])
+            count[0] += is_positive == label
+            count[1] += 1
+        confusion[label][is_positive] += 1
+        if is_positive != label:
+            errors.append(row["text"])
+    return found | {"confusion": confusion, "errors": errors}
+
+
+def measure_reviews(model: PageModel, ids: Ragged, labels: list[int]) -> dict[str, Any]:
+    """Measure accuracy on reviews, alone and behind a distractor."""
+    alone = make_examples(ids, labels)
+    behind = make_examples(ids, labels, clean=False, pairs=True)
+    return {
+        name: {key: found[key] for key in ("accuracy", "accuracy_interval", "n")}
+        for name, found in (
+            ("alone", measure(model.classifier, alone)),
+            ("behind a distractor", measure(model.classifier, behind)),
+        )
+    }

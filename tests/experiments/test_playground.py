@@ -1,0 +1,285 @@
+import csv
+import itertools
+import json
+import math
+import re
+from collections import Counter
+
+import pytest
+import torch
+import trained_models
+from safetensors.torch import load_file
+
+from attention.sentiment.batches import Examples, Ragged
+from attention.sentiment.reviews import Reviews
+from attention.sentiment.tokenizer import SEP_ID, UNK_ID, train_tokenizer
+from experiments.playground import templates, trained
+from experiments.playground.__main__ import CONFIG, OUT, examples, joined, settings_of
+from experiments.playground.data import SENTENCES, cut_sentences, read_sentences, unmeasured
+from experiments.playground.fit import best_scale
+from experiments.playground.model import (
+    PageConfig,
+    PageModel,
+    quantise,
+    read_model,
+    write_model,
+)
+from experiments.playground.students import encode_marked, measure_sentences, start_from
+
+RESULTS = json.loads(OUT.read_text(encoding="utf-8"))
+PAGE_KINDS = [name for name in CONFIG["models"] if name != "tiny"]
+SIZES = {
+    "mean": {"embed_dim": 5},
+    "energy": {"embed_dim": 5, "positions": "end"},
+    "qkv": {"embed_dim": 5, "key_dim": 3, "value_dim": 2},
+}
+TOKENIZER = train_tokenizer(
+    ["the film is good but never dull", "the plot isn't good", "no zebra lacks a plot"],
+    min_frequency=1,
+)
+
+
+def config_of(kind: str) -> PageConfig:
+    return PageConfig.with_words(TOKENIZER, kind=kind, max_length=11, **SIZES[kind])
+
+
+def small(kind: str) -> PageModel:
+    torch.manual_seed(3)
+    config = config_of(kind)
+    model = PageModel(config, config.build().double().eval())
+    for parameter in model.classifier.parameters():
+        parameter.data = torch.rand_like(parameter) * 2 - 1
+    return model
+
+
+def in_scope(text: str) -> list[str]:
+    """Name the words of a text that are read as words behind a negation."""
+    config, encoded = config_of("mean"), TOKENIZER.encode(text)
+    marked = config.mark(encoded.ids)
+    pairs = zip(encoded.tokens, encoded.ids, marked, strict=True)
+    return [token for token, i, read in pairs if read == i + config.shift]
+
+
+def test_a_negation_reaches_four_words():
+    assert in_scope("the film isn't good the good plot is good") == ["good", "the", "good", "plot"]
+
+
+def test_but_ends_the_scope_of_a_negation():
+    assert in_scope("never dull but good") == ["dull"]
+
+
+def test_a_negation_within_a_scope_is_not_marked_and_starts_a_scope_anew():
+    assert in_scope("no plot never good the film is dull") == ["plot", "good", "the", "film", "is"]
+
+
+def test_unknown_words_are_not_marked_but_counted():
+    config = config_of("mean")
+    never, good = (TOKENIZER.token_to_id(word) for word in ("never", "good"))
+    marked = config.mark([never, UNK_ID, good, good, good, good])
+    assert marked == [never, UNK_ID, *[good + config.shift] * 3, good]
+
+
+def test_the_separator_ends_the_scope_of_a_negation():
+    config = config_of("mean")
+    never, good = (TOKENIZER.token_to_id(word) for word in ("never", "good"))
+    assert config.mark([never, SEP_ID, good]) == [never, SEP_ID, good]
+
+
+def test_many_texts_are_marked_as_one_is():
+    texts = ["never dull but good", "", "the plot isn't good"]
+    ids = encode_marked(TOKENIZER, texts, config_of("mean"))
+    wanted = [config_of("mean").mark(TOKENIZER.encode(text).ids) for text in texts]
+    assert [ids[i].tolist() for i in range(3)] == wanted
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_contributions_add_up_to_the_logit(kind):
+    model, ids = small(kind), TOKENIZER.encode("the film is never good but the plot is").ids
+    reading = model.read(ids)
+    total = reading.contributions.sum() + model.classifier.classifier.bias
+    assert reading.logit == pytest.approx(total.item(), abs=1e-12)
+    assert reading.weights.sum() == pytest.approx(1)
+    marked = torch.tensor([model.config.mark(ids)])
+    assert reading.logit == pytest.approx(model.classifier(marked).item(), abs=1e-12)
+
+
+def test_the_map_has_a_row_per_query_and_its_mean_is_the_weights():
+    reading = small("qkv").read(TOKENIZER.encode("the film is never good").ids)
+    assert reading.map.shape == (5, 5)
+    assert torch.allclose(reading.map.sum(dim=-1), torch.ones(5, dtype=torch.float64))
+    assert torch.allclose(reading.map.mean(dim=0), reading.weights)
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_a_text_without_words_has_the_logit_of_the_bias(kind):
+    model = small(kind)
+    assert model.read([]).logit == model.classifier.classifier.bias.item()
+
+
+def test_the_end_of_a_longer_text_is_read():
+    model, ids = small("mean"), TOKENIZER.encode("never " + "good " * 11).ids
+    assert model.read(ids)[0] == model.read(ids[1:])[0]  # not in the scope of what was cut off
+
+
+@pytest.mark.parametrize("kind", SIZES)
+def test_what_is_written_is_read_again_but_for_the_rounding(kind, tmp_path):
+    model = small(kind)
+    write_model(model, tmp_path)
+    again = read_model(tmp_path)
+    assert again.config.mark(range(40)) == model.config.mark(range(40))
+    state, wanted = again.classifier.state_dict(), model.classifier.state_dict()
+    assert list(state) == list(wanted)
+    for name, weight in state.items():
+        bound = 1 / 254 if name == "embedding.weight" else 2**-11
+        assert (weight - wanted[name]).abs().max() <= bound, name
+    assert load_file(tmp_path / "model.safetensors")["embedding"].dtype == torch.int8
+
+
+def test_quantising_errs_by_half_a_step_at_most():
+    table = torch.randn(13, 7)
+    numbers, scale = quantise(table)
+    assert (numbers * scale - table).abs().max() <= scale / 2 + 1e-6
+    assert numbers.abs().max() == 127
+    assert quantise(torch.zeros(2, 3))[1] == 1.0
+
+
+def test_a_model_begins_as_the_mean_that_was_fitted():
+    torch.manual_seed(5)
+    ids = TOKENIZER.encode("the film is good").ids
+    for kind in SIZES:
+        config = PageConfig.with_words(
+            TOKENIZER, kind=kind, **(SIZES[kind] | {"positions": "none"})
+        )
+        model = PageModel(config, config.build().eval())
+        table = torch.randn(2 * config.shift)
+        start_from(table, 3.0, model)
+        # Attention is nearly even, because its matrices begin small.
+        assert model.read(ids).logit == pytest.approx(3 * table[ids].mean().item(), abs=0.3)
+
+
+def test_the_scale_is_the_one_of_the_least_loss():
+    table, ids = torch.tensor([0.0, 1.0, -1.0]), Ragged.from_lists([[1, 1], [2], [1, 2, 1], [2]])
+    # Three of four labels fit, for which the best probability is that of log 3 in these means.
+    assert best_scale(table, ids, [1, 0, 1, 1]) < best_scale(table, ids, [1, 0, 1, 0])
+
+
+def test_sentences_are_cut_at_their_ends_and_long_ones_at_commas():
+    text = 'I saw it.<br />"Great!" he said, and left. ' + "so long, " * 20 + "it was."
+    pieces = list(cut_sentences(text))
+    assert pieces[:2] == ["I saw it.", "he said, and left."]
+    assert pieces[2:] == ["so long,"] * 20 + ["it was."]
+
+
+def test_measured_sentences_train_nothing():
+    texts = [row["text"].upper() for row in read_sentences()]
+    assert len(unmeasured(Reviews([*texts, "Another one."], [1] * (len(texts) + 1)))) == 1
+
+
+def test_templates_are_filled_and_balanced():
+    texts, labels = templates.build(4_000, seed=2)
+    assert sum(labels) == 2_000
+    capitals = Counter(word for text in texts for word in text.split() if word.isupper())
+    assert set(capitals) == {"I"}
+    found = dict(zip(texts, labels, strict=True))
+    for frame, words in ((r"the \w+ is not (\w+)", templates.BAD), (r"so (\w+)", templates.GOOD)):
+        filled = {text: match for text in found if (match := re.fullmatch(frame, text))}
+        assert {found[text] for text in filled} == {0, 1}
+        for text, match in filled.items():
+            assert found[text] == (match[1] in words), text
+
+
+def test_no_adjective_is_both_good_and_bad():
+    assert not set(templates.GOOD) & set(templates.BAD)
+
+
+def test_joined_texts_keep_their_labels():
+    parts = {"a": Ragged.from_lists([[3], [4, 5]]), "b": Ragged.from_lists([[6]])}
+    found = {"a": Reviews(["x", "y"], [0, 1]), "b": Reviews(["z"], [1])}
+    ids, labels = joined(parts, found, {"b": 2, "a": 1})
+    assert [ids[i].tolist() for i in range(4)] == [[6], [6], [3], [4, 5]]
+    assert labels == [1, 1, 0, 1]
+
+
+def test_distractors_are_of_the_same_source():
+    parts = {
+        "a": Ragged.from_lists([[3]] * 50),
+        "b": Ragged.from_lists([[4, 4]] * 70),
+    }
+    found = {"a": Reviews(["x"] * 50, [0] * 50), "b": Reviews(["y"] * 70, [1] * 70)}
+    chosen: Examples = examples(parts, found, {"texts": {"a": 40, "b": 60}, "behind": 0.5})
+    is_first, behind = chosen.review < 50, chosen.distractor >= 0
+    assert (is_first.sum().item(), len(chosen)) == (40, 100)
+    assert 30 < behind.sum() < 70
+    assert torch.equal((chosen.distractor < 50)[behind], is_first[behind])
+
+
+def test_the_measured_sentences_are_balanced():
+    with SENTENCES.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) >= 150
+    assert len({row["text"] for row in rows}) == len(rows)
+    counts = Counter((row["kind"], row["part"], row["label"]) for row in rows)
+    for kind, part in itertools.product({row["kind"] for row in rows}, ("choice", "report")):
+        assert counts[kind, part, "0"] == counts[kind, part, "1"] > 0
+
+
+@pytest.mark.parametrize("name", CONFIG["models"])
+def test_results_are_of_the_settings_in_the_code(name):
+    assert RESULTS["models"][name]["settings"] == settings_of(name)
+
+
+@pytest.mark.parametrize("name", CONFIG["models"])
+def test_results_say_where_they_come_from_and_add_up(name):
+    entry = RESULTS["models"][name]
+    assert set(entry["origin"]) == {"command", "commit", "date", "versions", "hardware"}
+    assert not entry["origin"]["commit"].endswith("with changes")
+    assert set(entry["reviews"]) == {"alone", "behind a distractor"}
+    for key in ("sentences", "sentences in 8 bits")[: 1 if name == "tiny" else 2]:
+        for found in entry[key].values():
+            kinds = [v for k, v in found.items() if k not in ("all", "confusion", "errors")]
+            assert [sum(column) for column in zip(*kinds, strict=True)] == found["all"]
+            right, count = found["all"]
+            assert len(found["errors"]) == count - right
+            assert found["confusion"][0][0] + found["confusion"][1][1] == right
+
+
+@pytest.mark.parametrize("kind", PAGE_KINDS)
+def test_the_committed_models_get_right_what_is_recorded(kind):
+    model = trained_models.model(kind)
+    found = measure_sentences(model, trained_models.tokenizer(), "report")
+    assert found == RESULTS["models"][kind]["sentences in 8 bits"]["report"]
+
+
+@pytest.mark.parametrize("kind", PAGE_KINDS)
+def test_the_models_of_the_page_get_nearly_nine_of_ten_sentences_right(kind):
+    right, count = RESULTS["models"][kind]["sentences in 8 bits"]["report"]["all"]
+    assert right / count >= 0.85
+
+
+def test_one_model_is_recommended():
+    assert [k for k in PAGE_KINDS if trained_models.model(k).config.recommended] == ["energy"]
+
+
+def test_a_sentence_has_trained_vectors_and_matrices():
+    found = trained.sentence(["Not", "bad", "don't", "qwxz"])
+    assert found["words"] == ["Not", "bad", "don't", "qwxz"]
+    weights = load_file(trained.MODELS / "tiny" / "model.safetensors")
+    ids = [trained_models.tokenizer().token_to_id(word) for word in ("not", "bad")]
+    wanted = weights["embedding.weight"][[*ids, UNK_ID, UNK_ID]]
+    assert torch.equal(torch.tensor(found["x"]), wanted)
+    assert wanted[0].ne(wanted[1]).all()
+    for name in trained.MATRICES:
+        matrix = torch.tensor(found[name])
+        assert matrix.shape == (3, 2)
+        assert torch.equal(matrix, weights[f"attention.{name}.weight"].T)
+
+
+def test_the_tiny_model_computes_what_its_sentence_says():
+    words = ["a", "wonderful", "film"]
+    found = {name: value for name, value in trained.sentence(words).items() if name != "words"}
+    x, W_query, W_key, W_value = (torch.tensor(value) for value in found.values())
+    weights = ((x @ W_query) @ (x @ W_key).T / math.sqrt(2)).softmax(dim=-1)  # (3, 3)
+    state = load_file(trained.MODELS / "tiny" / "model.safetensors")
+    context = (weights @ (x @ W_value)).mean(dim=0)  # (2,)
+    logit = context @ state["classifier.weight"][0] + state["classifier.bias"]
+    assert logit > 0
