@@ -1,47 +1,39 @@
-"""The models of the playground in Python, with the words and the rounding of the page."""
+"""The models of the playground in Python, with the words and the rounded numbers of the page."""
 
 import functools
+from pathlib import Path
 
-import torch
-from built_site import BUILD
 from tokenizers import Tokenizer
 
-from attention.sentiment.model import SentimentClassifier
 from attention.sentiment.sources import load_reviews
-from attention.sentiment.tokenizer import SEP_ID, UNK_ID
+from attention.sentiment.tokenizer import SEP_ID
+from experiments.playground.model import PageClassifier, Reading, read_model
 
-KINDS = ("energy", "qkv")
-WORDS = 8_000
-IDS = WORDS + 3  # padding, unknown, separator
-MAX_LENGTH = 256
+MODELS = Path(__file__).parents[2] / "docs" / "experiments" / "playground" / "models"
+KINDS = ("mean", "energy", "qkv")
 
 
 @functools.cache
-def model(kind: str) -> SentimentClassifier:
-    """Load a model, round its parameters to 16 bits, and compute with 64."""
-    loaded = SentimentClassifier.from_pretrained(BUILD / "live" / kind).double()
-    for parameter in loaded.parameters():
-        parameter.data = parameter.data.half().double()
-    return loaded
+def model(kind: str) -> PageClassifier:
+    """Load the numbers that the page has, to compute with 64 bits."""
+    return read_model(MODELS / kind)
 
 
 @functools.cache
 def tokenizer() -> Tokenizer:
-    return Tokenizer.from_file(str(BUILD / "live" / "energy" / "tokenizer.json"))
+    return Tokenizer.from_file(str(MODELS / "tokenizer.json"))
 
 
 def ids_of(text: str) -> list[int]:
     """Encode a text, in which words that the page leaves out are unknown."""
-    return [i if i < IDS else UNK_ID for i in tokenizer().encode(text).ids]
+    return tokenizer().encode(text).ids
 
 
-@torch.no_grad()
-def answer(kind: str, text: str, distractor: str = "") -> tuple[float, torch.Tensor]:
-    """Return the probability and the weights, (n,) or (n, n)."""
+def answer(kind: str, text: str, distractor: str = "") -> Reading:
+    """Let a model read a text, if there is one behind a distractor, as far as it reads back."""
     front = [*ids_of(distractor), SEP_ID] if distractor else []
-    ids = torch.tensor([front + ids_of(text)])[:, -MAX_LENGTH:]  # (1, n)
-    logit, weights = model(kind)(ids, need_weights=True)
-    return logit.sigmoid().item(), weights[0]
+    ids = [*front, *ids_of(text)]
+    return model(kind).read(ids[-model(kind).config.max_length :])
 
 
 @functools.cache

@@ -1,15 +1,17 @@
 r"""What the package computes, for the scripts of the site to agree with.
 
-``python tests/javascript/expected.py`` writes ``expected.json`` anew. A Python test beside this
-file holds that to the package, and the JavaScript tests hold the scripts to it.
+``PYTHONPATH=docs:docs/_ext python tests/javascript/expected.py`` writes ``expected.json`` anew. A
+Python test beside this file holds that to the package, and the JavaScript tests hold the scripts to
+it.
 """
 
 import json
-import sys
 import tempfile
 from pathlib import Path
 
 import torch
+from live_models import model_script, words_script
+from tokenizers import Tokenizer
 from torch import Tensor
 
 from attention import (
@@ -19,12 +21,19 @@ from attention import (
     causal_mask,
     scaled_dot_product_attention,
 )
-from attention.sentiment.model import SentimentClassifier
-from attention.sentiment.tokenizer import SEP_ID, train_tokenizer
+from attention.layers.bigrams import BigramEmbedding
+from attention.sentiment.tokenizer import SEP_ID, SPECIALS, train_tokenizer
+from experiments.playground.model import PageClassifier, PageConfig, read_model, write_model
 
 HERE = Path(__file__).parent
 FILE = HERE / "expected.json"
-KINDS = ("energy", "qkv")
+# Among them are a model without pairs, one without positions, and three spans.
+MODELS = {
+    "mean": {"embed_dim": 5, "bigram_buckets": 101, "bigram_span": 3},
+    "energy": {"embed_dim": 6, "positions": "end"},
+    "qkv": {"embed_dim": 6, "key_dim": 3, "value_dim": 4, "positions": "end"}
+    | {"bigram_buckets": 97, "bigram_span": 2},
+}
 MAX_LENGTH = 8
 VOCABULARY = ["the plot is thin but the music is good", "a bad film of the good old kind"]
 TEXTS = [
@@ -73,44 +82,52 @@ def worked_example() -> dict[str, object]:
     }
 
 
-def write_run(kind: str, folder: Path) -> SentimentClassifier:
-    """Write a small model as training does; 16 bits hold its numbers exactly."""
-    tokenizer = train_tokenizer(VOCABULARY, min_frequency=1)
+def write_small(kind: str, folder: Path) -> PageClassifier:
+    """Write a small model as the experiment does, and return it as a page has it."""
     torch.manual_seed(1)
-    model = SentimentClassifier(
-        tokenizer.get_vocab_size(),
-        embed_dim=6,
-        attention=kind,
-        key_dim=3,
-        value_dim=4 if kind == "qkv" else None,
+    config = PageConfig(
+        kind=kind,
+        **MODELS[kind],
         max_length=MAX_LENGTH,
+        trained_words=tokenizer().get_vocab_size() - len(SPECIALS),
+        recommended=kind == "mean",
     )
+    model = PageClassifier(config)
     for parameter in model.parameters():
-        parameter.data = (torch.rand(parameter.shape) * 2 - 1).half().float()
-    model.save_pretrained(folder)
-    tokenizer.save(str(folder / "tokenizer.json"))
-    return model.eval()
+        parameter.data = torch.rand(parameter.shape) * 2 - 1
+    write_model(model, folder)
+    return read_model(folder)
 
 
-@torch.no_grad()
+def tokenizer() -> Tokenizer:
+    return train_tokenizer(VOCABULARY, min_frequency=1)
+
+
 def readings(kind: str, folder: Path) -> dict[str, object]:
     """Let a small model read every text, alone and behind a distractor."""
-    from live_models import model_script, words_script  # found through the path below
-
-    model = write_run(kind, folder).double()
-    tokenizer = train_tokenizer(VOCABULARY, min_frequency=1)
+    model = write_small(kind, folder)
     found = []
     for distractor in ("", DISTRACTOR):
-        front = [*tokenizer.encode(distractor).ids, SEP_ID] if distractor else []
-        for text in TEXTS:
-            ids = [*front, *tokenizer.encode(text).ids]
-            logit, weights = model(torch.tensor([ids[-MAX_LENGTH:]]), need_weights=True)
-            found.append(
-                {"text": text, "distractor": distractor, "ids": ids, "logit": logit[0]}
-                | {"weights": weights[0]}  # (n,) or (n, n)
-            )
-    scripts = {"words": words_script(folder), "model": model_script(folder)}
-    return {**scripts, "embedding": model.embedding.weight, "readings": found}
+        front = [*tokenizer().encode(distractor).ids, SEP_ID] if distractor else []
+        for text in ["", *TEXTS]:
+            ids = [*front, *tokenizer().encode(text).ids]
+            reading = model.read(ids[-MAX_LENGTH:])
+            found.append({"text": text, "distractor": distractor, "ids": ids} | reading._asdict())
+    tables = {"embedding": model.embedding.weight}
+    if model.bigrams is not None:
+        tables["bigrams"] = model.bigrams.table.weight
+    tokenizer().save(str(folder / "tokenizer.json"))
+    scripts = {"words": words_script(folder / "tokenizer.json"), "model": model_script(folder)}
+    return {**scripts, **tables, "readings": found}
+
+
+def buckets() -> list[list[int]]:
+    """Hash some pairs of ids, up to the largest of a page, as rows of two ids and their bucket."""
+    embedding = BigramEmbedding(1, buckets=50_021)
+    embedding.table.weight.data = torch.arange(50_021.0)[:, None]
+    ids = torch.tensor([3, 3, 4, 17, 8_002, 8_002, 3, 8_001, 2_148, 5_000])
+    found = embedding(ids)[1:, 0].long()  # (9,)
+    return torch.stack([ids[:-1], ids[1:], found], dim=-1).tolist()
 
 
 def halves() -> dict[str, object]:
@@ -135,17 +152,17 @@ def halves() -> dict[str, object]:
 def compute() -> dict[str, object]:
     """Compute everything."""
     with tempfile.TemporaryDirectory() as folder:
-        models = {kind: readings(kind, Path(folder, kind)) for kind in KINDS}
+        models = {kind: readings(kind, Path(folder, kind)) for kind in MODELS}
     everything = {
-        "written by": "python tests/javascript/expected.py",
+        "written by": "PYTHONPATH=docs:docs/_ext python tests/javascript/expected.py",
         "worked_example": worked_example(),
         "positions": SinusoidalPositions(6, max_length=9, base=1_000.0).double().table,
         "halves": halves(),
+        "buckets": {"buckets": 50_021, "pairs": buckets()},
         "models": models,
     }
     return json.loads(json.dumps(everything, default=Tensor.tolist))
 
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(HERE.parents[1] / "docs" / "_ext"))
     FILE.write_text(json.dumps(compute()) + "\n", encoding="utf-8")

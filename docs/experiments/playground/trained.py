@@ -1,0 +1,53 @@
+"""A model with vectors of three numbers, as data for pages that show every number of a sentence.
+
+The experiment of this folder trains it on the data of the other models. It has no positions, no
+pairs of words, and queries, keys and values of two numbers.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load_file
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from attention.sentiment.tokenizer import UNK_ID
+
+MODELS = Path(__file__).with_name("models")
+MATRICES = ("W_query", "W_key", "W_value")
+
+
+@cache
+def _load() -> tuple[dict[str, Tensor], Tokenizer]:
+    weights = load_file(MODELS / "tiny" / "model.safetensors")
+    return weights, Tokenizer.from_file(str(MODELS / "tokenizer.json"))
+
+
+def sentence(words: list[str]) -> dict[str, Any]:
+    """Return a sentence's words, their trained vectors, and the trained matrices, as lists.
+
+    A word outside the vocabulary has the vector of the unknown word.
+
+    Args:
+        words: The words of the sentence.
+
+    Returns:
+        ``words``; ``x``, three numbers per word; ``W_query``, ``W_key`` and ``W_value``, each with
+        three rows of two numbers.
+
+    Example:
+        >>> found = sentence(["Not", "bad"])
+        >>> len(found["x"]), len(found["W_query"]), len(found["W_query"][0])
+        (2, 3, 2)
+    """
+    weights, tokenizer = _load()
+    ids = [tokenizer.encode(word).ids for word in words]
+    # A word such as "don't" is two words to the tokenizer.
+    rows = [found[0] if len(found) == 1 else UNK_ID for found in ids]
+    return {
+        "words": list(words),
+        "x": weights["embedding.weight"][rows].tolist(),
+        # nn.Linear holds its matrix transposed.
+        **{name: weights[f"attention.{name}.weight"].T.tolist() for name in MATRICES},
+    }
