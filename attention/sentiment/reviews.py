@@ -87,7 +87,7 @@ def clean(text: str) -> str:
         >>> clean(r"Lovely.\nWill<br />come back!")
         'Lovely. Will come back!'
     """
-    return re.sub(r"<[^>]+>", " ", text.replace(r"\n", " "))
+    return re.sub(r"<[A-Za-z/!][^>]*>", " ", text.replace(r"\n", " "))
 
 
 def fingerprint(reviews: Reviews) -> str:

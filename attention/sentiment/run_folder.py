@@ -21,7 +21,7 @@ from attention.sentiment.config import TrainConfig
 from attention.sentiment.model import SentimentClassifier
 from attention.sentiment.prepare import Prepared
 from attention.sentiment.saved_config import config_json, read_train_config
-from attention.sentiment.tokenizer import train_tokenizer
+from attention.sentiment.tokenizer import RULES, train_tokenizer
 from attention.sentiment.trainer import Metrics, State, Trainer
 from attention.sentiment.wordpieces import check_pieces
 
@@ -150,14 +150,17 @@ def load_run(
 
 def _check_rule(tokenizer: Tokenizer, clean_text: bool) -> None:
     """Refuse a tokenizer that differs from ours in more than its words."""
-    theirs, ours = (
-        json.loads(each.to_str())
-        for each in (tokenizer, train_tokenizer((), clean_text=clean_text))
-    )
-    for rule in (theirs, ours):
-        del rule["model"]["vocab"]
-    if other := [part for part in ours if theirs.get(part) != ours[part]]:
-        raise ValueError(f"tokenizer.json has another {', '.join(other)} than our tokenizers")
+    theirs, expected = json.loads(tokenizer.to_str()), train_tokenizer(())
+    del theirs["model"]["vocab"]
+    differences = []
+    for rule in RULES[clean_text]:
+        expected.normalizer, expected.pre_tokenizer = rule.components()
+        ours = json.loads(expected.to_str())
+        del ours["model"]["vocab"]
+        differences.append([part for part in ours if theirs.get(part) != ours[part]])
+    if all(differences):
+        other = ", ".join(differences[0])
+        raise ValueError(f"tokenizer.json has another {other} than our tokenizers")
 
 
 def environment() -> dict[str, str]:

@@ -1,18 +1,21 @@
 r"""From texts to ids: a word-level vocabulary, and every text read once.
 
 The rule is that of Lab 13: text is lower-cased, HTML tags become spaces, and whatever is not one of
-the 26 letters separates words. The rule is implemented twice. The ``tokenizers`` object is saved in
+the 26 letters separates words. Lab 13 takes everything between ``<`` and ``>`` for a tag, also in
+"I <3 this film, 10 > 5", whereas here a tag begins with ``<`` and a letter, ``/`` or ``!``, as in
+HTML. The rule is implemented twice. The ``tokenizers`` object is saved in
 ``tokenizer.json`` and reads one text at a time. ``_number_words`` applies the same rule to whole
 data sets, in a few passes over raw bytes, because the library spends most of its time on offsets
-and objects that a data set does not need. A test checks that both, and the three regular
-expressions of Lab 13, find the same words.
+and objects that a data set does not need. A test checks that both, and three regular expressions
+like those of Lab 13, find the same words.
 """
 
 import re
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -29,7 +32,6 @@ _IDS_AT_ONCE = 1 << 20
 
 # A byte that UTF-8 never uses ends each text, so that many texts are one string of bytes.
 _END = b"\xff"
-_TAG = re.compile(rb"<[^>\xff]+>")
 # The only two characters outside ASCII whose lower case contains one of the 26 letters.
 _KELVIN, _DOTTED_I = "\u212a".encode(), "\u0130".encode()
 _LETTERS = bytes(
@@ -38,30 +40,69 @@ _LETTERS = bytes(
 )
 
 
-def _rule(clean_text: bool) -> tuple[normalizers.Normalizer, pre_tokenizers.PreTokenizer]:
-    """Express the rule with the library's components."""
-    newlines = [normalizers.Replace(r"\n", " ")] if clean_text else []
-    lower_without_tags = [normalizers.Lowercase(), normalizers.Replace(Regex("<[^>]+>"), " ")]
-    words = pre_tokenizers.Split(Regex("[a-z]+"), "removed", invert=True)
-    return normalizers.Sequence(newlines + lower_without_tags), words
+class Rule(NamedTuple):
+    r"""What may differ between two of our tokenizers, besides their words.
+
+    Args:
+        reads_newlines: Whether the two characters ``\n`` become a space.
+        tag: A regular expression for a tag in a lower-cased text.
+    """
+
+    reads_newlines: bool
+    tag: str
+
+    def components(self) -> tuple[normalizers.Normalizer, pre_tokenizers.PreTokenizer]:
+        """Express the rule with the library's components."""
+        newlines = [normalizers.Replace(r"\n", " ")] if self.reads_newlines else []
+        lower_without_tags = [normalizers.Lowercase(), normalizers.Replace(Regex(self.tag), " ")]
+        words = pre_tokenizers.Split(Regex("[a-z]+"), "removed", invert=True)
+        return normalizers.Sequence(newlines + lower_without_tags), words
 
 
-def _number_words(texts: Iterable[str], clean_text: bool) -> tuple[Ragged, list[str]]:
+_OURS, _LAB_13 = Rule(True, "<[a-z/!][^>]*>"), Rule(False, "<[^>]+>")
+#: The rules by ``clean_text``, today's first. The older one takes anything in brackets for a tag.
+RULES = {True: [_OURS, Rule(True, _LAB_13.tag)], False: [_LAB_13]}
+
+
+def rule_of(tokenizer: Tokenizer) -> Rule:
+    """Find the rule by which a tokenizer of ours splits texts.
+
+    Raises:
+        ValueError: If the tokenizer follows another rule than ours.
+
+    Example:
+        >>> from attention.sentiment.tokenizer import train_tokenizer
+        >>> rule_of(train_tokenizer(["good food"])).reads_newlines
+        True
+    """
+    parts = tokenizer.normalizer, tokenizer.pre_tokenizer
+    for rule in chain.from_iterable(RULES.values()):
+        if list(map(repr, parts)) == list(map(repr, rule.components())):
+            return rule
+    raise ValueError(
+        "tokenizer must come from attention.sentiment.tokenizer.train_tokenizer; this one has "
+        f"normalizer {tokenizer.normalizer} and pre_tokenizer {tokenizer.pre_tokenizer}"
+    )
+
+
+def _number_words(texts: Iterable[str], rule: Rule) -> tuple[Ragged, list[str]]:
     """Number words in the order in which they first appear, from 1."""
     if isinstance(texts, str):
         raise TypeError("texts must be several texts; got one str")
     numbers: defaultdict[bytes, int] = defaultdict()
     numbers.default_factory = numbers.__len__  # an unseen word gets the next number
     numbers[_END]  # 0
+    # Letters are still as they were typed, and no tag reaches beyond the end of its text.
+    tag = re.compile(rule.tag.replace("[^>", r"[^>\xff").encode(), re.IGNORECASE)
     # An array grows in place, whereas concatenating tensors would hold every id twice.
     flat, lengths = array("i"), array("q", [0])
     texts = iter(texts)
     while chunk := list(islice(texts, _TEXTS_AT_ONCE)):
         # A lone surrogate has no UTF-8; the "?" that replaces it separates words as well.
         raw = b"".join([text.encode("utf-8", "replace") + b" \xff " for text in chunk])
-        if clean_text:
+        if rule.reads_newlines:
             raw = raw.replace(rb"\n", b" ")
-        raw = _TAG.sub(b" ", raw.replace(_KELVIN, b"k").replace(_DOTTED_I, b"i "))
+        raw = tag.sub(b" ", raw.replace(_KELVIN, b"k").replace(_DOTTED_I, b"i "))
         words = raw.translate(_LETTERS).split()
         numbered = np.fromiter(map(numbers.__getitem__, words), np.int32, len(words))
         is_end = numbered == 0
@@ -101,8 +142,9 @@ def train_and_encode(
         texts: The texts, which are read once and not kept.
         min_frequency: Words that occur less often are left out, and become ``<unk>``.
         max_size: The maximum number of ids, including the three special ones.
-        clean_text: Whether to read the two characters ``\n`` as a newline. In Lab 13 they become a
-            letter n that is attached to the following word.
+        clean_text: Whether to read the two characters ``\n`` as a newline, and only what begins
+            like a tag as one. In Lab 13 these characters become a letter n that is attached to the
+            following word, and whatever is between ``<`` and ``>`` is lost.
 
     Returns:
         The tokenizer, and the ids of the texts. Ids have no gaps: the special ones come first, then
@@ -121,7 +163,8 @@ def train_and_encode(
         raise ValueError(f"min_frequency must be at least 1, got {min_frequency}")
     if max_size is not None and max_size < len(SPECIALS):
         raise ValueError(f"max_size must be at least {len(SPECIALS)}, got {max_size}")
-    ids, words = _number_words(texts, clean_text)
+    rule = RULES[clean_text][0]
+    ids, words = _number_words(texts, rule)
     counts = np.zeros(len(words) + 1, np.int64)
     for part in _slices(ids):
         counts += np.bincount(part, minlength=len(counts))
@@ -131,7 +174,7 @@ def train_and_encode(
     _renumber(ids, words, vocabulary)
 
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=SPECIALS[UNK_ID]))
-    tokenizer.normalizer, tokenizer.pre_tokenizer = _rule(clean_text)
+    tokenizer.normalizer, tokenizer.pre_tokenizer = rule.components()
     return tokenizer, ids
 
 
@@ -176,15 +219,6 @@ def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
         >>> encode_reviews(tokenizer, ["good good", "123", "no good"]).flat.tolist()
         [3, 3, 1, 3]
     """
-    for clean_text in (True, False):
-        parts = tokenizer.normalizer, tokenizer.pre_tokenizer
-        if list(map(repr, parts)) == list(map(repr, _rule(clean_text))):
-            break
-    else:
-        raise ValueError(
-            "tokenizer must come from attention.sentiment.tokenizer.train_tokenizer; this one has "
-            f"normalizer {tokenizer.normalizer} and pre_tokenizer {tokenizer.pre_tokenizer}"
-        )
-    ids, words = _number_words(texts, clean_text)
+    ids, words = _number_words(texts, rule_of(tokenizer))
     _renumber(ids, words, tokenizer.get_vocab())
     return ids

@@ -14,7 +14,7 @@ async function open(kind) {
   return { lab, ids: await lab.models.load("words"), model: await lab.models.load(kind) };
 }
 
-const meanOfRows = (A) => A[0].map((_, j) => A.reduce((sum, row) => sum + row[j] / A.length, 0));
+const sum = (numbers) => numbers.reduce((total, one) => total + one, 0);
 
 test("positions are those of the package", () => {
   const { position } = openPage(["tensors", "attention", "classifier"]).lab.classifier;
@@ -26,77 +26,55 @@ test("positions are those of the package", () => {
   );
 });
 
-for (const kind of Object.keys(expected.models)) {
+test("pairs are in the buckets of the package, those of large ids as well", () => {
+  const { bucketOf } = openPage(["tensors", "attention", "classifier"]).lab.classifier;
+  const { buckets, pairs } = expected.buckets;
+  for (const [first, second, bucket] of pairs) {
+    assert.equal(bucketOf(first, second, buckets), bucket);
+  }
+});
+
+for (const kind of ["mean", "energy", "qkv"]) {
   test(`${kind} reads every text as the package does`, async () => {
     const { lab, ids, model } = await open(kind);
     for (const one of expected.models[kind].readings) {
-      const { read, tokens, ...answer } = lab.tokens.readReview(
-        model,
-        ids,
-        one.text,
-        one.distractor,
-      );
+      const tokens = lab.tokens.tokensOf(ids, one.text, one.distractor);
+      const answer = lab.tokens.readTokens(model, tokens);
       same(
         tokens.map((token) => token.id),
         one.ids,
       );
       near(answer.logit, one.logit, SINGLE);
       near(answer.probability, 1 / (1 + Math.exp(-one.logit)), SINGLE);
-      if (kind === "qkv") near(answer.map, one.weights, SINGLE);
-      const weights = kind === "qkv" ? meanOfRows(one.weights) : one.weights;
-      near(answer.weights, weights, SINGLE);
+      for (const name of ["weights", "contributions"]) near(answer[name], one[name], SINGLE);
       near(
-        read.map((token) => token.weight),
-        weights,
+        answer.read.map((token) => [token.weight, token.contribution]),
+        one.weights.map((weight, i) => [weight, one.contributions[i]]),
         SINGLE,
       );
+      if (one.map) near(answer.map, one.map, SINGLE);
+      else assert.equal(answer.map, null);
+    }
+  });
+
+  test(`the contributions of ${kind} and its bias sum to the logit, its weights to 1`, async () => {
+    const { lab, ids, model } = await open(kind);
+    for (const { text, distractor } of expected.models[kind].readings) {
+      const tokens = lab.tokens.tokensOf(ids, text, distractor);
+      const { contributions, logit, map, weights } = lab.tokens.readTokens(model, tokens);
+      near(sum(contributions) + model.b, logit, 1e-12);
+      if (weights.length > 0) near(sum(weights), 1, 1e-12);
+      for (const row of map ?? []) near(sum([...row]), 1, 1e-12);
     }
   });
 
   test(`${kind} has only its bias to say of an empty text`, async () => {
     const { lab, ids, model } = await open(kind);
     for (const text of ["", "<br />", "12!"]) {
-      const answer = lab.tokens.readReview(model, ids, text);
+      const answer = lab.tokens.readTokens(model, lab.tokens.tokensOf(ids, text));
       assert.equal(answer.logit, model.b);
       near(answer.probability, 1 / (1 + Math.exp(-model.b)));
-      same([answer.tokens, answer.weights, answer.map], [[], [], null]);
+      same([answer.shown, answer.weights, answer.map], [[], [], null]);
     }
   });
 }
-
-test("of a long text the end is read", async () => {
-  const { lab, ids, model } = await open("energy");
-  const { tokens, read } = lab.tokens.readReview(model, ids, "a b c d e f g h i j");
-  same(
-    tokens.filter((one) => one.isSkipped).map((one) => one.word),
-    ["a", "b"],
-  );
-  assert.equal(read.map((one) => one.word).join(""), "cdefghij");
-  assert.equal(tokens[0].weight, 0);
-});
-
-test("a deleted word is not read, and one of a distractor can't be deleted", async () => {
-  const { lab, ids, model } = await open("energy");
-  const { readReview } = lab.tokens;
-  const { tokens, logit } = readReview(model, ids, "the bad film", "", new Set([1]));
-  same(
-    tokens.map((one) => one.isDeleted),
-    [false, true, false],
-  );
-  assert.equal(logit, readReview(model, ids, "the film").logit);
-  const front = readReview(model, ids, "good", "bad film", new Set([0]));
-  same(
-    front.tokens.map(({ word, part, isDeleted }) => [word, part, isDeleted]),
-    [
-      ["bad", "distractor", false],
-      ["film", "distractor", false],
-      ["next review", "separator", false],
-      ["good", "review", true],
-    ],
-  );
-});
-
-test("a weight is written with three digits", () => {
-  const { weightText } = openPage(NAMES).lab.tokens;
-  same([0.3124, 0, 1].map(weightText), [".312", ".000", "1.000"]);
-});

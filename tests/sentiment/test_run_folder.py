@@ -19,6 +19,7 @@ from attention.sentiment.model import SentimentClassifier, build_model
 from attention.sentiment.prepare import prepare
 from attention.sentiment.run_folder import CHECKPOINT, RunError
 from attention.sentiment.saved_config import config_json
+from attention.sentiment.tokenizer import RULES, rule_of
 from attention.sentiment.trainer import Trainer
 
 CPU = torch.device("cpu")
@@ -178,6 +179,14 @@ def test_a_run_is_loaded_as_it_was_trained(run):
     assert tokenizer.get_vocab_size() == len(saved["embedding.weight"]) == model.vocab_size
 
 
+def test_a_run_whose_tags_are_the_labs_is_loaded_with_them(run):
+    file = run / "tokenizer.json"
+    today, before = (rule.tag for rule in RULES[True])
+    file.write_text(file.read_text().replace(today, before))
+    _, tokenizer, _ = run_folder.load_run(run, CPU)
+    assert rule_of(tokenizer).tag == before
+
+
 def test_a_broken_run_is_not_loaded(run):
     weights, tokenizer = run / "model.safetensors", run / "tokenizer.json"
     good = {path: path.read_bytes() for path in (weights, tokenizer)}
@@ -200,6 +209,7 @@ def test_a_broken_run_is_not_loaded(run):
         (tokenizer.unlink, "can't be read"),
         (lambda: tokenizer.write_text("{}"), "can't be read"),
         (without_a_word, "different runs"),
+        (lambda: tokenizer.write_text(tokenizer.read_text().replace("<[", "<[0")), "normalizer"),
     ]
     check_refused(load, cases, RunError)
 

@@ -1,4 +1,4 @@
-"""Words to ids: the lab's rule as oracle, for the library's tokenizer and for the fast path."""
+"""Words to ids: regular expressions as oracle, for the library's tokenizer and the fast path."""
 
 import collections
 import re
@@ -13,6 +13,7 @@ from attention.sentiment.reviews import clean
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import (
     PAD_ID,
+    RULES,
     SEP_ID,
     SPECIALS,
     UNK_ID,
@@ -31,6 +32,8 @@ HOSTILE = [
     r"a \Not a newline",
     "great<br /><br />film",
     "a < b and c > d <e",
+    "I <3 this wonderful film and 10 > 5",
+    "<!-- a --> <!doctype> </b> <B> <_> <\u212abd> <\u0130> <1> <<b>",
     "a <b\nc> d <> e <<f>> g >h< i",
     "<pad> <unk> <sep> pad unk sep",
     "<" * 50 + "a",
@@ -54,12 +57,17 @@ texts = st.text(
 )
 
 
-def lab_words(text: str) -> list[str]:
+def lab_words(text: str, tag: str = r"<[^>]+>") -> list[str]:
     """Cut a text into words as the lab does."""
     lowered = text.lower()
-    for pattern in r"<[^>]+>", r"[^a-z\s]", r"\s+":
+    for pattern in tag, r"[^a-z\s]", r"\s+":
         lowered = re.sub(pattern, " ", lowered)
     return lowered.strip().split()
+
+
+def clean_words(text: str) -> list[str]:
+    r"""Cut a text into words, with newlines written as \n read, and only tags taken for tags."""
+    return lab_words(text.replace(r"\n", " "), r"<[a-z/!][^>]*>")
 
 
 def words_of(tokenizer: Tokenizer, ids: torch.Tensor) -> list[str | None]:
@@ -72,30 +80,30 @@ def check_parity(some_texts: list[str], clean_text: bool) -> None:
     encodings = tokenizer.encode_batch(some_texts)
     assert len(ids) == len(again) == len(some_texts)
     for i, text in enumerate(some_texts):
-        expected = lab_words(text.replace(r"\n", " ") if clean_text else text)
+        expected = (clean_words if clean_text else lab_words)(text)
         assert encodings[i].tokens == expected, text
         assert words_of(tokenizer, ids[i]) == expected, text
         assert again[i].tolist() == encodings[i].ids == ids[i].tolist()
 
 
 @pytest.mark.parametrize("clean_text", [True, False])
-def test_words_are_the_labs(clean_text: bool) -> None:
+def test_words_are_those_of_the_rule(clean_text: bool) -> None:
     check_parity(HOSTILE, clean_text)
 
 
 @given(st.lists(texts, max_size=7), st.booleans())
-def test_words_are_the_labs_whatever_the_text(some_texts: list[str], clean_text: bool) -> None:
+def test_words_are_the_rules_whatever_the_text(some_texts: list[str], clean_text: bool) -> None:
     check_parity(some_texts, clean_text)
 
 
-def test_words_are_the_labs_at_every_cased_character() -> None:
+def test_words_are_the_rules_at_every_cased_character() -> None:
     characters = [chr(i) for i in range(0x20000) if not 0xD800 <= i < 0xE000]
     check_parity(
         ["a".join(characters[i : i + 4099]) for i in range(0, len(characters), 4099)], True
     )
 
 
-def test_words_are_the_labs_on_real_reviews() -> None:
+def test_words_are_the_rules_on_real_reviews() -> None:
     check_parity(list(load_reviews("imdb", limit=503)["train"].texts), True)
 
 
@@ -113,10 +121,18 @@ def test_a_lone_surrogate_separates_words() -> None:
 
 def test_cleaning_first_changes_nothing_that_the_tokenizer_would_not() -> None:
     for text in HOSTILE:
-        assert lab_words(clean(text)) == lab_words(text.replace(r"\n", " "))
+        if "\u212a" not in text and "\u0130" not in text:  # these begin a tag in lower case alone
+            assert clean_words(clean(text)) == clean_words(text)
     assert lab_words(r"Lovely.\nWill") == ["lovely", "nwill"]  # the lab's fault
     unclean, _ = train_and_encode([r"Lovely.\nWill"], min_frequency=1, clean_text=False)
     assert unclean.encode(r"Lovely.\nWill").tokens == ["lovely", "nwill"]
+
+
+def test_signs_that_begin_no_tag_leave_the_words_between_them() -> None:
+    text = "I <3 this wonderful film and 10 > 5"
+    tokenizer = train_tokenizer([text], min_frequency=1)
+    assert tokenizer.encode(text).tokens == ["i", "this", "wonderful", "film", "and"]
+    assert lab_words(text) == ["i"]  # the lab's fault
 
 
 def test_vocabulary_is_dense_frequent_first_and_alphabetical_in_ties() -> None:
@@ -130,13 +146,13 @@ def test_vocabulary_is_dense_frequent_first_and_alphabetical_in_ties() -> None:
 @given(st.lists(st.text("abAB <>"), max_size=11), st.integers(1, 3), st.integers(3, 7))
 def test_vocabulary_counts(some_texts: list[str], min_frequency: int, max_size: int) -> None:
     tokenizer, ids = train_and_encode(some_texts, min_frequency=min_frequency, max_size=max_size)
-    counts = collections.Counter(word for text in some_texts for word in lab_words(text))
+    counts = collections.Counter(word for text in some_texts for word in clean_words(text))
     ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     kept = [word for word, count in ranked if count >= min_frequency]
     expected = {word: i for i, word in enumerate([*SPECIALS, *kept][:max_size])}
     assert tokenizer.get_vocab() == expected
     assert ids.flat.tolist() == [
-        expected.get(word, UNK_ID) for text in some_texts for word in lab_words(text)
+        expected.get(word, UNK_ID) for text in some_texts for word in clean_words(text)
     ]
 
 
@@ -148,6 +164,16 @@ def test_the_file_carries_the_rule(tmp_path) -> None:
         ids[i].tolist() for i in range(len(HOSTILE))
     ]
     assert torch.equal(encode_reviews(loaded, HOSTILE).flat, ids.flat)
+
+
+def test_the_tokenizer_of_an_older_run_keeps_its_rule() -> None:
+    tokenizer, _ = train_and_encode(HOSTILE, min_frequency=1)
+    tokenizer.normalizer, _ = RULES[True][1].components()
+    for text in HOSTILE:
+        expected = lab_words(text.replace(r"\n", " "))
+        assert words_of(tokenizer, encode_reviews(tokenizer, [text]).flat) == [
+            word if tokenizer.token_to_id(word) is not None else "<unk>" for word in expected
+        ]
 
 
 def test_ids_take_four_bytes() -> None:

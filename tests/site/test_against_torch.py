@@ -1,5 +1,7 @@
 """What the page shows is what torch computes from the same rounded numbers."""
 
+import math
+
 import pytest
 import torch
 from trained_models import KINDS, answer, reviews
@@ -8,69 +10,72 @@ from attention import causal_mask, scaled_dot_product_attention
 
 TOLERANCE = 1e-5
 
-# Types each review into the page and reads what a reader sees.
-READ = """async ({ kind, texts, distractor }) => {
+# Types each review into the page, and reads of all models what a reader sees.
+READ = """async ({ texts, distractor }) => {
   const hook = (name) => document.querySelector(`[data-testid="${name}"]`);
   const put = (part, value) => {
     part.value = value;
     part.dispatchEvent(new Event("input", { bubbles: true }));
   };
-  await lab.models.load(kind);
-  put(hook("model-select"), kind);
-  await new Promise((resolve) => setTimeout(resolve, 100));
   if (hook("distractor").checked !== Boolean(distractor)) hook("distractor").click();
   if (distractor) put(hook("distractor-input"), distractor);
-  return texts.map((text) => {
+  const seen = [];
+  for (const text of texts) {
     put(hook("review-input"), text);
-    const tokens = [...document.querySelectorAll("[data-testid=token]:not(.skipped)")];
-    return {
-      probability: Number(hook("probability").dataset.value),
-      shown: Number(hook("probability").textContent),
-      weights: tokens.map((token) => Number(token.dataset.weight)),
-    };
-  });
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+    const columns = [...document.querySelectorAll(".lab-model")].map((column) => {
+      const probability = column.querySelector("[data-testid=probability]");
+      const tokens = [...column.querySelectorAll("[data-testid=token]")];
+      return [column.dataset.kind, {
+        probability: Number(probability.dataset.value),
+        shown: Number(probability.textContent),
+        weights: tokens.map((token) => Number(token.dataset.weight)),
+        contributions: tokens.map((token) => Number(token.dataset.contribution)),
+      }];
+    });
+    seen.push(Object.fromEntries(columns));
+  }
+  return seen;
 }"""
 
 
-def per_word(weights):
-    return weights.mean(dim=0) if weights.dim() == 2 else weights
+def check(seen, expected):
+    probability = 1 / (1 + math.exp(-expected.logit))
+    assert seen["probability"] == pytest.approx(probability, abs=TOLERANCE)
+    assert seen["shown"] == pytest.approx(probability, abs=TOLERANCE)
+    for name in ("weights", "contributions"):
+        assert len(seen[name]) == len(getattr(expected, name))
+        assert (torch.tensor(seen[name]) - getattr(expected, name)).abs().max() < TOLERANCE
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_500_reviews(lab, kind):
+def test_500_reviews(lab):
     texts = reviews(500)
-    seen = lab.evaluate(READ, {"kind": kind, "texts": texts, "distractor": ""})
-    lengths = set()
+    seen = lab.evaluate(READ, {"texts": texts, "distractor": ""})
     for text, one in zip(texts, seen, strict=True):
-        probability, weights = answer(kind, text)
-        assert one["probability"] == pytest.approx(probability, abs=TOLERANCE)
-        assert one["shown"] == pytest.approx(probability, abs=TOLERANCE)
-        expected = per_word(weights)
-        assert len(one["weights"]) == len(expected)
-        assert (torch.tensor(one["weights"]) - expected).abs().max() < TOLERANCE
-        lengths.add(len(expected))
+        for kind in KINDS:
+            check(one[kind], answer(kind, text))
+    lengths = [len(one[KINDS[0]]["weights"]) for one in seen]
     assert max(lengths) == 256
     assert min(lengths) < 100
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_50_reviews_behind_a_distractor(lab, kind):
+def test_50_reviews_behind_a_distractor(lab):
     texts, distractor = reviews(50), "A dull film, the worst of the year."
-    seen = lab.evaluate(READ, {"kind": kind, "texts": texts, "distractor": distractor})
+    seen = lab.evaluate(READ, {"texts": texts, "distractor": distractor})
     for text, one in zip(texts, seen, strict=True):
-        probability, weights = answer(kind, text, distractor)
-        assert one["probability"] == pytest.approx(probability, abs=TOLERANCE)
-        assert (torch.tensor(one["weights"]) - per_word(weights)).abs().max() < TOLERANCE
+        for kind in KINDS:
+            check(one[kind], answer(kind, text, distractor))
 
 
 def test_the_whole_map_of_qkv(lab):
     ask = """async (texts) => {
       const [ids, model] = await Promise.all(["words", "qkv"].map(lab.models.load));
-      return texts.map((text) => lab.tokens.readReview(model, ids, text).map);
+      const { readTokens, tokensOf } = lab.tokens;
+      return texts.map((text) => readTokens(model, tokensOf(ids, text)).map.map((row) => [...row]));
     }"""
     texts = reviews(12)
     for text, weights in zip(texts, lab.evaluate(ask, texts), strict=True):
-        _, expected = answer("qkv", text)
+        expected = answer("qkv", text).map
         assert (torch.tensor(weights) - expected).abs().max() < TOLERANCE
 
 

@@ -14,12 +14,12 @@ def violations(page):
 @pytest.mark.parametrize("size", ["narrow", "phone", "desktop", "wide"])
 def test_everything_unfolded_is_accessible_and_fits(visit, http_root, scheme, size):
     page = visit(http_root + "playground.html", scheme, size).page
-    page.get_by_test_id("review-input").fill("a hobbledehoy in a wonderful film")
+    page.get_by_test_id("review-input").fill("a hobbledehoy in a wonderful film: 映画")
     page.get_by_test_id("distractor").check()
     page.get_by_test_id("token").last.click()
-    page.get_by_test_id("model-select").select_option("qkv")
+    page.get_by_test_id("asker").select_option("1")
     page.locator("canvas").wait_for()
-    page.locator('#sentence-lab td[data-name="score.1"]').focus()
+    page.get_by_test_id("effects").locator("tr").wait_for()
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     # Nothing of the labs may reach beyond the text's column, either.
@@ -39,26 +39,60 @@ def test_the_home_page_after_typing_is_accessible(visit, http_root, scheme):
     page.get_by_test_id("token").last.wait_for()
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    page.get_by_test_id("review-input").fill("10/10")
+    page.get_by_test_id("notice").wait_for()
+    assert violations(page) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_mistakes_and_texts_that_cannot_be_read_are_accessible(visit, http_root, scheme):
+    page = visit(http_root + "playground.html", scheme, "phone").page
+    names = page.get_by_test_id("sample").locator("option:not([value=''])").all_inner_texts()
+    page.get_by_test_id("sample").scroll_into_view_if_needed()
+    for name in names:
+        page.get_by_test_id("sample").select_option(name)
+        page.get_by_test_id("token").last.wait_for()
+        if page.locator("[data-testid=mistake]:visible").count() > 0:
+            break
+    assert violations(page) == []
+    page.get_by_test_id("review-input").fill("10/10")
+    page.get_by_text("there is no probability").first.wait_for()
+    assert violations(page) == []
 
 
 def test_the_tab_key_reaches_every_control(lab):
     page = lab
+    page.get_by_test_id("token").first.click()
+    page.get_by_test_id("effects").locator("tr").wait_for()
     wanted = page.evaluate(
         """() => { const all = document.querySelectorAll(
-          ".lab :is(button, select, textarea, input:not([type=radio])), .lab [tabindex='0']");
+          "#review-lab :is(button, select, textarea, input:not([type=radio]), [tabindex='0'])");
         return [...all].filter((part) => part.checkVisibility() && part.tabIndex === 0).length; }"""
     )
-    page.locator(".lab input").first.focus()
+    page.get_by_test_id("sample").focus()
     seen = 1
-    for _ in range(200):
+    for _ in range(50):
         page.keyboard.press("Tab")
         if page.evaluate("document.activeElement.dataset.testid") == "reset":
             break
         seen += page.evaluate(
-            "document.activeElement.matches('.lab *') && document.activeElement.type !== 'radio'"
+            """document.activeElement.matches("#review-lab *")
+               && document.activeElement.type !== "radio" """
         )
-    assert wanted > 45
+    # Each box of words is one stop.
+    assert wanted == 9
     assert seen == wanted
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_verdicts_are_side_by_side_where_there_is_room(visit, http_root, size):
+    page = visit(http_root + "playground.html", size=size).page
+    page.get_by_test_id("review-input").scroll_into_view_if_needed()
+    page.get_by_test_id("token").first.wait_for()
+    boxes = [one.bounding_box() for one in page.locator(".lab-model").all()]
+    across, down = ([round(box[name]) for box in boxes] for name in ("x", "y"))
+    assert len(set(across)) == (3 if size == "desktop" else 1)
+    assert len(set(down)) == (1 if size == "desktop" else 3)
 
 
 def test_nothing_moves_for_who_wants_no_motion(visit, http_root):
@@ -81,19 +115,18 @@ def test_without_scripts_the_worked_example_is_a_table_and_a_picture(visit, root
         expect(row).to_contain_text(digits)
     expect(page.get_by_text("(0.3061, 0.8210)")).to_be_visible()
     expect(page.get_by_role("img", name="Heatmap of the 6 by 6")).to_be_visible()
-    for name in ("#sentence-lab", "#review-lab", "[data-testid=reset]"):
-        expect(page.locator(name)).to_be_hidden()
+    for part in page.locator(".lab, [data-testid=reset]").all():
+        expect(part).to_be_hidden()
     assert seen.complaints == []
 
 
 def test_with_scripts_the_lab_takes_the_place_of_the_table(lab):
     expect(lab.get_by_text("Turn JavaScript on")).to_be_hidden()
     expect(lab.get_by_role("img", name="Heatmap of the 6 by 6")).to_be_hidden()
-    expect(lab.locator("#sentence-lab")).to_be_visible()
+    assert all(part.is_visible() for part in lab.locator(".lab").all())
 
 
 def test_the_map_follows_the_theme(lab):
-    lab.get_by_test_id("model-select").select_option("qkv")
     lab.locator("canvas").wait_for()
     corner = """() => { const c = document.querySelector("canvas");
       return [...c.getContext("2d").getImageData(c.width - 3, c.height - 3, 1, 1).data].join(); }"""

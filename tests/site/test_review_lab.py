@@ -1,79 +1,170 @@
 """The review lab and its one line on the home page: what a reader does, and what answers."""
 
+import re
+
 import pytest
 import torch
 from built_site import SITE
 from playwright.sync_api import expect
-from trained_models import answer, ids_of, reviews
+from trained_models import KINDS, answer, ids_of, model, reviews
 
 HOSTILE = """<img src=x onerror="window.hacked = 1"><script>window.hacked = 1</script> <svg
 onload=window.hacked=1> "><iframe src="javascript:window.hacked=1"> good &lt;b&gt; film"""
+RECOMMENDED = next(kind for kind in KINDS if model(kind).config.recommended)
+TEXT = "A wonderful film, and the ending is perfect."
+UNREADABLE = ["素晴らしい映画でした。", "Отличный фильм!", "👍🏽👍🏽 ❤️", "10/10", "…!"]
+# Types texts one after the other, each until its words are drawn
+TYPE = """async (texts) => {
+  const box = document.querySelector("[data-testid=review-input]");
+  for (const text of texts) {
+    box.value = text;
+    box.dispatchEvent(new Event("input", { bubbles: true }));
+    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+  }
+}"""
 
 
 def hook(page, name):
     return page.get_by_test_id(name)
 
 
-def tokens(page):
-    return hook(page, "token")
+def column(page, kind=RECOMMENDED):
+    """Find one model's part of the page."""
+    return page.locator(f".lab-model[data-kind={kind}]")
 
 
-def weights(page):
-    return tokens(page).evaluate_all("parts => parts.map((part) => Number(part.dataset.weight))")
+def tokens(page, kind=RECOMMENDED):
+    return column(page, kind).get_by_test_id("token")
 
 
-def probability(page):
-    return float(hook(page, "probability").inner_text())
+def numbers(page, name="weight", kind=RECOMMENDED):
+    script = "(parts, name) => parts.map((part) => Number(part.dataset[name]))"
+    return tokens(page, kind).evaluate_all(script, name)
 
 
-def choose(page, kind):
-    hook(page, "model-select").select_option(kind)
-    expect(page.locator("#review-lab")).to_have_attribute("aria-busy", "false")
+def probability(page, kind=RECOMMENDED):
+    value = hook(column(page, kind), "probability").get_attribute("data-value")
+    return float(value) if value else None
 
 
-def test_what_is_typed_is_read(lab):
-    text = "A wonderful film, and the ending is perfect."
-    hook(lab, "review-input").fill(text)
-    expected, per_word = answer("energy", text)
-    assert probability(lab) == pytest.approx(expected, abs=1e-5)
-    assert weights(lab) == pytest.approx(per_word.tolist(), abs=1e-5)
-    assert sum(weights(lab)) == pytest.approx(1)
-    words = tokens(lab).locator(".lab-word").all_inner_texts()
-    assert words == ["a", "wonderful", "film", "and", "the", "ending", "is", "perfect"]
-    label = "positive" if expected > 0.5 else "negative"
-    expect(hook(lab, "label")).to_have_text(label)
+def write(page, text):
+    """Put a text into the box, and wait until all that follows from it is drawn."""
+    hook(page, "review-input").fill(text)
+    settle(page)
+
+
+def settle(page):
+    page.evaluate("new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve, 300)))")
+
+
+def sigmoid(logit):
+    return torch.tensor(logit, dtype=torch.float64).sigmoid().item()
+
+
+def test_three_models_read_what_is_typed(lab):
+    write(lab, TEXT)
+    for kind in KINDS:
+        expected = answer(kind, TEXT)
+        assert probability(lab, kind) == pytest.approx(sigmoid(expected.logit), abs=1e-5)
+        assert numbers(lab, "weight", kind) == pytest.approx(expected.weights.tolist(), abs=1e-5)
+        contributions = expected.contributions.tolist()
+        assert numbers(lab, "contribution", kind) == pytest.approx(contributions, abs=1e-5)
+        words = tokens(lab, kind).locator(".lab-word").all_inner_texts()
+        assert words == ["a", "wonderful", "film", "and", "the", "ending", "is", "perfect"]
+        label = "positive" if expected.logit > 0 else "negative"
+        expect(hook(column(lab, kind), "label")).to_have_text(label)
+
+
+def test_the_recommended_model_comes_first(lab):
+    kinds = lab.locator(".lab-model").evaluate_all("parts => parts.map((one) => one.dataset.kind)")
+    assert sorted(kinds) == sorted(KINDS)
+    assert kinds[0] == RECOMMENDED
+    write(lab, TEXT)
+    first = float(hook(lab, "probability").first.get_attribute("data-value"))
+    assert first == pytest.approx(sigmoid(answer(RECOMMENDED, TEXT).logit), abs=1e-5)
+    badges = lab.locator("[data-part=recommended]:visible")
+    expect(badges).to_have_count(1)
 
 
 def test_both_labels_occur(lab):
     texts = ["Wonderful, excellent, great, a perfect film.", "The worst waste, awful and boring."]
     seen = []
     for text in texts:
-        hook(lab, "review-input").fill(text)
-        seen.append(hook(lab, "label").inner_text())
+        write(lab, text)
+        seen.append(hook(column(lab), "label").inner_text())
     assert seen == ["positive", "negative"]
 
 
-def test_the_other_model_answers_with_a_map(lab):
-    text = "A wonderful film, and the ending is perfect."
-    hook(lab, "review-input").fill(text)
-    expect(lab.locator("canvas")).to_be_hidden()
-    choose(lab, "qkv")
-    expected, map_ = answer("qkv", text)
-    assert probability(lab) == pytest.approx(expected, abs=1e-5)
-    assert weights(lab) == pytest.approx(map_.mean(dim=0).tolist(), abs=1e-5)
+def test_a_sign_is_written_coloured_and_drawn(lab):
+    write(lab, "A wonderful film with an awful ending and a boring hero.")
+    for kind in KINDS:
+        some = numbers(lab, "contribution", kind)
+        assert min(some) < 0 < max(some)
+        shown = tokens(lab, kind).locator(".lab-number").all_inner_texts()
+        look = """parts => parts.map((part) => [getComputedStyle(part).backgroundColor,
+          getComputedStyle(part, "::after").borderBottomStyle])"""
+        looks = tokens(lab, kind).evaluate_all(look)
+        for number, text, (colour, line) in zip(some, shown, looks, strict=True):
+            assert float(text.replace("−", "-")) == pytest.approx(number, abs=0.006)
+            if abs(number) < max(map(abs, some)) / 2:
+                continue
+            assert text[0] == ("+" if number > 0 else "−")
+            red, _, blue = map(int, re.findall(r"\d+", colour)[:3])
+            assert (blue > red) == (number > 0)
+            assert line == ("solid" if number > 0 else "dashed")
+
+
+def test_weights_are_still_to_be_had(lab):
+    write(lab, TEXT)
+    lab.locator("#review-lab").get_by_role("radio", name="weight").check()
+    settle(lab)
+    expected = answer(RECOMMENDED, TEXT).weights
+    shown = [float(text) for text in tokens(lab).locator(".lab-number").all_inner_texts()]
+    assert shown == pytest.approx(expected.tolist(), abs=6e-4)
+    expect(lab.get_by_text("A weight has no sign.")).to_be_visible()
+
+
+def test_one_model_alone_can_be_shown(lab):
+    for kind in KINDS:
+        hook(lab, "model-select").select_option(kind)
+        expect(lab.locator(".lab-model:visible")).to_have_count(1)
+        expect(column(lab, kind)).to_be_visible()
+
+
+def test_only_words_of_qkv_have_rows_of_weights(lab):
+    write(lab, TEXT)
+    map_ = answer("qkv", TEXT).map
     expect(lab.locator("canvas")).to_be_visible()
     assert lab.locator("canvas").get_attribute("aria-label").startswith("8 by 8 weights.")
-    # One word's own row, chosen by name
-    hook(lab, "asker").select_option("1")
-    assert weights(lab) == pytest.approx(map_[1].tolist(), abs=1e-5)
+    for kind in ("mean", "energy"):
+        expect(hook(column(lab, kind), "asker")).to_be_hidden()
+    hook(column(lab, "qkv"), "asker").select_option("1")
+    settle(lab)
+    assert numbers(lab, "weight", "qkv") == pytest.approx(map_[1].tolist(), abs=1e-5)
+    # Whoever asks for weights sees them.
+    shown = tokens(lab, "qkv").locator(".lab-number").first.inner_text()
+    assert float(shown) == pytest.approx(map_[1, 0].item(), abs=6e-4)
+    hook(lab, "model-select").select_option("mean")
+    expect(lab.locator("canvas")).to_be_hidden()
+
+
+def test_whose_weights_are_shown_stays_the_same_word(lab):
+    write(lab, "a wonderful film")
+    asker = hook(column(lab, "qkv"), "asker")
+    asker.select_option("1")
+    write(lab, "what a truly wonderful film")
+    assert asker.locator("option:checked").inner_text() == "those of wonderful (4)"
+    expected = answer("qkv", "what a truly wonderful film").map[3]
+    assert numbers(lab, "weight", "qkv") == pytest.approx(expected.tolist(), abs=1e-5)
+    write(lab, "a dull film")
+    assert asker.input_value() == ""
 
 
 def test_the_map_is_painted_as_strong_as_the_weights(lab):
-    hook(lab, "review-input").fill(" ".join(reviews(3)))  # 256 words: no labels beside the map
-    choose(lab, "qkv")
-    assert tokens(lab).count() > 256
-    _, map_ = answer("qkv", " ".join(reviews(3)))
+    write(lab, " ".join(reviews(3)))  # 256 words: no labels beside the map
+    map_ = answer("qkv", " ".join(reviews(3))).map
     n = len(map_)
+    assert n == 256
     paint = """(canvas, n) => {
       const pixels = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
       const at = (i) => Math.floor((i + 0.5) * canvas.width / n);
@@ -88,105 +179,237 @@ def test_the_map_is_painted_as_strong_as_the_weights(lab):
 
 
 def test_pointing_at_the_map_names_two_words_and_their_weight(lab):
-    hook(lab, "review-input").fill("wonderful film")
-    choose(lab, "qkv")
+    write(lab, "wonderful film")
     canvas = lab.locator("canvas")
     box = canvas.bounding_box()
     canvas.hover(position={"x": box["width"] - 10, "y": box["height"] - 10})
-    _, map_ = answer("qkv", "wonderful film")
+    weight = answer("qkv", "wonderful film").map[1, 1]
     expect(lab.locator('[data-part="map-readout"]')).to_have_text(
-        f"film looks at film with {map_[1, 1]:.3f}.".replace("0.", ".", 1)
+        f"film attends to film with {weight:.3f}.".replace("0.", ".", 1)
     )
 
 
-def test_deleting_a_word_shows_its_effect_beside_its_weight(lab):
-    text = "A wonderful film, and the ending is perfect."
-    hook(lab, "review-input").fill(text)
-    whole, per_word = answer("energy", text)
-    without, _ = answer("energy", "A film, and the ending is perfect.")
-    added = torch.tensor(whole).logit() - torch.tensor(without).logit()
+def effect(page, row, kind):
+    return hook(page, "effects").locator("tr").nth(row).locator(f"td[data-kind={kind}]")
+
+
+def test_deleting_a_word_shows_its_effect_on_each_model(lab):
+    write(lab, TEXT)
     tokens(lab).nth(1).click()
-    assert probability(lab) == pytest.approx(without, abs=1e-5)
-    assert tokens(lab).nth(1).get_attribute("aria-pressed") == "true"
-    assert sum(weights(lab)) == pytest.approx(1)
-    row = hook(lab, "effects").locator("tr")
-    expect(row).to_have_count(1)
-    assert float(row.get_attribute("data-weight")) == pytest.approx(per_word[1].item(), abs=1e-5)
-    assert float(row.get_attribute("data-effect")) == pytest.approx(added.item(), abs=1e-4)
-    expect(row).to_contain_text("wonderful")
+    settle(lab)
+    for kind in KINDS:
+        whole, without = (answer(kind, text) for text in (TEXT, TEXT.replace("wonderful ", "")))
+        assert probability(lab, kind) == pytest.approx(sigmoid(without.logit), abs=1e-5)
+        assert tokens(lab, kind).nth(1).get_attribute("aria-pressed") == "true"
+        cell = effect(lab, 0, kind)
+        weight = float(cell.get_attribute("data-weight"))
+        assert weight == pytest.approx(whole.weights[1].item(), abs=1e-5)
+        added = float(cell.get_attribute("data-effect"))
+        assert added == pytest.approx(whole.logit - without.logit, abs=1e-4)
+    expect(hook(lab, "effects").locator("tr")).to_have_count(1)
+    expect(hook(lab, "effects")).to_contain_text("wonderful")
     # Alone, also when another word is gone by now
     tokens(lab).nth(7).click()
-    expect(row).to_have_count(2)
-    assert float(row.first.get_attribute("data-effect")) == pytest.approx(added.item(), abs=1e-4)
-    both, _ = answer("energy", "A film, and the ending is")
-    assert probability(lab) == pytest.approx(both, abs=1e-5)
+    settle(lab)
+    expect(hook(lab, "effects").locator("tr")).to_have_count(2)
+    again = float(effect(lab, 0, KINDS[-1]).get_attribute("data-effect"))
+    assert again == pytest.approx(added, abs=1e-9)
+    both = answer(RECOMMENDED, "A film, and the ending is")
+    assert probability(lab) == pytest.approx(sigmoid(both.logit), abs=1e-5)
     tokens(lab).nth(1).click()
     tokens(lab).nth(7).click()
-    assert probability(lab) == pytest.approx(whole, abs=1e-5)
+    settle(lab)
+    assert probability(lab) == pytest.approx(sigmoid(answer(RECOMMENDED, TEXT).logit), abs=1e-5)
+    expect(lab.locator('[data-part="effects-field"]')).to_be_hidden()
+
+
+def test_an_effect_has_digits_enough_to_be_seen(lab):
+    text = "Wonderful, excellent, superb, great, a perfect film, the best, and I loved it."
+    write(lab, text)
+    for place in (0, 5, 6, 9, 12):
+        tokens(lab).nth(place).click()
+    lab.wait_for_timeout(1_000)
+    rows = hook(lab, "effects").locator("tr")
+    expect(rows).to_have_count(5)
+    for cell in rows.locator("td").all():
+        added, shares, _ = cell.locator(":scope > *").all_inner_texts()
+        before, after = shares.split(" → ")
+        assert before != after
+        exact = float(cell.get_attribute("data-effect"))
+        assert added[0] == ("+" if exact > 0 else "−")
+        assert float(added.replace("−", "-")) == pytest.approx(exact, rel=0.06)
+
+
+def test_deleted_words_stay_deleted_while_others_are_typed(lab):
+    write(lab, "a wonderful film")
+    tokens(lab).nth(1).click()
+    deleted = lab.locator(f".lab-model[data-kind={RECOMMENDED}] .lab-token.deleted .lab-word")
+    hook(lab, "review-input").press("End")
+    hook(lab, "review-input").press_sequentially(" today")
+    settle(lab)
+    assert deleted.all_inner_texts() == ["wonderful"]
+    write(lab, "what a really wonderful film it was")
+    assert deleted.all_inner_texts() == ["wonderful"]
+    expected = answer(RECOMMENDED, "what a really film it was")
+    assert probability(lab) == pytest.approx(sigmoid(expected.logit), abs=1e-5)
+    write(lab, "what a wonder")  # the word itself is gone
+    assert deleted.all_inner_texts() == []
     expect(lab.locator('[data-part="effects-field"]')).to_be_hidden()
 
 
 def test_deleting_works_from_the_keyboard_and_keeps_its_place(lab):
-    hook(lab, "review-input").fill("a wonderful film")
-    assert lab.locator(".lab-token[tabindex='0']").count() == 1
+    write(lab, "a wonderful film")
+    assert column(lab).locator(".lab-token[tabindex='0']").count() == 1
     tokens(lab).first.focus()
     lab.keyboard.press("ArrowRight")
     lab.keyboard.press("Enter")
+    settle(lab)
     assert tokens(lab).nth(1).get_attribute("aria-pressed") == "true"
     expect(tokens(lab).nth(1)).to_be_focused()
     lab.keyboard.press("ArrowRight")
     expect(tokens(lab).nth(2)).to_be_focused()
     lab.keyboard.press("Enter")
+    settle(lab)
     assert tokens(lab).nth(2).get_attribute("aria-pressed") == "true"
 
 
 def test_a_distractor_stands_in_front(lab):
-    hook(lab, "review-input").fill("a wonderful film")
+    write(lab, "a wonderful film")
     hook(lab, "distractor").check()
     hook(lab, "distractor-input").fill("dull and long")
-    expected, per_word = answer("energy", "a wonderful film", "dull and long")
-    assert probability(lab) == pytest.approx(expected, abs=1e-5)
-    assert weights(lab) == pytest.approx(per_word.tolist(), abs=1e-5)
+    settle(lab)
+    for kind in KINDS:
+        expected = answer(kind, "a wonderful film", "dull and long")
+        assert probability(lab, kind) == pytest.approx(sigmoid(expected.logit), abs=1e-5)
+        assert numbers(lab, "weight", kind) == pytest.approx(expected.weights.tolist(), abs=1e-5)
     words = tokens(lab).locator(".lab-word").all_inner_texts()
     assert words == ["dull", "and", "long", "next review", "a", "wonderful", "film"]
     tokens(lab).first.click(force=True)  # only words of the review itself can be deleted
+    settle(lab)
     assert lab.locator(".lab-token.deleted").count() == 0
 
 
 def test_a_long_review_loses_its_beginning_and_says_so(lab):
     text = " ".join(["good"] * 5 + ["film"] * 256)
-    hook(lab, "review-input").fill(text)
-    assert lab.locator(".lab-token.skipped").count() == 5
-    assert weights(lab)[:5] == [0] * 5
-    assert probability(lab) == pytest.approx(answer("energy", text)[0], abs=1e-5)
-    expect(lab.locator('[data-part="note"]')).to_contain_text("the first 5 are left out")
+    write(lab, text)
+    assert set(tokens(lab).locator(".lab-word").all_inner_texts()) == {"film"}
+    assert tokens(lab).count() == 256
+    expected = answer(RECOMMENDED, text)
+    assert probability(lab) == pytest.approx(sigmoid(expected.logit), abs=1e-5)
+    expect(column(lab).locator('[data-part="note"]')).to_contain_text("the first 5 are left out")
 
 
 def test_unknown_words_are_marked_in_more_than_colour(lab):
     assert ids_of("hobbledehoy film") == [1, ids_of("film")[0]]
-    hook(lab, "review-input").fill("hobbledehoy film")
-    expect(lab.get_by_role("button", name="hobbledehoy")).to_contain_text("unknown word")
+    write(lab, "hobbledehoy film")
+    expect(column(lab).get_by_role("button", name="hobbledehoy")).to_contain_text("unknown word")
     line = "part => getComputedStyle(part.querySelector('.lab-word')).textDecorationLine"
     assert tokens(lab).nth(0).evaluate(line) == "underline"
     assert tokens(lab).nth(1).evaluate(line) == "none"
+    expect(hook(lab, "notice")).to_contain_text("do not know 1 of the 2 words")
 
 
-def test_no_words_no_weights(lab):
-    for text in ("", "12 !", "<b>"):
-        hook(lab, "review-input").fill(text)
-        assert tokens(lab).count() == 0
-        expect(hook(lab, "label")).to_have_text("no words yet")
-        choose(lab, "qkv")
-        assert lab.locator("#review-lab").inner_text().count("NaN") == 0
-        choose(lab, "energy")
+def has_no_verdict(page):
+    for kind in KINDS:
+        assert not hook(column(page, kind), "probability").get_attribute("data-value")
+        expect(column(page, kind).locator("[data-part=needle]")).to_be_hidden()
+        expect(hook(column(page, kind), "label")).to_have_text("no answer")
+    return "NaN" not in page.locator("#review-lab").inner_text()
 
 
-def test_a_chosen_sample_is_put_into_the_box(lab):
-    options = lab.get_by_label("A review that we wrote")
-    for name in options.locator("option:not([value=''])").all_inner_texts():
-        options.select_option(name)
-        text = hook(lab, "review-input").input_value()
-        assert probability(lab) == pytest.approx(answer("energy", text)[0], abs=1e-5)
+@pytest.mark.parametrize("text", UNREADABLE)
+def test_what_the_models_cannot_read_gets_a_sentence_and_no_probability(lab, text):
+    write(lab, TEXT)
+    write(lab, text)
+    expect(hook(lab, "notice")).to_contain_text("they can't read it, and there is no probability")
+    assert tokens(lab).count() == 0
+    assert has_no_verdict(lab)
+    write(lab, TEXT)
+    expect(hook(lab, "notice")).to_be_hidden()
+    assert probability(lab) is not None
+
+
+def test_no_words_no_probability(lab):
+    write(lab, "")
+    expect(hook(lab, "notice")).to_have_text("There are no words yet.")
+    assert has_no_verdict(lab)
+    write(lab, "good")
+    tokens(lab).first.click()
+    settle(lab)
+    expect(hook(lab, "notice")).to_have_text("All words are deleted.")
+    assert has_no_verdict(lab)
+
+
+def test_of_a_mixed_text_the_page_says_how_much_is_not_read(lab):
+    write(lab, "映画 a good film 10/10")
+    expect(hook(lab, "notice")).to_contain_text("6 of the 15 letters, digits and symbols")
+    assert probability(lab) == pytest.approx(sigmoid(answer(RECOMMENDED, "a good film").logit))
+
+
+def test_signs_that_begin_no_tag_leave_all_words(lab):
+    write(lab, "I <3 this wonderful film and 10 > 5")
+    words = tokens(lab).locator(".lab-word").all_inner_texts()
+    assert words == ["i", "this", "wonderful", "film", "and"]
+
+
+def test_samples_say_where_a_model_is_wrong(lab):
+    names = hook(lab, "sample").locator("option:not([value=''])").all_inner_texts()
+    assert len(names) == 6
+    wrong = 0
+    samples = lab.evaluate("lab.reviewLab.SAMPLES")
+    for name in names:
+        hook(lab, "sample").select_option(name)
+        settle(lab)
+        text, label = samples[name]["text"], samples[name]["label"]
+        assert hook(lab, "review-input").input_value() == text
+        for kind in KINDS:
+            judged = "positive" if answer(kind, text).logit > 0 else "negative"
+            mark = hook(column(lab, kind), "mistake")
+            expect(mark).to_be_visible(visible=judged != label)
+            if judged != label:
+                expect(mark).to_contain_text(f"wrong here: we wrote this as a {label} review")
+                wrong += 1
+    assert {one["label"] for one in samples.values()} == {"positive", "negative"}
+    assert wrong >= 1
+    # A reader's own text has no label.
+    write(lab, text + " indeed")
+    expect(lab.locator("[data-testid=mistake]:visible")).to_have_count(0)
+
+
+def time_per_key_press(page, text):
+    """Measure what typing a letter takes, in milliseconds of the page's own thread.
+
+    What other programs do meanwhile does not count. The median of five letters is returned.
+    """
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    names = ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration")
+    write(page, text)
+    spent = []
+    for i in range(5):
+        found = []
+        for letters in (i + 1, None):
+            metrics = session.send("Performance.getMetrics")["metrics"]
+            found.append(sum(one["value"] for one in metrics if one["name"] in names))
+            if letters:
+                page.evaluate(TYPE, [f"{text} {'a' * letters}"])
+        spent.append(1000 * (found[1] - found[0]))
+    return sorted(spent)[2]
+
+
+def test_a_key_press_in_a_full_text_is_quick(lab):
+    # Half of this on a quick machine
+    assert time_per_key_press(lab, " ".join(" ".join(reviews(5)).split()[:256])) < 100
+
+
+def test_6000_words_leave_the_page_usable(lab):
+    text = " ".join(" ".join(reviews(60)).split()[:6_000])
+    before = lab.evaluate("document.documentElement.scrollHeight")
+    assert time_per_key_press(lab, text) < 150
+    assert lab.evaluate("document.documentElement.scrollHeight") < before + 1_000
+    box = column(lab).locator("[data-part=tokens]")
+    assert box.bounding_box()["height"] < 400
+    assert box.evaluate("box => box.scrollHeight > box.clientHeight")
 
 
 @pytest.mark.parametrize("address", ["playground.html", "index.html"])
@@ -195,40 +418,46 @@ def test_what_is_typed_is_only_ever_text(visit, http_root, address):
     page = seen.page
     before = page.evaluate("document.querySelectorAll('article script, article img').length")
     hook(page, "review-input").fill(HOSTILE)
-    tokens(page).first.wait_for()
+    hook(page, "token").first.wait_for()
     if address == "playground.html":
         hook(page, "distractor").check()
         hook(page, "distractor-input").fill(HOSTILE)
+        settle(page)
         tokens(page).last.click()
+        settle(page)
     after = page.evaluate("document.querySelectorAll('article script, article img').length")
     assert after == before
     assert page.locator("article iframe").count() == 0
     assert page.evaluate("window.hacked") is None
-    assert "good" in tokens(page).locator(".lab-word").all_inner_texts()
+    assert "good" in hook(page, "token").locator(".lab-word").all_inner_texts()
     assert seen.complaints == []
 
 
 def test_one_forward_pass_a_keystroke(lab):
     # What keeps the page quick is that typing computes once, and only what is shown.
     # Each pass looks up every word's vector once.
-    lab.evaluate("""async () => {
-      const model = await lab.models.load("energy");
+    lab.evaluate(
+        """async (kind) => {
+      const model = await lab.models.load(kind);
       const plain = model.embedding;
       window.vectors = 0;
       model.embedding = (id) => {
         window.vectors += 1;
         return plain(id);
       };
-    }""")
+    }""",
+        RECOMMENDED,
+    )
     n = tokens(lab).count()
     hook(lab, "review-input").press_sequentially(" abc")  # a space, then one word more
+    settle(lab)
     assert lab.evaluate("window.vectors") == n + 3 * (n + 1)
 
 
 def test_a_screen_reader_hears_the_result_and_not_each_letter(lab):
     lab.evaluate("""
       window.heard = [];
-      for (const region of document.querySelectorAll("[role=status]"))
+      for (const region of document.querySelectorAll("#review-lab [role=status]"))
         new MutationObserver(() => heard.push(region.textContent))
           .observe(region, { childList: true });
     """)
@@ -238,17 +467,17 @@ def test_a_screen_reader_hears_the_result_and_not_each_letter(lab):
     lab.wait_for_function("window.heard.length > 0")
     lab.wait_for_timeout(1_500)
     assert len(lab.evaluate("window.heard")) == 1
-    assert "% positive" in lab.evaluate("window.heard[0]")
+    assert lab.evaluate("window.heard[0]").count("% positive") == 3
     assert lab.locator("[aria-live=assertive]").count() == 0
 
 
 def test_weights_are_fetched_when_they_are_needed(visit, http_root):
     seen = visit(http_root + "index.html")
-    assert not any("lab-" in url for url in seen.requests)
+    assert not any("/lab-" in url for url in seen.requests)
     hook(seen.page, "review-input").fill("wonderful")
-    tokens(seen.page).wait_for()
+    hook(seen.page, "token").wait_for()
     fetched = [url.rpartition("/")[2] for url in seen.requests if "/lab-" in url]
-    assert sorted(fetched) == ["lab-energy.js", "lab-words.js"]
+    assert sorted(fetched) == sorted([f"lab-{RECOMMENDED}.js", "lab-words.js"])
 
 
 def test_a_model_that_does_not_load_is_said_and_tried_again(visit, http_root):
@@ -257,24 +486,31 @@ def test_a_model_that_does_not_load_is_said_and_tried_again(visit, http_root):
     page.route("**/lab-qkv.js", lambda route: route.abort())
     page.goto(http_root + "playground.html")
     hook(page, "review-input").scroll_into_view_if_needed()
-    tokens(page).first.wait_for()
-    hook(page, "model-select").select_option("qkv")
-    expect(page.locator('[data-part="note"]')).to_contain_text("did not load")
+    hook(page, "token").first.wait_for()
+    expect(column(page, "qkv").locator('[data-part="note"]')).to_contain_text("did not load")
+    assert probability(page, "mean") is not None
     page.unroute("**/lab-qkv.js")
-    hook(page, "model-select").select_option("energy")
-    choose(page, "qkv")
+    hook(page, "review-input").fill("a wonderful film")
     expect(page.locator("canvas")).to_be_visible()
+    assert tokens(page, "qkv").count() == 3
 
 
 def test_the_home_page_answers_in_one_line(visit, root):
     seen = visit(root + "index.html")
     text = "The plot is thin, but the music is wonderful."
     hook(seen.page, "review-input").fill(text)
-    tokens(seen.page).first.wait_for()
-    expected, per_word = answer("energy", text)
+    hook(seen.page, "token").first.wait_for()
+    expected = answer(RECOMMENDED, text)
     value = float(hook(seen.page, "probability").get_attribute("data-value"))
-    assert value == pytest.approx(expected, abs=1e-5)
-    assert weights(seen.page) == pytest.approx(per_word.tolist(), abs=1e-5)
+    assert value == pytest.approx(sigmoid(expected.logit), abs=1e-5)
+    script = "parts => parts.map((part) => Number(part.dataset.contribution))"
+    contributions = hook(seen.page, "token").evaluate_all(script)
+    assert contributions == pytest.approx(expected.contributions.tolist(), abs=1e-5)
+    for unreadable in UNREADABLE:
+        hook(seen.page, "review-input").fill(unreadable)
+        expect(hook(seen.page, "notice")).to_contain_text("they can't read it")
+        assert not hook(seen.page, "probability").get_attribute("data-value")
+        assert hook(seen.page, "probability").inner_text() == ""
     assert seen.complaints == []
     assert seen.foreign(root) == []
 
@@ -283,8 +519,11 @@ def test_all_of_it_works_from_a_folder(visit):
     root = SITE.as_uri() + "/"
     seen = visit(root + "playground.html")
     page = seen.page
-    hook(page, "review-input").fill("a wonderful film")
-    choose(page, "qkv")
-    assert probability(page) == pytest.approx(answer("qkv", "a wonderful film")[0], abs=1e-5)
+    hook(page, "review-input").scroll_into_view_if_needed()
+    hook(page, "token").first.wait_for()
+    write(page, "a wonderful film")
+    for kind in KINDS:
+        expected = answer(kind, "a wonderful film")
+        assert probability(page, kind) == pytest.approx(sigmoid(expected.logit), abs=1e-5)
     assert seen.complaints == []
     assert seen.foreign(root) == []

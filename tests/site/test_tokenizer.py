@@ -1,7 +1,7 @@
 """The tokenizer in the page gives the ids of the Python one."""
 
 import pytest
-from trained_models import IDS, ids_of, reviews, tokenizer
+from trained_models import ids_of, reviews, tokenizer
 
 ENCODE = """async (texts) => {
   const ids = await lab.models.load("words");
@@ -15,6 +15,8 @@ HOSTILE = {
     "right to left": "good \u202egnol oot\u202c שלום bad مرحبا film \u200fgood",
     "tags": "<b>good</b><br />bad<script>alert('film')</script><img src=x onerror=alert(1)>",
     "broken tags": "a < b and c > d << bad >> <> <good <film>> <unfinished",
+    "signs that begin no tag": "I <3 this good film and 10 > 5, <> <_bad_> << film >>",
+    "comments": "good<!-- bad --> film <!doctype html> the</p>end < p >bad",
     "a tag over lines": "good<br\n\nbad film\n>again",
     "tags of other cases": "<BR>Good<Br/>BAD",
     "null characters": "go\0od \0 bad <\0> film",
@@ -43,13 +45,13 @@ def test_2000_reviews(lab):
     assert lab.evaluate(ENCODE, texts) == ids
     seen = {i for one in ids for i in one}
     assert len(seen) > 6_000
-    assert max(seen) < IDS
+    assert max(seen) < tokenizer().get_vocab_size()
     assert 1 in seen
 
 
 def test_every_character_of_the_two_planes_with_letters(lab):
     # Between two letters, so that it shows whether a character separates, joins or becomes one.
-    # "<" and ">" are held by the tags above.
+    # "<" and ">" are compared by the tags above.
     points = [i for i in range(0x20000) if not 0xD800 <= i < 0xE000 and chr(i) not in "<>"]
     ask = """(points) => points.map((i) => {
       return lab.tokenizer.splitWords(`x${String.fromCodePoint(i)}y`).join(" ");
@@ -67,8 +69,7 @@ def test_half_a_character(lab):
     assert words == ["go", "od", "bad"]
 
 
-def test_words_outside_the_8000_are_unknown(lab):
+def test_words_outside_the_vocabulary_are_unknown(lab):
     vocabulary = tokenizer().get_vocab()
-    last = next(word for word, i in vocabulary.items() if i == IDS - 1)
-    first_left_out = next(word for word, i in vocabulary.items() if i == IDS)
-    assert lab.evaluate(ENCODE, [f"{last} {first_left_out}"]) == [[IDS - 1, 1]]
+    last = max(vocabulary, key=vocabulary.__getitem__)
+    assert lab.evaluate(ENCODE, [f"{last} {last}qx"]) == [[len(vocabulary) - 1, 1]]

@@ -3,24 +3,28 @@
 // The review lab in one line, for the home page.
 
 {
-  const { load } = lab.models;
+  const { KINDS, load } = lab.models;
   const { speaker } = lab.dom;
-  const { readReview, tokenPart } = lab.tokens;
+  const { drawTokens, noticeOf, percentText, readTokens, tokensOf } = lab.tokens;
 
   function startHome(box) {
     const find = (name) => box.querySelector(`[data-part="${name}"]`);
     const say = speaker(find("spoken"));
 
     async function update() {
-      const [ids, model] = await Promise.all([load("words"), load("energy")]);
-      const { tokens, read, probability } = readReview(model, ids, find("review").value);
-      const percent = `${(100 * probability).toFixed(0)} % positive`;
-      find("probability").textContent = read.length > 0 ? percent : "";
-      find("probability").dataset.value = probability;
-      const largest = Math.max(0, ...tokens.map((one) => one.weight));
-      find("tokens").replaceChildren(...tokens.map((one) => tokenPart(one, largest, "span")));
-      find("legend").hidden = read.length === 0;
-      say(read.length > 0 ? percent : "");
+      const [ids, model] = await Promise.all([load("words"), load(KINDS[0])]);
+      const text = find("review").value;
+      const tokens = tokensOf(ids, text);
+      const { probability, shown } = readTokens(model, tokens);
+      const isRead = tokens.length > 0;
+      const percent = isRead ? `${percentText(probability)} positive` : "";
+      find("probability").textContent = percent;
+      find("probability").dataset.value = isRead ? probability : "";
+      drawTokens(find("tokens"), shown, "span", "contribution");
+      find("notice").textContent = noticeOf(text, tokens);
+      find("notice").hidden = find("notice").textContent === "";
+      find("legend").hidden = !isRead;
+      say([percent, find("notice").textContent].join(" ").trim());
     }
 
     find("review").addEventListener("input", () => {

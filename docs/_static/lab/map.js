@@ -1,6 +1,7 @@
 "use strict";
 
-// The n × n weights as a picture: a row for the word that asks, a column for the word asked.
+// The n × n weights as a picture: row i holds those of the query of word i, a column per word that
+// it attends to.
 // Dark (or, on a dark page, light) is the largest weight. Returns a function that says which row
 // and column an event of the pointer is at.
 
@@ -22,12 +23,14 @@
     // A pixel a weight, then drawn larger: quick for 65,536 of them too.
     const pixels = new ImageData(n, n);
     const largest = Math.max(...map.map((row) => Math.max(...row)));
-    for (const [place, weight] of map.flat().entries()) {
-      const share = weight / largest;
-      const at = 4 * place;
-      for (let c = 0; c < 3; c += 1) pixels.data[at + c] = low[c] + (high[c] - low[c]) * share;
-      pixels.data[at + 3] = 255;
-    }
+    map.forEach((row, i) => {
+      row.forEach((weight, j) => {
+        const at = 4 * (i * n + j);
+        const share = weight / largest;
+        for (let c = 0; c < 3; c += 1) pixels.data[at + c] = low[c] + (high[c] - low[c]) * share;
+        pixels.data[at + 3] = 255;
+      });
+    });
     const small = element("canvas", { width: n, height: n });
     small.getContext("2d").putImageData(pixels, 0, 0);
     const context = canvas.getContext("2d");

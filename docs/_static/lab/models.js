@@ -1,10 +1,15 @@
 "use strict";
 
-// The trained models, as the build wrote them: `lab-words.js`, `lab-energy.js`, `lab-qkv.js`.
+// The trained models, as the build wrote them: `lab-words.js`, `lab-mean.js`, `lab-energy.js` and
+// `lab-qkv.js`.
 // A page opened from a folder may not fetch files, but it may add scripts. Each of these calls
 // one of the two `receive` functions below, which are global for that reason.
 
 {
+  // The first is the recommended one, in whose script `recommended` is true.
+  const KINDS = ["energy", "qkv", "mean"];
+  const NAMES = { energy: "attention pooling", mean: "mean", qkv: "QKV attention" };
+
   const received = new Map();
   const loading = new Map();
 
@@ -34,33 +39,46 @@
   }
 
   function receiveModel(config, tensors) {
+    const { embed_dim, key_dim, kind, value_dim } = config;
     const number = Object.fromEntries(
-      Object.entries(tensors).map(([name, text]) => [name, halves(text)]),
+      Object.entries(tensors).map(([name, written]) => [name, read(written)]),
     );
     // Row i of a matrix of this width
     const row = (name, i, width) =>
       Array.from({ length: width }, (_, j) => number[name](i * width + j));
     const matrix = (name, width) =>
-      Array.from({ length: config.embed_dim }, (_, i) => row(name, i, width)); // (d, width)
+      Array.from({ length: embed_dim }, (_, i) => row(name, i, width)); // (d, width)
     const model = {
       config,
-      embedding: (id) => row("embedding", id, config.embed_dim), // (d,)
-      w: row("w", 0, config.kind === "qkv" ? config.value_dim : config.embed_dim),
+      embedding: (id) => row("embedding", id, embed_dim), // (d,)
+      bigrams: (bucket) => row("bigrams", bucket, embed_dim), // (d,)
+      w: row("w", 0, kind === "qkv" ? value_dim : embed_dim),
       b: number.b(0),
     };
-    if (config.kind === "energy") model.energy = row("energy", 0, config.embed_dim);
-    else {
-      model.W_query = matrix("W_query", config.key_dim); // (d, k)
-      model.W_key = matrix("W_key", config.key_dim); // (d, k)
-      model.W_value = matrix("W_value", config.value_dim); // (d, v)
+    if (kind === "energy") model.energy = row("energy", 0, embed_dim);
+    if (kind === "qkv") {
+      model.W_query = matrix("W_query", key_dim); // (d, k)
+      model.W_key = matrix("W_key", key_dim); // (d, k)
+      model.W_value = matrix("W_value", value_dim); // (d, v)
     }
-    received.set(config.kind, model);
+    received.set(kind, model);
   }
 
-  // Numbers of 16 bits, written as base64: returns a function that reads the i-th.
+  // Each of these returns a function that reads the i-th number.
+  const read = (written) => (typeof written === "string" ? halves(written) : bytes(written));
+
+  // base64, four letters for three bytes
+  const decode = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+
+  // A table: whole numbers from −127 to 127 and what to multiply them by
+  function bytes({ scale, int8 }) {
+    const whole = new Int8Array(decode(int8).buffer);
+    return (i) => scale * whole[i];
+  }
+
+  // Numbers of 16 bits
   function halves(text) {
-    const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
-    const view = new DataView(bytes.buffer);
+    const view = new DataView(decode(text).buffer);
     return (i) => halfToNumber(view.getUint16(2 * i, true));
   }
 
@@ -76,5 +94,5 @@
   }
 
   Object.assign(globalThis, { receiveModel, receiveWords });
-  lab.models = { halfToNumber, load };
+  lab.models = { KINDS, NAMES, halfToNumber, load };
 }

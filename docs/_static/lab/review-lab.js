@@ -1,227 +1,376 @@
 "use strict";
 
-// The models of the lesson on real reviews, with the reader's own text.
+// Three trained models side by side, with the reader's own text.
 
 {
   const { UNKNOWN } = lab.tokenizer;
-  const { load } = lab.models;
+  const { KINDS, NAMES, load } = lab.models;
   const { digits, element, moveByArrows, setStop, speaker } = lab.dom;
-  const { readReview, tokenPart, weightText } = lab.tokens;
+  const { drawTokens, follow, noticeOf, readTokens, tokensOf } = lab.tokens;
+  const { percentText, signed, weightText } = lab.tokens;
   const { drawMap } = lab.map;
 
+  // What we wrote, and whether we meant it as praise
   const SAMPLES = {
-    "the ending saves it":
-      "The trailer promised a thriller and the first hour is slow, but the ending is wonderful and the music is the best I have heard in years.",
-    "a good cast, wasted":
-      "What a waste of a good cast. The plot is thin, the jokes are old, and after an hour I was looking at my watch.",
-    "not bad at all": "Not bad at all. I did not expect to like it, and I was never bored.",
-    "two minds": "The acting is terrible and the script is worse, yet I loved every minute of it.",
-    "rare words":
-      "A flabbergasting phantasmagoria: gloriously daft, and its curmudgeonly hobbledehoy of a hero is a delight.",
-    "a longer one":
-      "I took my grandmother, who falls asleep in every film after ten minutes. She stayed awake. So did I, although nothing much happens: two sisters sort the things of their late father, quarrel over a piano that neither can play, and slowly begin to laugh again. The camera stays close to their hands. There is one scene in a kitchen, without a word, that is better than most films of this year. The end comes a little too quickly, and the boy next door is a poor excuse for a character. Still, we talked about it all the way home, and I would see it again tomorrow.",
+    "the ending saves it": {
+      label: "positive",
+      text: "The trailer promised a thriller and the first hour is slow, but the ending is wonderful and the music is the best I have heard in years.",
+    },
+    "a good cast, wasted": {
+      label: "negative",
+      text: "What a waste of a good cast. The plot is thin, the jokes are old, and after an hour I was looking at my watch.",
+    },
+    "not bad at all": {
+      label: "positive",
+      text: "Not bad at all. I did not expect to like it, and I was never bored.",
+    },
+    "two minds": {
+      label: "positive",
+      text: "The acting is terrible and the script is worse, yet I loved every minute of it.",
+    },
+    "for a long week": {
+      label: "negative",
+      text: "Just what I needed after a long week: two hours of a man explaining wine. Brilliant, if you have trouble falling asleep.",
+    },
+    "a longer one": {
+      label: "positive",
+      text: "I took my grandmother, who falls asleep in every film after ten minutes. She stayed awake. So did I, although nothing much happens: two sisters sort the things of their late father, quarrel over a piano that neither can play, and slowly begin to laugh again. The camera stays close to their hands. There is one scene in a kitchen, without a word, that is better than most films of this year. The end comes a little too quickly, and the boy next door is a poor excuse for a character. Still, we talked about it all the way home, and I would see it again tomorrow.",
+    },
   };
   const DISTRACTOR =
     "I bought a ticket to get out of the rain. Boring from the first scene to the last: the hero mumbles, the story goes nowhere, and the awful music never stops.";
+  const PAUSE = 150; // milliseconds without a key press after which effects and map follow
+
+  const part = (box) => (name) => box.querySelector(`[data-part="${name}"]`);
+  const labelOf = (probability) => (probability > 0.5 ? "positive" : "negative");
+
+  // ---- one model's column: its verdict and the words as it reads them
+
+  function makeColumn(kind, template) {
+    const box = template.content.firstElementChild.cloneNode(true);
+    const find = part(box);
+    let name = NAMES[kind];
+    name = name[0].toUpperCase() + name.slice(1);
+    box.dataset.kind = kind;
+    box.ariaLabel = name;
+    find("name").textContent = name;
+    find("recommended").hidden = kind !== KINDS[0];
+    find("tokens").ariaLabel = `The words as ${NAMES[kind]} reads them. Press one to delete it.`;
+    moveByArrows(find("tokens"), () => [[...find("tokens").children]]);
+    return { kind, box, find, model: null, reading: null };
+  }
+
+  // `label` is what the sample was meant to be, or null for a text of the reader's own.
+  function showVerdict({ find, reading }, hasWords, label) {
+    const { logit, probability } = reading;
+    const judged = labelOf(probability);
+    find("label").textContent = hasWords ? judged : "no answer";
+    find("percent").textContent = hasWords ? `${percentText(probability)} positive` : "";
+    for (const [name, number, places] of [
+      ["probability", probability, 6],
+      ["logit", logit, 3],
+    ]) {
+      find(name).textContent = hasWords ? digits(number, places) : "–";
+      find(name).dataset.value = hasWords ? number : "";
+    }
+    find("needle").hidden = !hasWords;
+    find("needle").style.left = `${(100 * probability).toFixed(1)}%`;
+    const isWrong = hasWords && label !== null && judged !== label;
+    find("mistake").hidden = !isWrong;
+    find("mistake").textContent = isWrong
+      ? `✗ The model is wrong here: we wrote this as a ${label} review.`
+      : "";
+  }
+
+  function showNote({ find, model, reading }, hasWords) {
+    const { contributions, logit, read, skipped } = reading;
+    const words = contributions.reduce((sum, one) => sum + one, 0);
+    const sum = `Logit ${digits(logit, 3)} = words ${digits(words, 3)} + bias ${digits(model.b, 3)}.`;
+    const share = ` An equal share of the weight would be ${weightText(1 / read.length)}.`;
+    const most = ` It reads at most ${model.config.max_length} words, so the first ${skipped} are left out.`;
+    find("note").textContent = hasWords ? sum + share + (skipped > 0 ? most : "") : "";
+  }
+
+  function showWords({ find, reading }, measure) {
+    const row = find("tokens");
+    drawTokens(row, reading.shown, "button", measure);
+    setStop(row, row.querySelector("[tabindex='0']") ?? row.firstChild);
+  }
+
+  // ---- all of it
 
   function startReviewLab(box) {
-    const find = (name) => box.querySelector(`[data-part="${name}"]`);
+    const find = part(box);
     const say = speaker(find("spoken"));
-    const deleted = new Set(); // places of words of the review
-    let loaded = null; // the model and the ids of its words
-    let reading = null; // what it made of the text
+    const columns = KINDS.map((kind) => makeColumn(kind, find("model")));
+    const qkv = columns.find((one) => one.kind === "qkv");
+    let ids = null; // of the words that the models know
+    let tokens = []; // the text, word by word
+    let words = []; // those of the review
+    let deleted = new Set(); // places of words of the review
+    let asker = null; // the token whose weights are asked for
+    let effects = new Map(); // rows of the table by place, as long as the text is the same
     let cellAt = () => null;
+    let frame = null;
+    let pause = null;
+
+    find("models").append(...columns.map((one) => one.box));
+    find("kind").append(
+      ...KINDS.map((kind) => element("option", { value: kind }, `${NAMES[kind]} only`)),
+    );
+    find("sample").append(
+      element("option", { value: "" }, "choose one"),
+      ...Object.keys(SAMPLES).map((name) => element("option", { value: name }, name)),
+    );
+
+    const measure = () => box.querySelector("[name=measure]:checked").value;
+    const isShown = ({ kind }) => [kind, ""].includes(find("kind").value);
+    const distractor = () => (find("distracted").checked ? find("distractor").value : "");
+    const tokensWithout = (places) => tokensOf(ids, find("review").value, distractor(), places);
 
     function begin() {
-      find("kind").value = "energy";
-      find("sample").replaceChildren(
-        element("option", { value: "" }, "choose one"),
-        ...Object.keys(SAMPLES).map((name) => element("option", { value: name }, name)),
-      );
-      find("sample").value = Object.keys(SAMPLES)[0];
-      find("review").value = Object.values(SAMPLES)[0];
+      const [name] = Object.keys(SAMPLES);
+      find("kind").value = "";
+      find("sample").value = name;
+      find("review").value = SAMPLES[name].text;
       find("distractor").value = DISTRACTOR;
       find("distracted").checked = false;
-      deleted.clear();
-      if (loaded) choose();
+      box.querySelector("[name=measure][value=contribution]").checked = true;
+      forget();
+      if (ids) update();
     }
 
-    async function choose() {
-      const kind = find("kind").value;
+    function forget() {
+      deleted = new Set();
+      asker = null;
+    }
+
+    // Words and models, those that are not here yet
+    async function loadAll() {
       box.ariaBusy = "true";
-      try {
-        const [ids, model] = await Promise.all([load("words"), load(kind)]);
-        if (kind !== find("kind").value) return; // the reader has chosen again meanwhile
-        loaded = { ids, model };
-        box.ariaBusy = "false";
-        update();
-      } catch (error) {
-        find("note").textContent = `The model did not load: ${error.message}`;
-      }
+      const arrive = async (column) => {
+        try {
+          [ids, column.model] = await Promise.all([load("words"), load(column.kind)]);
+        } catch (error) {
+          column.find("note").textContent = `The model did not load: ${error.message}`;
+        }
+      };
+      await Promise.all(columns.filter((one) => !one.model).map(arrive));
+      effects = new Map();
+      if (columns.some((one) => one.model)) update();
+      box.ariaBusy = "false";
     }
 
-    const read = (without = deleted) => {
-      const before = find("distracted").checked ? find("distractor").value : "";
-      return readReview(loaded.model, loaded.ids, find("review").value, before, without);
-    };
-
+    // The verdicts follow at once, words with the next frame, effects and map when the reader pauses.
     function update() {
       find("distractor-field").hidden = !find("distracted").checked;
-      if (!loaded) return choose();
-      reading = read();
-      showVerdict();
-      showAskers();
-      showTokens();
-      showEffects();
-      showMap();
+      for (const one of columns) one.box.hidden = !isShown(one);
+      if (columns.some((one) => !one.model) && box.ariaBusy !== "true") loadAll();
+      if (!ids) return;
+      tokens = tokensWithout(deleted);
+      keepPlaces(tokens.filter((one) => one.part === "review").map((one) => one.word));
+      const hasWords = tokens.some((one) => one.part === "review" && !one.isDeleted);
+      const sample = SAMPLES[find("sample").value];
+      const label = sample && deleted.size === 0 && !distractor() ? sample.label : null;
+      for (const one of columns.filter(({ model }) => model)) {
+        one.reading = readTokens(one.model, tokens);
+        showVerdict(one, hasWords, label);
+        showNote(one, hasWords);
+      }
+      showNotice();
+      if (frame === null) frame = requestAnimationFrame(showWordsOfAll);
     }
 
-    function showVerdict() {
-      const { probability, logit, tokens } = reading;
-      const isEmpty = reading.read.length === 0;
-      const label = probability > 0.5 ? "positive" : "negative";
-      const percent = `${(100 * probability).toFixed(0)} % positive`;
-      find("label").textContent = isEmpty ? "no words yet" : label;
-      find("percent").textContent = isEmpty ? "" : percent;
-      find("probability").textContent = probability.toFixed(6);
-      find("probability").dataset.value = probability;
-      find("logit").textContent = digits(logit, 3);
-      find("logit").dataset.value = logit;
-      find("needle").style.left = `${(100 * probability).toFixed(1)}%`;
-      const words = tokens.filter((one) => one.part === "review");
-      const skipped = tokens.filter((one) => one.isSkipped).length;
-      const unknown = words.filter((one) => one.id === UNKNOWN).length;
-      const config = loaded.model.config;
-      const known = loaded.ids.size - 3; // without the three ids that are no words
-      find("note").textContent =
-        `The model reads ${reading.read.length} words; an equal share would be ${weightText(1 / (reading.read.length || 1))}. ` +
-        (unknown ? `${unknown} of yours it does not know. ` : "") +
-        (skipped
-          ? `It reads at most ${config.max_length}, so the first ${skipped} are left out. `
-          : "") +
-        `Of the ${config.trained_words.toLocaleString("en-GB")} words it was trained on, this page holds the ${known.toLocaleString("en-GB")} most frequent.`;
-      say(isEmpty ? "No words yet." : `${label}, ${percent}.`);
+    // Deleted words, and the one whose weights are shown, stay what they are when others change.
+    function keepPlaces(now) {
+      const isSame = words.length === now.length && words.every((word, i) => word === now[i]);
+      const before = words;
+      words = now;
+      if (isSame) return;
+      effects = new Map();
+      if (deleted.size === 0 && asker === null) return;
+      const places = follow(before, now);
+      deleted = new Set([...deleted].map((place) => places.get(place)).filter((one) => one >= 0));
+      if (asker?.part === "review") asker = { ...asker, place: places.get(asker.place) };
+      tokens = tokensWithout(deleted);
+    }
+
+    function showNotice() {
+      const unknown = tokens.filter((one) => one.part === "review" && one.id === UNKNOWN).length;
+      const isEmpty = find("review").value.trim() === "";
+      const isGone = words.length > 0 && deleted.size === words.length;
+      const notes = [
+        isEmpty ? "There are no words yet." : noticeOf(find("review").value, tokens),
+        isGone ? "All words are deleted." : "",
+        unknown > 0 ? `The models do not know ${unknown} of the ${words.length} words.` : "",
+      ];
+      find("notice").textContent = notes.filter(Boolean).join(" ");
+      find("notice").hidden = find("notice").textContent === "";
+      const verdicts = columns.filter((one) => isShown(one) && one.reading);
+      const spoken = verdicts.map(
+        (one) =>
+          `${one.box.ariaLabel}: ${one.find("label").textContent} ${one.find("percent").textContent}`,
+      );
+      say([...spoken, find("notice").textContent].join(". "));
+    }
+
+    function showWordsOfAll() {
+      frame = null;
+      showAskers();
+      for (const one of columns.filter(({ reading }) => reading)) showWords(one, measure());
+      for (const one of box.querySelectorAll("[data-measure]")) {
+        one.hidden = one.dataset.measure !== measure();
+      }
+      clearTimeout(pause);
+      pause = setTimeout(showAfterPause, PAUSE);
+    }
+
+    function showAfterPause() {
+      showMap();
+      showEffects();
     }
 
     // For qkv every word has a row of weights: their mean is shown, or the row that is asked for.
     function showAskers() {
-      const select = find("asker");
-      const chosen = select.value;
-      find("asker-field").hidden = !reading.map;
+      if (!qkv.reading) return;
+      const { map, read } = qkv.reading;
+      const select = qkv.find("asker");
+      qkv.find("asker-field").hidden = !map;
       select.replaceChildren(
-        element("option", { value: "" }, "the mean over all words that ask"),
-        ...(reading.map ? reading.read : []).map((one, i) =>
-          element("option", { value: i }, `those of ${one.word} (${i + 1})`),
-        ),
+        element("option", { value: "" }, "the mean over all that attend"),
+        ...read.map((one, i) => element("option", { value: i }, `those of ${one.word} (${i + 1})`)),
       );
-      select.value = chosen < reading.read.length ? chosen : "";
-      const row = reading.map && select.value !== "" ? reading.map[Number(select.value)] : null;
-      if (!row) return;
-      for (const [i, one] of reading.read.entries()) one.weight = row[i];
+      const row = read.findIndex((one) =>
+        ["part", "place", "word"].every((name) => one[name] === asker?.[name]),
+      );
+      if (row < 0) asker = null;
+      select.value = row < 0 ? "" : row;
+      if (row < 0) return;
+      for (const [i, one] of read.entries()) one.weight = map[row][i];
     }
 
-    function showTokens() {
-      const row = find("tokens");
-      const focused = [...row.children].indexOf(document.activeElement);
-      const largest = Math.max(0, ...reading.tokens.map((one) => one.weight));
-      row.replaceChildren(...reading.tokens.map((one) => tokenPart(one, largest, "button")));
-      setStop(row, row.children[focused] ?? row.firstChild);
-      row.children[focused]?.focus();
-    }
-
-    // What the logit loses when one word alone is left out of the whole review
+    // One row after the other, so that no key press has to wait for all of them
     function showEffects() {
+      const some = columns.filter((one) => isShown(one) && one.model);
       find("effects-field").hidden = deleted.size === 0;
-      if (deleted.size === 0) return find("effects").replaceChildren();
-      const whole = read(new Set());
-      const rows = [...deleted].map((place) => {
-        const one = whole.tokens.find((token) => token.part === "review" && token.place === place);
-        const without = read(new Set([place]));
-        const added = whole.logit - without.logit;
-        const cells = [
-          weightText(one.weight),
-          `${added >= 0 ? "+" : ""}${digits(added, 2)}`,
-          `${(100 * whole.probability).toFixed(0)} % → ${(100 * without.probability).toFixed(0)} %`,
-        ];
-        return element(
-          "tr",
-          { "data-place": place, "data-effect": added, "data-weight": one.weight },
-          element("th", { scope: "row" }, one.word),
-          ...cells.map((text) => element("td", {}, text)),
-        );
-      });
+      find("effects-head").replaceChildren(
+        element("th", { scope: "col" }, "word"),
+        ...some.map((one) => element("th", { scope: "col" }, one.box.ariaLabel)),
+      );
+      const places = [...deleted].sort((a, b) => a - b);
+      const missing = places.find((place) => !effects.has(place));
+      if (missing !== undefined) {
+        effects.set(missing, effectRow(missing, some));
+        pause = setTimeout(showEffects);
+      }
+      const rows = places.map((place) => effects.get(place)).filter(Boolean);
       find("effects").replaceChildren(...rows);
     }
 
+    // What the logit loses when one word alone is left out of the whole review
+    function effectRow(place, some) {
+      const all = tokensWithout(new Set());
+      const without = tokensWithout(new Set([place]));
+      const cells = some.map(({ kind, model }) => {
+        const whole = readTokens(model, all);
+        const rest = readTokens(model, without);
+        const { contribution, weight } = whole.read.find(
+          (one) => one.part === "review" && one.place === place,
+        ) ?? { contribution: 0, weight: 0 }; // not read
+        const added = whole.logit - rest.logit;
+        const [before, after] = [whole.probability, rest.probability];
+        return element(
+          "td",
+          { "data-kind": kind, "data-effect": added, "data-weight": weight },
+          element("strong", {}, signed(added)),
+          element("span", {}, `${percentText(before, after)} → ${percentText(after, before)}`),
+          element("span", {}, `contribution ${signed(contribution)}`),
+        );
+      });
+      const word = element("th", { scope: "row" }, words[place]);
+      return element("tr", { "data-place": place }, word, ...cells);
+    }
+
     function showMap() {
-      const { map, read } = reading;
+      const map = isShown(qkv) ? qkv.reading?.map : null;
       find("map-field").hidden = !map;
       if (!map) return;
-      const words = read.map((one) => one.word);
-      cellAt = drawMap(find("map"), map, words);
+      const names = qkv.reading.read.map((one) => one.word);
+      cellAt = drawMap(find("map"), map, names);
       const tops = map.map((row) => Math.max(...row));
       const i = tops.indexOf(Math.max(...tops));
       const [weight, j] = [tops[i], map[i].indexOf(tops[i])];
-      const text = `The largest weight: ${words[i]} looks at ${words[j]} with ${weightText(weight)}.`;
-      find("map").setAttribute("aria-label", `${words.length} by ${words.length} weights. ${text}`);
+      const text = `The largest weight: ${names[i]} attends to ${names[j]} with ${weightText(weight)}.`;
+      find("map").setAttribute("aria-label", `${names.length} by ${names.length} weights. ${text}`);
       find("map-readout").textContent =
         `${text} Point at the map for others, or choose a word under “Whose weights?”.`;
     }
 
     // ---- what the reader does
 
-    for (const name of ["review", "distractor", "distracted"]) {
+    find("review").addEventListener("input", () => {
+      find("sample").value = "";
+      update();
+    });
+    for (const name of ["distractor", "distracted", "kind"]) {
       find(name).addEventListener("input", () => {
-        if (name === "review") {
-          deleted.clear();
-          find("sample").value = "";
-        }
+        effects = new Map();
         update();
       });
     }
-    find("asker").addEventListener("input", update);
-    find("kind").addEventListener("input", choose);
+    for (const one of box.querySelectorAll("[name=measure]")) {
+      one.addEventListener("input", update);
+    }
     find("sample").addEventListener("input", () => {
       if (find("sample").value === "") return;
-      find("review").value = SAMPLES[find("sample").value];
-      deleted.clear();
+      find("review").value = SAMPLES[find("sample").value].text;
+      forget();
       update();
     });
-    moveByArrows(find("tokens"), () => [[...find("tokens").children]]);
-    find("tokens").addEventListener("click", (event) => {
-      const pressed = event.target.closest(".lab-token");
-      const one = reading.tokens[[...find("tokens").children].indexOf(pressed)];
-      if (one?.part !== "review") return;
-      if (!deleted.delete(one.place)) deleted.add(one.place);
+
+    // A reader who asks whose weights they are wants to see weights.
+    function ask(row) {
+      asker = qkv.reading.read[row] ?? null;
+      if (asker !== null) box.querySelector("[name=measure][value=weight]").checked = true;
       update();
+    }
+    qkv.find("asker").addEventListener("input", () => {
+      const { value } = qkv.find("asker");
+      ask(value === "" ? -1 : Number(value));
     });
+    for (const one of columns) {
+      one.find("tokens").addEventListener("click", (event) => {
+        const pressed = event.target.closest(".lab-token");
+        const token = one.reading.shown[[...one.find("tokens").children].indexOf(pressed)];
+        if (token?.part !== "review") return;
+        if (!deleted.delete(token.place)) deleted.add(token.place);
+        update();
+      });
+    }
     find("map").addEventListener("pointermove", (event) => {
       const at = cellAt(event);
       if (!at) return;
-      const [from, to] = at.map((i) => reading.read[i].word);
+      const [from, to] = at.map((i) => qkv.reading.read[i].word);
       find("map-readout").textContent =
-        `${from} looks at ${to} with ${weightText(reading.map[at[0]][at[1]])}.`;
+        `${from} attends to ${to} with ${weightText(qkv.reading.map[at[0]][at[1]])}.`;
     });
     find("map").addEventListener("click", (event) => {
       const at = cellAt(event);
-      if (!at) return;
-      find("asker").value = at[0];
-      update();
+      if (at) ask(at[0]);
     });
     // The map is painted once: paint it again when the page's width or colours change.
-    const repaint = () => reading && showMap();
-    addEventListener("resize", repaint);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-    new MutationObserver(repaint).observe(document.body, { attributeFilter: ["data-theme"] });
+    addEventListener("resize", showMap);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", showMap);
+    new MutationObserver(showMap).observe(document.body, { attributeFilter: ["data-theme"] });
 
     box.hidden = false;
     begin();
-    // The model comes when its reader comes near.
+    // The models come when their reader comes near.
     const near = new IntersectionObserver(
       (seen) => {
         if (!seen.some((one) => one.isIntersecting)) return;
         near.disconnect();
-        if (!loaded) choose();
+        update();
       },
       { rootMargin: "300px" },
     );
@@ -229,5 +378,5 @@
     return begin;
   }
 
-  lab.reviewLab = { reset: startReviewLab(document.getElementById("review-lab")) };
+  lab.reviewLab = { SAMPLES, reset: startReviewLab(document.getElementById("review-lab")) };
 }

@@ -2,7 +2,7 @@
 
 // From text to ids, by the rule of `attention/sentiment/tokenizer.py`: the two characters \n are a line's
 // end, letters become small, tags become spaces, and whatever is not one of the 26 letters
-// separates words.
+// separates words. A tag begins with < and a letter, / or !, so "<3" and "10 > 5" are none.
 
 {
   const UNKNOWN = 1; // the id of a word that the vocabulary does not hold
@@ -12,7 +12,7 @@
     const clean = text
       .replaceAll("\\n", " ")
       .toLowerCase()
-      .replaceAll(/<[^>]+>/g, " ");
+      .replaceAll(/<[a-z/!][^>]*>/g, " ");
     return clean.match(/[a-z]+/g) ?? [];
   }
 
@@ -21,5 +21,12 @@
     return words.map((word) => ids.get(word) ?? UNKNOWN);
   }
 
-  lab.tokenizer = { SEPARATOR, UNKNOWN, encode, splitWords };
+  // How many letters, digits and symbols of any script a text has, and how many of them are in no
+  // word. Punctuation, spaces and accents that are written after their letter do not count.
+  function countUnread(text, words) {
+    const all = text.match(/[\p{L}\p{N}\p{S}]/gu)?.length ?? 0;
+    return { all, unread: all - words.reduce((sum, word) => sum + word.length, 0) };
+  }
+
+  lab.tokenizer = { SEPARATOR, UNKNOWN, countUnread, encode, splitWords };
 }
