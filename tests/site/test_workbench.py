@@ -1,4 +1,4 @@
-"""The workbench: the lessons' digits, where each number comes from, and what a reader can change."""
+"""The workbench: the lessons' digits, where each number comes from, what a reader can change."""
 
 import re
 from pathlib import Path
@@ -175,7 +175,9 @@ def test_what_a_click_on_a_weight_does(bench):
     cell(bench, "map.0.1").focus()
     bench.keyboard.press("Enter")
     assert bench.evaluate("lab.workbench.bench.state().targets") == [[0, 0, 1]]
-    expect(cell(bench, "map.0.1")).to_have_attribute("aria-label", "Your to journey: 0.21, a target")
+    expect(cell(bench, "map.0.1")).to_have_attribute(
+        "aria-label", "Your to journey: 0.21, a target"
+    )
 
 
 def test_a_second_head_has_its_own_weights(bench):

@@ -68,7 +68,9 @@ def test_large_numbers_stay_in_their_place(sized):
     for tab, part in (("Steps", "steps"), ("Gradients", "dQKV")):
         sized.get_by_role("tab", name=tab).click()
         boxes[part] = box(sized.locator(f'#workbench [data-part="{part}"]'))
-        together = {name: box(sized.locator(f'#workbench [data-part="{name}"]')) for name in [*parts, part]}
+        together = {
+            name: box(sized.locator(f'#workbench [data-part="{name}"]')) for name in [*parts, part]
+        }
         names = list(together)
         for i, one in enumerate(names):
             for other in names[i + 1 :]:
@@ -155,8 +157,9 @@ def test_everything_shown_is_accessible_and_fits(visit, http_root, scheme, size)
         assert [one for one in violations(page) if "review" not in one] == []
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         sticks_out = page.evaluate(
-            """() => { const edge = document.querySelector("#workbench").getBoundingClientRect().right;
-            return [...document.querySelectorAll("#workbench :is(table, svg, input, button, p)")]
+            """() => { const box = document.querySelector("#workbench");
+            const edge = box.getBoundingClientRect().right;
+            return [...box.querySelectorAll(":is(table, svg, input, button, p)")]
               .filter((part) => part.getBoundingClientRect().right > edge + 1)
               .map((part) => part.outerHTML.slice(0, 120)); }"""
         )
