@@ -128,6 +128,13 @@ test("a number depends on its sources alone, and on every input among them", () 
   ]);
 });
 
+test("the gradient by a key comes from a column of the scores and of the queries", () => {
+  same(structuredClone(bench.explain(TRAINED).get("dKey.3.1").sources), [
+    ...WORDS.map((_, i) => `dScaled.${i}.3`),
+    ...WORDS.map((_, i) => (i === 1 ? "query.1" : `query.${i}.1`)),
+  ]);
+});
+
 const textOf = (changed, name) => bench.explain({ ...STATE, ...changed }).get(name).text;
 
 test("the equations of the first lesson", () => {

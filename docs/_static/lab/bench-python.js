@@ -25,12 +25,13 @@
   // word that may attend to nothing keeps its scores, and its weights are set to 0.
   function maskLines({ words, forbidden, isCausal, padding }, allowed) {
     const n = words.length;
-    const cells = forbidden.map(([i, j]) => `(${i}, ${j})`);
+    const rows = words
+      .map((_, i) => ({ i, js: forbidden.filter(([row]) => row === i).map(([, j]) => j) }))
+      .filter(({ js }) => js.length > 0);
     const masks = [
       isCausal && "allowed = allowed.tril()  # the causal mask",
       padding > 0 && `allowed[:, ${n - padding}:] = False  # the padding mask`,
-      cells.length > 0 &&
-        `for i, j in ${list(cells)}:  # cells masked one by one\n    allowed[i, j] = False`,
+      ...rows.map(({ i, js }) => `allowed[${i}, ${list(js)}] = False`),
     ].filter(Boolean);
     if (masks.length === 0) return ["weights = torch.softmax(scaled, dim=-1)"];
     const isBlind = allowed.some((keys) => !keys.includes(true));
