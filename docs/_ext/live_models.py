@@ -1,8 +1,8 @@
 """Put the models of the playground into the site, small enough for a browser.
 
 A page opened from a folder may not fetch files, but it may load classic scripts. So each model
-becomes a script: its tables in 8 bits and a scale each, its other numbers in 16 bits, all written
-as base64. The experiment ``docs/experiments/playground`` trains the models.
+becomes a script: its table in 8 bits and a scale, its other numbers in 16 bits, all written as
+base64. The experiment ``docs/experiments/playground`` trains the models.
 """
 
 import base64
@@ -17,7 +17,6 @@ from torch import Tensor
 
 MODELS = Path(__file__).parents[1] / "experiments" / "playground" / "models"
 KINDS = ("mean", "energy", "qkv")
-TABLES = ("embedding", "bigrams")
 # Which script needs which is the order in which they stand here.
 REVIEW = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"]
 BENCH = ["bench", "bench-texts", "bench-explain-gradients", "bench-explain", "bench-state"]
@@ -41,14 +40,12 @@ def model_script(folder: Path) -> str:
     """Write one model as the call of a function that ``models.js`` defines."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     weights = load_file(folder / "model.safetensors")
+    scale = weights.pop("embedding.scale").item()
     tensors: dict[str, Any] = {
+        "embedding": {"scale": scale, "int8": as_base64(weights.pop("embedding"))},
         "w": as_base64(weights.pop("classifier.weight")),  # (1, d) or (1, v)
         "b": as_base64(weights.pop("classifier.bias")),  # (1,)
     }
-    for table in TABLES:
-        if table in weights:
-            scale = weights.pop(f"{table}.scale").item()
-            tensors[table] = {"scale": scale, "int8": as_base64(weights.pop(table))}
     for name, weight in weights.items():
         # nn.Linear holds its matrix transposed: (d, k) or (d, v), and (d, 1) for the energy
         tensors[name.split(".")[1]] = as_base64(weight.T)

@@ -7,14 +7,14 @@ from tokenizers import Tokenizer
 
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import SEP_ID
-from experiments.playground.model import PageClassifier, Reading, read_model
+from experiments.playground.model import PageModel, Reading, read_model
 
 MODELS = Path(__file__).parents[2] / "docs" / "experiments" / "playground" / "models"
 KINDS = ("mean", "energy", "qkv")
 
 
 @functools.cache
-def model(kind: str) -> PageClassifier:
+def model(kind: str) -> PageModel:
     """Load the numbers that the page has, to compute with 64 bits."""
     return read_model(MODELS / kind)
 
@@ -32,8 +32,7 @@ def ids_of(text: str) -> list[int]:
 def answer(kind: str, text: str, distractor: str = "") -> Reading:
     """Let a model read a text, if there is one behind a distractor, as far as it reads back."""
     front = [*ids_of(distractor), SEP_ID] if distractor else []
-    ids = [*front, *ids_of(text)]
-    return model(kind).read(ids[-model(kind).config.max_length :])
+    return model(kind).read([*front, *ids_of(text)])
 
 
 @functools.cache

@@ -21,27 +21,33 @@ from attention import (
     causal_mask,
     scaled_dot_product_attention,
 )
-from attention.layers.bigrams import BigramEmbedding
-from attention.sentiment.tokenizer import SEP_ID, SPECIALS, train_tokenizer
-from experiments.playground.model import PageClassifier, PageConfig, read_model, write_model
+from attention.sentiment.tokenizer import SEP_ID, train_tokenizer
+from experiments.playground.model import PageConfig, PageModel, read_model, write_model
 
 HERE = Path(__file__).parent
 FILE = HERE / "expected.json"
-# Among them are a model without pairs, one without positions, and three spans.
+# One of them has no positions.
 MODELS = {
-    "mean": {"embed_dim": 5, "bigram_buckets": 101, "bigram_span": 3},
+    "mean": {"embed_dim": 5},
     "energy": {"embed_dim": 6, "positions": "end"},
-    "qkv": {"embed_dim": 6, "key_dim": 3, "value_dim": 4, "positions": "end"}
-    | {"bigram_buckets": 97, "bigram_span": 2},
+    "qkv": {"embed_dim": 6, "key_dim": 3, "value_dim": 4, "positions": "end"},
 }
 MAX_LENGTH = 8
-VOCABULARY = ["the plot is thin but the music is good", "a bad film of the good old kind"]
+VOCABULARY = [
+    "the plot is thin but the music is good",
+    "a bad film of the good old kind",
+    "the music isn't good and not the old plot",
+    "never a bad film",
+]
 TEXTS = [
     "The music is GOOD",
     "good",
     "a zebra is bad",
     r"The plot<br />is thin\n\nbut the <b class='x'>music is good",  # 9 words, of which 8 are read
     "the good the bad the plot the music the film",
+    "the music isn't good and the plot is bad",  # 10 words: the first two are not read
+    "not a bad film but never good",
+    "not the zebra, not the good old plot",
 ]
 DISTRACTOR = "A bad film, of the old kind."
 
@@ -82,18 +88,14 @@ def worked_example() -> dict[str, object]:
     }
 
 
-def write_small(kind: str, folder: Path) -> PageClassifier:
+def write_small(kind: str, folder: Path) -> PageModel:
     """Write a small model as the experiment does, and return it as a page has it."""
     torch.manual_seed(1)
-    config = PageConfig(
-        kind=kind,
-        **MODELS[kind],
-        max_length=MAX_LENGTH,
-        trained_words=tokenizer().get_vocab_size() - len(SPECIALS),
-        recommended=kind == "mean",
+    config = PageConfig.with_words(
+        tokenizer(), kind=kind, **MODELS[kind], max_length=MAX_LENGTH, recommended=kind == "mean"
     )
-    model = PageClassifier(config)
-    for parameter in model.parameters():
+    model = PageModel(config, config.build())
+    for parameter in model.classifier.parameters():
         parameter.data = torch.rand(parameter.shape) * 2 - 1
     write_model(model, folder)
     return read_model(folder)
@@ -111,23 +113,14 @@ def readings(kind: str, folder: Path) -> dict[str, object]:
         front = [*tokenizer().encode(distractor).ids, SEP_ID] if distractor else []
         for text in ["", *TEXTS]:
             ids = [*front, *tokenizer().encode(text).ids]
-            reading = model.read(ids[-MAX_LENGTH:])
-            found.append({"text": text, "distractor": distractor, "ids": ids} | reading._asdict())
-    tables = {"embedding": model.embedding.weight}
-    if model.bigrams is not None:
-        tables["bigrams"] = model.bigrams.table.weight
+            marked = model.config.mark(ids[-MAX_LENGTH:])
+            found.append(
+                {"text": text, "distractor": distractor, "ids": ids, "marked": marked}
+                | model.read(ids)._asdict()
+            )
     tokenizer().save(str(folder / "tokenizer.json"))
     scripts = {"words": words_script(folder / "tokenizer.json"), "model": model_script(folder)}
-    return {**scripts, **tables, "readings": found}
-
-
-def buckets() -> list[list[int]]:
-    """Hash some pairs of ids, up to the largest of a page, as rows of two ids and their bucket."""
-    embedding = BigramEmbedding(1, buckets=50_021)
-    embedding.table.weight.data = torch.arange(50_021.0)[:, None]
-    ids = torch.tensor([3, 3, 4, 17, 8_002, 8_002, 3, 8_001, 2_148, 5_000])
-    found = embedding(ids)[1:, 0].long()  # (9,)
-    return torch.stack([ids[:-1], ids[1:], found], dim=-1).tolist()
+    return {**scripts, "embedding": model.classifier.embedding.weight, "readings": found}
 
 
 def halves() -> dict[str, object]:
@@ -158,7 +151,6 @@ def compute() -> dict[str, object]:
         "worked_example": worked_example(),
         "positions": SinusoidalPositions(6, max_length=9, base=1_000.0).double().table,
         "halves": halves(),
-        "buckets": {"buckets": 50_021, "pairs": buckets()},
         "models": models,
     }
     return json.loads(json.dumps(everything, default=Tensor.tolist))

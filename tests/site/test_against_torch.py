@@ -20,7 +20,8 @@ READ = """async ({ texts, distractor }) => {
   const seen = [];
   for (const text of texts) {
     put(hook("review-input"), text);
-    await new Promise((resolve) => requestAnimationFrame(() => setTimeout(resolve)));
+    // One frame draws the words of one model.
+    for (let i = 0; i < 4; i += 1) await new Promise(requestAnimationFrame);
     const columns = [...document.querySelectorAll(".lab-model")].map((column) => {
       const probability = column.querySelector("[data-testid=probability]");
       const tokens = [...column.querySelectorAll("[data-testid=token]")];

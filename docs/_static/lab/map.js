@@ -11,7 +11,7 @@
   function drawMap(canvas, map, words) {
     const n = map.length;
     const ratio = window.devicePixelRatio || 1;
-    const side = Math.min(canvas.parentElement.clientWidth, 560);
+    const side = Math.min(canvas.parentElement.clientWidth, 560, 74 + 48 * n);
     const cell = side / n;
     const labels = cell >= 14 ? 74 : 0; // room for words beside the rows, where they can be read
     canvas.width = canvas.height = Math.round(side * ratio);

@@ -51,7 +51,6 @@
     const model = {
       config,
       embedding: (id) => row("embedding", id, embed_dim), // (d,)
-      bigrams: (bucket) => row("bigrams", bucket, embed_dim), // (d,)
       w: row("w", 0, kind === "qkv" ? value_dim : embed_dim),
       b: number.b(0),
     };

@@ -111,6 +111,8 @@
     let asker = null; // the token whose weights are asked for
     let effects = new Map(); // rows of the table by place, as long as the text is the same
     let cellAt = () => null;
+    let isLoading = false;
+    let waiting = []; // columns that are still to be drawn
     let frame = null;
     let pause = null;
 
@@ -147,6 +149,7 @@
 
     // Words and models, those that are not here yet
     async function loadAll() {
+      isLoading = true;
       box.ariaBusy = "true";
       const arrive = async (column) => {
         try {
@@ -157,28 +160,64 @@
       };
       await Promise.all(columns.filter((one) => !one.model).map(arrive));
       effects = new Map();
-      if (columns.some((one) => one.model)) update();
-      box.ariaBusy = "false";
+      if (ids) update();
+      else box.ariaBusy = "false";
+      isLoading = false;
     }
 
-    // The verdicts follow at once, words with the next frame, effects and map when the reader pauses.
+    // The first verdict follows at once, words and the other models one per frame, and effects and
+    // map when the reader pauses: so no key press has to wait for all of it.
     function update() {
       find("distractor-field").hidden = !find("distracted").checked;
       for (const one of columns) one.box.hidden = !isShown(one);
-      if (columns.some((one) => !one.model) && box.ariaBusy !== "true") loadAll();
+      if (columns.some((one) => !one.model) && !isLoading) loadAll();
       if (!ids) return;
+      box.ariaBusy = "true";
       tokens = tokensWithout(deleted);
       keepPlaces(tokens.filter((one) => one.part === "review").map((one) => one.word));
+      showNotice();
+      for (const one of box.querySelectorAll("[data-measure]")) {
+        one.hidden = one.dataset.measure !== measure();
+      }
+      waiting = columns.filter((one) => one.model);
+      read(waiting[0]);
+      clearTimeout(pause);
+      if (frame === null) frame = requestAnimationFrame(showNext);
+    }
+
+    function read(column) {
       const hasWords = tokens.some((one) => one.part === "review" && !one.isDeleted);
       const sample = SAMPLES[find("sample").value];
       const label = sample && deleted.size === 0 && !distractor() ? sample.label : null;
-      for (const one of columns.filter(({ model }) => model)) {
-        one.reading = readTokens(one.model, tokens);
-        showVerdict(one, hasWords, label);
-        showNote(one, hasWords);
+      column.reading = readTokens(column.model, tokens);
+      if (column === qkv) showAskers();
+      showVerdict(column, hasWords, label);
+      showNote(column, hasWords);
+    }
+
+    function showNext() {
+      showWords(waiting.shift(), measure());
+      if (waiting.length > 0) {
+        read(waiting[0]);
+        frame = requestAnimationFrame(showNext);
+        return;
       }
-      showNotice();
-      if (frame === null) frame = requestAnimationFrame(showWordsOfAll);
+      frame = null;
+      sayVerdicts();
+      pause = setTimeout(() => {
+        showMap();
+        showEffects();
+      }, PAUSE);
+    }
+
+    function sayVerdicts() {
+      const verdicts = columns
+        .filter((one) => isShown(one) && one.reading)
+        .map(
+          ({ box: { ariaLabel }, find: some }) =>
+            `${ariaLabel}: ${some("label").textContent} ${some("percent").textContent}`,
+        );
+      say([...verdicts, find("notice").textContent].join(". "));
     }
 
     // Deleted words, and the one whose weights are shown, stay what they are when others change.
@@ -206,36 +245,12 @@
       ];
       find("notice").textContent = notes.filter(Boolean).join(" ");
       find("notice").hidden = find("notice").textContent === "";
-      const verdicts = columns.filter((one) => isShown(one) && one.reading);
-      const spoken = verdicts.map(
-        (one) =>
-          `${one.box.ariaLabel}: ${one.find("label").textContent} ${one.find("percent").textContent}`,
-      );
-      say([...spoken, find("notice").textContent].join(". "));
-    }
-
-    function showWordsOfAll() {
-      frame = null;
-      showAskers();
-      for (const one of columns.filter(({ reading }) => reading)) showWords(one, measure());
-      for (const one of box.querySelectorAll("[data-measure]")) {
-        one.hidden = one.dataset.measure !== measure();
-      }
-      clearTimeout(pause);
-      pause = setTimeout(showAfterPause, PAUSE);
-    }
-
-    function showAfterPause() {
-      showMap();
-      showEffects();
     }
 
     // For qkv every word has a row of weights: their mean is shown, or the row that is asked for.
     function showAskers() {
-      if (!qkv.reading) return;
       const { map, read } = qkv.reading;
-      const select = qkv.find("asker");
-      qkv.find("asker-field").hidden = !map;
+      const select = find("asker");
       select.replaceChildren(
         element("option", { value: "" }, "the mean over all that attend"),
         ...read.map((one, i) => element("option", { value: i }, `those of ${one.word} (${i + 1})`)),
@@ -259,7 +274,8 @@
       );
       const places = [...deleted].sort((a, b) => a - b);
       const missing = places.find((place) => !effects.has(place));
-      if (missing !== undefined) {
+      if (missing === undefined) box.ariaBusy = "false";
+      else {
         effects.set(missing, effectRow(missing, some));
         pause = setTimeout(showEffects);
       }
@@ -334,8 +350,8 @@
       if (asker !== null) box.querySelector("[name=measure][value=weight]").checked = true;
       update();
     }
-    qkv.find("asker").addEventListener("input", () => {
-      const { value } = qkv.find("asker");
+    find("asker").addEventListener("input", () => {
+      const { value } = find("asker");
       ask(value === "" ? -1 : Number(value));
     });
     for (const one of columns) {

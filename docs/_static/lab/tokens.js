@@ -1,7 +1,7 @@
 "use strict";
 
 // What a model reads of a review, word by word. A token is { word, id, part: "distractor" |
-// "separator" | "review", place, isDeleted, weight, contribution }.
+// "separator" | "review", place, isDeleted, isNegated, weight, contribution }.
 
 {
   const { SEPARATOR, UNKNOWN, countUnread, encode, splitWords } = lab.tokenizer;
@@ -13,7 +13,8 @@
     const part = (name, words) =>
       encode(words, ids).map((id, place) => {
         const isDeleted = name === "review" && deleted.has(place);
-        return { word: words[place], id, part: name, place, isDeleted, weight: 0, contribution: 0 };
+        const nothing = { isNegated: false, weight: 0, contribution: 0 };
+        return { word: words[place], id, part: name, place, isDeleted, ...nothing };
       });
     const before = part("distractor", splitWords(distractor));
     if (before.length > 0) {
@@ -39,6 +40,7 @@
     for (const [i, one] of read.entries()) {
       one.weight = answer.weights[i];
       one.contribution = answer.contributions[i];
+      one.isNegated = answer.marked[i] !== one.id;
     }
     return { ...answer, read, shown, skipped };
   }
@@ -173,6 +175,8 @@
       const kinds = ["lab-token", one.part, number < 0 ? "against" : "for"];
       if (isUnknown) kinds.push("unknown");
       if (one.isDeleted) kinds.push("deleted");
+      if (one.isNegated) kinds.push("negated");
+      const remark = [isUnknown && "unknown word", one.isNegated && "after a negation"];
       const pressed = {
         "aria-pressed": String(one.isDeleted),
         "aria-disabled": String(one.part !== "review"),
@@ -186,7 +190,7 @@
           style: `--share: ${(Math.abs(number) / largest).toFixed(2)}`,
           ...(name === "button" && pressed),
         },
-        [one.word, one.isDeleted ? "–" : text(number), isUnknown ? "unknown word" : ""],
+        [one.word, one.isDeleted ? "–" : text(number), remark.filter(Boolean).join(", ")],
       );
     }
   }

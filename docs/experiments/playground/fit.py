@@ -1,49 +1,43 @@
-"""Logistic regression on words and skip-bigrams, whose weights are those of a mean of one number.
+"""Logistic regression on words, whose coefficients are the vectors of a mean of one number.
 
-The mean over rows of one number each, times w, has the sign of their sum. So the coefficients of a
-logistic regression on counts, without intercept, are a mean model's table, and unlike a training
-loop the regression finds the best ones for its penalty.
+The mean over words of one number each has the sign of their sum. So the coefficients of a logistic
+regression on counts, without intercept, are a mean model's table, and unlike a training loop the
+regression finds the best ones for its penalty.
 """
 
-import warnings
+import math
 
 import numpy as np
 import scipy.sparse
+import torch
 from sklearn.linear_model import LogisticRegression
+from torch import Tensor
+from torch.nn import functional as F
 
-from attention.layers.bigrams import BigramEmbedding
 from attention.sentiment.batches import Ragged
 
 
-def counts(ids: Ragged, words: int, buckets: int, span: int) -> scipy.sparse.csr_matrix:
-    """Count the words and the pairs of each text, (N, words + buckets), in rows of length 1."""
-    flat = ids.flat.numpy().astype(np.int64)
-    offsets = ids.offsets.numpy()
-    text = np.repeat(np.arange(len(ids)), np.diff(offsets))  # (total,)
-    a, b = BigramEmbedding.MULTIPLIERS
-    rows, columns = [text], [flat]
-    for distance in range(1, span + 1):
-        first, second = flat[:-distance], flat[distance:]
-        is_pair = (text[distance:] == text[:-distance]) & (np.minimum(first, second) > 2)
-        bucket = (a * first + b * second) % BigramEmbedding.MODULUS % buckets
-        rows.append(text[distance:][is_pair])
-        columns.append(words + bucket[is_pair])
-    place = np.concatenate(rows), np.concatenate(columns)
-    ones = np.ones(len(place[0]), np.float32)
-    found = scipy.sparse.csr_matrix((ones, place), shape=(len(ids), words + buckets))
-    found.sum_duplicates()
-    length = np.sqrt(np.asarray(found.multiply(found).sum(axis=1)).ravel())  # (N,)
-    return scipy.sparse.diags_array(1 / np.maximum(length, 1)).astype(np.float32) @ found
+def fit(ids: Ragged, labels: list[int], *, rows: int, penalty: float) -> Tensor:
+    """Return the coefficients of ids 0 … rows − 1, (rows,)."""
+    flat, text = ids.flat.numpy(), np.repeat(np.arange(len(ids)), ids.lengths.numpy())  # (total,)
+    counts = scipy.sparse.csr_matrix(
+        (np.ones(len(flat), np.float32), (text, flat)), shape=(len(ids), rows)
+    )
+    counts.sum_duplicates()
+    # Rows of length 1, or long texts would decide everything
+    length = np.sqrt(np.asarray(counts.multiply(counts).sum(axis=1)).ravel())  # (N,)
+    counts = scipy.sparse.diags_array(1 / np.maximum(length, 1)).astype(np.float32) @ counts
+    regression = LogisticRegression(C=1 / penalty, fit_intercept=False, max_iter=200, tol=1e-4)
+    regression.fit(counts, labels)
+    return torch.from_numpy(regression.coef_[0]).float()
 
 
-def fit(
-    ids: Ragged, labels: list[int], *, words: int, buckets: int, span: int, penalty: float
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the coefficients of the words, (words,), and of the pairs, (buckets,)."""
-    features = counts(ids, words, buckets, span)
-    regression = LogisticRegression(C=1 / penalty, fit_intercept=False, max_iter=40, tol=1e-5)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # 40 steps are enough, which the accuracy shows
-        regression.fit(features, labels)
-    coefficients: np.ndarray = regression.coef_[0]
-    return coefficients[:words], coefficients[words:]
+def best_scale(table: Tensor, ids: Ragged, labels: list[int]) -> float:
+    """Choose the factor of a mean's logits that fits the labels best."""
+    text = torch.arange(len(ids)).repeat_interleave(ids.lengths)  # (total,)
+    sums = torch.zeros(len(ids)).index_add_(0, text, table[ids.flat.long()])  # (N,)
+    means = sums / ids.lengths.clamp(min=1)
+    scales = [math.exp(power / 10) for power in range(60)]
+    targets = torch.tensor(labels, dtype=torch.float32)
+    losses = [float(F.binary_cross_entropy_with_logits(s * means, targets)) for s in scales]
+    return scales[losses.index(min(losses))]

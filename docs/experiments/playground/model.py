@@ -1,34 +1,42 @@
-r"""The classifiers of the site: the package's layers, and pairs of words that are not neighbours.
+r"""The classifiers of the site: the package's, reading words that follow a negation as other words.
 
-In "not a great film", what turns "great" around is two words before it. The pairs of neighbours
-that :class:`~attention.sentiment.model.SentimentClassifier` reads are "not a", "a great" and "great
-film", and since the sum of their contributions is the same whichever adjective follows, no such sum
-is negative here and positive for "not a bad film". So a pair here may skip words: the pair (not,
-great) has one vector, whatever the distance between its words, up to ``bigram_span``. Such pairs
-are called skip-bigrams (Guthrie et al. 2006, A closer look at skip-gram modelling).
+In "not a great film", what turns "great" around is two words before it. A mean adds up what the
+words contribute, and pooling weights these contributions by positive numbers, so neither can let
+"not" turn around what follows. Therefore each word has two vectors, one for the word and one for the
+word in the scope of a negation, which here is the next few words (Das & Chen 2001, Yahoo! for
+Amazon; Pang, Lee & Vaithyanathan 2002, Thumbs up?, https://aclanthology.org/W02-1011/).
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import torch
 from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
+from tokenizers import Tokenizer
+from torch import Tensor
 
-from attention import EnergyPooling, MeanPooling, SelfAttention
-from attention.functional import padding_mask
-from attention.layers.bigrams import BigramEmbedding
-from attention.layers.positions import SinusoidalPositions, positions_from_end
-from attention.sentiment.tokenizer import SPECIALS
+from attention import SelfAttention
+from attention.sentiment.model import SentimentClassifier
+from attention.sentiment.tokenizer import SEP_ID, SPECIALS
 
-TABLES = ("embedding", "bigrams")
+#: The letter t is what the tokenizer leaves of "n't".
+NEGATORS = (
+    "not t no never nothing nobody none neither nor hardly barely without cannot less least lacks "
+    "lacking fails"
+).split()
+SCOPE_ENDS = "but yet although though because however".split()
+SCOPE = 4
 
 
 @dataclass(frozen=True, kw_only=True)
 class PageConfig:
-    """What the scripts of the site are told about a model."""
+    """What the scripts of the site are told about a model.
+
+    The vector of id i in the scope of a negation is that of id i + ``shift``.
+    """
 
     kind: Literal["mean", "energy", "qkv"]
     embed_dim: int
@@ -37,10 +45,49 @@ class PageConfig:
     positions: Literal["end", "none"] = "none"
     base: float = 1_000.0
     max_length: int = 256
-    bigram_buckets: int = 0
-    bigram_span: int = 1
-    trained_words: int = 0
+    trained_words: int
+    shift: int
+    negators: Sequence[int]
+    scope_ends: Sequence[int]
+    scope: int = SCOPE
     recommended: bool = False
+
+    @classmethod
+    def with_words(cls, tokenizer: Tokenizer, **fields: Any) -> "PageConfig":
+        """Describe a model that reads what a tokenizer returns."""
+        ids = tokenizer.get_vocab()
+        return cls(
+            trained_words=len(ids) - len(SPECIALS),
+            shift=len(ids),
+            negators=[ids[word] for word in NEGATORS if word in ids],
+            scope_ends=[SEP_ID, *(ids[word] for word in SCOPE_ENDS if word in ids)],
+            **fields,
+        )
+
+    def mark(self, ids: Sequence[int]) -> list[int]:
+        """Replace the ids in the scope of a negation."""
+        marked, left = [], 0
+        for i in ids:
+            if i in self.scope_ends:
+                left = 0
+            is_marked = left > 0 and i >= len(SPECIALS) and i not in self.negators
+            marked.append(i + self.shift if is_marked else i)
+            left = self.scope if i in self.negators else max(left - 1, 0)
+        return marked
+
+    def build(self) -> SentimentClassifier:
+        """Build the classifier, with weights that are drawn."""
+        return SentimentClassifier(
+            2 * self.shift,
+            attention=self.kind,
+            embed_dim=self.embed_dim,
+            key_dim=self.key_dim,
+            value_dim=self.value_dim if self.kind == "qkv" else None,
+            positions=self.positions,
+            position_base=self.base,
+            max_length=self.max_length,
+            embedding_std=0.1,
+        )
 
 
 class Reading(NamedTuple):
@@ -58,108 +105,39 @@ class Reading(NamedTuple):
     map: Tensor | None
 
 
-class PageClassifier(nn.Module):
-    r"""Compute for each text a logit, which is above 0 if the text is more likely positive.
+@dataclass(frozen=True)
+class PageModel:
+    """A classifier, and what the scripts of the site are told about it."""
 
-    The rows that are attended to are the n words, followed by the pairs of words at distance 1, 2,
-    … up to ``bigram_span``, each at the position of its second word.
-
-    Args:
-        config: Sizes and kind of the model.
-
-    Shape:
-        - ids: :math:`(B, n)`, integers
-        - lengths: :math:`(B)`
-        - logits: :math:`(B)`
-    """
-
-    def __init__(self, config: PageConfig) -> None:
-        super().__init__()
-        self.config = config
-        width = config.embed_dim
-        rows = config.trained_words + len(SPECIALS)
-        self.embedding = nn.Embedding(rows, width, padding_idx=0)
-        self.bigrams = (
-            BigramEmbedding(width, buckets=config.bigram_buckets) if config.bigram_buckets else None
-        )
-        self.positions = (
-            SinusoidalPositions(width, max_length=config.max_length, base=config.base)
-            if config.positions == "end"
-            else None
-        )
-        self.attention: MeanPooling | EnergyPooling | SelfAttention
-        if config.kind == "mean":
-            self.attention = MeanPooling(width)
-        elif config.kind == "energy":
-            self.attention = EnergyPooling(width)
-        else:
-            self.attention = SelfAttention(
-                width, key_dim=config.key_dim, value_dim=config.value_dim
-            )
-        self.average = MeanPooling(config.value_dim) if config.kind == "qkv" else None
-        self.classifier = nn.Linear(config.value_dim if config.kind == "qkv" else width, 1)
-
-    def forward(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """Return one logit per text."""
-        return self.classify(*self.rows(ids, lengths))
-
-    def classify(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Return the logits of texts whose rows are known, (B, r, d) and (B, 1, r)."""
-        context = self.attention(x, mask)  # (B, d) or (B, r, v)
-        if self.average is not None:
-            context = self.average(context, mask)  # (B, v)
-        logits: Tensor = self.classifier(context).squeeze(-1)  # (B,)
-        return logits
-
-    def rows(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the vectors of words and pairs, and which of them there are."""
-        n = ids.shape[-1]
-        x, mask = [self.embedding(ids)], [padding_mask(lengths, n)]  # (B, n, d), (B, 1, n)
-        if self.bigrams is not None:
-            column = torch.arange(n, device=ids.device)
-            for distance in range(1, self.config.bigram_span + 1):
-                pairs = torch.stack([ids.roll(distance, dims=-1), ids], dim=-1)  # (B, n, 2)
-                x.append(self.bigrams(pairs)[..., 1, :])  # (B, n, d)
-                is_pair = self.bigrams.is_pair(pairs)[..., 1] & (column >= distance)  # (B, n)
-                mask.append(is_pair[..., None, :])  # (B, 1, n)
-        if self.positions is not None:
-            positions = positions_from_end(lengths, n)  # (B, n)
-            x = [self.positions(each, positions) for each in x]
-        return torch.cat(x, dim=-2), torch.cat(mask, dim=-1)  # (B, r, d), (B, 1, r)
+    config: PageConfig
+    classifier: SentimentClassifier
 
     @torch.no_grad()
-    def read(self, ids: list[int]) -> Reading:
-        """Classify one text, and divide weight and contribution of each pair between its words."""
-        n = len(ids)
-        bias = self.classifier.bias
-        if not n:
-            return Reading(bias.item(), bias.new_zeros(0), bias.new_zeros(0), None)
-        x, mask = self.rows(torch.tensor([ids]), torch.tensor([n]))  # (1, r, d), (1, 1, r)
-        is_row = mask[0, 0]  # (r,)
-        values, grid = x[0], None  # (r, d)
-        context, weights = self.attention(x, mask, need_weights=True)
-        weights = weights[0]  # (r,) or (r, r)
-        if self.average is not None:
-            assert isinstance(self.attention, SelfAttention)
-            values, grid = self.attention.values(x[0]), weights[:n]  # (r, v), (n, r)
-            weights = weights[is_row].mean(dim=0)  # (r,)
-        contributions = weights * (values @ self.classifier.weight[0])  # (r,)
-        logit = contributions.sum() + bias
-        return Reading(
-            logit.item(),
-            self._of_words(weights, n),
-            self._of_words(contributions, n),
-            None if grid is None else self._of_words(grid, n),
-        )
+    def read(self, ids: Sequence[int]) -> Reading:
+        r"""Classify one text, and tell what each word contributes to the logit.
 
-    @staticmethod
-    def _of_words(rows: Tensor, n: int) -> Tensor:
-        """Add to each word's number half of that of each pair it is in, (..., r) to (..., n)."""
-        words, *pairs = rows.split(n, dim=-1)  # (..., n) each
-        for distance, pair in enumerate(pairs, start=1):
-            # What has no pair has the weight 0, so nothing wraps around.
-            words = words + (pair + pair.roll(-distance, dims=-1)) / 2
-        return words
+        .. math:: \mathrm{contribution}_j = \mathrm{weight}_j \, (v_j \cdot w)
+
+        The weight is the mean of those that a word receives, and :math:`v_j` is its value, which
+        for mean and energy is its vector.
+        """
+        ids = self.config.mark(ids[-self.config.max_length :])
+        model = self.classifier
+        bias = model.classifier.bias[0]
+        if not ids:
+            return Reading(bias.item(), bias.new_zeros(0), bias.new_zeros(0), None)
+        seen: list[Tensor] = []
+        handle = model.attention.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+        try:
+            logits, weights = model(torch.tensor([ids]), need_weights=True)
+        finally:
+            handle.remove()
+        value, grid = seen[0][0], None  # (n, d)
+        if isinstance(model.attention, SelfAttention):
+            value, grid = model.attention.values(value), weights[0]  # (n, v), (n, n)
+            weights = weights.mean(dim=-2)  # (1, n)
+        contributions = weights[0] * (value @ model.classifier.weight[0])  # (n,)
+        return Reading(logits.item(), weights[0], contributions, grid)
 
 
 def quantise(table: Tensor) -> tuple[Tensor, float]:
@@ -170,43 +148,33 @@ def quantise(table: Tensor) -> tuple[Tensor, float]:
               \mathrm{scale})
 
     Example:
-        >>> import torch
         >>> numbers, scale = quantise(torch.tensor([[0.5, -1.27]]))
         >>> numbers.tolist(), round(scale, 6)
         ([[50, -127]], 0.01)
     """
-    # As the file of the weights holds it
+    # Of 32 bits, as the file of the weights holds it
     scale = (table.detach().abs().max() / 127).float().item() or 1.0
     return (table.detach() / scale).round().clamp(-127, 127).to(torch.int8), scale
 
 
-def write_model(model: PageClassifier, folder: Path) -> None:
-    """Write a model as the site has it: tables of 8 bits with their scales, the rest of 16 bits."""
-    tensors: dict[str, Tensor] = {}
-    for name, weight in model.state_dict().items():
-        table = name.partition(".")[0]
-        if table in TABLES:
-            tensors[table], scale = quantise(weight)
-            tensors[f"{table}.scale"] = torch.tensor(scale)
-        else:
-            tensors[name] = weight.half().contiguous()
+def write_model(model: PageModel, folder: Path) -> None:
+    """Write a model as the site has it: its table in 8 bits and a scale, the rest in 16 bits."""
+    state = model.classifier.state_dict()
+    table, scale = quantise(state.pop("embedding.weight"))
+    tensors = {name: weight.half().contiguous() for name, weight in state.items()}
     folder.mkdir(parents=True, exist_ok=True)
-    save_file(tensors, folder / "model.safetensors")
-    text = json.dumps(vars(model.config), indent=1) + "\n"
+    path = folder / "model.safetensors"
+    save_file(tensors | {"embedding": table, "embedding.scale": torch.tensor(scale)}, path)
+    path.chmod(0o644)
+    text = json.dumps(vars(model.config)) + "\n"
     (folder / "config.json").write_text(text, encoding="utf-8")
 
 
-def read_model(folder: Path) -> PageClassifier:
+def read_model(folder: Path) -> PageModel:
     """Read a model that :func:`write_model` wrote, in float64 so that only its numbers count."""
-    fields: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    model = PageClassifier(PageConfig(**fields)).double()
-    tensors = load_file(folder / "model.safetensors")
-    state = {}
-    for name in model.state_dict():
-        table = name.partition(".")[0]
-        if table in TABLES:
-            state[name] = tensors[table].double() * tensors[f"{table}.scale"].double()
-        else:
-            state[name] = tensors[name].double()
-    model.load_state_dict(state)
-    return model.eval()
+    config = PageConfig(**json.loads((folder / "config.json").read_text(encoding="utf-8")))
+    state = {name: each.double() for name, each in load_file(folder / "model.safetensors").items()}
+    state["embedding.weight"] = state.pop("embedding") * state.pop("embedding.scale")
+    classifier = config.build().double()
+    classifier.load_state_dict(state)
+    return PageModel(config, classifier.eval())

@@ -1,117 +1,63 @@
 """Train the classifiers of the site, and measure them."""
 
-import math
-import time
 from typing import Any
 
 import torch
 from tokenizers import Tokenizer
-from torch import Tensor, nn
-from torch.nn import functional as F
+from torch import Tensor
 
-from attention import EnergyPooling, SelfAttention
-from attention.sentiment.batches import Examples, Ragged, assemble, plan_batches
-from attention.sentiment.evaluation import wilson_interval
-from attention.sentiment.tokenizer import SEP_ID
+from attention.sentiment.batches import Examples, Ragged, make_examples
+from attention.sentiment.config import TrainConfig
+from attention.sentiment.evaluation import measure
+from attention.sentiment.tokenizer import encode_reviews
+from attention.sentiment.trainer import Trainer
 from experiments.playground.data import read_sentences
-from experiments.playground.model import PageClassifier, PageConfig
+from experiments.playground.model import PageConfig, PageModel
 
 
-def start_from(tables: list[Tensor], model: PageClassifier) -> None:
-    """Let a model begin as the mean whose tables are given, with attention that is nearly even.
+def encode_marked(tokenizer: Tokenizer, texts: list[str], config: PageConfig) -> Ragged:
+    """Encode texts as a model reads them."""
+    ids = encode_reviews(tokenizer, texts)
+    marked = [config.mark(part.tolist()) for part in ids.flat.split(ids.lengths.tolist())]
+    return Ragged.from_lists(marked)
 
-    The first number of each vector is the mean's. The others are small, and so are the matrices of
-    queries and keys.
+
+def start_from(table: Tensor, scale: float, model: PageModel) -> None:
+    """Let a model begin as the mean whose table is given, with attention that is nearly even.
+
+    The first number of each vector is the mean's, in a size that positions do not drown. The others
+    are small, and so are the matrices of queries and keys.
     """
-    gain = 1 / tables[0].std().item()
-    assert model.bigrams is not None
+    classifier = model.classifier
+    gain = 1 / table.std().item()
     with torch.no_grad():
-        for weight, table in zip((model.embedding.weight, model.bigrams.table.weight), tables):
-            weight.mul_(0.1)
-            weight[:, 0] = table * gain
-        for name, matrix in model.attention.named_parameters():
+        classifier.embedding.weight[:, 0] = table * gain
+        for name, matrix in classifier.attention.named_parameters():
             matrix.mul_(0.1)
             if name == "W_value.weight":
                 matrix.copy_(torch.eye(*matrix.shape))
-        model.classifier.weight.zero_()
-        model.classifier.weight[0, 0] = 1 / gain
-        model.classifier.bias.zero_()
+        classifier.classifier.weight.zero_()
+        classifier.classifier.weight[0, 0] = scale / gain
+        classifier.classifier.bias.zero_()
 
 
-def train(
-    config: PageConfig,
-    examples: Examples,
-    *,
-    epochs: int,
-    lr: float,
-    decay: float,
-    seed: int,
-    tables: list[Tensor] | None = None,
-) -> PageClassifier:
-    """Train a classifier with a learning rate that falls to 0, from a mean model's tables or anew.
+def train(model: PageModel, examples: Examples, *, epochs: int, lr: float, seed: int) -> None:
+    """Train a model in place, and print the loss now and then."""
 
-    Args:
-        config: Sizes and kind.
-        examples: Texts, alone or behind a distractor, and their labels.
-        epochs: Passes over the examples.
-        lr: Adam's learning rate at the start.
-        decay: The factor of the mean square of the rows that a batch reads, added to the loss.
-        seed: Seed of the initial weights and the order of the examples.
-        tables: A mean model's numbers for words and pairs.
-    """
-    torch.manual_seed(seed)
-    model = PageClassifier(config)
-    if tables is None:
-        nn.init.normal_(model.embedding.weight, std=0.1)
-    else:
-        start_from(tables, model)
-    optimizer = torch.optim.Adam(model.parameters(), lr=lr)
-    lengths = examples.lengths(SEP_ID).clamp(max=config.max_length)
-    plans = [plan_batches(lengths, 256, seed=seed, epoch=epoch) for epoch in range(epochs)]
-    steps = sum(map(len, plans))
-    started, losses = time.process_time(), []
-    for step, rows in enumerate(rows for plan in plans for rows in plan):
-        for group in optimizer.param_groups:
-            group["lr"] = lr * (1 - step / steps)
-        batch = assemble(examples, rows, max_length=config.max_length, separator_id=SEP_ID)
-        x, mask = model.rows(batch.ids, batch.lengths)  # (B, r, d), (B, 1, r)
-        logits = model.classify(x, mask)  # (B,)
-        loss = F.binary_cross_entropy_with_logits(logits, batch.labels)
-        size = (x.square().sum(-1) * mask.squeeze(-2)).sum() / mask.sum()
-        optimizer.zero_grad()
-        (loss + decay * size).backward()
-        optimizer.step()
-        losses.append(loss.item())
-        if step % 200 == 199 or step == steps - 1:
-            spent, last = time.process_time() - started, losses[-200:]
-            mean = sum(last) / len(last)
-            print(f"{config.kind}: step {step + 1} of {steps}, loss {mean:.3f}, {spent:.0f} s")
-    return model.eval()
+    def tell(trainer: Trainer) -> None:
+        if trainer.state.batch % 300 == 0:
+            loss, right, count, _ = trainer.state.sums.tolist()
+            print(
+                f"{model.config.kind}: step {trainer.state.batch} of {trainer.batches_per_epoch}, "
+                f"loss {loss / count:.3f}, accuracy {right / count:.3f}",
+                flush=True,
+            )
+
+    config = TrainConfig(model=model.classifier.config, epochs=epochs, lr=lr, seed=seed)
+    Trainer(model.classifier, examples, {}, config).run(after_batch=tell)
 
 
-def mean_model(config: PageConfig, tables: list[Tensor], examples: Examples) -> PageClassifier:
-    """Make a mean model of its tables, and choose the scale that fits the labels best."""
-    model = PageClassifier(config)
-    assert model.bigrams is not None
-    with torch.no_grad():
-        model.embedding.weight[:, 0] = tables[0]
-        model.bigrams.table.weight[:, 0] = tables[1]
-        model.classifier.weight.fill_(1.0)
-        model.classifier.bias.zero_()
-        rows = torch.randperm(len(examples), generator=torch.Generator().manual_seed(0))[:20_000]
-        logits, labels = [], []
-        for part in rows.split(500):
-            batch = assemble(examples, part, max_length=config.max_length, separator_id=SEP_ID)
-            logits.append(model(batch.ids, batch.lengths))
-            labels.append(batch.labels)
-        means, targets = torch.cat(logits), torch.cat(labels)
-        scales = [math.exp(power / 10) for power in range(60)]
-        loss = [F.binary_cross_entropy_with_logits(scale * means, targets) for scale in scales]
-        model.classifier.weight.fill_(scales[int(torch.stack(loss).argmin())])
-    return model.eval()
-
-
-def measure_sentences(model: PageClassifier, tokenizer: Tokenizer, part: str) -> dict[str, Any]:
+def measure_sentences(model: PageModel, tokenizer: Tokenizer, part: str) -> dict[str, Any]:
     """Count the sentences of each kind that a model gets right, and list the others.
 
     Returns:
@@ -133,16 +79,14 @@ def measure_sentences(model: PageClassifier, tokenizer: Tokenizer, part: str) ->
     return found | {"confusion": confusion, "errors": errors}
 
 
-@torch.no_grad()
-def measure_reviews(model: PageClassifier, examples: Examples) -> dict[str, Any]:
-    """Return the accuracy on reviews, with Wilson's 95 % interval."""
-    dtype = model.classifier.weight.dtype
-    right = 0
-    lengths = examples.lengths(SEP_ID).clamp(max=model.config.max_length)
-    for rows in plan_batches(lengths, 16, shuffle=False):
-        batch = assemble(examples, rows, max_length=model.config.max_length, separator_id=SEP_ID)
-        logits = model(batch.ids, batch.lengths)  # (B,)
-        right += int(((logits > 0) == (batch.labels > 0.5)).sum())
-    assert dtype == logits.dtype
-    n = len(examples)
-    return {"accuracy": right / n, "accuracy_interval": list(wilson_interval(right, n)), "n": n}
+def measure_reviews(model: PageModel, ids: Ragged, labels: list[int]) -> dict[str, Any]:
+    """Measure accuracy on reviews, alone and behind a distractor."""
+    alone = make_examples(ids, labels)
+    behind = make_examples(ids, labels, clean=False, pairs=True)
+    return {
+        name: {key: found[key] for key in ("accuracy", "accuracy_interval", "n")}
+        for name, found in (
+            ("alone", measure(model.classifier, alone)),
+            ("behind a distractor", measure(model.classifier, behind)),
+        )
+    }

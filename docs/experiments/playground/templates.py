@@ -37,7 +37,7 @@ BAD = (
     "annoyed upset sad sorry inferior offensive insulting vulgar cruel hateful appalling atrocious "
     "abysmal lousy crappy inept incoherent pretentious contrived trite corny cheesy repetitive "
     "monotonous dry bitter sour raw undercooked overcooked cramped dark dangerous unsafe fragile "
-    "difficult complicated unclear inaccurate unfair wrong terrifyingly ruined wasted spoiled"
+    "difficult complicated unclear inaccurate unfair wrong ruined wasted spoiled"
 ).split()
 GOOD_VERBS = "love like enjoy adore admire recommend appreciate praise trust treasure".split()
 GOOD_PAST = "loved liked enjoyed adored admired recommended appreciated praised treasured".split()
@@ -51,6 +51,10 @@ BAD_NOUNS = (
     "mess disaster failure bore waste disappointment letdown nightmare joke insult flop chore "
     "catastrophe shame embarrassment mistake torture travesty scam ripoff"
 ).split()
+BAD_THINGS = (
+    "flaws faults errors mistakes problems weaknesses complaints issues defects regrets delays"
+).split()
+GOOD_THINGS = "strengths merits virtues surprises thrills laughs ideas qualities charms".split()
 BETTER = "better funnier nicer smarter stronger richer fresher cleaner faster kinder".split()
 WORSE = "worse duller weaker uglier poorer slower dirtier dumber sillier ruder".split()
 BEST = "best finest funniest greatest nicest loveliest smartest cleanest freshest".split()
@@ -87,6 +91,7 @@ I wouldn't call this a A N|this is hardly a A N|the N is not as A as the M
 I am not A with the N|it is not A and it is not B|the N is no longer A|there are no A N here
 the N has no A M|none of it is A|neither A nor B|the N aren't A|it won't be A|it can't be A
 I never thought it was A|I wasn't A|not even A|it is not that A|barely A|not so A|not too A
+I can't say it is A|I wouldn't say the N is A|I don't think you will find it A|nobody is A here
 this N fails to be A|it is not a A N and not a B M|we never had a A N|the N were not A"""
 GOOD_MORE = """I V it|I V this N|we V the N|I really V the N|everyone will V this N|I still V it
 I P it|I P every M of it|we P the N|we all P this N a lot|a S|what a S|this N is a S|it is a true S
@@ -96,11 +101,12 @@ it works|it works perfectly|it never fails
 well worth it|worth every penny|I want to see it again
 I would go again|we will return|do not miss this N|you must see it|I laughed a lot|thank you so much
 I have never seen a E N|it could not be E|nothing is E than this N|it has never been E
-don't hesitate|I couldn't put it down|there is nothing to complain about
+don't hesitate|it was not a waste of time|I couldn't put it down|there is nothing to complain about
 I can't wait to go again|it never gets old|five stars|I did not want to leave|two thumbs up
 I can't fault the N|there is no X here|it is not a X|this N is not a X|I did not Z it
 I don't Z the N|you won't Z it|never a X
-not a X at all|no X|it isn't a X|without a X"""
+not a X at all|no X|it isn't a X|without a X
+it has no Y|there are no Y|I found no Y|no Y|it is full of U|full of U|the N has many U|so many U"""
 BAD_MORE = """I V it|I V this N|we V the N|I really V the N|everyone will V this N|I still V it
 I P it|I P every M of it|we P the N|we all P this N a lot|a S|what a S|this N is a S|it is a true S
 it is E than the M|the N is E than I expected|much E than the last one|it gets E every time
@@ -113,7 +119,8 @@ save your money|I gave up|there is a lot to complain about
 I couldn't wait for it to end|it gets old fast|zero stars|two thumbs down
 a waste of time|a waste of money|there is no X here|it is not a X|this N is not a X|I did not Z it
 I don't Z the N|you won't Z it|it doesn't impress|never a X
-not a X at all|it never impresses|no X|it isn't a X|without a X"""
+not a X at all|it never impresses|no X|it isn't a X|without a X
+it has no Y|there are no Y|I found no Y|no Y|it is full of U|full of U|the N has many U|so many U"""
 
 
 def _frames(text: str) -> list[list[str]]:
@@ -137,6 +144,7 @@ def build(count: int, seed: int) -> tuple[list[str], list[int]]:
     adjectives = [BAD, GOOD]
     verbs, past = [BAD_VERBS[:7], GOOD_VERBS], [BAD_PAST, GOOD_PAST]
     nouns, comparatives, superlatives = [BAD_NOUNS, GOOD_NOUNS], [WORSE, BETTER], [WORST, BEST]
+    plurals = [BAD_THINGS, GOOD_THINGS]
     texts, labels = [], []
     for i in range(count):
         label = i % 2
@@ -158,6 +166,8 @@ def build(count: int, seed: int) -> tuple[list[str], list[int]]:
                 "T": superlatives[label],
                 "X": nouns[1 - label],
                 "Z": verbs[1 - label],
+                "U": plurals[label],
+                "Y": plurals[1 - label],
             }
             texts.append(_fill(draw.choice(more[label]), words | things, draw))
         labels.append(label)
