@@ -16,8 +16,8 @@ from attention.layers.block import TransformerEncoder
 require("train", "pydantic", "safetensors", "tokenizers")
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError  # noqa: E402 — after the check
-from safetensors import SafetensorError, safe_open  # noqa: E402
-from tokenizers import Tokenizer  # noqa: E402
+from safetensors import SafetensorError, safe_open  # noqa: E402 — after the check
+from tokenizers import Tokenizer  # noqa: E402 — after the check
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 # The published files; every copy of them has these checksums.

@@ -1,6 +1,6 @@
 """Check answers to the exercises, and say what a wrong one got wrong."""
 
-from attention.exercises.judging import Checker, NotYet
+from attention.exercises.judging import SENTENCES, Checker, NotYet
 from attention.exercises.low_rank import CHECKERS as LOW_RANK
 from attention.exercises.masks import CHECKERS as MASKS
 from attention.exercises.reading import CHECKERS as READING
@@ -35,6 +35,6 @@ def check(exercise: str, answer: object) -> None:
     if exercise not in CHECKERS:
         raise ValueError(f"exercise: expected one of {', '.join(CHECKERS)}; got {exercise!r}")
     try:
-        print("Right.", CHECKERS[exercise](answer))
+        print(SENTENCES["right"].format(praise=CHECKERS[exercise](answer)))
     except NotYet as problem:
-        print("Not yet.", problem)
+        print(SENTENCES["wrong"].format(problem=problem))

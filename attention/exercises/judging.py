@@ -5,6 +5,7 @@ import math
 import numbers
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -13,49 +14,87 @@ from torch import Tensor
 Checker = Callable[[Any], str]
 """Takes an answer, returns why it is right, or raises :class:`NotYet`."""
 
+# The site's pages check numbers by themselves, in docs/_static/exercises.js, with these sentences.
+SENTENCES = {
+    "right": "Right. {praise}",
+    "wrong": "Not yet. {problem}",
+    "no number": "Expected one number, got {kind}.",
+    "NaN": "Expected a number, got NaN, which is what 0/0 gives.",
+    "another number": "The right number is not {value} (tolerance {tolerance}).",
+    "no numbers": "Expected a list or tensor of numbers, got {kind}.",
+    "shape": "Expected shape {right}, got {given}.",
+    "other numbers": "The right numbers are not {value} (tolerance {tolerance}).",
+}
+
 
 class NotYet(Exception):
     """What is wrong with an answer, in words for the reader."""
+
+
+@dataclass
+class Description:
+    """An answer that takes down what it is compared with; only numbers are compared so."""
+
+    right: float | Tensor = math.nan
+    slips: Mapping[str, float] | Mapping[str, Tensor] = field(default_factory=dict)
+    tolerance: float = 0.0
+    praise: str = ""
+
+
+def describe(checker: Checker) -> Description | None:
+    """Return what a checker compares numbers with, or None if it judges functions or classes."""
+    description = Description()
+    try:
+        description.praise = checker(description)
+    except NotYet:
+        return None
+    return description
 
 
 def judge_number(
     answer: object, right: float, slips: Mapping[str, float], *, tolerance: float = 1e-3
 ) -> None:
     """Refuse what is not a number, or is further than the tolerance from the right one."""
+    if isinstance(answer, Description):
+        answer.right, answer.slips, answer.tolerance = right, slips, tolerance
+        return
     if isinstance(answer, Tensor) and answer.numel() == 1 and answer.dtype != torch.bool:
         answer = answer.item()
     if isinstance(answer, bool) or not isinstance(answer, numbers.Real):
-        raise NotYet(f"Expected one number, got {_kind(answer)}.")
+        raise NotYet(SENTENCES["no number"].format(kind=_kind(answer)))
     value = float(answer)
     if math.isnan(value):
-        raise NotYet("Expected a number, got NaN, which is what 0/0 gives.")
+        raise NotYet(SENTENCES["NaN"])
     if abs(value - right) <= tolerance:
         return
     for message, slip in slips.items():
         if abs(value - slip) <= tolerance:
             raise NotYet(message)
-    raise NotYet(f"It is another number than {value:g} (tolerance {tolerance:g}).")
+    raise NotYet(SENTENCES["another number"].format(value=f"{value:g}", tolerance=f"{tolerance:g}"))
 
 
 def judge_numbers(
     answer: object, right: Tensor, slips: Mapping[str, Tensor], *, tolerance: float = 1e-3
 ) -> None:
     """Refuse what is not a tensor of the right shape, or has a number too far from it."""
+    if isinstance(answer, Description):
+        answer.right, answer.slips, answer.tolerance = right, slips, tolerance
+        return
     try:
         given = torch.as_tensor(answer).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
-        raise NotYet(f"Expected a list or tensor of numbers, got {_kind(answer)}.") from None
+        raise NotYet(SENTENCES["no numbers"].format(kind=_kind(answer))) from None
     if given.dtype == torch.bool or given.is_complex():
         raise NotYet(f"Expected real numbers, got {given.dtype}.")
     if given.shape != right.shape:
-        raise NotYet(f"Expected shape {tuple(right.shape)}, got {tuple(given.shape)}.")
+        raise NotYet(SENTENCES["shape"].format(right=tuple(right.shape), given=tuple(given.shape)))
     if _same(given, right, tolerance):
         return
     for message, slip in slips.items():
         if _same(given, slip, tolerance):
             raise NotYet(message)
     rounded = [round(number, 4) for number in given.flatten().tolist()]
-    raise NotYet(f"They are other numbers than {rounded} (tolerance {tolerance:g}).")
+    raise NotYet(SENTENCES["other numbers"].format(value=rounded, tolerance=f"{tolerance:g}"))
 
 
 def judge_function(

@@ -76,9 +76,9 @@ def other_pair(answer: object) -> str:
         "A transpose undoes R only where R is a rotation, and in general the inverse is needed.": (
             lambda Q, K, R: (Q @ R, K @ R.T)
         ),
-        "The product is the same because nothing has changed, while the new W_query should be "
+        "The product is the same because nothing has changed, but the new W_query should be "
         "W_query R.": lambda Q, K, R: (Q, K),
-        "Queries and keys are exchanged, while the new W_query should be W_query R.": (
+        "Queries and keys are exchanged, but the new W_query should be W_query R.": (
             lambda Q, K, R: (Q @ torch.linalg.inv(R).T, K @ R)
         ),
     }
@@ -110,13 +110,11 @@ def drop_dead_bias(answer: object) -> str:
 
     slips = {
         "No attention weight has changed, but the dead bias is still there.": lambda layer: layer,
-        "The weights have changed, because the query bias favours some keys, whichever token the "
-        "query is of. It is the other one that is dead.": lambda layer: zeroed(
-            layer, "W_query.bias"
-        ),
-        "The weights have changed, so one of the two biases was alive: the one that meets the "
-        "key of token j.": lambda layer: zeroed(layer, "W_query.bias", "W_key.bias"),
-        "That is a matrix, which the weights need. The question is about the biases.": (
+        "The weights have changed, because the query bias favours some keys whichever token asks. "
+        "The other bias is the dead one.": lambda layer: zeroed(layer, "W_query.bias"),
+        "The weights have changed, because one of the two biases was alive: the one that meets "
+        "the key of token j.": lambda layer: zeroed(layer, "W_query.bias", "W_key.bias"),
+        "You also changed a matrix, which the weights need. The question is about the biases.": (
             lambda layer: zeroed(layer, "W_key.weight", "W_key.bias")
         ),
     }
@@ -154,7 +152,7 @@ def nearest_of_rank(answer: object) -> str:
             lambda M, r: cut(M, r, first=False)
         ),
         "The singular values are missing between U and Vᵀ.": lambda M, r: cut(M, r, sigma=False),
-        "You kept rows of M, which has rank r but is not the nearest such matrix.": corner,
+        "You kept r rows of M, which is a matrix of rank r but not the nearest one.": corner,
         "torch.linalg.svd gives Vᵀ, not V, so take its first r rows.": (
             lambda M, r: (lambda U, s, Vh: (U[:, :r] * s[:r]) @ Vh[:, :r].T)(
                 *torch.linalg.svd(M, full_matrices=False)
@@ -219,16 +217,16 @@ def add_queries(answer: object) -> str:
         return layer(x).detach()  # type: ignore[no-any-return]  # a layer's
 
     slips = {
-        "There is no scale, while the scores should be divided by √k.": "no scale",
+        "There is no scale: divide the scores by √k.": "no scale",
         "You divided by k, but the scale is its square root.": "divided by k",
         "You scaled by the width d of the tokens. Take k, the width of the keys, instead.": "by d",
         "The softmax runs over the queries, but each row should sum to 1, with dim=-1.": "queries",
         "One text is right, but on a batch .T reverses all dimensions, so use .mT.": ".T",
         "Queries and keys come from one matrix, but each should have its own.": "one matrix",
         "Queries and keys are exchanged, so each row of scores belongs to a key.": "exchanged",
-        "That mixes the keys, while in this task the tokens themselves are mixed.": "keys",
-        "Those are the weights, by which the context has still to mix the tokens.": "weights",
-        "That is one vector for the text, while each token should get its own context.": "pooled",
+        "That mixes the keys, but in this task the tokens themselves are mixed.": "keys",
+        "Those are the weights, and the tokens are still to be mixed by them.": "weights",
+        "That is one vector for the text, but each token should get its own context.": "pooled",
     }
     if not (isinstance(answer, type) and issubclass(answer, nn.Module)):
         raise NotYet("Expected a class, a subclass of torch.nn.Module, and not an object of it.")

@@ -55,7 +55,7 @@ def true_means_ignore(answer: object) -> str:
         return ~padding_mask(lengths, n)[..., 0, :]
 
     slips = {
-        "That mask is True for words, and in nn.MultiheadAttention True means leave out.": (
+        "That mask is True for words, but in nn.MultiheadAttention True means leave out.": (
             lambda lengths, n: padding_mask(lengths, n)[..., 0, :]
         ),
         "That is this project's mask, (B, 1, n) and True = may attend. "
@@ -88,13 +88,13 @@ def bug_mean(answer: object) -> str:
 
     slips = {
         "It still counts the padding.": lambda x, lengths: x.mean(-2),
-        "The sum leaves the padding out, the division still counts it: divide by the lengths.": (
+        "The sum leaves padding out, but the division still counts it: divide by the lengths.": (
             lambda x, lengths: kept(x, lengths).mean(-2)
         ),
         "The division is by the lengths, but the sum still has the padding in it.": (
             lambda x, lengths: x.sum(-2) / lengths[:, None].clamp(min=1)
         ),
-        "Every text with a word is right. A text without one gives 0/0: it should give zeros.": (
+        "Every text with a word is right, but one without a word gives 0/0 instead of zeros.": (
             lambda x, lengths: kept(x, lengths).sum(-2) / lengths[:, None]
         ),
         "That is the sum over the words, which is still to be divided by their number.": (
@@ -138,7 +138,7 @@ def bug_padding(answer: object) -> str:
         "The mask is inverted: all attention is on the padding.": (
             lambda s, lengths: fill(s, ~padding(s, lengths))
         ),
-        "You masked the queries of the padding. It is its keys that must not be attended to.": (
+        "You masked the queries of the padding, but it is its keys that must get no attention.": (
             lambda s, lengths: fill(s, padding(s, lengths).mT)
         ),
         "The mask has shape (B, m), so it lies over queries and keys. It should be (B, 1, m).": (
@@ -175,11 +175,11 @@ def blind_row(answer: object) -> str:
 
     slips = {
         "A row that may attend to nothing becomes NaN, which is what 0/0 gives.": minus_inf,
-        "A row that may attend to nothing attends to everything alike, and it should get zeros.": (
+        "A row that may attend to nothing attends to everything alike, but should get zeros.": (
             lambda s, mask: torch.softmax(s.masked_fill(~mask, -1e9), dim=-1)
         ),
-        "The weights are right, the gradient is NaN: what you put in place of NaN afterwards "
-        "does not undo the 0/0 on the way back.": (
+        "The weights are right, but the gradient is NaN: replacing NaN afterwards does not undo "
+        "the 0/0 in the backward pass.": (
             lambda s, mask: torch.softmax(
                 s + torch.where(mask, 0.0, float("-inf")), dim=-1
             ).nan_to_num(0.0)
@@ -207,8 +207,8 @@ def split_heads(answer: object) -> str:
         return torch.stack(x.chunk(num_heads, dim=-1), dim=1)
 
     slips = {
-        "The shape is right, the numbers are not: a bare view takes the numbers as they are "
-        "stored, so a head gets all of some words. Split the width first, then exchange axes.": (
+        "The shape is right, but the numbers are not: a bare view takes them as they are stored, "
+        "so a head gets all of some words. Split the width first, then exchange axes.": (
             lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1)
         ),
         "The axis of the heads is behind the words: exchange the two axes.": (
@@ -235,10 +235,10 @@ def count_from_end(answer: object) -> str:
         "That counts from the end of the padded row. Count from the last word.": (
             lambda lengths, n: torch.arange(n).flip(0).expand(len(lengths), n)
         ),
-        "Words are right. Padding gets negative positions, which no table has: give it 0.": (
+        "Words are right, but padding gets negative positions, which no table has: give it 0.": (
             lambda lengths, n: lengths[:, None] - 1 - torch.arange(n)
         ),
-        "The last word has position 1, and it should have 0.": (
+        "The last word has position 1, but it should have 0.": (
             lambda lengths, n: (lengths[:, None] - torch.arange(n)).clamp(min=0)
         ),
     }

@@ -53,8 +53,8 @@ def deletion_from_weights(answer: object) -> str:
         "You divided the contribution by 1 − weight, but the others' sum is divided by it, too.": (
             lambda a, s: a / (1 - a) * s
         ),
-        "Compare the evidence with the verdict, in which each word counts by its weight, and not "
-        "with the plain mean.": lambda a, s: a / (1 - a) * (s - s.mean()),
+        "Compare the evidence with its weighted mean, in which each word counts by its weight, "
+        "and not with the plain mean.": lambda a, s: a / (1 - a) * (s - s.mean()),
         "The sign is wrong, because a word that raised the logit should get a positive number.": (
             lambda a, s: -right(a, s)
         ),
@@ -70,8 +70,8 @@ def deletion_from_weights(answer: object) -> str:
     ]
     judge_function(answer, right, cases, slips)
     return (
-        "So a word's effect is the distance of its evidence from the logit of the review, times "
-        "its weight over one minus its weight."
+        "So a word's effect is its evidence minus the weighted mean of all evidence, times its "
+        "weight over one minus its weight."
     )
 
 

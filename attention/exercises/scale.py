@@ -29,9 +29,9 @@ def divide_by(answer: object) -> str:
     slips = {
         "That is the variance. Dividing by c divides a variance by c squared.": 1800,
         "√k is right where queries and keys have variance 1, which here they do not.": 50**0.5,
-        "That is k, and queries and keys have other variances than 1.": 50,
+        "That is k, but here queries and keys have variances other than 1.": 50,
         "That brings one product to variance 1. A score is a sum of k of them.": 6,
-        "That is the factor, and the question was for the divisor.": 1800**-0.5,
+        "That is the factor, but the question asks for the divisor.": 1800**-0.5,
     }
     judge_number(answer, 1800**0.5, slips, tolerance=0.01)
     return "The scores now have variance 1, and standard deviation 1."
@@ -55,8 +55,8 @@ def jacobian(answer: object) -> str:
         "The outer product is right, but the diagonal term diag(w) is missing.": (
             lambda w: right(w) - torch.diag_embed(w)
         ),
-        "The rows of weights are right one at a time. Here several come at once: leave the "
-        "leading dimensions alone.": outer,
+        "One row of weights is right. Where several come at once, leave the leading dimensions "
+        "alone.": outer,
         "That is the derivative of each weight with respect to its own score. The Jacobian has a "
         "row and a column for each key.": lambda w: w * (1 - w),
     }
@@ -82,12 +82,12 @@ def bug_width(answer: object) -> str:
         "It still divides by the global d_out = 2, whatever the width of the keys.": (
             lambda query, key: weights(query, key, 2)
         ),
-        "shape[1] is the width for one sentence, but the number of words in a batch: "
+        "shape[1] is the width for one sentence, but the number of words in a batch: take "
         "shape[-1].": lambda query, key: weights(query, key, key.shape[1]),
-        "shape[0] is the number of words, or of sentences: shape[-1].": (
+        "shape[0] is the number of words, or of sentences: take shape[-1].": (
             lambda query, key: weights(query, key, key.shape[0])
         ),
-        "shape[-2] is the number of words: shape[-1].": (
+        "shape[-2] is the number of words: take shape[-1].": (
             lambda query, key: weights(query, key, key.shape[-2])
         ),
         "The scale is gone. It should be the root of the keys' width.": (

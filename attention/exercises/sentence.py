@@ -56,9 +56,9 @@ def score_by_hand(answer: object) -> str:
     """Judge the score of "tea" for "please"."""
     right = SCORES[TEA, PLEASE].item()
     slips: dict[str, Tensor | float] = {
-        'That is "please" asking "tea", but the query belongs to the word that asks.': SCORES[
-            PLEASE, TEA
-        ],
+        'That is the query of "please" with the key of "tea", but here it is "tea" that asks.': (
+            SCORES[PLEASE, TEA]
+        ),
         "That compares the embeddings, which W_query and W_key have to multiply first.": (
             X[TEA] @ X[PLEASE]
         ),
@@ -163,7 +163,7 @@ def all_contexts(answer: object) -> str:
         "There is no softmax.": scaled @ VALUES,
     }
     judge_numbers(answer, right, slips)
-    return "The steps do not depend on the numbers, so you can take them alone."
+    return "The steps are the same for any numbers, and you have now taken them alone."
 
 
 @functools.cache
@@ -269,7 +269,7 @@ def typed_decimals(answer: object) -> str:
         "You kept three decimals of the matrices, but print shows four.": (
             (contexts(3) - exact).abs().max()
         ),
-        "That is the mean difference, but the question is the largest.": moved.mean(),
+        "That is the mean difference, but the question asks for the largest.": moved.mean(),
         "They do differ, if by less than allclose or four decimals show.": torch.zeros(()),
     }
     judge_number(
@@ -282,7 +282,7 @@ def typed_decimals(answer: object) -> str:
 
 
 def _sentences() -> list[tuple[Tensor, ...]]:
-    """Draw one sentence, a batch, and a batch as long as its sentences are and as they are wide."""
+    """Draw one sentence, a batch, and a batch of as many sentences as words and dimensions."""
     g = torch.Generator().manual_seed(7)
     sizes = [((5,), 3, 2), ((7, 5), 3, 2), ((3, 3), 3, 3)]
     cases = []
@@ -327,8 +327,8 @@ def all_at_once(answer: object) -> str:
         "You took the width from shape[1], which in a batch is the number of words. Take "
         "shape[-1].": {"width": "second"},
         "The softmax runs over the queries, but each row should sum to 1: dim=-1.": {"dim": -2},
-        "The softmax runs over dim 0, which in a batch is the sentences: dim=-1.": {"dim": 0},
-        "The softmax runs over dim 1, which in a batch is the queries: dim=-1.": {"dim": 1},
+        "The softmax runs over dim 0, which in a batch is the sentences: take dim=-1.": {"dim": 0},
+        "The softmax runs over dim 1, which in a batch is the queries: take dim=-1.": {"dim": 1},
         "One sentence is right, but on a batch .T reverses all dimensions: use .mT, or "
         ".transpose(-2, -1).": {"turn": "all"},
         "There is no softmax.": {"share": False},

@@ -126,8 +126,8 @@ def margin(answer: object) -> str:
     }
     judge_number(answer, 1.96 * error, slips, tolerance=5e-5)
     return (
-        "That is the margin of one accuracy. The difference of two has √2 times it on separate "
-        "reviews, and usually less on the same ones: so compare models review by review."
+        "That is the margin of one accuracy. For the difference of two it is √2 times as wide on "
+        "separate reviews and usually narrower on the same ones, so compare review by review."
     )
 
 

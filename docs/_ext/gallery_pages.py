@@ -44,8 +44,9 @@ def shorten_sidebar(app: Sphinx, page: str, template: str, context: Any, doctree
     """Show of a lesson's title what comes before the colon: the sidebar is narrow."""
     tree = context.get("furo_navigation_tree")
     if tree:
-        cut = lambda link: f"{link[1]}{link[2].partition(': ')[0]}</a>"  # noqa: E731
-        context["furo_navigation_tree"] = LINK.sub(cut, tree)
+        context["furo_navigation_tree"] = LINK.sub(
+            lambda link: f"{link[1]}{link[2].partition(': ')[0]}</a>", tree
+        )
 
 
 def reset_randomness(gallery_conf: dict[str, Any], script: str) -> None:

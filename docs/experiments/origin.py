@@ -1,6 +1,7 @@
-"""The origin of a file of results, which the file itself records."""
+"""The origin of results, which their file records: the code, the versions and the machine."""
 
 import datetime
+import functools
 import os
 import platform
 import subprocess
@@ -11,29 +12,33 @@ import torch
 
 from attention.sentiment.run_folder import environment
 
-ROOT = Path(__file__).parents[2]
 
-
-def origin(command: str) -> dict[str, Any]:
+def origin(command: str, results: Path) -> dict[str, Any]:
     """Record the command, the commit, the date, the versions and the hardware of a run."""
+    code = commit(results)
     return {
         "command": command,
-        "commit": commit(),
+        "commit": code["sha"] + (", with changes" if code["clean"] is False else ""),
         "date": datetime.date.today().isoformat(),
         "versions": environment(),
         "hardware": hardware(),
     }
 
 
-def commit(root: Path = ROOT) -> str:
-    """Name the commit that is checked out, and tell whether tracked files differ from it."""
-    git = ("git", "-C", str(root))
+@functools.cache  # a process runs the code that it has loaded, whatever is committed meanwhile
+def commit(results: Path) -> dict[str, Any]:
+    """Name the commit of the code, and tell whether the code was changed since.
+
+    The file of results does not count, because runs change it.
+    """
+    git = ("git", "-C", str(results.parent))
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True)
     if head.returncode:
-        return "unknown, not a git repository"
+        return {"sha": "unknown, not a git repository", "clean": None}
     status = [*git, "status", "--porcelain", "--untracked-files=no"]
-    changes = subprocess.run(status, capture_output=True, text=True, check=True).stdout
-    return head.stdout.strip() + (", with changes" if changes else "")
+    status += ["--", ":/", f":(exclude){results.name}"]
+    changes = subprocess.run(status, stdout=subprocess.PIPE, check=True).stdout
+    return {"sha": head.stdout.strip(), "clean": not changes}
 
 
 def hardware() -> str:
@@ -41,5 +46,5 @@ def hardware() -> str:
     path = Path("/proc/cpuinfo")
     cpuinfo = path.read_text(encoding="utf-8") if path.exists() else ""
     models = [line.partition(": ")[2] for line in cpuinfo.splitlines() if "model name" in line]
-    processor = models[0] if models else platform.machine()
-    return f"{torch.get_num_threads()} of {os.cpu_count()} cores, {processor}, no GPU used"
+    cores = f"{torch.get_num_threads()} thread on a machine of {os.cpu_count()} cores"
+    return f"{cores}, {models[0] if models else platform.machine()}, no GPU"

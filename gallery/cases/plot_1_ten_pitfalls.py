@@ -5,7 +5,7 @@ Ten pitfalls around a correct attention layer
 What can go wrong around an attention layer that is itself correct?
 
 Nearly everything: what the labels mean, how a text becomes tokens, which of them the model reads,
-how the layer is put together, and what is compared with what. In the program in which we found
+how the model is put together, and what is compared with what. In the program in which we found
 them, none of these mistakes raises an error, so they have to be looked for, and most are found by
 counting something that one believes one already knows. This page shows ten of them, each with the
 line that causes it, and measures what they do.
@@ -45,10 +45,10 @@ train = reviews["train"]
 # Przemysław Olbratowski for its way of introducing attention. It is a good lab: the path from one
 # learned query to self-attention, the distractor that gives attention something to ignore, and two
 # of our exercises come from it, and we thank both authors for them. Its mistakes are those that
-# everybody makes, so they make a list to check one's own work against. For each of them the page
-# names the cell or the section. Lab 13 reads Yelp reviews, while we recompute on the film reviews
-# that come with the package, so on Yelp the numbers will differ. The copy that we read has no
-# outputs, so nothing here is about how well its models did.
+# everybody makes, which is why the list is worth checking one's own work against. For each of them
+# the page names the cell or the section. Lab 13 reads Yelp reviews, while we recompute on the film
+# reviews that come with the package, so on Yelp the numbers would differ. The copy that we read has
+# no outputs, so nothing here is about how well its models did.
 
 # sphinx_gallery_start_ignore
 
@@ -92,8 +92,8 @@ fig.set_label(
 
 # %%
 # *Figure 1.* The way of N reviews through the program, in batches of B, and the number of each
-# pitfall where it lies. Five of the ten happen before the first layer is called. The vocabulary is
-# counted before the reviews are paired here, which avoids the third.
+# pitfall where it lies. Five of the ten happen before the first layer is called. Here the
+# vocabulary is counted before the reviews are paired, which avoids the third pitfall.
 #
 # What a label means
 # ------------------
@@ -103,11 +103,11 @@ fig.set_label(
 #    :ref:`Lab 13 <source-lab>` (section "Yelp Reviews Polarity Dataset") calls the negative labels
 #    "1-star reviews" and the positive ones "5-star reviews", with "no ambiguous or neutral labels".
 #    :cite:t:`zhang2015character`, who made the data set, print another rule in their section on the
-#    data: "stars 1 and 2 negative, and 3 and 4 positive". That may be a slip for 4 and 5, which is
-#    what `a reader found <https://huggingface.co/datasets/fancyzhx/yelp_polarity/discussions/3>`__
-#    who matched texts with those of the same authors' five-star data set. The files themselves
-#    carry no stars, so we can't check it on them, but under either rule lukewarm reviews are in
-#    them. Look up how a label was made before you say what a model has learned.
+#    data: "stars 1 and 2 negative, and 3 and 4 positive". That may be a slip for 4 and 5, as `a
+#    reader found <https://huggingface.co/datasets/fancyzhx/yelp_polarity/discussions/3>`__ by
+#    matching the texts with the same authors' five-star data set. The files themselves carry no
+#    stars, so we can't check this, but under either rule they contain lukewarm reviews. Look up how
+#    a label was made before you say what a model has learned.
 #
 # Film reviews have the same trap (:cite:t:`maas2011learning`). Their authors often write their
 # rating into the text, as "7/10", so we can count those ratings by label:
@@ -145,8 +145,8 @@ fig.set_label(
 #    :class: warning
 #
 #    In the Yelp files a line end is written as a backslash and the letter n. The cell of :ref:`Lab
-#    13 <source-lab>` that defines ``tokenize`` puts a space for everything that is not a letter, so
-#    the backslash goes, while the n stays and sticks to the next word.
+#    13 <source-lab>` that defines ``tokenize`` replaces everything that is not a letter by a space,
+#    so the backslash goes, while the n stays and sticks to the next word.
 
 sample = r"Kind staff.\nWarm soup!"
 for name, clean_text in (("as in Lab 13", False), ("cleaned first", True)):
@@ -155,7 +155,7 @@ for name, clean_text in (("as in Lab 13", False), ("cleaned first", True)):
 
 # %%
 # To see how much harm that does, take our film reviews, which have ``<br />`` at a line end, write
-# it as Yelp does, and count the words in the vocabulary:
+# each line end as Yelp does, and count the words in the vocabulary:
 
 as_yelp_writes = [re.sub(r"(<br />)+", r"\\n", review) for review in train.texts]
 sizes = {}
@@ -199,7 +199,8 @@ print(with_holes, "→ rows:", max(with_holes.values()) + 1, "needed:", len(with
 #
 #    With distractors, says :ref:`Lab 13 <source-lab>` (section "Adding Artificial (Concatenated)
 #    Sentences"), the data set doubles in tokens while "preserving both the number of samples" and
-#    the distribution of labels. The function below it returns the old reviews *and* the pairs.
+#    the distribution of labels. The function below that section returns the old reviews *and* the
+#    pairs.
 
 alone, both = make_examples(words, train.labels), make_examples(words, train.labels, pairs=True)
 print(f"samples: {len(alone):,}, then {len(both):,}: times {len(both) / len(alone):.1f}")
@@ -232,8 +233,12 @@ print(f"the distractor has the pair's label in {agree:.1%}")
 
 config = TrainConfig(
     model=ModelConfig(attention="energy", embed_dim=16, embedding_std=0.1),
-    data="imdb", limit=4_000, epochs=4, batch_size=128, lr=4e-3,
-)  # fmt: skip
+    data="imdb",
+    limit=4_000,
+    epochs=4,
+    batch_size=128,
+    lr=4e-3,
+)
 reviews["train"] = load_reviews("imdb", limit=config.limit)["train"]
 prepared = prepare(config, reviews)
 asked = prepared.validation
@@ -294,9 +299,15 @@ for kind in ("energy", "qkv"):
         for seed in range(NETS):
             torch.manual_seed(seed)
             net = SentimentClassifier(
-                known, embed_dim=16, key_dim=8, attention=kind, bias=True, scale=False,
-                positions="start", mask_padding=False,
-            )  # fmt: skip
+                known,
+                embed_dim=16,
+                key_dim=8,
+                attention=kind,
+                bias=True,
+                scale=False,
+                positions="start",
+                mask_padding=False,
+            )
             each.append(share_on_padding(net, batch))
         shares[kind, name] = torch.stack(each)  # (NETS, TEXTS)
         of_nets = shares[kind, name].mean(dim=1)  # (NETS,)
@@ -319,11 +330,11 @@ fig.set_label(
 
 # %%
 # *Figure 3.* The share of attention on padding in untrained networks, one mark per review, a mean
-# over the networks. It is somewhat below the share that the padding has of the positions, which is
-# the line, most of all for *qkv* and short reviews. Why it is below is not measured here.
+# over the networks. The marks lie somewhat below the line, which is the padding's share of the
+# positions, most of all for *qkv* and short reviews. Why they do is not measured here.
 #
-# For the time after training, we take energy pooling as in Lab 13, without a mask, on 100
-# validation reviews alone:
+# To see what is left of this after training, we take energy pooling as in Lab 13, without a mask,
+# on 100 validation reviews alone:
 
 as_in_lab_13 = {"mask_padding": False, "positions": "start", "keep": "head", "seed": 1}
 run = config.with_options(**as_in_lab_13)
@@ -336,9 +347,9 @@ with_mask = results["head kept, from the start"][SEEDS.index(1)]  # (2,)
 print(f"accuracy on reviews alone:  {accuracy[0]:.3f}, and with a mask {with_mask[0]:.3f}")
 
 # %%
-# These lines are the size of the mistake after training, for one run and one seed; what training
-# makes of the padding's share depends on the run. A :term:`mask` makes it zero, before and after
-# training and at almost no cost, as :doc:`/gallery/core/plot_4_masks` shows.
+# These lines show the size of the mistake after training in one run with one seed; what training
+# makes of the padding's share depends on the run. A :term:`mask` makes that share zero, before and
+# after training and at almost no cost, as :doc:`/gallery/core/plot_4_masks` shows.
 #
 # How the layer is put together
 # -----------------------------
@@ -349,8 +360,7 @@ print(f"accuracy on reviews alone:  {accuracy[0]:.3f}, and with a mask {with_mas
 #    scores by :math:`\sqrt k`, with k = 8.
 #
 # At this width the harm is small. We measure it in untrained networks of that size, by the
-# :term:`entropy` of a token's weights divided by the entropy of equal weights, which is 1 for equal
-# weights:
+# :term:`entropy` of a token's weights as a share of the entropy of equal weights:
 
 batch = batches["behind a distractor"]
 for name, scale in (("no scale", False), ("divided by √8", True)):
@@ -368,10 +378,10 @@ for name, scale in (("no scale", False), ("divided by √8", True)):
 
 # %%
 # At k = 64 or 512 the harm is large, as the lesson on :doc:`the scale
-# </gallery/core/plot_3_scaling_variance>` shows. What else is in these layers has pages of its own:
-# :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` that saves nothing, with a d + 1 that
-# "exactly matches" d; :doc:`biases </gallery/deeper/plot_2_gauge_and_biases>`; and :doc:`values
-# that fold away </gallery/deeper/plot_3_values_fold>`.
+# </gallery/core/plot_3_scaling_variance>` shows. The other mistakes in these layers have pages of
+# their own: :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` that saves nothing, with a d + 1
+# that "exactly matches" d; :doc:`biases </gallery/deeper/plot_2_gauge_and_biases>`; and
+# :doc:`values that fold away </gallery/deeper/plot_3_values_fold>`.
 #
 # .. admonition:: What went wrong, 8: a table outside the module
 #    :class: warning
@@ -434,16 +444,16 @@ except TypeError as error:
 #    data loaders, so each model starts with the *random state* that the previous model left.
 #    Finally, its one accuracy *mixes* reviews alone with reviews behind a distractor.
 #
-# The first two can be read in its cells, and the other two shown in a few lines. Here are the
-# accuracies from above, mixed and apart:
+# The first two can be read in its cells, and the other two can be shown in a few lines. Here are
+# the accuracies from above, mixed and apart:
 
 for name, accuracy in results.items():
     alone_, pairs = accuracy.mean(dim=0)  # (), ()
     print(f"{name:29} mixed {accuracy.mean():.3f} is {alone_:.3f} alone and {pairs:.3f} in pairs")
 
 # %%
-# Secondly, here is the first weight of a layer that is built after one seed, once before and once
-# after another layer:
+# As for the random state, here is the first weight of a layer that is built after the same seed,
+# once before and once after another layer:
 
 starts = []
 for before in (0, 1):
@@ -464,8 +474,9 @@ print("first weight of a model, built first or second:", starts)
 #   and comparisons can, and each of these mistakes ran without an error where it was made. Look at
 #   the data before the model.
 # - Count what a claim says: samples, tokens, rare words, lost reviews.
-# - A mask costs almost nothing and makes the padding's share zero, while training promises neither.
-# - One accuracy over two questions answers neither; a baseline and several seeds belong beside it.
+# - A mask makes the padding's share zero at almost no cost, which training does not promise.
+# - One accuracy over two questions answers neither; a baseline and several seeds belong beside any
+#   accuracy.
 #
 # *Practise:* :doc:`/exercises/training`.
 #

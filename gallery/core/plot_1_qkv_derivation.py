@@ -5,15 +5,14 @@ Self-attention step by step: one word asks, six words answer
 How does a word find out which of its neighbours matter to it, and how can it *learn* to?
 
 Every word asks with a vector of its own, its query, and every word of the sentence answers with
-another one, its key. The better a key matches the query, the more its word hands over to the word
-that asks. This is :term:`self-attention`, because queries, keys and what is handed over all come
-from the words of the same sentence. Three matrices make these vectors out of the words, and it is
-the matrices that are learned.
+another vector, its key. The better a key matches the query, the more its word hands over of a third
+vector, its value. All of them come from the words of one sentence, hence :term:`self-attention`.
+Three matrices make the queries, keys and values out of the words, and the matrices are what is
+learned.
 
 A word needs its neighbours because it may mean several things. In "the bank of the river" and "the
 money in the bank", the word "bank" is looked up in the same table and starts with the same numbers,
-so only its neighbours can tell which bank is meant. Further down the page, attention gives the word
-different numbers in the two phrases.
+so only its neighbours can tell which bank is meant.
 
 You need to know what a matrix product is, and a little Python; everything else is explained where
 it is first used. Reading takes about 45 minutes, and running the page some ten seconds.
@@ -50,8 +49,8 @@ use_style()
 # %%
 # Six words, three numbers each
 # -----------------------------
-# A computer needs numbers, so each word is a vector, its :term:`embedding`. These were made up by
-# hand so that they fit on a page, whereas real ones have hundreds of numbers and are learned.
+# A computer needs numbers, so each word is a vector, its :term:`embedding`. The embeddings below
+# were made up by hand to fit on a page, whereas real ones have hundreds of numbers and are learned.
 #
 # There are ``n = 6`` words, and each embedding has ``d = 3`` numbers. Python counts from 0, so
 # "journey", the second word, is ``x[1]``. In formulas it is :math:`x_2`, and the names in the code
@@ -74,19 +73,19 @@ n, d = x.shape
 # %%
 # Attention without any matrices
 # ------------------------------
-# The shortest way to compare two words is the dot product of their embeddings: multiply the numbers
+# The simplest comparison of two words is the dot product of their embeddings: multiply the numbers
 # pair by pair, and add. All pairs at once are one matrix product, ``x`` times its transpose.
 #
-# To gather something from the others, "journey" then takes a weighted sum. Its six dot products
-# cannot serve as the weights yet, because they may be negative and add up to anything. The
-# :term:`softmax` turns scores :math:`s_1, \ldots, s_6` into :term:`weights <weight>`, which are
+# To gather something from all six words, "journey" takes a weighted sum of their embeddings. Its
+# dot products cannot serve as the weights yet, because they may be negative and add up to anything.
+# The :term:`softmax` turns scores :math:`s_1, \ldots, s_6` into :term:`weights <weight>`, which are
 # positive and add up to 1:
 #
 # .. math:: w_j = \frac{e^{s_j}}{\sum_{i=1}^{6} e^{s_i}}
 #
-# This serves two purposes: a weight can be read as a share, which says how much of the sum comes
-# from that word, and it changes smoothly with every score, so that training has a slope to follow.
-# The order stays the same, because the highest score gets the highest weight.
+# A weight can therefore be read as a share, which says how much of the sum comes from that word. It
+# changes smoothly with every score, so that training has a slope to follow, and the order is kept:
+# the highest score gets the highest weight.
 
 similarity = x @ x.T  # (6, 6)
 plain_weights = torch.softmax(similarity, dim=-1)  # (6, 6)
@@ -100,11 +99,10 @@ print("scores are symmetric:", torch.equal(similarity, similarity.T))
 # %%
 # This is attention already, since each word has gathered a mixture of all six, but two things are
 # wrong with it. "journey" scores "starts" exactly as "starts" scores "journey", whatever the
-# sentence means. And the comparison holds no number that training could change, so if this way of
-# comparing does not suit the task, nothing can improve it.
+# sentence means. And the comparison itself holds no number that training could change, so if it
+# does not suit the task, nothing can improve it.
 #
-# We therefore put something adjustable between the words, namely matrices. There are three of them,
-# because a word plays three roles.
+# We therefore put three adjustable matrices between the words, because a word plays three roles.
 #
 # One word, three roles
 # ---------------------
@@ -125,9 +123,8 @@ print("scores are symmetric:", torch.equal(similarity, similarity.T))
 #      - What do I hand over?
 #      - what the others should know about a journey
 #
-# Those answers are stories to remember the roles by. What queries and keys really hold is whatever
-# training finds useful, and nobody prescribes it. Three pictures help, and each of them breaks
-# somewhere.
+# Those answers are stories to remember the roles by; what queries and keys really hold is whatever
+# training finds useful. Three pictures help, and each of them breaks somewhere.
 #
 # **A library.** Your query is "I want to bake a cake", the keys are the titles on the spines, and
 # the values are what the books say. *Where it breaks:* you borrow one book or two, whereas
@@ -141,9 +138,8 @@ print("scores are symmetric:", torch.equal(similarity, similarity.T))
 # and where none fits, no row comes back. Attention knows only degrees, and it always returns
 # something, even when nothing fits.
 #
-# The three words come from the database, but the mixture is what makes it attention. There is a
-# good reason for mixing: a mixture changes smoothly with the matrices, so the matrices can be
-# trained.
+# The names *query*, *key* and *value* are those of a database, but the mixture is what makes it
+# attention. A mixture changes smoothly with the matrices, so the matrices can be trained.
 #
 # Three matrices
 # --------------
@@ -164,7 +160,7 @@ same = torch.allclose(drawn, torch.stack([W_query, W_key, W_value]), rtol=0, ato
 print("torch", torch.__version__, "still draws these numbers from seed 123:", same)
 
 # %%
-# With them, "journey" gets its three vectors by one product each.
+# With these matrices, "journey" gets its three vectors by one product each.
 
 query_2 = x_2 @ W_query  # (2,)
 key_2 = x_2 @ W_key  # (2,)
@@ -174,13 +170,13 @@ print("key_2  ", key_2)
 print("value_2", value_2)
 
 # %%
-# By hand, the first number is 0.55 × 0.2961 + 0.87 × 0.2517 + 0.66 × 0.0740, and the second goes
-# the same way with the second column.
+# By hand, the first number of the query is 0.55 × 0.2961 + 0.87 × 0.2517 + 0.66 × 0.0740, and the
+# second takes the second column of the matrix in the same way.
 #
 # A score: how well does a key match the query?
 # ---------------------------------------------
 # "journey" asks with its query, and every word, "journey" included, is found by its key. So we need
-# the keys of all six words, which the same matrix makes, and later on also their values.
+# the keys of all six words and, later on, their values.
 
 keys = x @ W_key  # (6, 2)
 values = x @ W_value  # (6, 2)
@@ -233,9 +229,9 @@ print("context_2", context_2)
 # %%
 # The same in the plane
 # ---------------------
-# Two numbers are an arrow, so we can draw what happened. A dot product is a shadow: drop each key
-# onto the line of the query, measure from the origin to where it lands, and multiply by the length
-# of the query.
+# Two numbers are an arrow, so we can draw what happened. Drop a key onto the line of the query, as
+# if it cast a shadow there. The dot product is the length of that shadow, measured from the origin,
+# times the length of the query.
 
 shadow_lengths = keys @ (query_2 / query_2.norm())  # (6,)
 assert torch.allclose(shadow_lengths * query_2.norm(), scores_2)
@@ -253,8 +249,9 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* Scores as shadows of the keys on the line of the query. The directions are much alike,
-# since every number that went in was positive, so the scores differ mostly by how *long* a key is.
+# *Figure 2.* Scores as shadows of the keys on the line of the query. The keys point in much the
+# same direction, since every number that went in was positive, so their scores differ mostly by how
+# *long* the keys are.
 #
 # The values make the second picture. A sum with weights that are positive and add up to 1 can't
 # leave the shape that the values span, their :term:`convex hull`, so the context vector lies inside
@@ -284,10 +281,9 @@ film
 #
 # All words at once
 # -----------------
-# Nothing above was special to "journey", and with a query for every word, all scores are one
-# product again: row i, column j says how well the key of word j matches the query of word i. The
-# softmax runs along each row (``dim=-1``, across the keys), so that the weights of each query sum
-# to 1.
+# With a query for every word, all scores are one product again: row i, column j says how well the
+# key of word j matches the query of word i. The softmax runs along each row (``dim=-1``, across the
+# keys), so that the weights of each query sum to 1.
 
 queries = x @ W_query  # (6, 2)
 scores = queries @ keys.T  # (6, 6)
@@ -309,9 +305,9 @@ print(context)
 # .. raw:: html
 #    :file: ../../_parts/workbench.html
 #
-# Project, compare, scale, softmax, mix: these five steps are *scaled dot-product attention*
-# (:cite:t:`vaswani2017attention`, equation 1), where :math:`Q`, :math:`K` and :math:`V` are the
-# tables of all queries, keys and values with one row per word:
+# Project, compare, scale, softmax, mix: these are the five steps. The last four are called *scaled
+# dot-product attention* (:cite:t:`vaswani2017attention`, equation 1), where :math:`Q`, :math:`K`
+# and :math:`V` are the tables of all queries, keys and values with one row per word:
 #
 # .. math:: \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
 
@@ -352,12 +348,13 @@ fig.set_label(
 # *Figure 5.* The shapes, for n words of width d and vectors of width k, here 6, 3 and 2. Only the
 # two tables in the middle relate words to words.
 #
-# As a function it has three lines. ``.mT`` transposes the last two axes, which for a table is the
-# transpose, and ``.shape[-1]`` is the last width, k. In the comments, n counts the queries and m
-# the keys, here both 6, and v is the width of a value, here 2 like k. The dots stand for any number
-# of axes in front: none for one sentence, one for several sentences at once. What the figure and
-# the function call ``scores`` are the scaled ones, as in most programs. The cell carries a file
-# name because this function is the first piece of a file that grows from lesson to lesson.
+# As a function, the formula takes three lines. ``.mT`` transposes the last two axes, and
+# ``.shape[-1]`` is the length of the last one, k. In the comments, n counts the queries and m the
+# keys, here both 6, and v is the width of a value, here 2 like k. The dots stand for any number of
+# axes in front: none for one sentence, one for several sentences at once. In the figure and in the
+# function, as in most programs, ``scores`` are the scaled scores. The comment above the function
+# names a file, because the function is the first piece of a program that grows from lesson to
+# lesson.
 
 
 # attention_from_scratch.py
@@ -368,9 +365,10 @@ def scaled_dot_product_attention(query, key, value):
     return weights @ value, weights  # (..., n, v), (..., n, m)
 
 
-# %% The package spells out the same formula, and torch has it in one fast function. That one is
-# given a batch of one sentence: ``[None]`` puts an axis of length 1 in front, and ``[0]`` takes it
-# off again.
+# %%
+# The package spells out the same formula, and torch has it in one fast function, which is given a
+# batch of one sentence here: ``[None]`` puts an axis of length 1 in front, and ``[0]`` takes it off
+# again.
 
 ours, _ = scaled_dot_product_attention(queries, keys, values)  # (6, 2), (6, 6)
 packages, _ = attention.scaled_dot_product_attention(queries, keys, values)  # (6, 2), (6, 6)
@@ -382,9 +380,8 @@ for name, other in (("steps above", context), ("package", packages), ("torch", t
 # %%
 # The softmax is easily forgotten, as in :ref:`lecture notes <source-notes>` on this sentence, which
 # print the formula as :math:`(Q K^\top / \sqrt{d})\, V`, and call the third matrix :math:`Q_v`
-# where
-# :math:`W_v` is meant. Without the softmax, the shares add up to several wholes, and the result
-# leaves the hull of the values, since it is longer than any of them.
+# where :math:`W_v` is meant. Without the softmax, no row here sums to 1, and the result for
+# "journey" leaves the hull of the values, since it is longer than any of them.
 
 no_softmax = scores / key_dim**0.5  # (6, 6)
 print("row sums", no_softmax.sum(dim=-1))
@@ -449,9 +446,9 @@ fig.set_label(
 #
 #    :ref:`A notebook <source-notebook>` that takes this sentence from :cite:t:`raschka2024build`
 #    reads its scores as a result: "journey" attends "most to itself" and to "starts". But *every*
-#    row above is largest at "journey", although the matrices are random. To see what this is worth,
-#    we draw other random matrices, 1,000 times, and count how often all six words agree on one
-#    favourite.
+#    row above is largest at "journey", although the matrices are random. To see whether such
+#    agreement means anything, we draw other random matrices, 1,000 times, and count how often all
+#    six words share a favourite.
 
 
 def count_agreement(draw, seeds=1000):
@@ -469,28 +466,28 @@ print(f"torch.rand : all six words share a favourite in {agree_rand} of 1,000 se
 print(f"torch.randn: all six words share a favourite in {agree_randn} of 1,000 seeds")
 
 # %%
-# What ``torch.rand`` draws is between 0 and 1, and positive words times positive matrices give
-# queries and keys that all point the same way, as in Figure 2. Then the longest key wins, whoever
-# asks. ``torch.randn`` draws both signs, and most of the agreement is gone. So the column with the
-# largest weights tells us how the matrices were drawn, and nothing about journeys.
+# ``torch.rand`` draws numbers between 0 and 1, and positive words times positive matrices give
+# queries and keys that all point much the same way, as in Figure 2, so the longest key mostly wins,
+# whoever asks. ``torch.randn`` draws both signs, and most of the agreement is gone. So the column
+# with the largest weights tells us how the matrices were drawn, and nothing about journeys.
 #
 # Now let it learn
 # ----------------
-# Random matrices mean nothing yet, but they can *change*. Suppose that a task wants each word to
-# attend to the next one, and the last to the first. ``learned[range(n), target]`` picks these six
-# weights, from row i the one in column ``target[i]``. The :term:`loss` below is one number, the
-# mean of :math:`-\ln w` over the six. It is small when they are large, because :math:`-\ln w` is 0
-# for w = 1 and grows without bound as w nears 0, so that a target with hardly any weight counts
-# most.
+# Suppose that a task wants each word to attend to the next one, and the last to the first. In the
+# code, ``learned[range(n), target]`` picks these six weights, from row i the one in column
+# ``target[i]``. The :term:`loss` is one number, the mean of :math:`-\ln w` over the six weights.
+# Since :math:`-\ln w` is 0 for w = 1 and grows without bound as w nears 0, a target with hardly any
+# weight counts most.
 #
 # The :term:`gradient` of the loss says, for each number of a matrix, how fast the loss grows when
-# this number grows. A step therefore subtracts a multiple of the gradient from the matrix, which
-# makes the loss a little smaller if the multiple, the :term:`learning rate`, is not too large.
-# Training repeats this, here 1,000 times with the learning rate 1.0.
+# this number grows. A step therefore subtracts from the matrix the gradient times a :term:`learning
+# rate`, which makes the loss a little smaller if that rate is not too large. Training repeats this
+# step, here 1,000 times with the learning rate 1.0.
 #
 # In torch, ``requires_grad`` marks the tensors for which gradients are wanted, ``loss.backward()``
-# computes them, and each tensor finds its own in ``.grad``. The step itself is not to be tracked,
-# hence ``torch.no_grad()``, and gradients add up unless they are set to ``None``.
+# computes them, and each tensor has its own in ``.grad``. The step itself must not be tracked,
+# hence ``torch.no_grad()``, and gradients would add up from step to step unless they were set to
+# ``None``.
 
 target = torch.tensor([1, 2, 3, 4, 5, 0])  # (6,)
 learning_rate = 1.0
@@ -524,10 +521,10 @@ fig.set_label(
 # *Figure 7.* The weights after training, on the scale of Figure 6. Four words attend to their
 # targets, and the rows of "journey" and "starts" remain spread out.
 #
-# Six numbers in each of two matrices were enough for four of the six targets. The other two concern
-# words with almost the same embedding, "journey" and "starts". Almost the same embedding gives
-# almost the same query and key, yet the two should attend to different words, so a step that helps
-# one of them tends to hurt the other.
+# Six numbers in each of two matrices were enough for four of the six targets. The other two are
+# those of "journey" and "starts", which have almost the same embedding and therefore almost the
+# same query, yet should attend to different words, so a step that helps one of them tends to hurt
+# the other.
 
 print("distance between journey and starts", f"{(x[1] - x[2]).norm():.4f}")
 print("mean distance between two words    ", f"{torch.pdist(x).mean():.4f}")
@@ -538,8 +535,8 @@ print("mean distance between two words    ", f"{torch.pdist(x).mean():.4f}")
 #
 # Takeaways
 # ---------
-# * A word finds out which neighbours matter by comparing its query with their keys, and it learns
-#   to because the matrices that make queries and keys can be trained. A fixed comparison of
+# * A word finds out which neighbours matter by comparing its query with their keys, and it can
+#   learn to, because the matrices that make queries and keys are trained. A fixed comparison of
 #   embeddings is symmetric and can't adapt.
 # * A query and a key give a score, and the softmax makes scaled scores into weights, which are
 #   positive and sum to 1. Weights mix the values into a context vector, which lies inside the hull

@@ -5,10 +5,11 @@ Scaled dot products: why the scores are divided by √k
 Why does attention divide its scores by the square root of the key width?
 
 Because of how a layer starts. As long as the numbers in queries and keys are independent, with mean
-0 and variance 1, the dot product of a query and a key of width k has a standard deviation of √k,
-and a softmax of scores that large gives nearly everything to one key and passes almost no gradient
-to most queries. Divided by √k, the scores start alike at every width. The argument is a footnote of
-:cite:t:`vaswani2017attention` (section 3.2.1, footnote 4); here it is computed and measured.
+0 and variance 1, the dot product of a query and a key of width k has a standard deviation of √k.
+With wide keys the scores are then so large that the softmax gives nearly everything to one key and
+passes almost no gradient to most queries. Divided by √k, the scores start alike at every width. The
+argument is a footnote of :cite:t:`vaswani2017attention` (section 3.2.1, footnote 4); here it is
+computed and measured.
 
 You need the :doc:`five steps of attention </gallery/core/plot_1_qkv_derivation>`. Reading takes an
 hour and a quarter, and running the page ten seconds. Afterwards you can derive the √k from the
@@ -97,8 +98,8 @@ fig.set_label(
 # power of eight.
 #
 # One word holding most of the weight does no harm in itself, if training has led there. The harm is
-# done to learning, because training moves a score only if that moves the weights. So we raise one
-# score, that of "c", by 0.01, and divide the change of each weight by 0.01:
+# done to learning, because a score can be trained only as far as it moves the weights. So we raise
+# one score, that of "c", by 0.01, and divide the change of each weight by 0.01:
 
 nudge = torch.tensor([0.0, 0.0, 0.01, 0.0, 0.0])  # (5,)
 change = (torch.softmax(scores + nudge, dim=-1) - shared) / 0.01  # (5,)
@@ -120,8 +121,8 @@ for key, *pair in zip("abcde", change, change_of_8, strict=True):
 # where :math:`\delta_{ij}` is 1 if i = j, else 0. By the chain rule every gradient that reaches the
 # scores is multiplied by this table. When one weight approaches 1 and the others 0, each of its
 # entries approaches 0 and little gets through. We first check the formula against torch's own
-# derivative, and then measure its size by its :term:`Frobenius norm`, the square root of the sum of
-# all squared entries, as throughout this lesson.
+# derivative, and then measure the size of the Jacobian by its :term:`Frobenius norm`, the square
+# root of the sum of all squared entries, as throughout this lesson.
 
 
 def softmax_jacobian(weights):
@@ -137,8 +138,8 @@ print(f"Jacobian at 8 × scores: {softmax_jacobian(peaked).norm():.4f}")
 # %%
 # Where a factor like 8 comes from
 # --------------------------------
-# It comes from the width of the keys, because the dot product of two vectors of width k is a sum of
-# k products,
+# Such a factor comes from the width of the keys, because the dot product of two vectors of width k
+# is a sum of k products,
 #
 # .. math:: \mathrm{query} \cdot \mathrm{key} = \sum_{i=1}^{k} \mathrm{query}_i\, \mathrm{key}_i .
 #
@@ -156,10 +157,10 @@ print(f"Jacobian at 8 × scores: {softmax_jacobian(peaked).norm():.4f}")
 # :math:`\sqrt k`, the standard deviation is divided by :math:`\sqrt k` and the variance by k, which
 # brings both back to 1.
 #
-# :ref:`The chapter <source-chapter>` explains the scale by the words "multiplying two random
-# numbers increases the variance", and :ref:`the lecture notes <source-notes>` do so in nearly the
-# same. Multiplying does not increase it, however, because a product of two such numbers has
-# variance 1, as each factor has. What increases it is *adding* k of the products.
+# :ref:`The chapter <source-chapter>` explains the scale with the words "multiplying two random
+# numbers increases the variance", and :ref:`the lecture notes <source-notes>` use nearly the same
+# words. But a product of two such numbers has variance 1, as each factor has. What increases the
+# variance is *adding* k of the products.
 
 generator = torch.Generator().manual_seed(100)
 one, other = torch.randn(2, 1_000_000, generator=generator)  # (1000000,), (1000000,)
@@ -194,8 +195,8 @@ for k in (5, 20):
 #
 #    :ref:`The chapter <source-chapter>` prints the same two columns and takes the second for
 #    evidence. But "after" is "before" divided by k, up to rounding, for *any* numbers whatever, so
-#    if the theory were wrong, "after" would be wrong by the very same factor. Here is
-#    the difference of the two:
+#    if the theory were wrong, "after" would be wrong by the very same factor. Here is the
+#    difference between "before" divided by k and "after":
 
 for k, (before, after) in variances.items():
     print(f"k = {k:2}: before / k - after = {before / k - after:+.1e}")
@@ -216,21 +217,21 @@ for name, draws in {"numpy": numpy_draws, "torch": torch_draws}.items():
     print(name, "draws {:7.4f} and {:7.4f}".format(*draws))
 
 # %%
-# This page draws everything from one ``torch.Generator`` that is passed explicitly.
+# The measurements on this page draw from a ``torch.Generator`` that is passed explicitly.
 #
 # A measurement deserves the name only if it could come out otherwise. So we now take ten widths
-# from 2 to 1,024, and for each width 100 repeats of the 1,000 trials, because the repeats show the
-# sampling variability of one estimate, and theory predicts that as well, as the dashed lines of
-# Figure 3. How it does so is for readers who know some statistics, and you can skip it, since
-# nothing later needs it.
+# from 2 to 1,024, and repeat the 1,000 trials 100 times for each. The repeats show the sampling
+# variability of one estimate, and theory predicts this as well, as the dashed lines of Figure 3.
+# The next paragraph derives the prediction for readers who know some statistics, and you can skip
+# it.
 #
-# The variance of 1,000 numbers itself scatters, with a standard deviation of about
-# :math:`\sqrt{(\mu_4 - \sigma^4) / 1000}`, where :math:`\mu_4` is the *fourth moment*, the mean of
-# the fourth powers, which is large if a few numbers lie far out. A standard normal variable has a
-# fourth moment of 3, and the product of two independent ones has 9. In a sum of k such products
-# each of them contributes 9 and each of the k (k − 1) ordered pairs contributes 3, which makes
-# :math:`9k + 3k(k-1) = k^2 (3 + 6/k)`. Since :math:`\sigma^4 = k^2`, the predicted scatter is
-# :math:`k\,\sqrt{(2 + 6/k)/1000}`.
+# The variance of 1,000 numbers itself scatters from repeat to repeat, with a standard deviation of
+# about :math:`\sqrt{(\mu_4 - \sigma^4) / 1000}`, where :math:`\mu_4` is the *fourth moment*, the
+# mean of the fourth powers, which is large if a few numbers lie far out. A standard normal variable
+# has a fourth moment of 3, and the product of two independent ones has 9. To the fourth moment of a
+# sum of k such products, each product contributes 9 and each of the k (k − 1) ordered pairs
+# contributes 3, which makes :math:`9k + 3k(k-1) = k^2 (3 + 6/k)`. Since :math:`\sigma^4 = k^2`, the
+# predicted scatter is :math:`k\,\sqrt{(2 + 6/k)/1000}`.
 
 widths = [2**i for i in range(1, 11)]
 repeats, trials = 100, 1_000
@@ -281,17 +282,17 @@ fig.set_label(
 #
 # If it is the variance σ² that is k times too large, why not divide by k? Because dividing
 # *numbers* by c divides their standard deviation by c and their variance by :math:`c^2`. Divided by
-# k, independent scores have variance :math:`1/k`, which makes all weights equal, as the next
-# section shows.
+# k, independent scores have variance :math:`1/k`, which makes the weights of a wide layer nearly
+# equal, as the next section shows.
 #
-# What it does to the weights
-# ---------------------------
+# What the scale does to the weights
+# ----------------------------------
 # Now one query meets 16 keys, 400 times for each width, and we measure two properties of the
 # weights. How evenly they are shared is measured by their :term:`entropy` :math:`-\sum_j w_j \ln
 # w_j`, which is :math:`\ln 16` if all weights are equal and 0 if one key has everything, so we
-# divide it by :math:`\ln 16`. How well they can still learn is measured by the size of the
-# Jacobian. If all :math:`m` = 16 weights are equal, it is :math:`\sqrt{m-1}/m`, which is the dotted
-# line in the figure.
+# divide it by :math:`\ln 16`. How well the scores can still be trained is measured by the size of
+# the Jacobian. If all :math:`m` = 16 weights are equal, this size is :math:`\sqrt{m-1}/m`, the
+# dotted line in the figure.
 
 m, repeats = 16, 400
 scales = {
@@ -346,16 +347,15 @@ for name in scales:
 # %%
 # In these medians over the 400 queries, a wide layer without the scale starts with one key taking
 # nearly everything, chosen at random. With division by k, it starts with the same share for every
-# key, whatever the query is. Divided by :math:`\sqrt k`, the width no longer matters at the start,
-# and that is the purpose: whichever width you choose, the layer starts in the same state.
+# key, whatever the query is. With division by :math:`\sqrt k`, it starts in the same state
+# whichever width you choose, and that is the purpose.
 #
-# This is often told as a story of "vanishing gradients", as in :ref:`the blog post <source-blog>`,
-# and that is only half of the story. The band without a scale is wide, because where the two best
-# keys happen to tie, the Jacobian is as large as ever. And the scale itself shrinks what flows back
-# to
+# The usual explanation is "vanishing gradients", as in :ref:`the blog post <source-blog>`, and that
+# is only half of the story. The band without a scale is wide, because where the two best keys
+# happen to tie, the Jacobian is as large as ever. And the scale itself shrinks what flows back to
 # :math:`\mathrm{query} \cdot \mathrm{key}`, since by the chain rule the Jacobian is multiplied by
-# :math:`1/\sqrt k`. So we compare whole gradients, by their median *and* their mean, and print
-# in the last column how much of their sum belongs to the largest tenth of them.
+# :math:`1/\sqrt k`. So we compare whole gradients, by their median *and* their mean; the last
+# column is the share of their sum that belongs to the largest tenth of them.
 
 whole = {
     "no scale": jacobian["no scale"][-1],
@@ -371,27 +371,26 @@ for name, size in whole.items():
 # tie, while the typical query gets next to nothing. With the scale, every query gets about the
 # same, so what the scale buys is *evenness*.
 #
-# All of this rests on independent numbers of variance 1, which is how one imagines a fresh layer.
-# Even there it is an idealisation, because the default initialisation of ``nn.Linear`` is smaller,
-# as :doc:`the lesson on the layer </gallery/core/plot_2_attention_layer>` measures. Two further
-# limits follow.
+# All of this rests on independent numbers of variance 1. Even for a fresh layer that is an
+# idealisation, because the default initialisation of ``nn.Linear`` is smaller, as :doc:`the lesson
+# on the layer </gallery/core/plot_2_attention_layer>` measures. Two further limits follow.
 #
 # The number of keys
 # ------------------
-# The width k is not the only number that matters: so does the number of keys that a query meets. If
-# s is drawn from the normal distribution of mean 0 and variance 1, then :math:`e^s` and
-# :math:`s\,e^s` have the same mean, :math:`e^{1/2}`. For m independent scores of this kind, and m
-# large, :math:`\sum_j e^{s_j}` and :math:`\sum_j s_j e^{s_j}` are therefore both about
-# :math:`m\,e^{1/2}`, and the second divided by the first, which is the mean of the scores, each
-# counted by its weight, is about 1. The entropy is the logarithm of the first sum less that mean:
+# Besides the width k, the number m of keys that a query meets matters. If s is drawn from the
+# normal distribution of mean 0 and variance 1, then :math:`e^s` and :math:`s\,e^s` have the same
+# mean, :math:`e^{1/2}`. For many independent scores of this kind, :math:`\sum_j e^{s_j}` and
+# :math:`\sum_j s_j e^{s_j}` are therefore both about :math:`m\,e^{1/2}`. The second divided by the
+# first is the weighted mean of the scores, :math:`\sum_j w_j s_j`, which is thus about 1. The
+# entropy is the logarithm of the first sum minus this mean:
 #
 # .. math::
 #    -\sum_j w_j \ln w_j &= \ln \sum_j e^{s_j} - \sum_j w_j s_j \\
 #    &\approx \ln m + \tfrac12 - 1 = \ln m - \tfrac12
 #
 # So :math:`e^{\mathrm{entropy}}`, the number of keys over which evenly shared attention would have
-# the same entropy, is a fixed share of m and grows with the text. We measure it beside this
-# estimate, and print it as a share of its maximum, :math:`\ln m`, too; the last column is the
+# the same entropy, is about a fixed share of m and grows with the text. We print the measured
+# entropy beside this estimate and as a share of its maximum, :math:`\ln m`; the last column is the
 # largest weight.
 
 k, repeats = 64, 50
@@ -408,10 +407,10 @@ for m in lengths:
     print(f"{m:5,}{entropy_of_length[m]:8.3f}{expected:10.3f}{share:7.3f}{largest:9.4f}")
 
 # %%
-# In these medians over 50 queries, the scale makes the start independent of the width but leaves it
-# dependent on the length of the text: among more keys the largest weight is smaller and the entropy
-# is nearer to its maximum. No power of k can change that, since k says nothing about m.
-# :cite:t:`chiang2022overcoming` multiply the scores by :math:`\ln m` for this reason.
+# In these medians over 50 queries, the start depends on the length of the text in spite of the
+# scale: among more keys the largest weight is smaller and the entropy is nearer to its maximum. No
+# power of k can change that, since k says nothing about m. :cite:t:`chiang2022overcoming` multiply
+# the scores by :math:`\ln m` for this reason.
 #
 # What training does to the scores
 # --------------------------------
@@ -421,10 +420,10 @@ for m in lengths:
 # reason :cite:t:`yang2022tensor` divide by k (definition 4.1 of their parametrisation, μP), so that
 # settings found for a narrow model also fit a wide one.
 #
-# To watch this happen, we train sixteen random tokens each to attend to the next one, with ten
-# steps of Adam at one learning rate for all widths, and print by how much the sixteen scores
-# :math:`\mathrm{query} \cdot \mathrm{key}` of those pairs have grown, before any division. The last
-# two columns are their mean weight before the first step and after the last.
+# To watch this happen, we train each of sixteen random tokens to attend to the next one, with ten
+# steps of Adam at one learning rate for all widths. We print by how much the scores
+# :math:`\mathrm{query} \cdot \mathrm{key}` of these sixteen pairs have grown, before any division,
+# and in the last two columns their mean weight before the first step and after the last.
 
 tokens = torch.randn(16, 64, generator=generator)  # (16, 64)
 following = torch.arange(1, 17) % 16  # (16,)
@@ -481,12 +480,13 @@ assert torch.allclose(divided, folded, atol=1e-4)
 # ---------
 # * Why divide by :math:`\sqrt k`? Because the sum of k products of independent numbers of mean 0
 #   and variance 1 has the standard deviation :math:`\sqrt k`, and the division brings it back to 1,
-#   so that layers of all widths start alike. At that start, dividing by k makes all weights equal.
+#   so that layers of all widths start alike. Division by k would make the fresh weights of wide
+#   layers nearly equal.
 # * One such product has variance 1; it is the sum of k of them that has variance k.
-# * A softmax of large scores gives one word everything, and its Jacobian, through which every
-#   gradient must pass, is close to 0 for most queries.
-# * All of this is a statement about initialisation. It does not fix the dependence on the number of
-#   keys, and after training, which aligns queries with keys, scores grow as k.
+# * A softmax of large scores gives one word nearly everything, and its Jacobian, through which
+#   every gradient must pass, is close to 0 for most queries.
+# * All of this is a statement about initialisation. The scale does not remove the dependence on the
+#   number of keys, and with training, which aligns queries with keys, scores grow as k.
 # * A check whose outcome follows from arithmetic is not evidence.
 #
 # *Practise:* :doc:`/exercises/scale`.

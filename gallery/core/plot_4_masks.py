@@ -142,8 +142,8 @@ def accuracy(logits):
 # %%
 # A model that copies the answer
 # ------------------------------
-# We train ``SelfAttentionV2`` from lesson 2, without a mask, in the way in which
-# language models are trained: one pass over the whole sentence gives all its predictions at once.
+# We train ``SelfAttentionV2`` from lesson 2 without a mask. As in the training of language models,
+# one pass over the whole sentence gives all its predictions at once.
 
 torch.manual_seed(0)
 sees_all = SelfAttentionV2(12, 6)
@@ -151,9 +151,9 @@ print(f"loss after training: {train(sees_all):.2f}, at chance level: {torch.tens
 print(f"accuracy, full sentence given:   {accuracy(sees_all(vectors(ids))[:, :-1]):.0%}")
 
 # %%
-# It seems to know words that nobody can know. In fact it sees the full sentence, including the word
-# to predict, and has learned to attend one position to the right. In generation, however, that
-# position is still empty, so now we give it the words so far and nothing after them:
+# The model seems to know words that nobody can know. In fact it sees the full sentence, including
+# the word to predict, and has learned to attend one position to the right. In generation, however,
+# that position is still empty, so now we give it the words so far and nothing after them:
 
 
 def predict_as_generator(layer):
@@ -165,13 +165,13 @@ def predict_as_generator(layer):
 print(f"accuracy, only the words so far: {accuracy(predict_as_generator(sees_all)):.0%}")
 
 # %%
-# This is chance level, because the model had learned to copy the answer and nothing that helps when
-# the answer is not there. Each word must therefore be kept from all later words in training, too.
+# This is chance level, because all that the model has learned is to copy an answer which is no
+# longer there. Each word must therefore be kept from attending to later words in training, too.
 #
 # The causal mask
 # ---------------
 # A :term:`mask` says for each pair whether query i may attend to key j. In this project ``True``
-# means that it may. Under a :term:`causal mask`, it may if j does not come after i:
+# means that it may. A :term:`causal mask` is ``True`` where j does not come after i:
 
 
 # attention_from_scratch.py
@@ -279,9 +279,9 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The two masks of a text of four words in a batch of length six, and both joined, with
-# the masked pairs hatched. Rows of padding still attend to words, which does no harm as long as
-# nothing reads those rows.
+# *Figure 3.* The two masks of a text of four words in a batch of length six, and the two joined,
+# with the masked pairs hatched. Rows of padding still attend to words, which does no harm as long
+# as nothing reads those rows.
 #
 # .. admonition:: What went wrong: a mask of 0.0 and 1.0
 #    :class: warning
@@ -297,10 +297,10 @@ print(f"weight on later words: {leaky[~causal].sum():.4f} of {leaky.sum():.0f}")
 # %%
 # A word that may attend to nothing
 # ---------------------------------
-# It happens in an empty text, or when padding is put *before* a text under a causal mask, and a
-# softmax over no scores at all is 0/0. We let "starts" be such a word and compare what several
-# programs return for it, among them torch's :term:`fused kernel`. Their values are the rows of an
-# identity matrix, so that each context vector shows its own weights.
+# A word is left with nothing to attend to in an empty text, or when padding is put *before* a text
+# under a causal mask, and a softmax over no scores at all is 0/0. We let "starts" be such a word
+# and compare what several programs return for it, among them torch's :term:`fused kernel`. The
+# values are the rows of an identity matrix, so that each context vector shows its own weights.
 
 allowed = causal_mask(6)  # (6, 6)
 allowed[2] = False
@@ -329,13 +329,13 @@ for name, program in programs.items():
 # the loss never read that row, 0 · NaN = NaN on the way back, and the gradients of the values are
 # lost. **Uniform weights** result from −1e9 because all six scores are now the same number, hence
 # 1/6 each. They look harmless and are the worst of the three, since they mix a little of everything
-# that was forbidden, padding included, without any sign that something is wrong.
-# **Zeros** are what a sum over no words is: the word receives nothing and passes no gradient back.
-# This is the rule of this project, and torch's kernel agrees with it, whereas
-# ``nn.MultiheadAttention`` may still return NaN.
+# that was forbidden, padding included, without any sign that something is wrong. **Zeros** are the
+# sum over no words: the word receives nothing and passes no gradient back. This project returns
+# zeros, and so does torch's kernel, whereas ``nn.MultiheadAttention`` may still return NaN.
 #
-# With masks, the function of the first lesson becomes the following. A row that is blind keeps its
-# scores, which are finite, until the softmax is over, and only then loses its weights.
+# With masks, the function of the first lesson becomes the following. A blind row, one that may
+# attend to nothing, goes through the softmax with its finite scores and loses its weights only
+# afterwards.
 
 
 # attention_from_scratch.py
@@ -402,7 +402,7 @@ assert moved[:3].max() == 0
 # It follows that one pass over a sentence trains all its predictions at once, because no row has
 # seen its own answer. Trained on the task from above, the causal layer stays near chance level
 # whether or not it is given the full sentence, which on random sentences is the correct result. On
-# real sentences, whatever it gains over chance in training it keeps when it generates.
+# real sentences, nothing that such a layer gains over chance can come from having seen the answer.
 
 torch.manual_seed(0)
 honest = CausalSelfAttention(12, key_dim=6, value_dim=6)
@@ -415,8 +415,8 @@ print(f"accuracy, only the words so far: {accuracy(predict_as_generator(honest))
 # ------------
 # This property also saves work. Earlier rows never change, so generation can cache keys and values:
 # each new word needs only its own query, key and value, and attends to the keys and values that
-# were kept, which are called the :term:`KV cache`. We feed the sentence word by word and compare
-# with one pass over all of it.
+# were kept, the :term:`KV cache`. We feed the sentence word by word and compare with one pass over
+# all of it.
 
 kept_keys, kept_values, rows = [], [], []
 with torch.no_grad():
@@ -444,9 +444,8 @@ with torch.no_grad():
 #   can cache keys and values.
 #
 # *From memory:* close this page and write ``causal_mask``, ``padding_mask`` and
-# ``CausalSelfAttention``. Then change one word and check that no row before it moves, change the
-# padding and check that no row of a word moves, and forbid a word everything and check that it gets
-# zeros.
+# ``CausalSelfAttention``. Then check three things: if one word changes, no row before it moves; if
+# the padding changes, no row of a word moves; and a word that may attend to nothing gets zeros.
 #
 # *Practise:* :doc:`/exercises/masks`.
 #

@@ -8,7 +8,7 @@ Because a head has one row of weights per word, and a row sums to 1. If a word n
 once, such as the word before it and the first word of the sentence, a single head can at best blend
 the two, and the one trained below gives one of them up. Several heads have several rows of weights,
 and each hands over a vector of its own, so nothing needs to be blended or given up. They share the
-width of the layer and therefore cost no parameters.
+width of the layer and therefore add no parameters.
 
 You need :doc:`masks and a causal layer </gallery/core/plot_4_masks>`, about 50 minutes to read and
 ten seconds to run. Afterwards you can write multi-head attention from memory, copy its parameters
@@ -115,9 +115,9 @@ class MultiHeadAttention(nn.Module):
 
 
 # %%
-# The last step zeroes a word that may attend to nothing once more, after ``W_out``. The function
-# has given such a word a context vector of zeros, but a bias in ``W_out`` would add itself, so that
-# the word would speak although it has seen nothing.
+# The last step is for a word that may attend to nothing. The function has given it a context vector
+# of zeros, but ``W_out`` would then add its bias, and the word would speak although it has seen
+# nothing.
 
 blind = causal_mask(6)  # (6, 6)
 blind[2] = False
@@ -131,9 +131,9 @@ print(f"largest number returned for starts:  {starts.abs().max().item():.2f}")
 # -----------------------
 # The vectors are those of the last lesson, where a one-hot vector for the word and one for its
 # position are concatenated to 12 numbers. In sentences of six words in random order, each word now
-# has two targets, which it should hand over unmixed and side by side, six numbers each: the word
-# before it, and the first word of the sentence. The loss is the mean squared error divided by the
-# variance of the targets, so it is the share of their variance that the layer misses.
+# has two targets, which the layer should return unmixed and side by side, in six numbers each: the
+# word before it, and the first word of the sentence. The loss is the mean squared error divided by
+# the variance of the targets, so it is the share of their variance that the layer misses.
 
 
 def vectors(ids, size=6):
@@ -181,9 +181,9 @@ for h, layer in layers.items():
 # A single head could divide its weight between the two words, but then both would pass through the
 # same value matrix in one blend, in which the parts can't be told apart. The one trained here gives
 # one target up instead: it fetches the first word and misses most of the other, whereas two heads
-# miss next to nothing of either. To see the weights we load the parameters of both layers into the
-# package's :class:`~attention.MultiHeadAttention`, which is the class that you wrote, with checks
-# and more options, and which returns its weights on request.
+# miss next to nothing of either. To see the weights, we load the parameters of both layers into the
+# package's :class:`~attention.MultiHeadAttention`: the class that you wrote, with checks and more
+# options, which returns its weights on request.
 
 one_head, two_heads = (attention.MultiHeadAttention(12, h) for h in layers)
 one_head.load_state_dict(layers[1].state_dict())
@@ -213,13 +213,13 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Weights after training, on one sentence under a causal mask, of a layer with one head
-# and of a layer with two. The single head fetches the first word and little else. Of the two, one
-# fetches the first word and the other the previous one, although nobody assigned these roles.
+# and of a layer with two. The single head fetches the first word and little else. Of the two heads,
+# one fetches the first word and the other the previous one, although nobody assigned these roles.
 #
 # The roles are not clean, however, because the second head also puts some weight on "Your". That
 # does no harm: the first head delivers "Your" pure, and W_out uses it to subtract what the second
-# adds. Here is how much of "Your" the answer of "step" holds in the six numbers that are to name
-# the word before it, which is "one":
+# adds. Here is how much of "Your" each head adds to the answer of "step" in the six numbers for the
+# word before it, which is "one":
 
 layer = layers[2]
 projections = (layer.W_query, layer.W_key, layer.W_value)
@@ -258,10 +258,8 @@ print(f"largest difference {(one_by_one - ours).abs().max().item():.0e}")
 assert torch.allclose(one_by_one, ours, atol=1e-5)
 
 # %%
-# What W_out is for, and what happens without it, is measured in the lesson on :doc:`the transformer
-# block </gallery/core/plot_7_transformer_block>`. How many heads a task needs, and how wide they
-# must be, is the subject of :doc:`the multi-head bottleneck
-# </gallery/deeper/plot_8_multi_head_bottleneck>`.
+# How many heads a task needs, and how wide they must be, is the subject of :doc:`the multi-head
+# bottleneck </gallery/deeper/plot_8_multi_head_bottleneck>`.
 #
 # .. admonition:: What went wrong: split without transposing
 #    :class: warning
@@ -321,8 +319,8 @@ print("one draw     ", one_draw, f"sum {one_draw.sum():.2f}")
 print("10,000 draws ", many.mean(dim=0), f"sum {many.sum(dim=-1).mean():.2f}")
 
 # %%
-# Applied to the *scores*, dropout would drop nothing, because :math:`e^0 = 1` and a score of 0 is a
-# score like any other. The package's layers drop weights in training, and none after ``eval()``.
+# Applied to the *scores*, dropout would remove no word, because :math:`e^0 = 1` and a score of 0 is
+# a score like any other. The package's layers drop weights in training, and none after ``eval()``.
 
 with_dropout = attention.MultiHeadAttention(12, 2, dropout=0.5)
 print("twice the same in training:  ", torch.equal(with_dropout(texts), with_dropout(texts)))
@@ -335,8 +333,8 @@ print("twice the same after eval(): ", torch.equal(with_dropout(texts), with_dro
 # So far all queries, keys and values have come from one text, which is *self*-attention. In
 # :term:`cross-attention` the queries come from one sequence, and the keys and values from another.
 # In the first transformer the words of a translation attend in this way to the words of the
-# original (section 3.2.3 of the same paper). The formula stays as it is, but with n queries and m
-# keys the weights are a rectangle, (n, m).
+# original (:cite:t:`vaswani2017attention`, section 3.2.3). The formula stays as it is, but with n
+# queries and m keys the weights are a rectangle, (n, m).
 
 
 class CrossAttention(nn.Module):
@@ -411,10 +409,10 @@ fig.set_label(
 # the last axis, along which the softmax runs. Other programs name the axes differently:
 # CircuitsVis, for example, calls them "destination" and "source", and `a reader asked
 # <https://github.com/TransformerLensOrg/CircuitsVis/issues/56>`__ which of the two belongs to the
-# :term:`encoder`, which is the part that reads the original and so supplies the keys. The
-# destination is the query, and the source is the key. A mask must fit (n, m) as well. Usually it is
-# a padding mask for the text of the keys, (B, 1, m), whereas a causal mask makes no sense where the
-# positions of two texts have no common order.
+# :term:`encoder`, the part that reads the original and so supplies the keys. The destination is the
+# query, and the source is the key. A mask must fit (n, m) as well. Usually it is a padding mask for
+# the text of the keys, (B, 1, m), whereas a causal mask makes no sense where the positions of two
+# texts have no common order.
 #
 # What if the value matrix is learned, too? Here are eight seeds, with the mean weight that an
 # English word gives to its translation:
@@ -422,15 +420,16 @@ fig.set_label(
 found = []
 for seed in range(8):
     learned, missed_by_cross = train_to_translate(seed, fixed_values=False)  # (6, 7)
-    found.append((missed_by_cross, learned[translation > 0].sum().item() / 6))
-    print(f"seed {seed}: variance missed {found[-1][0]:.1%}, weight on it {found[-1][1]:.2f}")
+    weight = learned[translation > 0].sum().item() / 6
+    found.append((missed_by_cross, weight))
+    print(f"seed {seed}: variance missed {missed_by_cross:.1%}, weight on translation {weight:.2f}")
 
 # %%
-# All of them solve the task, but several have turned it inside out: they attend to every German
-# word *except* the translation, and their value matrix has the opposite sign, so that the position
-# with the least weight is the one that they name. The picture of such a head shows where the answer
-# is not. What a weight means can only be said together with the values, as the lesson on
-# :doc:`reading attention </gallery/core/plot_9_reading_attention>` shows.
+# All eight heads solve the task, but several do so in reverse: they attend to every German word
+# *except* the translation, and their value matrix has the opposite sign, so that the position with
+# the least weight is the one that they name. The picture of such a head shows where the answer is
+# not. What a weight means can only be said together with the values, as the lesson on :doc:`reading
+# attention </gallery/core/plot_9_reading_attention>` shows.
 #
 # Takeaways
 # ---------
@@ -451,8 +450,8 @@ for seed in range(8):
 #
 # *Practise:* :ref:`splitting the width into heads <ex-split-heads>`.
 #
-# *Where next:* the sentences above carried their positions in six extra numbers. How
-# :doc:`positional encodings </gallery/core/plot_6_positions>` do this for hundreds of words is the
-# next lesson.
+# *Where next:* the sentences above carried their positions in six extra numbers. The next lesson
+# shows how :doc:`positional encodings </gallery/core/plot_6_positions>` do this for hundreds of
+# words.
 
 plt.show()

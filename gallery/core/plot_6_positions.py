@@ -86,12 +86,12 @@ fig.set_label(
 
 # %%
 # *Figure 1.* B texts of n words become embeddings of width d, and the same n rows of positions are
-# added to each text. The shape does not change, so the layers after it need no change either.
+# added to each text. The shape stays the same, so the layers that follow need no change.
 #
 # Attention without positions: shuffle the sentence
 # -------------------------------------------------
 # "One step starts with your journey" is another sentence with the same words. We put the rows of x
-# into that order, and give both to a layer with random matrices.
+# into that order, and give both sentences to a layer with random matrices.
 
 order = torch.tensor([4, 5, 2, 3, 0, 1])  # (6,)
 print(*[words[i] for i in order])
@@ -112,11 +112,10 @@ assert torch.allclose(shuffled, context[order])
 # To attention without a mask and without positions, a sentence is therefore a bag of words, and
 # stacking such layers does not help, because each hands shuffled rows to the next.
 #
-# Under a causal mask, each word of the first layer sees a bag of the words up to itself, which is
-# the whole sentence only for the last word. A second layer sees more than bags. Suppose that the
-# five words before "step" are shuffled. In the first layer "step" sees the same bag as before, but
-# each of the others sees only the words up to itself, so that its context vector depends on the
-# order. A second layer hands those context vectors to "step".
+# Under a causal mask, each word of the first layer sees a bag of the words up to itself. Suppose
+# that the five words before "step" are shuffled. In the first layer "step" sees the same bag as
+# before, but each of the others now has other words before it and so another context vector. A
+# second layer hands those context vectors to "step".
 
 others = torch.tensor([3, 0, 4, 1, 2, 5])  # (6,), all but the last are shuffled
 last_moved = {}
@@ -141,8 +140,8 @@ for kind in (attention.SelfAttention, attention.CausalSelfAttention):
 #
 # Sinusoidal positions
 # --------------------
-# The simplest encoding would add the number of the position: 0, 1, 2 and so on. But the embedding
-# of word 200 would drown in it. We want numbers that stay between −1 and 1, that differ from
+# The simplest encoding would add the number of the position: 0, 1, 2 and so on. But added to 200,
+# the embedding of a word would drown. We want numbers that stay between −1 and 1, that differ from
 # position to position, and from which the distance of two positions can be computed.
 #
 # A clock does this. Its hands turn at different speeds, and together they tell every minute of half
@@ -167,7 +166,7 @@ def sinusoidal_positions(n, embed_dim, base=10_000.0):
 # The first hand turns by 1 radian per position, and each of the others more slowly than the one
 # before it. The slowest has :math:`i = d/2 - 1` and turns by :math:`\mathrm{base}^{2/d} /
 # \mathrm{base}`, which is more than 1/base. We take base 1,000 and d = 16 from :ref:`Lab 13
-# <source-lab>`, which this page follows, and compare the table with that of the package's
+# <source-lab>`, and compare the table with that of the package's
 # :class:`~attention.SinusoidalPositions`, a module which adds the table to its input.
 
 d, base, length = 16, 1000.0, 256
@@ -207,8 +206,9 @@ fig.set_label(
 # stripes of a column are the turns of its hand, short for the fast hands and longer from hand to
 # hand; the slowest completes no turn within 256 positions.
 #
-# A program may use either order, because the matrices that follow have one row per column of this
-# table and are learned with it. It must not change between training and loading, however.
+# A program may use either order of the columns, because the matrices that follow have one row per
+# column of this table and are learned with that order. The order must not change between training
+# and loading, however.
 #
 # A shift is a rotation
 # ---------------------
@@ -265,8 +265,8 @@ fig.set_label(
 #
 # What the rotation is good for
 # -----------------------------
-# The dot product of two positions depends on their *distance* alone, because rotating both by the
-# same angle changes nothing between them:
+# The dot product of the vectors of two positions depends on their *distance* alone, because
+# rotating both by the same angle changes nothing between them:
 #
 # .. math:: S_p \cdot S_{p+\Delta} = \sum_i \cos(\Delta\,\omega_i)
 
@@ -298,8 +298,8 @@ fig.set_label(
 #
 # The product is thus largest at distance 0, where every cosine is 1, but it does not measure the
 # distance like a ruler, because the fast hands come round again: positions 5 and 31 apart have
-# nearly the same product. From one product only near neighbours can be told safely from all others,
-# here those up to two positions away.
+# nearly the same product. One product can tell only near neighbours safely from all others, here
+# those up to two positions away.
 #
 # A query can therefore look for a *relative* position. If the query matrix is the rotation by −1
 # and the key matrix the identity, each word looks for the position before its own, whatever the
@@ -325,15 +325,14 @@ fig.set_label(
 # *Figure 5.* Weights from positions alone, with the query rotated back by one. Each word attends
 # mostly to the word before it; "Your" has none and attends mostly to itself.
 #
-# Training will not necessarily find this matrix. But there is one that works for all positions at
-# once, and it needs no additional parameters.
+# Training will not necessarily find this matrix, but it exists, works for all positions at once,
+# and needs no additional parameters.
 #
 # Why add, and not concatenate?
 # -----------------------------
-# The position is *added* to the word, number by number, and the sum goes into attention. One might
-# expect the two to be mixed up beyond recovery. To see what becomes of them, multiply out one score
-# with the word :math:`x`, its position :math:`S`, and
-# :math:`M = W_\mathrm{query} W_\mathrm{key}^\top`:
+# The position is *added* to the word, number by number, and one might expect the two to be mixed up
+# beyond recovery. To see what becomes of them, multiply out one score with the word :math:`x`, its
+# position :math:`S`, and :math:`M = W_\mathrm{query} W_\mathrm{key}^\top`:
 #
 # .. math::
 #    (x_i + S_i)\, M\, (x_j + S_j)^\top = \underbrace{x_i M x_j^\top}_{\text{word, word}} +
@@ -368,8 +367,8 @@ assert not torch.allclose(placed_shuffled, placed[order], atol=1e-2)
 # ---------------------
 # A position need not be counted from the start. Reviews differ in length, and the verdict often
 # comes last; in :ref:`Lab 13 <source-lab>`, another review even comes *before* the one that counts.
-# Counted from the start, the last word is at another position in each text. Counted from the end,
-# it is always at 0:
+# Counted from the start, the last word has another position in each text, whereas counted from the
+# end it always has position 0:
 
 lengths = torch.tensor([6, 4])  # (2,)
 from_end = attention.positions_from_end(lengths, 6)  # (2, 6)
@@ -420,8 +419,8 @@ print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d
 # * How does attention read a sentence in order? It is told each word's position by a vector added
 #   to the embedding. Without positions and without a mask it reads a bag of words, however many
 #   layers there are.
-# * Under a causal mask, each word of one layer sees a bag of the words up to itself, which is the
-#   whole sentence for the last word only. A deeper causal model can learn the order from its mask.
+# * Under a causal mask, each word of one layer sees a bag of the words up to itself. A deeper
+#   causal model can learn the order from its mask.
 # * Sines and cosines at several speeds give each position its own bounded vector, and the order of
 #   their columns does not matter as long as it stays the same.
 # * A shift is one rotation for all positions. Dot products of positions therefore depend on the

@@ -33,7 +33,7 @@ use_style()
 # The whole block in one diagram
 # ------------------------------
 # A batch of B texts enters, with n tokens per text and d numbers per token. A block returns the
-# same shape as it takes, which is why blocks can be stacked.
+# shape that it takes, so blocks can be stacked.
 
 # sphinx_gallery_start_ignore
 
@@ -81,16 +81,17 @@ fig.set_label(
 
 # %%
 # *Figure 1.* In a transformer block with its norms first, two branches read the tokens from the
-# residual stream and add their results to it: attention, in which the tokens meet, and the
-# feed-forward layer, in which each token is processed by itself. The h heads have the width k = d /
-# h each.
+# thick line, the residual connection, and add their results to it: attention, in which the tokens
+# meet, and the feed-forward layer, in which each token is processed by itself. The h heads have the
+# width k = d / h each.
 #
 # Layer normalisation: every token at one size
 # --------------------------------------------
 # Attention is the package's :class:`~attention.MultiHeadAttention`, the class that you wrote in
 # :doc:`/gallery/core/plot_5_multi_head`, and the other parts follow. :term:`Layer normalisation
 # <layer normalisation>` (:cite:t:`ba2016layer`) subtracts from each token the mean of its d numbers
-# and divides by their standard deviation. A learned factor and a learned shift per number follow.
+# and divides by their standard deviation. Each number is then multiplied by a learned factor and
+# shifted by a learned amount.
 
 
 # attention_from_scratch.py
@@ -120,17 +121,16 @@ assert torch.allclose(LayerNorm(4)(token), nn.LayerNorm(4)(token))
 
 # %%
 # By hand, the first number is (1 − 3) / √3.5. A token that is ten times as large comes out the
-# same, so the part that reads it never has to deal with its size. Nothing is shared between tokens
-# or between texts, and this is the difference from batch normalisation.
+# same, so the part that reads it never has to deal with its size. Unlike in batch normalisation,
+# nothing is shared between tokens or between texts.
 #
 # The feed-forward layer: each token by itself
 # --------------------------------------------
-# A context vector is a weighted *sum* of values, and W_out is linear as well. Whoever wants to
-# compute something with the sum needs a nonlinear function, because two matrices in a row are one
-# matrix, :math:`(x W_1)\, W_2 = x\, (W_1 W_2)`. A :term:`feed-forward layer` therefore has such a
-# function between its two matrices. :cite:t:`vaswani2017attention` had ReLU(z) = max(z, 0) in that
-# place, and we have :term:`GELU` (:cite:t:`hendrycks2016gaussian`), which is a smooth version of
-# it. The inner width of 4d follows theirs.
+# A context vector is a weighted *sum* of values, and W_out is linear as well. Anything more takes a
+# nonlinear function, because two matrices in a row are one matrix, :math:`(x W_1)\, W_2 = x\, (W_1
+# W_2)`. A :term:`feed-forward layer` therefore has such a function between its two matrices.
+# :cite:t:`vaswani2017attention` use ReLU(z) = max(z, 0), and we use :term:`GELU`
+# (:cite:t:`hendrycks2016gaussian`), a smooth version of it. The inner width of 4d is theirs.
 
 
 # attention_from_scratch.py
@@ -178,9 +178,9 @@ class TransformerBlock(nn.Module):
 
 
 # %%
-# To see whether this is the block that everyone uses, we copy torch's layer into the package's
-# :class:`~attention.TransformerBlock`, copy that into ours, whose parameters come in the same
-# order, and compare results and gradients under a causal mask. In torch's mask True forbids, so
+# To check our block, we copy the parameters of torch's layer into the package's
+# :class:`~attention.TransformerBlock`, and from there into ours, whose parameters come in the same
+# order. Then we compare results and gradients under a causal mask. In torch's mask True forbids, so
 # torch is given the inverted mask.
 
 d, h, k = 32, 2, 16
@@ -254,8 +254,8 @@ for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
 
 # %%
 # With W_out, a head writes wherever its group of rows points, and several heads can write to the
-# same place. With a single head, W_out changes nothing, because W_value and W_out then act as one
-# product (:doc:`/gallery/deeper/plot_3_values_fold`).
+# same place. With a single head, W_out adds nothing that W_value could not do, because the two then
+# act as one product (:doc:`/gallery/deeper/plot_3_values_fold`).
 #
 # A task that needs every part
 # ----------------------------
@@ -265,8 +265,8 @@ for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
 #
 # * Room after **two steps**: attention must fetch the note of one other room.
 # * Room after **three steps**: the second note can be looked for only when the first has been read,
-#   so this needs a second block.
-# * **Sum** of these two room numbers, modulo 8: this has to be computed from them.
+#   which takes a second block.
+# * **Sum** of these two room numbers, modulo 8: the model has to compute it from both.
 #
 # A part is left out by putting something that does nothing in its place: zeros for a branch, and
 # the identity for a norm. A block without residual connections passes on what its parts return.
@@ -393,27 +393,29 @@ fig.set_label(
 # learned.
 #
 # * **Attention** brings notes to other tokens. Without it each room knows its own note only, and
-#   the model is left with the most probable answers given that note. Three steps then look
-#   easier than two, because a walker whose first step leads into a cycle of one or two rooms is
-#   back in the same place after the third. A room's own note is therefore right in 218 of 512
-#   cases, or 0.426, which the line below the table confirms. To know the second room as well, as
-#   one block does, makes no answer more probable than that.
+#   the model is left with the most probable answers given that note. Three steps then look easier
+#   than two, because a walker whose first step leads into a cycle of one or two rooms is back in
+#   the same place after the third. A room's own note is therefore the right answer in 218 of 512
+#   cases, or 0.426, which the line below the table confirms. One block knows the second room as
+#   well, which does not raise this share.
 # * **Depth** is needed because one block fetches one note, and the second fetch needs the result of
 #   the first.
 # * **The feed-forward layer** computes the sum. Without it the model finds both rooms and is often
 #   wrong about their sum, and the same holds with both matrices but without GELU. What the model
 #   lacks is therefore the nonlinear function and not the parameters. Given more steps at a lower
-#   rate, attention alone comes close to the sum, because its softmax is not linear.
-# * **W_out** is not missed here, where the feed-forward layer that follows can mix the slices, too.
-# * **Residual connections** matter most, because without them no question is answered reliably.
+#   rate, attention alone answers nearly all sums correctly, which it can because its softmax is not
+#   linear.
+# * **W_out** is not missed here, because the feed-forward layer that follows can mix the slices,
+#   too.
+# * **Residual connections** are missed in every question: without them none is answered reliably.
 # * **Norms** help little here at torch's initialisation. Where the initial matrices are twice as
 #   large, however, complete blocks learn the task as before and those without norms do not.
 #
 # What does a token lose without its residual connection? The usual answer is the gradient, to which
-# we come below, but here there is another one. Fresh attention weights are nearly equal, so every
-# token receives nearly the same mixture, and without a residual connection the mixture is all that
-# it keeps. We subtract the mean of all tokens, and print the mean cosine between two tokens of a
-# text after each block: unrelated tokens have a cosine near 0 and identical ones have 1.
+# we come below, but here there is another answer. Fresh attention weights are nearly equal, so
+# every token receives nearly the same mixture, and without a residual connection the mixture is all
+# that it keeps. After each block we subtract the mean of all tokens, and print the mean cosine
+# between two tokens of a text, which is near 0 for unrelated tokens and 1 for identical ones.
 
 torch.manual_seed(0)
 notes, answers = draw_walks(64)  # (64, ROOMS), (64, ROOMS, 3)
@@ -428,9 +430,9 @@ for name, kind in (("with residual connections", TransformerBlock), ("without", 
     print(f"{name:25}", *(f"{cosine:6.2f}" for cosine in cosines))
 
 # %%
-# Without residual connections the rooms of a text become one and the same vector, and no later
-# block can tell which of them asked. :cite:t:`dong2021attention` prove such a collapse for stacks
-# of attention alone.
+# Without residual connections the rooms of a text become nearly the same vector, and no later block
+# can tell them apart. :cite:t:`dong2021attention` prove such a collapse for stacks of attention
+# alone.
 #
 # Pre-norm or post-norm: where does LayerNorm go?
 # -----------------------------------------------
@@ -444,9 +446,9 @@ for name, kind in (("with residual connections", TransformerBlock), ("without", 
 #
 # :cite:t:`xiong2020layer` derive what follows at initialisation. In the last block, the gradient of
 # post-norm keeps its size whatever the depth L, while that of pre-norm shrinks like
-# :math:`1/\sqrt{L}`. They conclude that post-norm needs a warm-up, which is a learning rate that
-# starts small and grows during the first steps, where pre-norm does not. We measure both with
-# Xavier's initialisation, which their analysis assumes, and print means over five seeds.
+# :math:`1/\sqrt{L}`. They conclude that post-norm, unlike pre-norm, needs a warm-up, which is a
+# learning rate that starts small and grows during the first steps. We measure both with Xavier's
+# initialisation, which their analysis assumes, and print means over five seeds.
 
 
 def gradient_norms(**options):
@@ -471,8 +473,8 @@ for L in (3, 9, 27):
 # %%
 # The gradient of pre-norm falls with the depth, although at these depths somewhat more slowly than
 # :math:`1/\sqrt{L}`, and that of post-norm does not fall. Now we compare the gradients in all
-# blocks of a stack of one depth, for the two placements and for three kinds of block that lack the
-# norms, the residual connections or both:
+# twelve blocks of a stack, for the two placements and for blocks that lack the norms, the residual
+# connections or both:
 
 variants = {
     "no norms": ({"norms": False}, GREEN, "^"),
@@ -488,7 +490,7 @@ for name, (options, color, marker) in variants.items():
         ax.plot(range(1, 13), norms.median(dim=0).values, color=color, marker=marker, ms=5)
         ax.fill_between(range(1, 13), norms.amin(dim=0), norms.amax(dim=0), color=color, alpha=0.2)
 above.set(yscale="log", ylabel="gradient norm of W_2")
-below.set(ylim=(0, None), ylabel="the same, not logarithmic", xlabel="block", xticks=range(1, 13))
+below.set(ylim=(0, None), ylabel="the same, linear axis", xlabel="block", xticks=range(1, 13))
 fig.legend(above.lines, variants, loc="outside upper center", ncols=2)
 fig.set_label(
     "Gradient norms in twelve fresh blocks. Above, logarithmic: without norms they grow by orders "
@@ -502,10 +504,10 @@ fig.set_label(
 # with a band from the least to the greatest. The upper panel has a logarithmic axis, and the lower
 # one repeats post-norm (squares) and pre-norm (circles) on a linear one.
 #
-# The upper panel shows what each of the two devices does. With neither, the gradient vanishes on
-# its way down to the first block. Residual connections alone let it through, but it grows, because
-# each block adds a derivative of its own to the 1. Norms alone keep its size, and yet they can't
-# keep the tokens different, as the cosines showed. This is why a deep stack needs both.
+# The upper panel shows what norms and residual connections do. With neither, the gradient vanishes
+# on its way down to the first block. Residual connections alone let the gradient through, but it
+# grows, because each block adds a derivative of its own to the 1. Norms alone keep its size but
+# can't keep the tokens different, as the cosines show, so a deep stack needs both.
 #
 # Takeaways
 # ---------
@@ -513,8 +515,8 @@ fig.set_label(
 #   fetched, for each token by itself; residual connections, which keep what a token was and give
 #   gradients a way past every part; and layer normalisation, which keeps what each part reads at
 #   one size.
-# * Whether a part is missed depends on the task and on the initialisation. On ours the norms were
-#   missed only when the initial matrices were larger, and W_out not at all.
+# * Whether a part is missed depends on the task and on the initialisation. On this task the norms
+#   were missed only when the initial matrices were larger, and W_out not at all.
 # * W_out lets each head write to all d numbers of a token instead of its own slice.
 # * Pre-norm and post-norm are different functions. At initialisation post-norm has the larger
 #   gradients in its last block, and the difference grows with the depth.

@@ -9,8 +9,8 @@ transformer block learns in fewer epochs than a plain mean of the words' vectors
 two are about equally accurate. Where an unrelated review is put in front and only the second one
 counts, attention is several points more accurate, because a mean cannot leave words out. On this
 page you write everything that such an answer takes, from the text to the validation, and then
-compare the three nets of :ref:`Lab 13 <source-lab>` with a mean. Its last section prints by how
-much they differ, and what may be chance.
+compare the three networks of :ref:`Lab 13 <source-lab>` with a mean. The last section prints by how
+much the accuracies differ, and what may be chance.
 
 You need the masks of :doc:`/gallery/core/plot_4_masks`, the positions of
 :doc:`/gallery/core/plot_6_positions`, the block of :doc:`/gallery/core/plot_7_transformer_block`,
@@ -46,15 +46,19 @@ use_style()
 # %%
 # Film reviews (:cite:t:`maas2011learning`) come with the package, so every machine can run this
 # page. With ``DATA = "yelp"`` it reads restaurant reviews (:cite:t:`zhang2015character`) instead,
-# once they have been fetched. There, each label covers more than one number of stars, as the first
-# of :doc:`ten pitfalls </gallery/cases/plot_1_ten_pitfalls>` says.
+# once they have been fetched. In those, each label covers more than one number of stars, as the
+# first of :doc:`ten pitfalls </gallery/cases/plot_1_ten_pitfalls>` says.
 
 DATA = "imdb"
 
 config = TrainConfig(
     model=ModelConfig(embed_dim=24, key_dim=12, embedding_std=0.1),
-    data=DATA, limit=6_000, epochs=4, batch_size=128, lr=4e-3,
-)  # fmt: skip
+    data=DATA,
+    limit=6_000,
+    epochs=4,
+    batch_size=128,
+    lr=4e-3,
+)
 reviews = load_reviews(config.data)
 # A sample to train on, so that the page runs in minutes.
 reviews["train"] = load_reviews(config.data, limit=config.limit)["train"]
@@ -95,9 +99,9 @@ plt.show()
 # From text to ids
 # ----------------
 # A model reads integers, so a text is split into words, and each word of the :term:`vocabulary` has
-# an id. Two ids are reserved: 0 for the :term:`padding`, and 1, ``<unk>``, for all words that the
-# vocabulary lacks. It holds the words that occur at least twice in the training reviews, because
-# little can be learned about a word from a single occurrence.
+# an id. The vocabulary holds the words that occur at least twice in the training reviews, because
+# little can be learned about a word from a single occurrence. Two ids are reserved: 0 for the
+# :term:`padding`, and 1, ``<unk>``, for all other words.
 
 
 # attention_from_scratch.py
@@ -135,9 +139,9 @@ for start in [start for start in starts if 1 in encode(start, vocabulary)][:5]:
 
 # %%
 # In its section *Tokenizer*, :ref:`Lab 13 <source-lab>` means to "Print 5 real examples" with an
-# unknown word, and its code finds none. It counts words after each review was written down twice,
-# once alone and once behind another, so no word occurs only once and the vector of ``<unk>`` is
-# never trained.
+# unknown word, and finds none. Its code counts words after each review has been written down twice,
+# alone and behind another, so no word occurs only once and the vector of ``<unk>`` is never
+# trained.
 #
 # The loader: batches of equal length
 # -----------------------------------
@@ -172,7 +176,7 @@ print(f"the first batch: {mask.sum()} words, {(~mask).sum()} ids of padding")
 # The vectors of a word and of its position are added, blocks follow, and the mean over the words,
 # without the padding, goes into a linear layer. Its result is the :term:`logit`, which is positive
 # where the model takes a review to be positive. The embeddings are initialised at a tenth of the
-# size that torch gives them, because the block trained better that way here.
+# size that torch gives them, which is a choice that this page does not test.
 
 
 def sinusoidal_positions(n, embed_dim):
@@ -210,15 +214,21 @@ class ReviewClassifier(nn.Module):
 
 
 # %%
-# The package's :class:`~attention.SentimentClassifier` is the same function once it counts
-# positions from the start, as yours does. (By default it counts from the end, for a reason that
-# follows below.) With copied parameters, logits and gradients agree on the batch:
+# The package's :class:`~attention.SentimentClassifier` is the same function if it counts positions
+# from the start, as yours does. (By default it counts from the end, for a reason given below.) With
+# copied parameters, logits and gradients agree on the batch:
 
 own = ReviewClassifier(len(vocabulary), embed_dim=16, num_heads=4, num_layers=2)
 packages = SentimentClassifier(
-    len(vocabulary), attention="transformer", embed_dim=16, num_heads=4, num_layers=2, bias=True,
-    positions="start", position_base=10_000.0,
-)  # fmt: skip
+    len(vocabulary),
+    attention="transformer",
+    embed_dim=16,
+    num_heads=4,
+    num_layers=2,
+    bias=True,
+    positions="start",
+    position_base=10_000.0,
+)
 weight_pairs = list(zip(own.parameters(), packages.parameters(), strict=True))
 with torch.no_grad():
     for weight, other in weight_pairs:
@@ -300,9 +310,9 @@ def validate(model, loader):
 
 # %%
 # We train two models on the last 128 words of each review, with :term:`Adam`: one block of four
-# heads, and the same class without any block. This takes the mean of LayerNorm(word + position), in
-# which no word depends on another, and so it is the :term:`baseline` for what attention adds. Loss
-# and accuracy are printed for each epoch.
+# heads, and the same class without any block. The latter takes the mean of LayerNorm(word +
+# position), in which no word depends on another, and is the :term:`baseline` for what attention
+# adds.
 
 own_models, curves = {}, {}
 print(f"{'':20}training      validation")
@@ -345,15 +355,16 @@ plt.show()
 # transformer block (circles). Where the dashed loss still falls and the solid one rises, the model
 # is overfitting.
 #
-# By the training curve alone, the block is far better and should be trained on. Validation says
-# otherwise: the block learns its 6,000 reviews by heart, which is called *overfitting*. Its loss on
-# other reviews rises because it becomes more confident in its mistakes, while their number hardly
+# By its training curve alone, the block is far better and worth more epochs. Validation says
+# otherwise. The block *overfits*: it learns its 6,000 reviews by heart, and its loss on other
+# reviews rises because it becomes more confident in its mistakes, while their number hardly
 # changes. The remedy is to stop where the validation loss is lowest, or to find more reviews.
 #
 # A program of your own
 # ---------------------
-# What is still missing is a way to run it from the command line. The reviews are rows of a CSV file
-# with the columns ``label``, 0 or 1, and ``text``, and a tenth of them is held back for validation.
+# What is still missing is a way to run all this from the command line. The reviews are rows of a
+# CSV file with the columns ``label``, 0 or 1, and ``text``, and a tenth of them is held back for
+# validation.
 
 
 # attention_from_scratch.py
@@ -401,8 +412,8 @@ def main(arguments):
 
 # %%
 # With this last piece, the code of all lessons makes up one program that needs nothing but torch:
-# `download the whole file, attention_from_scratch.py <../../attention_from_scratch.py>`__. It says
-# above its definitions which lesson explains them, and ends with two lines that call ``main``.
+# `download the whole file, attention_from_scratch.py <../../attention_from_scratch.py>`__. Comments
+# in the file say which lesson explains what, and its last two lines call ``main``.
 #
 # .. code-block:: console
 #
@@ -410,11 +421,11 @@ def main(arguments):
 #
 # A distractor in front
 # ---------------------
-# :ref:`Lab 13 <source-lab>` sets a harder task, for which its nets were made. Each review is read
-# twice per epoch: alone, and behind a :term:`distractor`, another review, after which ``<sep>``
-# follows. The label is always that of the second review. Distractors are drawn at random, once and
-# from all reviews, so a review has the same one in every epoch and may even draw itself, which is
-# to be expected for about one review in the whole data set.
+# :ref:`Lab 13 <source-lab>` sets a harder task, for which its networks were made. Each review is
+# read twice per epoch: alone, and behind a :term:`distractor`, which is another review followed by
+# ``<sep>``. The label is always that of the second review. Distractors are drawn at random, once
+# and from all reviews, so a review has the same one in every epoch and may even draw itself, which
+# is to be expected for about one review in the whole data set.
 #
 # From here on, the package does what you wrote. ``prepare`` makes the vocabulary, the ids and the
 # pairs, and :class:`~attention.sentiment.trainer.Trainer` is the loop.
@@ -442,7 +453,7 @@ print(f"               {(review > room).float().mean():.1%} at least in part")
 print(f"keep the tail: {(review > most).float().mean():.1%} lose their beginning")
 
 # %%
-# .. admonition:: What went wrong
+# .. admonition:: What went wrong: cutting off the review that counts
 #    :class: warning
 #
 #    With its function ``pad``, :ref:`Lab 13 <source-lab>` keeps the head, so what survives is the
@@ -467,10 +478,10 @@ print(f"keep the tail: {(review > most).float().mean():.1%} lose their beginning
 #    \text{qkv:} \quad & \mathrm{context} = \mathrm{softmax}(Q K^\top / \sqrt{k})\, V
 #
 # The contexts of *qk* and *qkv*, one row per word, are averaged over the rows, and one linear layer
-# decides. The same seed is set before each of the four is built, where Lab 13 sets one before the
-# first network only, and all of them read the same batches. Lab 13 computes its energy with
-# ``nn.Linear(…, 1)``, whose :term:`bias` adds one constant to all scores of a review. A softmax
-# takes no notice of that:
+# decides. The same seed is set before each of the four models is built, whereas Lab 13 sets one
+# before the first network only, and all of them read the same batches. Lab 13 computes its energy
+# with ``nn.Linear(…, 1)``, whose :term:`bias` adds one constant to all scores of a review. A
+# softmax takes no notice of that:
 
 score = nn.Linear(24, 1).double()
 x = torch.randn(5, 7, 24).double()  # (5, 7, 24)
@@ -483,8 +494,8 @@ print(f"gradient of the bias: {score.bias.grad.abs().item():.0e}")
 
 # %%
 # Rounding errors apart, this bias is never trained, and our energy has none.
-# :doc:`/gallery/deeper/plot_2_gauge_and_biases` says which other biases are dead, and when. Now the
-# four models, with their accuracies after the last epoch and, in validation, a 95 %
+# :doc:`/gallery/deeper/plot_2_gauge_and_biases` says which other biases are dead, and when. Here
+# are the accuracies of the four models after the last epoch and, in validation, a 95 %
 # :term:`confidence interval`:
 
 models, history = {}, {}
@@ -527,7 +538,7 @@ plt.show()
 # Where does it look?
 # -------------------
 # Here is a review that we wrote, as energy pooling reads it. The stronger a word's colour, the
-# larger its weight, and all weights together are 1; point at a word for the number.
+# larger its weight, and the weights sum to 1; point at a word for the number.
 
 text = (
     "The trailer promised a thriller and the first hour is slow, but the ending is wonderful "
@@ -567,17 +578,17 @@ with torch.no_grad():
         print(f"without {word!r:12} {count} {change.item():+6.2f} {in_place.item():+11.2f}")
 
 # %%
-# Deleting a word has two effects here. It takes the word away, and it moves every word before it
-# nearer to the end, from which positions are counted, so that those words get other vectors and
-# other weights. In the last column the words that are left keep their positions. The five "the"
-# have little weight, and nearly all of the change without them is due to the others' moving.
+# Deleting a word has two effects here. The word is gone, and every word before it moves nearer to
+# the end, from which positions are counted, so that those words get other vectors and other
+# weights. In the last column the words that are left keep their positions. The five "the" have
+# little weight, and nearly all of the change without them is due to the other words' moving.
 # :doc:`/gallery/core/plot_9_reading_attention` avoids this by leaving positions out.
 
 # %%
 # Keep the models
 # ---------------
 # A model is its numbers, its configuration and the words that it knows: three files in a folder of
-# its own, beside wherever you run this page. Loaded again, a model gives the same answer.
+# its own, below the folder in which you run this page. Loaded again, a model gives the same answer.
 
 for kind in ("energy", "qkv"):
     folder = Path("runs", "plot_8", kind)
@@ -590,8 +601,8 @@ with torch.no_grad():
     assert torch.equal(loaded(ids), logit_of_energy)
 
 # %%
-# From a terminal in the same folder it reads any review of yours, and so does the page
-# :doc:`/playground`, in the browser.
+# From a terminal in that folder, a saved model reads any review of yours, as the page
+# :doc:`/playground` does in the browser.
 #
 # .. code-block:: console
 #
@@ -599,13 +610,13 @@ with torch.no_grad():
 #
 # Does attention help, or is it chance?
 # -------------------------------------
-# Of 95 % intervals like those above, 95 in 100 cover the accuracy on all reviews of this kind; they
-# say nothing about another training seed. Two of them may overlap although the models differ,
-# because all models read the same reviews and mostly fail on the same ones. So we compare review by
-# review: 1 where only the model with attention is right, −1 where only the mean is, and 0
-# otherwise. The average of these numbers is the difference of the accuracies, and its interval is
-# narrower. It extends by 1.96 times the standard deviation over √N to either side, because 95 % of
-# a normal distribution lie within 1.96 standard deviations of its mean.
+# Of 95 % intervals like those above, about 95 in 100 cover the accuracy on all reviews of this
+# kind; they say nothing about another training seed. Two such intervals may overlap although the
+# models differ, because all models read the same reviews and mostly fail on the same ones. So we
+# compare review by review: 1 where only the model with attention is right, −1 where only the mean
+# is, and 0 otherwise. The average of these numbers is the difference of the accuracies. Its
+# interval extends by 1.96 times their standard deviation over √N to either side, because 95 % of a
+# normal distribution lie within 1.96 standard deviations of its mean.
 
 
 @torch.no_grad()
@@ -633,30 +644,32 @@ for name, trained, kind, mean, validation in comparisons:
     print(f"{name:11}{kind:6} - mean: {gain.mean():+.3f} ({low:+.3f} to {high:+.3f}) {verdict}")
 
 # %%
-# The line *alone* compares two models that never met a distractor. The others were trained on both
-# tasks at once, and a mean, which cannot tell them apart, has to compromise, so their gains on
-# *clean* reviews are not gains over a mean that was trained for these. All of it holds for these
-# reviews, these settings and one seed. Seven comparisons are made, and even if no two models
-# differed, about one interval in twenty would exclude zero. These are validation reviews, and where
-# a setting was chosen by looking at them, their figures flatter. This page leaves the test reviews
-# alone, and :doc:`/results` reads them to compare tuned models over several seeds.
+# The line *alone* compares two models that never met a distractor. The other lines are for models
+# trained on both tasks at once. Among these the mean, which cannot tell the two tasks apart, has to
+# compromise, so gains on *clean* reviews are not gains over a mean that was trained for clean
+# reviews alone. All of this holds for these reviews, these settings and one seed. Seven comparisons
+# are made, and even if no two models differed, about one interval in twenty would exclude zero.
+# Where a setting was chosen by looking at these validation reviews, the accuracies on them are
+# flattering. This page leaves the test reviews alone, and :doc:`/results` reads them to compare
+# tuned models over several seeds.
 #
 # Takeaways
 # ---------
-# * Does attention help to tell a good review from a bad one? The lines marked *better* behind a
-#   distractor say that it does here where words must be left out; those on *clean* reviews do not,
-#   because the mean that they are compared with was trained on both tasks at once. Where a line
-#   says *not told apart*, as for single reviews read by a transformer block, these reviews do not
-#   settle the question.
-# * A training loop is logits, loss, gradients and a step, batch by batch. Its curve means little
-#   without that of reviews that are not trained on.
+# * Does attention help to tell a good review from a bad one? Behind a distractor, where words must
+#   be left out, the lines marked *better* say that it does here. On *clean* reviews they do not,
+#   because the mean in the comparison was trained on both tasks at once. Where a line says *not
+#   told apart*, as for single reviews read by a transformer block, these reviews do not settle the
+#   question.
+# * A training loop is logits, loss, gradients and a step, batch by batch. The training curve means
+#   little without the validation curve.
 # * A review is a list of ids, and what is cut from it is decided before any model sees it.
 # * Weights show where a model looked, and deleting a word shows how much this model's answer
 #   depends on it, provided that the other words keep their positions. Neither shows that the task
-#   needs attention: for that, compare with a model that was trained without it, like the mean here.
+#   needs attention. To find that out, compare with a model that was trained without attention, like
+#   the mean here.
 #
 # *Practise:* :doc:`/exercises/training`.
 #
 # *Where next:* the models are trained and their weights can be drawn, but is that an explanation?
-# :doc:`/gallery/core/plot_9_reading_attention`. What else can go wrong around a correct layer is in
-# :doc:`/gallery/cases/plot_1_ten_pitfalls`.
+# :doc:`/gallery/core/plot_9_reading_attention` answers this. What else can go wrong around a
+# correct layer is in :doc:`/gallery/cases/plot_1_ten_pitfalls`.

@@ -5,11 +5,11 @@ Attention as explanation: what a weight says about a word
 Does the attention weight of a word say how much the answer depends on that word?
 
 Only together with what it multiplies. When a word is left out of a review, the answer of one layer
-of attention changes by an amount that can be written down exactly: the word's weight is one factor
-of it, and the other is the evidence that the word hands over, which may speak for or against. Even
-where weights follow the sizes of these effects, no weight shows the side that a word is on. In the
-QKV attention trained here the weights follow the effects closely; in the energy pooling they do so
-no more closely, on average, than weights on random words would. The picture to draw is therefore
+of attention changes by an amount that can be written down exactly: one factor is the word's weight,
+and the other depends on the evidence that the word hands over, which may speak for or against. Even
+where weights follow the sizes of these changes, no weight shows which side a word is on. In the QKV
+attention trained here the weights follow the sizes closely; in the energy pooling they do so no
+more closely, on average, than weights on random words would. The picture to draw is therefore
 weight × evidence, with its sign.
 
 You need the models of :doc:`/gallery/core/plot_8_sentiment_training`, about two hours to read and
@@ -60,18 +60,23 @@ use_style()
 # Instead of positions, one learned vector marks what is in front of a separator, which makes a
 # formula further down exact.
 #
-# :cite:t:`wiegreffe2019attention` begin with a test that needs no explanation at all: train the
-# same model with uniform weights, because where it does as well, its weights have nothing to
+# :cite:t:`wiegreffe2019attention` begin with a test that looks at no weight at all: train the same
+# model with uniform weights, because where it does as well, learned weights have nothing to
 # explain. With uniform weights both models take the mean of the words, and the value matrix of
-# *qkv* merges into the classifier (:doc:`/gallery/deeper/plot_3_values_fold`), so *mean* is that
-# model for both. Each is trained from three seeds, and a seed also draws its own split into
-# training and validation reviews. A copy is kept from before the first epoch and after each one.
+# *qkv* merges into the classifier (:doc:`/gallery/deeper/plot_3_values_fold`), so *mean* is the
+# model with uniform weights for both. Each model is trained from three seeds, and a seed also draws
+# its own split into training and validation reviews. Copies are kept from before the first epoch
+# and from after each.
 
 SEEDS = (1, 2, 3)
 config = TrainConfig(
     model=ModelConfig(embed_dim=32, key_dim=16, embedding_std=0.1, positions="none", segments=True),
-    data="imdb", limit=4_000, epochs=3, batch_size=128, lr=4e-3,
-)  # fmt: skip
+    data="imdb",
+    limit=4_000,
+    epochs=3,
+    batch_size=128,
+    lr=4e-3,
+)
 
 
 def split(seed):
@@ -111,18 +116,18 @@ print(f"95 % interval of one accuracy, for other reviews: ± {(high - low) / 2:.
 
 # %%
 # Both kinds of attention are more accurate than the mean, most of all energy pooling behind a
-# distractor, so on this task the weights matter. The last row is a different test, which
-# is easily taken for the same: there the weights of a *trained* energy pooling are set equal, and
-# how far its accuracy falls shows how closely the rest of a model was fitted to its weights.
-# Whether the task requires weights is decided by the row of *mean*.
+# distractor, so on this task the weights matter. The last row is a different test, which is easily
+# taken for the same: there the weights of a *trained* energy pooling are set equal, and how far its
+# accuracy falls shows how closely the rest of the model was fitted to its weights. Whether the task
+# requires weights is decided by the row of *mean*.
 #
 # What a word contributes
 # -----------------------
 # What would the model answer if the whole review were word i alone? We call that :term:`logit` the
 # word's :term:`evidence` :math:`s_i`. A single word has all the weight, so its evidence is what the
-# classifier makes of its vector, or of its value. Both the classifier and the mean over contexts
-# are linear, and weights sum to 1, so the logit of a review is a weighted mean of evidence, with
-# nothing left over:
+# classifier makes of its vector or, in QKV, of its value. Both the classifier and the mean over
+# contexts are linear, and weights sum to 1, so the logit of a review is a weighted mean of
+# evidence, with nothing left over:
 #
 # .. math:: \mathrm{logit} = \sum_i a_i\, s_i ,
 #
@@ -173,24 +178,24 @@ fig.set_label(
 #
 # .. math:: \mathrm{logit}' = \frac{\mathrm{logit} - a_i s_i}{1 - a_i} .
 #
-# Subtract it from the old logit, and you have what the logit loses, the :term:`deletion effect`:
+# Subtracted from the old logit, this gives what the logit loses, the :term:`deletion effect`:
 #
 # .. math:: \mathrm{effect}_i = \mathrm{logit} - \mathrm{logit}'
 #           = \frac{a_i}{1 - a_i}\, (s_i - \mathrm{logit})
 #
-# So how much a word is missed is its weight times the distance of its evidence from the logit, the
-# verdict of the whole review, divided by one minus the weight. A word that says what all the others
-# say is not missed, however large its weight. In QKV the word is missed twice: as a key, by each of
-# the other queries j, whose own verdict is
-# :math:`c_j = \sum_i a_{ji} s_i`, and as a query, because its verdict leaves the mean:
+# So the effect of a word is its weight over one minus its weight, times the distance of its
+# evidence from the logit, which is the verdict of the whole review. A word that says what all the
+# others say is not missed, however large its weight. In QKV a word is missed twice: as a key, by
+# each of the other queries j, whose own verdict is :math:`c_j = \sum_i a_{ji} s_i`, and as a query,
+# because its verdict leaves the mean:
 #
 # .. math:: \mathrm{effect}_i = \frac{1}{n - 1} \Big( c_i - \mathrm{logit}
 #           + \sum_{j \ne i} \frac{a_{ji}}{1 - a_{ji}}\, (s_i - c_j) \Big)
 #
-# :func:`~attention.analysis.deletion_from_weights` computes both. They hold for one layer whose
-# scores depend on no other words and on no positions, which would move when a word goes. We compare
-# them with :func:`~attention.analysis.deletion_effects`, which runs the model once without each
-# word, on validation reviews of 20 to 200 words.
+# :func:`~attention.analysis.deletion_from_weights` computes both effects. The formulas hold for one
+# layer whose scores depend on no other words, and on no positions, which would shift when a word
+# goes. We compare them with :func:`~attention.analysis.deletion_effects`, which runs the model once
+# without each word, on validation reviews of 20 to 200 words.
 
 
 def read(model, ids):
@@ -223,8 +228,8 @@ for kind in ("energy", "qkv"):
     print(f"{kind:6} formula against deletion in {SOME} reviews, largest difference: {worst:.0e}")
 
 # %%
-# The two agree to rounding, so here are all four numbers for each word of a review that we wrote,
-# read by energy pooling.
+# Formula and deletion agree to rounding. For each word of a review that we wrote, read by energy
+# pooling, here are its weight, its evidence, the product of the two, and its deletion effect.
 
 text = "The first hour is awful, but the ending is wonderful and the music is the best."
 encoded = prepared[1].tokenizer.encode(text)
@@ -253,7 +258,7 @@ fig.set_label(
 
 # %%
 # *Figure 2.* What energy pooling makes of each word; all rows but the first are in units of the
-# logit. The products in the third row sum to the logit of the review.
+# logit. The products sum to the logit of the review.
 #
 # A weight is never negative, so it can't say that "awful" and "wonderful" pull in opposite
 # directions. At best it tells how *strongly* a word pulls, which is what is usually tested. That
@@ -262,26 +267,25 @@ fig.set_label(
 #
 # Do weights agree with deletion?
 # -------------------------------
-# This section compares words ranked by weight with words ranked by deletion effect, finds out how
-# far two such rankings agree by construction, and counts only what exceeds that.
-#
 # In each review we rank the words by weight and by the size of their deletion effect, and compare
 # the orders by Spearman's :term:`rank correlation`: 1 if they are the same, near 0 if one says
-# nothing about the other. The obvious :term:`baseline` is a random ranking, but the formula has the
-# weight *inside* the effect, and two quantities that share a factor are correlated even if all the
-# rest is independent, as :cite:t:`pearson1897spurious` showed for ratios of measured bones. To
-# exceed a random ranking, a weight need only be in the formula.
+# nothing about the other. How far do two such rankings agree by construction? The obvious
+# :term:`baseline` is a random ranking, but the formula has the weight *inside* the effect, and two
+# quantities that share a factor are correlated even if all the rest is independent, as
+# :cite:t:`pearson1897spurious` showed for ratios of measured bones. To exceed a random ranking, a
+# weight need only be in the formula.
 #
 # So we need another *null hypothesis*: the weights are as uneven as they are, but fall on words
-# regardless of what these say. In each review we shuffle the evidence among the words, compute the
-# effects again by the formula (:func:`~attention.analysis.shuffled_effects`), and correlate the
-# same ranking with those. What exceeds this null results from *which* words have the large weights.
+# regardless of what the words say. In each review we shuffle the evidence among the words, compute
+# the effects again by the formula (:func:`~attention.analysis.shuffled_effects`), and correlate the
+# same ranking with these effects. What exceeds this null results from *which* words have the large
+# weights.
 #
-# Four other rankings are compared in the same way. :cite:t:`kobayashi2020attention` multiply the
-# weight by the norm of the vector it multiplies, because a large weight on a short vector moves
-# little. *Gradient × input* (:func:`~attention.analysis.gradient_effects`) says to first order what
-# the logit would lose if the word's vector shrank to zero. The size of weight × evidence and a
-# random order complete the list.
+# Four other rankings are compared in the same way. :cite:t:`kobayashi2020attention` multiply each
+# weight by the norm of its vector, because a large weight on a short vector moves little. *Gradient
+# × input* (:func:`~attention.analysis.gradient_effects`) says to first order what the logit would
+# lose if the word's vector shrank to zero. The size of weight × evidence and a random order
+# complete the list.
 
 generator = torch.Generator().manual_seed(0)
 
@@ -338,11 +342,11 @@ for (kind, label), found in sizes.items():
 # %%
 # Compare the two rows of *weight*. In QKV the correlation is far above its null, because these
 # models give large weights to words whose evidence is strong. In energy pooling it is below its
-# null, so the same weights on random words would agree better with the sizes of the effects. If
-# only the word with the largest weight counts, however, energy pooling agrees with deletion far
-# more often than its null does. Figure 2 suggests how both can be true: the few words with large
-# weights are well chosen, but a word with hardly any weight may have any evidence, because that
-# costs the model next to nothing.
+# null, so the same weights on random words would agree better with the sizes of the effects. On the
+# single word with the largest weight, however, energy pooling agrees with deletion far more often
+# than its null does. Figure 2 suggests how both can be true: the few words with large weights are
+# well chosen, but a word with hardly any weight may have any evidence, because that costs the model
+# next to nothing.
 #
 # Four of the five rankings contain the weight, so their nulls are far above the random order's, and
 # no correlation of this kind means much without its null. Multiplying by the norm helps energy
@@ -351,9 +355,10 @@ for (kind, label), found in sizes.items():
 # word does not.
 #
 # The intervals come from drawing the reviews anew with replacement, which is called the bootstrap.
-# They say what other reviews would change, but not what other models would, so we look at each seed
-# separately. The formula also lets us leave the shared factor out of the question: do large weights
-# fall on words whose evidence differs much from the verdict, in either direction?
+# They say how far the means would change with other reviews but not with other training seeds, so
+# we look at each seed separately. The formula also lets us leave the shared factor out of the
+# question: do large weights fall on words whose evidence differs much from the verdict, in either
+# direction?
 
 print(f"{'':8}   weight with deletion     weight with |evidence − logit|   evidence, lighter half")
 for (kind, seed), found in apart.items():
@@ -365,33 +370,33 @@ for (kind, seed), found in apart.items():
     print(f"{strength:+13.3f} (null {strength_null:+.3f}) {lighter:+22.2f}")
 
 # %%
-# In QKV they do for each seed. In energy pooling even the sign differs between the seeds, so what
-# is found in one model belongs to that model and not to energy pooling. The last column gives a
-# reason. It is the mean evidence of the half of the words with the smaller weights, and in two of
-# the three models these words, which hardly count, share a shift far to the positive side, as
-# "the" and "is" do in Figure 2. They then differ from the verdict by more than the words that made
-# it, and large weights go with small differences. Such a shift does no harm as long as these words
-# keep their small weights. With equal weights it decides most answers, which is why the equalised
-# models fall so far.
+# In QKV they do so for each seed. In energy pooling even the sign differs between the seeds, so
+# what is found in one model belongs to that model and not to energy pooling. The last column, the
+# mean evidence of the half of the words with the smaller weights, suggests a reason. In two of the
+# three models these words, which hardly count, are shifted far to the positive side, as "the" and
+# "is" are in Figure 2. They then differ from the verdict by more than the words that made it, so
+# large weights go with small differences. The shift does no harm as long as these words keep their
+# small weights. With equal weights it would weigh heavily, which may be why the equalised models
+# fall so far.
 #
 # The result of this section is thus that weights agree with deletion beyond their null in all three
 # QKV models, but in energy pooling in one of three, and there only slightly.
 #
 # What training changes
 # ---------------------
-# If the weight is one factor of the effect and an independent strength is the other, then their
-# logarithms add up. With standard deviations :math:`\sigma_a` of the log-weights and
-# :math:`\sigma_s` of the log-strengths :math:`|s_i - \mathrm{logit}|`, the correlation between
-# log-weight and log-effect is
+# If the weight is one factor of the effect and an independent strength is the other, then the
+# logarithm of the effect is the sum of theirs. With standard deviations :math:`\sigma_a` of the
+# log-weights and :math:`\sigma_s` of the log-strengths :math:`|s_i - \mathrm{logit}|`, the
+# correlation between log-weight and log-effect is
 #
 # .. math:: \frac{\sigma_a}{\sqrt{\sigma_a^2 + \sigma_s^2}} .
 #
-# That neglects :math:`1 - a_i`, which is near 1 for most words. Where the factors are independent,
-# the correlation must therefore rise as training spreads the weights, whichever words they are on.
-# We follow each model from before the first epoch to after the last. If the spread is what matters,
-# an *untrained* energy pooling must agree with deletion, too, once its scores are multiplied until
-# its log-weights spread as far. It has learned nothing, and the accuracy that is printed for it is
-# that of guessing.
+# This neglects the factor :math:`1 - a_i`, which is near 1 for most words. Where the factors are
+# independent, the correlation must therefore rise as training spreads the weights, whichever words
+# the large ones are on. We follow each model from before the first epoch to after the last. If the
+# spread is what matters, an *untrained* energy pooling must agree with deletion, too, once its
+# scores are multiplied until its log-weights spread as far as those of the trained one. Such a
+# model has learned nothing, and its accuracy, printed last, is that of guessing.
 
 
 def follow(model, seed):
@@ -460,12 +465,12 @@ fig.set_label(
 # The curve is a correlation of logarithms, with the :math:`\sigma_s` of energy pooling, whereas the
 # marks are rank correlations. The two can be compared because no rank changes when logarithms are
 # taken, and because for normally distributed numbers the rank correlation is at most 0.02 below the
-# other. Our logarithms are only roughly normal, so hollow circles need not lie on the curve.
+# linear one. Our logarithms are only roughly normal, so hollow circles need not lie on the curve.
 #
 # In energy pooling, a correlation that appears with training is thus due to the growing spread, and
 # in two of the three models the choice of words even lowers it. In QKV the agreement is there after
-# one epoch, with weights that are less uneven, and it does result from the choice of words. We do
-# not know why the two kinds differ in this.
+# one epoch, with weights less uneven than those of energy pooling in the end, and it does result
+# from the choice of words. We do not know why the two kinds differ in this.
 #
 # The sign
 # --------
@@ -485,13 +490,13 @@ for (kind, label), found in signs.items():
 # are positive, and more so where the weight is larger. With the weights shuffled, the effects
 # follow the evidence, and in these models larger weights go with less positive evidence.
 #
-# In QKV the weight alone does not know the sign, and in energy pooling it knows little of it, for
-# larger weights are somewhat more often on words against the film. Evidence by itself puts the
-# words nearly in deletion's order. That order is nearly as good with the weights of other words, or
-# better, so it is above all a matter of what the words say, which in these models is the same in
-# every review. No correlation can decide between the two factors, because each agrees with effects
-# that contain it. The formula can: a contribution is their product, and the contributions add up to
-# the answer.
+# In QKV the weight alone says nothing about the sign, and in energy pooling it says little: larger
+# weights are somewhat more often on words against the film. Evidence by itself puts the words
+# nearly in the order of their effects, and does so nearly as well, or better, when the weights are
+# shuffled. That order is therefore above all a matter of what the words say, which in these models
+# is the same in every review. No correlation can decide between the two factors, because each
+# agrees with effects that contain it. The formula can: a contribution is their product, and the
+# contributions add up to the answer.
 #
 # Other weights, the same answer
 # ------------------------------
@@ -511,10 +516,9 @@ print(f"other weights:   logit {other @ s:+.4f}, all on {[words[i] for i in (abo
 print(f"weight that had to be moved: {(a - other).clamp(min=0).sum():.0%}")
 
 # %%
-# Many weights lead to this answer, so nobody could infer them from the answer alone. But weights
-# made up for one text are not a model, as :cite:t:`wiegreffe2019attention` object: one would have
-# to find a *model* that answers as this one does on all texts, with other weights on each. They
-# train such adversaries, and report that the weights which these arrive at do not help a simpler
+# Weights made up for one text are not a model, however, as :cite:t:`wiegreffe2019attention` object:
+# one would have to find a *model* that answers as this one does on all texts, with other weights on
+# each. They train such adversaries, and report that the adversaries' weights do not help a simpler
 # model that has to use them. We trained only the simplest alternative of this kind, the model with
 # uniform weights, and it is less accurate.
 #
@@ -535,8 +539,8 @@ for kind in ("energy", "qkv"):
 Html("".join(pictures))
 
 # %%
-# A reservation belongs under such a picture. A contribution is not a deletion effect: it says what
-# was added up, and not what would change, which also depends on what the other words say.
+# Such a picture has a limit, because a contribution is not a deletion effect: it says what was
+# added up, and not what would change, which also depends on what the other words say.
 #
 # What others found
 # -----------------
@@ -574,9 +578,9 @@ Html("".join(pictures))
 #
 # Takeaways
 # ---------
-# * Does a weight say how much the answer depends on a word? It is one of two factors: how much of
-#   the word was taken. The evidence is what was taken, and the picture to draw is their product
-#   with its sign, which is what the word contributed.
+# * Does a weight say how much the answer depends on a word? It is one of two factors. The weight is
+#   how much of the word was taken and the evidence is what was taken, so the picture to draw is
+#   their product with its sign, which is what the word contributed.
 # * For one layer of energy pooling the effect of deleting a word is exactly its weight over one
 #   minus its weight, times evidence minus verdict.
 # * Weight and effect share a factor, so their correlation needs a null that shares it, too: shuffle

@@ -43,9 +43,9 @@ def error(got, expected):
 #
 # .. math:: e_i = (x_i W_\mathrm{key}) \cdot q = x_i \cdot (W_\mathrm{key}\, q) .
 #
-# With the brackets moved, the key matrix is gone. What is left is a single vector :math:`w =
-# W_\mathrm{key}\, q` of width d. :ref:`Lab 13 <source-lab>`, from which this question comes, calls
-# the score that it gives an :term:`energy`. We make both poolings, copy w over and compare:
+# With the brackets moved, a single vector :math:`w = W_\mathrm{key}\, q` of width d is all that is
+# left of the key matrix and the query. :ref:`Lab 13 <source-lab>`, from which this question comes,
+# calls the resulting score an :term:`energy`. We make both poolings, copy w over and compare:
 
 n, d, k = 7, 16, 8
 x = torch.randn(5, n, d)  # (5, n, d)
@@ -57,8 +57,8 @@ assert error(energy(x), keyed(x)) < 1e-12
 print(f"keys against energy: relative error {error(energy(x), keyed(x)):.0e}")
 
 # %%
-# A wider key can express no more, because k = 1 is enough for the same w: one column of keys, and a
-# query that is the number 1:
+# A wider key can express no more, because k = 1 is enough for the same w, with one column of keys
+# and a query that is the number 1:
 
 narrow = KeyedPooling(d, key_dim=1)
 with torch.no_grad():
@@ -76,7 +76,7 @@ for kind, width in [("energy", 1), ("keys", 1), ("keys", k), ("keys", d)]:
     print(f"{label:14} {parameter_count(kind, d, width):4} numbers")
 
 # %%
-# In symbols, that is d for the energy, dk + k with keys, and :math:`d^2 + d` with keys as wide as
+# In symbols, these are d for the energy, dk + k with keys, and :math:`d^2 + d` with keys as wide as
 # the tokens. Lab 13 (section "Low-Rank Factorization") counts d + 1 for k = 1 and writes that this
 # "exactly matches" the d of the energy, although it is one more. The extra number is redundant,
 # because nothing changes when the query is doubled and the keys are halved. Nor can k > 1 bring the
@@ -195,9 +195,9 @@ fig.set_label(
 # *Figure 1.* Training losses above, and below them the distance to the energy's w, for five seeds;
 # the band is one standard deviation. Both keyed poolings leave the path of the energy at once.
 #
-# All three start identical and diverge at the first step, although each could be rewritten as an
-# energy at every moment, so only the optimisation path differs. Which path is better depends on the
-# start, and five starts on one made-up task don't settle the question.
+# All three start identical and diverge at the first step. Each could be rewritten as an energy at
+# every moment, so only the optimisation path differs. Which path is better depends on the start,
+# and five starts on one made-up task don't settle the question.
 #
 # A query per token
 # -----------------
@@ -262,7 +262,7 @@ print(f"weights through M: relative error {error(through_M, weights):.0e}")
 # %%
 # M has d² entries, but it cannot be an arbitrary matrix. It factors through a bottleneck of width
 # k, so its :term:`rank` is at most k, which means that its rows are all mixtures of the same k
-# rows. The :term:`singular values <singular value>` show it, because they say how strongly M
+# rows. The :term:`singular values <singular value>` show this, because they say how strongly M
 # stretches each of d directions, and all but k of them are zero.
 
 spectra = {}
@@ -326,8 +326,8 @@ fig.set_label(
 #    :ref:`Lab 13 <source-lab>` (conclusion of "Introducing Queries") rightly says that for k far
 #    below d the pair is "far more efficient" than a free matrix. The cell that follows, which
 #    defines ``SelfAttention_QK``, then sets d = 16 and k = 8. That is k = d/2, where the pair holds
-#    as many numbers as a free matrix, and so the full price is paid for a matrix of half the rank.
-#    (With the biases, which that cell leaves in, it is 2k more.)
+#    as many numbers as a free matrix, so the full price is paid for a matrix of half the rank. (The
+#    biases, which that cell leaves in, add 2k more.)
 #
 # The dashed curve counts what is left of the pair's freedom once we drop what changes nothing:
 # matrices of rank k form a surface of dimension 2dk − k². The other k² numbers only choose
@@ -340,7 +340,7 @@ fig.set_label(
 # near a pair of width k can come: keep the k largest singular values and drop the rest. No matrix
 # of rank k is nearer in the Frobenius norm, and the distance is the root of the sum of the squares
 # that were dropped. :func:`~attention.analysis.truncate_rank` does that to a layer. To see whether
-# training finds it, we give Adam the pair and the squared distance to M, and no hint.
+# training finds this nearest matrix, we give Adam only the pair and the squared distance to M.
 
 d = 12
 wanted = QKSelfAttention(d, key_dim=d)
@@ -389,19 +389,19 @@ fig.set_label(
 #
 # The nearest matrix and the nearest scores
 # -----------------------------------------
-# It is nearest *as a matrix*, whereas attention uses the scores :math:`x_i M x_j^\top`, and real
-# tokens do not fill all directions alike. Let :math:`C_q` be the mean of :math:`x_i^\top x_i` over
-# the tokens that act as queries, and :math:`C_k` the same over those that act as keys. If *every
-# query meets every key*, so that the two are independent, the mean squared error of the scores is
-# :math:`\lVert C_q^{1/2} (M - M_r)\, C_k^{1/2} \rVert_F^2`. So the pair with the nearest *scores*
-# comes from truncating :math:`C_q^{1/2} M C_k^{1/2}` and undoing the stretch afterwards, an idea
-# that :cite:t:`chen2021drone` use to compress whole models.
+# The truncated matrix is nearest *as a matrix*, whereas attention uses the scores :math:`x_i M
+# x_j^\top`, and real tokens do not fill all directions alike. Let :math:`C_q` be the mean of
+# :math:`x_i^\top x_i` over the tokens that act as queries, and :math:`C_k` the same over those that
+# act as keys. If *every query meets every key*, so that the two are independent, the mean squared
+# error of the scores is :math:`\lVert C_q^{1/2} (M - M_r)\, C_k^{1/2} \rVert_F^2`. So the pair with
+# the nearest *scores* comes from truncating :math:`C_q^{1/2} M C_k^{1/2}` and undoing the stretch
+# afterwards, an idea that :cite:t:`chen2021drone` use to compress whole models.
 #
-# If the *weights* are what counts, one more thing is known. The part of a score that is the same
-# for all keys of a query cancels in the softmax, so the keys should be centred on their mean before
-# :math:`C_k` is computed. Here the tokens are long in a few directions and have a mean of their
-# own, and all three truncations are measured twice: by the whole score, and by what is left once
-# its mean over the keys is subtracted.
+# If the *weights* are what counts, the keys should be centred on their mean before :math:`C_k` is
+# computed, because the part of a score that is the same for all keys of a query cancels in the
+# softmax. Here the tokens are long in a few directions and their mean is not zero. All three
+# truncations are measured twice: by the whole score, and by what is left once its mean over the
+# keys is subtracted.
 
 stretch = torch.logspace(0.5, -1, d)  # (d,)
 tokens = torch.randn(2000, d) * stretch + 2 * torch.randn(d)  # (2000, d)
@@ -473,9 +473,9 @@ fig.set_label(
 # *Figure 6.* Three truncations, measured by all of the score (above) and by the part of it on which
 # the weights depend (below). Where weights count, centring the keys is best at every rank.
 #
-# This assumes independence, which a text does not have: its tokens share a topic, so a query
-# meets keys that resemble it. Here each text has a topic vector that is added to its 6 tokens. We
-# measure within the texts, start a pair from the closed form, and let Adam improve it:
+# The closed form assumes independence, which a text does not have: its tokens share a topic, so a
+# query meets keys that resemble it. Here each text has a topic vector that is added to its 6
+# tokens. We measure within the texts, start a pair from the closed form, and let Adam improve it:
 
 own, topic = torch.randn(100, 6, d), torch.randn(100, 1, d)  # (100, 6, d), (100, 1, d)
 together = (own + 2 * topic) * stretch  # (100, 6, d)
@@ -509,9 +509,9 @@ assert met["every query meets every key"][1] > (1 - 1e-9) * met["every query mee
 assert met["tokens of one text"][1] < 0.95 * met["tokens of one text"][0]
 
 # %%
-# Where every query meets every key, nothing improves on the closed form, and within texts it is
-# only a good start. Nor does either distance weigh scores as the softmax does, and what training
-# minimises is the loss of a task.
+# Where every query meets every key, Adam can't improve on the closed form, while within texts the
+# closed form is only a good start. Nor does a distance of matrices or of scores weigh the scores as
+# the softmax does, and what training minimises is the loss of a task.
 #
 # So a small singular value of M does not prove that a direction is idle, nor a large one that it is
 # used, because that depends on the tokens. What truncation costs on real reviews is measured in

@@ -7,12 +7,12 @@ What does one entry of a query matrix mean?
 Nothing by itself, as long as queries and keys meet in a plain dot product. They can then be written
 in other coordinates, and no score changes, although every entry of both matrices does. Under the
 same condition no weight depends on the key bias, although an optimiser moves it all the same.
-Rotary positions and normalised queries leave only part of this freedom, as we measure.
+Rotary positions and normalised queries leave only part of this freedom, and we measure which.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, which introduces the
 product M of the two matrices. Reading takes half an hour, and running the page about twelve
 seconds. Afterwards you can tell which statements about a head survive a change of coordinates,
-bring two layers into comparable ones, and name the biases that a layer could do without.
+bring two layers into comparable coordinates, and name the biases that a layer could do without.
 """
 
 import matplotlib.pyplot as plt
@@ -78,8 +78,8 @@ fig.set_label(
 #
 # Physicists call such a freedom a :term:`gauge`, which is a choice that the description needs and
 # the world does not, and :cite:t:`vannierop2024transformer` uses their word for transformers. All
-# invertible R together are the group GL(k). :func:`~attention.analysis.change_gauge` makes another
-# choice.
+# invertible R together are the group GL(k), and :func:`~attention.analysis.change_gauge` applies
+# one of them to a layer.
 
 n, d, k = 6, 8, 4
 x = torch.randn(n, d)  # (n, d)
@@ -125,10 +125,10 @@ fig.set_label(
 # Sentences such as "column 3 of the query matrix detects negation" or "this weight is near zero, so
 # it is idle" describe a choice of coordinates. All gauges agree on M, on its singular values, and
 # on the directions in *embedding* space that belong to them. (Even M is not fixed by the weights
-# alone, as we will see below.)
+# alone, as a section below shows.)
 #
-# The freedom goes far enough to give one token any query that we like. Here the gauge is built so
-# that the query of the first token becomes (1, 0, 0, 0):
+# The freedom goes far enough to give one token any non-zero query that we like. Here the gauge is
+# built so that the query of the first token becomes (1, 0, 0, 0):
 
 queries = layer.W_query(x).detach()  # (n, k)
 V = torch.linalg.qr(torch.cat([queries[:1], torch.randn(k - 1, k)]).T).Q  # (k, k)
@@ -163,11 +163,12 @@ assert error(of_queries, of_keys) < 1e-12
 # No other gauge has a lower sum of squares. That least sum is exactly :math:`2 \lVert M \rVert_*`,
 # where the :term:`nuclear norm` :math:`\lVert M \rVert_*` is the sum of the singular values
 # :cite:p:`srebro2004maximum`. So a penalty on the squares of both matrices, which for plain
-# gradient descent is the same as :term:`weight decay`, prefers one gauge to the others, which the
-# scores do not. Where the gauge is free to follow, it is a penalty on the nuclear norm of M, which
-# favours low rank. :cite:t:`kobayashi2024weight` prove that every local minimum of a loss with the
-# first penalty is also one of the loss with the second, and find lower rank in attention trained
-# with weight decay. Here is the balanced pair beside a thousand random gauges:
+# gradient descent is the same as :term:`weight decay`, prefers the balanced pair to the others,
+# although the scores are the same in all. Where training is free to change the gauge, such a
+# penalty acts on the nuclear norm of M and so favours low rank. :cite:t:`kobayashi2024weight` prove
+# that every local minimum of a loss with the first penalty is also one of the loss with the second,
+# and find lower rank in attention trained with weight decay. Here is the balanced pair beside a
+# thousand random gauges:
 
 least = (W_query.square().sum() + W_key.square().sum()).item()
 nuclear_norm = torch.linalg.svdvals(bilinear_form(layer)).sum().item()
@@ -212,7 +213,7 @@ fig.set_label(
 #
 # (A common scale of R, which drops out of a normalised query, is not counted.) The first of these
 # is proved in `Complete Characterization of Gauge Symmetries in Transformer Architectures
-# <https://openreview.net/forum?id=KrkbYbK0cH>`_ (2025). Each of them takes a few lines of code:
+# <https://openreview.net/forum?id=KrkbYbK0cH>`_ (2025). All three take a few lines of code:
 
 
 def rotary(vectors):
@@ -260,21 +261,20 @@ for gauge in gauges:
 
 # %%
 # Read a column from top to bottom: what leaves the weights as they are, up to rounding near
-# :math:`10^{-16}`, is free in that kind of layer. There is no single M any more, either. With RoPE
-# each distance between two tokens has its own product, :math:`W_\mathrm{query} \Theta_{i-j}
+# :math:`10^{-16}`, is free in that kind of layer. Nor is there a single M any more: with RoPE each
+# distance between two tokens has its own product, :math:`W_\mathrm{query} \Theta_{i-j}
 # W_\mathrm{key}^\top` with the rotation :math:`\Theta`, and with QK-norm a score is not a
 # :term:`bilinear form` of the tokens at all.
 #
 # Is M itself fixed by the weights?
 # ---------------------------------
-# Not in a layer that reads the output of a :term:`layer normalisation`, as those of a transformer
-# do. LayerNorm subtracts from a token the mean of its d numbers, so before its gain γ and its shift
-# β all tokens are orthogonal to the vector of ones :cite:p:`brody2023expressivity`. After them,
-# every token has the same dot product with :math:`1/\gamma`, the vector of the reciprocals of the
-# gains. A matrix
-# :math:`u\,(1/\gamma)^\top` that is added to M therefore adds to every score of a query one and the
-# same number, of which the softmax takes no notice. To stay within layers of width k, we add a
-# vector times :math:`1/\gamma` to the key matrix:
+# Not in a layer that reads the output of a :term:`layer normalisation`, as the attention of a
+# transformer does. LayerNorm subtracts from a token the mean of its d numbers, so before its gain γ
+# and its shift β all tokens are orthogonal to the vector of ones :cite:p:`brody2023expressivity`.
+# After them, every token has the same dot product with :math:`1/\gamma`, the vector of the
+# reciprocals of the gains. A matrix :math:`u\,(1/\gamma)^\top` that is added to M therefore adds to
+# every score of a query one and the same number, of which the softmax takes no notice. To stay
+# within layers of width k, we add a vector times :math:`1/\gamma` to the key matrix:
 
 norm = torch.nn.LayerNorm(d)
 with torch.no_grad():
@@ -301,8 +301,8 @@ assert error(seen_shifted, seen) < 1e-12 < 0.5 < error(M_shifted, M)
 # %%
 # The weights are the same to rounding, while M and its singular values have changed. So the reading
 # above needs a second condition: after a LayerNorm, M is readable only up to such directions. They
-# can be removed by subtracting from each row of M its part along :math:`1/\gamma`, and compare what
-# is left:
+# can be removed by subtracting from each row of M its part along :math:`1/\gamma`, so we compare
+# what is left:
 
 along = torch.outer(ones, ones) / (ones @ ones)  # (d, d)
 left_M, left_shifted = M - M @ along, M_shifted - M_shifted @ along  # (d, d), (d, d)
@@ -315,7 +315,7 @@ assert error(left_shifted, left_M) < 1e-12
 # Which biases survive the softmax
 # --------------------------------
 # A projection by ``torch.nn.Linear`` has a :term:`bias` by default, here b for the queries and c
-# for the keys, so its scores are not :math:`X M X^\top`. Multiplied out, they are
+# for the keys, so the scores are not :math:`X M X^\top`. Multiplied out, they are
 #
 # .. math::
 #    (x_i W_\mathrm{query} + b)\cdot(x_j W_\mathrm{key} + c)
@@ -325,8 +325,8 @@ assert error(left_shifted, left_M) < 1e-12
 #    + \underbrace{b \cdot c}_{4} .
 #
 # The softmax runs over the keys j of one query i, and it takes no notice of a number that is added
-# to all of them, as terms 3 and 4 are, which don't contain j. We leave out one term at a time and
-# look at the weights:
+# to all their scores, such as terms 3 and 4, which don't contain j. We leave out one term at a time
+# and look at the weights:
 
 layer = SelfAttention(d, key_dim=k, bias=True)
 with torch.no_grad():
@@ -357,7 +357,7 @@ for left_out in terms:
 #
 # The condition is needed, because rotary positions turn the same c differently at each position,
 # and QK-norm divides :math:`x_j W_\mathrm{key} + c` by a length that depends on j. In both cases
-# term 3 gets a j, and taking the key bias away changes the weights:
+# term 3 then depends on j, and taking the key bias away changes the weights:
 
 without = SelfAttention(d, key_dim=k, bias=True)
 without.load_state_dict(layer.state_dict())
@@ -376,13 +376,13 @@ assert of_key_bias["plain"] < 1e-12 < 0.01 < min(of_key_bias["RoPE"], of_key_bia
 #    :ref:`Lab 13 <source-lab>` ("Matrix Formulation") derives :math:`E = F (QK^\top) F^\top`, with
 #    F for our X and :math:`QK^\top` for our M, and counts 2dk numbers. Its cell with
 #    ``SelfAttention_QK`` has biases in both projections, however. The formula lacks term 2, and the
-#    count lacks 2k numbers, half of which do nothing, because its projections meet in a plain dot
+#    count lacks 2k numbers, half of which do nothing, because the projections meet in a plain dot
 #    product. In this project ``bias=False`` is the default.
 #
 # A dead bias that moves
 # ----------------------
-# If the output doesn't depend on c, its :term:`gradient` is zero, exactly so on paper. Computers
-# round, so we look at what the gradient is in practice, beside the gradient of the query bias.
+# If the output doesn't depend on c, the :term:`gradient` of c is exactly zero on paper. Computers
+# round, so we look at what it is in practice, beside the gradient of the query bias.
 
 
 def losses(layer, x, wanted):
@@ -402,7 +402,7 @@ for dtype in (torch.float64, torch.float32):
 # %%
 # It is zero up to rounding, and plain gradient descent multiplies that by a small rate, so c stays
 # where it was. :term:`Adam` divides each gradient by its own running size, and noise divided by its
-# own size is of size 1. Only the :math:`\epsilon = 10^{-8}` in its denominator damps it. We train
+# own size is of size 1, damped only by the :math:`\epsilon = 10^{-8}` in the denominator. We train
 # for 1,000 steps in float32, the usual precision:
 
 STEPS = 1000
@@ -466,8 +466,8 @@ fig.set_label(
 # - After a LayerNorm even M is readable only up to u (1/γ)ᵀ, which changes no weight.
 # - The balanced pair has orthogonal columns in order of strength, and the least sum of squares,
 #   twice the nuclear norm of M.
-# - Of four bias terms two survive the softmax. The key bias is in neither, unless RoPE or QK-norm
-#   stands between it and the dot product.
+# - Of four bias terms two survive the softmax, and the key bias is in neither, unless RoPE or
+#   QK-norm stands between it and the dot product.
 # - Adam moves a parameter whose gradient is nothing but rounding, so a number that moved need not
 #   have learned anything.
 #

@@ -5,9 +5,9 @@ The value matrix: when it folds into the classifier
 When does the value matrix of an attention layer do anything?
 
 Not where the mean of the contexts and a linear classifier follow the attention, because there the
-value matrix disappears into the classifier. It has an effect only where more than one linear path
-follows: several heads or a residual connection need one vector per path, and a nonlinearity needs
-the whole matrix.
+value matrix disappears into the classifier. It has an effect only where several linear paths or a
+nonlinearity follow: several heads or a residual connection need one vector per path, and a
+nonlinearity needs the whole matrix.
 
 You need the two earlier pages of this track, of which the one on :doc:`low rank
 </gallery/deeper/plot_1_low_rank_qk>` has the argument in its first form. Reading takes about twenty
@@ -111,12 +111,12 @@ for kind in ("qkv", "qk"):
 #
 # What keeps a value matrix from folding?
 # ---------------------------------------
-# Anything that keeps :math:`W_\mathrm{value}` from being absorbed into the classifier. To test a
-# change fairly, we must not try one way of folding and give up. The test is therefore whether *any*
-# classifier can match the logits: leave queries, keys and everything else as they are, take the
-# values away, and give the classifier the best vector and bias that exist. Without values, one
-# feature vector per text reaches the classifier, and the best vector is a least-squares problem
-# with an exact answer. What is left over is the share of the logits that no such model can produce.
+# To find out whether a change to the model does so, it is not enough to try one way of folding and
+# give up. The test is whether *any* classifier can match the logits: we leave queries, keys and
+# everything else as they are, take the values away, and give the classifier the best vector and
+# bias that exist. Without values, one feature vector per text reaches the classifier, and finding
+# the best vector for it is a least-squares problem with an exact answer. What is left over is the
+# share of the logits that no such model can produce.
 
 n, TEXTS = 12, 2_000
 x = torch.randn(TEXTS, n, d)  # (TEXTS, n, d)
@@ -165,11 +165,10 @@ two = (context + context_2).mean(1) @ w  # (TEXTS,)
 shares["two heads"] = left_over(two, (plain + plain_2).mean(1))
 
 # %%
-# Folding fails here, but a *vector* per head is enough to restore it. Values let heads differ in
-# what they pass on, and with this classifier one vector per head is all that counts.
+# Folding fails here, but a *vector* per head is enough to restore the logits. Values let heads
+# differ in what they pass on, and with this classifier one vector per head is all that counts.
 
-two_d = 2 * d
-both = torch.cat([plain.mean(1), plain_2.mean(1)], dim=1)  # (TEXTS, two_d)
+both = torch.cat([plain.mean(1), plain_2.mean(1)], dim=1)  # (TEXTS, 2 * d)
 shares["two heads, two vectors"] = left_over(two, both)
 
 # %%
@@ -179,14 +178,14 @@ shares["two heads, two vectors"] = left_over(two, both)
 
 residual = (x + context).mean(1) @ w  # (TEXTS,)
 shares["residual"] = left_over(residual, (x + plain).mean(1))
-apart = torch.cat([x.mean(1), plain.mean(1)], dim=1)  # (TEXTS, two_d)
+apart = torch.cat([x.mean(1), plain.mean(1)], dim=1)  # (TEXTS, 2 * d)
 shares["residual, two vectors"] = left_over(residual, apart)
 
 # %%
 # **A nonlinearity** may come between the contexts and their mean, as in a :term:`feed-forward
 # layer`, or between the mean and the classifier. Brackets can't be moved past it, so the argument
-# ends there. As in every other row, only the values are taken away and the :term:`ReLU` stays, so
-# it now acts on plain contexts. In two more rows the ReLU is taken away as well:
+# ends there. As in every other case, only the values are taken away and the :term:`ReLU` stays, so
+# it now acts on plain contexts. In two more cases the ReLU is taken away as well:
 
 before, after = F.relu(context).mean(1) @ w, F.relu(context.mean(1)) @ w  # (TEXTS,), (TEXTS,)
 shares["ReLU before the mean"] = left_over(before, F.relu(plain).mean(1))
@@ -197,8 +196,8 @@ for name in list(shares)[-4:]:
     print(f"{name:22} left over {shares[name]:.2f}")
 
 # %%
-# With the ReLU left in place more is left over than without it, so on plain contexts its features
-# are worth less than their plain mean. Either way a large part of the logits is missing.
+# With the ReLU in place more is left over than without it, so its features of the plain contexts
+# are worth less than the mean of these contexts. Either way a large part of the logits is missing.
 #
 # **Another pooling.** Taking the context of the last token is as linear as a mean, so values fold.
 # The *maximum* over the tokens is not linear, and neither is attention pooling with one learned
@@ -245,8 +244,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* The share of the logits that is left over without a value matrix. Blue bars are
-# rounding, so there the values fold away, and orange ones are not.
+# *Figure 2.* The share of the logits that is left over without a value matrix. Blue bars are no
+# more than rounding, so the values fold away there; orange bars are more.
 #
 # The exact condition
 # -------------------
@@ -254,8 +253,8 @@ fig.set_label(
 # fold into one vector per linear path from that head to the logit.
 #
 # - With one path the values vanish, as in Lab 13's model, with or without an output projection.
-# - With several paths (heads, a residual) one vector per path must stay. The matrices held more
-#   than was needed; the vectors do not.
+# - With several paths (heads, a residual) one vector per path must stay, and nothing more is
+#   needed.
 # - With a nonlinearity that sees several numbers of a value at once the matrix stays, up to a
 #   change of coordinates. If an output projection is in front of the nonlinearity, the product
 #   :math:`W_\mathrm{value} W_\mathrm{out}` counts, with a :term:`gauge` like that of queries and
@@ -264,8 +263,8 @@ fig.set_label(
 # For *two* classes the classifier is one vector, while for C classes w has C columns, and the
 # values fold into d × C numbers.
 #
-# Whether a redundant value matrix does harm is another question. Its functions are the same, but
-# its path of training is not, as for the keys of :ref:`the first page
+# Whether a redundant value matrix does harm is another question. With it the functions are the same
+# but the path of training is not, as for the keys of :ref:`the first page
 # <sphx_glr_gallery_deeper_plot_1_low_rank_qk.py>`. The next page measures what it does on real
 # reviews.
 #

@@ -5,8 +5,8 @@ Effective rank after training: how much film reviews need
 How much of the rank that a key width allows does training use, and how small may the width be?
 
 On the film reviews of this page training uses a few directions, and a key width of k = 1 does about
-as well as k = 16. Whether a model with attention does better than the mean of the words depends on
-how both are trained, so the last comparison of this page is made under two settings and three
+as well as k = 16. Whether a model with attention does better than the mean of the words may depend
+on how both are trained, so the last comparison of this page is made under two settings and three
 learning rates.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` for the product M of
@@ -33,10 +33,10 @@ use_style()
 # %%
 # Many small models
 # -----------------
-# Training them takes about seven minutes of one core per seed, which is too long for building a
-# site, so this page reads a file of results, which states where it comes from. (In the
-# repository it is in ``docs/experiments/low_rank``, beside the script that writes it, and the
-# downloadable package carries it, too.) Models are compared here, so they are measured on the
+# Training the models of this page takes about seven minutes of one core per seed, which is too long
+# for building a site, so this page reads a file of results, which states where it comes from. (In
+# the repository it is in ``docs/experiments/low_rank``, beside the script that writes it, and the
+# downloadable package carries it, too.) Because models are compared here, they are measured on the
 # validation reviews, and the test reviews are not read.
 
 package = Path(attention.__file__).parent
@@ -142,8 +142,8 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Accuracy after truncation, without further training of the rest; bands are one
-# standard deviation over the seeds. A handful of directions does all the work, fewer than the
-# effective rank suggests.
+# standard deviation over the seeds. A handful of directions does nearly all the work, fewer than
+# the effective rank suggests.
 #
 # Training with narrow keys from the start
 # ----------------------------------------
@@ -151,8 +151,8 @@ fig.set_label(
 # we now train with a small k from the start. Two models read the same reviews, so we compare them
 # review by review. The :term:`confidence interval` should hold for other seeds as well as for other
 # reviews, so we add two variances: that of the mean over the seeds and that of the mean over the
-# reviews. What varies with both is counted twice, so the interval is, if anything, too wide, unless
-# the seeds differ more than the reviews do.
+# reviews. What varies with both is counted twice, which makes the interval too wide, if anything;
+# only where most of the variance is that of the few seeds may 1.96 be too small a factor.
 
 
 def answers(runs):
@@ -218,14 +218,14 @@ fig.set_label(
 #
 # Two things can be read off, both under the settings named at the top.
 #
-# - **k = 1 is about enough here.** One number per query and one per key do nearly as well as
-#   sixteen; the printed intervals say how far apart they may be. Wider keys fit the *training*
-#   reviews hardly better either.
+# - **k = 1 is about enough here.** One number per query and one per key do about as well as
+#   sixteen; the printed intervals say how far apart they may be. Nor do wider keys fit the
+#   *training* reviews much better.
 # - **Values change little.** :ref:`The previous page
 #   <sphx_glr_gallery_deeper_plot_3_values_fold.py>` proved that qk and qkv are the same set of
 #   functions, so what differs can only be the path of training.
 #
-# Thirdly, the mean of the words lies above all of them, but this result needs a condition.
+# The figure also shows the mean of the words above all of them, but this result needs a condition.
 #
 # The mean of the words as a baseline
 # -----------------------------------
@@ -291,24 +291,24 @@ fig.set_label(
 # *Figure 4.* Accuracy under three learning rates, without regularisation on the left and with it on
 # the right. The mean's lead shrinks from left to right.
 #
-# The printed lines compare the mean with each other model, both with the rate that was best for
-# them on these very reviews, so all of them are flattered a little. Without regularisation the mean
-# is ahead. With it the lead shrinks, and where the interval includes zero these reviews and seeds
-# can't tell it from zero. So "the mean does better" is a statement about models that overfit, among
-# which attention overfits more, and not a statement about how a review should be read. The
-# comparison of models, which regularises, makes none either.
+# The printed lines compare the mean with each of the other models, each at the rate that was best
+# for it on these very reviews, so all of them are flattered a little. Without regularisation the
+# mean is ahead, and with it the lead shrinks; where an interval includes zero, these reviews and
+# seeds can't tell the lead from zero. So "the mean does better" holds at most for models that
+# overfit, and is no statement about how a review should be read. The comparison of models, which
+# regularises, makes no such statement either.
 #
 # What others found
 # -----------------
-# Large models ask more of attention than one label per review, and what is known there points both
-# ways.
+# Large models ask more of attention than one label per review, and what is known about them points
+# both ways.
 #
 # - :cite:t:`bhojanapalli2020low` prove a bottleneck (theorem 1): where k = d is below the number of
 #   tokens n, there are tokens and an n × n table of weights that no head produces, however its
 #   matrices are chosen. For linearly independent tokens :doc:`k = n − 1 is enough
-#   </gallery/deeper/plot_8_multi_head_bottleneck>`. They propose to set k by the length of the text
-#   and not, as is usual, to d divided by the number of heads, and obtain better language models
-#   that way.
+#   </gallery/deeper/plot_8_multi_head_bottleneck>`. The authors propose to set k by the length of
+#   the text and not, as is usual, to d divided by the number of heads, and obtain better language
+#   models that way.
 # - :cite:t:`cordonnier2020multihead` find that trained heads share key and query directions. Once
 #   heads may share them openly, a translation model keeps its quality with keys a quarter as wide,
 #   and models that are already trained can be cut to half the width without further training.
@@ -322,10 +322,11 @@ fig.set_label(
 # Takeaways
 # ---------
 # - How much of the rank does training use? It grows a few singular values of M and leaves the
-#   others behind, and afterwards most directions can be dropped at no cost that we can measure.
-#   Trained from the start, k = 1 classifies these reviews about as well as k = 16.
-# - The mean of the words is ahead of attention where nothing regularises the models. With dropout,
-#   smaller initial embeddings and a learning rate of their own the lead shrinks.
+#   others behind, and afterwards most directions can be dropped at a cost of less than half a
+#   point. Trained from the start, k = 1 classifies these reviews about as well as k = 16.
+# - Where nothing regularises the models, the mean of the words is ahead of attention. With dropout,
+#   smaller initial embeddings and a learning rate of their own the lead shrinks, and the printed
+#   intervals say whether it can be told from zero.
 # - All of this is about one label per film review and need not carry over to other tasks, some of
 #   which need full rank.
 #

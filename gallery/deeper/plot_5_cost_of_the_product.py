@@ -87,7 +87,7 @@ assert torch.allclose(pair, form)
 # Counting operations
 # -------------------
 # A product of an a × b matrix and a b × c matrix takes abc multiplications and about as many
-# additions, so 2abc operations. For n tokens of width d and keys of width k these are:
+# additions, so 2abc operations. For n tokens of width d and keys of width k, the two ways take:
 #
 # ====================  ======================  ===========
 # step                  queries and keys        M
@@ -114,8 +114,8 @@ def operations(n, d, k):
 # Counting bytes
 # --------------
 # Often a computer waits for memory and not for arithmetic. Let each product read its two factors
-# and write its result, in numbers of 4 bytes. The first line counts the projections and the second
-# the product of all pairs:
+# and write its result, in numbers of 4 bytes. The first line of the function counts the
+# projections, and the second the product of all pairs:
 
 
 def bytes_moved(n, d, k):
@@ -133,11 +133,11 @@ for n in (16, 256, 4096):
         )
 
 # %%
-# For long texts the n² scores are most of the bytes, and both ways write them. The advantage in
-# bytes then nears 1, while the advantage in operations nears d/k.
+# For long texts the n² scores are most of the bytes, and both ways write them, so the advantage in
+# bytes nears 1, while the advantage in operations nears d/k.
 #
-# For the line where the bytes break even, take the difference of the two counts. It is a multiple
-# of :math:`(d + 2n)(d - 2k)`, so in bytes the line is k = d/2 for texts of any length.
+# The difference of the two counts of bytes is a multiple of :math:`(d + 2n)(d - 2k)`, so in bytes
+# the two ways break even at k = d/2 for texts of any length.
 
 n, d, k = torch.randint(1, 5_000, (3, 1_000))  # (1000,), (1000,), (1000,)
 pair, form = bytes_moved(n, d, k)  # (1000,), (1000,)
@@ -156,9 +156,13 @@ for ax, count, name in zip(axes, (operations, bytes_moved), ("operations", "byte
     pair, form = count(lengths, d, widths)  # (200, 200), (1, 200): M has no k
     ratio = (form / pair).log2()  # (200, 200)
     drawn = ax.contourf(
-        lengths[0], widths[:, 0] / d, ratio, levels=torch.arange(-3, 3.5, 0.5), cmap=DIVERGING,
+        lengths[0],
+        widths[:, 0] / d,
+        ratio,
+        levels=torch.arange(-3, 3.5, 0.5),
+        cmap=DIVERGING,
         extend="both",
-    )  # fmt: skip
+    )
     ax.contour(lengths[0], widths[:, 0] / d, ratio, levels=[0], colors=BLACK, linewidths=2)
     ax.set(xscale="log", ylabel="key width, k/d", title=f"{name} (d = {d})")
     ax.text(3e3, 0.2, "pair wins", ha="center")
@@ -233,12 +237,12 @@ fig.set_label(
 
 # %%
 # *Figure 3.* The cost with M over the cost with the pair, by both counts and by the clock. The
-# orange line belongs to the machine that built this site and to what else it was doing, so on
-# another machine it will differ, and the other two lines will not.
+# orange line belongs to the machine that built this site and to what else it was doing, so it
+# differs on another machine, whereas the other two lines do not.
 #
 # Where keys are wide, the clock follows the count of operations. Where they are narrow, M's
-# measured slowdown is smaller than the count predicts, because products with 8 columns don't keep a
-# processor's arithmetic busy.
+# measured slowdown is smaller than the count predicts, presumably because products with 8 columns
+# don't keep a processor's arithmetic busy.
 #
 # The KV cache: one vector for all heads
 # --------------------------------------
@@ -257,9 +261,9 @@ fig.set_label(
 # latent attention (MLA, section 2.1.2 of the report) keeps not x but a narrow vector :math:`c = x
 # W_\mathrm{down}` of width r, from which keys and values are made by :math:`W_\mathrm{UK}` and
 # :math:`W_\mathrm{UV}`. It then *absorbs* :math:`W_\mathrm{UK}` into the query and
-# :math:`W_\mathrm{UV}` into the output projection. So the pair of each head is multiplied out, and
-# what was M becomes the k × r matrix after the query. Here are both ways for the newest token of a
-# text:
+# :math:`W_\mathrm{UV}` into the output projection. So in each head :math:`W_\mathrm{query}
+# W_\mathrm{UK}^\top`, of shape d × r, does the work of M. Here are both ways for the newest token
+# of a text:
 
 torch.manual_seed(0)
 n, h, k, r = 50, 4, 16, 24
@@ -298,10 +302,10 @@ for name, (cache, *matrices) in ways.items():
     assert absorbed_errors[name] < 1e-14
 
 # %%
-# The saved memory has a price, and the price is arithmetic: a score is now a dot product of r
-# numbers instead of k, and the vector that the weights mix has r numbers instead of k as well. The
-# report gives the sizes of DeepSeek-V2 (section 3.1.2): 128 heads of width 128, tokens of width
-# 5,120 and a latent vector of 512, with which a rotated key of 64 is kept. Per token and layer:
+# The price of the saved memory is arithmetic: a score is now a dot product of r numbers instead of
+# k, and the vector that the weights mix has r numbers instead of k as well. The report gives the
+# sizes of DeepSeek-V2 (section 3.1.2): 128 heads of width 128, tokens of width 5,120 and a latent
+# vector of 512, beside which a rotated key of 64 is kept. Per token and layer:
 
 
 def per_cached_token(kept, score_width, value_width, heads):
@@ -323,15 +327,14 @@ for name, (kept, multiplications) in caches.items():
 # %%
 # Where h · k = d, as in our small layer, keys and values are 2d numbers, so keeping the token
 # halves the cache. In DeepSeek-V2 the heads are together wider than a token, so keeping the token
-# would save more, at the price of many times as many multiplications; the latent vector makes both
-# numbers smaller. (What the new query is multiplied with once per step is not counted, because it
-# does not grow with the text.)
+# would save more, at the price of many times as many multiplications, whereas the latent vector
+# needs fewer of both. (What the new query is multiplied with once per step is not counted, because
+# it does not grow with the text.)
 #
-# The rotated key is there for the sake of positions, because rotary positions (RoPE,
-# :cite:t:`su2024roformer`) turn the query at position i and the key at position j by angles that
-# grow with the position. A rotation by the distance i − j then lies between
-# :math:`W_\mathrm{query}` and :math:`W_\mathrm{UK}^\top`, and no single matrix absorbs it, as the
-# report says:
+# The rotated key is there because rotary positions (RoPE, :cite:t:`su2024roformer`) turn the query
+# at position i and the key at position j by angles that grow with the position. A rotation by the
+# distance i − j then lies between :math:`W_\mathrm{query}` and :math:`W_\mathrm{UK}^\top`, and no
+# single matrix absorbs it, as the report says:
 
 
 def rotated_by(vectors, positions):
@@ -372,9 +375,9 @@ assert rotation_errors["one absorbed matrix"] > 0.1
 # - Times follow the counts for wide keys, but not for the narrowest, where costs other than
 #   multiplication decide.
 # - For one query at a time the cache decides. A cached token costs d numbers for all heads and
-#   serves the values too, where keys and values cost 2d; latent attention narrows it further. The
-#   price is arithmetic, d or r instead of k numbers per score, and rotary positions have to be
-#   kept apart.
+#   serves the values too, whereas keys and values cost 2d; latent attention narrows it further. The
+#   price is arithmetic, d or r instead of k numbers per score, and rotary positions have to be kept
+#   apart.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #

@@ -76,8 +76,7 @@ x = x * gain + file.get_tensor("embeddings.LayerNorm.bias")
 # %%
 # Layers and :term:`heads <attention head>` are counted from 0 here, as in the file; :doc:`the next
 # page </gallery/deeper/plot_7_qk_of_a_real_model>` counts both from 1. The matrices of the 12 heads
-# are stored as one, transposed, so that head 2 owns the rows from 64 up to 95 of each: ``k = 32``
-# of them.
+# are stored as one, transposed, so that head 2 owns the ``k = 32`` rows from 64 to 95 of each.
 
 # sphinx_gallery_start_ignore
 
@@ -104,8 +103,8 @@ fig.set_label(
 
 # %%
 # *Figure 1.* The shapes in one head for our 13 tokens, not drawn to scale. The keys are made like
-# the queries, by a matrix of their own; to both a bias is added. The softmax of each row of scores,
-# divided by √32, is a row of weights.
+# the queries, by a matrix of their own, and a bias is added to both. The softmax of each row of
+# scores, divided by √32, is a row of weights.
 
 layer, head, k = "encoder.layer.0.attention.self", 2, 32
 rows = slice(head * k, (head + 1) * k)
@@ -120,7 +119,7 @@ by_hand = exponentials / exponentials.sum(dim=-1, keepdim=True)  # (n, n)
 
 _, weights = encoder(ids[None], need_weights=True)  # (1, n, 384), (6, 1, 12, n, n)
 difference = (by_hand - weights[0, 0, head]).abs().max().item()
-print(f"largest difference to the library: {difference:.1e}")
+print(f"largest difference from the library: {difference:.1e}")
 assert difference < 1e-5
 for i in range(1, 5):
     j = by_hand[i].argmax()
@@ -128,7 +127,7 @@ for i in range(1, 5):
 
 # %%
 # In this sentence the head attends to the previous token. To see whether it always does, and what
-# the others do, we draw all of them first and count afterwards.
+# the other heads do, we draw all of them first and count afterwards.
 #
 # An atlas of heads
 # -----------------
@@ -243,7 +242,7 @@ fig.set_label(
 # on top and layer 5 at the bottom; the strongest head is named as layer.head. Marks at the left
 # edge stand for smaller weights.
 #
-# Others have drawn lines at which a head earns a name. :cite:t:`clark2019bert` count heads with
+# Others have set thresholds at which a head earns a name. :cite:t:`clark2019bert` count heads with
 # more than half of their weight on a neighbour, and :cite:t:`voita2019analyzing` call a head
 # positional if its largest weight falls on one neighbour at least 90 % of the time.
 
@@ -255,12 +254,12 @@ ahead = (received.mean(dim=1).argmax(dim=-1) == 0).sum()
 print(f"the first position receives more than any other in {ahead} of 72 heads")
 
 # %%
-# Head 0.2, our head from the file, keeps its name: for these reviews and this length, it attends to
-# the previous token. Few other heads have a neighbour as their target for most queries, because the
-# usual target is the first token. What :cite:t:`clark2019bert` saw in BERT, middle layers that put
-# over half of their attention on ``[SEP]``, is not found in this model, although it descends from
-# BERT. Distillation and training for sentence embeddings lie between the two, and our count can't
-# tell which of them made the difference.
+# Head 0.2, the one computed by hand, has earned its name: for these reviews and this length, it
+# attends to the previous token. Few other heads have a neighbour as their target for most queries,
+# because the usual target is the first token. What :cite:t:`clark2019bert` saw in BERT, middle
+# layers that put over half of their attention on ``[SEP]``, is not found in this model, although it
+# descends from BERT. Distillation and training for sentence embeddings lie between the two, and our
+# count can't tell which of them made the difference.
 #
 # Where the first token's weight goes
 # -----------------------------------
@@ -322,13 +321,13 @@ fig.set_label(
 # and reviews.
 #
 # From layer 1 on, the more weight a head leaves on ``[CLS]``, the nearer its context comes to 0,
-# and a head with a context near 0 adds hardly anything to the token. The named head is an exception
-# that fits: its value of ``[CLS]`` is by far the longest of these layers, and it hardly attends
-# there. The values of ``[SEP]`` are longer than those of ``[CLS]`` in every layer.
+# and a head with a context near 0 adds hardly anything to the token. The head named in the figure
+# is an exception that fits: its value of ``[CLS]`` is by far the longest of these layers, and it
+# hardly attends there. The values of ``[SEP]`` are longer than those of ``[CLS]`` in every layer.
 #
 # Norms alone don't show that the weight does nothing, because many short vectors may add up. So we
-# intervene: in all layers at once, set one position's values to 0, or forbid attention to it by a
-# mask, and compare the embedding of the text, the mean of its tokens, with what it was.
+# intervene: in all layers at once, we set one position's values to 0, or forbid attention to it by
+# a mask, and compare the embedding of the text, the mean of its tokens, with what it was.
 
 
 def embed(ids, silent=(), hidden=()):
@@ -357,8 +356,8 @@ print(f"the next review instead: {(usual * usual.roll(1, 0)).sum(-1).mean():.3f}
 # %%
 # Without its values, ``[CLS]`` is missed about as little as one word piece, although it has a large
 # part of the weight. Where attention to it is forbidden, however, that weight goes to tokens with
-# long values, and the embedding changes far more. Both fit a no-op. They don't show why training
-# found it, and the second puts the model into a situation that it never met in training.
+# long values, and the embedding changes far more. Both results fit a no-op. They don't show why
+# training found one, and the mask puts the model into a situation that it never met in training.
 #
 # Whether the weight belongs to the token or to the position can be tested: we leave ``[CLS]`` out,
 # so that a word piece comes first.
@@ -448,11 +447,12 @@ fig.set_label(
 # the other. The distance between the lines is what the word's vector has taken from its context.
 #
 # To judge a gap, the table sets it beside those of all 462 ways to split the sentences into two
-# sixes. Already after the first layer, no other split separates "bank" as well as the senses do,
-# while many splits separate "the" as well as the topics. In the last layer, the topics are the best
-# split of the control, too. A likely reason is that its vectors serve the mean that becomes the
-# sentence's embedding, so by then every token carries the topic. All similarities of "bank"
-# stay high, which means that what the context adds is small beside what its vectors share.
+# groups of six. Already after the first layer, no other split separates "bank" as well as the
+# senses do, while many splits separate "the" as well as the topics do. In the last layer, the
+# topics are the best split of the control, too. A likely reason is that the vectors of this layer
+# serve the mean that becomes the sentence's embedding, so by then every token carries the topic.
+# All similarities of "bank" stay high, which means that what the context adds is small beside what
+# the vectors of "bank" share.
 #
 # Takeaways
 # ---------

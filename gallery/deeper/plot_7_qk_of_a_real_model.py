@@ -40,10 +40,10 @@ use_style()
 # all-MiniLM-L6-v2 has 6 layers of 12 heads, with d = 384 and k = 32 (:cite:t:`wang2020minilm`,
 # fine-tuned for sentence embeddings as :cite:t:`reimers2019sentence` proposed). Everything that
 # follows from its weights alone is computed on this page. What needs hundreds of reviews comes from
-# a file in the repository, which names its command, and we check that both agree. Layers and heads
-# are counted from 1 on this page, but from 0 on :doc:`the previous page
-# </gallery/deeper/plot_6_real_model>` and in the model's file, where layer 1, head 1 of this page
-# is layer 0, head 0.
+# a file in the repository, which names the command that wrote it, and where the file and this page
+# overlap we check that they agree. Layers and heads are counted from 1 on this page, but from 0 on
+# :doc:`the previous page </gallery/deeper/plot_6_real_model>` and in the model's file, where layer
+# 1, head 1 of this page is layer 0, head 0.
 
 encoder, tokenizer = load_encoder("minilm")
 encoder.requires_grad_(False)
@@ -97,9 +97,9 @@ def split(linear, columns=False):
 # W_\mathrm{key}^\top`, which decides who attends to whom, and the *OV circuit*
 # :math:`W_\mathrm{value} W_\mathrm{out}`, which decides what is handed over; both names are from
 # :cite:t:`elhage2021mathematical`. The k singular values that can differ from zero can be computed
-# without a d × d matrix. With :math:`A = Q_A R_A` and :math:`B = Q_B R_B`, the orthogonal factors
-# drop out, and
-# :math:`R_A R_B^\top` is k × k.
+# without a d × d matrix: with the QR decompositions :math:`A = Q_A R_A` and :math:`B = Q_B R_B` of
+# its two factors, a product :math:`A B^\top` has the singular values of the k × k matrix :math:`R_A
+# R_B^\top`.
 
 
 def spectrum(left, right):
@@ -144,10 +144,11 @@ table({"effective rank of QKᵀ": ranks(qk), "of OV": ranks(ov)})
 table({"90 % of energy in, QKᵀ": directions(qk).double(), "OV": directions(ov).double()})
 
 # %%
-# By their matrices, almost all heads use almost all of their 32 directions. Only some heads, most
-# of them in the first and the fifth layer, fall well below a Gaussian pair. Our own classifiers
-# are another matter, and figure 1 draws them beside the heads. Each curve adds up the energy,
-# largest direction first, and the axis counts directions as a share of k, because k was 16 there.
+# Judged by their matrices, almost all heads use almost all of their 32 directions. Only some heads,
+# most of them in the first and the fifth layer, fall well below a Gaussian pair. Our own
+# classifiers are another matter, and figure 1 draws them beside the heads. Each curve adds up the
+# energy, largest direction first, and the axis counts directions as a share of k, because k is 16
+# in our classifiers.
 
 low_rank = results_of("low_rank")
 seeds = len(low_rank["origin"]["seeds"])
@@ -190,12 +191,12 @@ fig.set_label(
 #
 # Balanced pairs, and weight decay
 # --------------------------------
-# Of all pairs with the product M, the balanced one has the least sum of squares, and that least
-# sum is :math:`2 \lVert M \rVert_*`, where the *nuclear norm* :math:`\lVert M \rVert_*` adds up
-# the singular values. A penalty on the squares of both matrices is therefore a penalty on the
-# nuclear norm, which prefers low rank. :cite:t:`kobayashi2024weight` prove it at the local minima
-# of such a loss, and find lower rank in attention trained with weight decay, too. The table says
-# how near to balance the pairs of this model are.
+# Of all pairs with the product M, the balanced one has the least sum of squares, and that least sum
+# is :math:`2 \lVert M \rVert_*`, where the *nuclear norm* :math:`\lVert M \rVert_*` adds up the
+# singular values. A penalty on the squares of both matrices is therefore a penalty on the nuclear
+# norm, which prefers low rank. :cite:t:`kobayashi2024weight` prove this at the local minima of such
+# a loss, and find lower rank in attention trained with weight decay, too. The table says how near
+# to balance the pairs of this model are.
 
 squares = query.square().sum((-2, -1)) + key.square().sum((-2, -1))  # (6, 12)
 excess = squares / (2 * qk.sum(-1))  # (6, 12)
@@ -216,10 +217,10 @@ print(f"Gaussian pairs: squares / 2‖M‖_* {control.min():.3f} to {control.max
 # The dead key bias
 # -----------------
 # The key bias adds :math:`q_i \cdot b_\mathrm{key}` to every score of query i, the same for all
-# keys, and the softmax takes no notice. :cite:t:`cordonnier2020multihead` point it out, and
-# :cite:t:`namazifar2023role` prove and test it. It holds where queries and keys meet in a plain dot
-# product, as here, where positions are added to the embeddings. With rotary positions (RoPE), or
-# with normalised keys, a key bias does change the weights.
+# keys, and the softmax takes no notice. :cite:t:`cordonnier2020multihead` point this out, and
+# :cite:t:`namazifar2023role` prove and test it. The bias is dead where queries and keys meet in a
+# plain dot product, as here, where positions are added to the embeddings. With rotary positions
+# (RoPE), or with normalised keys, a key bias does change the weights.
 
 ids = torch.tensor([tokenizer.encode("The film was slow, but the soup was lovely.").ids])  # (1, 13)
 _, before = encoder(ids, need_weights=True)  # (1, 13, 384), (6, 1, 12, 13, 13)
@@ -238,14 +239,14 @@ assert (after - before).abs().max() < 1e-5
 assert results["key_bias_moves_weights_by"] < 1e-12
 
 # %%
-# The norms are a fingerprint of that fact, because a bias that changes nothing has a gradient of
-# zero, up to rounding, and stays near its start, which for BERT's family is zero. The query bias
-# is far larger, because it does work: :math:`b_\mathrm{query} \cdot k_j` is a score that key j
-# gets from every query.
+# The small norms of the key biases fit this, because a bias that changes nothing has a gradient of
+# zero, up to rounding, and stays near its start, which for BERT's family is zero. The query bias is
+# far larger, because it does work: :math:`b_\mathrm{query} \cdot k_j` is a score that key j gets
+# from every query.
 #
 # What the heads see
 # ------------------
-# A singular value of M says nothing about whether any token points that way. Let C be the
+# A singular value of M says nothing about whether any token points in its direction. Let C be the
 # covariance of the head's inputs; then the singular values of :math:`C^{1/2} M C^{1/2}` measure
 # each direction by the scores that it makes.
 
@@ -284,10 +285,10 @@ fig.set_label(
 # those of :math:`\Sigma_q^{1/2} \Sigma_k^{1/2}`, with the covariances of the queries and of the
 # keys.
 #
-# The inputs need a control of their own, because a C with a few strong directions lowers the rank
-# of any M. So the Gaussian pairs are weighted by the same inputs. The mean query has been left out
-# of this matrix, and it deserves a number: it gives every key one score, whichever token asks, and
-# the last column is its share of the energy within a row of scores.
+# The inputs need a control of their own, because a C with a few strong directions lowers the
+# effective rank, whatever M is. So the Gaussian pairs are weighted by the same inputs. The mean
+# query, which the centring removes, deserves a number of its own: it gives each key the same score
+# for every query, and the last column is its share of the energy within a row of scores.
 
 plain = column("QK", "effective_rank")  # (6, 12)
 weighted = column("weighted", "effective_rank")  # (6, 12)
@@ -330,9 +331,9 @@ fig.set_label(
 # Does the scale lesson's assumption hold?
 # ----------------------------------------
 # Dividing by :math:`\sqrt k` gives the scores a variance of 1 if queries and keys have independent
-# entries with mean 0 and variance 1. Training is free to break every part of that, and the file
-# holds what is left of it on validation reviews. Of the scores we report the variance within a row,
-# because that is all the softmax sees.
+# entries with mean 0 and variance 1. Training is free to break every part of this assumption, and
+# the file holds what is left of it on validation reviews. Of the scores we report the variance
+# within a row, because the softmax sees only differences within a row.
 
 scores = {name: column("scores", name) for name in results["heads"][0]["scores"]}
 print(f"assumed: mean squares 1, shares of the mean 0, row variance {k}, after the scale 1")
@@ -345,13 +346,13 @@ print("row variance over what the mean squares alone would give, and the covaria
 table({"squares": real / isotropic, "covariances": real / scores["row_variance_if_independent"]})
 
 # %%
-# It does not hold, and it need not, because the argument is about the start of training. In most
-# layers the trained entries vary more than the assumption says, and neither queries nor keys have
-# mean zero. In every layer the scores also vary more, on average, than the mean squares alone
-# would make them. The last table says why: independent tokens with the head's own covariances
-# would give nearly the variance that was measured, so the pairing of tokens within one review
-# adds hardly anything. What the mean squares leave out is that both projections stretch the same
-# directions.
+# The assumption does not hold, and it need not, because the argument is about the start of
+# training. In most layers the trained entries vary more than the assumption says, and neither
+# queries nor keys have mean zero. In every layer the scores also vary more, on average, than the
+# mean squares alone would make them. The last table says why: independent tokens with the head's
+# own covariances would give nearly the variance that was measured, so the pairing of tokens within
+# one review adds hardly anything. What the mean squares leave out is that both projections stretch
+# the same directions.
 #
 # Weights with such scores are sharp, and how sharp depends on how many keys there are. A head
 # that shares its weight evenly has entropy :math:`\ln n`, while a head that always picks the same
@@ -497,13 +498,13 @@ fig.set_label(
 # comparison, because the reviews are the same.
 #
 # For weights and embeddings the three ways lie in the same order at every rank above 0, and the
-# step from the first to the second is as instructive as the step to the third. Centring adds no
-# direction, and it already prevents much of the damage, since what all queries share need not be
-# spent on rank. With truncation by the matrix alone, keeping the first directions even moves the
-# embeddings further than keeping none. The probe does not tell the three ways apart. Its accuracy
-# drops at the smallest ranks, but with this many reviews no row's sign test would survive a
-# correction for the number of rows, so how much sentiment depends on who attends to whom is left
-# open here.
+# step from the first to the second is as instructive as the step to the third. Keeping the mean
+# query whole adds no direction to M, and already prevents much of the damage, since no rank is then
+# spent on what all queries share. With truncation by the matrix alone, keeping the first directions
+# even moves the embeddings further than keeping none. The probe does not tell the three ways apart.
+# Its accuracy drops at the smallest ranks, but with this many reviews no row's sign test would
+# survive a correction for the number of rows, so how much sentiment depends on who attends to whom
+# is left open here.
 #
 # Which heads collapse first?
 # ---------------------------
@@ -529,11 +530,10 @@ for name, other in (
 
 # %%
 # No single head carries the embedding. Truncated by the matrix, the last layer suffers most, and
-# truncated by the data it suffers least. What collapsed there were not the directions of M but
-# the scores of the mean query, which hold most of the energy in that layer and which plain
-# truncation cuts. The correlations agree: the mean query's share predicts the damage, and the
-# effective rank of M hardly does. They can't separate that share from the layer, because both
-# rise together.
+# truncated by the data it suffers least. What collapses there is not the directions of M but the
+# scores of the mean query, which hold most of the energy in that layer and which plain truncation
+# cuts. The correlations agree: the mean query's share predicts the damage, and the effective rank
+# of M hardly does. They can't separate that share from the layer, because both rise together.
 #
 # What is not known
 # -----------------

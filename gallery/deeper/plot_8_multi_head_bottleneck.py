@@ -71,9 +71,9 @@ fig.set_label(
 # What one head can't hold
 # ------------------------
 # Let the n tokens of a text be linearly independent, and let P be an n × n matrix of attention
-# weights, all positive. Can a head of width k produce exactly P? Take the logarithm, subtract from
-# each row its mean, and call the rank of what remains :math:`\rho`. The head exists if and only if
-# :math:`k \ge \rho`.
+# weights, all positive. Can a head of width k produce exactly P? Take the logarithm of P, subtract
+# from each row its mean, and call the rank of what remains :math:`\rho`. The head exists if and
+# only if :math:`k \ge \rho`.
 #
 # *Proof.* Two rows of scores have the same :term:`softmax` exactly when they differ by a constant.
 # So the scores S give P if and only if their centred rows, :math:`S\,(I - \tfrac1n \mathbf 1
@@ -83,10 +83,10 @@ fig.set_label(
 # :math:`\rho`. ∎
 #
 # Since a centred row sums to zero, k = n − 1 is always enough for such tokens.
-# :cite:t:`bhojanapalli2020low` (theorem 1, with k = d) prove that k ≥ n is, and that for k < n
-# there are tokens and a P that no head produces. The second half does not contradict the line
-# above, because n tokens of width d < n are never linearly independent. Here is a head with k = 3,
-# and beside it a random P that asks for all n − 1 directions.
+# :cite:t:`bhojanapalli2020low` (theorem 1, with k = d) prove that k ≥ n is enough, and that for k <
+# n there are tokens and a P that no head produces. This does not contradict k = n − 1, because n
+# tokens of width d < n are never linearly independent. Here is a head with k = 3, and beside it a
+# random P that asks for all n − 1 directions.
 
 n, d, k = 12, 16, 3
 x = torch.randn(n, d, dtype=torch.float64)  # (12, 16)
@@ -114,7 +114,7 @@ for rank in (n - 1, n - 2, k):
 # %%
 # Two dimensions are enough to point at a token
 # ---------------------------------------------
-# This result is about weights that have to be matched *exactly*; pointing at one token is far
+# The result above is about weights that have to be matched *exactly*; pointing at one token is far
 # cheaper. Put n keys on a circle, and let each query be its partner's key times a large
 # :math:`\beta`. With k = 2, every query then finds its partner among all n, whatever the
 # permutation.
@@ -129,18 +129,18 @@ for beta in (100, 1000, 10_000):
     print(f"k = 2, β = {beta:6}: each of {n} queries gives its partner {least:.4f} or more")
 
 # %%
-# The price is paid in size, because neighbours on the circle differ by about :math:`2 \pi^2 / n^2`
-# in their cosine, so :math:`\beta` must grow like :math:`n^2`. The trick also has to know all
-# tokens when it places them. So weights that look like a permutation prove no need for rank, and a
-# task that does need it has to ask about tokens which the layer has never met.
+# The price is paid in size, because the cosine between neighbours on the circle is below 1 by only
+# about :math:`2 \pi^2 / n^2`, so :math:`\beta` must grow like :math:`n^2`. The trick also has to
+# know all tokens in advance, to place them. So weights that look like a permutation prove no need
+# for rank, and a task that does need it has to ask about tokens which the layer has never met.
 #
 # A task that needs rank
 # ----------------------
 # Draw a point z on the unit sphere in r = 15 dimensions. Two keys lie at z and at −z, and hand over
 # the answers 1 and −1 in one more coordinate, so d = 16. A query q, drawn in the same way, is to
 # retrieve the answer of the nearer key, which is :math:`\operatorname{sign}(q \cdot z)`. It is the
-# smallest case of the nearest neighbour that :cite:t:`amsel2025quality` study. The error is the
-# mean squared error, which is 1 for a layer that always answers 0.
+# smallest case of the nearest-neighbour task that :cite:t:`amsel2025quality` study. The error is
+# the mean squared error, which is 1 for a layer that always answers 0.
 #
 # For two opposite keys the softmax is a tanh, so a head returns the tanh of a score that is linear
 # in q, times a number that does not depend on q. One head with k = r can have the score
@@ -168,10 +168,9 @@ for beta in (100, 1000, 10_000):
 # The proof uses neither the softmax nor the size of a weight. It requires that q and z are
 # independent and spread evenly over the sphere, that q reaches each head through k numbers, and
 # that heads are *added*. The shares are :math:`w_\ell = N_\ell c_\ell^2`, where :math:`c_\ell` is
-# the mean of
-# :math:`\operatorname{sign}(q \cdot z)` times the Legendre polynomial of r dimensions at :math:`q
-# \cdot z`. The equation of these polynomials gives :math:`c_{\ell + 2} = -c_\ell\, \ell / (\ell +
-# r)`, and so the code needs the first one only.
+# the mean of :math:`\operatorname{sign}(q \cdot z)` times the Legendre polynomial of r dimensions
+# at :math:`q \cdot z`. The equation of these polynomials gives :math:`c_{\ell + 2} = -c_\ell\, \ell
+# / (\ell + r)`, and so the code needs the first one only.
 
 d, r = 16, 15
 
@@ -212,8 +211,8 @@ for degree, share, size in HARMONICS[:4]:
 #
 # Three layers, trained here
 # --------------------------
-# All three have the same number of parameters, since hk = 16. Each step draws new points, and the
-# error is measured on points that no step has drawn.
+# All three layers have the same number of parameters, since hk = 16. Each step draws new points,
+# and the error is measured on points that no step has drawn.
 
 
 def sample(B, generator, m=8):
@@ -259,11 +258,11 @@ for (h, k), error in live.items():
 #
 # The grid
 # --------
-# All h and k with hk up to 64, each from three seeds and with more steps, take too long for a
-# build, so the page reads a file, which says where it comes from. The file has a second task, which
-# asks each query for *two* answers at once. Beside the sign of :math:`q \cdot z` it is to retrieve
-# that of :math:`q \cdot z'`, where z′ is z shifted by one coordinate minus z shifted back, and so
-# at a right angle to z.
+# Training for all h and k with hk up to 64, each from three seeds and with more steps, takes too
+# long for a build, so the page reads a file, which says where it comes from. The file has a second
+# task, which asks each query for *two* answers at once. Beside the sign of :math:`q \cdot z` it is
+# to retrieve that of :math:`q \cdot z'`, where z′ is z shifted by one coordinate minus z shifted
+# back, and so at a right angle to z.
 
 package = Path(attention.__file__).parent
 file = Path("experiments/bottleneck/results.json")
@@ -344,12 +343,12 @@ fig.set_label(
 # What several heads are for
 # --------------------------
 # Several heads are needed because each has one softmax. In the second task the two weights of a
-# head leave one number t per query, between −1 and 1, and its two answers are t times two numbers
-# that z fixes, whatever its width. Since z′ is at a right angle to z, the four pairs of signs are
-# equally probable for every z. As vectors they have the squared length 2, and along one fixed
-# direction they have 1 on average. So one head has an error of at least ½, while that of two heads
-# with k = r can come as near to zero as one likes. The table compares layers with hk = 32, which
-# all have the same number of parameters.
+# head leave one number t per query, between −1 and 1, and the head's two answers are t times two
+# numbers that z fixes, whatever the width. Since z′ is at a right angle to z, the four pairs of
+# signs are equally probable for every z. As vectors they have the squared length 2, of which one
+# fixed direction holds 1 on average. So one head has an error of at least ½, while that of two
+# heads with k = r can come as near to zero as one likes. The table compares layers with hk = 32,
+# which all have the same number of parameters.
 
 print("heads  width   one comparison (bound)   two at once")
 for h in sizes:
@@ -358,7 +357,7 @@ for h in sizes:
 
 # %%
 # Two comparisons at once have their lowest error with two heads. A single head of double width
-# wastes half the answer, and four heads of half the width pay for the missing rank.
+# misses half the answer, and four heads of half the width pay for the missing rank.
 #
 # What this does not say
 # ----------------------
@@ -367,9 +366,9 @@ for h in sizes:
 # </gallery/deeper/plot_7_qk_of_a_real_model>` need fewer directions for what they read than they
 # have, and film reviews need :doc:`next to none </gallery/deeper/plot_4_rank_on_reviews>`.
 #
-# The proof ends where something other than a sum follows the heads, as the feed-forward layer of a
-# block does. :cite:t:`amsel2025quality` show that depth lets low-rank heads approximate their
-# target at short context lengths, and conjecture that long ones need full rank.
+# The proof no longer applies where something other than a sum follows the heads, as the
+# feed-forward layer of a block does. :cite:t:`amsel2025quality` show that depth lets low-rank heads
+# approximate their target at short context lengths, and conjecture that long ones need full rank.
 #
 # Where the relations are fixed and known, more heads can even be better.
 # :cite:t:`adler2025capacity` counts the relations between known items that one layer can hold. When

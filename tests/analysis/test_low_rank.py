@@ -76,11 +76,11 @@ def attend(layer, x):
     return layer(x, need_weights=True)
 
 
-def random_gauge(k, most=10.0):
-    """Draw R = U diag(s) V with s between 1 and ``most``: its condition number is at most that."""
+def random_gauge(k):
+    """Draw R = U diag(s) V with s between 1 and 10, so that its condition number is at most 10."""
     U, _ = torch.linalg.qr(torch.randn(k, k, dtype=torch.float64))
     V, _ = torch.linalg.qr(torch.randn(k, k, dtype=torch.float64))
-    return U * torch.empty(k, dtype=torch.float64).uniform_(1, most) @ V
+    return U * torch.empty(k, dtype=torch.float64).uniform_(1, 10) @ V
 
 
 class TestOneGlobalQuery:
@@ -466,9 +466,15 @@ class TestFoldValues:
 
     def test_keeps_the_other_parts_of_the_model(self):
         model = SentimentClassifier(
-            97, embed_dim=5, attention="qkv", key_dim=3, scale=False,
-            bigram_buckets=11, segments=True, dropout=0.5,
-        ).eval()  # fmt: skip
+            97,
+            embed_dim=5,
+            attention="qkv",
+            key_dim=3,
+            scale=False,
+            bigram_buckets=11,
+            segments=True,
+            dropout=0.5,
+        ).eval()
         nn.init.normal_(model.segment)
         ids = torch.randint(1, 97, (31, 7))
         folded = fold_values(model)

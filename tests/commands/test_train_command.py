@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import version_0_1_0
 from refusals import check_refused
 
 from attention.layers.variants import VARIANTS
@@ -12,44 +13,28 @@ from attention.sentiment.config import PRESETS
 from attention.sentiment.run_folder import RunError
 from attention.train import configure, main
 
-# The options of version 0.1.0 and their defaults, by preset. Who relies on one must not be
-# surprised by a later version.
-OPTIONS_0_1_0 = {
-    "default": {
-        "data": "yelp", "model": "energy", "out": None, "epochs": 6, "batch_size": 256, "lr": 0.003,
-        "schedule": "linear", "seed": 42, "device": "auto", "limit": None, "embed_dim": 32,
-        "key_dim": 32, "value_dim": None, "num_heads": 4, "bias": False, "scale": True,
-        "bigram_buckets": 262_144, "embedding_std": 0.1, "dropout": 0.3, "word_dropout": 0.2,
-        "max_length": 512, "keep": "tail", "positions": "none", "position_base": 1_000.0,
-        "mask_padding": True, "distractors": True, "separator": True, "segments": True,
-        "clean_text": True, "min_frequency": 2, "lab_sample": False,
-    },
-    "lab13": {
-        "data": "yelp", "model": "qkv", "out": None, "epochs": 20, "batch_size": 1_024, "lr": 0.001,
-        "schedule": "constant", "seed": 42, "device": "auto", "limit": None, "embed_dim": 16,
-        "key_dim": 8, "value_dim": None, "num_heads": 1, "bias": True, "scale": False,
-        "bigram_buckets": 0, "embedding_std": 1.0, "dropout": 0.0, "word_dropout": 0.0,
-        "max_length": 256, "keep": "head", "positions": "start", "position_base": 1_000.0,
-        "mask_padding": False, "distractors": True, "separator": False, "segments": False,
-        "clean_text": False, "min_frequency": 1, "lab_sample": True,
-    },
-    "lab13-corrected": {
-        "data": "yelp", "model": "qkv", "out": None, "epochs": 4, "batch_size": 1_024, "lr": 0.02,
-        "schedule": "linear", "seed": 42, "device": "auto", "limit": None, "embed_dim": 16,
-        "key_dim": 8, "value_dim": None, "num_heads": 1, "bias": False, "scale": True,
-        "bigram_buckets": 0, "embedding_std": 1.0, "dropout": 0.0, "word_dropout": 0.0,
-        "max_length": 256, "keep": "tail", "positions": "end", "position_base": 1_000.0,
-        "mask_padding": True, "distractors": True, "separator": False, "segments": False,
-        "clean_text": True, "min_frequency": 2, "lab_sample": True,
-    },
-}  # fmt: skip
 # Another value for each option, as it is written on the command line.
 OTHER_VALUES = {
-    "data": "imdb", "model": "multihead", "epochs": 3, "batch_size": 7, "lr": 0.5, "seed": 7,
-    "device": "cpu", "limit": 9, "embed_dim": 24, "key_dim": 5, "value_dim": 7, "num_heads": 8,
-    "bigram_buckets": 11, "embedding_std": 0.5, "dropout": 0.1, "word_dropout": 0.4,
-    "max_length": 13, "position_base": 50.0, "min_frequency": 3,
-}  # fmt: skip
+    "data": "imdb",
+    "model": "multihead",
+    "epochs": 3,
+    "batch_size": 7,
+    "lr": 0.5,
+    "seed": 7,
+    "device": "cpu",
+    "limit": 9,
+    "embed_dim": 24,
+    "key_dim": 5,
+    "value_dim": 7,
+    "num_heads": 8,
+    "bigram_buckets": 11,
+    "embedding_std": 0.5,
+    "dropout": 0.1,
+    "word_dropout": 0.4,
+    "max_length": 13,
+    "position_base": 50.0,
+    "min_frequency": 3,
+}
 CHOICES = {
     "schedule": ("linear", "constant"),
     "keep": ("tail", "head"),
@@ -64,19 +49,19 @@ def spell(name, value):
     return [option, str(value)]
 
 
-@pytest.mark.parametrize("preset", OPTIONS_0_1_0)
+@pytest.mark.parametrize("preset", version_0_1_0.OPTIONS)
 def test_every_option_of_version_0_1_0_has_its_default(preset):
     options = configure(["--preset", preset, "--out", "new"]).options()
-    expected = OPTIONS_0_1_0[preset]
+    expected = version_0_1_0.OPTIONS[preset]
     assert {name: options[name] for name in expected if name != "out"} == {
         name: value for name, value in expected.items() if name != "out"
     }
     assert PRESETS[preset].out is None
 
 
-@pytest.mark.parametrize("preset", OPTIONS_0_1_0)
+@pytest.mark.parametrize("preset", version_0_1_0.OPTIONS)
 def test_every_option_counts_over_its_preset_and_changes_no_other(preset):
-    expected = OPTIONS_0_1_0[preset]
+    expected = version_0_1_0.OPTIONS[preset]
     failures = []
     for name, default in expected.items():
         if name in CHOICES:
@@ -106,10 +91,11 @@ def test_help_lists_every_option():
     done = subprocess.run(line, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     words = set(done.stdout.replace(",", " ").split())
-    names = {"preset", "resume", *OPTIONS_0_1_0["default"], "num_kv_heads", "num_layers"}
+    options = version_0_1_0.OPTIONS["default"]
+    names = {"preset", "resume", *options, "num_kv_heads", "num_layers"}
     names |= {"fine_tune", "warmup", "precision"}
     assert not {spell(name, "")[0] for name in names} - words
-    switches = [k for k, value in OPTIONS_0_1_0["default"].items() if isinstance(value, bool)]
+    switches = [k for k, value in options.items() if isinstance(value, bool)]
     assert not {spell(name, False)[0] for name in switches} - words
     for preset in PRESETS:
         assert preset in done.stdout

@@ -58,9 +58,16 @@ def test_multihead_attention_is_torchs(bias, batch_first, mask):
 def test_block_is_torchs(norm_first, activation, mask):
     for batch_first, bias in itertools.product((True, False), repeat=2):
         theirs = nn.TransformerEncoderLayer(
-            D, HEADS, HIDDEN, dropout=0.0, activation=activation, norm_first=norm_first,
-            batch_first=batch_first, bias=bias, dtype=torch.float64,
-        )  # fmt: skip
+            D,
+            HEADS,
+            HIDDEN,
+            dropout=0.0,
+            activation=activation,
+            norm_first=norm_first,
+            batch_first=batch_first,
+            bias=bias,
+            dtype=torch.float64,
+        )
         for parameter in theirs.parameters():  # also those that start as ones and zeros
             nn.init.normal_(parameter)
         ours = TransformerBlock.from_torch(theirs)

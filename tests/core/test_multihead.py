@@ -76,11 +76,13 @@ def test_heads_are_torchs_in_value_and_gradient(
     mask = padding_mask(lengths, 7) if padded else None
     # In torch's module True forbids.
     right, right_weights = theirs(
-        x, x, x,
+        x,
+        x,
+        x,
         key_padding_mask=~mask[:, 0] if padded else None,
         attn_mask=~causal_mask(7) if is_causal else None,
         average_attn_weights=False,
-    )  # fmt: skip
+    )
     context = layer(x, mask, is_causal=is_causal, need_weights=need_weights)
     if need_weights:
         context, weights = context
@@ -126,10 +128,12 @@ def test_added_mask_is_torchs_in_value_and_gradient(heads, bias, is_causal, need
     mask = mask.masked_fill((torch.rand(7, 7) < 0.3) & ~torch.eye(7, dtype=torch.bool), -math.inf)
     mask = mask.requires_grad_()
     right, right_weights = theirs(
-        x, x, x,
+        x,
+        x,
+        x,
         attn_mask=made_causal(mask, 7, 7) if is_causal else mask,
         average_attn_weights=False,
-    )  # fmt: skip
+    )
     context = layer(x, mask, is_causal=is_causal, need_weights=need_weights)
     if need_weights:
         context, weights = context
@@ -466,9 +470,14 @@ def test_wrong_dropout_is_refused():
         (True, TypeError, "a number, got bool"),
     )
     assert not unexpected_errors(
-        (f"{name}, {chance}", functools.partial(call, chance), error, f"{argument}: expected ",
-         (words,))
+        (
+            f"{name}, {chance}",
+            functools.partial(call, chance),
+            error,
+            f"{argument}: expected ",
+            (words,),
+        )
         for (name, (argument, call)), (chance, error, words) in itertools.product(
             calls.items(), chances
         )
-    )  # fmt: skip
+    )

@@ -207,9 +207,15 @@ def test_value_dim_is_embed_dim_by_default():
 def test_layer_has_the_parameters_of_its_equation():
     counts = {name: sum(p.numel() for p in LAYERS[name]().parameters()) for name in LAYERS}
     assert counts == {
-        "v1": 45, "v2": 45, "v2 with bias": 54, "qk": 30, "qk with bias": 36, "qkv": 55,
-        "qkv narrow": 48, "qkv unscaled": 55,
-    }  # fmt: skip
+        "v1": 45,
+        "v2": 45,
+        "v2 with bias": 54,
+        "qk": 30,
+        "qk with bias": 36,
+        "qkv": 55,
+        "qkv narrow": 48,
+        "qkv unscaled": 55,
+    }
 
 
 def test_v1_starts_uniform_and_v2_as_linear_does():

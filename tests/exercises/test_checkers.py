@@ -23,6 +23,7 @@ from attention.exercises import (
     sentence,
     training,
 )
+from attention.exercises.judging import describe
 
 
 def verdict(capsys, name, answer):
@@ -131,6 +132,23 @@ def test_checking_leaves_the_random_state_alone(capsys):
         check(name, RIGHT[name])
         check(name, nn.Linear)
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_a_description_says_what_its_checker_compares_with(capsys):
+    described = {name: describe(checker) for name, checker in CHECKERS.items()}
+    assert {name for name, found in described.items() if found is None} == {
+        name for name in CHECKERS if callable(RIGHT[name])
+    }
+    for name, found in described.items():
+        if found is None:
+            continue
+        assert verdict(capsys, name, found.right) == f"Right. {found.praise}"
+        for message, slip in found.slips.items():
+            assert verdict(capsys, name, slip) == f"Not yet. {message}"
+        nearly = torch.as_tensor(found.right, dtype=torch.float64)
+        for error, begin in ((0.9, "Right. "), (1.1, "Not yet. ")):
+            answer = nearly + error * found.tolerance
+            assert verdict(capsys, name, answer).startswith(begin)
 
 
 def test_47_of_120_orders_of_five_words_agree_as_well_by_chance(capsys):

@@ -15,10 +15,20 @@ from experiments.comparison import page, pictures, sections, statistics, verdict
 from experiments.comparison.page import MODELS, Results, percent, points
 
 EVERY = [
-    verdicts.answer, verdicts.takeaways, sections.costs, sections.primary, sections.secondary,
-    sections.inputs, sections.baselines, sections.fixes, sections.curves, sections.smaller_gains,
-    sections.calibration, sections.yelp, sections.origin,
-]  # fmt: skip
+    verdicts.answer,
+    verdicts.takeaways,
+    sections.costs,
+    sections.primary,
+    sections.secondary,
+    sections.inputs,
+    sections.baselines,
+    sections.fixes,
+    sections.curves,
+    sections.smaller_gains,
+    sections.calibration,
+    sections.yelp,
+    sections.origin,
+]
 SAME = (0.88, 0.84)
 
 
@@ -222,9 +232,13 @@ def test_the_fixes_that_pay_are_named(simulated):
 
 def test_the_leader_of_each_size_is_named(simulated):
     results = simulated(
-        {"curves/mean-1000": (0.95, 0.9), "curves/mean-2500": (0.95, 0.9),
-         "curves/energy-5000": (0.95, 0.9), "tfidf-marked": (0.95, 0.9)}
-    )  # fmt: skip
+        {
+            "curves/mean-1000": (0.95, 0.9),
+            "curves/mean-2500": (0.95, 0.9),
+            "curves/energy-5000": (0.95, 0.9),
+            "tfidf-marked": (0.95, 0.9),
+        }
+    )
     said = verdicts.leaders(results, sections.CURVES, "clean")
     expected = "`mean` with 1,000 and 2,500 reviews, `energy` with 5,000 reviews and `tfidf-marked`"
     assert expected in said

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 
 import pytest
 import torch
@@ -10,7 +9,6 @@ from run_pages import GALLERY, run
 
 from attention.sentiment.reviews import fingerprint
 from attention.sentiment.sources import load_reviews
-from experiments import origin
 from experiments.comparison.statistics import correct
 from experiments.low_rank import __main__ as low_rank
 
@@ -96,14 +94,3 @@ def test_the_interval_of_a_difference_covers_seeds_and_reviews(monkeypatch):
         _, low, high = page["gain"](0, 1)
         covered += low <= 0 <= high
     assert covered > 0.92 * 400
-
-
-def test_the_commit_names_changes(tmp_path):
-    assert origin.commit(tmp_path).startswith("unknown")
-    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@example.org"]
-    (tmp_path / "file").write_text("one")
-    for command in (["init", "-q"], ["add", "file"], ["commit", "-q", "-m", "one"]):
-        subprocess.run([*git, *command], check=True)
-    assert re.fullmatch(r"[0-9a-f]{40}", origin.commit(tmp_path))
-    (tmp_path / "file").write_text("two")
-    assert origin.commit(tmp_path).endswith(", with changes")

@@ -44,7 +44,10 @@ def logged_warnings(monkeypatch: pytest.MonkeyPatch) -> Callable[[object], list[
 
     def collect(module) -> list[str]:
         collected: list[str] = []
-        add = lambda text, *values, **_: collected.append(text % values)  # noqa: E731
+
+        def add(text, *values, **_):
+            collected.append(text % values)
+
         monkeypatch.setattr(module.logger, "warning", add, raising=False)
         return collected
 

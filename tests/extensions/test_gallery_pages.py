@@ -14,9 +14,9 @@ from wheel_of_the_site import install_line
 def test_every_script_starts_alike():
     torch.set_default_dtype(torch.float64)
     torch.set_grad_enabled(False)
-    torch.rand(3), np.random.rand(3)  # noqa: NPY002
+    torch.rand(3), np.random.rand(3)  # noqa: NPY002 — the generator that is reset
     gallery_pages.reset_randomness({}, "script")
-    drawn = torch.rand(1).item(), np.random.rand()  # noqa: NPY002
+    drawn = torch.rand(1).item(), np.random.rand()  # noqa: NPY002 — likewise
     assert drawn == pytest.approx((0.49625658988952637, 0.5488135039273248))
     assert torch.get_default_dtype() is torch.float32
     assert torch.is_grad_enabled()

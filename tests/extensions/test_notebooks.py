@@ -33,9 +33,11 @@ def write(read):
 def titles(monkeypatch):
     """Let a title of the page of one test count as a paragraph."""
     old = Markdown.block
-    is_title = lambda node: node.tagname == "title"  # noqa: E731
-    new = lambda self, node: self.line(node) if is_title(node) else old(self, node)  # noqa: E731
-    monkeypatch.setattr(Markdown, "block", new)
+
+    def block(self, node):
+        return self.line(node) if node.tagname == "title" else old(self, node)
+
+    monkeypatch.setattr(Markdown, "block", block)
 
 
 @pytest.mark.parametrize(

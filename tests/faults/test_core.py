@@ -198,8 +198,11 @@ def test_every_layer_over_2000_cases(case):
     tolerance = 64 * torch.finfo(dtype).eps * (1 + top) * magnitude
     for name, our, their, right in zip(
         ("context", "x", *(name for name, _ in layer.named_parameters())),
-        result, other, exact, strict=True,
-    ):  # fmt: skip
+        result,
+        other,
+        exact,
+        strict=True,
+    ):
         assert our.isfinite().all(), name
         for oracle, answer in (("float64", right), ("torch", their)):
             if our.numel():

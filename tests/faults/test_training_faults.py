@@ -166,10 +166,15 @@ def test_ten_kills_at_random_moments_cost_no_bit(whole, tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        "tokenizer.json", "config.json", "state.safetensors", "metrics.jsonl", "curves.svg",
-        "model.safetensors", "summary.json",
+        "tokenizer.json",
+        "config.json",
+        "state.safetensors",
+        "metrics.jsonl",
+        "curves.svg",
+        "model.safetensors",
+        "summary.json",
     ],
-)  # fmt: skip
+)
 def test_killed_as_a_file_takes_its_place(name, whole, tmp_path, capsys):
     out = tmp_path / "run"
     process = python("-c", KILLED_AT, name, *new(whole, out))

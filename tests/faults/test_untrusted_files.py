@@ -294,8 +294,14 @@ def test_the_page_of_predictions_escapes_everything(tokens, label):
     assert parsed.tags.count("span") == len(tokens)
     assert parsed.tags.count("figure") == parsed.tags.count("h1") == 1
     assert {name for name, _ in parsed.attributes} <= {
-        "lang", "charset", "name", "content", "class", "title", "style",
-    }  # fmt: skip
+        "lang",
+        "charset",
+        "name",
+        "content",
+        "class",
+        "title",
+        "style",
+    }
 
 
 def test_a_hostile_review_on_the_command_line(run, tmp_path):

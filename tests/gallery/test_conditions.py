@@ -84,7 +84,7 @@ def test_attention_is_compared_with_the_mean_on_the_same_validation_reviews(tmp_
     page = run(
         GALLERY / "core/plot_8_sentiment_training.py",
         (
-            (r"limit=[\d_]+, epochs=\d+", "limit=40, epochs=1"),
+            (r"limit=[\d_]+,\s+epochs=\d+", "limit=40, epochs=1"),
             (
                 r"(?<=\nreviews = )load_reviews\(config.data\)",
                 "load_reviews(config.data, limit=200)",

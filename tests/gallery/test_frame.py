@@ -44,3 +44,10 @@ def test_a_lesson_ends_with_takeaways_and_the_way_on(path):
     assert end != text
     assert len(re.findall(r"^# \* ", end, re.MULTILINE)) >= 3
     assert "# *Where next:*" in end
+
+
+def test_no_text_stands_on_the_line_of_a_cell_s_marker():
+    # sphinx-gallery drops it without a word.
+    for path in GALLERY.rglob("plot_*.py"):
+        lost = re.findall(r"^# *%% *\S.*$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        assert lost == [], path.name

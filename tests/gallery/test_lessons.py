@@ -27,7 +27,7 @@ SMALLER = {
     "deeper/plot_8_multi_head_bottleneck.py": ((r"(?<=steps=)300", "3"),),
     "deeper/plot_6_real_model.py": ((r"(?<=\.texts\[:)300", "60"),),
     "cases/plot_1_ten_pitfalls.py": (
-        (r"limit=[\d_]+, epochs=\d+", "limit=40, epochs=1"),
+        (r"limit=[\d_]+,\s+epochs=\d+", "limit=40, epochs=1"),
         (r'(?<=\nreviews = )load_reviews\("imdb"\)', 'load_reviews("imdb", limit=100)'),
         (r"(?<=\nNETS, TEXTS, known = )\d+, \d+", "8, 7"),
     ),
@@ -36,7 +36,7 @@ SMALLER = {
         (r'(?<="steps": )500', "3"),
     ),
     "core/plot_9_reading_attention.py": (
-        (r"limit=[\d_]+, epochs=\d+", "limit=40, epochs=2"),
+        (r"limit=[\d_]+,\s+epochs=\d+", "limit=40, epochs=2"),
         (r"(?<=load_reviews\(config.data, )seed=seed\)", "limit=400, seed=seed)"),
         (r"(?<=\nHELD, SOME = )\d+, \d+", "7, 3"),
     ),

@@ -345,7 +345,7 @@ def test_transposing_all_dimensions_of_a_batch_is_silently_wrong_where_sizes_agr
     layer = SelfAttentionV1(3, 3)
     query, key, value = x @ layer.W_query, x @ layer.W_key, x @ layer.W_value
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+        warnings.simplefilter("ignore")  # the bug on show
         mixed = torch.softmax(query @ key.T / 3**0.5, dim=-1) @ value
     one_by_one = torch.stack([layer(sentence) for sentence in x])
     assert_close(layer(x), one_by_one)

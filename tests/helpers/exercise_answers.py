@@ -68,9 +68,9 @@ def copying(turn=True, exchange=False):
     return answer
 
 
-def six(x=X_OF_SIX, decimals=6, scale=2**0.5, dim=-1, flip=False, values=None):
+def six(decimals=6, scale=2**0.5, dim=-1, flip=False, values=None):
     """Compute the contexts of all six words, with one slip at a time on request."""
-    query, key, value = x @ MATRICES_OF_SIX.round(decimals=decimals)
+    query, key, value = X_OF_SIX @ MATRICES_OF_SIX.round(decimals=decimals)
     query, key = (key, query) if flip else (query, key)
     weights = torch.softmax(query @ key.T / scale, dim=dim)
     return weights @ (value if values is None else key if values == "keys" else values)
@@ -314,21 +314,21 @@ RIGHT = {
 }
 
 WRONG = [
-    ("score-by-hand", 1.5, '"please" asking "tea"'),
+    ("score-by-hand", 1.5, 'the query of "please"'),
     ("score-by-hand", 2.0, "compares the embeddings"),
     ("score-by-hand", 5.0, "query with query"),
     ("score-by-hand", 0.5, "key with key"),
     ("score-by-hand", 1 / ROOT, "already divided by √k"),
     ("score-by-hand", 6.0, "query with value"),
     ("score-by-hand", -1.0, "sign is wrong"),
-    ("score-by-hand", 3.0, "another number than 3"),
+    ("score-by-hand", 3.0, "The right number is not 3"),
     ("weights-by-hand", softmax(TEA_SCORES), "forgot the scale"),
     ("weights-by-hand", softmax([s / 2 for s in TEA_SCORES]), "divided by k"),
     ("weights-by-hand", [s / 6 for s in TEA_SCORES], "exponentiate each score first"),
     ("weights-by-hand", [math.exp(s / ROOT) for s in TEA_SCORES], "divide each exponential"),
     ("weights-by-hand", softmax([s / ROOT for s in (0.5, 3.5, 1.5)]), "along a column"),
     ("weights-by-hand", [w / ROOT for w in softmax(TEA_SCORES)], "divided the weights by √k"),
-    ("weights-by-hand", [0.2, 0.5, 0.3], "other numbers than [0.2, 0.5, 0.3]"),
+    ("weights-by-hand", [0.2, 0.5, 0.3], "right numbers are not [0.2, 0.5, 0.3]"),
     ("context-by-hand", mix(TEA_WEIGHTS, EMBEDDINGS), "mixes the embeddings"),
     ("context-by-hand", mix(TEA_WEIGHTS, KEYS), "mixes the keys"),
     ("context-by-hand", [2.0, 8 / 3], "plain mean"),
@@ -358,7 +358,7 @@ WRONG = [
     ("count-favourites", [944, 331], "embeddings of the lesson"),
     ("count-favourites", [999, 371], "the key matrix first"),
     ("count-favourites", [1000, 90], 'with "Your" as the favourite'),
-    ("count-favourites", [1000, 1000], "other numbers"),
+    ("count-favourites", [1000, 1000], "right numbers are not"),
     ("global-width", scores_of(1).div(ROOT).softmax(-1), "the width of the keys"),
     ("global-width", scores_of(1).div(200).softmax(-1), "its square root"),
     ("global-width", [1 / 6] * 6, "but not quite"),
@@ -434,7 +434,7 @@ WRONG = [
     (
         "bug-mean",
         lambda x, lengths: (x * is_word(lengths, 7)[..., None]).sum(1) / lengths[:, None],
-        "it should give zeros",
+        "instead of zeros",
     ),
     (
         "bug-mean",
@@ -517,9 +517,9 @@ WRONG = [
     ("other-pair", lambda Q, K, R: (Q, K), "nothing has changed"),
     ("other-pair", lambda Q, K, R: (Q @ R.inverse().T, K @ R), "exchanged"),
     ("drop-dead-bias", zeroed(), "still there"),
-    ("drop-dead-bias", zeroed("W_query.bias"), "the other one that is dead"),
+    ("drop-dead-bias", zeroed("W_query.bias"), "The other bias is the dead one"),
     ("drop-dead-bias", zeroed("W_query.bias", "W_key.bias"), "was alive"),
-    ("drop-dead-bias", zeroed("W_key.bias", "W_key.weight"), "That is a matrix"),
+    ("drop-dead-bias", zeroed("W_key.bias", "W_key.weight"), "You also changed a matrix"),
     ("drop-dead-bias", lambda layer: layer.W_query, "Expected the layer back, got Linear"),
     ("nearest-of-rank", svd_with(lambda U, s, Vh, r: U[:, -r:] * s[-r:] @ Vh[-r:]), "smallest"),
     ("nearest-of-rank", svd_with(lambda U, s, Vh, r: U[:, :r] @ Vh[:r]), "are missing"),

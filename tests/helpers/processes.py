@@ -13,9 +13,15 @@ from safetensors.torch import load_file
 from attention.sentiment import run_folder
 
 RUN_FILES = {
-    ".lock", "checkpoint", "config.json", "curves.svg", "metrics.jsonl", "model.safetensors",
-    "summary.json", "tokenizer.json",
-}  # fmt: skip
+    ".lock",
+    "checkpoint",
+    "config.json",
+    "curves.svg",
+    "metrics.jsonl",
+    "model.safetensors",
+    "summary.json",
+    "tokenizer.json",
+}
 
 
 def python(*arguments, **environment):

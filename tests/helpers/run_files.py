@@ -2,6 +2,7 @@
 
 import json
 
+import version_0_1_0
 from processes import checkpoint_metadata
 from safetensors.torch import load_file, save_file
 
@@ -52,19 +53,26 @@ def make_version_0_1_0(run):
 
 
 _MODEL_FIELDS_0_1_0 = (
-    "vocab_size", "embed_dim", "attention", "key_dim", "value_dim", "num_heads", "bias", "scale",
-    "bigram_buckets", "segments", "positions", "position_base", "max_length", "mask_padding",
-    "embedding_std", "dropout", "word_dropout",
-)  # fmt: skip
-_OPTIONS_0_1_0 = (
-    "data", "model", "out", "epochs", "batch_size", "lr", "schedule", "seed", "device", "limit",
-    "embed_dim", "key_dim", "value_dim", "num_heads", "bias", "scale", "bigram_buckets",
-    "embedding_std", "dropout", "word_dropout", "max_length", "keep", "positions", "position_base",
-    "mask_padding", "distractors", "separator", "segments", "clean_text", "min_frequency",
-    "lab_sample",
-)  # fmt: skip
+    "vocab_size",
+    "embed_dim",
+    "attention",
+    "key_dim",
+    "value_dim",
+    "num_heads",
+    "bias",
+    "scale",
+    "bigram_buckets",
+    "segments",
+    "positions",
+    "position_base",
+    "max_length",
+    "mask_padding",
+    "embedding_std",
+    "dropout",
+    "word_dropout",
+)
 
 
 def _flat(model, train):
     options = model | train | {"model": model["attention"]}
-    return {name: options[name] for name in _OPTIONS_0_1_0}
+    return {name: options[name] for name in version_0_1_0.OPTIONS["default"]}

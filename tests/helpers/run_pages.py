@@ -137,6 +137,7 @@ def run(path: Path, smaller: tuple[tuple[str, str], ...] = ()) -> Page:
     printed = io.StringIO()
     with mpl.rc_context(), warnings.catch_warnings(), contextlib.redirect_stdout(printed):
         mpl.use("Agg")
+        # A script ends with plt.show(), and a test has no window.
         warnings.filterwarnings("ignore", message="FigureCanvasAgg is non-interactive")
         plt.close("all")
         try:

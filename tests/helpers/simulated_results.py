@@ -33,13 +33,17 @@ def write_results(path, accuracies, *, seeds=None):
         cell = CELLS[name]
         run = cell.seeds[: (seeds or {}).get(name)]
         cells[name] = {
-            "group": cell.group, "method": cell.method, "command": cell.command,
-            "config": cell.requested(), "seeds": list(cell.seeds),
+            "group": cell.group,
+            "method": cell.method,
+            "command": cell.command,
+            "config": cell.requested(),
+            "seeds": list(cell.seeds),
             "data": {"name": "simulated reviews", "private": cell.private},
-            "trials": [], "chosen": {},
+            "trials": [],
+            "chosen": {},
             "runs": [_run(name, seed, expected, hard) for seed in run],
             "error": None,
-        }  # fmt: skip
+        }
     start = comparison.load(path.with_name("none"))
     path.write_text(json.dumps(start | {"cells": cells}))
 
@@ -55,14 +59,20 @@ def _run(name, seed, expected, hard):
             [N // BINS, N // BINS * (i + 0.5) / BINS, i * N // BINS // BINS] for i in range(BINS)
         ]
         measured[of] = {
-            "accuracy": round(float(right.mean()), 6), "loss": 0.3, "n": N,
-            "correct": pack(right), "calibration": bins,
-        }  # fmt: skip
+            "accuracy": round(float(right.mean()), 6),
+            "loss": 0.3,
+            "n": N,
+            "correct": pack(right),
+            "calibration": bins,
+        }
     return {
-        "seed": seed, "options": {"lr": 0.01, "dropout": 0.1}, **measured,
+        "seed": seed,
+        "options": {"lr": 0.01, "dropout": 0.1},
+        **measured,
         "data": {"train": 1_000, "sha256": dict.fromkeys(SPLITS, SHA256)},
-        "cpu_seconds": 36.0, "date": "2026-01-02T03:04:05+00:00",
+        "cpu_seconds": 36.0,
+        "date": "2026-01-02T03:04:05+00:00",
         "commit": {"sha": "0" * 40, "clean": True},
         "versions": dict.fromkeys(("python", "torch", "tokenizers", "attention-tutorial"), "1.0"),
         "hardware": "no machine",
-    }  # fmt: skip
+    }

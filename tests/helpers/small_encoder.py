@@ -16,10 +16,16 @@ WORDS = [*small_run.GOOD, *small_run.BAD, *small_run.OTHER, "[", "]", "sep", "##
 # The ids that BERT's vocabulary gives its special tokens.
 SPECIALS = ["[PAD]", *(f"[unused{i}]" for i in range(99)), "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 CONFIG = EncoderConfig(
-    vocab_size=len(SPECIALS) + len(WORDS), hidden_size=6, num_hidden_layers=2,
-    num_attention_heads=2, intermediate_size=13, max_position_embeddings=16, type_vocab_size=2,
-    hidden_act="gelu", layer_norm_eps=1e-12,
-)  # fmt: skip
+    vocab_size=len(SPECIALS) + len(WORDS),
+    hidden_size=6,
+    num_hidden_layers=2,
+    num_attention_heads=2,
+    intermediate_size=13,
+    max_position_embeddings=16,
+    type_vocab_size=2,
+    hidden_act="gelu",
+    layer_norm_eps=1e-12,
+)
 
 
 def tokenizer() -> Tokenizer:

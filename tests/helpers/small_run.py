@@ -13,14 +13,23 @@ BAD = ["bad", "cold", "rude", "stale", "bland", "awful"]
 OTHER = ["the", "soup", "waiter", "table", "evening", "street", "we", "came", "back", "again"]
 
 # 23 reviews, alone and in pairs, are 46 examples: 10 batches, the last of a single example.
-# fmt: off
 OPTIONS = [
-    "--device", "cpu", "--model", "energy", "--epochs", "3", "--batch-size", "5", "--lr", "0.01",
-    "--seed", "42", "--embed-dim", "6", "--key-dim", "3", "--num-heads", "2",
-    "--bigram-buckets", "0", "--no-segments",
-    "--dropout", "0", "--word-dropout", "0", "--max-length", "13", "--min-frequency", "1",
+    "--device=cpu",
+    "--model=energy",
+    "--epochs=3",
+    "--batch-size=5",
+    "--lr=0.01",
+    "--seed=42",
+    "--embed-dim=6",
+    "--key-dim=3",
+    "--num-heads=2",
+    "--bigram-buckets=0",
+    "--no-segments",
+    "--dropout=0",
+    "--word-dropout=0",
+    "--max-length=13",
+    "--min-frequency=1",
 ]
-# fmt: on
 BATCHES = 10
 DROPOUT = ["--dropout", "0.3", "--word-dropout", "0.2", "--bigram-buckets", "17"]
 

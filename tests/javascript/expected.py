@@ -21,6 +21,7 @@ from attention import (
     causal_mask,
     scaled_dot_product_attention,
 )
+from attention.exercises.sentence import X_OF_LESSON
 from attention.sentiment.tokenizer import SEP_ID, train_tokenizer
 from experiments.playground.model import PageConfig, PageModel, read_model, write_model
 
@@ -54,17 +55,7 @@ DISTRACTOR = "A bad film, of the old kind."
 
 def worked_example() -> dict[str, object]:
     """Compute the first lesson, in float64 so that nothing but the formulas can differ."""
-    x = torch.tensor(
-        [
-            [0.43, 0.15, 0.89],
-            [0.55, 0.87, 0.66],
-            [0.57, 0.85, 0.64],
-            [0.22, 0.58, 0.33],
-            [0.77, 0.25, 0.10],
-            [0.05, 0.80, 0.55],
-        ],
-        dtype=torch.float64,
-    )  # (6, 3)
+    x = X_OF_LESSON.double().round(decimals=2)  # (6, 3)
     torch.manual_seed(123)
     layer = SelfAttentionV1(3, 2).double()
     matrices = {name: W.detach() for name, W in layer.named_parameters()}

@@ -266,9 +266,15 @@ def test_animation_adds_one_score_per_frame_then_all_weights_then_one_value_per_
         draw(frame)
         visible.append(tuple(sum(artist.get_visible() for artist in part) for part in parts))
     assert visible[:8] == [
-        (0, 0, 0, 0), (1, 0, 0, 0), (2, 0, 0, 0), (3, 0, 0, 0),
-        (3, 3, 0, 0), (3, 3, 1, 0), (3, 3, 2, 0), (3, 3, 3, 1),
-    ]  # fmt: skip
+        (0, 0, 0, 0),
+        (1, 0, 0, 0),
+        (2, 0, 0, 0),
+        (3, 0, 0, 0),
+        (3, 3, 0, 0),
+        (3, 3, 1, 0),
+        (3, 3, 2, 0),
+        (3, 3, 3, 1),
+    ]
     assert set(visible[7:]) == {(3, 3, 3, 1)}
 
 

@@ -16,10 +16,17 @@ from attention.pretrained import load_encoder
 
 EXPECTED = json.loads(Path(__file__).with_name("expected.json").read_text())
 TINY = {
-    "vocab_size": 11, "hidden_size": 6, "num_hidden_layers": 2, "num_attention_heads": 2,
-    "intermediate_size": 13, "max_position_embeddings": 7, "type_vocab_size": 2,
-    "hidden_act": "gelu", "layer_norm_eps": 1e-12, "model_type": "bert",
-}  # fmt: skip
+    "vocab_size": 11,
+    "hidden_size": 6,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "intermediate_size": 13,
+    "max_position_embeddings": 7,
+    "type_vocab_size": 2,
+    "hidden_act": "gelu",
+    "layer_norm_eps": 1e-12,
+    "model_type": "bert",
+}
 
 
 @pytest.fixture(scope="module")
@@ -137,14 +144,17 @@ BAD = {
     ),
     "a weight missing": (tensors(lambda t: t.pop(WORD)), f"lacks {WORD}"),
     "a weight of another shape": (
-        tensors(lambda t: t.update({WORD: torch.zeros(11, 5)})), r"\(11, 5\)",
+        tensors(lambda t: t.update({WORD: torch.zeros(11, 5)})),
+        r"\(11, 5\)",
     ),
     "a weight of whole numbers": (
-        tensors(lambda t: t.update({WORD: torch.zeros(11, 6, dtype=torch.int64)})), "I64",
+        tensors(lambda t: t.update({WORD: torch.zeros(11, 6, dtype=torch.int64)})),
+        "I64",
     ),
     "a weight that is not finite": (tensors(lambda t: t[WORD].fill_(torch.nan)), "not finite"),
     "more layers than anyone waits for": (
-        lambda f: edit(f, num_hidden_layers=10**8), "num_hidden_layers",
+        lambda f: edit(f, num_hidden_layers=10**8),
+        "num_hidden_layers",
     ),
     "more than the machine holds": (lambda f: edit(f, vocab_size=2**31), "2147483648"),
     "no size": (lambda f: edit(f, hidden_size=None), "hidden_size"),
@@ -156,7 +166,7 @@ BAD = {
     "a configuration that is not JSON": (lambda f: (f / "config.json").write_text("{"), "JSON"),
     "a broken tokenizer": (lambda f: (f / "tokenizer.json").write_text("{}"), "tokenizer.json"),
     "another tokenizer": (lambda f: edit_tokenizer(f), "tokenizer.json has 12 ids"),
-}  # fmt: skip
+}
 
 
 def edit_tokenizer(folder):

@@ -26,9 +26,14 @@ from attention.train import main
 
 VOCAB_SIZE = small_encoder.CONFIG.vocab_size
 OPTIONS = [
-    "--device", "cpu", "--model", "minilm", "--epochs", "3", "--batch-size", "5", "--lr", "0.01",
-    "--max-length", "13", "--precision", "float32",
-]  # fmt: skip
+    "--device=cpu",
+    "--model=minilm",
+    "--epochs=3",
+    "--batch-size=5",
+    "--lr=0.01",
+    "--max-length=13",
+    "--precision=float32",
+]
 
 
 @pytest.fixture(autouse=True)

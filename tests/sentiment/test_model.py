@@ -169,9 +169,16 @@ def test_scores_are_divided_by_the_root_of_key_dim_unless_told(attention):
 
 @pytest.mark.parametrize(
     ("attention", "plain", "with_bias"),
-    [("mean", 0, 0), ("energy", 6, 6), ("keys", 21, 21), ("qk", 36, 42), ("qkv", 48, 56),
-     ("multihead", 144, 168), ("gqa", 108, 126)],
-)  # fmt: skip
+    [
+        ("mean", 0, 0),
+        ("energy", 6, 6),
+        ("keys", 21, 21),
+        ("qk", 36, 42),
+        ("qkv", 48, 56),
+        ("multihead", 144, 168),
+        ("gqa", 108, 126),
+    ],
+)
 def test_attention_has_the_parameters_of_its_variant(attention, plain, with_bias):
     for bias, count in ((False, plain), (True, with_bias)):
         layer = build(attention, value_dim=2, bias=bias).attention

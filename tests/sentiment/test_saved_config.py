@@ -23,11 +23,27 @@ from attention.train import main as train_main
 CPU = torch.device("cpu")
 # Nothing here is what a version may have left out, or what a default would give.
 CHANGED = ModelConfig(
-    embed_dim=10, attention="qkv", key_dim=5, value_dim=7, num_heads=2, num_kv_heads=1,
-    num_layers=3, bias=True, scale=False, bigram_buckets=11, positions="start",
-    position_base=50.0, max_length=13, keep="head", mask_padding=False, separator=False,
-    embedding_std=0.5, dropout=0.1, word_dropout=0.2, dtype="float64",
-)  # fmt: skip
+    embed_dim=10,
+    attention="qkv",
+    key_dim=5,
+    value_dim=7,
+    num_heads=2,
+    num_kv_heads=1,
+    num_layers=3,
+    bias=True,
+    scale=False,
+    bigram_buckets=11,
+    positions="start",
+    position_base=50.0,
+    max_length=13,
+    keep="head",
+    mask_padding=False,
+    separator=False,
+    embedding_std=0.5,
+    dropout=0.1,
+    word_dropout=0.2,
+    dtype="float64",
+)
 
 
 def test_every_field_comes_back(tmp_path):
@@ -46,10 +62,23 @@ def test_every_field_comes_back(tmp_path):
         ModelConfig(attention="minilm", fine_tune=True),
     ):
         config = TrainConfig(
-            model=model, data="imdb", out=tmp_path, epochs=2, batch_size=3, lr=0.5, seed=7,
-            schedule="constant", device="cpu", limit=8, distractors=False, clean_text=False,
-            min_frequency=3, lab_sample=True, warmup=0.5, precision="float32",
-        )  # fmt: skip
+            model=model,
+            data="imdb",
+            out=tmp_path,
+            epochs=2,
+            batch_size=3,
+            lr=0.5,
+            seed=7,
+            schedule="constant",
+            device="cpu",
+            limit=8,
+            distractors=False,
+            clean_text=False,
+            min_frequency=3,
+            lab_sample=True,
+            warmup=0.5,
+            precision="float32",
+        )
         text = json.loads(json.dumps(config_json(config)))
         assert validated(TrainConfig, {**text["train"], "model": text["model"]}) == config
 

@@ -19,11 +19,22 @@ from attention.sentiment.trainer import State, Trainer, TrainingError
 
 CONFIG = TrainConfig(
     model=ModelConfig(
-        embed_dim=4, attention="energy", key_dim=3, num_heads=2, max_length=7, bigram_buckets=11,
-        segments=True, separator=True, keep="tail",
+        embed_dim=4,
+        attention="energy",
+        key_dim=3,
+        num_heads=2,
+        max_length=7,
+        bigram_buckets=11,
+        segments=True,
+        separator=True,
+        keep="tail",
     ),
-    epochs=3, batch_size=5, lr=0.01, seed=7, schedule="linear",
-)  # fmt: skip
+    epochs=3,
+    batch_size=5,
+    lr=0.01,
+    seed=7,
+    schedule="linear",
+)
 BATCHES = 7  # of 34 examples
 
 

@@ -45,8 +45,13 @@ def test_the_run_folder_holds_what_is_documented(whole):
     assert [line["epoch"] for line in metrics] == [1, 2, 3]
     for line in metrics:
         assert set(line) == {
-            "epoch", "seconds", "tokens_per_second", "train", "clean", "distractor",
-        }  # fmt: skip
+            "epoch",
+            "seconds",
+            "tokens_per_second",
+            "train",
+            "clean",
+            "distractor",
+        }
         assert line["seconds"] > 0
         assert line["tokens_per_second"] > 0
         assert [line[k]["n"] for k in ("train", "clean", "distractor")] == [46, 11, 11]
@@ -84,11 +89,26 @@ def test_seed_and_options_reach_the_model(whole, tmp_path):
 
 def test_a_model_is_built_as_the_configuration_says():
     changed = ModelConfig(
-        attention="keys", embed_dim=6, key_dim=5, value_dim=7, num_heads=3, num_kv_heads=1,
-        bias=True, scale=False, bigram_buckets=11, segments=True, positions="start",
-        position_base=50.0, max_length=13, keep="head", mask_padding=False, embedding_std=0.5,
-        dropout=0.1, word_dropout=0.2, dtype="float64",
-    )  # fmt: skip
+        attention="keys",
+        embed_dim=6,
+        key_dim=5,
+        value_dim=7,
+        num_heads=3,
+        num_kv_heads=1,
+        bias=True,
+        scale=False,
+        bigram_buckets=11,
+        segments=True,
+        positions="start",
+        position_base=50.0,
+        max_length=13,
+        keep="head",
+        mask_padding=False,
+        embedding_std=0.5,
+        dropout=0.1,
+        word_dropout=0.2,
+        dtype="float64",
+    )
     model = build_model(TrainConfig(model=changed), 50)
     assert model.config == changed
     assert model.vocab_size == len(model.embedding.weight) == 50

@@ -14,9 +14,9 @@ def test_two_processes_train_the_model_of_one(tmp_path):
     one = small_run.train(tmp_path / "one", "--epochs", "2", "--model", "qkv")
     options = ["--data", tmp_path / "reviews", "--out", tmp_path / "two", *small_run.OPTIONS]
     process = python(
-        "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", 2,
-        "-m", "attention.train", *options, "--epochs", 2, "--model", "qkv",
-    )  # fmt: skip
+        *("-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"),
+        *("-m", "attention.train", *options, "--epochs=2", "--model=qkv"),
+    )
     _, errors = process.communicate(timeout=240)
     assert process.returncode == 0, errors
     assert errors.count("epoch 1/2") == errors.count("finished") == 1

@@ -13,7 +13,6 @@ from PIL import Image
 from attention.plotting import DIVERGING, draw_weights
 from attention.plotting.style import STYLE
 
-SIZE = 400  # pixels of the drawn strip
 SHOW = """async (source) => {
   const image = new Image();
   image.src = source;
@@ -53,7 +52,10 @@ def colours(page, draw, cells):
     picture = Image.open(io.BytesIO(shot)).convert("RGB")
     width, height = picture.size
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
-    at = lambda x, y: tuple(c / 255 for c in picture.getpixel((x, y)))  # noqa: E731
+
+    def at(x, y):
+        return tuple(c / 255 for c in picture.getpixel((x, y)))
+
     of_page = tuple(int(c) / 255 for c in ground[4:-1].split(", "))
     # Beside the number in a cell's middle, on its lower edge
     return of_page, [at(round((i + 0.5) * width / cells), height - 4) for i in range(cells)]

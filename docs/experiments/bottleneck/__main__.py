@@ -4,11 +4,8 @@
 ``gallery/deeper/plot_8_multi_head_bottleneck.py`` draws, in about twenty minutes of one core.
 """
 
-import datetime
 import itertools
 import json
-import platform
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -18,7 +15,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from attention import MultiHeadAttention
-from attention.sentiment.run_folder import environment
+from experiments.origin import origin
 
 OUT = Path(__file__).with_name("results.json")
 SEEDS = range(3)
@@ -98,20 +95,16 @@ def study(comparisons: int, num_heads: int, head_dim: int, seed: int) -> dict[st
 def main() -> None:
     """Train all models and write what they measured."""
     torch.set_num_threads(1)
-    head = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, check=True)
+    # Before the training, during which another commit may be checked out.
+    recorded = origin("nox -s experiments -- bottleneck", OUT)
     runs = [study(*cell, seed) for cell in grid() for seed in SEEDS]
-    origin = {
-        "command": "nox -s experiments -- bottleneck",
-        "commit": head.stdout.strip(),
-        "date": datetime.date.today().isoformat(),
+    recorded |= {
         "seeds": list(SEEDS),
         "data": "points drawn at random from the unit sphere, new ones at every step",
-        "versions": environment(),
-        "hardware": f"1 core, {platform.machine()}, no GPU",
         "cpu_seconds": round(sum(run["cpu_seconds"] for run in runs)),
         "config": CONFIG,
     }
-    OUT.write_text(json.dumps({"origin": origin, "runs": runs}, indent=1) + "\n")
+    OUT.write_text(json.dumps({"origin": recorded, "runs": runs}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -23,14 +23,25 @@ FAMILIES = {
     "baselines": ("majority", "tfidf", "tfidf-marked", "after-separator"),
     "the mean": ("mean", "mean-bigrams", "mean-marked", "mean-bigrams-marked"),
     "one learned query": (
-        "energy", "energy-bigrams", "energy-marked", "energy-bigrams-marked", "keys", "default"
+        "energy",
+        "energy-bigrams",
+        "energy-marked",
+        "energy-bigrams-marked",
+        "keys",
+        "default",
     ),
     "self-attention": (
-        "qk", "qkv", "qkv-bigrams", "qkv-marked", "qkv-bigrams-marked", "multihead",
-        "transformer-1", "transformer-2",
+        "qk",
+        "qkv",
+        "qkv-bigrams",
+        "qkv-marked",
+        "qkv-bigrams-marked",
+        "multihead",
+        "transformer-1",
+        "transformer-2",
     ),
     "pretrained": ("encoder-frozen", "encoder-fine-tuned"),
-}  # fmt: skip
+}
 MODELS = tuple(name for names in FAMILIES.values() for name in names)
 # The sets of reviews that all answer, by their names in the file.
 SETS = {"clean": "alone", "distractor": "behind a distractor"}

@@ -46,9 +46,17 @@ def draw_intervals(
         found = [(i, each) for i in range(len(rows)) if (each := estimate(i, of)) is not None]
         mean, low, high = np.array([(e.mean, e.low, e.high) for _, e in found]).T * 100
         ax.errorbar(
-            mean, [i + shift for i, _ in found], xerr=[mean - low, high - mean], color=colour,
-            marker=marker, ls="", ms=5, capsize=2.5, lw=1.5, label=SETS[of],
-        )  # fmt: skip
+            mean,
+            [i + shift for i, _ in found],
+            xerr=[mean - low, high - mean],
+            color=colour,
+            marker=marker,
+            ls="",
+            ms=5,
+            capsize=2.5,
+            lw=1.5,
+            label=SETS[of],
+        )
     ax.set_yticks(range(len(rows)), rows)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.grid(axis="x", color="0.9")
@@ -149,8 +157,14 @@ def reliability_diagram(results: Results, name: str) -> Figure | None:
         probability, share, counts = (np.array(each) for each in zip(*bins, strict=True))
         # The area of a marker grows with the number of its answers.
         ax.plot(100 * probability, 100 * share, color=colour, lw=1)
-        ax.scatter(100 * probability, 100 * share, s=20 + 300 * counts / counts.sum(),
-                   color=colour, marker=marker, label=SETS[of])  # fmt: skip
+        ax.scatter(
+            100 * probability,
+            100 * share,
+            s=20 + 300 * counts / counts.sum(),
+            color=colour,
+            marker=marker,
+            label=SETS[of],
+        )
     ax.set_xlabel("predicted probability of positive (%)")
     ax.set_ylabel("reviews that are positive (%)")
     ax.legend(markerscale=0.6)
@@ -164,9 +178,17 @@ def _line(ax: Axes, model: str, found: dict[float, Estimate]) -> None:
     colour, marker, dash = MODEL_STYLES[model]
     mean, low, high = np.array([(e.mean, e.low, e.high) for e in found.values()]).T * 100
     ax.errorbar(
-        list(found), mean, yerr=[mean - low, high - mean], color=colour, marker=marker, ls=dash,
-        ms=5, capsize=2.5, lw=1.5, label=model,
-    )  # fmt: skip
+        list(found),
+        mean,
+        yerr=[mean - low, high - mean],
+        color=colour,
+        marker=marker,
+        ls=dash,
+        ms=5,
+        capsize=2.5,
+        lw=1.5,
+        label=model,
+    )
 
 
 def _legend(fig: Figure, ax: Axes) -> None:

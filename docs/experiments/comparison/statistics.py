@@ -15,7 +15,6 @@ _UPPER = 0.975  # a two-sided interval of 95 % ends here
 _POWER = 0.8
 
 Bools = NDArray[np.bool_]
-Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)

@@ -150,9 +150,12 @@ def _primary(results: Results) -> str:
             "pooling, which gives each word a learned weight, have not both been trained yet."
         )
     said = verdict(
-        tested.gain, "energy pooling, which gives each word a learned weight,",
-        "the mean of all words", SETS["distractor"], is_significant=tested.is_significant,
-    )  # fmt: skip
+        tested.gain,
+        "energy pooling, which gives each word a learned weight,",
+        "the mean of all words",
+        SETS["distractor"],
+        is_significant=tested.is_significant,
+    )
     if not tested.is_significant:
         return f"Not as far as five seeds show: {said}."
     return f"{'Yes' if tested.gain.mean > 0 else 'No'}, where a review has to be found: {said}."
@@ -169,9 +172,12 @@ def _above_one_weight(results: Results) -> str:
     ]
     missing = sum(each.gain is None for each in steps)
     said = verdict(
-        alone.gain, "energy pooling", "the mean", "on reviews alone",
+        alone.gain,
+        "energy pooling",
+        "the mean",
+        "on reviews alone",
         is_significant=alone.is_significant,
-    )  # fmt: skip
+    )
     if missing == len(steps):
         above = "none of the four steps above one learned weight has been run yet"
     else:

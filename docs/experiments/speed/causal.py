@@ -72,8 +72,10 @@ def run(args: argparse.Namespace) -> None:
         of = {way: spread([each[figure] for each in measured[way]]) for way in WAYS}
         ratio = of["is_causal"]["median"] / of["attn_mask"]["median"]
         result[figure] = {**of, "ratio": ratio}
-        print(f"{figure}: {of['is_causal']['median']:.3g} with is_causal=True, "
-              f"{of['attn_mask']['median']:.3g} with a mask: {ratio:.2f} of it")  # fmt: skip
+        print(
+            f"{figure}: {of['is_causal']['median']:.3g} with is_causal=True, "
+            f"{of['attn_mask']['median']:.3g} with a mask: {ratio:.2f} of it"
+        )
     write(args.out, read(args.out) | {"causal": result})
 
 

@@ -140,14 +140,12 @@ class Training:
         self.optimizer = torch.optim.Adam(self.net.parameters(), lr=0.001)
         self.criterion = nn.BCEWithLogitsLoss()
 
-    def epoch(self, steps: int | None = None) -> dict[str, float]:
-        """Train once over the data, or for a few steps, then measure on the validation rows."""
+    def epoch(self) -> dict[str, float]:
+        """Train once over the data, then measure on the validation rows."""
         started = time.perf_counter(), time.process_time()
         self.net.train()
         loss_sum, correct, count = 0.0, 0.0, 0
-        for step, (ids, labels) in enumerate(self.prepared.train):
-            if step == steps:
-                break
+        for ids, labels in self.prepared.train:
             labels = labels.float()
             self.optimizer.zero_grad()
             logits = self.net(ids)

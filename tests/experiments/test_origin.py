@@ -1,0 +1,50 @@
+"""What a file of results says about the code that wrote it."""
+
+import re
+import subprocess
+
+import pytest
+
+from experiments import origin
+
+
+@pytest.fixture
+def results(tmp_path):
+    path = tmp_path / "docs/experiments/low_rank/results.json"
+    path.parent.mkdir(parents=True)
+    path.write_text("1")
+    yield path
+    origin.commit.cache_clear()
+
+
+def commit_all(folder):
+    git = ("git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@example.org")
+    for command in (("init", "-q"), ("add", "."), ("commit", "-q", "-m", "one")):
+        subprocess.run([*git, *command], check=True)
+
+
+def recorded(results):
+    origin.commit.cache_clear()  # as a new process would see it
+    return origin.origin("a command", results)["commit"]
+
+
+def test_the_commit_names_changes_of_the_code_and_not_of_the_results(results, tmp_path):
+    assert recorded(results) == "unknown, not a git repository"
+    code = tmp_path / "code.py"
+    code.write_text("1")
+    commit_all(tmp_path)
+    results.write_text("2")
+    sha = recorded(results)
+    assert re.fullmatch(r"[0-9a-f]{40}", sha)
+    assert origin.commit(results) == {"sha": sha, "clean": True}
+    code.write_text("2")
+    assert recorded(results) == f"{sha}, with changes"
+    assert origin.commit(results) == {"sha": sha, "clean": False}
+
+
+def test_a_run_names_the_commit_that_it_has_loaded(results, tmp_path):
+    commit_all(tmp_path)
+    loaded = origin.commit(results)
+    (tmp_path / "code.py").write_text("1")
+    commit_all(tmp_path)
+    assert origin.commit(results) == loaded
