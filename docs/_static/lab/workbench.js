@@ -26,6 +26,7 @@
     const find = (name) => box.querySelector(`[data-part="${name}"]`);
     const say = speaker(find("spoken"));
     const history = []; // { state, curve }, oldest first
+    const whole = find("whole");
     const inputs = new Map(); // name of a number → where it is typed
     const cells = new Map(); // name of a number → where it is shown
     let chosen = preset; // the preset that Reset goes back to
@@ -123,6 +124,7 @@
         part.textContent = state.words[state.at];
       }
       find("undo").disabled = history.length === 0;
+      if (whole) whole.hash = `bench=${lab.benchState.encode(state)}`;
       showOrigin(asked);
     }
 
@@ -224,7 +226,7 @@
       });
     }
 
-    // ---- the sentence, the presets
+    // ---- the sentence, the presets, the way to the whole workbench
 
     const presets = find("preset");
     presets?.replaceChildren(
