@@ -83,11 +83,16 @@ def test_a_model_that_the_page_cannot_compute_is_refused(trained, tmp_path, name
 
 
 def test_a_script_stands_after_those_it_takes_names_from():
+    scripts = {path.stem: path.read_text() for path in LAB.glob("*.js")}
+    makers = {
+        made: name
+        for name, script in scripts.items()
+        for made in re.findall(r"^  lab\.(\w+) = ", script, re.MULTILINE)
+    }
     for page, names in live_models.SCRIPTS.items():
         for i, name in enumerate(names):
-            found = re.findall(r"const \{.*?\} = lab\.(\w+);", (LAB / f"{name}.js").read_text())
-            taken = [re.sub("[A-Z]", lambda one: f"-{one[0].lower()}", one) for one in found]
-            assert set(taken) <= set(names[:i]), f"{page}: {name}"
+            taken = re.findall(r"const \{.*?\} = lab\.(\w+);", scripts[name])
+            assert {makers[one] for one in taken} <= set(names[:i]), f"{page}: {name}"
 
 
 @pytest.fixture

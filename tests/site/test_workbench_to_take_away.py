@@ -44,6 +44,16 @@ def test_the_address_follows_when_the_reader_pauses_and_holds_everything(visit, 
     assert bench.evaluate("navigator.clipboard.readText()") == other.url
 
 
+def test_the_address_follows_what_is_undone(bench):
+    field(bench, "x.0.0").fill("2")
+    bench.wait_for_url("**#bench=1.*")
+    changed = bench.url
+    bench.get_by_role("button", name="Undo").click()
+    bench.wait_for_url(lambda url: url != changed)
+    state = bench.evaluate("lab.benchState.decode(location.hash.slice('#bench='.length))")
+    assert state["x"][0] == [0.43, 0.15, 0.89]
+
+
 @pytest.mark.parametrize(
     "fragment",
     ["1.", "2.abc", "1.%3Cscript%3E", "1.bnVsbA", "1." + "A" * 9000, "1.WzEsMl0", ""],

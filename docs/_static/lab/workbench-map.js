@@ -4,7 +4,7 @@
 // choose the query, mask the cell, or make it a target.
 
 {
-  const { element } = lab.dom;
+  const { digits, element } = lab.dom;
   const { parts, plural } = lab.workbench;
 
   const has = (cells, cell) => cells.some((one) => String(one) === String(cell));
@@ -43,6 +43,7 @@
     const tool = () => box.querySelector("[name=bench-tool]:checked")?.value ?? "query";
     const table = find("map").closest("table");
     let weights = []; // the cells, row by row
+    let contexts = [];
 
     function build({ state: { words } }) {
       const columns = words.map((word) =>
@@ -56,10 +57,12 @@
           cell(`map.${i}.${j}`, { "data-testid": "weight", "data-row": i, "data-column": j }),
         ),
       );
+      contexts = words.map((_, i) =>
+        [0, 1].map((c) => cell(`context.${i}.${c}`, { class: "context" })),
+      );
       const rows = words.map((word, i) => {
-        const contexts = [0, 1].map((c) => cell(`context.${i}.${c}`, { class: "context" }));
         const name = element("th", { scope: "row", title: word }, word);
-        return element("tr", {}, name, ...weights[i], ...contexts);
+        return element("tr", {}, name, ...weights[i], ...contexts[i]);
       });
       find("map").replaceChildren(...rows);
     }
@@ -85,6 +88,11 @@
           );
         });
       });
+      // Beside many words there is room for two decimals.
+      if (words.length > 8) {
+        for (const made of contexts.flat())
+          made.textContent = digits(Number(made.dataset.value), 2);
+      }
       [...find("map").rows].forEach((row, i) => {
         row.classList.toggle("asks", i === at);
       });

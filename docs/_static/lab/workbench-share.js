@@ -27,6 +27,7 @@
     const shared = find("shared");
     let timer;
     let first = null; // the state before the reader's first change
+    let isChanged = false;
 
     // An address that holds a state is read once, and whenever the reader pastes another one.
     function readAddress() {
@@ -34,6 +35,7 @@
       try {
         const state = decode(location.hash.slice(KEY.length));
         first = null;
+        isChanged = false;
         bench.change(state);
         bench.tell("");
       } catch (problem) {
@@ -46,8 +48,9 @@
 
     function update({ state }) {
       first ??= state;
+      isChanged ||= state !== first;
       clearTimeout(timer);
-      if (state === first) return;
+      if (!isChanged) return;
       timer = setTimeout(() => history.replaceState(null, "", linkTo(state)), PAUSE);
     }
 
