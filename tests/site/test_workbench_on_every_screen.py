@@ -173,3 +173,12 @@ def test_the_whole_workbench_is_one_screen_of_1280_by_720(visit, http_root):
         page.get_by_role("tab", name=tab).click()
         _, top, _, bottom = box(page.locator("#workbench"))
         assert bottom - top <= 720
+
+
+def test_a_long_sentence_stays_in_its_place(sized):
+    sentence = "a dozen words some of them extraordinarilylong and some as short"
+    sized.get_by_label("Your sentence").fill(sentence)
+    table = box(sized.locator("#workbench .lab-map"))
+    assert table[2] <= box(sized.locator(".bench-map"))[2] + 1
+    for part in ("x", "plane-scores", "plane-values"):
+        assert not overlap(table, box(sized.locator(f'[data-part="{part}"]')))

@@ -5,7 +5,7 @@
 {
   const { element, shape } = lab.dom;
   const { LIMIT, MATRICES } = lab.bench;
-  const { parts, plural, short } = lab.workbench;
+  const { parts, plural, rowHead, short } = lab.workbench;
 
   const STEPS = 100;
   const DURATION = 1500; // milliseconds that they take
@@ -223,12 +223,7 @@
           `${name}.${i}.0`,
           `${name}.${i}.1`,
         ]);
-        return element(
-          "tr",
-          {},
-          element("th", { scope: "row", title: word }, word),
-          ...row(...names),
-        );
+        return element("tr", {}, rowHead(word), ...row(...names));
       });
       find("dQKV").replaceChildren(...rows);
     }

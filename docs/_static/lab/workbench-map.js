@@ -5,7 +5,7 @@
 
 {
   const { digits, element } = lab.dom;
-  const { parts, plural } = lab.workbench;
+  const { parts, plural, rowHead } = lab.workbench;
 
   const has = (cells, cell) => cells.some((one) => String(one) === String(cell));
 
@@ -61,8 +61,7 @@
         [0, 1].map((c) => cell(`context.${i}.${c}`, { class: "context" })),
       );
       const rows = words.map((word, i) => {
-        const name = element("th", { scope: "row", title: word }, word);
-        return element("tr", {}, name, ...weights[i], ...contexts[i]);
+        return element("tr", {}, rowHead(word), ...weights[i], ...contexts[i]);
       });
       find("map").replaceChildren(...rows);
     }

@@ -6,7 +6,7 @@
 {
   const { element, setStop, moveByArrows } = lab.dom;
   const { LIMIT, MATRICES } = lab.bench;
-  const { parts } = lab.workbench;
+  const { parts, rowHead } = lab.workbench;
 
   const TABLES = ["x", ...MATRICES];
 
@@ -36,10 +36,9 @@
     function build({ state }) {
       for (const name of TABLES) {
         const rows = tableOf(state, name).map((row, i) => {
-          const head = name === "x" ? state.words[i] : null;
+          const head = name === "x" ? [rowHead(state.words[i])] : [];
           const fields = row.map((_, c) => element("td", {}, field(name, i, c)));
-          const th = head && element("th", { scope: "row", title: head }, head);
-          return element("tr", {}, ...(th ? [th] : []), ...fields);
+          return element("tr", {}, ...head, ...fields);
         });
         find(name).replaceChildren(...rows);
         setStop(find(name), find(name).querySelector("input"));
@@ -137,18 +136,20 @@
     bench.grid(find("steps").closest("table"));
 
     function build({ state: { words } }) {
-      const row = (head, ...cells) =>
-        element("tr", {}, element("th", { scope: "row" }, ...head), ...cells);
+      const row = (head, ...cells) => element("tr", {}, head, ...cells);
       const asks = () => element("span", { "data-asks": true });
       const rows = words.map((word, j) => {
         const names = [`key.${j}.0`, `key.${j}.1`, `score.${j}`, `scaled.${j}`, `weight.${j}`];
-        return row([word], ...[...names, `value.${j}.0`, `value.${j}.1`].map((name) => cell(name)));
+        return row(
+          rowHead(word),
+          ...[...names, `value.${j}.0`, `value.${j}.1`].map((name) => cell(name)),
+        );
       });
       find("steps").replaceChildren(
-        row(["query of ", asks()], cell("query.0"), cell("query.1")),
+        row(rowHead("query", "query of ", asks()), cell("query.0"), cell("query.1")),
         ...rows,
         row(
-          ["context vector"],
+          rowHead("context vector"),
           element("td", { colspan: 5 }),
           cell("context.0"),
           cell("context.1"),

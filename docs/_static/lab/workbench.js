@@ -18,6 +18,12 @@
     return digits(number, size < 10 ? 4 : size < 100 ? 2 : size < 1000 ? 1 : 0);
   }
 
+  // The head of a row. A long word is cut in its span: a cell's max-width would not make a table narrow.
+  function rowHead(title, ...parts) {
+    const name = parts.length > 0 ? parts : [title];
+    return element("th", { scope: "row", title }, element("span", { class: "name" }, ...name));
+  }
+
   const pair = (vector) => `(${vector.map(short).join(", ")})`;
   const plural = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
 
@@ -273,5 +279,5 @@
     return { bench, reset: () => begin(preset) };
   }
 
-  lab.workbench = { pair, parts, plural, short, start };
+  lab.workbench = { pair, parts, plural, rowHead, short, start };
 }
