@@ -19,9 +19,14 @@ MODELS = Path(__file__).parents[1] / "experiments" / "playground" / "models"
 KINDS = ("mean", "energy", "qkv")
 # Which script needs which is the order in which they stand here.
 REVIEW = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"]
+BENCH = ["bench", "bench-texts", "bench-explain-gradients", "bench-explain", "bench-state"]
+BENCH += ["plane", "workbench", "workbench-map", "workbench-planes"]
+WHOLE = [*BENCH, "bench-python", "workbench-numbers", "workbench-options", "workbench-learning"]
+WHOLE += ["workbench-share", "workbench-start"]
 SCRIPTS = {
-    "index": [*REVIEW, "home"],
-    "playground": [*REVIEW, "map", "review-lab", "plane", "where", "sentence-lab", "lab"],
+    "index": [*REVIEW, "home", *BENCH, "workbench-start"],
+    "playground": [*REVIEW, "map", "review-lab", *WHOLE, "lab"],
+    "gallery/core/plot_1_qkv_derivation": ["tensors", "attention", "dom", *WHOLE],
 }
 
 
@@ -67,6 +72,7 @@ def add_scripts(app: Sphinx, page: str, template: str, context: Any, doctree: An
     """Load scripts and styles on the pages that use them, and on no other."""
     if page in SCRIPTS:
         app.add_css_file("lab/lab.css")
+        app.add_css_file("lab/workbench.css")
         for name in SCRIPTS[page]:
             app.add_js_file(f"lab/{name}.js", defer="defer")
 

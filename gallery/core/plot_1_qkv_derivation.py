@@ -309,6 +309,16 @@ print("row sums", weights.sum(dim=-1))
 print(context)
 
 # %%
+# On this lesson's page, all of these numbers can be changed. Drag the arrow of a query or of a key,
+# set a number or type another sentence, and everything that follows from it is computed anew. To see
+# how a number is computed, select it.
+#
+# .. raw:: html
+#    :file: ../../_parts/workbench-numbers.html
+#
+# .. raw:: html
+#    :file: ../../_parts/workbench.html
+#
 # Project, compare, scale, softmax, mix: these are the five steps. The last four are called *scaled
 # dot-product attention* (:cite:t:`vaswani2017attention`, equation 1), where :math:`Q`, :math:`K`
 # and :math:`V` are the tables of all queries, keys and values with one row per word:

@@ -7,14 +7,16 @@ const { test } = require("node:test");
 const { SCRIPTS, openPage } = require("./page.js");
 
 // Those that start something on a page do so as soon as they are read: they need the page.
-const STARTERS = ["home", "lab", "review-lab", "sentence-lab"];
+const STARTERS = ["home", "lab", "review-lab", "workbench-start"];
 const ALL = fs.readdirSync(SCRIPTS).filter((name) => name.endsWith(".js"));
 
 test("what a script takes from another is there", () => {
   const first = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"];
   const texts = ["bench-texts", "bench-explain-gradients", "bench-explain"];
   const bench = ["bench", ...texts, "bench-state", "bench-python"];
-  const names = [...first, "map", "plane", "where", ...bench];
+  const parts = ["map", "planes", "numbers", "options", "learning", "share"];
+  const workbench = ["plane", "workbench", ...parts.map((part) => `workbench-${part}`)];
+  const names = [...first, "map", "where", ...bench, ...workbench];
   assert.equal(names.length + STARTERS.length, ALL.length);
   const { lab } = openPage(names);
   for (const file of ALL) {

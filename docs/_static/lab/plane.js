@@ -1,13 +1,13 @@
 "use strict";
 
-// Two pictures of the plane, in the colours of `attention/plotting/`.
+// Two pictures of the plane, in the colours of `attention/plotting/`, and how their parts are dragged.
 
 {
-  const { dot, transpose } = lab.tensors;
-  const { shape } = lab.dom;
+  const { add, dot, transpose } = lab.tensors;
+  const { setStop, shape } = lab.dom;
 
   const WIDTH = 360;
-  const HEIGHT = 300;
+  const HEIGHT = 270;
   const LABELS = 84; // room on the right for words
 
   // A map from the plane to the picture, with equal units on both axes, that shows all points and 0
@@ -18,7 +18,9 @@
     const wide = Math.max(...xs) - left || 1;
     const high = Math.max(...ys) - bottom || 1;
     const unit = Math.min((WIDTH - LABELS - 40) / wide, (HEIGHT - 40) / high);
-    return ([x, y]) => [20 + (x - left) * unit, HEIGHT - 20 - (y - bottom) * unit];
+    const place = ([x, y]) => [20 + (x - left) * unit, HEIGHT - 20 - (y - bottom) * unit];
+    place.back = ([x, y]) => [(x - 20) / unit + left, (HEIGHT - 20 - y) / unit + bottom];
+    return place;
   }
 
   function line(from, to, kind) {
@@ -70,52 +72,148 @@
 
   // Scores as shadows: where each key lands on the line of the query. The distance from 0 to there,
   // times the query's length, is the score.
-  function drawScores(picture, query, keys, words) {
+  function shadowsOf(query, keys) {
     const length = Math.hypot(...query) || 1;
     const direction = query.map((number) => number / length); // (2,)
-    const shadows = keys.map((key) => direction.map((number) => number * dot(key, direction))); // (n, 2)
-    const place = frame([query, ...keys, ...shadows]);
+    return keys.map((key) => direction.map((number) => number * dot(key, direction))); // (n, 2)
+  }
+
+  // What lies under the arrows of the query and the keys
+  function scoresBelow(place, query, keys, words) {
     const zero = place([0, 0]);
     const tips = keys.map(place);
-    const name = place(query);
-    picture.replaceChildren(
+    const lands = shadowsOf(query, keys).map(place);
+    return [
       ...axes(place),
-      ...shadows.map((shadow) => line(zero, place(shadow), "query-line")),
+      ...lands.map((land) => line(zero, land, "query-line")),
       ...wordColumn(tips, words),
-      ...tips.flatMap((tip, i) => [
-        line(tip, place(shadows[i]), "shadow"),
-        arrow(zero, tip, "key"),
-        dotAt(place(shadows[i]), "landing", 3),
-      ]),
-      arrow(zero, name, "query"),
-      shape("text", { x: Math.max(name[0] - 8, 50), y: name[1] - 6, class: "query-name" }, "query"),
-    );
+      ...tips.flatMap((tip, j) => [line(tip, lands[j], "shadow"), dotAt(lands[j], "landing", 3)]),
+    ];
   }
 
   // Values as arrows, the wider the larger their weight; the context vector is their weighted sum,
   // so it lies in the region between their tips.
-  function drawMixture(picture, values, weights, context, words) {
-    const place = frame([...values, context]);
+  function mixture(place, values, weights, context, words) {
     const zero = place([0, 0]);
     const tips = values.map(place);
-    const middle = place(context);
-    const arrows = tips.map((tip, i) => {
+    const [x, y] = place(context);
+    const arrows = tips.map((tip, j) => {
       const made = arrow(zero, tip, "value");
-      made.style.setProperty("--width", `${(0.75 + 8 * weights[i]).toFixed(2)}px`);
+      made.style.setProperty("--width", `${(0.75 + 8 * weights[j]).toFixed(2)}px`);
       return made;
     });
-    picture.replaceChildren(
+    return [
       ...axes(place),
       shape("polygon", { points: corners(hull(tips)), class: "hull" }),
       ...wordColumn(tips, words),
       ...arrows,
-      dotAt(middle, "context", 5),
-      shape(
-        "text",
-        { x: Math.max(middle[0] - 10, 58), y: middle[1] - 8, class: "context-name" },
-        "context",
-      ),
-    );
+      dotAt([x, y], "context", 5),
+      shape("text", { x: Math.max(x - 10, 58), y: y - 8, class: "context-name" }, "context"),
+    ];
+  }
+
+  // A picture with parts to drag. `move(name, point)` is called while a part is dragged or moved by the
+  // arrow keys, `press(point)` when the reader presses beside all parts. Returns draw(points, below,
+  // handles): all points have room; below(place) gives shapes; a handle is { name, label, tip, shapes }.
+  function movable(picture, { move, press = null }) {
+    const under = shape("g");
+    const handles = new Map(); // name → its group, which stays while its shapes change: so does the focus
+    let place;
+    let tips = new Map(); // name → point in the plane
+    let held = null; // { name, from: from the pointer to the tip, moved }
+    let wasHeld = false;
+    let gesture = 0; // what is undone together
+    picture.replaceChildren(under);
+
+    function draw(points, below, wanted) {
+      if (!held) place = frame(points); // a scale that followed the pointer would run away from it
+      under.replaceChildren(...below(place));
+      tips = new Map(wanted.map(({ name, tip }) => [name, tip]));
+      for (const [name, group] of handles) {
+        if (tips.has(name)) continue;
+        group.remove();
+        handles.delete(name);
+      }
+      for (const { name, label, tip, shapes } of wanted) {
+        const group = handles.get(name) ?? handle(name);
+        const [x, y] = place(tip);
+        group.setAttribute("aria-label", label);
+        group.replaceChildren(dotAt([x, y], "grip", 15), ...shapes(place));
+      }
+      if (!picture.querySelector("[tabindex='0']")) setStop(picture, [...handles.values()][0]);
+    }
+
+    function handle(name) {
+      const group = shape("g", { class: "handle", role: "button", "data-handle": name });
+      group.tabIndex = -1;
+      group.setAttribute("aria-roledescription", "arrow to move");
+      handles.set(name, group);
+      picture.append(group);
+      return group;
+    }
+
+    function pointOf(event) {
+      const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(
+        picture.getScreenCTM().inverse(),
+      );
+      return place.back([x, y]);
+    }
+
+    picture.addEventListener("pointerdown", (event) => {
+      const group = event.target.closest("[data-handle]");
+      wasHeld = Boolean(group);
+      if (!group) return;
+      event.preventDefault(); // no text is selected on the way
+      const name = group.dataset.handle;
+      const from = tips.get(name).map((number, c) => number - pointOf(event)[c]);
+      held = { name, from, moved: false };
+      gesture += 1;
+      group.focus({ preventScroll: true });
+      picture.setPointerCapture(event.pointerId);
+    });
+    picture.addEventListener("pointermove", (event) => {
+      if (!held) return;
+      held.moved = true;
+      move(held.name, add(pointOf(event), held.from), `drag ${gesture}`);
+    });
+    for (const kind of ["pointerup", "pointercancel"]) {
+      picture.addEventListener(kind, () => {
+        const { name, moved } = held ?? {};
+        held = null;
+        if (moved) move(name, null, `drag ${gesture}`); // the scale may follow now
+      });
+    }
+    picture.addEventListener("click", (event) => {
+      if (!wasHeld && press) press(pointOf(event));
+    });
+    picture.addEventListener("keydown", (event) => {
+      const group = event.target.closest("[data-handle]");
+      const by = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, 1], ArrowDown: [0, -1] };
+      const turn = { PageUp: -1, PageDown: 1 }[event.key];
+      if (!group || !(turn || event.key in by)) return;
+      event.preventDefault();
+      const { handle: name } = group.dataset;
+      if (turn) {
+        const all = [...handles.values()];
+        all[(all.indexOf(group) + turn + all.length) % all.length].focus();
+      } else {
+        const step = event.shiftKey ? 0.01 : 0.05;
+        move(
+          name,
+          add(
+            tips.get(name),
+            by[event.key].map((one) => one * step),
+          ),
+          `keys ${name}`,
+        );
+      }
+    });
+    // Not on the picture: Chromium lets the Tab key stop at a picture that listens for the focus.
+    picture.parentNode.addEventListener("focusin", (event) => {
+      const group = event.target.closest("[data-handle]");
+      if (picture.contains(group)) setStop(picture, group);
+    });
+    return draw;
   }
 
   // The corners of the smallest convex region that holds all points: lower edge, then upper edge
@@ -134,5 +232,5 @@
     return [...edge(sorted).slice(0, -1), ...edge(sorted.reverse()).slice(0, -1)];
   }
 
-  lab.plane = { drawMixture, drawScores, frame, hull };
+  lab.plane = { arrow, dotAt, frame, hull, line, mixture, movable, scoresBelow, shadowsOf };
 }

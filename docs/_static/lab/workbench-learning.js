@@ -1,0 +1,267 @@
+"use strict";
+
+// Learning: targets, steps of gradient descent, the loss as a curve, and the gradients.
+
+{
+  const { element, shape } = lab.dom;
+  const { LIMIT, MATRICES } = lab.bench;
+  const { parts, plural, rowHead, short } = lab.workbench;
+
+  const STEPS = 100;
+  const DURATION = 1500; // milliseconds that they take
+
+  // The points of a curve in a picture of this size, the first loss on the left
+  function curvePoints(losses, width, height) {
+    const [low, high] = [Math.min(0, ...losses), Math.max(...losses)];
+    const last = Math.max(losses.length - 1, 1);
+    return losses.map((loss, t) => [
+      (t / last) * width,
+      height - ((loss - low) / (high - low || 1)) * height,
+    ]);
+  }
+
+  // Steps
+  parts.push((bench) => {
+    const { find, on } = bench;
+    const many = find("many-steps");
+    let left = 0; // steps of a run that are still to come
+    let run = 0; // what is undone together
+    let began = 0; // milliseconds
+
+    function learn(count) {
+      const { state, losses, stopped } = lab.bench.step(bench.state(), count);
+      if (losses.length > 0) bench.change(state, { by: `run ${run}`, losses });
+      bench.tell(stopped ?? "");
+      return stopped === null;
+    }
+
+    // As many steps per frame as the run's duration asks for
+    function next(now) {
+      if (left === 0) return;
+      const due = Math.ceil((STEPS * (now - began)) / DURATION) - (STEPS - left);
+      const count = Math.min(Math.max(due, 1), left);
+      left -= count;
+      if (!learn(count)) left = 0;
+      if (left > 0) requestAnimationFrame(next);
+      showRun();
+    }
+
+    function showRun() {
+      many.textContent = left > 0 ? "Stop" : "A hundred steps";
+    }
+
+    on("one-step", "click", () => {
+      run += 1;
+      left = 0;
+      learn(1);
+    });
+    many.addEventListener("click", () => {
+      if (left > 0) {
+        left = 0;
+        return showRun();
+      }
+      run += 1;
+      if (matchMedia("(prefers-reduced-motion: reduce)").matches) return learn(STEPS);
+      left = STEPS;
+      began = performance.now();
+      requestAnimationFrame(next);
+      showRun();
+    });
+    // Whatever a reader does by hand ends a run.
+    bench.box.addEventListener("input", () => (left = 0), { capture: true });
+    bench.box.addEventListener(
+      "pointerdown",
+      (event) => {
+        if (event.target !== many) left = 0;
+      },
+      { capture: true },
+    );
+
+    function update() {
+      showRun();
+    }
+
+    return { update };
+  });
+
+  // Targets, and the loss
+  parts.push((bench) => {
+    const { find, on, cell, set, refuse, accept } = bench;
+    const goals = [find("goal-0"), find("goal-1")];
+    bench.grid(find("loss").closest("table"));
+
+    on("rate", "input", ({ target }) => {
+      const rate = target.valueAsNumber;
+      if (!(rate >= 0.01 && rate <= 10))
+        return refuse(
+          target,
+          "Learning rate: expected a number from 0.01 to 10; the last one counts.",
+        );
+      accept(target);
+      set({ rate }, { by: "rate" });
+    });
+    on("next-word", "click", () => {
+      const { words, head, targets } = bench.state();
+      const n = words.length;
+      const others = targets.filter(([h]) => h !== head);
+      set({ targets: [...others, ...words.map((_, i) => [head, i, (i + 1) % n])] });
+    });
+    on("clear", "click", () => set({ targets: [], contexts: [] }));
+
+    const isHere =
+      ({ head, at }) =>
+      ([h, i]) =>
+        h === head && i === at;
+
+    for (const field of goals) {
+      field.addEventListener("input", () => {
+        const state = bench.state();
+        const numbers = goals.map((one) => one.valueAsNumber);
+        const others = state.contexts.filter((one) => !isHere(state)(one));
+        if (goals.every((one) => one.value === "")) {
+          accept(field);
+          return set({ contexts: others }, { by: "goal" });
+        }
+        if (!numbers.every((number) => Math.abs(number) <= LIMIT)) {
+          return refuse(
+            field,
+            `Target for the context vector: expected two numbers from −${LIMIT} to ${LIMIT}, or none.`,
+          );
+        }
+        for (const one of goals) accept(one);
+        set({ contexts: [...others, [state.head, state.at, ...numbers]] }, { by: "goal" });
+      });
+    }
+    find("panel").addEventListener("focusout", ({ target, relatedTarget }) => {
+      if (target !== find("rate") && !goals.includes(target)) return;
+      if (goals.includes(target) && goals.includes(relatedTarget)) return; // the second number follows
+      if (target.hasAttribute("aria-invalid")) accept(target);
+      show(bench.view());
+    });
+
+    function build() {
+      find("loss").replaceChildren(
+        element("tr", {}, element("th", { scope: "row" }, "loss"), cell("loss")),
+      );
+    }
+
+    function show({ state }) {
+      const goal = state.contexts.find(isHere(state))?.slice(2) ?? ["", ""];
+      const isIdle = (field) => field !== document.activeElement;
+      if (goals.every(isIdle)) for (const c of [0, 1]) goals[c].value = goal[c];
+      if (isIdle(find("rate"))) find("rate").value = state.rate;
+    }
+
+    function update(view) {
+      const { state, loss, curve } = view;
+      show(view);
+      find("one-step").disabled = loss === null;
+      find("many-steps").disabled = loss === null;
+      find("lesson-of-loss").textContent = remark(state, loss);
+      drawCurve(find("curve"), curve);
+    }
+
+    return { build, update };
+  });
+
+  function remark({ targets, contexts }, loss) {
+    if (loss === null) {
+      return "Without a target there is no loss. Let a click on a weight make it a target, or click among the values.";
+    }
+    const made = [
+      [targets.length, "target weight"],
+      [contexts.length, "target context vector"],
+    ]
+      .filter(([n]) => n > 0)
+      .map(([n, one]) => plural(n, one));
+    if (contexts.length > 0) return `The loss is made of ${made.join(" and ")}.`;
+    return `The loss is made of ${made[0]} alone. No value takes part in it, so the gradient of W_value is 0 and no step changes W_value.`;
+  }
+
+  function drawCurve(picture, curve) {
+    const losses = curve.filter((loss) => loss !== null);
+    const text = (x, y, words) => shape("text", { x, y }, words);
+    if (losses.length < 2) {
+      picture.setAttribute(
+        "aria-label",
+        "No step has been taken yet, so there is no curve of the loss.",
+      );
+      return picture.replaceChildren(text(10, 70, "The loss, step by step"));
+    }
+    const points = curvePoints(losses, 220, 95).map(([x, y]) => [x + 8, y + 22]);
+    const [first, last] = [short(losses[0]), short(losses.at(-1))];
+    const steps = plural(losses.length - 1, "step");
+    picture.setAttribute("aria-label", `Loss over ${steps}: from ${first} to ${last}.`);
+    picture.replaceChildren(
+      shape("path", { d: "M 8 22 V 117 H 228", class: "axis", fill: "none" }),
+      shape("polyline", {
+        points: points.map((point) => point.join(",")).join(" "),
+        class: "curve",
+      }),
+      text(12, 16, `loss ${first}`),
+      text(234, points.at(-1)[1] + 4, last),
+      text(12, 134, `0 to ${steps}`),
+    );
+  }
+
+  // The gradients, each named as in `explain`
+  parts.push((bench) => {
+    const { find, cell } = bench;
+    for (const name of ["dW_query", "dW_key", "dW_value", "dQKV"])
+      bench.grid(find(name).closest("table"));
+
+    function build({ state: { words } }) {
+      const row = (...names) => names.map((name) => cell(name));
+      for (const name of MATRICES) {
+        const rows = [0, 1, 2].map((r) =>
+          element("tr", {}, ...row(`d${name}.${r}.0`, `d${name}.${r}.1`)),
+        );
+        find(`d${name}`).replaceChildren(...rows);
+      }
+      const rows = words.map((word, i) => {
+        const names = ["dQuery", "dKey", "dValue"].flatMap((name) => [
+          `${name}.${i}.0`,
+          `${name}.${i}.1`,
+        ]);
+        return element("tr", {}, rowHead(word), ...row(...names));
+      });
+      find("dQKV").replaceChildren(...rows);
+    }
+
+    function update({ state }) {
+      const scale = `${state.isScaled ? "/√2" : ""}${state.temperature === 1 ? "" : `/${state.temperature.toFixed(2)}`}`;
+      find("dQ-head").textContent = `dQ = dS K${scale}`;
+      find("dK-head").textContent = `dK = dSᵀ Q${scale}`;
+    }
+
+    return { build, update };
+  });
+
+  // Which of the panels is shown
+  parts.push((bench) => {
+    const tabs = [...bench.box.querySelectorAll("[role=tab]")];
+
+    function choose(tab) {
+      for (const one of tabs) {
+        const isChosen = one === tab;
+        one.setAttribute("aria-selected", isChosen);
+        one.tabIndex = isChosen ? 0 : -1;
+        document.getElementById(one.getAttribute("aria-controls")).hidden = !isChosen;
+      }
+    }
+
+    tabs.forEach((tab, i) => {
+      tab.addEventListener("click", () => choose(tab));
+      tab.addEventListener("keydown", (event) => {
+        const turn = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        if (!turn) return;
+        const next = tabs[(i + turn + tabs.length) % tabs.length];
+        choose(next);
+        next.focus();
+      });
+    });
+    return { update() {} };
+  });
+
+  lab.workbenchLearning = { curvePoints };
+}

@@ -1,0 +1,127 @@
+"use strict";
+
+// The heatmap of the weights with the context vectors beside it, and what a click on a cell does:
+// choose the query, mask the cell, or make it a target.
+
+{
+  const { digits, element } = lab.dom;
+  const { parts, plural, rowHead } = lab.workbench;
+
+  const has = (cells, cell) => cells.some((one) => String(one) === String(cell));
+
+  // A set of cells with this one added, or without it
+  function toggled(cells, cell) {
+    return has(cells, cell)
+      ? cells.filter((one) => String(one) !== String(cell))
+      : [...cells, cell];
+  }
+
+  // The words on which a row puts its largest weight: several where they are equal
+  function favourites(row) {
+    const largest = Math.max(...row);
+    return row.flatMap((weight, j) => (weight > 0 && largest - weight < 1e-9 ? [j] : []));
+  }
+
+  // What the rows have in common, in one sentence
+  function finding(weights, words) {
+    const rows = weights.map(favourites).filter((row) => row.length > 0);
+    if (rows.length === 0) return "All words are masked, so all weights are 0.";
+    const undecided = rows.filter((row) => row.length > 1).length;
+    if (undecided === rows.length)
+      return "No word attends to one word most: the largest weights are equal.";
+    const targets = new Set(rows.filter((row) => row.length === 1).flat());
+    const rest =
+      undecided > 0 ? `; in ${plural(undecided, "row")} the largest weights are equal` : "";
+    if (targets.size === 1 && undecided === 0) {
+      return `All words attend most to ${words[[...targets][0]]}.`;
+    }
+    return `The largest weights of the rows are on ${plural(targets.size, "word")}${rest}.`;
+  }
+
+  parts.push((bench) => {
+    const { box, find, cell, set } = bench;
+    const tool = () => box.querySelector("[name=bench-tool]:checked")?.value ?? "query";
+    const table = find("map").closest("table");
+    let weights = []; // the cells, row by row
+    let contexts = [];
+
+    function build({ state: { words } }) {
+      const columns = words.map((word) =>
+        element("th", { scope: "col", title: word }, element("span", {}, word)),
+      );
+      const context = element("th", { scope: "colgroup", colspan: 2 }, "context");
+      find("map-head").replaceChildren(element("td"), ...columns, context);
+      table.classList.toggle("many", words.length > 8);
+      weights = words.map((_, i) =>
+        words.map((_, j) =>
+          cell(`map.${i}.${j}`, { "data-testid": "weight", "data-row": i, "data-column": j }),
+        ),
+      );
+      contexts = words.map((_, i) =>
+        [0, 1].map((c) => cell(`context.${i}.${c}`, { class: "context" })),
+      );
+      const rows = words.map((word, i) => {
+        return element("tr", {}, rowHead(word), ...weights[i], ...contexts[i]);
+      });
+      find("map").replaceChildren(...rows);
+    }
+
+    function update({ state, layer, head }) {
+      const { words, targets, at } = state;
+      const short = (weight) => weight.toFixed(2).replace(/^0(?=\.)/, words.length > 8 ? "" : "0");
+      weights.forEach((row, i) => {
+        row.forEach((made, j) => {
+          const weight = head.weights[i][j];
+          const isMasked = !layer.allowed[i][j];
+          const isTarget = has(targets, [state.head, i, j]);
+          made.textContent = short(weight);
+          made.dataset.value = weight;
+          made.dataset.head = state.head;
+          made.classList.toggle("masked", isMasked);
+          made.classList.toggle("target", isTarget);
+          made.style.setProperty("--share", weight.toFixed(3));
+          const notes = `${isMasked ? ", masked" : ""}${isTarget ? ", a target" : ""}`;
+          made.setAttribute(
+            "aria-label",
+            `${words[i]} to ${words[j]}: ${weight.toFixed(2)}${notes}`,
+          );
+        });
+      });
+      // Beside many words there is room for two decimals.
+      if (words.length > 8) {
+        for (const made of contexts.flat())
+          made.textContent = digits(Number(made.dataset.value), 2);
+      }
+      [...find("map").rows].forEach((row, i) => {
+        row.classList.toggle("asks", i === at);
+      });
+      find("finding").textContent = finding(head.weights, words);
+      const most = favourites(head.weights[at]);
+      if (most.length === 1) bench.say(`${words[at]} attends most to ${words[most[0]]}.`);
+    }
+
+    function use(made) {
+      const [i, j] = [Number(made.dataset.row), Number(made.dataset.column)];
+      const { forbidden, targets, head } = bench.state();
+      if (tool() === "query") return set({ at: i });
+      if (tool() === "mask") return set({ forbidden: toggled(forbidden, [i, j]) });
+      return set({ targets: toggled(targets, [head, i, j]) });
+    }
+
+    table.addEventListener("click", (event) => {
+      const made = event.target.closest("[data-testid=weight]");
+      if (made) use(made);
+    });
+    table.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      const made = event.target.closest("[data-testid=weight]");
+      if (!made) return;
+      event.preventDefault(); // the space bar would scroll
+      use(made);
+    });
+    bench.grid(table);
+    return { build, update };
+  });
+
+  lab.workbenchMap = { favourites, finding, toggled };
+}

@@ -1,0 +1,186 @@
+"use strict";
+
+// The numbers that a reader can set, with a slider for the one in use, and what follows from them for
+// one query, step by step.
+
+{
+  const { element, setStop, moveByArrows } = lab.dom;
+  const { LIMIT, MATRICES } = lab.bench;
+  const { parts, rowHead } = lab.workbench;
+
+  const TABLES = ["x", ...MATRICES];
+
+  // The fields: names are x.i.c and W_query.r.c, as in `explain`.
+  parts.push((bench) => {
+    const { find, inputs, refuse, accept } = bench;
+    const slider = find("slider");
+    let used = null; // the name of the number that the slider moves
+
+    const tableOf = ({ x, heads, head }, name) => (name === "x" ? x : heads[head][name]);
+    const read = (state, name) => {
+      const [table, i, c] = name.split(".");
+      return tableOf(state, table)[i][c];
+    };
+
+    function write(name, number) {
+      const state = bench.state();
+      const [table, i, c] = name.split(".");
+      const changed = structuredClone(tableOf(state, table));
+      changed[i][c] = number;
+      const heads = state.heads.map((one, h) =>
+        h === state.head ? { ...one, [table]: changed } : one,
+      );
+      bench.set(table === "x" ? { x: changed } : { heads }, { by: name });
+    }
+
+    function build({ state }) {
+      for (const name of TABLES) {
+        const rows = tableOf(state, name).map((row, i) => {
+          const head = name === "x" ? [rowHead(state.words[i])] : [];
+          const fields = row.map((_, c) => element("td", {}, field(name, i, c)));
+          return element("tr", {}, ...head, ...fields);
+        });
+        find(name).replaceChildren(...rows);
+        setStop(find(name), find(name).querySelector("input"));
+      }
+      used = inputs.has(used) ? used : "W_query.0.0";
+    }
+
+    function field(table, i, c) {
+      const what =
+        table === "x" ? `embedding of ${bench.state().words[i]}` : `${table}, row ${i + 1}`;
+      const name = `${table}.${i}.${c}`;
+      const made = element("input", {
+        type: "number",
+        min: -LIMIT,
+        max: LIMIT,
+        step: "any",
+        tabindex: -1,
+        "aria-label": `${what}, number ${c + 1}`,
+        "data-name": name,
+      });
+      inputs.set(name, made);
+      return made;
+    }
+
+    function update({ state }) {
+      for (const [name, made] of inputs) {
+        if (made !== document.activeElement) show(made, read(state, name));
+      }
+      useSlider(used);
+    }
+
+    function show(made, number) {
+      made.value = Number(number.toFixed(4));
+      made.removeAttribute("aria-invalid");
+    }
+
+    function useSlider(name) {
+      used = name;
+      find("slider-name").textContent = inputs.get(name).getAttribute("aria-label");
+      const number = read(bench.state(), name);
+      const reach = Math.max(3, Math.ceil(Math.abs(number)));
+      slider.min = -reach;
+      slider.max = reach;
+      slider.value = number;
+    }
+
+    const isField = (part) => inputs.get(part.dataset.name) === part;
+
+    find("numbers").addEventListener("input", ({ target }) => {
+      if (target === slider) return write(used, slider.valueAsNumber);
+      if (!isField(target)) return;
+      const number = target.valueAsNumber;
+      // An empty field is not a number, and fits nothing.
+      if (Math.abs(number) <= LIMIT) {
+        accept(target);
+        write(target.dataset.name, number);
+      } else {
+        const name = target.getAttribute("aria-label");
+        refuse(
+          target,
+          `${name}: expected a number from −${LIMIT} to ${LIMIT}; the last one counts.`,
+        );
+      }
+    });
+    find("numbers").addEventListener("focusin", ({ target }) => {
+      if (isField(target)) useSlider(target.dataset.name);
+    });
+    // What was refused does not stay: the field shows again what counts.
+    find("numbers").addEventListener("focusout", ({ target }) => {
+      if (!isField(target)) return;
+      if (target.hasAttribute("aria-invalid")) accept(target);
+      show(target, read(bench.state(), target.dataset.name));
+    });
+    find("numbers").addEventListener("keydown", (event) => {
+      const turn = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+      if (!turn || !isField(event.target)) return;
+      event.preventDefault();
+      const number = read(bench.state(), event.target.dataset.name) + turn * 0.05;
+      if (Math.abs(number) > LIMIT) return;
+      write(event.target.dataset.name, Number(number.toFixed(4)));
+      show(event.target, number);
+    });
+    for (const name of TABLES) {
+      moveByArrows(find(name), () => [[...find(name).querySelectorAll("input")]]);
+    }
+    bench.on("draw", "click", () =>
+      bench.set({ heads: bench.state().heads.map(lab.workbenchNumbers.draw) }),
+    );
+    return { build, update };
+  });
+
+  // From the query to the context vector
+  parts.push((bench) => {
+    const { find, cell } = bench;
+    bench.grid(find("steps").closest("table"));
+
+    function build({ state: { words } }) {
+      const row = (head, ...cells) => element("tr", {}, head, ...cells);
+      const asks = () => element("span", { "data-asks": true });
+      const rows = words.map((word, j) => {
+        const names = [`key.${j}.0`, `key.${j}.1`, `score.${j}`, `scaled.${j}`, `weight.${j}`];
+        return row(
+          rowHead(word),
+          ...[...names, `value.${j}.0`, `value.${j}.1`].map((name) => cell(name)),
+        );
+      });
+      find("steps").replaceChildren(
+        row(rowHead("query", "query of ", asks()), cell("query.0"), cell("query.1")),
+        ...rows,
+        row(
+          rowHead("context vector"),
+          element("td", { colspan: 5 }),
+          cell("context.0"),
+          cell("context.1"),
+        ),
+      );
+    }
+
+    function update({ state, head }) {
+      const factor = state.temperature === 1 ? "" : ` · ${state.temperature.toFixed(2)}`;
+      find("scale-head").textContent = state.isScaled
+        ? `÷ √2${factor}`
+        : factor
+          ? `÷${factor.slice(2)}`
+          : "no scale";
+      const largest = Math.max(...head.weights[state.at]) || 1;
+      state.words.forEach((_, j) => {
+        const share = head.weights[state.at][j] / largest;
+        find("steps")
+          .querySelector(`[data-name="weight.${j}"]`)
+          .style.setProperty("--share", share.toFixed(3));
+      });
+    }
+
+    return { build, update };
+  });
+
+  // Three matrices like those of torch.rand: evenly between 0 and 1
+  function draw() {
+    const matrix = () => [0, 1, 2].map(() => [0, 1].map(() => Number(Math.random().toFixed(4)))); // (3, 2)
+    return Object.fromEntries(MATRICES.map((name) => [name, matrix()]));
+  }
+
+  lab.workbenchNumbers = { draw };
+}

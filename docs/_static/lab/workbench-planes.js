@@ -1,0 +1,134 @@
+"use strict";
+
+// The two planes: queries and keys as arrows to drag, and the values with their context vector.
+
+{
+  const { add, dot, matmul, transpose } = lab.tensors;
+  const { LIMIT } = lab.bench;
+  const { shape } = lab.dom;
+  const { arrow, line, mixture, movable, scoresBelow, shadowsOf } = lab.plane;
+  const { pair, parts } = lab.workbench;
+
+  const round = (number) => Number(number.toFixed(4)); // as the fields show it
+
+  // The embedding nearest to x with x W = wanted: x + (wanted − x W) (Wᵀ W)⁻¹ Wᵀ. Where W has no two
+  // independent columns, most points of the plane belong to no embedding, and there is none: null.
+  function nearestEmbedding(x, W, wanted) {
+    const [[a, b], [, d]] = matmul(transpose(W), W); // (2, 2), symmetric
+    const determinant = a * d - b * b;
+    if (determinant < 1e-6 * a * d || determinant < 1e-9) return null;
+    const missing = wanted.map((number, c) => number - matmul([x], W)[0][c]); // (2,)
+    const u = [d * missing[0] - b * missing[1], a * missing[1] - b * missing[0]];
+    const change = W.map((row) => dot(row, u) / determinant); // (3,)
+    return add(x, change).map(round);
+  }
+
+  const clamp = (number) => round(Math.min(LIMIT, Math.max(-LIMIT, number)));
+
+  parts.push((bench) => {
+    const { find, set } = bench;
+    const drawScores = movable(find("plane-scores"), { move: moveArrow });
+    const drawValues = movable(find("plane-values"), { move: moveGoal, press: setGoal });
+
+    // A handle is "query" or "key.j"; without a point, it was let go.
+    function moveArrow(name, point, by) {
+      const state = bench.state();
+      if (!point) return set({}, { by });
+      const [role, j] = name.split(".");
+      const i = role === "query" ? state.at : Number(j);
+      const moved = nearestEmbedding(state.x[i], state.heads[state.head][`W_${role}`], point);
+      if (!moved?.every((number) => Math.abs(number) <= LIMIT)) {
+        return bench.tell(
+          `No embedding within ±${LIMIT} has this ${role}: the columns of W_${role} are nearly parallel.`,
+        );
+      }
+      bench.tell("");
+      set({ x: state.x.map((row, at) => (at === i ? moved : row)) }, { by });
+    }
+
+    function moveGoal(_, point, by) {
+      if (point) setGoal(point, by);
+      else set({}, { by });
+    }
+
+    function setGoal(point, by = null) {
+      const { contexts, head, at } = bench.state();
+      const others = contexts.filter(([h, i]) => h !== head || i !== at);
+      set({ contexts: [...others, [head, at, ...point.map(clamp)]] }, { by });
+    }
+
+    function update({ state, head }) {
+      const { words, at } = state;
+      const query = head.query[at];
+      drawScores(
+        [query, ...head.key, ...shadowsOf(query, head.key)],
+        (place) => scoresBelow(place, query, head.key, words),
+        [
+          ...head.key.map((key, j) => ({
+            name: `key.${j}`,
+            label: `key of ${words[j]} ${pair(key)}`,
+            tip: key,
+            shapes: (place) => [arrow(place([0, 0]), place(key), "key")],
+          })),
+          {
+            name: "query",
+            label: `query of ${words[at]} ${pair(query)}`,
+            tip: query,
+            shapes: queryShapes(query),
+          },
+        ],
+      );
+      const goal = state.contexts.find(([h, i]) => h === state.head && i === at)?.slice(2);
+      const [value, weights, context] = [head.value, head.weights[at], head.context[at]];
+      drawValues(
+        [...value, context, ...(goal ? [goal] : [])],
+        (place) => mixture(place, value, weights, context, words),
+        goal
+          ? [
+              {
+                name: "goal",
+                label: `target for the context vector of ${words[at]} ${pair(goal)}`,
+                tip: goal,
+                shapes: goalShapes(goal),
+              },
+            ]
+          : [],
+      );
+      find("plane-scores").setAttribute(
+        "aria-label",
+        `The query of ${words[at]} and the keys of all words, as arrows`,
+      );
+      find("plane-values").setAttribute(
+        "aria-label",
+        `The values of all words, the wider the larger their weight, and the context vector of ${words[at]} ${pair(context)}`,
+      );
+    }
+
+    function queryShapes(query) {
+      return (place) => {
+        const [x, y] = place(query);
+        const name = shape(
+          "text",
+          { x: Math.max(x - 8, 50), y: Math.max(y - 6, 12), class: "query-name" },
+          "query",
+        );
+        return [arrow(place([0, 0]), [x, y], "query"), name];
+      };
+    }
+
+    function goalShapes(goal) {
+      return (place) => {
+        const [x, y] = place(goal);
+        const cross = [
+          line([x - 6, y - 6], [x + 6, y + 6], "goal"),
+          line([x - 6, y + 6], [x + 6, y - 6], "goal"),
+        ];
+        return [...cross, shape("text", { x: x + 9, y: y + 4 }, "target")];
+      };
+    }
+
+    return { update };
+  });
+
+  lab.workbenchPlanes = { nearestEmbedding };
+}

@@ -1,0 +1,192 @@
+"use strict";
+
+// Take it away: the state in the page's address, as Python, and the pictures as SVG.
+
+{
+  const { shape } = lab.dom;
+  const { encode, decode } = lab.benchState;
+  const { parts } = lab.workbench;
+
+  const KEY = "#bench=";
+  const PAUSE = 600; // milliseconds without a change, before the address follows
+  // What the style sheet gives the shapes of a picture
+  const LOOKS = [
+    "fill",
+    "fill-opacity",
+    "stroke",
+    "stroke-width",
+    "stroke-dasharray",
+    "paint-order",
+  ];
+  const TEXT_LOOKS = ["font-family", "font-size", "font-weight", "text-anchor"];
+
+  const linkTo = (state) => `${location.href.split("#")[0]}${KEY}${encode(state)}`;
+
+  parts.push((bench) => {
+    const { find, on } = bench;
+    const shared = find("shared");
+    let timer;
+    let first = null; // the state before the reader's first change
+    let isChanged = false;
+
+    // An address that holds a state is read once, and whenever the reader pastes another one.
+    function readAddress() {
+      if (!location.hash.startsWith(KEY)) return;
+      try {
+        const state = decode(location.hash.slice(KEY.length));
+        first = null;
+        isChanged = false;
+        bench.change(state);
+        bench.tell("");
+      } catch (problem) {
+        bench.tell(
+          `${problem.message} You see the numbers of ${bench.numbers[bench.chosen()].label}.`,
+        );
+      }
+    }
+    addEventListener("hashchange", readAddress);
+
+    function update({ state }) {
+      first ??= state;
+      isChanged ||= state !== first;
+      clearTimeout(timer);
+      if (!isChanged) return;
+      timer = setTimeout(() => history.replaceState(null, "", linkTo(state)), PAUSE);
+    }
+
+    async function copy(text, done) {
+      const byHand = find("by-hand");
+      try {
+        await navigator.clipboard.writeText(text);
+        byHand.hidden = true;
+        shared.textContent = done;
+      } catch {
+        // The browser gives the clipboard to nobody: then the reader copies by hand.
+        byHand.value = text;
+        byHand.hidden = false;
+        byHand.focus();
+        byHand.select();
+        shared.textContent = "Your browser lets no page copy. Press Ctrl+C to copy the text above.";
+      }
+    }
+
+    function save(theme) {
+      const file = new Blob([drawing(bench, theme)], { type: "image/svg+xml" });
+      const link = document.createElement("a");
+      link.href = URL.createObjectURL(file);
+      link.download = `attention-${theme}.svg`;
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+      shared.textContent = `Saved as attention-${theme}.svg.`;
+    }
+
+    // The menu lies over other controls, so it closes when the reader goes on to one of them.
+    const menu = find("share");
+    const leave = ({ target }) => {
+      if (!menu.contains(target)) menu.open = false;
+    };
+    document.addEventListener("pointerdown", leave);
+    document.addEventListener("focusin", leave);
+    menu.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      menu.open = false;
+      menu.querySelector("summary").focus();
+    });
+
+    on("copy-link", "click", () =>
+      copy(linkTo(bench.state()), "The link is copied. It holds all your numbers."),
+    );
+    on("copy-python", "click", () => {
+      copy(
+        lab.benchPython.toPython(bench.state()),
+        "The program is copied. It needs torch and nothing else.",
+      );
+    });
+    on("save-light", "click", () => save("light"));
+    on("save-dark", "click", () => save("dark"));
+    return { update, start: readAddress };
+  });
+
+  // The heatmap and both planes as one SVG file, in the colours of a theme whatever the page shows
+  function drawing(bench, theme) {
+    const { body } = document;
+    const before = body.dataset.theme;
+    body.dataset.theme = theme; // nothing is painted before it is set back
+    try {
+      const style = getComputedStyle(body);
+      const color = (name) => style.getPropertyValue(name).trim();
+      const picture = shape("svg", {
+        xmlns: "http://www.w3.org/2000/svg",
+        viewBox: "0 0 1120 320",
+      });
+      const background = shape("rect", {
+        width: 1120,
+        height: 320,
+        fill: color("--color-background-primary"),
+      });
+      const map = heatmap(bench.view(), color);
+      const planes = ["plane-scores", "plane-values"].map((name, i) => {
+        const group = shape("g", { transform: `translate(${380 + 370 * i} 30)` });
+        group.append(...[...bench.find(name).childNodes].map(copyWithLooks));
+        return group;
+      });
+      picture.append(background, map, ...planes);
+      return new XMLSerializer().serializeToString(picture);
+    } finally {
+      body.dataset.theme = before;
+    }
+  }
+
+  function copyWithLooks(part) {
+    const copy = part.cloneNode(false);
+    if (!(part instanceof Element)) return copy; // text
+    const style = getComputedStyle(part);
+    for (const name of ["class", "style", "tabindex", "role"]) copy.removeAttribute(name);
+    const looks = part.localName === "text" ? [...LOOKS, ...TEXT_LOOKS] : LOOKS;
+    for (const name of looks) copy.setAttribute(name, style.getPropertyValue(name));
+    copy.append(...[...part.childNodes].map(copyWithLooks));
+    return copy;
+  }
+
+  // Rows are queries, columns are keys.
+  function heatmap({ state: { words }, head }, color) {
+    const [left, top, side] = [90, 70, Math.min(40, 240 / words.length)];
+    const ink = color("--color-foreground-primary");
+    const text = (x, y, label, more = {}) =>
+      shape(
+        "text",
+        { x, y, fill: ink, "font-size": side > 30 ? 13 : 9, "font-family": "sans-serif", ...more },
+        label,
+      );
+    const parts = words.flatMap((word, i) => {
+      const middle = (i + 0.5) * side;
+      const turn = `rotate(-45 ${(left + middle).toFixed(1)} ${top - 6})`;
+      return [
+        text(left - 6, top + middle + 4, word, { "text-anchor": "end" }),
+        text(left + middle, top - 6, word, { transform: turn }),
+        ...words.flatMap((_, j) => {
+          const [x, y] = [left + j * side, top + i * side];
+          const weight = head.weights[i][j];
+          const tint = {
+            fill: `rgb(${color("--lab-tint").split(" ").join(",")})`,
+            "fill-opacity": 0.42 * weight, // as on the page: the digits stay readable
+          };
+          return [
+            shape("rect", {
+              x,
+              y,
+              width: side,
+              height: side,
+              ...tint,
+              stroke: color("--color-background-border"),
+            }),
+            text(x + side / 2, y + side / 2 + 4, weight.toFixed(2), { "text-anchor": "middle" }),
+          ];
+        }),
+      ];
+    });
+    return shape("g", {}, ...parts);
+  }
+
+  lab.workbenchShare = { drawing, linkTo };
+}

@@ -1,0 +1,208 @@
+"""The workbench: the lessons' digits, where each number comes from, what a reader can change."""
+
+import re
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import expect
+from workbench import SIX, cell, field, open_bench, shown
+
+
+@pytest.fixture
+def bench(visit, http_root):
+    return open_bench(visit, http_root + "playground.html")
+
+
+def test_it_starts_with_the_digits_of_the_first_lesson(bench):
+    assert shown(bench, "query.0", "query.1") == ["0.4306", "1.4551"]
+    assert shown(bench, "key.1.0", "key.1.1") == ["0.4433", "1.1419"]
+    assert shown(bench, "value.1.0", "value.1.1") == ["0.3951", "1.0037"]
+    scores = ["1.2705", "1.8524", "1.8111", "1.0795", "0.5577", "1.5440"]
+    assert shown(bench, *(f"score.{j}" for j in SIX)) == scores
+    weights = ["0.1500", "0.2264", "0.2199", "0.1311", "0.0906", "0.1820"]
+    assert shown(bench, *(f"weight.{j}" for j in SIX)) == weights
+    assert shown(bench, "context.0", "context.1") == ["0.3061", "0.8210"]
+    assert shown(bench, "context.1.0", "context.1.1") == ["0.3061", "0.8210"]
+
+
+def test_the_other_preset_shows_the_digits_of_the_exercises(bench):
+    bench.get_by_label("Start from").select_option("exercises")
+    assert shown(bench, "query.0", "query.1") == ["0.3427", "0.9429"]
+    scores = ["0.9411", "0.3438", "0.3838", "0.7801", "0.2483", "0.6807"]
+    assert shown(bench, *(f"score.{j}" for j in SIX)) == scores
+    weights = ["0.2143", "0.1405", "0.1445", "0.1912", "0.1313", "0.1782"]
+    assert shown(bench, *(f"weight.{j}" for j in SIX)) == weights
+    assert shown(bench, "context.0", "context.1") == ["1.1783", "1.3425"]
+
+
+@pytest.mark.parametrize("preset", ["lesson", "exercises"])
+def test_its_numbers_are_those_of_the_lesson_and_of_the_exercises(bench, preset):
+    from built_site import SITE  # the script as the site offers it
+
+    if preset == "lesson":
+        (path,) = SITE.glob("_downloads/*/plot_1_qkv_derivation.py")
+        source = path.read_text(encoding="utf-8")
+    else:  # the page begins with another sentence
+        path = Path(__file__).parents[2] / "docs/exercises/sentence.md"
+        source = path.read_text(encoding="utf-8").partition('"journey"')[2]
+    numbers = bench.evaluate("lab.workbench.bench.numbers")[preset]
+    for name in ("x", "W_query", "W_key", "W_value"):
+        literal = re.search(rf"^{name} = torch\.tensor\(\s*(\[.*?\])\s*\)", source, re.M | re.S)[1]
+        without_comments = re.sub(r"#.*", "", literal)
+        found = [float(number) for number in re.findall(r"-?\d+\.\d+", without_comments)]
+        assert found == [number for row in numbers[name] for number in row]
+
+
+def test_a_sentence_of_the_readers_own_gets_vectors_from_its_letters(bench):
+    bench.get_by_label("Your sentence").fill("a b a")
+    assert bench.get_by_test_id("weight").count() == 9
+    x = bench.evaluate("lab.workbench.bench.state().x")
+    assert x == bench.evaluate("['a', 'b', 'a'].map(lab.benchState.vectorOf)")
+    assert x[0] == x[2] != x[1]
+    bench.get_by_label("Your sentence").fill("alone")
+    expect(bench.get_by_role("alert")).to_contain_text("2 to 12 words")
+    assert bench.get_by_test_id("weight").count() == 9
+
+
+def test_a_changed_number_changes_all_that_follows_and_reset_and_undo_take_it_back(bench):
+    names = ["score.0", "weight.5", "context.1", "map.0.0"]
+    before = shown(bench, *names)
+    drawn = bench.locator('[data-part="plane-scores"]').inner_html()
+    for take_back in ("Undo", "Reset"):
+        field(bench, "W_key.0.1").fill("3")
+        assert all(a != b for a, b in zip(before, shown(bench, *names), strict=True))
+        assert bench.locator('[data-part="plane-scores"]').inner_html() != drawn
+        bench.locator("#workbench").get_by_role("button", name=take_back).click()
+        assert shown(bench, *names) == before
+        assert bench.locator('[data-part="plane-scores"]').inner_html() == drawn
+        assert field(bench, "W_key.0.1").input_value() == "0.1025"
+
+
+def test_undo_goes_back_gesture_by_gesture(bench):
+    undo = bench.get_by_role("button", name="Undo")
+    expect(undo).to_be_disabled()
+    field(bench, "x.0.0").fill("1.25")
+    field(bench, "x.0.1").fill("2")
+    undo.click()
+    assert bench.evaluate("lab.workbench.bench.state().x[0]") == [1.25, 0.15, 0.89]
+    undo.click()
+    assert bench.evaluate("lab.workbench.bench.state().x[0]") == [0.43, 0.15, 0.89]
+    expect(undo).to_be_disabled()
+
+
+def test_the_slider_moves_the_number_in_use(bench):
+    field(bench, "W_value.2.1").focus()
+    slider = bench.get_by_label("W_value, row 3, number 2").locator("visible=true").last
+    expect(slider).to_have_attribute("type", "range")
+    slider.fill("1.5")
+    assert bench.evaluate("lab.workbench.bench.state().heads[0].W_value[2][1]") == 1.5
+    expect(field(bench, "W_value.2.1")).to_have_value("1.5")
+
+
+def test_arrow_keys_change_a_number_and_go_to_the_next(bench):
+    field(bench, "x.0.0").focus()
+    bench.keyboard.press("ArrowUp")
+    expect(field(bench, "x.0.0")).to_have_value("0.48")
+    bench.keyboard.press("ArrowRight")
+    expect(field(bench, "x.0.1")).to_be_focused()
+
+
+def test_every_number_says_where_it_comes_from(bench):
+    where = bench.get_by_test_id("origin")
+    cell(bench, "query.0").focus()
+    expect(where).to_have_text(
+        "query of journey, number 1 = journey · column 1 of W_query = "
+        "0.5500 × 0.2961 + 0.8700 × 0.2517 + 0.6600 × 0.0740 = 0.4306"
+    )
+    assert bench.locator("#workbench .source").count() == 6  # a row of three and a column of three
+    cell(bench, "score.1").hover()
+    expect(where).to_have_text(
+        "score of journey = query of journey · key of journey = "
+        "0.4306 × 0.4433 + 1.4551 × 1.1419 = 1.8524"
+    )
+    bench.get_by_role("radio", name="a target").check()
+    cell(bench, "map.1.3").click()
+    texts = set()
+    for tab in ("Steps", "Learning", "Gradients"):
+        bench.get_by_role("tab", name=tab).click()
+        cells = bench.locator("#workbench td[data-name]").locator("visible=true")
+        for i in range(cells.count()):
+            cells.nth(i).focus()
+            text = where.inner_text()
+            value = float(cells.nth(i).get_attribute("data-value"))
+            assert text.count(f"{value:.4f}".replace("-", "−").replace("−0.0000", "0.0000")) >= 1
+            texts.add(text)
+    assert len(texts) > 90
+    field(bench, "W_key.0.1").focus()
+    expect(where).to_contain_text("one step of learning makes it 0.1025 − 1 × ")
+
+
+def test_the_scale_the_temperature_and_the_masks(bench):
+    bench.get_by_label("divide by").uncheck()
+    assert shown(bench, "scaled.1") == ["1.8524"]
+    cell(bench, "scaled.1").focus()
+    expect(bench.get_by_test_id("origin")).to_contain_text("scale is off")
+    bench.get_by_label("temperature").fill("1")
+    assert shown(bench, "scaled.1") == ["0.1852"]
+    bench.get_by_label("causal mask").check()
+    assert shown(bench, "weight.2", "scaled.2", "map.0.0", "map.0.1") == [
+        "0.0000",
+        "−∞",
+        "1.00",
+        "0.00",
+    ]
+    bench.get_by_label("causal mask").uncheck()
+    bench.get_by_label("padding words").fill("2")
+    assert shown(bench, "weight.3", "weight.4", "weight.5")[1:] == ["0.0000", "0.0000"]
+    assert shown(bench, "weight.3") != ["0.0000"]
+    bench.get_by_label("padding words").fill("6")
+    expect(bench.get_by_role("alert")).to_contain_text("at most 5 words")
+    assert shown(bench, "weight.3") != ["0.0000"]
+
+
+def test_what_a_click_on_a_weight_does(bench):
+    cell(bench, "map.5.3").click()
+    expect(bench.locator("#workbench tr.asks th")).to_have_text("step")
+    assert shown(bench, "weight.3") == [
+        f"{float(cell(bench, 'map.5.3').get_attribute('data-value')):.4f}"
+    ]
+    bench.get_by_role("radio", name="a mask").check()
+    cell(bench, "map.5.3").click()
+    assert shown(bench, "map.5.3", "scaled.3") == ["0.00", "−∞"]
+    cell(bench, "map.5.3").click()
+    assert shown(bench, "map.5.3") != ["0.00"]
+    bench.get_by_role("radio", name="a target").check()
+    cell(bench, "map.0.1").focus()
+    bench.keyboard.press("Enter")
+    assert bench.evaluate("lab.workbench.bench.state().targets") == [[0, 0, 1]]
+    expect(cell(bench, "map.0.1")).to_have_attribute(
+        "aria-label", "Your to journey: 0.21, a target"
+    )
+
+
+def test_a_second_head_has_its_own_weights(bench):
+    first = shown(bench, "map.0.0", "score.1")
+    bench.get_by_label("second head").check()
+    expect(cell(bench, "map.0.0")).to_have_attribute("data-head", "1")
+    assert shown(bench, "map.0.0", "score.1") != first
+    bench.get_by_role("combobox", name="head", exact=True).select_option("0")
+    assert shown(bench, "map.0.0", "score.1") == first
+
+
+def test_the_numbers_of_a_table_are_one_stop_of_the_keyboard(bench):
+    grids = bench.locator("#workbench [role=grid]")
+    for i in range(grids.count()):
+        assert grids.nth(i).locator("[tabindex='0']").count() == 1
+    for name in ("x", "W_query", "W_key", "W_value", "plane-scores"):
+        assert bench.locator(f'[data-part="{name}"] [tabindex="0"]').count() == 1
+    cell(bench, "map.0.0").focus()
+    for key, name in [("ArrowRight", "map.0.1"), ("ArrowDown", "map.1.1"), ("End", "context.1.1")]:
+        bench.keyboard.press(key)
+        expect(cell(bench, name)).to_be_focused()
+    assert bench.locator(".lab-map [tabindex='0']").count() == 1
+
+
+def test_random_matrices_are_other_matrices(bench):
+    before = shown(bench, *(f"map.{i}.0" for i in SIX))
+    bench.get_by_role("button", name="Draw random").click()
+    assert shown(bench, *(f"map.{i}.0" for i in SIX)) != before

@@ -1,0 +1,184 @@
+"""The workbench on any screen: the explanation in sight, nothing covered, numbers of any size."""
+
+import pytest
+from accessibility import violations
+from playwright.sync_api import expect
+from workbench import cell, field, open_bench
+
+WIDTHS = [390, 640, 768, 1280]
+
+
+@pytest.fixture(params=WIDTHS)
+def sized(request, visit, http_root):
+    """The page at a width of the window."""
+    # Smooth scrolling would still be on its way when the test looks.
+    page = open_bench(visit, http_root + "playground.html", reduced_motion="reduce")
+    page.set_viewport_size({"width": request.param, "height": 700})
+    return page
+
+
+NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
+def box(part):
+    """The edges of a part on the screen: left, top, right, bottom."""
+    script = """part => { const r = part.getBoundingClientRect();
+    return [r.left, r.top, r.right, r.bottom]; }"""
+    return part.evaluate(script)
+
+
+def overlap(a, b):
+    return a[0] < b[2] - 1 and b[0] < a[2] - 1 and a[1] < b[3] - 1 and b[1] < a[3] - 1
+
+
+def test_the_explanation_of_a_selected_number_is_on_the_screen(sized):
+    where = sized.locator(".lab-where")
+    for name in ("map.1.1", "context.5.1", "score.0", "value.5.1"):
+        cell(sized, name).click()
+        expect(where).to_contain_text("=")
+        _, top, _, bottom = box(where)
+        assert 0 <= top < bottom <= 701, name
+        assert not overlap(box(where), box(cell(sized, name)))
+
+
+def test_nothing_that_has_the_focus_is_covered(sized):
+    field(sized, "x.0.0").focus()
+    covered = """() => { const part = document.activeElement, r = part.getBoundingClientRect();
+      const seen = document.elementFromPoint((r.left + r.right) / 2, (r.top + r.bottom) / 2);
+      return part.closest(".workbench") && !(seen && (part.contains(seen) || seen.contains(part)))
+        ? part.outerHTML.slice(0, 150) : null; }"""
+    inputs = sized.locator("#workbench input[data-name]")
+    for i in range(inputs.count()):
+        inputs.nth(i).focus()
+        sized.evaluate(NEXT_FRAME)
+        assert sized.evaluate(covered) is None
+    sized.locator('[data-part="sentence"]').focus()
+    for _ in range(40):
+        sized.keyboard.press("Tab")
+        sized.evaluate(NEXT_FRAME)
+        assert sized.evaluate(covered) is None
+
+
+def test_large_numbers_stay_in_their_place(sized):
+    for name in ("x.1.0", "W_key.0.0", "W_query.0.1", "W_value.0.0"):
+        field(sized, name).fill("-99")
+    parts = ["map", "plane-scores", "plane-values", "x", "W_query", "W_key", "W_value"]
+    boxes = {part: box(sized.locator(f'#workbench [data-part="{part}"]')) for part in parts}
+    boxes["where"] = box(sized.locator(".lab-where"))
+    for tab, part in (("Steps", "steps"), ("Gradients", "dQKV")):
+        sized.get_by_role("tab", name=tab).click()
+        boxes[part] = box(sized.locator(f'#workbench [data-part="{part}"]'))
+        together = {
+            name: box(sized.locator(f'#workbench [data-part="{name}"]')) for name in [*parts, part]
+        }
+        names = list(together)
+        for i, one in enumerate(names):
+            for other in names[i + 1 :]:
+                assert not overlap(together[one], together[other]), (one, other)
+    edge = box(sized.locator("#workbench"))[2]
+    for part in [*parts, "steps"]:
+        assert box(sized.locator(f'#workbench [data-part="{part}"]'))[2] <= edge + 1
+    assert sized.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+
+
+@pytest.fixture
+def bench(visit, http_root):
+    return open_bench(visit, http_root + "playground.html")
+
+
+def test_a_refused_number_is_said_and_does_not_stay(bench):
+    wrong = field(bench, "W_value.2.0")
+    before = cell(bench, "context.0").inner_text()
+    for text in ("", "120"):
+        wrong.fill(text)
+        expect(bench.get_by_role("alert")).to_contain_text("W_value, row 3, number 1: expected")
+        expect(wrong).to_have_attribute("aria-invalid", "true")
+        assert cell(bench, "context.0").inner_text() == before
+        field(bench, "x.0.0").focus()
+        expect(wrong).to_have_value("0.1186")
+        assert wrong.get_attribute("aria-invalid") is None
+        expect(bench.get_by_role("alert")).to_have_text("")
+    wrong.fill("1")
+    assert cell(bench, "context.0").inner_text() != before
+
+
+@pytest.mark.parametrize("part", ["sentence", "padding", "rate", "goal-0"])
+def test_what_is_refused_elsewhere_does_not_stay_either(bench, part):
+    bench.get_by_role("tab", name="Learning").click()
+    wrong = bench.locator(f'[data-part="{part}"]')
+    before = wrong.input_value()
+    wrong.fill("word" if part == "sentence" else "1000")
+    expect(wrong).to_have_attribute("aria-invalid", "true")
+    wrong.blur()
+    expect(wrong).to_have_value(before)
+    assert wrong.get_attribute("aria-invalid") is None
+    expect(bench.get_by_role("alert")).to_have_text("")
+
+
+def test_equal_weights_have_no_favourite(bench):
+    finding = bench.locator('[data-part="finding"]')
+    expect(finding).to_have_text("All words attend most to journey.")
+    for i in range(3):
+        for c in range(2):
+            field(bench, f"W_query.{i}.{c}").fill("0")
+    expect(finding).to_contain_text("No word attends to one word most")
+
+
+def test_one_is_singular(bench):
+    for preset in ("lesson", "exercises"):
+        bench.get_by_label("Start from").select_option(preset)
+        bench.get_by_label("causal mask").check()
+        for at in range(6):
+            bench.get_by_label("padding words").fill(str(5 - at))
+            assert not bench.get_by_text("1 words").or_(bench.get_by_text("1 rows")).count()
+    bench.get_by_role("tab", name="Learning").click()
+    bench.get_by_role("radio", name="a target").check()
+    cell(bench, "map.1.0").click()
+    expect(bench.locator('[data-part="lesson-of-loss"]')).to_contain_text("1 target weight alone")
+    bench.get_by_role("button", name="One step").click()
+    expect(bench.get_by_role("img", name="Loss over 1 step:")).to_be_visible()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", ["narrow", "phone", "desktop", "wide"])
+def test_everything_shown_is_accessible_and_fits(visit, http_root, scheme, size):
+    page = visit(http_root + "playground.html", scheme, size, until="load").page
+    page.locator("#workbench").wait_for()
+    sentence = "a dozen words, some of them extraordinarilylong and some as short as I"
+    page.get_by_label("Your sentence").fill(sentence)
+    page.get_by_label("second head").check()
+    page.get_by_label("causal mask").check()
+    page.get_by_role("radio", name="a target").check()
+    cell(page, "map.1.0").click()
+    page.locator('[data-part="plane-values"]').click(position={"x": 90, "y": 60})
+    page.get_by_text("Take it away").click()
+    for tab in ("Steps", "Learning", "Gradients"):
+        page.get_by_role("tab", name=tab).click()
+        assert [one for one in violations(page) if "review" not in one] == []
+        assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+        sticks_out = page.evaluate(
+            """() => { const box = document.querySelector("#workbench");
+            const edge = box.getBoundingClientRect().right;
+            return [...box.querySelectorAll(":is(table, svg, input, button, p)")]
+              .filter((part) => part.getBoundingClientRect().right > edge + 1)
+              .map((part) => part.outerHTML.slice(0, 120)); }"""
+        )
+        assert sticks_out == []
+
+
+def test_the_whole_workbench_is_one_screen_of_1280_by_720(visit, http_root):
+    page = open_bench(visit, http_root + "playground.html")
+    page.set_viewport_size({"width": 1280, "height": 720})
+    for tab in ("Steps", "Learning", "Gradients"):
+        page.get_by_role("tab", name=tab).click()
+        _, top, _, bottom = box(page.locator("#workbench"))
+        assert bottom - top <= 720
+
+
+def test_a_long_sentence_stays_in_its_place(sized):
+    sentence = "a dozen words some of them extraordinarilylong and some as short"
+    sized.get_by_label("Your sentence").fill(sentence)
+    table = box(sized.locator("#workbench .lab-map"))
+    assert table[2] <= box(sized.locator(".bench-map"))[2] + 1
+    for part in ("x", "plane-scores", "plane-values"):
+        assert not overlap(table, box(sized.locator(f'[data-part="{part}"]')))

@@ -1,0 +1,130 @@
+"""The planes and the learning of the workbench: arrows to drag, targets, steps, what is undone."""
+
+import pytest
+from playwright.sync_api import expect
+from workbench import cell, field, open_bench, shown
+
+
+@pytest.fixture(params=["no-preference", "reduce"])
+def bench(request, visit, http_root):
+    return open_bench(visit, http_root + "playground.html", reduced_motion=request.param)
+
+
+def state(page):
+    return page.evaluate("lab.workbench.bench.state()")
+
+
+def drag(page, handle, dx, dy):
+    """Drag an arrow's tip by so many pixels."""
+    grip = page.locator(f'#workbench [data-handle="{handle}"] .grip')
+    grip.scroll_into_view_if_needed()
+    box = grip.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + dx / 2, y + dy / 2)
+    page.mouse.move(x + dx, y + dy)
+    page.mouse.up()
+
+
+@pytest.mark.parametrize(("handle", "word"), [("query", 1), ("key.4", 4)])
+def test_a_dragged_arrow_changes_its_word_and_all_that_follows(bench, handle, word):
+    before = state(bench)
+    weights = shown(bench, *(f"map.1.{j}" for j in range(6)))
+    drag(bench, handle, 40, -25)
+    after = state(bench)
+    changed = [i for i in range(6) if before["x"][i] != after["x"][i]]
+    assert changed == [word]
+    assert before["heads"] == after["heads"]
+    assert shown(bench, *(f"map.1.{j}" for j in range(6))) != weights
+    expect(field(bench, f"x.{word}.0")).to_have_value(str(after["x"][word][0]))
+    bench.get_by_role("button", name="Undo").click()
+    assert state(bench)["x"] == before["x"]
+
+
+def test_the_arrow_keys_move_an_arrow_that_has_the_focus(bench):
+    handle = bench.locator('[data-handle="query"]')
+    bench.locator('[data-part="plane-scores"] [tabindex="0"]').focus()
+    for _ in range(6):
+        bench.keyboard.press("PageDown")
+    expect(handle).to_be_focused()
+    before = [float(text) for text in shown(bench, "query.0", "query.1")]
+    bench.keyboard.press("ArrowRight")
+    bench.keyboard.press("ArrowUp")
+    after = [float(text) for text in shown(bench, "query.0", "query.1")]
+    assert after == pytest.approx([number + 0.05 for number in before], abs=2e-4)
+    expect(handle).to_be_focused()
+
+
+def test_an_arrow_that_no_embedding_gives_is_said(bench):
+    for i in range(3):
+        field(bench, f"W_query.{i}.1").fill("0")
+    before = state(bench)["x"]
+    drag(bench, "query", 0, -30)
+    expect(bench.get_by_role("alert")).to_contain_text("the columns of W_query are nearly parallel")
+    assert state(bench)["x"] == before
+
+
+def test_learning_lowers_the_loss_and_one_undo_takes_the_run_back(bench):
+    bench.get_by_role("tab", name="Learning").click()
+    expect(bench.get_by_role("button", name="One step")).to_be_disabled()
+    bench.get_by_role("button", name="Target: the next word").click()
+    before = state(bench)
+    first = float(cell(bench, "loss").get_attribute("data-value"))
+    expect(bench.get_by_text("the gradient of W_value is 0")).to_be_visible()
+    bench.get_by_role("button", name="A hundred steps").click()
+    expect(bench.get_by_role("img", name="Loss over 100 steps")).to_be_visible(timeout=30_000)
+    assert float(cell(bench, "loss").get_attribute("data-value")) < first
+    after = state(bench)
+    steps = "s => lab.bench.step(s, 100).state.heads"
+    assert after["heads"] == bench.evaluate(steps, before)
+    assert after["heads"][0]["W_value"] == before["heads"][0]["W_value"]
+    bench.get_by_role("tab", name="Gradients").click()
+    assert set(shown(bench, *(f"dW_value.{r}.{c}" for r in range(3) for c in range(2)))) == {
+        "0.0000"
+    }
+    bench.get_by_role("button", name="Undo").click()
+    assert state(bench)["heads"] == before["heads"]
+
+
+def test_a_target_for_the_context_vector_trains_the_values(bench):
+    bench.get_by_role("tab", name="Learning").click()
+    bench.locator('[data-part="plane-values"]').click(position={"x": 60, "y": 40})
+    ((_, word, a, _),) = state(bench)["contexts"]
+    assert word == 1
+    expect(bench.locator('[data-part="goal-0"]')).to_have_value(str(a))
+    drag(bench, "goal", 30, 10)
+    assert state(bench)["contexts"][0][2] > a
+    bench.locator('[data-part="goal-1"]').fill("-0.5")
+    bench.locator('[data-part="goal-0"]').fill("0.25")
+    assert state(bench)["contexts"] == [[0, 1, 0.25, -0.5]]
+    before = state(bench)["heads"][0]["W_value"]
+    bench.get_by_role("button", name="One step").click()
+    assert state(bench)["heads"][0]["W_value"] != before
+    expect(bench.get_by_role("img", name="Loss over 1 step:")).to_be_visible()
+    bench.get_by_role("button", name="Clear all targets").click()
+    assert state(bench)["contexts"] == []
+
+
+def test_a_rate_that_is_too_large_stops_and_says_so(bench):
+    bench.get_by_role("tab", name="Learning").click()
+    for part, number in (("goal-0", "99"), ("goal-1", "-99"), ("rate", "10")):
+        bench.locator(f'[data-part="{part}"]').fill(number)
+    bench.get_by_role("button", name="A hundred steps").click()
+    expect(bench.get_by_role("alert")).to_contain_text("Try a smaller learning rate")
+    expect(bench.get_by_role("button", name="A hundred steps")).to_be_visible()
+
+
+def test_a_run_can_be_stopped(visit, http_root):
+    page = open_bench(visit, http_root + "playground.html", reduced_motion="no-preference")
+    page.evaluate("lab.workbench.bench.set({ targets: [[0, 0, 1]] })")
+    # From the page itself: a click from outside may come when all steps are taken.
+    left = page.evaluate(
+        """async () => { const many = document.querySelector('[data-part="many-steps"]');
+        const frame = () => new Promise(requestAnimationFrame);
+        many.click(); await frame(); await frame(); many.click();
+        const { length } = lab.workbench.bench.view().curve; await frame(); await frame();
+        return [length, lab.workbench.bench.view().curve.length, many.textContent]; }"""
+    )
+    assert 1 < left[0] == left[1] < 101
+    assert left[2] == "A hundred steps"

@@ -1,0 +1,149 @@
+"""What a reader takes away from the workbench: a link, a program, pictures."""
+
+import subprocess
+import sys
+import xml.etree.ElementTree as ET
+
+import pytest
+from playwright.sync_api import expect
+from workbench import SIX, cell, field, open_bench, shown
+
+
+@pytest.fixture
+def bench(visit, http_root):
+    return open_bench(
+        visit, http_root + "playground.html", permissions=["clipboard-read", "clipboard-write"]
+    )
+
+
+def change_much(page):
+    """Change something of every kind."""
+    page.get_by_label("Your sentence").fill("nothing ventured, nothing gained – 10/10")
+    page.get_by_label("second head").check()
+    page.get_by_label("causal mask").check()
+    page.get_by_label("temperature").fill("0.3")
+    field(page, "W_key.0.1").fill("-1.234567891")
+    page.get_by_role("radio", name="a mask").check()
+    cell(page, "map.3.1").click()
+    page.get_by_role("radio", name="a target").check()
+    cell(page, "map.3.2").click()
+    page.locator('[data-part="plane-values"]').click(position={"x": 60, "y": 60})
+
+
+def test_the_address_follows_when_the_reader_pauses_and_holds_everything(visit, http_root, bench):
+    assert "#bench=" not in bench.url
+    change_much(bench)
+    state = bench.evaluate("lab.workbench.bench.state()")
+    bench.wait_for_url("**#bench=1.*")
+    other = open_bench(visit, bench.url)
+    assert other.evaluate("lab.workbench.bench.state()") == state
+    assert other.get_by_label("Your sentence").input_value() == " ".join(state["words"])
+    bench.get_by_text("Take it away").click()
+    bench.get_by_role("button", name="Copy link").click()
+    expect(bench.get_by_text("The link is copied")).to_be_visible()
+    assert bench.evaluate("navigator.clipboard.readText()") == other.url
+
+
+def test_the_address_follows_what_is_undone(bench):
+    field(bench, "x.0.0").fill("2")
+    bench.wait_for_url("**#bench=1.*")
+    changed = bench.url
+    bench.get_by_role("button", name="Undo").click()
+    bench.wait_for_url(lambda url: url != changed)
+    state = bench.evaluate("lab.benchState.decode(location.hash.slice('#bench='.length))")
+    assert state["x"][0] == [0.43, 0.15, 0.89]
+
+
+@pytest.mark.parametrize(
+    "fragment",
+    ["1.", "2.abc", "1.%3Cscript%3E", "1.bnVsbA", "1." + "A" * 9000, "1.WzEsMl0", ""],
+)
+def test_a_hostile_or_outdated_link_says_so_and_shows_the_start(visit, http_root, fragment):
+    seen = visit(http_root + f"playground.html#bench={fragment}", until="load")
+    page = seen.page
+    page.locator("#workbench").wait_for()
+    said = page.locator("#workbench").get_by_role("alert")
+    expect(said).to_contain_text("can't be read")
+    expect(said).to_contain_text("the first lesson")
+    assert shown(page, "score.1") == ["1.8524"]
+    expect(page.get_by_role("button", name="Undo")).to_be_disabled()
+    assert seen.complaints == []
+
+
+def test_a_link_pasted_into_the_open_page_is_read(bench):
+    before = bench.evaluate("lab.workbench.bench.state()")
+    text = bench.evaluate("lab.benchState.encode({ ...lab.workbench.bench.state(), at: 4 })")
+    bench.evaluate("text => { location.hash = `bench=${text}`; }", text)
+    expect(bench.locator("#workbench tr.asks th")).to_have_text("one")
+    bench.get_by_role("button", name="Undo").click()
+    assert bench.evaluate("lab.workbench.bench.state()") == before
+
+
+def test_the_copied_program_prints_the_numbers_of_the_page(bench, tmp_path):
+    bench.get_by_text("Take it away").click()
+    bench.get_by_role("button", name="Copy as Python").click()
+    expect(bench.get_by_text("The program is copied")).to_be_visible()
+    program = tmp_path / "program.py"
+    program.write_text(bench.evaluate("navigator.clipboard.readText()"), encoding="utf-8")
+    printed = subprocess.run(
+        [sys.executable, program], capture_output=True, text=True, check=True
+    ).stdout
+    for name in ("weight.1", "context.1", "map.4.2", "context.5.0"):
+        assert f"{float(cell(bench, name).get_attribute('data-value')):.6f}" in printed
+
+
+def test_without_the_clipboard_the_text_is_there_to_be_copied(visit, http_root):
+    page = open_bench(visit, http_root + "playground.html")
+    page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error()); }")
+    page.get_by_text("Take it away").click()
+    page.get_by_role("button", name="Copy as Python").click()
+    text = page.get_by_label("Text to copy")
+    expect(text).to_be_focused()
+    assert text.input_value().startswith("import torch")
+
+
+def test_both_pictures_are_saved_in_the_colours_of_their_theme(bench):
+    pictures = {}
+    bench.get_by_text("Take it away").click()
+    for theme in ("light", "dark"):
+        with bench.expect_download() as download:
+            bench.get_by_role("button", name=f"Save as SVG, {theme}").click()
+        assert download.value.suggested_filename == f"attention-{theme}.svg"
+        pictures[theme] = download.value.path().read_text(encoding="utf-8")
+    assert bench.evaluate("document.body.dataset.theme") == "auto"
+    name = "{http://www.w3.org/2000/svg}"
+    grounds = {}
+    for theme, text in pictures.items():
+        root = ET.fromstring(text)
+        grounds[theme] = root.find(f"{name}rect").get("fill")
+        texts = [one.text for one in root.iter(f"{name}text")]
+        for j in SIX:
+            assert shown(bench, f"map.1.{j}")[0] in texts
+        assert texts.count("journey") == 4  # a row, a column, a key, a value
+        assert "query" in texts
+        assert "context" in texts
+        assert "class=" not in text
+        assert "var(" not in text
+    assert grounds["light"] != grounds["dark"]
+
+
+@pytest.mark.parametrize("leave", ["Escape", "Tab", "click"])
+def test_the_menu_covers_nothing_that_the_reader_goes_on_to(bench, leave):
+    bench.get_by_text("Take it away").click()
+    last = bench.get_by_role("button", name="Save as SVG, dark")
+    last.focus()
+    if leave == "click":
+        bench.get_by_label("Your sentence").click()
+    else:
+        bench.keyboard.press(leave)
+    expect(last).to_be_hidden()
+
+
+def test_the_page_works_from_a_folder(visit, root):
+    seen = visit(root + "playground.html", until="load")
+    page = seen.page
+    page.locator("#workbench").wait_for()
+    field(page, "x.0.0").fill("1.5")
+    page.wait_for_url("**#bench=1.*")
+    assert seen.complaints == []
+    assert seen.foreign(root) == []
