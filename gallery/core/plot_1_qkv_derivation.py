@@ -310,8 +310,8 @@ print(context)
 
 # %%
 # On this lesson's page, all of these numbers can be changed. Drag the arrow of a query or of a key,
-# set a number or type another sentence, and everything that follows from it is computed anew. To see
-# how a number is computed, select it.
+# set a number or type another sentence, and everything that follows from it is computed anew. To
+# see how a number is computed, select it.
 #
 # .. raw:: html
 #    :file: ../../_parts/workbench-numbers.html
