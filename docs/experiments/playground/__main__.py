@@ -188,7 +188,7 @@ def run() -> None:
     if not missing:
         print("nothing is missing")
         return
-    where = origin(COMMAND)  # before anything is written, which would change tracked files
+    where = origin(COMMAND, OUT)  # before anything is written, which would change tracked files
     shop = Workshop(CONFIG["sentences"], CONFIG["templates"])
     (HERE / "models").mkdir(exist_ok=True)
     shop.tokenizer.save(str(HERE / "models" / "tokenizer.json"))
