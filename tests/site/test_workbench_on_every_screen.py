@@ -144,8 +144,9 @@ def test_one_is_singular(bench):
 def test_everything_shown_is_accessible_and_fits(visit, http_root, scheme, size):
     page = visit(http_root + "playground.html", scheme, size, until="load").page
     page.locator("#workbench").wait_for()
-    sentence = "a dozen words, some of them extraordinarilylong and some as short as I"
+    sentence = "a dozen words, some of them extraordinarilylong and some short as I"
     page.get_by_label("Your sentence").fill(sentence)
+    assert page.get_by_test_id("weight").count() == 144
     page.get_by_label("second head").check()
     page.get_by_label("causal mask").check()
     page.get_by_role("radio", name="a target").check()
