@@ -18,10 +18,11 @@ You need to know what a matrix product is, and a little Python; everything else 
 it is first used. Reading takes about 45 minutes, and running the page some ten seconds.
 Afterwards you can compute attention by hand, write it as a function of three lines, and train it.
 
-All lessons follow five teaching documents and correct them where they are mistaken: a notebook
-always called :ref:`Lab 13 <source-lab>`, :ref:`a blog post <source-blog>`, :ref:`another notebook
-<source-notebook>`, :ref:`a chapter of a tutorial <source-chapter>` and :ref:`lecture notes
-<source-notes>`. You need none of them, and :doc:`/credits` says what each has given.
+All lessons follow five teaching documents and correct them where they are mistaken. They are a
+notebook that these pages call :ref:`Lab 13 <source-lab>`, :ref:`a blog post <source-blog>`,
+:ref:`another notebook <source-notebook>`, :ref:`a chapter of a tutorial <source-chapter>` and
+:ref:`lecture notes <source-notes>`. You need none of them, and :doc:`/credits` says what each has
+given.
 """
 
 import matplotlib.pyplot as plt
@@ -392,10 +393,10 @@ for name, other in (("steps above", context), ("package", packages), ("torch", t
     assert torch.allclose(ours, other)
 
 # %%
-# The softmax is easily forgotten, as in :ref:`lecture notes <source-notes>` on this sentence, which
-# print the formula as :math:`(Q K^\top / \sqrt{d})\, V`, and call the third matrix :math:`Q_v`
-# where :math:`W_v` is meant. Without the softmax, no row here sums to 1, and the result for
-# "journey" leaves the hull of the values, since it is longer than any of them.
+# The softmax is easily forgotten, as in :ref:`lecture notes <source-notes>` with the same example
+# sentence, which print the formula as :math:`(Q K^\top / \sqrt{d})\, V`, and call the third matrix
+# :math:`Q_v` where :math:`W_v` is meant. Without the softmax, no row here sums to 1, and the result
+# for "journey" leaves the hull of the values, since it is longer than any of them.
 
 no_softmax = scores / key_dim**0.5  # (6, 6)
 print("row sums", no_softmax.sum(dim=-1))
@@ -427,8 +428,8 @@ print("one by one equals all at once:", torch.allclose(torch.cat(one_by_one), co
 
 # %%
 # No query needs the result of another, so all of them can be computed at the same time, whereas a
-# recurrent network has to wait for the previous word. For the second, we move "Your" from the place
-# beside "journey" to the end of the sentence.
+# recurrent network has to wait for the previous word. To try the second reason, we move "Your" from
+# the place beside "journey" to the end of the sentence.
 
 moved = x[[1, 2, 3, 4, 5, 0]]  # (6, 3)
 moved_scores = (moved @ W_query) @ (moved @ W_key).T  # (6, 6)

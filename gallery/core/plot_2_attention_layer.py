@@ -191,7 +191,7 @@ print("version 2, seed 789:")
 print(context_v2)
 
 # %%
-# These are the numbers behind the second result, should the random generator ever change.
+# The weights of version 2 are written out here, in case the random generator should ever change.
 
 linear_weights = torch.tensor(
     [
@@ -244,8 +244,8 @@ for ours, packages in pairs:
 # %%
 # So the choice rests on other grounds. The bare matrix reads like the formula, while ``nn.Linear``
 # brings the bias, a start that suits training, and a form that tools for loading and quantising
-# recognise. We also time the two in turn, on the machine that built this page, and divide the best
-# of twenty times of ``nn.Linear`` by the best of the bare product.
+# recognise. We also time the two in turn, on the machine that built this page, and divide the
+# shortest of twenty times measured for ``nn.Linear`` by the shortest for the bare product.
 
 
 def time_ratio(linear, W, rows):
@@ -273,10 +273,11 @@ for tokens, width in ((6, 3), (256, 256)):
 #
 # Where nn.Linear starts
 # ----------------------
-# The random numbers with which a matrix starts are its :term:`initialisation`. A rule for it sets
-# their :term:`variance`, the mean squared distance from the mean, which says how far they scatter.
-# Kaiming's rule makes it :math:`2/d_\mathrm{in}`, and Xavier's :math:`2/(d_\mathrm{in} +
-# d_\mathrm{out})`, so that the numbers neither grow nor shrink much from layer to layer.
+# The random numbers with which a matrix starts are its :term:`initialisation`. An initialisation
+# rule sets the :term:`variance` of these numbers, the mean squared distance from the mean, which
+# says how far they scatter. Kaiming's rule makes it :math:`2/d_\mathrm{in}`, and Xavier's
+# :math:`2/(d_\mathrm{in} + d_\mathrm{out})`, so that the numbers neither grow nor shrink much from
+# layer to layer.
 #
 # :ref:`The notebook <source-notebook>` says "Kaiming/Xavier by default", and a look into torch
 # seems to confirm the first, since ``nn.Linear`` calls ``kaiming_uniform_``. This function draws
@@ -403,11 +404,11 @@ assert not torch.allclose(wrong[0], alone)
 
 # %%
 # ``keys.transpose(-2, -1)``, or ``keys.mT`` for short, transposes the last two dimensions and
-# leaves the others alone. The width for the scale should be counted from the end, too.
-# :ref:`The lecture notes <source-notes>` have both ways, with question marks: ``[1]...-1???``. For
-# one sentence, keys are (words, width) and both name the width. For a batch, however, ``shape[1]``
-# is the number of words, so the code runs with a wrong scale that changes with the length of the
-# sentence.
+# leaves the others alone. The index of the width should be counted from the end, too, as −1 and
+# not as 1. :ref:`The lecture notes <source-notes>` have both indices, with question marks:
+# ``[1]...-1???``. For one sentence, keys are (words, width) and both name the width. For a batch,
+# however, ``shape[1]`` is the number of words, so the code runs with a wrong scale that changes
+# with the length of the sentence.
 
 for words_now in (6, 60):
     keys = torch.rand(4, words_now, 2)  # (4, words_now, 2)
@@ -447,8 +448,8 @@ print("can be added to x:", (batched + fused).shape == batched.shape)
 # ---------
 # * A formula becomes a layer as a class made from ``nn.Module``: ``__init__`` creates parameters,
 #   ``forward`` computes with them, and an optimiser is given ``layer.parameters()``.
-# * Version 1 and version 2 are one function, in value and in gradient, whose matrices are each
-#   other's transposes.
+# * Version 1 and version 2 are one function, in value and in gradient, once the matrices of one are
+#   the transposes of the other's.
 # * ``nn.Linear`` starts uniform in :math:`\pm 1/\sqrt{d_\mathrm{in}}`, which makes fresh scores
 #   small: for independent inputs of variance 1, a standard deviation of about one third.
 # * Transpose the last two dimensions, and take the width from the last. Code that runs may still be

@@ -109,7 +109,7 @@ for key, *pair in zip("abcde", change, change_of_8, strict=True):
     print(key, "{:7.4f} {:11.4f}".format(*pair))
 
 # %%
-# What "c" gains the others lose, and for the larger scores most of these numbers are smaller. They
+# What "c" gains, the others lose, and for the larger scores most of these numbers are smaller. They
 # are approximately one column of a table with one row per weight and one column per score, the
 # :term:`Jacobian` of the softmax, which holds the derivative of each weight with respect to each
 # score:
@@ -145,8 +145,8 @@ print(f"Jacobian at 8 × scores: {softmax_jacobian(peaked).norm():.4f}")
 #
 # The :term:`variance`, :math:`\sigma^2`, is the mean squared distance from the mean, and its root
 # is the :term:`standard deviation` :math:`\sigma`, which says how large a typical deviation is.
-# Suppose, as the footnote does, that all those numbers are drawn independently, with mean 0 and
-# variance 1.
+# Suppose, as the paper's footnote does, that all numbers in the two vectors are drawn
+# independently, with mean 0 and variance 1.
 #
 # .. predict:: variance-of-the-sum
 #
@@ -165,8 +165,8 @@ variance = (pairs[0] * pairs[1]).sum(dim=-1).var()
 print(f"variance of 1,000 dot products: {variance:.1f}")
 
 # %%
-# Then the variance of one product is the product of two variances, and the variance of a sum is the
-# sum:
+# Under this assumption the variance of one product is the product of two variances, and the
+# variance of a sum is the sum:
 #
 # .. math::
 #    \mathrm{Var}(\mathrm{query}_i\, \mathrm{key}_i) &= 1 \cdot 1 = 1 \\
@@ -240,14 +240,14 @@ for name, draws in {"numpy": numpy_draws, "torch": torch_draws}.items():
 #
 # A measurement deserves the name only if it could come out otherwise. So we now take ten widths
 # from 2 to 1,024, and repeat the 1,000 trials 100 times for each. The repeats show the sampling
-# variability of one estimate, and theory predicts this as well, as the dashed lines of Figure 3.
-# The next paragraph derives the prediction for readers who know some statistics, and you can skip
-# it.
+# variability of one estimate, and theory predicts this as well; the dashed lines of Figure 3 are
+# its prediction. The next paragraph derives the prediction for readers who know some statistics,
+# and you can skip it.
 #
 # The variance of 1,000 numbers itself scatters from repeat to repeat, with a standard deviation of
 # about :math:`\sqrt{(\mu_4 - \sigma^4) / 1000}`, where :math:`\mu_4` is the *fourth moment*, the
 # mean of the fourth powers, which is large if a few numbers lie far out. A standard normal variable
-# has a fourth moment of 3, and the product of two independent ones has 9. To the fourth moment of a
+# has a fourth moment of 3, and the product of two independent ones has 9. In the fourth moment of a
 # sum of k such products, each product contributes 9 and each of the k (k − 1) ordered pairs
 # contributes 3, which makes :math:`9k + 3k(k-1) = k^2 (3 + 6/k)`. Since :math:`\sigma^4 = k^2`, the
 # predicted scatter is :math:`k\,\sqrt{(2 + 6/k)/1000}`.
@@ -364,8 +364,8 @@ for name in scales:
     print(f"{name:14}{e.median():8.3f}{j.median():10.6f}{below:7.0%}")
 
 # %%
-# In these medians over the 400 queries, a wide layer without the scale starts with one key taking
-# nearly everything, chosen at random. With division by k, it starts with the same share for every
+# In these medians over the 400 queries, a wide layer without the scale starts with one key, chosen
+# at random, taking nearly everything. With division by k, it starts with the same share for every
 # key, whatever the query is. With division by :math:`\sqrt k`, it starts in the same state
 # whichever width you choose, and that is the purpose.
 #

@@ -310,10 +310,10 @@ print(f"weight on later words: {leaky[~causal].sum():.4f} of {leaky.sum():.0f}")
 # %%
 # A word that may attend to nothing
 # ---------------------------------
-# A word is left with nothing to attend to in an empty text, or when padding is put *before* a text
-# under a causal mask, and a softmax over no scores at all is 0/0. We let "starts" be such a word
-# and compare what several programs return for it, among them torch's :term:`fused kernel`. The
-# values are the rows of an identity matrix, so that each context vector shows its own weights.
+# A position is left with nothing to attend to in an empty text, or when padding is put *before* a
+# text under a causal mask, and a softmax over no scores at all is 0/0. We let "starts" be at such a
+# position and compare what several programs return for it, among them torch's :term:`fused kernel`.
+# The values are the rows of an identity matrix, so that each context vector shows its own weights.
 
 allowed = causal_mask(6)  # (6, 6)
 allowed[2] = False
@@ -451,7 +451,7 @@ with torch.no_grad():
 # * How do you keep a word from attending to another? Set the score to −∞ before the softmax. A
 #   causal mask does so for all later words, so that no output depends on what comes after it.
 # * A padding mask is about the key, (B, 1, n), and a causal mask about the pair, (n, n). Join them
-#   with ``&``, and look up what ``True`` means wherever you pass a mask to.
+#   with ``&``, and look up what ``True`` means in each function to which you pass a mask.
 # * A query that may attend to nothing gets zeros, because NaN spreads and uniform weights leak.
 # * Since earlier rows never change, one pass trains all predictions of a sentence, and generation
 #   can cache keys and values.

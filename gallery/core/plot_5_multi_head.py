@@ -232,8 +232,8 @@ fig.set_label(
 #
 # The roles are not clean, however, because the second head also puts some weight on "Your". That
 # does no harm: the first head delivers "Your" pure, and W_out uses it to subtract what the second
-# adds. Here is how much of "Your" each head adds to the answer of "step" in the six numbers for the
-# word before it, which is "one":
+# adds. In the answer of "step", six numbers are for the word before it, which is "one". Here is how
+# much of "Your" each head adds to those six:
 
 layer = layers[2]
 projections = (layer.W_query, layer.W_key, layer.W_value)

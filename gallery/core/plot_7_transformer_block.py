@@ -5,8 +5,8 @@ The transformer block: attention, residual connection, layer normalisation, feed
 What does a transformer add to attention, and what is each addition for?
 
 Attention lets tokens exchange information, and a transformer block adds three things to it: a
-feed-forward layer, which computes with what was exchanged, residual connections, which keep what a
-token was and let gradients through a deep stack, and layer normalisation, which keeps the numbers
+feed-forward layer, which computes with what was exchanged; residual connections, which keep what a
+token was and let gradients through a deep stack; and layer normalisation, which keeps the numbers
 at one size. We write each part as a class of a few lines, check that the block equals torch's, and
 then train it with one part left out at a time.
 
@@ -268,8 +268,8 @@ for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
 #   which takes a second block.
 # * **Sum** of these two room numbers, modulo 8: the model has to compute it from both.
 #
-# A part is left out by putting something that does nothing in its place: zeros for a branch, and
-# the identity for a norm. A block without residual connections passes on what its parts return.
+# A part is left out by replacing it with something that does nothing: zeros for a branch, and the
+# identity for a norm. A block without residual connections passes on what its parts return.
 
 ROOMS, SEEDS, STEPS = 8, 5, 120
 QUESTIONS = ("two steps", "three steps", "sum")
@@ -394,10 +394,10 @@ fig.set_label(
 #
 # * **Attention** brings notes to other tokens. Without it each room knows its own note only, and
 #   the model is left with the most probable answers given that note. Three steps then look easier
-#   than two, because a walker whose first step leads into a cycle of one or two rooms is back in
-#   the same place after the third. A room's own note is therefore the right answer in 218 of 512
-#   cases, or 0.426, which the line below the table confirms. One block knows the second room as
-#   well, which does not raise this share.
+#   than two, because a walker whose first step leads into a cycle of one or two rooms stands after
+#   the third step where it stood after the first. A room's own note is therefore the right answer
+#   in 218 of 512 cases, or 0.426, which the line below the table confirms. One block knows the
+#   second room as well, which does not raise this share.
 # * **Depth** is needed because one block fetches one note, and the second fetch needs the result of
 #   the first.
 # * **The feed-forward layer** computes the sum. Without it the model finds both rooms and is often
@@ -506,8 +506,8 @@ fig.set_label(
 #
 # The upper panel shows what norms and residual connections do. With neither, the gradient vanishes
 # on its way down to the first block. Residual connections alone let the gradient through, but it
-# grows, because each block adds a derivative of its own to the 1. Norms alone keep its size but
-# can't keep the tokens different, as the cosines show, so a deep stack needs both.
+# grows, because each block multiplies it by 1 plus a derivative of its own. Norms alone keep its
+# size but can't keep the tokens different, as the cosines show, so a deep stack needs both.
 #
 # Takeaways
 # ---------

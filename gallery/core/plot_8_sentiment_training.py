@@ -4,7 +4,7 @@ Train a sentiment classifier: the loader, the loop, the validation
 
 Does attention help to tell a good review from a bad one?
 
-On single film reviews it helps little here, if all models are trained on nothing else: a
+On single film reviews it helps little here, if all models are trained on single reviews only: a
 transformer block learns in fewer epochs than a plain mean of the words' vectors, but in the end the
 two are about equally accurate. Where an unrelated review is put in front and only the second one
 counts, attention is several points more accurate, because a mean cannot leave words out. On this
@@ -13,9 +13,10 @@ compare the three networks of :ref:`Lab 13 <source-lab>` with a mean. The last s
 much the accuracies differ, and what may be chance.
 
 You need the masks of :doc:`/gallery/core/plot_4_masks`, the positions of
-:doc:`/gallery/core/plot_6_positions`, the block of :doc:`/gallery/core/plot_7_transformer_block`,
-75 minutes to read and two minutes to run. Afterwards you can train a classifier on any file of
-texts and labels, read its curves, and say how far two accuracies may differ by chance.
+:doc:`/gallery/core/plot_6_positions` and the block of
+:doc:`/gallery/core/plot_7_transformer_block`, about 75 minutes to read and two minutes to run.
+Afterwards you can train a classifier on any file of texts and labels, read its curves, and say how
+far two accuracies may differ by chance.
 """
 
 import csv
@@ -143,8 +144,8 @@ for start in [start for start in starts if 1 in encode(start, vocabulary)][:5]:
 # alone and behind another, so no word occurs only once and the vector of ``<unk>`` is never
 # trained.
 #
-# The loader: batches of equal length
-# -----------------------------------
+# The loader: reviews padded to one length
+# ----------------------------------------
 # The reviews of a batch share one tensor, so each is padded to the longest among them, and a
 # padding :term:`mask` says which ids are words. In training, the order is drawn anew for each
 # epoch. With a ``DataLoader`` of torch, the padding would be the work of its ``collate_fn``.
@@ -180,7 +181,7 @@ print(f"the first batch: {mask.sum()} words, {(~mask).sum()} ids of padding")
 
 
 def sinusoidal_positions(n, embed_dim):
-    """Take the table that you wrote in the lesson on positions from the package's class."""
+    """Take from the package's class the table that you wrote in the lesson on positions."""
     return SinusoidalPositions(embed_dim, max_length=n).table
 
 
@@ -456,9 +457,9 @@ print(f"keep the tail: {(review > most).float().mean():.1%} lose their beginning
 # .. admonition:: What went wrong: cutting off the review that counts
 #    :class: warning
 #
-#    With its function ``pad``, :ref:`Lab 13 <source-lab>` keeps the head, so what survives is the
-#    distractor, and the label belongs to words that the model never sees. We keep the tail, and
-#    count positions from its end.
+#    With its function ``pad``, :ref:`Lab 13 <source-lab>` keeps the head, so what survives is
+#    mostly the distractor, and the label belongs to words of which the model sees few or none. We
+#    keep the tail, and count positions from its end.
 #
 # Three networks and a mean
 # -------------------------
@@ -478,10 +479,10 @@ print(f"keep the tail: {(review > most).float().mean():.1%} lose their beginning
 #    \text{qkv:} \quad & \mathrm{context} = \mathrm{softmax}(Q K^\top / \sqrt{k})\, V
 #
 # The contexts of *qk* and *qkv*, one row per word, are averaged over the rows, and one linear layer
-# decides. The same seed is set before each of the four models is built, whereas Lab 13 sets one
-# before the first network only, and all of them read the same batches. Lab 13 computes its energy
-# with ``nn.Linear(…, 1)``, whose :term:`bias` adds one constant to all scores of a review. A
-# softmax takes no notice of that:
+# decides. All four models read the same batches, and the same seed is set before each of them is
+# built, whereas Lab 13 sets one before its first network only. Lab 13 computes its energy with
+# ``nn.Linear(…, 1)``, whose :term:`bias` adds one constant to all scores of a review. A softmax
+# takes no notice of that:
 
 score = nn.Linear(24, 1).double()
 x = torch.randn(5, 7, 24).double()  # (5, 7, 24)
@@ -601,9 +602,9 @@ with torch.no_grad():
     assert torch.equal(loaded(ids), logit_of_energy)
 
 # %%
-# From a terminal in that folder, a saved model reads any review of yours. The page
-# :doc:`/playground` reads reviews in the browser, with models of its own that also take negations
-# into account.
+# From a terminal in the folder in which you ran this page, a saved model reads any review of yours.
+# The page :doc:`/playground` reads reviews in the browser, with models of its own that also take
+# negations into account.
 #
 # .. code-block:: console
 #
@@ -657,10 +658,10 @@ for name, trained, kind, mean, validation in comparisons:
 # Takeaways
 # ---------
 # * Does attention help to tell a good review from a bad one? Behind a distractor, where words must
-#   be left out, the lines marked *better* say that it does here. On *clean* reviews they do not,
-#   because the mean in the comparison was trained on both tasks at once. Where a line says *not
-#   told apart*, as for single reviews read by a transformer block, these reviews do not settle the
-#   question.
+#   be left out, the lines marked *better* say that it does here. A line marked *better* on *clean*
+#   reviews does not say so, because the mean in the comparison was trained on both tasks at once.
+#   Where a line says *not told apart*, as for single reviews read by a transformer block, these
+#   reviews do not settle the question.
 # * A training loop is logits, loss, gradients and a step, batch by batch. The training curve means
 #   little without the validation curve.
 # * A review is a list of ids, and what is cut from it is decided before any model sees it.

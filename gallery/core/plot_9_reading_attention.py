@@ -261,9 +261,9 @@ fig.set_label(
 # logit. The products sum to the logit of the review.
 #
 # A weight is never negative, so it can't say that "awful" and "wonderful" pull in opposite
-# directions. At best it tells how *strongly* a word pulls, which is what is usually tested. That
-# "the" and "is" have more positive evidence than "wonderful" is no slip: their weights are so small
-# that this hardly moves the answer, and so training had little reason to correct it.
+# directions. At best it tells how *strongly* a word pulls, which is what is usually tested. It is
+# no slip that "the" and "is" have more positive evidence than "wonderful": their weights are so
+# small that this hardly moves the answer, and so training had little reason to correct it.
 #
 # Do weights agree with deletion?
 # -------------------------------
@@ -356,9 +356,8 @@ for (kind, label), found in sizes.items():
 #
 # The intervals come from drawing the reviews anew with replacement, which is called the bootstrap.
 # They say how far the means would change with other reviews but not with other training seeds, so
-# we look at each seed separately. The formula also lets us leave the shared factor out of the
-# question: do large weights fall on words whose evidence differs much from the verdict, in either
-# direction?
+# we look at each seed separately. The formula also lets us set the shared factor aside and ask: do
+# large weights fall on words whose evidence differs much from the verdict, in either direction?
 
 print(f"{'':8}   weight with deletion     weight with |evidence − logit|   evidence, lighter half")
 for (kind, seed), found in apart.items():
@@ -469,8 +468,8 @@ fig.set_label(
 #
 # In energy pooling, a correlation that appears with training is thus due to the growing spread, and
 # in two of the three models the choice of words even lowers it. In QKV the agreement is there after
-# one epoch, with weights less uneven than those of energy pooling in the end, and it does result
-# from the choice of words. We do not know why the two kinds differ in this.
+# one epoch, with weights less uneven than those of energy pooling after its last epoch, and it does
+# result from the choice of words. We do not know why the two kinds differ in this.
 #
 # The sign
 # --------
@@ -501,8 +500,9 @@ for (kind, label), found in signs.items():
 # Other weights, the same answer
 # ------------------------------
 # :cite:t:`jain2019attention` ask whether very different weights would have given the same answer.
-# For energy pooling the formula says when: any weights will do that give the same weighted mean of
-# the evidence. For our review two words are enough, one with evidence above the verdict, one below.
+# For energy pooling the formula says when: any weights that give the same weighted mean of the
+# evidence will do. For our review two words are enough, one with evidence above the verdict, one
+# below.
 
 _, a, s = read(models["energy", 1], ids_of_ours)  # (16,), (16,)
 above, below = (
@@ -518,9 +518,9 @@ print(f"weight that had to be moved: {(a - other).clamp(min=0).sum():.0%}")
 # %%
 # Weights made up for one text are not a model, however, as :cite:t:`wiegreffe2019attention` object:
 # one would have to find a *model* that answers as this one does on all texts, with other weights on
-# each. They train such adversaries, and report that the adversaries' weights do not help a simpler
-# model that has to use them. We trained only the simplest alternative of this kind, the model with
-# uniform weights, and it is less accurate.
+# each. They train such models, called adversaries, and report that the adversaries' weights do not
+# help a simpler model that has to use them. We trained only the simplest alternative of this kind,
+# the model with uniform weights, and it is less accurate.
 #
 # What to draw
 # ------------
@@ -548,7 +548,7 @@ Html("".join(pictures))
 #   many tasks, find them frequently uncorrelated, and conclude *Attention is not Explanation*.
 # * :cite:t:`wiegreffe2019attention` reply with *Attention is not not Explanation* and with four
 #   tests: uniform weights, the variance over seeds, weights transferred to a simpler model, and a
-#   trained adversary, of which the first two are on this page.
+#   trained adversary. The first two tests are on this page.
 # * :cite:t:`serrano2019attention` delete words in the order of their weights until the decision
 #   changes. They find weights a noisy guide; rankings that use the gradient often get there sooner.
 # * :cite:t:`kobayashi2020attention` show for BERT that norms of weighted vectors tell another story
@@ -571,8 +571,8 @@ Html("".join(pictures))
 #   holds as it is, either.
 # * *Other tasks and larger models.* All of this was measured on two kinds of attention of one size,
 #   with three seeds, on film reviews, and energy pooling differs even between the seeds.
-# * *What deletion misses.* Words are deleted one at a time, so two words that say the same cover
-#   for each other, and a review with a gap is a text that nobody would write.
+# * *What deletion misses.* Words are deleted one at a time, so two words that say the same thing
+#   cover for each other, and a review with a gap is a text that nobody would write.
 # * *What a person would call a reason.* We compared the model with itself, and never with what a
 #   reader of the review would have marked.
 #
@@ -582,7 +582,7 @@ Html("".join(pictures))
 #   how much of the word was taken and the evidence is what was taken, so the picture to draw is
 #   their product with its sign, which is what the word contributed.
 # * For one layer of energy pooling the effect of deleting a word is exactly its weight over one
-#   minus its weight, times evidence minus verdict.
+#   minus its weight, times the difference between its evidence and the verdict.
 # * Weight and effect share a factor, so their correlation needs a null that shares it, too: shuffle
 #   the evidence. On these film reviews the agreement exceeded its null in our QKV attention, and on
 #   average did not in our energy pooling.
