@@ -8,7 +8,7 @@ Nearly everything: what the labels mean, how a text becomes tokens, which of the
 how the model is put together, and what is compared with what. In the program in which we found
 them, none of these mistakes raises an error, so they have to be looked for, and most are found by
 counting something that one believes one already knows. This page shows ten of them, each with the
-line that causes it, and measures what they do.
+place where it was made, and measures what they do.
 
 You need the lesson on :doc:`training a classifier </gallery/core/plot_8_sentiment_training>` for
 the task. Reading takes half an hour, and running the page about forty seconds. Afterwards you can

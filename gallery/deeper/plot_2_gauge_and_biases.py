@@ -466,8 +466,8 @@ fig.set_label(
 # - After a LayerNorm even M is readable only up to u (1/γ)ᵀ, which changes no weight.
 # - The balanced pair has orthogonal columns in order of strength, and the least sum of squares,
 #   twice the nuclear norm of M.
-# - Of four bias terms two survive the softmax, and the key bias is in neither, unless RoPE or
-#   QK-norm stands between it and the dot product.
+# - With biases a score has four terms, of which two survive the softmax. The key bias is in
+#   neither, and so is dead unless RoPE or QK-norm is between it and the dot product.
 # - Adam moves a parameter whose gradient is nothing but rounding, so a number that moved need not
 #   have learned anything.
 #

@@ -33,7 +33,7 @@ use_style()
 # %%
 # Many small models
 # -----------------
-# Training the models of this page takes about seven minutes of one core per seed, which is too long
+# Training the models of this page takes about eight minutes of one core per seed, which is too long
 # for building a site, so this page reads a file of results, which states where it comes from. (In
 # the repository it is in ``docs/experiments/low_rank``, beside the script that writes it, and the
 # downloadable package carries it, too.) Because models are compared here, they are measured on the
