@@ -8,7 +8,7 @@ Nearly everything: what the labels mean, how a text becomes tokens, which of the
 how the model is put together, and what is compared with what. In the program in which we found
 them, none of these mistakes raises an error, so they have to be looked for, and most are found by
 counting something that one believes one already knows. This page shows ten of them, each with the
-line that causes it, and measures what they do.
+place where it was made, and measures what they do.
 
 You need the lesson on :doc:`training a classifier </gallery/core/plot_8_sentiment_training>` for
 the task. Reading takes half an hour, and running the page about forty seconds. Afterwards you can
@@ -273,8 +273,8 @@ for name, changes in (
 #    :class: warning
 #
 #    Each review is padded to 256 positions. A model with attention, says :ref:`Lab 13 <source-lab>`
-#    (same section as before), can "suppress noise, including any trailing ``<PAD>`` tokens". Until
-#    it has learned to, the :term:`padding` gets its share like any word.
+#    (the section of pitfall 4), can "suppress noise, including any trailing ``<PAD>`` tokens".
+#    Until it has learned to, the :term:`padding` gets its share like any word.
 #
 # Here are twenty untrained networks of each kind, on 100 reviews alone and on 100 pairs:
 
@@ -330,8 +330,8 @@ fig.set_label(
 
 # %%
 # *Figure 3.* The share of attention on padding in untrained networks, one mark per review, a mean
-# over the networks. The marks lie somewhat below the line, which is the padding's share of the
-# positions, most of all for *qkv* and short reviews. Why they do is not measured here.
+# over the networks. The line is the padding's share of the positions. The marks lie somewhat below
+# it, most of all for *qkv* and short reviews. Why they do is not measured here.
 #
 # To see what is left of this after training, we take energy pooling as in Lab 13, without a mask,
 # on 100 validation reviews alone:

@@ -465,8 +465,8 @@ axes[1].set_xlabel("rank k")
 fig.set_label(
     "Relative error against rank for three truncations, on logarithmic axes. Above, for all of "
     "the score, the truncation by second moments is best at every rank. Below, with the mean over "
-    "the keys taken off, the one with centred keys is best, just below it, and that of the matrix "
-    "itself is far worse from rank 2 on."
+    "the keys taken off, the one with centred keys is best, just below that by second moments, and "
+    "that of the matrix itself is far worse from rank 2 on."
 )
 
 # %%
@@ -511,7 +511,7 @@ assert met["tokens of one text"][1] < 0.95 * met["tokens of one text"][0]
 # %%
 # Where every query meets every key, Adam can't improve on the closed form, while within texts the
 # closed form is only a good start. Nor does a distance of matrices or of scores weigh the scores as
-# the softmax does, and what training minimises is the loss of a task.
+# the softmax does, and training minimises neither distance, but the loss of a task.
 #
 # So a small singular value of M does not prove that a direction is idle, nor a large one that it is
 # used, because that depends on the tokens. What truncation costs on real reviews is measured in

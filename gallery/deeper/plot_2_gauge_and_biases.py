@@ -299,10 +299,10 @@ print("… and after the change ", spectra[1].numpy().round(2))
 assert error(seen_shifted, seen) < 1e-12 < 0.5 < error(M_shifted, M)
 
 # %%
-# The weights are the same to rounding, while M and its singular values have changed. So the reading
-# above needs a second condition: after a LayerNorm, M is readable only up to such directions. They
-# can be removed by subtracting from each row of M its part along :math:`1/\gamma`, so we compare
-# what is left:
+# The weights are the same to rounding, while M and its singular values have changed. So reading a
+# head by its M needs a second condition: after a LayerNorm, M is readable only up to such matrices.
+# They can be removed by subtracting from each row of M its part along :math:`1/\gamma`, so we
+# compare what is left:
 
 along = torch.outer(ones, ones) / (ones @ ones)  # (d, d)
 left_M, left_shifted = M - M @ along, M_shifted - M_shifted @ along  # (d, d), (d, d)
@@ -400,10 +400,10 @@ for dtype in (torch.float64, torch.float32):
         print(f"{dtype!s:14} gradient of {name:12} {size:.0e}")
 
 # %%
-# It is zero up to rounding, and plain gradient descent multiplies that by a small rate, so c stays
-# where it was. :term:`Adam` divides each gradient by its own running size, and noise divided by its
-# own size is of size 1, damped only by the :math:`\epsilon = 10^{-8}` in the denominator. We train
-# for 1,000 steps in float32, the usual precision:
+# That of c is zero up to rounding, and plain gradient descent multiplies it by a small rate, so c
+# stays where it was. :term:`Adam` divides each gradient by its own running size, and noise divided
+# by its own size is of size 1, damped only by the :math:`\epsilon = 10^{-8}` in the denominator. We
+# train for 1,000 steps in float32, the usual precision:
 
 STEPS = 1000
 optimizers = {
@@ -466,8 +466,8 @@ fig.set_label(
 # - After a LayerNorm even M is readable only up to u (1/γ)ᵀ, which changes no weight.
 # - The balanced pair has orthogonal columns in order of strength, and the least sum of squares,
 #   twice the nuclear norm of M.
-# - Of four bias terms two survive the softmax, and the key bias is in neither, unless RoPE or
-#   QK-norm stands between it and the dot product.
+# - With biases a score has four terms, of which two survive the softmax. The key bias is in
+#   neither, and so is dead unless RoPE or QK-norm is between it and the dot product.
 # - Adam moves a parameter whose gradient is nothing but rounding, so a number that moved need not
 #   have learned anything.
 #

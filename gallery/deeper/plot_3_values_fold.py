@@ -96,8 +96,8 @@ for kind in ("qkv", "qk"):
     print(f"{kind:3}: {parameter_count(kind, d, k)} parameters in the attention, without biases")
 
 # %%
-# The :term:`bias` of the values folds, too, because it adds the same vector to every value and,
-# because the weights of each query sum to 1, to every context.
+# The :term:`bias` of the values folds, too: it adds the same vector to every value, and since the
+# weights of each query sum to 1, it adds that vector to every context.
 #
 # .. admonition:: What went wrong: a redundancy, unnoticed
 #    :class: warning
@@ -111,7 +111,7 @@ for kind in ("qkv", "qk"):
 #
 # What keeps a value matrix from folding?
 # ---------------------------------------
-# To find out whether a change to the model does so, it is not enough to try one way of folding and
+# To find out whether a change to the model prevents folding, it is not enough to try one way and
 # give up. The test is whether *any* classifier can match the logits: we leave queries, keys and
 # everything else as they are, take the values away, and give the classifier the best vector and
 # bias that exist. Without values, one feature vector per text reaches the classifier, and finding

@@ -10,7 +10,7 @@ on how both are trained, so the last comparison of this page is made under two s
 learning rates.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` for the product M of
-query and key matrix, whose rank k bounds, and the one on :doc:`training a classifier
+query and key matrix, whose rank is at most k, and the one on :doc:`training a classifier
 </gallery/core/plot_8_sentiment_training>` for the task. Reading takes half an hour; running the
 page takes only five seconds, because the results are read from a file. Afterwards you can measure
 how much of its rank a trained head uses, compare two models review by review, and say under which
@@ -33,7 +33,7 @@ use_style()
 # %%
 # Many small models
 # -----------------
-# Training the models of this page takes about seven minutes of one core per seed, which is too long
+# Training the models of this page takes about eight minutes of one core per seed, which is too long
 # for building a site, so this page reads a file of results, which states where it comes from. (In
 # the repository it is in ``docs/experiments/low_rank``, beside the script that writes it, and the
 # downloadable package carries it, too.) Because models are compared here, they are measured on the
@@ -225,7 +225,8 @@ fig.set_label(
 #   <sphx_glr_gallery_deeper_plot_3_values_fold.py>` proved that qk and qkv are the same set of
 #   functions, so what differs can only be the path of training.
 #
-# The figure also shows the mean of the words above all of them, but this result needs a condition.
+# The figure also shows the mean of the words above all models with attention, but this result needs
+# a condition.
 #
 # The mean of the words as a baseline
 # -----------------------------------

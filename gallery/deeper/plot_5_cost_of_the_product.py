@@ -327,9 +327,9 @@ for name, (kept, multiplications) in caches.items():
 # %%
 # Where h · k = d, as in our small layer, keys and values are 2d numbers, so keeping the token
 # halves the cache. In DeepSeek-V2 the heads are together wider than a token, so keeping the token
-# would save more, at the price of many times as many multiplications, whereas the latent vector
-# needs fewer of both. (What the new query is multiplied with once per step is not counted, because
-# it does not grow with the text.)
+# would save more, at the price of many times as many multiplications. The latent vector needs fewer
+# numbers and fewer multiplications than the token. (What the new query is multiplied with once per
+# step is not counted, because it does not grow with the text.)
 #
 # The rotated key is there because rotary positions (RoPE, :cite:t:`su2024roformer`) turn the query
 # at position i and the key at position j by angles that grow with the position. A rotation by the

@@ -437,9 +437,9 @@ ax.set(ylabel="cosine similarity")
 ax.tick_params(axis="x", rotation=45)
 ax.legend(fontsize=9, loc="lower left", handlelength=3)
 fig.set_label(
-    "Mean cosine similarity of bank, and of the, between sentences of the same and of the other "
-    "topic, from the word embedding to the last layer. The lines of bank part from layer 0 on; "
-    "those of the stay close together until the last layer, where they part as well."
+    "Mean cosine similarity of “bank”, and of “the”, between sentences of the same and of the "
+    "other topic, from the word embedding to the last layer. The lines of “bank” part from layer 0 "
+    "on; those of “the” stay close together until the last layer, where they part as well."
 )
 
 # %%

@@ -148,7 +148,7 @@ table({"90 % of energy in, QKᵀ": directions(qk).double(), "OV": directions(ov)
 # most of them in the first and the fifth layer, fall well below a Gaussian pair. Our own
 # classifiers are another matter, and figure 1 draws them beside the heads. Each curve adds up the
 # energy, largest direction first, and the axis counts directions as a share of k, because k is 16
-# in our classifiers.
+# in our classifiers and 32 in the heads.
 
 low_rank = results_of("low_rank")
 seeds = len(low_rank["origin"]["seeds"])

@@ -115,8 +115,8 @@ for rank in (n - 1, n - 2, k):
 # Two dimensions are enough to point at a token
 # ---------------------------------------------
 # The result above is about weights that have to be matched *exactly*; pointing at one token is far
-# cheaper. Put n keys on a circle, and let each query be its partner's key times a large
-# :math:`\beta`. With k = 2, every query then finds its partner among all n, whatever the
+# cheaper. Put n keys on a circle, and let each query be the key of one token, its partner, times a
+# large :math:`\beta`. With k = 2, every query then finds its partner among all n, whatever the
 # permutation.
 
 n = 64
@@ -260,9 +260,9 @@ for (h, k), error in live.items():
 # --------
 # Training for all h and k with hk up to 64, each from three seeds and with more steps, takes too
 # long for a build, so the page reads a file, which says where it comes from. The file has a second
-# task, which asks each query for *two* answers at once. Beside the sign of :math:`q \cdot z` it is
-# to retrieve that of :math:`q \cdot z'`, where z′ is z shifted by one coordinate minus z shifted
-# back, and so at a right angle to z.
+# task, which asks each query for *two* answers at once. Beside the sign of :math:`q \cdot z` the
+# query has to retrieve that of :math:`q \cdot z'`, where z′ is z shifted by one coordinate minus z
+# shifted back, and so at a right angle to z.
 
 package = Path(attention.__file__).parent
 file = Path("experiments/bottleneck/results.json")
