@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 from attention.sentiment.batches import Examples, Ragged
 from attention.sentiment.reviews import Reviews
+from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import SEP_ID, UNK_ID, train_tokenizer
 from experiments.playground import templates, trained
 from experiments.playground.__main__ import CONFIG, OUT, examples, joined, settings_of
@@ -20,6 +21,7 @@ from experiments.playground.fit import best_scale
 from experiments.playground.model import (
     PageConfig,
     PageModel,
+    clause_starts,
     quantise,
     read_model,
     write_model,
@@ -55,7 +57,7 @@ def small(kind: str) -> PageModel:
 def in_scope(text: str) -> list[str]:
     """Name the words of a text that are read as words behind a negation."""
     config, encoded = config_of("mean"), TOKENIZER.encode(text)
-    marked = config.mark(encoded.ids)
+    marked = config.mark(encoded.ids, clause_starts(text))
     pairs = zip(encoded.tokens, encoded.ids, marked, strict=True)
     return [token for token, i, read in pairs if read == i + config.shift]
 
@@ -68,6 +70,18 @@ def test_but_ends_the_scope_of_a_negation():
     assert in_scope("never dull but good") == ["dull"]
 
 
+def test_punctuation_ends_the_scope_of_a_negation_and_an_apostrophe_does_not():
+    for mark in ".,;:!?":
+        assert in_scope(f"never dull{mark} good") == ["dull"]
+    assert in_scope("isn't dull <br /> 'good' - the") == ["dull", "good", "the"]
+
+
+def test_as_many_clause_starts_are_told_as_there_are_words():
+    texts = [*load_reviews("imdb")["train"].texts[:200], r"a\n\nb. <b class='x, y'>c</b>d <3 e, f"]
+    for text in texts:
+        assert len(clause_starts(text)) == len(TOKENIZER.encode(text).ids)
+
+
 def test_a_negation_within_a_scope_is_not_marked_and_starts_a_scope_anew():
     assert in_scope("no plot never good the film is dull") == ["plot", "good", "the", "film", "is"]
 
@@ -75,36 +89,38 @@ def test_a_negation_within_a_scope_is_not_marked_and_starts_a_scope_anew():
 def test_unknown_words_are_not_marked_but_counted():
     config = config_of("mean")
     never, good = (TOKENIZER.token_to_id(word) for word in ("never", "good"))
-    marked = config.mark([never, UNK_ID, good, good, good, good])
+    marked = config.mark([never, UNK_ID, good, good, good, good], [False] * 6)
     assert marked == [never, UNK_ID, *[good + config.shift] * 3, good]
 
 
 def test_the_separator_ends_the_scope_of_a_negation():
     config = config_of("mean")
     never, good = (TOKENIZER.token_to_id(word) for word in ("never", "good"))
-    assert config.mark([never, SEP_ID, good]) == [never, SEP_ID, good]
+    assert config.mark([never, SEP_ID, good], [False] * 3) == [never, SEP_ID, good]
 
 
 def test_many_texts_are_marked_as_one_is():
-    texts = ["never dull but good", "", "the plot isn't good"]
+    texts = ["never dull but good", "", "the plot isn't good", "never! good"]
     ids = encode_marked(TOKENIZER, texts, config_of("mean"))
-    wanted = [config_of("mean").mark(TOKENIZER.encode(text).ids) for text in texts]
-    assert [ids[i].tolist() for i in range(3)] == wanted
+    wanted = [
+        config_of("mean").mark(TOKENIZER.encode(text).ids, clause_starts(text)) for text in texts
+    ]
+    assert [ids[i].tolist() for i in range(4)] == wanted
 
 
 @pytest.mark.parametrize("kind", SIZES)
 def test_contributions_add_up_to_the_logit(kind):
     model, ids = small(kind), TOKENIZER.encode("the film is never good but the plot is").ids
-    reading = model.read(ids)
+    reading = model.read(ids, [False] * len(ids))
     total = reading.contributions.sum() + model.classifier.classifier.bias
     assert reading.logit == pytest.approx(total.item(), abs=1e-12)
     assert reading.weights.sum() == pytest.approx(1)
-    marked = torch.tensor([model.config.mark(ids)])
+    marked = torch.tensor([model.config.mark(ids, [False] * len(ids))])
     assert reading.logit == pytest.approx(model.classifier(marked).item(), abs=1e-12)
 
 
 def test_the_map_has_a_row_per_query_and_its_mean_is_the_weights():
-    reading = small("qkv").read(TOKENIZER.encode("the film is never good").ids)
+    reading = small("qkv").read(TOKENIZER.encode("the film is never good").ids, [False] * 5)
     assert reading.map.shape == (5, 5)
     assert torch.allclose(reading.map.sum(dim=-1), torch.ones(5, dtype=torch.float64))
     assert torch.allclose(reading.map.mean(dim=0), reading.weights)
@@ -113,12 +129,15 @@ def test_the_map_has_a_row_per_query_and_its_mean_is_the_weights():
 @pytest.mark.parametrize("kind", SIZES)
 def test_a_text_without_words_has_the_logit_of_the_bias(kind):
     model = small(kind)
-    assert model.read([]).logit == model.classifier.classifier.bias.item()
+    assert model.read([], []).logit == model.classifier.classifier.bias.item()
 
 
 def test_the_end_of_a_longer_text_is_read():
     model, ids = small("mean"), TOKENIZER.encode("never " + "good " * 11).ids
-    assert model.read(ids)[0] == model.read(ids[1:])[0]  # not in the scope of what was cut off
+    starts = [False] * len(ids)
+    assert (
+        model.read(ids, starts)[0] == model.read(ids[1:], starts[1:])[0]
+    )  # not in the scope of what was cut off
 
 
 @pytest.mark.parametrize("kind", SIZES)
@@ -126,7 +145,7 @@ def test_what_is_written_is_read_again_but_for_the_rounding(kind, tmp_path):
     model = small(kind)
     write_model(model, tmp_path)
     again = read_model(tmp_path)
-    assert again.config.mark(range(40)) == model.config.mark(range(40))
+    assert again.config.mark(range(40), [False] * 40) == model.config.mark(range(40), [False] * 40)
     state, wanted = again.classifier.state_dict(), model.classifier.state_dict()
     assert list(state) == list(wanted)
     for name, weight in state.items():
@@ -154,7 +173,9 @@ def test_a_model_begins_as_the_mean_that_was_fitted():
         table = 5 * torch.randn(2 * config.shift)
         start_from(table, 3.0, model)
         # Attention is nearly even, because its matrices begin small.
-        assert model.read(ids).logit == pytest.approx(3 * table[ids].mean().item(), rel=0.2)
+        assert model.read(ids, [False] * len(ids)).logit == pytest.approx(
+            3 * table[ids].mean().item(), rel=0.2
+        )
 
 
 def test_the_scale_is_the_one_of_the_least_loss():

@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import SEP_ID
-from experiments.playground.model import PageModel, Reading, read_model
+from experiments.playground.model import PageModel, Reading, clause_starts, read_model
 
 MODELS = Path(__file__).parents[2] / "docs" / "experiments" / "playground" / "models"
 KINDS = ("mean", "energy", "qkv")
@@ -31,8 +31,11 @@ def ids_of(text: str) -> list[int]:
 
 def answer(kind: str, text: str, distractor: str = "") -> Reading:
     """Let a model read a text, if there is one behind a distractor, as far as it reads back."""
-    front = [*ids_of(distractor), SEP_ID] if distractor else []
-    return model(kind).read([*front, *ids_of(text)])
+    ids, starts = ids_of(text), clause_starts(text)
+    if distractor:
+        ids = [*ids_of(distractor), SEP_ID, *ids]
+        starts = [*clause_starts(distractor), True, *starts]
+    return model(kind).read(ids, starts)
 
 
 @functools.cache

@@ -23,7 +23,13 @@ from attention import (
 )
 from attention.exercises.sentence import X_OF_LESSON
 from attention.sentiment.tokenizer import SEP_ID, train_tokenizer
-from experiments.playground.model import PageConfig, PageModel, read_model, write_model
+from experiments.playground.model import (
+    PageConfig,
+    PageModel,
+    clause_starts,
+    read_model,
+    write_model,
+)
 
 HERE = Path(__file__).parent
 FILE = HERE / "expected.json"
@@ -49,6 +55,7 @@ TEXTS = [
     "the music isn't good and the plot is bad",  # 10 words: the first two are not read
     "not a bad film but never good",
     "not the zebra, not the good old plot",
+    "never the old plot! Good film: not the good",
 ]
 DISTRACTOR = "A bad film, of the old kind."
 
@@ -102,12 +109,14 @@ def readings(kind: str, folder: Path) -> dict[str, object]:
     found = []
     for distractor in ("", DISTRACTOR):
         front = [*tokenizer().encode(distractor).ids, SEP_ID] if distractor else []
+        before = [*clause_starts(distractor), True] if distractor else []
         for text in ["", *TEXTS]:
             ids = [*front, *tokenizer().encode(text).ids]
-            marked = model.config.mark(ids[-MAX_LENGTH:])
+            starts = [*before, *clause_starts(text)]
+            marked = model.config.mark(ids[-MAX_LENGTH:], starts[-MAX_LENGTH:])
             found.append(
                 {"text": text, "distractor": distractor, "ids": ids, "marked": marked}
-                | model.read(ids)._asdict()
+                | model.read(ids, starts)._asdict()
             )
     tokenizer().save(str(folder / "tokenizer.json"))
     scripts = {"words": words_script(folder / "tokenizer.json"), "model": model_script(folder)}

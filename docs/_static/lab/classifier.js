@@ -17,12 +17,12 @@
   }
 
   // A word in the scope of a negation, which is the next few words, is read as another word: its id
-  // is moved by `shift`. Some words, such as "but", end the scope.
-  function mark({ negators, scope, scope_ends, shift }, ids) {
+  // is moved by `shift`. The scope ends where a clause starts, and at some words, such as "but".
+  function mark({ negators, scope, scope_ends, shift }, ids, starts) {
     let left = 0; // so many words are still in the scope
-    return ids.map((id) => {
+    return ids.map((id, i) => {
       const isNegator = negators.includes(id);
-      if (scope_ends.includes(id)) left = 0;
+      if (scope_ends.includes(id) || starts[i]) left = 0;
       const isMarked = left > 0 && id >= FIRST_WORD && !isNegator;
       left = isNegator ? scope : Math.max(left - 1, 0);
       return isMarked ? id + shift : id;
@@ -54,13 +54,14 @@
   }
 
   // logit = Σᵢ contributionᵢ + b, where contributionᵢ = weightᵢ · evidenceᵢ. This is context · w + b,
-  // since the context is the mean of the values that the weights take.
-  function classify(model, ids) {
+  // since the context is the mean of the values that the weights take. `starts` tells of each word
+  // whether a clause starts with it.
+  function classify(model, ids, starts) {
     if (ids.length === 0) {
       const nothing = { weights: [], contributions: [], marked: [], map: null };
       return { logit: model.b, probability: sigmoid(model.b), ...nothing };
     }
-    const marked = mark(model.config, ids); // (n,)
+    const marked = mark(model.config, ids, starts); // (n,)
     const { weights, evidence, map } = attend(model, inputs(model, marked)); // (n,), (n,), (n, n)
     const contributions = weights.map((weight, i) => weight * evidence[i]); // (n,)
     const logit = contributions.reduce((sum, one) => sum + one, model.b);

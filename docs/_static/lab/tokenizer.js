@@ -8,12 +8,22 @@
   const UNKNOWN = 1; // the id of a word that the vocabulary does not hold
   const SEPARATOR = 2; // stands between a distractor and the review
 
-  function splitWords(text) {
+  // Each word, and whether a mark of punctuation stands between it and the word before it
+  function splitClauses(text) {
     const clean = text
       .replaceAll("\\n", " ")
       .toLowerCase()
       .replaceAll(/<[a-z/!][^>]*>/g, " ");
-    return clean.match(/[a-z]+/g) ?? [];
+    let end = 0;
+    return Array.from(clean.matchAll(/[a-z]+/g), ({ 0: word, index }) => {
+      const startsClause = /[.,;:!?]/.test(clean.slice(end, index));
+      end = index + word.length;
+      return { word, startsClause };
+    });
+  }
+
+  function splitWords(text) {
+    return splitClauses(text).map(({ word }) => word);
   }
 
   // ids: a Map from a word to its id
@@ -28,5 +38,5 @@
     return { all, unread: all - words.reduce((sum, word) => sum + word.length, 0) };
   }
 
-  lab.tokenizer = { SEPARATOR, UNKNOWN, countUnread, encode, splitWords };
+  lab.tokenizer = { SEPARATOR, UNKNOWN, countUnread, encode, splitClauses, splitWords };
 }

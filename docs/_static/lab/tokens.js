@@ -1,27 +1,28 @@
 "use strict";
 
 // What a model reads of a review, word by word. A token is { word, id, part: "distractor" |
-// "separator" | "review", place, isDeleted, isNegated, weight, contribution }.
+// "separator" | "review", place, startsClause, isDeleted, isNegated, weight, contribution }.
 
 {
-  const { SEPARATOR, UNKNOWN, countUnread, encode, splitWords } = lab.tokenizer;
+  const { SEPARATOR, UNKNOWN, countUnread, encode, splitClauses } = lab.tokenizer;
   const { classify } = lab.classifier;
   const { digits, element } = lab.dom;
 
   // `deleted` holds the places of words of the review that are left out.
   function tokensOf(ids, review, distractor = "", deleted = new Set()) {
     const part = (name, words) =>
-      encode(words, ids).map((id, place) => {
+      words.map(({ word, startsClause }, place) => {
+        const [id] = encode([word], ids);
         const isDeleted = name === "review" && deleted.has(place);
         const nothing = { isNegated: false, weight: 0, contribution: 0 };
-        return { word: words[place], id, part: name, place, isDeleted, ...nothing };
+        return { word, id, part: name, place, startsClause, isDeleted, ...nothing };
       });
-    const before = part("distractor", splitWords(distractor));
+    const before = part("distractor", splitClauses(distractor));
     if (before.length > 0) {
-      const [separator] = part("separator", ["next review"]);
+      const [separator] = part("separator", [{ word: "next review", startsClause: true }]);
       before.push({ ...separator, id: SEPARATOR });
     }
-    return [...before, ...part("review", splitWords(review))];
+    return [...before, ...part("review", splitClauses(review))];
   }
 
   // A model reads so many words and no more: the end, because there the review is. Returns its
@@ -36,6 +37,7 @@
     const answer = classify(
       model,
       read.map((one) => one.id),
+      clauseStarts(shown),
     );
     for (const [i, one] of read.entries()) {
       one.weight = answer.weights[i];
@@ -43,6 +45,20 @@
       one.isNegated = answer.marked[i] !== one.id;
     }
     return { ...answer, read, shown, skipped };
+  }
+
+  // Of each word that is read, whether a clause starts with it: where the first words of a clause
+  // are deleted, the next one starts it.
+  function clauseStarts(tokens) {
+    const starts = [];
+    let isPending = false;
+    for (const { isDeleted, startsClause } of tokens) {
+      isPending ||= startsClause;
+      if (isDeleted) continue;
+      starts.push(isPending);
+      isPending = false;
+    }
+    return starts;
   }
 
   // Where the words of one list are in another: the longest common subsequence of both, as a Map

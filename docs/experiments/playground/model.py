@@ -3,11 +3,13 @@ r"""The classifiers of the site: the package's, reading words that follow a nega
 In "not a great film", what turns "great" around is two words before it. A mean adds up what the
 words contribute, and pooling weights these contributions by positive numbers, so neither can let
 "not" turn around what follows. Therefore each word has two vectors, one for the word and one for
-the word in the scope of a negation, which here is the next few words (Das & Chen 2001, Yahoo! for
-Amazon; Pang, Lee & Vaithyanathan 2002, Thumbs up?, https://aclanthology.org/W02-1011/).
+the word in the scope of a negation, which here is the next few words of its clause (Das & Chen
+2001, Yahoo! for Amazon; Pang, Lee & Vaithyanathan 2002, Thumbs up?,
+https://aclanthology.org/W02-1011/).
 """
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,15 +22,32 @@ from torch import Tensor
 
 from attention import SelfAttention
 from attention.sentiment.model import SentimentClassifier
-from attention.sentiment.tokenizer import SEP_ID, SPECIALS
+from attention.sentiment.tokenizer import RULES, SEP_ID, SPECIALS
 
-#: The letter t is what the tokenizer leaves of "n't".
+#: The letter t is what the tokenizer leaves of "n't"; the last line is for those who leave out the '.
 NEGATORS = (
     *("not", "t", "no", "never", "nothing", "nobody", "none", "neither", "nor", "hardly"),
     *("barely", "without", "cannot", "less", "least", "lacks", "lacking", "fails"),
+    *("dont", "doesnt", "didnt", "isnt", "arent", "wasnt", "werent", "wont", "cant", "couldnt"),
 )
 SCOPE_ENDS = ("but", "yet", "although", "though", "because", "however")
 SCOPE = 4
+_TAG, _WORD = re.compile(RULES[True][0].tag), re.compile("[a-z]+")
+
+
+def clause_starts(text: str) -> list[bool]:
+    """Tell of each word whether a mark of punctuation stands between it and the word before it.
+
+    Example:
+        >>> clause_starts("Never again! It isn't good, <br />but short.")
+        [False, False, True, False, False, False, True, False]
+    """
+    clean = _TAG.sub(" ", text.replace(r"\n", " ").lower())
+    starts, end = [], 0
+    for word in _WORD.finditer(clean):
+        starts.append(any(mark in ".,;:!?" for mark in clean[end : word.start()]))
+        end = word.end()
+    return starts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,11 +83,11 @@ class PageConfig:
             **fields,
         )
 
-    def mark(self, ids: Sequence[int]) -> list[int]:
-        """Replace the ids in the scope of a negation."""
+    def mark(self, ids: Sequence[int], starts: Sequence[bool]) -> list[int]:
+        """Replace the ids in the scope of a negation, which ends where a clause starts."""
         marked, left = [], 0
-        for i in ids:
-            if i in self.scope_ends:
+        for i, starts_clause in zip(ids, starts, strict=True):
+            if i in self.scope_ends or starts_clause:
                 left = 0
             is_marked = left > 0 and i >= len(SPECIALS) and i not in self.negators
             marked.append(i + self.shift if is_marked else i)
@@ -113,7 +132,7 @@ class PageModel:
     classifier: SentimentClassifier
 
     @torch.no_grad()
-    def read(self, ids: Sequence[int]) -> Reading:
+    def read(self, ids: Sequence[int], starts: Sequence[bool]) -> Reading:
         r"""Classify one text, and tell what each word contributes to the logit.
 
         .. math:: \mathrm{contribution}_j = \mathrm{weight}_j \, (v_j \cdot w)
@@ -121,7 +140,8 @@ class PageModel:
         The weight is the mean of those that a word receives, and :math:`v_j` is its value, which
         for mean and energy is its vector.
         """
-        ids = self.config.mark(ids[-self.config.max_length :])
+        last = slice(-self.config.max_length, None)
+        ids = self.config.mark(ids[last], starts[last])
         model = self.classifier
         bias = model.classifier.bias[0]
         if not ids:

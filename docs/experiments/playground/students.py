@@ -12,14 +12,15 @@ from attention.sentiment.evaluation import measure
 from attention.sentiment.tokenizer import encode_reviews
 from attention.sentiment.trainer import Trainer
 from experiments.playground.data import read_sentences
-from experiments.playground.model import PageConfig, PageModel
+from experiments.playground.model import PageConfig, PageModel, clause_starts
 
 
 def encode_marked(tokenizer: Tokenizer, texts: list[str], config: PageConfig) -> Ragged:
     """Encode texts as a model reads them."""
     ids = encode_reviews(tokenizer, texts)
-    marked = [config.mark(part.tolist()) for part in ids.flat.split(ids.lengths.tolist())]
-    return Ragged.from_lists(marked)
+    parts = ids.flat.split(ids.lengths.tolist())
+    pairs = zip(texts, parts, strict=True)
+    return Ragged.from_lists([config.mark(part.tolist(), clause_starts(t)) for t, part in pairs])
 
 
 def start_from(table: Tensor, scale: float, model: PageModel) -> None:
@@ -67,7 +68,9 @@ def measure_sentences(model: PageModel, tokenizer: Tokenizer, part: str) -> dict
     found: dict[str, Any] = {"all": [0, 0]}
     confusion, errors = [[0, 0], [0, 0]], []
     for row in read_sentences(part):
-        is_positive = model.read(tokenizer.encode(row["text"]).ids).logit > 0
+        is_positive = (
+            model.read(tokenizer.encode(row["text"]).ids, clause_starts(row["text"])).logit > 0
+        )
         label = int(row["label"])
         for name in ("all", row["kind"]):
             count = found.setdefault(name, [0, 0])
