@@ -115,6 +115,20 @@ def test_what_is_refused_elsewhere_does_not_stay_either(bench, part):
     expect(bench.get_by_role("alert")).to_have_text("")
 
 
+def test_a_refused_sentence_keeps_its_reason_after_enter(bench):
+    sentence = bench.get_by_label("Your sentence")
+    before = sentence.input_value()
+    for text in ("Hello", "word " * 13):
+        sentence.fill(text)
+        sentence.press("Enter")
+        expect(sentence).to_have_value(text)
+        expect(sentence).to_have_attribute("aria-invalid", "true")
+        expect(bench.get_by_role("alert")).to_contain_text("A sentence here has 2 to 12 words")
+    sentence.fill(before)
+    assert sentence.get_attribute("aria-invalid") is None
+    expect(bench.get_by_role("alert")).to_have_text("")
+
+
 def test_equal_weights_have_no_favourite(bench):
     finding = bench.locator('[data-part="finding"]')
     expect(finding).to_have_text("All words attend most to journey.")

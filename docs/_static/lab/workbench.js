@@ -252,8 +252,9 @@
         refuse(field, problem.message);
       }
     });
-    // What was refused does not stay: the field shows again what counts.
-    on("sentence", "change", (event) => accept(event.target));
+    // What was refused stays with its reason while it is in sight, also after Enter. On leaving, the field
+    // shows again what counts.
+    on("sentence", "blur", (event) => accept(event.target));
 
     function refuse(field, problem) {
       field.setAttribute("aria-invalid", "true");
