@@ -180,6 +180,29 @@ def test_what_a_click_on_a_weight_does(bench):
     )
 
 
+def test_a_target_on_a_masked_cell_is_not_counted(bench):
+    bench.get_by_role("tab", name="Learning").click()
+    bench.get_by_role("button", name="Target: the next word").click()
+    bench.get_by_label("causal mask").check()
+    expect(bench.locator('[data-part="lesson-of-loss"]')).to_contain_text(
+        "made of 1 target weight alone. 5 more targets are masked and have no part in it."
+    )
+    assert bench.locator("#workbench .target").count() == 1
+    expect(cell(bench, "map.0.1")).to_have_attribute("aria-label", "Your to journey: 0.00, masked")
+    bench.get_by_label("causal mask").uncheck()
+    assert bench.locator("#workbench .target").count() == 6
+
+
+def test_a_masked_row_attends_to_nothing(bench):
+    bench.get_by_role("radio", name="a mask").check()
+    for j in SIX:
+        cell(bench, f"map.0.{j}").click()
+    expect(bench.locator('[data-part="finding"]')).to_have_text(
+        "Your attends to nothing, because its whole row is masked. "
+        "All other words attend most to journey."
+    )
+
+
 def test_a_second_head_has_its_own_weights(bench):
     first = shown(bench, "map.0.0", "score.1")
     bench.get_by_label("second head").check()

@@ -153,29 +153,39 @@
     }
 
     function update(view) {
-      const { state, loss, curve } = view;
+      const { state, layer, loss, curve } = view;
       show(view);
       find("one-step").disabled = loss === null;
       find("many-steps").disabled = loss === null;
-      find("lesson-of-loss").textContent = remark(state, loss);
+      find("lesson-of-loss").textContent = remark(state, lab.bench.lossTerms(state, layer));
       drawCurve(find("curve"), curve);
     }
 
     return { build, update };
   });
 
-  function remark({ targets, contexts }, loss) {
-    if (loss === null) {
-      return "Without a target there is no loss. Let a click on a weight make it a target, or click among the values.";
+  // What the loss is made of, from its terms, and how many of the targets are masked
+  function remark({ targets, contexts }, terms) {
+    const weights = terms.rows.reduce((sum, { js }) => sum + js.length, 0);
+    const vectors = terms.contexts.length;
+    const masked = targets.length + contexts.length - weights - vectors;
+    if (weights + vectors === 0) {
+      return masked > 0
+        ? `${masked === 1 ? "The only target is" : `All ${masked} targets are`} masked, so there is no loss.`
+        : "Without a target there is no loss. Let a click on a weight make it a target, or click among the values.";
     }
     const made = [
-      [targets.length, "target weight"],
-      [contexts.length, "target context vector"],
+      [weights, "target weight"],
+      [vectors, "target context vector"],
     ]
       .filter(([n]) => n > 0)
       .map(([n, one]) => plural(n, one));
-    if (contexts.length > 0) return `The loss is made of ${made.join(" and ")}.`;
-    return `The loss is made of ${made[0]} alone. No value takes part in it, so the gradient of W_value is 0 and no step changes W_value.`;
+    const rest =
+      masked > 0
+        ? ` ${plural(masked, "more target")} ${masked === 1 ? "is masked and has" : "are masked and have"} no part in it.`
+        : "";
+    if (vectors > 0) return `The loss is made of ${made.join(" and ")}.${rest}`;
+    return `The loss is made of ${made[0]} alone.${rest} No value takes part in it, so the gradient of W_value is 0 and no step changes W_value.`;
   }
 
   function drawCurve(picture, curve) {
@@ -263,5 +273,5 @@
     return { update() {} };
   });
 
-  lab.workbenchLearning = { curvePoints };
+  lab.workbenchLearning = { curvePoints, remark };
 }
