@@ -64,6 +64,28 @@ def test_a_sentence_of_the_readers_own_gets_vectors_from_its_letters(bench):
     assert bench.get_by_test_id("weight").count() == 9
 
 
+def test_words_that_stay_keep_their_vectors_and_the_drawn_ones_are_named(bench):
+    bench.get_by_label("Start from").select_option("trained")
+    drawn = bench.locator('[data-part="drawn"]')
+    expect(drawn).to_have_text("")
+    before = bench.evaluate("lab.workbench.bench.state()")
+    sentence = bench.get_by_label("Your sentence")
+    sentence.focus()
+    # Typed letter by letter, the last word is for a moment a shorter one.
+    sentence.press("End")
+    for _ in range(2):
+        sentence.press("Backspace")
+    sentence.press_sequentially(before["words"][-1][-2:] + " flabbergasting")
+    after = bench.evaluate("lab.workbench.bench.state()")
+    assert after["words"] == [*before["words"], "flabbergasting"]
+    assert after["x"][:-1] == before["x"]
+    expect(drawn).to_have_text("Vectors drawn from letters: flabbergasting.")
+    sentence.fill("other things")
+    expect(drawn).to_have_text("Vectors drawn from letters: all words.")
+    bench.get_by_role("button", name="Undo").click()
+    expect(drawn).to_have_text("")
+
+
 def test_a_changed_number_changes_all_that_follows_and_reset_and_undo_take_it_back(bench):
     names = ["score.0", "weight.5", "context.1", "map.0.0"]
     before = shown(bench, *names)

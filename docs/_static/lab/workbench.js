@@ -245,8 +245,10 @@
     on("undo", "click", undo);
     on("sentence", "input", (event) => {
       const field = event.target;
+      // A word that is half typed is no other word: what counts is the sentence before the gesture.
+      const before = gesture === "sentence" ? history.at(-1).state : state;
       try {
-        change(lab.benchState.withWords(state, field.value), { by: "sentence" });
+        change(lab.benchState.withWords(before, field.value), { by: "sentence" });
         accept(field);
       } catch (problem) {
         refuse(field, problem.message);
@@ -270,6 +272,13 @@
       const field = find("sentence");
       if (document.activeElement !== field) field.value = state.words.join(" ");
       if (presets) presets.value = chosen;
+      const drawn = lab.benchState.drawnWords(state);
+      const isAll = state.words.every((word) => drawn.includes(word));
+      find("drawn").textContent = isAll
+        ? "Vectors drawn from letters: all words."
+        : drawn.length > 0
+          ? `Vectors drawn from letters: ${drawn.join(", ")}.`
+          : "";
     }
 
     const made = [...parts.map((part) => part(bench)), { update: showSentence }];
