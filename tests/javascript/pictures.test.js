@@ -147,6 +147,20 @@ test("targets that are masked are counted apart from those that make up the loss
   assert.match(remark({ targets: [], contexts: [] }, terms(0)), /^Without a target/);
 });
 
+test("a run that ends by itself says after how many steps, why, and what helps", () => {
+  const { ending } = lab.workbenchLearning;
+  assert.equal(
+    ending(2, "it is so", 10),
+    "Learning stopped after 2 steps, because it is so. Undo takes the run back. Try a smaller learning rate, such as 1.",
+  );
+  assert.match(ending(1, "it is so", 1), /^Learning stopped after 1 step, .* such as 0\.1\.$/);
+  assert.equal(
+    ending(0, "it is so", 0.05),
+    "No step was taken, because it is so. Try a smaller learning rate, such as 0.01.",
+  );
+  assert.equal(ending(0, "it is so", 0.01), "No step was taken, because it is so.");
+});
+
 test("a number is never wider than its cell", () => {
   const { short } = lab.workbench;
   const numbers = [-1.23456, 98.7654, -970.299, 9702.99, -19405.98, 1.9e9, -Infinity];

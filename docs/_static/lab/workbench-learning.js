@@ -20,18 +20,28 @@
     ]);
   }
 
+  // Why a run ended by itself after so many steps, and what helps
+  function ending(taken, reason, rate) {
+    const smaller = Math.max(Number((rate / 10).toPrecision(2)), 0.01);
+    const advice = rate > smaller ? ` Try a smaller learning rate, such as ${smaller}.` : "";
+    if (taken === 0) return `No step was taken, because ${reason}.${advice}`;
+    return `Learning stopped after ${plural(taken, "step")}, because ${reason}. Undo takes the run back.${advice}`;
+  }
+
   // Steps
   parts.push((bench) => {
     const { find, on } = bench;
     const many = find("many-steps");
     let left = 0; // steps of a run that are still to come
     let run = 0; // what is undone together
+    let taken = 0; // steps of that run
     let began = 0; // milliseconds
 
     function learn(count) {
       const { state, losses, stopped } = lab.bench.step(bench.state(), count);
       if (losses.length > 0) bench.change(state, { by: `run ${run}`, losses });
-      bench.tell(stopped ?? "");
+      taken += losses.length;
+      bench.tell(stopped === null ? "" : ending(taken, stopped, state.rate));
       return stopped === null;
     }
 
@@ -50,9 +60,14 @@
       many.textContent = left > 0 ? "Stop" : "A hundred steps";
     }
 
-    on("one-step", "click", () => {
+    function begin() {
       run += 1;
+      taken = 0;
       left = 0;
+    }
+
+    on("one-step", "click", () => {
+      begin();
       learn(1);
     });
     many.addEventListener("click", () => {
@@ -60,7 +75,7 @@
         left = 0;
         return showRun();
       }
-      run += 1;
+      begin();
       if (matchMedia("(prefers-reduced-motion: reduce)").matches) return learn(STEPS);
       left = STEPS;
       began = performance.now();
@@ -273,5 +288,5 @@
     return { update() {} };
   });
 
-  lab.workbenchLearning = { curvePoints, remark };
+  lab.workbenchLearning = { curvePoints, ending, remark };
 }
