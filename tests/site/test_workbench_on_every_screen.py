@@ -229,6 +229,13 @@ def test_the_whole_workbench_is_one_screen_of_1280_by_720(visit, http_root):
         assert bottom - top <= 720
 
 
+@pytest.mark.parametrize("words", [6, 7, 8])
+def test_the_context_vectors_of_long_words_stay_beside_the_weights(sized, words):
+    sized.get_by_label("Your sentence").fill(" ".join(["extraordinarilylong"] * words))
+    table = box(sized.locator("#workbench .lab-map"))
+    assert table[2] <= box(sized.locator(".bench-map"))[2] + 1
+
+
 def test_a_long_sentence_stays_in_its_place(sized):
     sentence = "a dozen words some of them extraordinarilylong and some as short"
     sized.get_by_label("Your sentence").fill(sentence)

@@ -7,6 +7,8 @@
   const { digits, element } = lab.dom;
   const { parts, plural, rowHead } = lab.workbench;
 
+  const FEW = 6; // words whose cells have room for all digits
+
   const has = (cells, cell) => cells.some((one) => String(one) === String(cell));
 
   // A set of cells with this one added, or without it
@@ -72,7 +74,7 @@
       );
       const context = element("th", { scope: "colgroup", colspan: 2 }, "context");
       find("map-head").replaceChildren(element("td"), ...columns, context);
-      table.classList.toggle("many", words.length > 8);
+      table.classList.toggle("many", words.length > FEW);
       weights = words.map((_, i) =>
         words.map((_, j) =>
           cell(`map.${i}.${j}`, { "data-testid": "weight", "data-row": i, "data-column": j }),
@@ -89,7 +91,7 @@
 
     function update({ state, layer, head }) {
       const { words, targets, at } = state;
-      const short = (weight) => weight.toFixed(2).replace(/^0(?=\.)/, words.length > 8 ? "" : "0");
+      const short = (weight) => weight.toFixed(2).replace(/^0(?=\.)/, words.length > FEW ? "" : "0");
       weights.forEach((row, i) => {
         row.forEach((made, j) => {
           const weight = head.weights[i][j];
@@ -109,7 +111,7 @@
         });
       });
       // Beside many words there is room for two decimals.
-      if (words.length > 8) {
+      if (words.length > FEW) {
         for (const made of contexts.flat())
           made.textContent = digits(Number(made.dataset.value), 2);
       }
