@@ -6,7 +6,7 @@ const { randomFrom, randomState, range } = require("./bench-states.js");
 const { expected, openPage, same } = require("./page.js");
 
 const NAMES = ["tensors", "attention", "bench", "bench-state"];
-const { begin, decode, encode, vectorOf, withWords } = openPage(NAMES).lab.benchState;
+const { begin, decode, drawnWords, encode, vectorOf, withWords } = openPage(NAMES).lab.benchState;
 const WORDS = ["Your", "journey", "starts", "with", "one", "step"];
 const STATE = structuredClone(begin({ words: WORDS, ...expected.worked_example }));
 
@@ -102,6 +102,30 @@ test("a typed sentence keeps the matrices and switches, and drops masked cells a
   same([state.padding, state.at], [2, 2]);
   assert.notEqual(state.heads, FULL.heads);
   same(decode(encode(state)), structuredClone(state));
+});
+
+test("words that were there before keep their vectors, and only new words get drawn ones", () => {
+  const state = withWords(FULL, "one STEP back");
+  same(state.x, [FULL.x[4], FULL.x[5], structuredClone(vectorOf("back"))]);
+  same(drawnWords(state), ["back"]);
+  same(drawnWords(STATE), []);
+  state.x[0][0] = 9; // a copy
+  assert.notEqual(FULL.x[4][0], 9);
+});
+
+test("a word that stands there twice has its vectors in turn", () => {
+  const [first, second] = [
+    [1, 2, 3],
+    [4, 5, 6],
+  ];
+  const state = { ...STATE, words: ["so", "so"], x: [first, second] };
+  same(withWords(state, "so and so so").x, [
+    first,
+    structuredClone(vectorOf("and")),
+    second,
+    second,
+  ]);
+  same(drawnWords(withWords(state, "and so and so")), ["and"]);
 });
 
 for (const [text, message] of [

@@ -169,8 +169,7 @@ test("many steps are the same as one after the other", () => {
 test("training stops before a number leaves the range, and says so", () => {
   const far = { ...TARGETS, contexts: [[0, 2, 99, -99]], rate: 10 };
   const { state, losses, stopped } = step(far, 100);
-  assert.match(stopped, /^Training stopped after (\d+) of 100 steps, .* beyond ±99/);
-  assert.equal(losses.length, Number(stopped.match(/\d+/)[0]));
+  assert.equal(stopped, "the next step would take a number beyond ±99");
   assert.ok(losses.length < 100);
   const numbers = Object.values(state.heads[0]).flat(2);
   assert.ok(numbers.every((number) => Math.abs(number) <= 99));

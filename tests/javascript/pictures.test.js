@@ -4,7 +4,14 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { near, openPage, same } = require("./page.js");
 
-const bench = ["bench", "plane", "workbench", "workbench-map", "workbench-planes"];
+const bench = [
+  "bench",
+  "plane",
+  "workbench",
+  "workbench-map",
+  "workbench-planes",
+  "workbench-learning",
+];
 const { dom, plane, ...lab } = openPage(["tensors", "attention", "dom", ...bench]).lab;
 
 test("digits have a real minus sign, and zero has none", () => {
@@ -75,18 +82,83 @@ test("what the rows have in common is said in good English, and equal weights ha
   const rows = (...list) => list.map((j) => words.map((_, i) => (i === j ? 0.5 : 0.25)));
   const even = [0.3, 0.3, 0.3];
   assert.equal(finding(rows(1, 1, 1), words), "All words attend most to b.");
-  assert.equal(finding(rows(0, 1, 1), words), "The largest weights of the rows are on 2 words.");
+  assert.equal(
+    finding(rows(2, 1, 1), words),
+    "Each row has its largest weight on one of these words: b, c.",
+  );
   assert.match(finding([even, even, even], words), /^No word attends to one word most/);
   const mixed = finding([...rows(0), even, even], words);
-  assert.equal(
-    mixed,
-    "The largest weights of the rows are on 1 word; in 2 rows the largest weights are equal.",
-  );
+  assert.equal(mixed, "In 2 rows several words share the largest weight. a attends most to a.");
   assert.match(finding([[0, 0, 0]], words), /all weights are 0/);
   assert.deepEqual(
     [0, 1, 2].map((n) => lab.workbench.plural(n, "word")),
     ["0 words", "1 word", "2 words"],
   );
+});
+
+test("a row with every cell masked attends to nothing, and no sentence counts it in", () => {
+  const { finding } = lab.workbenchMap;
+  const words = ["a", "b", "c", "d"];
+  const none = [0, 0, 0, 0];
+  const on = (j) => words.map((_, i) => (i === j ? 0.7 : 0.1));
+  const alone = "b attends to nothing, because its whole row is masked.";
+  assert.equal(
+    finding([on(1), none, on(1), on(1)], words),
+    `${alone} All other words attend most to b.`,
+  );
+  assert.equal(
+    finding([on(3), none, on(1), on(1)], words),
+    `${alone} Each other row has its largest weight on one of these words: b, d.`,
+  );
+  assert.equal(
+    finding([none, on(2), none, none], words),
+    "a, c and d attend to nothing, because their whole rows are masked. b attends most to c.",
+  );
+});
+
+test("targets that are masked are counted apart from those that make up the loss", () => {
+  const { remark } = lab.workbenchLearning;
+  const targets = [0, 1, 2, 3].map((i) => [0, i, i]);
+  const terms = (n, contexts = []) => ({
+    rows: targets.slice(0, n).map(() => ({ js: [0] })),
+    contexts,
+  });
+  const text = (n, ...more) => remark({ targets, contexts: [] }, terms(n, ...more));
+  assert.match(text(4), /^The loss is made of 4 target weights alone\. No value/);
+  assert.match(text(3), /made of 3 target weights alone\. 1 more target is masked and has no part/);
+  assert.match(
+    text(1),
+    /made of 1 target weight alone\. 3 more targets are masked and have no part/,
+  );
+  assert.equal(text(0), "All 4 targets are masked, so there is no loss.");
+  const one = { targets: [[0, 0, 0]], contexts: [] };
+  assert.equal(remark(one, terms(0)), "The only target is masked, so there is no loss.");
+  const both = {
+    targets: [],
+    contexts: [
+      [0, 0, 1, 1],
+      [0, 1, 1, 1],
+    ],
+  };
+  assert.equal(
+    remark(both, terms(0, [{}])),
+    "The loss is made of 1 target context vector. 1 more target is masked and has no part in it.",
+  );
+  assert.match(remark({ targets: [], contexts: [] }, terms(0)), /^Without a target/);
+});
+
+test("a run that ends by itself says after how many steps, why, and what helps", () => {
+  const { ending } = lab.workbenchLearning;
+  assert.equal(
+    ending(2, "it is so", 10),
+    "Learning stopped after 2 steps, because it is so. Undo takes the run back. Try a smaller learning rate, such as 1.",
+  );
+  assert.match(ending(1, "it is so", 1), /^Learning stopped after 1 step, .* such as 0\.1\.$/);
+  assert.equal(
+    ending(0, "it is so", 0.05),
+    "No step was taken, because it is so. Try a smaller learning rate, such as 0.01.",
+  );
+  assert.equal(ending(0, "it is so", 0.01), "No step was taken, because it is so.");
 });
 
 test("a number is never wider than its cell", () => {

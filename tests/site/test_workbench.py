@@ -64,6 +64,28 @@ def test_a_sentence_of_the_readers_own_gets_vectors_from_its_letters(bench):
     assert bench.get_by_test_id("weight").count() == 9
 
 
+def test_words_that_stay_keep_their_vectors_and_the_drawn_ones_are_named(bench):
+    bench.get_by_label("Start from").select_option("trained")
+    drawn = bench.locator('[data-part="drawn"]')
+    expect(drawn).to_have_text("")
+    before = bench.evaluate("lab.workbench.bench.state()")
+    sentence = bench.get_by_label("Your sentence")
+    sentence.focus()
+    # Typed letter by letter, the last word is for a moment a shorter one.
+    sentence.press("End")
+    for _ in range(2):
+        sentence.press("Backspace")
+    sentence.press_sequentially(before["words"][-1][-2:] + " flabbergasting")
+    after = bench.evaluate("lab.workbench.bench.state()")
+    assert after["words"] == [*before["words"], "flabbergasting"]
+    assert after["x"][:-1] == before["x"]
+    expect(drawn).to_have_text("Vectors drawn from letters: flabbergasting.")
+    sentence.fill("other things")
+    expect(drawn).to_have_text("Vectors drawn from letters: all words.")
+    bench.get_by_role("button", name="Undo").click()
+    expect(drawn).to_have_text("")
+
+
 def test_a_changed_number_changes_all_that_follows_and_reset_and_undo_take_it_back(bench):
     names = ["score.0", "weight.5", "context.1", "map.0.0"]
     before = shown(bench, *names)
@@ -177,6 +199,29 @@ def test_what_a_click_on_a_weight_does(bench):
     assert bench.evaluate("lab.workbench.bench.state().targets") == [[0, 0, 1]]
     expect(cell(bench, "map.0.1")).to_have_attribute(
         "aria-label", "Your to journey: 0.21, a target"
+    )
+
+
+def test_a_target_on_a_masked_cell_is_not_counted(bench):
+    bench.get_by_role("tab", name="Learning").click()
+    bench.get_by_role("button", name="Target: the next word").click()
+    bench.get_by_label("causal mask").check()
+    expect(bench.locator('[data-part="lesson-of-loss"]')).to_contain_text(
+        "made of 1 target weight alone. 5 more targets are masked and have no part in it."
+    )
+    assert bench.locator("#workbench .target").count() == 1
+    expect(cell(bench, "map.0.1")).to_have_attribute("aria-label", "Your to journey: 0.00, masked")
+    bench.get_by_label("causal mask").uncheck()
+    assert bench.locator("#workbench .target").count() == 6
+
+
+def test_a_masked_row_attends_to_nothing(bench):
+    bench.get_by_role("radio", name="a mask").check()
+    for j in SIX:
+        cell(bench, f"map.0.{j}").click()
+    expect(bench.locator('[data-part="finding"]')).to_have_text(
+        "Your attends to nothing, because its whole row is masked. "
+        "All other words attend most to journey."
     )
 
 

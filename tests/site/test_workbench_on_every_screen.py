@@ -1,5 +1,7 @@
 """The workbench on any screen: the explanation in sight, nothing covered, numbers of any size."""
 
+import re
+
 import pytest
 from accessibility import violations
 from playwright.sync_api import expect
@@ -115,6 +117,20 @@ def test_what_is_refused_elsewhere_does_not_stay_either(bench, part):
     expect(bench.get_by_role("alert")).to_have_text("")
 
 
+def test_a_refused_sentence_keeps_its_reason_after_enter(bench):
+    sentence = bench.get_by_label("Your sentence")
+    before = sentence.input_value()
+    for text in ("Hello", "word " * 13):
+        sentence.fill(text)
+        sentence.press("Enter")
+        expect(sentence).to_have_value(text)
+        expect(sentence).to_have_attribute("aria-invalid", "true")
+        expect(bench.get_by_role("alert")).to_contain_text("A sentence here has 2 to 12 words")
+    sentence.fill(before)
+    assert sentence.get_attribute("aria-invalid") is None
+    expect(bench.get_by_role("alert")).to_have_text("")
+
+
 def test_equal_weights_have_no_favourite(bench):
     finding = bench.locator('[data-part="finding"]')
     expect(finding).to_have_text("All words attend most to journey.")
@@ -122,6 +138,43 @@ def test_equal_weights_have_no_favourite(bench):
         for c in range(2):
             field(bench, f"W_query.{i}.{c}").fill("0")
     expect(finding).to_contain_text("No word attends to one word most")
+
+
+def test_the_mark_of_a_target_covers_no_digit(sized):
+    sized.get_by_role("radio", name="a target").check()
+    for words in (6, 12):
+        sized.get_by_label("Your sentence").fill(" ".join(f"w{i}" for i in range(words)))
+        cell(sized, "map.1.1").click()
+        # The letters' box is a little higher than the digits in it.
+        mark_bottom, digits_top = cell(sized, "map.1.1").evaluate(
+            """part => { const look = getComputedStyle(part, "::after"), range = new Range();
+            range.selectNodeContents(part);
+            const top = part.getBoundingClientRect().top + part.clientTop;
+            return [parseFloat(look.top) + parseFloat(look.height),
+                    range.getBoundingClientRect().top - top]; }"""
+        )
+        assert mark_bottom <= digits_top + 2
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_hatching_of_masked_cells_can_be_seen(visit, http_root, scheme):
+    page = visit(http_root + "playground.html", scheme, until="load").page
+    page.locator("#workbench").wait_for()
+    page.get_by_label("causal mask").check()
+    lines, ground = page.evaluate(
+        """() => { const masked = getComputedStyle(document.querySelector("#workbench .masked"));
+        const colors = masked.backgroundImage.match(/rgba?\\([^)]*\\)/g);
+        const ground = getComputedStyle(document.body).getPropertyValue("background-color");
+        return [colors.at(-1), ground]; }"""
+    )
+
+    def luminance(color):
+        parts = [int(part) / 255 for part in re.findall(r"\d+", color)[:3]]
+        linear = [((part + 0.055) / 1.055) ** 2.4 if part > 0.04 else part / 12.92 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted([luminance(lines), luminance(ground)])
+    assert (high + 0.05) / (low + 0.05) >= 3  # WCAG 2.2, 1.4.11
 
 
 def test_one_is_singular(bench):
@@ -174,6 +227,13 @@ def test_the_whole_workbench_is_one_screen_of_1280_by_720(visit, http_root):
         page.get_by_role("tab", name=tab).click()
         _, top, _, bottom = box(page.locator("#workbench"))
         assert bottom - top <= 720
+
+
+@pytest.mark.parametrize("words", [6, 7, 8])
+def test_the_context_vectors_of_long_words_stay_beside_the_weights(sized, words):
+    sized.get_by_label("Your sentence").fill(" ".join(["extraordinarilylong"] * words))
+    table = box(sized.locator("#workbench .lab-map"))
+    assert table[2] <= box(sized.locator(".bench-map"))[2] + 1
 
 
 def test_a_long_sentence_stays_in_its_place(sized):

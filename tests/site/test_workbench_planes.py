@@ -108,10 +108,17 @@ def test_a_target_for_the_context_vector_trains_the_values(bench):
 
 def test_a_rate_that_is_too_large_stops_and_says_so(bench):
     bench.get_by_role("tab", name="Learning").click()
-    for part, number in (("goal-0", "99"), ("goal-1", "-99"), ("rate", "10")):
+    for part, number in (("goal-0", "40"), ("goal-1", "-40"), ("rate", "1.5")):
         bench.locator(f'[data-part="{part}"]').fill(number)
     bench.get_by_role("button", name="A hundred steps").click()
-    expect(bench.get_by_role("alert")).to_contain_text("Try a smaller learning rate")
+    alert = bench.get_by_role("alert")
+    expect(alert).to_contain_text("Try a smaller learning rate, such as 0.15.")
+    # The number of all steps of the run, whatever the number of steps per frame
+    taken = bench.evaluate("lab.workbench.bench.view().curve.length") - 1
+    assert taken > 5
+    expect(alert).to_contain_text(f"Learning stopped after {taken} step")
+    bench.get_by_role("button", name="One step").click()
+    expect(alert).to_contain_text("No step was taken, because the next step would take a number")
     expect(bench.get_by_role("button", name="A hundred steps")).to_be_visible()
 
 

@@ -78,8 +78,28 @@
     return null;
   }
 
-  // The state for a sentence that the reader typed. The matrices stay; masked cells and targets were
-  // those of other words, so they go.
+  // The words of a state whose vectors are those drawn from their letters, each once
+  function drawnWords({ words, x }) {
+    const drawn = words.filter((word, i) => String(vectorOf(word)) === String(x[i]));
+    return [...new Set(drawn)];
+  }
+
+  // One vector per word: that of the same word of the state, capital letters aside, or else a drawn one.
+  // A word that stands there several times gets its vectors in turn, and the last for all that follow.
+  function vectorsOf(words, state) {
+    const known = new Map();
+    for (const [i, word] of state.words.entries()) {
+      const name = word.toLowerCase();
+      known.set(name, [...(known.get(name) ?? []), state.x[i]]);
+    }
+    return words.map((word) => {
+      const vectors = known.get(word.toLowerCase()) ?? [vectorOf(word)];
+      return [...(vectors.length > 1 ? vectors.shift() : vectors[0])];
+    }); // (n, 3)
+  }
+
+  // The state for a sentence that the reader typed. The matrices stay, and so do the vectors of words
+  // that were there before; masked cells and targets were those of other words, so they go.
   function withWords(state, text) {
     const words = text.split(/\s+/u).filter(Boolean);
     const problem = problemOf(words);
@@ -88,7 +108,7 @@
     return {
       ...structuredClone(state),
       words,
-      x: words.map(vectorOf),
+      x: vectorsOf(words, state),
       forbidden: [],
       targets: [],
       contexts: [],
@@ -226,5 +246,5 @@
     return Object.fromEntries(MATRICES.map((name, i) => [name, matrices[i]]));
   }
 
-  lab.benchState = { begin, decode, encode, vectorOf, withWords };
+  lab.benchState = { begin, decode, drawnWords, encode, vectorOf, withWords };
 }

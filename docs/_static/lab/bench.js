@@ -142,7 +142,7 @@
       return {
         state,
         losses,
-        stopped: "There is no loss without a target, so nothing is trained.",
+        stopped: "there is no loss without a target",
       };
     }
     for (let t = 0; t < count; t += 1) {
@@ -150,8 +150,7 @@
       const numbers = next.heads.flatMap((head) => MATRICES.flatMap((name) => head[name].flat()));
       // NaN fits nothing, and neither does ∞.
       if (!numbers.every((number) => Math.abs(number) <= LIMIT)) {
-        const stopped = `Training stopped after ${t} of ${count} steps, because the next step takes a number beyond ±${LIMIT}. Try a smaller learning rate.`;
-        return { state, losses, stopped };
+        return { state, losses, stopped: `the next step would take a number beyond ±${LIMIT}` };
       }
       state = next;
       layer = forward(state);

@@ -20,18 +20,28 @@
     ]);
   }
 
+  // Why a run ended by itself after so many steps, and what helps
+  function ending(taken, reason, rate) {
+    const smaller = Math.max(Number((rate / 10).toPrecision(2)), 0.01);
+    const advice = rate > smaller ? ` Try a smaller learning rate, such as ${smaller}.` : "";
+    if (taken === 0) return `No step was taken, because ${reason}.${advice}`;
+    return `Learning stopped after ${plural(taken, "step")}, because ${reason}. Undo takes the run back.${advice}`;
+  }
+
   // Steps
   parts.push((bench) => {
     const { find, on } = bench;
     const many = find("many-steps");
     let left = 0; // steps of a run that are still to come
     let run = 0; // what is undone together
+    let taken = 0; // steps of that run
     let began = 0; // milliseconds
 
     function learn(count) {
       const { state, losses, stopped } = lab.bench.step(bench.state(), count);
       if (losses.length > 0) bench.change(state, { by: `run ${run}`, losses });
-      bench.tell(stopped ?? "");
+      taken += losses.length;
+      bench.tell(stopped === null ? "" : ending(taken, stopped, state.rate));
       return stopped === null;
     }
 
@@ -50,9 +60,14 @@
       many.textContent = left > 0 ? "Stop" : "A hundred steps";
     }
 
-    on("one-step", "click", () => {
+    function begin() {
       run += 1;
+      taken = 0;
       left = 0;
+    }
+
+    on("one-step", "click", () => {
+      begin();
       learn(1);
     });
     many.addEventListener("click", () => {
@@ -60,7 +75,7 @@
         left = 0;
         return showRun();
       }
-      run += 1;
+      begin();
       if (matchMedia("(prefers-reduced-motion: reduce)").matches) return learn(STEPS);
       left = STEPS;
       began = performance.now();
@@ -153,29 +168,39 @@
     }
 
     function update(view) {
-      const { state, loss, curve } = view;
+      const { state, layer, loss, curve } = view;
       show(view);
       find("one-step").disabled = loss === null;
       find("many-steps").disabled = loss === null;
-      find("lesson-of-loss").textContent = remark(state, loss);
+      find("lesson-of-loss").textContent = remark(state, lab.bench.lossTerms(state, layer));
       drawCurve(find("curve"), curve);
     }
 
     return { build, update };
   });
 
-  function remark({ targets, contexts }, loss) {
-    if (loss === null) {
-      return "Without a target there is no loss. Let a click on a weight make it a target, or click among the values.";
+  // What the loss is made of, from its terms, and how many of the targets are masked
+  function remark({ targets, contexts }, terms) {
+    const weights = terms.rows.reduce((sum, { js }) => sum + js.length, 0);
+    const vectors = terms.contexts.length;
+    const masked = targets.length + contexts.length - weights - vectors;
+    if (weights + vectors === 0) {
+      return masked > 0
+        ? `${masked === 1 ? "The only target is" : `All ${masked} targets are`} masked, so there is no loss.`
+        : "Without a target there is no loss. Let a click on a weight make it a target, or click among the values.";
     }
     const made = [
-      [targets.length, "target weight"],
-      [contexts.length, "target context vector"],
+      [weights, "target weight"],
+      [vectors, "target context vector"],
     ]
       .filter(([n]) => n > 0)
       .map(([n, one]) => plural(n, one));
-    if (contexts.length > 0) return `The loss is made of ${made.join(" and ")}.`;
-    return `The loss is made of ${made[0]} alone. No value takes part in it, so the gradient of W_value is 0 and no step changes W_value.`;
+    const rest =
+      masked > 0
+        ? ` ${plural(masked, "more target")} ${masked === 1 ? "is masked and has" : "are masked and have"} no part in it.`
+        : "";
+    if (vectors > 0) return `The loss is made of ${made.join(" and ")}.${rest}`;
+    return `The loss is made of ${made[0]} alone.${rest} No value takes part in it, so the gradient of W_value is 0 and no step changes W_value.`;
   }
 
   function drawCurve(picture, curve) {
@@ -263,5 +288,5 @@
     return { update() {} };
   });
 
-  lab.workbenchLearning = { curvePoints };
+  lab.workbenchLearning = { curvePoints, ending, remark };
 }

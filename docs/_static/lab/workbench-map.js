@@ -7,6 +7,8 @@
   const { digits, element } = lab.dom;
   const { parts, plural, rowHead } = lab.workbench;
 
+  const FEW = 6; // words whose cells have room for all digits
+
   const has = (cells, cell) => cells.some((one) => String(one) === String(cell));
 
   // A set of cells with this one added, or without it
@@ -22,20 +24,41 @@
     return row.flatMap((weight, j) => (weight > 0 && largest - weight < 1e-9 ? [j] : []));
   }
 
-  // What the rows have in common, in one sentence
+  // What the rows have in common. First come the rows without a largest weight, because all of their
+  // cells are masked or because several weights are equal.
   function finding(weights, words) {
-    const rows = weights.map(favourites).filter((row) => row.length > 0);
-    if (rows.length === 0) return "All words are masked, so all weights are 0.";
-    const undecided = rows.filter((row) => row.length > 1).length;
-    if (undecided === rows.length)
-      return "No word attends to one word most: the largest weights are equal.";
-    const targets = new Set(rows.filter((row) => row.length === 1).flat());
-    const rest =
-      undecided > 0 ? `; in ${plural(undecided, "row")} the largest weights are equal` : "";
-    if (targets.size === 1 && undecided === 0) {
-      return `All words attend most to ${words[[...targets][0]]}.`;
+    const rows = weights.map(favourites);
+    const rowsWith = (fits) => rows.flatMap((row, i) => (fits(row.length) ? [i] : []));
+    const idle = rowsWith((n) => n === 0);
+    if (idle.length === rows.length) return "All words are masked, so all weights are 0.";
+    const undecided = rowsWith((n) => n > 1);
+    const decided = rowsWith((n) => n === 1);
+    const texts = [];
+    if (idle.length === 1) {
+      texts.push(`${words[idle[0]]} attends to nothing, because its whole row is masked.`);
+    } else if (idle.length > 1) {
+      const names = idle.map((i) => words[i]);
+      const list = `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+      texts.push(`${list} attend to nothing, because their whole rows are masked.`);
     }
-    return `The largest weights of the rows are on ${plural(targets.size, "word")}${rest}.`;
+    if (decided.length === 0) {
+      texts.push("No word attends to one word most: the largest weights are equal.");
+      return texts.join(" ");
+    }
+    if (undecided.length > 0) {
+      texts.push(`In ${plural(undecided.length, "row")} several words share the largest weight.`);
+    }
+    const most = [...new Set(rows.filter((row) => row.length === 1).flat())].sort((a, b) => a - b);
+    const names = [...new Set(most.map((j) => words[j]))];
+    const isRest = texts.length > 0;
+    if (decided.length === 1) texts.push(`${words[decided[0]]} attends most to ${names[0]}.`);
+    else if (names.length === 1)
+      texts.push(`All ${isRest ? "other " : ""}words attend most to ${names[0]}.`);
+    else
+      texts.push(
+        `Each ${isRest ? "other " : ""}row has its largest weight on one of these words: ${names.join(", ")}.`,
+      );
+    return texts.join(" ");
   }
 
   parts.push((bench) => {
@@ -51,7 +74,7 @@
       );
       const context = element("th", { scope: "colgroup", colspan: 2 }, "context");
       find("map-head").replaceChildren(element("td"), ...columns, context);
-      table.classList.toggle("many", words.length > 8);
+      table.classList.toggle("many", words.length > FEW);
       weights = words.map((_, i) =>
         words.map((_, j) =>
           cell(`map.${i}.${j}`, { "data-testid": "weight", "data-row": i, "data-column": j }),
@@ -68,12 +91,12 @@
 
     function update({ state, layer, head }) {
       const { words, targets, at } = state;
-      const short = (weight) => weight.toFixed(2).replace(/^0(?=\.)/, words.length > 8 ? "" : "0");
+      const short = (weight) => weight.toFixed(2).replace(/^0(?=\.)/, words.length > FEW ? "" : "0");
       weights.forEach((row, i) => {
         row.forEach((made, j) => {
           const weight = head.weights[i][j];
           const isMasked = !layer.allowed[i][j];
-          const isTarget = has(targets, [state.head, i, j]);
+          const isTarget = !isMasked && has(targets, [state.head, i, j]);
           made.textContent = short(weight);
           made.dataset.value = weight;
           made.dataset.head = state.head;
@@ -88,7 +111,7 @@
         });
       });
       // Beside many words there is room for two decimals.
-      if (words.length > 8) {
+      if (words.length > FEW) {
         for (const made of contexts.flat())
           made.textContent = digits(Number(made.dataset.value), 2);
       }
@@ -98,6 +121,7 @@
       find("finding").textContent = finding(head.weights, words);
       const most = favourites(head.weights[at]);
       if (most.length === 1) bench.say(`${words[at]} attends most to ${words[most[0]]}.`);
+      if (most.length === 0) bench.say(`${words[at]} attends to nothing.`);
     }
 
     function use(made) {

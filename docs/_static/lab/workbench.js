@@ -245,15 +245,18 @@
     on("undo", "click", undo);
     on("sentence", "input", (event) => {
       const field = event.target;
+      // A word that is half typed is no other word: what counts is the sentence before the gesture.
+      const before = gesture === "sentence" ? history.at(-1).state : state;
       try {
-        change(lab.benchState.withWords(state, field.value), { by: "sentence" });
+        change(lab.benchState.withWords(before, field.value), { by: "sentence" });
         accept(field);
       } catch (problem) {
         refuse(field, problem.message);
       }
     });
-    // What was refused does not stay: the field shows again what counts.
-    on("sentence", "change", (event) => accept(event.target));
+    // What was refused stays with its reason while it is in sight, also after Enter. On leaving, the field
+    // shows again what counts.
+    on("sentence", "blur", (event) => accept(event.target));
 
     function refuse(field, problem) {
       field.setAttribute("aria-invalid", "true");
@@ -269,6 +272,13 @@
       const field = find("sentence");
       if (document.activeElement !== field) field.value = state.words.join(" ");
       if (presets) presets.value = chosen;
+      const drawn = lab.benchState.drawnWords(state);
+      const isAll = state.words.every((word) => drawn.includes(word));
+      find("drawn").textContent = isAll
+        ? "Vectors drawn from letters: all words."
+        : drawn.length > 0
+          ? `Vectors drawn from letters: ${drawn.join(", ")}.`
+          : "";
     }
 
     const made = [...parts.map((part) => part(bench)), { update: showSentence }];
