@@ -147,8 +147,9 @@
     return { isRight: problem === null, message };
   }
 
-  // What is done: labels of exercises and questions, for this browser alone. A browser may refuse to
-  // keep anything, and then marks last as long as the page.
+  // What is done, for this browser alone: labels of exercises and questions, and for each question
+  // which answer was chosen first, as label/number. A browser may refuse to keep anything, and then
+  // marks last as long as the page.
   const STORE = "attention-done";
   const done = new Set();
   try {
@@ -168,11 +169,9 @@
   // Beside each exercise and question, and as numbers where they are counted
   function showMarks() {
     for (const title of document.querySelectorAll(".exercise > .admonition-title")) {
-      showMark(title, title.parentElement.id, "solved");
+      showMark(title, done.has(title.parentElement.id) && "✓ solved");
     }
-    for (const title of document.querySelectorAll(".prediction-title")) {
-      showMark(title, title.parentElement.id, "answered");
-    }
+    document.querySelectorAll(".prediction").forEach(showChoice);
     for (const box of document.querySelectorAll("input[data-task]")) {
       box.checked = done.has(box.dataset.task);
     }
@@ -182,13 +181,27 @@
     }
   }
 
-  function showMark(title, label, word) {
-    title.querySelector(".mark")?.remove();
-    if (!done.has(label)) return;
+  // Beside the answers, which one was chosen first and which one is right
+  function showChoice(question) {
+    const answers = [...question.querySelectorAll("details")];
+    const isRight = (answer) => answer.classList.contains("right");
+    const chosen = answers.find((_, i) => done.has(`${question.id}/${i}`));
+    for (const answer of answers) {
+      const right = chosen && isRight(answer) && "✓ the right answer";
+      const own = isRight(answer) ? "✓ your answer is right" : "✗ your answer is wrong";
+      showMark(answer.querySelector("summary"), answer === chosen ? own : right);
+    }
+    const word = chosen && isRight(chosen) ? "✓ answered" : "answered";
+    showMark(question.querySelector(".prediction-title"), done.has(question.id) && word);
+  }
+
+  function showMark(place, text) {
+    place.querySelector(".mark")?.remove();
+    if (!text) return;
     const badge = document.createElement("span");
     badge.className = "mark";
-    badge.append(` ✓ ${word}`);
-    title.append(badge);
+    badge.append(` ${text}`);
+    place.append(badge);
   }
 
   for (const form of document.querySelectorAll("form.answer")) {
@@ -214,13 +227,14 @@
   for (const question of document.querySelectorAll(".prediction")) {
     const result = document.querySelector(`[data-question="${question.id}"]`);
     if (result) result.open = done.has(question.id);
-    for (const answer of question.querySelectorAll("details")) {
+    question.querySelectorAll("details").forEach((answer, i) => {
       answer.addEventListener("toggle", () => {
         if (!answer.open) return;
         if (result) result.open = true;
+        if (!done.has(question.id)) mark(`${question.id}/${i}`);
         mark(question.id);
       });
-    }
+    });
   }
 
   for (const counts of document.querySelectorAll(".marks")) {

@@ -247,9 +247,43 @@ def test_whoever_chooses_an_answer_reads_why(visit, http_root, scripts):
         result.locator("summary").click()
     printed.wait_for()
     if scripts:
-        assert "✓ answered" in question.inner_text()
         page.reload()
         assert printed.is_visible()
+
+
+@pytest.mark.parametrize("kind", ["right", "wrong"])
+def test_a_question_says_which_answer_was_chosen_first_and_which_one_is_right(visit, root, kind):
+    page = visit(root + QUESTIONS[0]).page
+    question = page.locator(".prediction").first
+    assert question.locator(".mark").count() == 0
+    other = {"right": "wrong", "wrong": "right"}[kind]
+    for first_then in (kind, other):  # what is opened later is read, not chosen
+        question.locator(f"details.{first_then} summary").first.click()
+    marks = {
+        "right": {"title": ["✓ answered"], "right": ["✓ your answer is right"], "wrong": []},
+        "wrong": {
+            "title": ["answered"],
+            "right": ["✓ the right answer"],
+            "wrong": ["✗ your answer is wrong"],
+        },
+    }[kind]
+    for _ in ("now", "after a reload"):
+        places = {part: question.locator(f"details.{part} summary") for part in ("right", "wrong")}
+        places["title"] = question.locator(".prediction-title")
+        seen = {part: place.locator(".mark").all_inner_texts() for part, place in places.items()}
+        assert {part: [text.strip() for text in texts] for part, texts in seen.items()} == marks
+        page.reload()
+    page.goto(root + "exercises/index.html")
+    row = page.locator(".marks li", has=page.locator(f'a[href="../{QUESTIONS[0]}"]'))
+    assert ": 1 of " in row.inner_text()
+
+
+def test_a_right_and_a_wrong_answer_do_not_look_alike(visit, http_root):
+    page = visit(http_root + QUESTIONS[0], java_script_enabled=False).page
+    for kind, line in (("right", "solid"), ("wrong", "dashed")):
+        answer = page.locator(f".prediction details.{kind}").first
+        answer.locator("summary").click()
+        assert answer.evaluate("one => getComputedStyle(one).borderLeftStyle") == line
 
 
 def test_on_paper_a_result_is_there_although_nobody_has_answered(visit, http_root):
