@@ -5,6 +5,7 @@ know it. The extension's own way needs a second extension, and a script.
 
 Below an exercise whose answer is numbers the page has a box for them. It says what ``check`` says,
 because ``exercises.js`` compares with the same numbers, which the build takes from the checker.
+For text that is no number, the box says what to type, where ``check`` names a type of Python.
 """
 
 import base64
@@ -26,7 +27,7 @@ from attention.exercises import CHECKERS
 from attention.exercises.judging import SENTENCES, describe
 
 MARKS = "exercises/index"  # the page that counts what is done
-BOX = """<form class="answer" data-task="{label}" data-key="{key}" hidden>
+BOX = """<form class="answer" data-task="{label}" data-key="{key}" data-hint="{hint}" hidden>
 <label for="answer-{label}">Your answer <span class="answer-form">({form})</span></label>
 <div class="answer-line">{field}<button>Check</button></div>
 <p class="answer-verdict" role="status"></p>
@@ -104,14 +105,15 @@ def answer_box(label: str) -> str:
     field = f'<input type="text" {look}>'
     match shape_of(key["right"]):
         case []:
-            form = "one number"
+            form, how = "one number", "such as 0.25"
         case [n]:
-            form = f"{n} numbers"
+            form, how = f"{n} numbers", "separated by commas"
         case [n, d]:
-            form = f"{n} lines of {d} numbers"
+            form, how = f"{n} lines of {d} numbers", "separated by commas"
             field = f'<textarea rows="{n}" {look}></textarea>'
     code = base64.b64encode(json.dumps(key, allow_nan=False).encode()).decode()
-    return BOX.format(label=label, key=code, form=form, field=field)
+    hint = f"Type {form}, {how}."
+    return BOX.format(label=label, key=code, hint=hint, form=form, field=field)
 
 
 def add_boxes(app: Sphinx, doctree: nodes.document, docname: str) -> None:

@@ -15,8 +15,8 @@ A question stands at the end of the text above its cell:
 
 Each answer has a condition in the names of the script. When Sphinx-Gallery has run the cell,
 exactly one condition must hold, and that answer is the right one. An answer is a ``<details>``, and
-so is what the cell printed or drew: every browser opens them by itself. ``exercises.js`` opens the
-result when an answer is chosen, and remembers the question.
+so is what the cell printed or drew: every browser opens them by itself. When an answer is chosen,
+``exercises.js`` opens the result, marks this answer and the right one, and remembers the choice.
 """
 
 import re

@@ -2,11 +2,10 @@
 
 // Check numbers in the page, open what a question hides, and remember what is done.
 
-// What a reader typed, as Python would take it: one number, a list, or text. Whole numbers alone
-// make a tensor of 64-bit integers, all others one of 32-bit floats.
 {
   const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^[+-]?(nan|inf)$/i;
   const WHOLE = /^[+-]?\d+$/;
+  const THOUSANDS = /^[+-]?[1-9]\d{0,2}([\s,_])\d{3}(\1\d{3})*(\.\d*)?$/;
 
   function numberOf(word) {
     const text = word.toLowerCase();
@@ -33,23 +32,37 @@
     return `[${isMatrix ? lines.map((line) => `[${line}]`).join("") : text}]`;
   }
 
-  function read(typed) {
-    const text = typed.trim().replaceAll("−", "-");
-    if (NUMBER.test(text)) return { value: numberOf(text), isWhole: WHOLE.test(text) };
+  const withMinus = (typed) => typed.trim().replaceAll("−", "-");
+
+  // What a reader typed where one number is asked for; null if it is none.
+  function readNumber(typed) {
+    const text = withMinus(typed);
+    const word = THOUSANDS.test(text) ? text.replace(/[\s,_]/g, "") : text;
+    return NUMBER.test(word) ? numberOf(word) : null;
+  }
+
+  // The same where a list or a matrix is asked for, as torch takes it: whole numbers alone make a
+  // tensor of 64-bit integers, all others one of 32-bit floats.
+  function readNumbers(typed) {
+    const text = withMinus(typed);
+    if (NUMBER.test(text)) return tensorOf(numberOf(text), WHOLE.test(text));
     const words = (text.startsWith("[") ? text : withBrackets(text)).match(/[[\]]|[^\s,[\]]+/g);
     const isWhole = words.every((word) => "[]".includes(word) || WHOLE.test(word));
     try {
       words.shift();
-      const value = listOf(words);
-      if (words.length === 0) return { value, isWhole };
-    } catch {}
-    return { value: typed, isWhole: false };
+      const list = listOf(words);
+      return words.length === 0 ? tensorOf(list, isWhole) : null;
+    } catch {
+      return null;
+    }
   }
 
-  function kindOf({ value, isWhole }) {
-    if (typeof value === "string") return "str";
-    if (Array.isArray(value)) return "list";
-    return isWhole ? "int" : "float";
+  function tensorOf(numbers, isWhole) {
+    const shape = shapeOf(numbers);
+    const flat = [numbers].flat(9);
+    const isTooLarge = isWhole && flat.some((x) => x >= 2 ** 63 || x < -(2 ** 63));
+    if (shape === null || isTooLarge) return null;
+    return { shape, flat: isWhole ? flat : flat.map(Math.fround), isWhole };
   }
 
   // The sizes of a nested list; null if its rows differ in length.
@@ -96,9 +109,7 @@
   const fill = (sentence, words) => sentence.replace(/\{(\w+)\}/g, (_, name) => words[name]);
 
   // judge_number of attention/exercises/judging.py: returns what is wrong, or null.
-  function problemOfNumber(answer, { right, slips, tolerance, sentences }) {
-    const { value } = answer;
-    if (typeof value !== "number") return fill(sentences["no number"], { kind: kindOf(answer) });
+  function problemOfNumber(value, { right, slips, tolerance, sentences }) {
     if (Number.isNaN(value)) return sentences.NaN;
     const isNear = (other) => Math.abs(value - other) <= tolerance;
     if (isNear(right)) return null;
@@ -108,39 +119,37 @@
   }
 
   // judge_numbers of the same file
-  function problemOfNumbers(answer, { right, slips, tolerance, sentences }) {
-    const { value, isWhole } = answer;
-    const shape = typeof value === "string" ? null : shapeOf(value);
-    const flat = [value].flat(9);
-    const isTooLarge = isWhole && flat.some((x) => x >= 2 ** 63 || x < -(2 ** 63));
-    if (shape === null || isTooLarge) {
-      return fill(sentences["no numbers"], { kind: kindOf(answer) });
-    }
+  function problemOfNumbers({ shape, flat, isWhole }, { right, slips, tolerance, sentences }) {
     const wanted = shapeOf(right);
     if (`${shape}` !== `${wanted}`) {
       return fill(sentences.shape, { right: tuple(wanted), given: tuple(shape) });
     }
-    const given = isWhole ? flat : flat.map(Math.fround);
     const isSame = (others) =>
-      [others].flat(9).every((x, i) => Math.abs(given[i] - x) <= tolerance) &&
+      [others].flat(9).every((x, i) => Math.abs(flat[i] - x) <= tolerance) &&
       `${shapeOf(others)}` === `${wanted}`;
     if (isSame(right)) return null;
     const slip = slips.find(([, numbers]) => isSame(numbers));
-    const listed = `[${given.map((x) => fourDecimals(x, isWhole)).join(", ")}]`;
+    const listed = `[${flat.map((x) => fourDecimals(x, isWhole)).join(", ")}]`;
     const words = { value: listed, tolerance: general(tolerance) };
     return slip ? slip[0] : fill(sentences["other numbers"], words);
   }
 
-  function judge(typed, key) {
-    const judgeIt = Array.isArray(key.right) ? problemOfNumbers : problemOfNumber;
-    const problem = judgeIt(read(typed), key);
+  // Where Python would name the type of what is no number, the page says what to type.
+  function judge(typed, key, hint) {
+    const [read, problemOf] = Array.isArray(key.right)
+      ? [readNumbers, problemOfNumbers]
+      : [readNumber, problemOfNumber];
+    const answer = read(typed);
+    if (answer === null) return { isRight: false, message: hint };
+    const problem = problemOf(answer, key);
     const { right, wrong } = key.sentences;
     const message = problem === null ? fill(right, key) : fill(wrong, { problem });
     return { isRight: problem === null, message };
   }
 
-  // What is done: labels of exercises and questions, for this browser alone. A browser may refuse to
-  // keep anything, and then marks last as long as the page.
+  // What is done, for this browser alone: labels of exercises and questions, and for each question
+  // which answer was chosen first, as label/number. A browser may refuse to keep anything, and then
+  // marks last as long as the page.
   const STORE = "attention-done";
   const done = new Set();
   try {
@@ -160,11 +169,9 @@
   // Beside each exercise and question, and as numbers where they are counted
   function showMarks() {
     for (const title of document.querySelectorAll(".exercise > .admonition-title")) {
-      showMark(title, title.parentElement.id, "solved");
+      showMark(title, done.has(title.parentElement.id) && "✓ solved");
     }
-    for (const title of document.querySelectorAll(".prediction-title")) {
-      showMark(title, title.parentElement.id, "answered");
-    }
+    document.querySelectorAll(".prediction").forEach(showChoice);
     for (const box of document.querySelectorAll("input[data-task]")) {
       box.checked = done.has(box.dataset.task);
     }
@@ -174,13 +181,27 @@
     }
   }
 
-  function showMark(title, label, word) {
-    title.querySelector(".mark")?.remove();
-    if (!done.has(label)) return;
+  // Beside the answers, which one was chosen first and which one is right
+  function showChoice(question) {
+    const answers = [...question.querySelectorAll("details")];
+    const isRight = (answer) => answer.classList.contains("right");
+    const chosen = answers.find((_, i) => done.has(`${question.id}/${i}`));
+    for (const answer of answers) {
+      const right = chosen && isRight(answer) && "✓ the right answer";
+      const own = isRight(answer) ? "✓ your answer is right" : "✗ your answer is wrong";
+      showMark(answer.querySelector("summary"), answer === chosen ? own : right);
+    }
+    const word = chosen && isRight(chosen) ? "✓ answered" : "answered";
+    showMark(question.querySelector(".prediction-title"), done.has(question.id) && word);
+  }
+
+  function showMark(place, text) {
+    place.querySelector(".mark")?.remove();
+    if (!text) return;
     const badge = document.createElement("span");
     badge.className = "mark";
-    badge.append(` ✓ ${word}`);
-    title.append(badge);
+    badge.append(` ${text}`);
+    place.append(badge);
   }
 
   for (const form of document.querySelectorAll("form.answer")) {
@@ -188,7 +209,8 @@
     const verdict = form.querySelector("[role=status]");
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      const { isRight, message } = judge(form.querySelector("input, textarea").value, key);
+      const typed = form.querySelector("input, textarea").value;
+      const { isRight, message } = judge(typed, key, form.dataset.hint);
       verdict.replaceChildren(message);
       form.dataset.verdict = isRight ? "right" : "wrong";
       if (isRight) mark(form.dataset.task);
@@ -205,13 +227,14 @@
   for (const question of document.querySelectorAll(".prediction")) {
     const result = document.querySelector(`[data-question="${question.id}"]`);
     if (result) result.open = done.has(question.id);
-    for (const answer of question.querySelectorAll("details")) {
+    question.querySelectorAll("details").forEach((answer, i) => {
       answer.addEventListener("toggle", () => {
         if (!answer.open) return;
         if (result) result.open = true;
+        if (!done.has(question.id)) mark(`${question.id}/${i}`);
         mark(question.id);
       });
-    }
+    });
   }
 
   for (const counts of document.querySelectorAll(".marks")) {

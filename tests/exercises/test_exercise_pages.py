@@ -55,3 +55,10 @@ def test_every_solution_on_the_page_is_right(page):
     for name, message in verdicts.items():
         assert "Right. " in message, name
         assert "Not yet" not in message, name
+
+
+def test_the_first_page_links_lab_13_and_the_documents_to_where_they_are_explained():
+    text = " ".join((FOLDER / "index.md").read_text(encoding="utf-8").split())
+    links = r"\[([^\]]+)\]\(\.\./credits\.md#the-five-documents\)|\{ref\}`([^`<]+) <source-lab>`"
+    linked = [words or name for words, name in re.findall(links, text)]
+    assert linked == ["the five teaching documents", "Lab 13"]

@@ -79,6 +79,8 @@ def test_an_exercise_with_numbers_has_a_box_with_what_its_checker_compares_with(
     number, matrix = re.findall(r'<form class="answer".*?</form>', page, re.DOTALL)
     assert "(one number)" in number
     assert "(6 lines of 2 numbers)" in matrix
+    assert 'data-hint="Type one number, such as 0.25."' in number
+    assert 'data-hint="Type 6 lines of 2 numbers, separated by commas."' in matrix
     assert '<textarea rows="6"' in matrix
     for form, name in ((number, "divide-by"), (matrix, "all-contexts")):
         key = json.loads(base64.b64decode(re.search('data-key="(.*?)"', form)[1]))
