@@ -17,6 +17,7 @@ from torch import Tensor
 
 MODELS = Path(__file__).parents[1] / "experiments" / "playground" / "models"
 KINDS = ("mean", "energy", "qkv")
+SOURCES = Path(__file__).parents[1] / "_static" / "lab"
 # Which script needs which is the order in which they stand here.
 REVIEW = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"]
 BENCH = ["bench", "bench-texts", "bench-explain-gradients", "bench-explain", "bench-state"]
@@ -69,12 +70,19 @@ def write_scripts(app: Sphinx, exception: Exception | None) -> None:
 
 
 def add_scripts(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Load scripts and styles on the pages that use them, and on no other."""
+    """Load scripts and styles on the pages that use them, and on no other.
+
+    The scripts of a page are one file there, because a browser waits for each that it asks for.
+    """
     if page in SCRIPTS:
         app.add_css_file("lab/lab.css")
         app.add_css_file("lab/workbench.css")
-        for name in SCRIPTS[page]:
-            app.add_js_file(f"lab/{name}.js", defer="defer")
+        name = f"lab/all-of-{page.rpartition('/')[2]}.js"
+        bundle = Path(app.outdir, "_static", name)
+        bundle.parent.mkdir(parents=True, exist_ok=True)
+        parts = [(SOURCES / f"{part}.js").read_text(encoding="utf-8") for part in SCRIPTS[page]]
+        bundle.write_text("\n".join(parts), encoding="utf-8")
+        app.add_js_file(name, defer="defer")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -26,8 +26,10 @@ BARS = """() => [...document.querySelectorAll("article math")]
   .map((math) => [...math.querySelectorAll("mo")].filter((sign) => "|‖".includes(sign.textContent))
     .map((sign) => Math.round(sign.getBoundingClientRect().height)))
   .filter((heights) => heights.length > 0)"""
-CUT = """() => [...document.querySelectorAll("article *:not(.math-wrapper)")].filter((box) => {
-  const { overflowX, overflowY } = getComputedStyle(box);
+# A field scrolls, and a name that ends in three dots is whole in the sentence above it.
+CUT = """() => [...document.querySelectorAll("article *:not(.math-wrapper, input)")].filter((box) => {
+  const { overflowX, overflowY, textOverflow } = getComputedStyle(box);
+  if (textOverflow === "ellipsis") return false;
   const isCut = (overflow, excess) => ["hidden", "clip"].includes(overflow) && excess > 1;
   return box.clientWidth > 2 && (isCut(overflowX, box.scrollWidth - box.clientWidth)
     || isCut(overflowY, box.scrollHeight - box.clientHeight));
