@@ -170,7 +170,9 @@ def test_the_hatching_of_masked_cells_can_be_seen(visit, http_root, scheme):
 
     def luminance(color):
         parts = [int(part) / 255 for part in re.findall(r"\d+", color)[:3]]
-        linear = [((part + 0.055) / 1.055) ** 2.4 if part > 0.04 else part / 12.92 for part in parts]
+        linear = [
+            ((part + 0.055) / 1.055) ** 2.4 if part > 0.04 else part / 12.92 for part in parts
+        ]
         return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
     low, high = sorted([luminance(lines), luminance(ground)])
