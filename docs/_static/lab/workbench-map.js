@@ -91,7 +91,8 @@
 
     function update({ state, layer, head }) {
       const { words, targets, at } = state;
-      const short = (weight) => weight.toFixed(2).replace(/^0(?=\.)/, words.length > FEW ? "" : "0");
+      const short = (weight) =>
+        weight.toFixed(2).replace(/^0(?=\.)/, words.length > FEW ? "" : "0");
       weights.forEach((row, i) => {
         row.forEach((made, j) => {
           const weight = head.weights[i][j];
