@@ -27,13 +27,14 @@ BARS = """() => [...document.querySelectorAll("article math")]
     .map((sign) => Math.round(sign.getBoundingClientRect().height)))
   .filter((heights) => heights.length > 0)"""
 # A field scrolls, and a name that ends in three dots is whole in the sentence above it.
-CUT = """() => [...document.querySelectorAll("article *:not(.math-wrapper, input)")].filter((box) => {
-  const { overflowX, overflowY, textOverflow } = getComputedStyle(box);
+ANY = "article *:not(.math-wrapper, input)"
+CUT = f"""() => [...document.querySelectorAll("{ANY}")].filter((box) => {{
+  const {{ overflowX, overflowY, textOverflow }} = getComputedStyle(box);
   if (textOverflow === "ellipsis") return false;
   const isCut = (overflow, excess) => ["hidden", "clip"].includes(overflow) && excess > 1;
   return box.clientWidth > 2 && (isCut(overflowX, box.scrollWidth - box.clientWidth)
     || isCut(overflowY, box.scrollHeight - box.clientHeight));
-}).map((box) => `${box.tagName}.${box.className}: ${box.textContent.slice(0, 40)}`)"""
+}}).map((box) => `${{box.tagName}}.${{box.className}}: ${{box.textContent.slice(0, 40)}}`)"""
 # From a caption down to its own words, and up to what is above it, in pixels
 GAPS = """() => [...document.querySelectorAll(".attention-words > figcaption")].map((caption) => {
   let part = caption.parentElement;

@@ -24,7 +24,7 @@ from attention import SelfAttention
 from attention.sentiment.model import SentimentClassifier
 from attention.sentiment.tokenizer import RULES, SEP_ID, SPECIALS
 
-#: The letter t is what the tokenizer leaves of "n't"; the last line is for those who leave out the '.
+#: The letter t is what the tokenizer leaves of "n't"; the last line has no apostrophe to lose.
 NEGATORS = (
     *("not", "t", "no", "never", "nothing", "nobody", "none", "neither", "nor", "hardly"),
     *("barely", "without", "cannot", "less", "least", "lacks", "lacking", "fails"),
