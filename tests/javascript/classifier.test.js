@@ -75,3 +75,13 @@ for (const kind of ["mean", "energy", "qkv"]) {
     }
   });
 }
+
+test("where the first word of a clause is deleted, the next one starts it", async () => {
+  const { lab, ids, model } = await open("mean");
+  const tokens = lab.tokens.tokensOf(ids, "never the old plot! Good film", "", new Set([4]));
+  const { read } = lab.tokens.readTokens(model, tokens);
+  same(
+    read.filter((one) => one.isNegated).map((one) => one.word),
+    ["the", "old", "plot"],
+  );
+});
