@@ -51,7 +51,7 @@ def test_what_cannot_be_written_is_refused_in_one_line(folder, tmp_path):
             (folder, "The", "--tokens", 0, "--tokens: expected at least 1, got 0"),
             (folder, "The", "--tokens", 40, "--tokens: expected at most .*model reads 32; got 40"),
             (folder, "The soup. " * 20, "--tokens: expected at most 0 after a text of"),
-            (folder, "The", "--tokens", 3, "--temperature", -1, "temperature: expected 0 or more, got -1"),
+            (folder, "The", "--tokens", 3, "--temperature", -1, "expected 0 or more, got -1"),
             (folder, "The", "--temperature", "warm", "--temperature"),
         ],
     )
