@@ -23,7 +23,7 @@ def online_softmax_attention(
     r"""Compute the same context in one pass over blocks of keys, without an (n, m) matrix.
 
     .. math::
-        \mathrm{largest}'_i &= \max\bigl(\mathrm{largest}_i,\ \max_j s_{ij}\bigr) \\
+        \mathrm{largest}'_i &= \max(\mathrm{largest}_i,\ \max_j s_{ij}) \\
         \mathrm{total}'_i &= e^{\mathrm{largest}_i - \mathrm{largest}'_i}\, \mathrm{total}_i
             + \sum_j e^{s_{ij} - \mathrm{largest}'_i} \\
         \mathrm{mixed}'_i &= e^{\mathrm{largest}_i - \mathrm{largest}'_i}\, \mathrm{mixed}_i
