@@ -13,12 +13,15 @@ from attention.functional import (
     fused_attention,
     padding_mask,
     scaled_dot_product_attention,
+    window_mask,
 )
 from attention.layers import (
     BigramEmbedding,
     CausalSelfAttention,
     EnergyPooling,
     KeyedPooling,
+    KVCache,
+    LatentAttention,
     MeanPooling,
     MultiHeadAttention,
     QKSelfAttention,
@@ -30,6 +33,7 @@ from attention.layers import (
     TransformerEncoder,
     positions_from_end,
 )
+from attention.rotary import apply_rotary
 
 if TYPE_CHECKING:
     from attention.sentiment.model import SentimentClassifier
@@ -38,7 +42,9 @@ __all__ = [
     "BigramEmbedding",
     "CausalSelfAttention",
     "EnergyPooling",
+    "KVCache",
     "KeyedPooling",
+    "LatentAttention",
     "MeanPooling",
     "MultiHeadAttention",
     "QKSelfAttention",
@@ -49,6 +55,7 @@ __all__ = [
     "SinusoidalPositions",
     "TransformerBlock",
     "TransformerEncoder",
+    "apply_rotary",
     "capture",
     "causal_mask",
     "fused_attention",
@@ -56,6 +63,7 @@ __all__ = [
     "padding_mask",
     "positions_from_end",
     "scaled_dot_product_attention",
+    "window_mask",
 ]
 
 # The classifier of reviews needs the extra [train], so it is imported when it is first asked for.

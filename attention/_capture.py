@@ -6,12 +6,14 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from attention.layers.latent import LatentAttention
 from attention.layers.multihead import MultiHeadAttention
 from attention.layers.pooling import EnergyPooling, KeyedPooling, MeanPooling
 from attention.layers.self_attention import QKSelfAttention, SelfAttentionV1
 
 _OURS = (
     MultiHeadAttention,
+    LatentAttention,
     QKSelfAttention,
     SelfAttentionV1,
     MeanPooling,

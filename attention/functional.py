@@ -17,24 +17,27 @@ Attended = Tensor | tuple[Tensor, Tensor]
 """What a layer returns: the context, or the pair (context, weights)."""
 
 
-def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
-    r"""Make the causal mask, with which token i attends to tokens 0 … i and to none after it.
+def causal_mask(
+    n: int, m: int | None = None, *, device: torch.device | str | None = None
+) -> Tensor:
+    r"""Make the causal mask, with which a token attends to itself and the tokens before it.
 
-    .. math:: \mathrm{mask}_{ij} = (j \le i)
+    .. math:: \mathrm{mask}_{ij} = (j \le i + m - n)
 
     Args:
-        n: The number of tokens.
+        n: The number of queries, which are the last of the ``m`` tokens.
+        m: The number of keys; None means ``n``, so that token i attends to tokens 0 … i.
         device: The device of the mask.
 
     Shape:
-        - returns: :math:`(n, n)`, boolean, True = may attend
+        - returns: :math:`(n, m)`, boolean, True = may attend
 
     Returns:
         The mask, which broadcasts over any leading dimensions of the scores.
 
     Raises:
-        TypeError: If ``n`` is not an integer.
-        ValueError: If ``n`` is negative.
+        TypeError: If ``n`` or ``m`` is not an integer.
+        ValueError: If ``n`` is negative, or ``m`` less than ``n``.
 
     Example:
         >>> causal_mask(3).int()
@@ -42,11 +45,68 @@ def causal_mask(n: int, *, device: torch.device | str | None = None) -> Tensor:
                 [1, 1, 0],
                 [1, 1, 1]], dtype=torch.int32)
 
+        Two new tokens after one whose key is already in a cache:
+
+        >>> causal_mask(2, 3).int()
+        tensor([[1, 1, 0],
+                [1, 1, 1]], dtype=torch.int32)
+
     Source:
         Vaswani et al. (2017), Attention is all you need, section 3.2.3.
     """
+    query, key = _token_numbers(n, m, device)  # (n, 1), (m,)
+    return key <= query  # (n, m)
+
+
+def window_mask(
+    n: int, window: int, m: int | None = None, *, device: torch.device | str | None = None
+) -> Tensor:
+    r"""Make the mask of a sliding window, with which a token attends to those less than w away.
+
+    .. math:: \mathrm{mask}_{ij} = (|i + m - n - j| < w)
+
+    ``&`` with :func:`causal_mask` leaves each token itself and the w − 1 tokens before it.
+
+    Args:
+        n: The number of queries, which are the last of the ``m`` tokens.
+        window: The width ``w`` of the window.
+        m: The number of keys; None means ``n``.
+        device: The device of the mask.
+
+    Shape:
+        - returns: :math:`(n, m)`, boolean, True = may attend
+
+    Returns:
+        The mask, which broadcasts over any leading dimensions of the scores.
+
+    Raises:
+        TypeError: If a number is not an integer.
+        ValueError: If ``n`` is negative, ``window`` less than 1, or ``m`` less than ``n``.
+
+    Example:
+        >>> window_mask(4, 2).int()
+        tensor([[1, 1, 0, 0],
+                [1, 1, 1, 0],
+                [0, 1, 1, 1],
+                [0, 0, 1, 1]], dtype=torch.int32)
+
+    Source:
+        Beltagy, Peters & Cohan (2020), Longformer, section 3.1.
+    """
+    check_size("window", window)
+    query, key = _token_numbers(n, m, device)  # (n, 1), (m,)
+    return (key > query - window) & (key < query + window)  # (n, m)
+
+
+def _token_numbers(
+    n: int, m: int | None, device: torch.device | str | None
+) -> tuple[Tensor, Tensor]:
+    """Number the queries, which are the last n tokens, and the keys."""
     check_size("n", n, at_least=0)
-    return torch.ones(n, n, dtype=torch.bool, device=device).tril()  # (n, n)
+    m = n if m is None else m
+    check_size("m", m, at_least=n)
+    key = torch.arange(m, device=device)  # (m,)
+    return key[m - n :, None], key
 
 
 def padding_mask(lengths: Tensor, n: int) -> Tensor:
@@ -293,5 +353,13 @@ def _joined(
         return allowed
     # In 16 bits −1e9 would turn into −∞, and forbid what it should only make unlikely.
     is_exact = torch.promote_types(attn_mask.dtype, query.dtype) == query.dtype
-    added = attn_mask.to(query.dtype if is_exact else torch.float32)
-    return added.masked_fill(~allowed, float("-inf"))
+    return restricted(attn_mask.to(query.dtype if is_exact else torch.float32), allowed)
+
+
+def restricted(attn_mask: Tensor | None, allowed: Tensor) -> Tensor:
+    """Forbid in a mask of either kind what a boolean one does not allow."""
+    if attn_mask is None:
+        return allowed
+    if attn_mask.dtype == torch.bool:
+        return attn_mask & allowed
+    return attn_mask.masked_fill(~allowed, float("-inf"))

@@ -336,7 +336,8 @@ def parameter_count(kind: str, embed_dim: int, key_dim: int, **options: Any) -> 
     .. math::
         \text{mean: } 0, \quad \text{energy: } d, \quad \text{keys: } dk + k, \quad
         \text{qk: } 2dk, \quad \text{qkv: } 2dk + d^2, \quad \text{multihead: } 4d^2, \quad
-        \text{gqa: } 2d^2 (1 + g/h), \quad \text{transformer: } L (12 d^2 + 2d) + d
+        \text{gqa: } 2d^2 (1 + g/h), \quad \text{latent: } 2d^2 + 3dr, \quad
+        \text{transformer: } L (12 d^2 + 2d) + d
 
     Args:
         kind: One of :data:`attention.layers.variants.VARIANTS`; ``"qkv"`` has values of width d
@@ -345,8 +346,9 @@ def parameter_count(kind: str, embed_dim: int, key_dim: int, **options: Any) -> 
         key_dim: Width ``k`` of queries and keys. It plays no role in ``"mean"`` and ``"energy"``,
             which have none, nor with several heads, which share the width d.
         options: Other fields of :class:`attention.layers.variants.AttentionConfig`. In ``"gqa"``,
-            h = ``num_heads`` heads share g = ``num_kv_heads`` keys and values. ``"transformer"``
-            has L = ``num_layers`` blocks, including their feed-forward layers and norms.
+            h = ``num_heads`` heads share g = ``num_kv_heads`` keys and values. ``"latent"`` makes
+            keys and values from a vector of width r = ``latent_dim``. ``"transformer"`` has
+            L = ``num_layers`` blocks, including their feed-forward layers and norms.
 
     Returns:
         The number of parameters.

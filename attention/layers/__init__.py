@@ -2,6 +2,8 @@
 
 from attention.layers.bigrams import BigramEmbedding
 from attention.layers.block import TransformerBlock, TransformerEncoder
+from attention.layers.cache import KVCache
+from attention.layers.latent import LatentAttention
 from attention.layers.multihead import MultiHeadAttention
 from attention.layers.pooling import EnergyPooling, KeyedPooling, MeanPooling
 from attention.layers.positions import SinusoidalPositions, positions_from_end
@@ -17,7 +19,9 @@ __all__ = [
     "BigramEmbedding",
     "CausalSelfAttention",
     "EnergyPooling",
+    "KVCache",
     "KeyedPooling",
+    "LatentAttention",
     "MeanPooling",
     "MultiHeadAttention",
     "QKSelfAttention",

@@ -3,6 +3,7 @@
 The tokens ``x`` are ``n`` vectors of width ``d`` = ``embed_dim``, and ``h`` heads attend.
 """
 
+from collections.abc import Sequence
 from typing import Self
 
 import torch
@@ -11,6 +12,7 @@ from torch.nn import functional as F
 
 from attention._checks import check_dropout, check_number, check_size, check_tokens
 from attention.functional import Attended
+from attention.layers.cache import KVCache, check_cache
 from attention.layers.multihead import MultiHeadAttention
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU}
@@ -37,15 +39,19 @@ class TransformerBlock(nn.Module):
             middle of the feed-forward layer, or a number that is added to the residual stream.
         bias: Whether projections, feed-forward layers and norms have a bias.
         eps: What the norms add to the variance.
+        num_kv_heads: As in :class:`MultiHeadAttention`, like the arguments that follow.
+        rotary: Whether queries and keys are rotated by their positions.
+        window: The width of the window that each query sees.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores
+        - attn_mask: broadcasts to :math:`(..., n, m)`, boolean or added to the scores
         - returns: :math:`(..., n, d)`
-        - weights: :math:`(..., h, n, n)`
+        - weights: :math:`(..., h, n, m)`, where :math:`m = n` without a cache
 
     Returns:
-        The tokens after the block, or (tokens, weights) with ``need_weights=True``.
+        The tokens after the block, or (tokens, weights) with ``need_weights=True``. With a
+        ``cache``, ``x`` holds the new tokens only.
 
     Raises:
         TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
@@ -73,9 +79,20 @@ class TransformerBlock(nn.Module):
         dropout: float = 0.0,
         bias: bool = True,
         eps: float = 1e-5,
+        num_kv_heads: int | None = None,
+        rotary: bool = False,
+        window: int | None = None,
     ) -> None:
         super().__init__()
-        self.attention = MultiHeadAttention(embed_dim, num_heads, dropout=dropout, bias=bias)
+        self.attention = MultiHeadAttention(
+            embed_dim,
+            num_heads,
+            num_kv_heads=num_kv_heads,
+            rotary=rotary,
+            window=window,
+            dropout=dropout,
+            bias=bias,
+        )
         hidden_dim = 4 * embed_dim if hidden_dim is None else hidden_dim
         check_size("hidden_dim", hidden_dim)
         check_dropout("dropout", dropout)
@@ -103,6 +120,7 @@ class TransformerBlock(nn.Module):
         *,
         is_causal: bool = False,
         need_weights: bool = False,
+        cache: KVCache | None = None,
     ) -> Attended:
         """Return the tokens after the block, and the weights if they are needed."""
         check_tokens(x, self.attention.embed_dim, self.attention.W_query.weight)
@@ -111,6 +129,7 @@ class TransformerBlock(nn.Module):
             attn_mask,
             is_causal=is_causal,
             need_weights=need_weights,
+            cache=cache,
         )
         context, weights = attended if need_weights else (attended, None)  # (..., n, d)
         x = x + self.dropout(context)  # (..., n, d)
@@ -186,19 +205,23 @@ class TransformerEncoder(nn.Module):
         dropout: The probability of setting a number to 0 in training.
         bias: Whether the layers have biases.
         eps: What the norms add to the variance.
+        num_kv_heads: As in :class:`MultiHeadAttention`, like the arguments that follow.
+        rotary: Whether queries and keys are rotated by their positions.
+        window: The width of the window that each query sees.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores
+        - attn_mask: broadcasts to :math:`(..., n, m)`, boolean or added to the scores
         - returns: :math:`(..., n, d)`
-        - weights: :math:`(L, ..., h, n, n)`
+        - weights: :math:`(L, ..., h, n, m)`, where :math:`m = n` without caches
 
     Returns:
-        The tokens after the last block, or (tokens, weights) with ``need_weights=True``.
+        The tokens after the last block, or (tokens, weights) with ``need_weights=True``. With
+        ``caches``, one per block, ``x`` holds the new tokens only.
 
     Raises:
         TypeError: If a width is not an integer, or dtypes differ.
-        ValueError: If a width < 1, or shapes do not fit.
+        ValueError: If a width < 1, shapes do not fit, or there is not one cache per block.
 
     Example:
         >>> encoder = TransformerEncoder(6, num_heads=2, num_layers=3)
@@ -222,6 +245,9 @@ class TransformerEncoder(nn.Module):
         dropout: float = 0.0,
         bias: bool = True,
         eps: float = 1e-5,
+        num_kv_heads: int | None = None,
+        rotary: bool = False,
+        window: int | None = None,
     ) -> None:
         super().__init__()
         check_size("num_layers", num_layers)
@@ -235,6 +261,9 @@ class TransformerEncoder(nn.Module):
                 dropout=dropout,
                 bias=bias,
                 eps=eps,
+                num_kv_heads=num_kv_heads,
+                rotary=rotary,
+                window=window,
             )
             for _ in range(num_layers)
         )
@@ -247,11 +276,22 @@ class TransformerEncoder(nn.Module):
         *,
         is_causal: bool = False,
         need_weights: bool = False,
+        caches: Sequence[KVCache] | None = None,
     ) -> Attended:
         """Return the tokens after the last block, and all weights if they are needed."""
+        if caches is not None:
+            different = len({id(cache) for cache in caches})
+            if not len(self.blocks) == len(caches) == different:
+                raise ValueError(
+                    f"caches: expected one per block, {len(self.blocks)}, got {len(caches)}, of "
+                    f"which {different} are different"
+                )
+            for each in caches:  # before the first of them holds new tokens
+                check_cache(each, x.shape[-2], is_causal)
         collected = []
-        for block in self.blocks:
-            x = block(x, attn_mask, is_causal=is_causal, need_weights=need_weights)
+        for i, block in enumerate(self.blocks):
+            cache = None if caches is None else caches[i]
+            x = block(x, attn_mask, is_causal=is_causal, need_weights=need_weights, cache=cache)
             if need_weights:
                 x, weights = x
                 collected.append(weights)

@@ -10,7 +10,16 @@ import torch
 from torch import Tensor, nn
 
 from attention._checks import check_dropout, check_mask, check_size, check_tokens
-from attention.functional import Attended, allowed_keys, attend
+from attention.functional import (
+    Attended,
+    allowed_keys,
+    attend,
+    causal_mask,
+    restricted,
+    window_mask,
+)
+from attention.layers.cache import KVCache, check_cache
+from attention.rotary import apply_rotary
 
 
 class MultiHeadAttention(nn.Module):
@@ -28,6 +37,10 @@ class MultiHeadAttention(nn.Module):
     With ``num_kv_heads`` below ``num_heads``, neighbouring heads share keys and values
     (grouped-query attention), and with 1 all of them do (multi-query attention).
 
+    With ``rotary=True``, :func:`apply_rotary` turns queries and keys by their positions before the
+    scores are computed. With a window of width w, query i sees keys :math:`|i - j| < w` only, and
+    with ``is_causal=True`` the keys i − w + 1 … i.
+
     Args:
         embed_dim: Width ``d`` of a token vector.
         num_heads: The number of heads.
@@ -35,24 +48,29 @@ class MultiHeadAttention(nn.Module):
             None means ``num_heads``.
         head_dim: Width ``k`` of a head's queries, keys and values; None means
             ``embed_dim / num_heads``, which ``num_heads`` must then divide.
+        rotary: Whether queries and keys are rotated by their positions, for which ``head_dim`` must
+            be even.
+        window: The width ``w`` of the window that each query sees; None means all keys.
         dropout: The probability of setting a weight to 0 in training.
         bias: Whether the four projections add a bias.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores; the same for
+        - attn_mask: broadcasts to :math:`(..., n, m)`, boolean or added to the scores; the same for
           all heads
         - context: :math:`(..., n, d)`
-        - weights: :math:`(..., h, n, n)`
+        - weights: :math:`(..., h, n, m)`, where :math:`m = n` without a cache
 
     Returns:
         The context, or (context, weights) with ``need_weights=True``. ``is_causal=True`` lets
-        token i see tokens 0 … i only, and combines with ``attn_mask``.
+        token i see tokens 0 … i only, and combines with ``attn_mask``. With a ``cache``, ``x``
+        holds the new tokens only, which attend to themselves and to the tokens in the cache.
 
     Raises:
         TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
         ValueError: If a width < 1, a number of heads is not the divisor that it must be,
-            ``dropout`` is not in [0, 1), or shapes do not fit.
+            ``head_dim`` is odd with ``rotary=True``, ``dropout`` is not in [0, 1), shapes do not
+            fit, or a cache is full or given without ``is_causal=True``.
 
     Example:
         >>> layer = MultiHeadAttention(6, num_heads=2)
@@ -64,7 +82,8 @@ class MultiHeadAttention(nn.Module):
 
     Source:
         Vaswani et al. (2017), section 3.2.2; :class:`torch.nn.MultiheadAttention`. Shared keys and
-        values: Shazeer (2019), Fast transformer decoding; Ainslie et al. (2023), GQA.
+        values: Shazeer (2019), Fast transformer decoding; Ainslie et al. (2023), GQA. Rotation: Su
+        et al. (2021), RoFormer. Window: Beltagy, Peters & Cohan (2020), Longformer.
     """
 
     def __init__(
@@ -74,6 +93,8 @@ class MultiHeadAttention(nn.Module):
         *,
         num_kv_heads: int | None = None,
         head_dim: int | None = None,
+        rotary: bool = False,
+        window: int | None = None,
         dropout: float = 0.0,
         bias: bool = False,
     ) -> None:
@@ -94,11 +115,17 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(
                 f"num_kv_heads: expected a divisor of num_heads = {num_heads}, got {num_kv_heads}"
             )
+        if rotary and head_dim % 2:
+            raise ValueError(f"head_dim: expected an even number with rotary=True, got {head_dim}")
+        if window is not None:
+            check_size("window", window)
         check_dropout("dropout", dropout)
         self.embed_dim = embed_dim
         self.num_heads = num_heads
         self.num_kv_heads = num_kv_heads
         self.head_dim = head_dim
+        self.rotary = rotary
+        self.window = window
         self.dropout = dropout
         self.W_query = nn.Linear(embed_dim, num_heads * head_dim, bias=bias)
         self.W_key = nn.Linear(embed_dim, num_kv_heads * head_dim, bias=bias)
@@ -112,29 +139,37 @@ class MultiHeadAttention(nn.Module):
         *,
         is_causal: bool = False,
         need_weights: bool = False,
+        cache: KVCache | None = None,
     ) -> Attended:
         """Return the context, and the weights if they are needed."""
         check_tokens(x, self.embed_dim, self.W_query.weight)
         n = x.shape[-2]
-        allowed = None
-        if attn_mask is not None:
-            check_mask(attn_mask, (*x.shape[:-1], n), x.device)
-            allowed = allowed_keys(attn_mask, n, n, is_causal, x.device)  # (..., n or 1, n)
-            if attn_mask.dim() > 1:
-                attn_mask = attn_mask.unsqueeze(-3)  # one mask for all heads
+        start = 0 if cache is None else check_cache(cache, n, is_causal)
+        m = start + n
+        mask, in_kernel = join_masks(attn_mask, x, m, is_causal=is_causal, window=self.window)
+        query = self._split(self.W_query(x), self.num_heads)  # (..., h, n, head_dim)
+        key = self._split(self.W_key(x), self.num_kv_heads)  # (..., num_kv_heads, n, head_dim)
+        value = self._split(self.W_value(x), self.num_kv_heads)  # (..., num_kv_heads, n, head_dim)
+        if self.rotary:
+            positions = torch.arange(start, m, device=x.device)  # (n,)
+            query, key = apply_rotary(query, positions), apply_rotary(key, positions)
+        if cache is not None:
+            key, value = cache.append(key, value)  # (..., num_kv_heads, m, head_dim) each
         attended = attend(
-            self._split(self.W_query(x), self.num_heads),  # (..., h, n, head_dim)
-            self._shared(self.W_key(x)),
-            self._shared(self.W_value(x)),
-            attn_mask,
+            query,
+            self._shared(key),
+            self._shared(value),
+            for_heads(mask),
             need_weights=need_weights,
-            is_causal=is_causal,
+            is_causal=in_kernel,
             dropout_p=self.dropout if self.training else 0.0,
         )
         heads = attended[0] if isinstance(attended, tuple) else attended  # (..., h, n, head_dim)
         context = self.W_out(heads.transpose(-3, -2).flatten(-2))  # (..., n, d)
-        if allowed is not None:
+        if attn_mask is not None:
             # Without this, a token that may attend to nothing would get W_out's bias.
+            allowed = allowed_keys(mask, n, m, in_kernel, x.device)  # (..., n or 1, m)
+            assert allowed is not None  # as there is a mask
             context = context.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)
         return (context, attended[1]) if isinstance(attended, tuple) else context
 
@@ -185,8 +220,38 @@ class MultiHeadAttention(nn.Module):
         split: Tensor = projected.unflatten(-1, (num_heads, self.head_dim))  # (..., n, h, head_dim)
         return split.transpose(-3, -2)  # (..., h, n, head_dim)
 
-    def _shared(self, projected: Tensor) -> Tensor:
-        """Split keys or values, and give each head of a group the same ones."""
-        heads = self._split(projected, self.num_kv_heads)  # (..., num_kv_heads, n, head_dim)
+    def _shared(self, heads: Tensor) -> Tensor:
+        """Give each head of a group the same keys or values."""
         group = self.num_heads // self.num_kv_heads
-        return heads if group == 1 else heads.repeat_interleave(group, dim=-3)
+        return heads if group == 1 else heads.repeat_interleave(group, dim=-3)  # (..., h, m, …)
+
+
+def join_masks(
+    attn_mask: Tensor | None, x: Tensor, m: int, *, is_causal: bool, window: int | None = None
+) -> tuple[Tensor | None, bool]:
+    """Join what restricts n tokens x, which are the last of m: a mask, a window, causality.
+
+    Shape:
+        - attn_mask: broadcasts to :math:`(..., n, m)`
+
+    Returns:
+        The pair (mask, is_causal) for :func:`attention.functional.attend`, which leaves plain
+        causality to the kernel.
+    """
+    n = x.shape[-2]
+    if attn_mask is not None:
+        check_mask(attn_mask, (*x.shape[:-1], m), x.device)
+    if window is not None:
+        attn_mask = restricted(attn_mask, window_mask(n, window, m, device=x.device))
+    if n == m or not is_causal:
+        return attn_mask, is_causal
+    # The kernel's own causal mask takes the queries for the first tokens, not for the last. A
+    # single query is the last token, which may see all others.
+    if n > 1:
+        attn_mask = restricted(attn_mask, causal_mask(n, m, device=x.device))  # (..., n, m)
+    return attn_mask, False
+
+
+def for_heads(mask: Tensor | None) -> Tensor | None:
+    """Make one mask serve all heads."""
+    return mask if mask is None or mask.dim() < 2 else mask.unsqueeze(-3)  # (..., 1, n or 1, m)

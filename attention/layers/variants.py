@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from torch import nn
 
 from attention.layers.block import TransformerEncoder
+from attention.layers.latent import LatentAttention
 from attention.layers.multihead import MultiHeadAttention
 from attention.layers.pooling import EnergyPooling, KeyedPooling, MeanPooling
 from attention.layers.self_attention import QKSelfAttention, SelfAttention
@@ -28,10 +29,19 @@ class AttentionConfig:
     value_dim: int | None = None
     """Width of values; embed_dim if not given."""
     num_heads: int = 4
-    """Number of heads of multihead, gqa and transformer, among which embed_dim is divided."""
+    """Number of heads of multihead, gqa, latent and transformer, among which embed_dim is
+    divided."""
     num_kv_heads: int | None = None
     """Number of keys and values that the heads of gqa share; half the number of heads if not
     given."""
+    latent_dim: int | None = None
+    """Width of the vector that latent makes keys and values from; half of embed_dim if not
+    given."""
+    rotary: bool = False
+    """Whether multihead, gqa and transformer rotate queries and keys by their positions."""
+    window: int | None = None
+    """Number of words, itself included, that a word of multihead, gqa or transformer sees to either
+    side; all if not given."""
     num_layers: int = 2
     """Number of blocks of transformer."""
     bias: bool = False
@@ -81,7 +91,9 @@ VARIANTS: dict[str, Variant] = {
     ),
     "multihead": Variant(
         "multi-head",
-        lambda c: MultiHeadAttention(c.embed_dim, c.num_heads, bias=c.bias),
+        lambda c: MultiHeadAttention(
+            c.embed_dim, c.num_heads, rotary=c.rotary, window=c.window, bias=c.bias
+        ),
         returns_contexts=True,
     ),
     "gqa": Variant(
@@ -90,13 +102,29 @@ VARIANTS: dict[str, Variant] = {
             c.embed_dim,
             c.num_heads,
             num_kv_heads=c.num_kv_heads or max(c.num_heads // 2, 1),
+            rotary=c.rotary,
+            window=c.window,
             bias=c.bias,
+        ),
+        returns_contexts=True,
+    ),
+    "latent": Variant(
+        "latent",
+        lambda c: LatentAttention(
+            c.embed_dim, c.num_heads, latent_dim=c.latent_dim or max(c.embed_dim // 2, 1)
         ),
         returns_contexts=True,
     ),
     "transformer": Variant(
         "transformer",
-        lambda c: TransformerEncoder(c.embed_dim, c.num_heads, c.num_layers, bias=c.bias),
+        lambda c: TransformerEncoder(
+            c.embed_dim,
+            c.num_heads,
+            c.num_layers,
+            bias=c.bias,
+            rotary=c.rotary,
+            window=c.window,
+        ),
         returns_contexts=True,
     ),
 }

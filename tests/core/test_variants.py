@@ -53,13 +53,14 @@ def test_variant_returns_contexts_or_one_vector(name):
 def test_parameters_are_counted_as_built_and_as_documented(name):
     equations = documented_counts()
     assert name in equations, "the docstring of parameter_count has no equation for it"
-    for d, k, h, g in ((12, 5, 4, 2), (24, 24, 6, 3), (8, 1, 1, 1)):
-        config = dataclasses.replace(CONFIG, embed_dim=d, key_dim=k, num_heads=h, num_kv_heads=g)
+    for d, k, h, g, r in ((12, 5, 4, 2, 7), (24, 24, 6, 3, 5), (8, 1, 1, 1, 1)):
+        sizes = {"num_heads": h, "num_kv_heads": g, "latent_dim": r}
+        config = dataclasses.replace(CONFIG, embed_dim=d, key_dim=k, **sizes)
         built = sum(p.numel() for p in VARIANTS[name].build(config).parameters())
-        counted = parameter_count(name, d, k, num_heads=h, num_kv_heads=g)
-        symbols = {"d": d, "k": k, "h": h, "g": g, "L": config.num_layers}
+        counted = parameter_count(name, d, k, **sizes)
+        symbols = {"d": d, "k": k, "h": h, "g": g, "r": r, "L": config.num_layers}
         documented = eval(equations[name], symbols)
-        assert built == counted == documented, (d, k, h, g)
+        assert built == counted == documented, (d, k, h, g, r)
 
 
 def test_no_equation_is_of_a_variant_that_does_not_exist():

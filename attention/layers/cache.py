@@ -1,0 +1,127 @@
+"""The keys and values of earlier tokens, kept so that a new token needs no recomputation."""
+
+import torch
+from torch import Tensor
+
+from attention._checks import check_size
+
+
+class KVCache:
+    r"""Hold the keys and values of the tokens that one attention layer has seen.
+
+    A layer that is called with a cache reads new tokens only: it appends their keys and values, and
+    lets their queries attend to all that the cache holds. Memory for ``max_length`` tokens is
+    allocated when the first ones arrive.
+
+    .. math:: \mathrm{bytes} = \mathrm{max\_length} \cdot (k + v) \cdot
+        h_\mathrm{kv} \cdot \mathrm{batch} \cdot \mathrm{bytes\ per\ number}
+
+    A cache serves inference. Its memory is written in place, which a backward pass would not
+    survive, so it refuses keys or values that carry a gradient.
+
+    Args:
+        max_length: The number of tokens that it holds at most.
+
+    Raises:
+        TypeError: If ``max_length`` is not an integer.
+        ValueError: If ``max_length`` is less than 1.
+
+    Example:
+        >>> from attention import MultiHeadAttention
+        >>> layer = MultiHeadAttention(8, num_heads=2, rotary=True)
+        >>> x = torch.rand(5, 3, 8)
+        >>> cache = KVCache(max_length=10)
+        >>> with torch.no_grad():
+        ...     whole = layer(x, is_causal=True)
+        ...     steps = [layer(x[:, [i]], is_causal=True, cache=cache) for i in range(3)]
+        >>> torch.allclose(torch.cat(steps, dim=1), whole, atol=1e-6)
+        True
+        >>> cache.length, cache.nbytes  # bytes: 5 × 10 tokens × 2 heads × (4 + 4) × 4 bytes
+        (3, 3200)
+
+    Source:
+        Pope et al. (2022), Efficiently scaling transformer inference, section 3.3.
+    """
+
+    def __init__(self, max_length: int) -> None:
+        check_size("max_length", max_length)
+        self.max_length = max_length
+        self.length = 0
+        self._memory: tuple[Tensor, Tensor] | None = None
+
+    def __repr__(self) -> str:
+        return f"KVCache(max_length={self.max_length}, length={self.length})"
+
+    @property
+    def nbytes(self) -> int:
+        """Number of bytes that the keys and values take up, used or not."""
+        return 0 if self._memory is None else sum(each.nbytes for each in self._memory)
+
+    def check_room(self, n: int) -> None:
+        """Refuse n more tokens if they do not fit.
+
+        Raises:
+            ValueError: If the cache would hold more than ``max_length`` tokens.
+        """
+        if self.length + n > self.max_length:
+            raise ValueError(
+                f"cache: expected at most max_length = {self.max_length} tokens, "
+                f"got {self.length} + {n}"
+            )
+
+    def append(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        r"""Add the keys and values of new tokens, and return those of all tokens.
+
+        Shape:
+            - key: :math:`(..., n, k)`
+            - value: :math:`(..., n, v)`
+            - returns: :math:`(..., m, k)` and :math:`(..., m, v)`, of all ``m`` tokens so far
+
+        Returns:
+            The pair (keys, values), which are views of the cache's memory.
+
+        Raises:
+            RuntimeError: If a key or value carries a gradient.
+            ValueError: If the cache is full, or their shapes, dtype or device are not those of the
+                tokens before.
+        """
+        n = key.shape[-2]
+        self.check_room(n)
+        if torch.is_grad_enabled() and (key.requires_grad or value.requires_grad):
+            raise RuntimeError(
+                "cache: expected keys and values without gradients, got some that carry one; "
+                "call the layer within torch.no_grad()"
+            )
+        pair = (key, value)
+        if self._memory is None:
+            keys, values = (
+                each.new_zeros(*each.shape[:-2], self.max_length, each.shape[-1]) for each in pair
+            )  # (..., max_length, k), (..., max_length, v)
+            self._memory = keys, values
+        end = self.length + n
+        for memory, new, name in zip(self._memory, pair, ("key", "value"), strict=True):
+            expected = (*memory.shape[:-2], n, memory.shape[-1])
+            if new.shape != expected or new.dtype != memory.dtype or new.device != memory.device:
+                raise ValueError(
+                    f"{name}: expected shape {expected}, {memory.dtype} and device {memory.device},"
+                    f" as of the tokens in the cache, got {tuple(new.shape)}, {new.dtype} and "
+                    f"{new.device}"
+                )
+        for memory, new in zip(self._memory, pair, strict=True):
+            memory[..., self.length : end, :] = new
+        self.length = end
+        keys, values = (memory[..., :end, :] for memory in self._memory)
+        return keys, values
+
+
+def check_cache(cache: KVCache, n: int, is_causal: bool) -> int:
+    """Refuse a cache that n new tokens do not fit, and tell how many tokens it holds."""
+    if not isinstance(cache, KVCache):
+        raise TypeError(f"cache: expected a KVCache, got {type(cache).__name__}")
+    if not is_causal:
+        raise ValueError(
+            "is_causal: expected True with a cache, because the tokens in it can't see new ones; "
+            "got False"
+        )
+    cache.check_room(n)
+    return cache.length

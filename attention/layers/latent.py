@@ -1,0 +1,155 @@
+"""Attention whose keys and values are made from one narrow latent vector per token.
+
+``h`` heads attend side by side, each with queries, keys and values of width ``k`` = ``head_dim``.
+The latent has width ``r`` = ``latent_dim``.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from attention._checks import check_size, check_tokens
+from attention.functional import Attended, attend
+from attention.layers.cache import KVCache, check_cache
+from attention.layers.multihead import for_heads, join_masks
+from attention.rotary import apply_rotary
+
+
+class LatentAttention(nn.Module):
+    r"""Project each token to a latent vector, and make the keys and values of all heads from it.
+
+    .. math::
+        C &= X W_\mathrm{latent}, \qquad
+        K_i = C W_{\mathrm{key},i}, \qquad V_i = C W_{\mathrm{value},i} \\
+        \mathrm{scores}_i &= \frac{Q_i K_i^\top}{\sqrt{k}}
+        = \frac{(Q_i W_{\mathrm{key},i}^\top)\, C^\top}{\sqrt{k}}
+
+    The second form of the scores is the *absorbed* one: each query is multiplied by the matrix that
+    would have made the keys, and is compared with the latents themselves. The same goes for the
+    values, whose matrix is applied to the mixture of latents. A cache then has to hold ``r``
+    numbers per token for all heads together, instead of :math:`2hk`.
+
+    A rotation between :math:`Q_i` and :math:`W_{\mathrm{key},i}^\top` would depend on both
+    positions and could not be absorbed. With ``rotary_dim`` above 0, each query therefore has as
+    many more numbers that are rotated, and they meet one rotated key that all heads share. The
+    factor on the scores is then :math:`1/\sqrt{k + \mathrm{rotary\_dim}}`.
+
+    Args:
+        embed_dim: Width ``d`` of a token vector.
+        num_heads: The number of heads.
+        latent_dim: Width ``r`` of the latent.
+        head_dim: Width ``k`` of a head's queries, keys and values; None means
+            ``embed_dim / num_heads``, which ``num_heads`` must then divide.
+        rotary_dim: Width of the rotated part of a query and of the shared key, an even number.
+
+    Shape:
+        - x: :math:`(..., n, d)`
+        - attn_mask: broadcasts to :math:`(..., n, m)`, boolean or added to the scores; the same for
+          all heads
+        - context: :math:`(..., n, d)`
+        - weights: :math:`(..., h, n, m)`, where :math:`m = n` without a cache
+
+    Returns:
+        The context, or (context, weights) with ``need_weights=True``. ``absorbed=True`` computes
+        the same in the other order. With a ``cache``, ``x`` holds the new tokens only.
+
+    Raises:
+        TypeError: If a width is not an integer, or dtypes differ.
+        ValueError: If a width < 1, ``num_heads`` does not divide ``embed_dim``, ``rotary_dim`` is
+            odd, shapes do not fit, or a cache is full or given without ``is_causal=True``.
+
+    Example:
+        >>> layer = LatentAttention(8, num_heads=2, latent_dim=3).double()
+        >>> x = torch.rand(5, 7, 8, dtype=torch.float64)
+        >>> torch.allclose(layer(x), layer(x, absorbed=True), rtol=1e-12)
+        True
+
+    Source:
+        DeepSeek-AI (2024), DeepSeek-V2, section 2.1, whose layer also makes the queries from a
+        latent and normalises both latents.
+    """
+
+    def __init__(
+        self,
+        embed_dim: int,
+        num_heads: int,
+        *,
+        latent_dim: int,
+        head_dim: int | None = None,
+        rotary_dim: int = 0,
+    ) -> None:
+        super().__init__()
+        check_size("embed_dim", embed_dim)
+        check_size("num_heads", num_heads)
+        if head_dim is None:
+            if embed_dim % num_heads:
+                raise ValueError(
+                    f"num_heads: expected a divisor of embed_dim = {embed_dim}, got {num_heads}"
+                )
+            head_dim = embed_dim // num_heads
+        check_size("head_dim", head_dim)
+        check_size("latent_dim", latent_dim)
+        check_size("rotary_dim", rotary_dim, at_least=0)
+        if rotary_dim % 2:
+            raise ValueError(f"rotary_dim: expected an even number, got {rotary_dim}")
+        self.embed_dim = embed_dim
+        self.num_heads = num_heads
+        self.head_dim = head_dim
+        self.latent_dim = latent_dim
+        self.rotary_dim = rotary_dim
+        self.W_query = nn.Linear(embed_dim, num_heads * (head_dim + rotary_dim), bias=False)
+        # The last rotary_dim columns make the shared rotated key.
+        self.W_latent = nn.Linear(embed_dim, latent_dim + rotary_dim, bias=False)
+        self.W_key = nn.Linear(latent_dim, num_heads * head_dim, bias=False)
+        self.W_value = nn.Linear(latent_dim, num_heads * head_dim, bias=False)
+        self.W_out = nn.Linear(num_heads * head_dim, embed_dim, bias=False)
+
+    def forward(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+        need_weights: bool = False,
+        absorbed: bool = False,
+        cache: KVCache | None = None,
+    ) -> Attended:
+        """Return the context, and the weights if they are needed."""
+        check_tokens(x, self.embed_dim, self.W_query.weight)
+        n, k = x.shape[-2], self.head_dim
+        start = 0 if cache is None else check_cache(cache, n, is_causal)
+        m = start + n
+        mask, in_kernel = join_masks(attn_mask, x, m, is_causal=is_causal)
+
+        split = self.W_query(x).unflatten(-1, (self.num_heads, -1))  # (..., n, h, k + rotary_dim)
+        query, query_rotary = split.transpose(-3, -2).split((k, self.rotary_dim), dim=-1)
+        widths = self.latent_dim, self.rotary_dim
+        latent, key_rotary = self.W_latent(x).split(widths, dim=-1)  # (..., n, r), (..., n, …)
+        if self.rotary_dim:
+            positions = torch.arange(start, m, device=x.device)  # (n,)
+            query_rotary = apply_rotary(query_rotary, positions)  # (..., h, n, rotary_dim)
+            key_rotary = apply_rotary(key_rotary, positions)  # (..., n, rotary_dim)
+        if cache is not None:
+            latent, key_rotary = cache.append(latent, key_rotary)  # (..., m, r), (..., m, …)
+        latent, key_rotary = latent.unsqueeze(-3), key_rotary.unsqueeze(-3)  # (..., 1, m, …)
+
+        W_key = self.W_key.weight.unflatten(0, (self.num_heads, k))  # (h, k, r)
+        W_value = self.W_value.weight.unflatten(0, (self.num_heads, k))  # (h, k, r)
+        if absorbed:
+            query, key, value = query @ W_key, latent, latent  # (..., h, n, r), (..., 1, m, r)
+        else:
+            key, value = latent @ W_key.mT, latent @ W_value.mT  # (..., h, m, k) each
+            key_rotary = key_rotary.expand(*key.shape[:-1], -1)  # (..., h, m, rotary_dim)
+        attended = attend(
+            torch.cat((query, query_rotary), dim=-1),
+            torch.cat((key, key_rotary), dim=-1),
+            value,
+            for_heads(mask),
+            need_weights=need_weights,
+            is_causal=in_kernel,
+            scale=(k + self.rotary_dim) ** -0.5,
+        )
+        heads = attended[0] if isinstance(attended, tuple) else attended
+        if absorbed:
+            heads = heads @ W_value.mT  # (..., h, n, k)
+        context = self.W_out(heads.transpose(-3, -2).flatten(-2))  # (..., n, d)
+        return (context, attended[1]) if isinstance(attended, tuple) else context

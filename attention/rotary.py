@@ -1,0 +1,113 @@
+"""Rotary positions: a query and a key are rotated by angles that grow with their positions."""
+
+import torch
+from torch import Tensor
+
+from attention._checks import check_number
+
+
+def apply_rotary(
+    x: Tensor,
+    positions: Tensor | None = None,
+    *,
+    base: float = 10_000.0,
+    interleaved: bool = False,
+) -> Tensor:
+    r"""Rotate each pair of a query's or key's numbers by an angle that grows with its position.
+
+    .. math::
+        \begin{pmatrix} x'_a \\ x'_b \end{pmatrix} =
+        \begin{pmatrix} \cos p\,\theta_i & -\sin p\,\theta_i \\
+        \sin p\,\theta_i & \phantom{-}\cos p\,\theta_i \end{pmatrix}
+        \begin{pmatrix} x_a \\ x_b \end{pmatrix}, \qquad
+        \theta_i = \mathrm{base}^{-2i/k}, \qquad i = 0, \ldots, \tfrac{k}{2} - 1
+
+    Pair i is :math:`(a, b) = (i,\, i + k/2)`, or :math:`(2i,\, 2i + 1)` if ``interleaved``. The
+    product of a rotated query and a rotated key depends on the difference of their positions only.
+    Values are not rotated.
+
+    Args:
+        x: The queries or keys, of one head or of several.
+        positions: The position ``p`` of each; None counts 0, 1, … from the start.
+        base: Sets the slowest rotation.
+        interleaved: Whether neighbouring numbers form a pair, or a number of the first half and
+            one of the second. Weights trained with one layout do not fit the other.
+
+    Shape:
+        - x: :math:`(..., n, k)`, with an even ``k``
+        - positions: broadcasts to :math:`(..., n)`, integers or fractions
+        - returns: :math:`(..., n, k)`
+
+    Returns:
+        The rotated queries or keys. The angles are computed in 64 bits, because in 32 bits the sine
+        of 10,000 radians is off in its fourth decimal.
+
+    Raises:
+        TypeError: If ``x`` is not a floating-point tensor, ``positions`` not a tensor of real
+            numbers, or ``base`` not a number.
+        ValueError: If ``k`` is odd, ``base`` is not above 0, or shapes do not fit.
+
+    Example:
+        >>> x = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
+        >>> apply_rotary(x)
+        tensor([[1.0000, 0.0000],
+                [0.5403, 0.8415]])
+
+        Scores stay the same when all positions are shifted:
+
+        >>> query, key = torch.randn(2, 7, 4, dtype=torch.float64)
+        >>> at = torch.arange(7)
+        >>> scores = apply_rotary(query, at) @ apply_rotary(key, at).T
+        >>> shifted = apply_rotary(query, at + 100) @ apply_rotary(key, at + 100).T
+        >>> torch.allclose(scores, shifted)
+        True
+
+    Source:
+        Su et al. (2021), RoFormer: Enhanced transformer with rotary position embedding, equation 34
+        (interleaved). The halves are the layout of GPT-NeoX and of LLaMA as Hugging Face ships it.
+    """
+    _check(x, positions, base)
+    k = x.shape[-1]
+    if positions is None:
+        positions = torch.arange(x.shape[-2], device=x.device)  # (n,)
+    exact = torch.float32 if x.device.type == "mps" else torch.float64  # MPS has no 64 bits
+    theta = base ** -(torch.arange(0, k, 2, device=x.device, dtype=exact) / k)  # (k / 2,)
+    angle = positions.to(exact)[..., None] * theta  # (..., n, k / 2)
+    wide = torch.promote_types(x.dtype, torch.float32)
+    cos, sin = angle.cos().to(wide), angle.sin().to(wide)
+    if interleaved:
+        a, b = x[..., 0::2], x[..., 1::2]  # (..., n, k / 2)
+    else:
+        a, b = x.chunk(2, dim=-1)  # (..., n, k / 2)
+    pairs = a * cos - b * sin, a * sin + b * cos  # (..., n, k / 2), (..., n, k / 2)
+    rotated = torch.stack(pairs, -1).flatten(-2) if interleaved else torch.cat(pairs, dim=-1)
+    return rotated.to(x.dtype)  # (..., n, k)
+
+
+def _check(x: Tensor, positions: Tensor | None, base: float) -> None:
+    if not isinstance(x, Tensor):
+        raise TypeError(f"x: expected a tensor, got {type(x).__name__}")
+    if not x.is_floating_point():
+        raise TypeError(f"x: expected a floating-point tensor, got {x.dtype}")
+    if x.dim() < 2 or x.shape[-1] % 2 or not x.shape[-1]:
+        raise ValueError(f"x: expected shape (..., n, k) with an even k, got {tuple(x.shape)}")
+    check_number("base", base)
+    if base <= 0:
+        raise ValueError(f"base: expected a number above 0, got {base}")
+    if positions is None:
+        return
+    if not isinstance(positions, Tensor):
+        raise TypeError(f"positions: expected a tensor, got {type(positions).__name__}")
+    if positions.is_complex() or positions.dtype == torch.bool:
+        raise TypeError(f"positions: expected a tensor of real numbers, got {positions.dtype}")
+    if positions.device != x.device:
+        raise ValueError(f"positions: expected device {x.device}, x's, got {positions.device}")
+    try:
+        fits = torch.broadcast_shapes(positions.shape, x.shape[:-1]) == x.shape[:-1]
+    except RuntimeError:
+        fits = False
+    if not fits:
+        raise ValueError(
+            f"positions: expected a shape that broadcasts to {tuple(x.shape[:-1])}, "
+            f"got {tuple(positions.shape)}"
+        )

@@ -1,0 +1,132 @@
+"""Rotary positions against the complex multiplication that they are."""
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from attention import apply_rotary
+
+
+def complex_rotation(x, positions, base, interleaved):
+    """Multiply each pair, as one complex number, by exp(i p θ)."""
+    k = x.shape[-1]
+    a, b = (x[..., 0::2], x[..., 1::2]) if interleaved else (x[..., : k // 2], x[..., k // 2 :])
+    pairs = torch.complex(a.double(), b.double())  # (..., n, k / 2)
+    theta = torch.tensor([base ** (-2 * i / k) for i in range(k // 2)], dtype=torch.float64)
+    angle = positions.double()[..., None] * theta
+    pairs = pairs * torch.polar(torch.ones_like(angle), angle)
+    rotated = torch.empty(x.shape, dtype=torch.float64)
+    if interleaved:
+        rotated[..., 0::2], rotated[..., 1::2] = pairs.real, pairs.imag
+    else:
+        rotated[..., : k // 2], rotated[..., k // 2 :] = pairs.real, pairs.imag
+    return rotated
+
+
+@given(
+    leading=st.sampled_from(((), (2,), (3, 2), (0,))),
+    n=st.sampled_from((1, 5, 7)),
+    k=st.sampled_from((2, 4, 6, 26)),
+    last=st.sampled_from((1, 100, 30_000)),
+    per_text=st.booleans(),
+    base=st.sampled_from((10_000.0, 100.0, 1e6)),
+    interleaved=st.booleans(),
+    dtype=st.sampled_from((torch.float32, torch.float64)),
+    seed=st.integers(0, 2**16),
+)
+def test_rotation_is_a_complex_product(
+    leading, n, k, last, per_text, base, interleaved, dtype, seed
+):
+    torch.manual_seed(seed)
+    x = torch.randn(*leading, n, k, dtype=dtype, requires_grad=True)
+    positions = torch.randint(0, last, (*leading, n) if per_text else (n,))
+    rotated = apply_rotary(x, positions, base=base, interleaved=interleaved)
+    expected = complex_rotation(x.detach(), positions, base, interleaved)
+    assert rotated.dtype == dtype
+    precise = dtype == torch.float64
+    atol = 1e-12 if precise else 1e-6
+    torch.testing.assert_close(rotated.double(), expected, rtol=atol, atol=atol)
+    # The gradient of a rotation is the rotation back.
+    upstream = torch.randn_like(x)
+    (grad,) = torch.autograd.grad(rotated, x, upstream)
+    back = complex_rotation(upstream, -positions, base, interleaved)
+    torch.testing.assert_close(grad.double(), back, rtol=atol, atol=atol)
+
+
+@given(
+    shift=st.integers(-1_000, 1_000),
+    k=st.sampled_from((2, 8)),
+    interleaved=st.booleans(),
+    seed=st.integers(0, 2**16),
+)
+def test_a_common_shift_leaves_scores_alone(shift, k, interleaved, seed):
+    torch.manual_seed(seed)
+    query, key = torch.randn(2, 3, 7, k, dtype=torch.float64)
+    positions = torch.randint(0, 100, (7,))
+
+    def scores(positions):
+        rotated = (apply_rotary(t, positions, interleaved=interleaved) for t in (query, key))
+        return torch.einsum("bnk,bmk->bnm", *rotated)
+
+    scores_before = scores(positions)
+    torch.testing.assert_close(scores(positions + shift), scores_before, rtol=0, atol=1e-11)
+    # It does not hold for what rotates one of them only.
+    query = apply_rotary(query, torch.ones(7), interleaved=interleaved)
+    assert not torch.allclose(scores(positions), scores_before)
+
+
+def test_a_permutation_leads_from_one_layout_to_the_other():
+    x = torch.randn(2, 7, 8)
+    order = torch.arange(8).unflatten(0, (2, 4)).T.flatten()  # 0 4 1 5 2 6 3 7
+    halves = apply_rotary(x)
+    interleaved = apply_rotary(x[..., order], interleaved=True)
+    torch.testing.assert_close(halves[..., order], interleaved)
+    assert not torch.allclose(halves, apply_rotary(x, interleaved=True))
+
+
+def test_the_first_position_is_zero_and_not_rotated():
+    x = torch.randn(3, 5, 6)
+    rotated = apply_rotary(x)
+    assert torch.equal(rotated[:, 0], x[:, 0])
+    torch.testing.assert_close(rotated, apply_rotary(x, torch.arange(5)))
+
+
+def test_16_bits_are_rotated_in_32():
+    x = torch.randn(5, 64).bfloat16()
+    positions = torch.tensor([0, 1_000, 2_001, 30_003, 30_004])
+    right = complex_rotation(x.float(), positions, 10_000.0, False)
+    rotated = apply_rotary(x, positions)
+    assert rotated.dtype == torch.bfloat16
+    torch.testing.assert_close(rotated.double(), right, rtol=4e-3, atol=4e-3)
+
+
+@pytest.mark.parametrize(
+    ("x", "options", "error", "message"),
+    [
+        (torch.ones(3, 5), {}, ValueError, "an even k, got (3, 5)"),
+        (torch.ones(3, 0), {}, ValueError, "an even k, got (3, 0)"),
+        (torch.ones(4), {}, ValueError, "expected shape (..., n, k)"),
+        (torch.ones(3, 4).int(), {}, TypeError, "x: expected a floating-point tensor"),
+        ([[1.0, 2.0]], {}, TypeError, "x: expected a tensor, got list"),
+        (torch.ones(3, 4), {"base": 0.0}, ValueError, "base: expected a number above 0, got 0"),
+        (torch.ones(3, 4), {"base": "high"}, TypeError, "base: expected a number, got str"),
+        (torch.ones(3, 4), {"positions": [0, 1, 2]}, TypeError, "expected a tensor, got list"),
+        (
+            torch.ones(2, 3, 4),
+            {"positions": torch.arange(2)},
+            ValueError,
+            "positions: expected a shape that broadcasts to (2, 3), got (2,)",
+        ),
+        (
+            torch.ones(3, 4),
+            {"positions": torch.ones(3).bool()},
+            TypeError,
+            "positions: expected a tensor of real numbers",
+        ),
+    ],
+)
+def test_what_cannot_be_rotated_is_refused(x, options, error, message):
+    with pytest.raises(error) as raised:
+        apply_rotary(x, **options)
+    assert message in str(raised.value)
