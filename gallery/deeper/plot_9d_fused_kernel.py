@@ -518,7 +518,7 @@ for (name, k), color, style in (
     (("linear", 8), ORANGE, "^"),
     (("linear", 32), GREEN, "s"),
 ):
-    shown = singular_values[name, k]
+    shown = singular_values[name, k]  # (n,)
     ax.semilogy(range(1, n + 1), shown, style, ms=4, color=color, label=f"{name}, width {k}")
 ax.set(xlabel="number of the singular value", ylabel="singular value", ylim=(1e-18, 4))
 ax.legend(loc="center right")
