@@ -165,7 +165,7 @@ def attend_in_blocks(query, key, value, allowed=None, block_size=64):
 
 
 # %%
-# Besides the context it returns :math:`\mathrm{largest} + \ln \mathrm{total}`, which is
+# Besides the context it returns :math:`\mathrm{largest} + \ln\, \mathrm{total}`, which is
 # :math:`\ln \sum_j e^{s_j}`, the *log-sum-exp* of the row; the backward pass will need it. We
 # compare the context with the formula in float64, for several sizes of a block, without a mask,
 # with a causal one, and with one whose fourth query may attend to nothing. The package has the same
