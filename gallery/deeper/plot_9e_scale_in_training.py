@@ -502,7 +502,7 @@ fig.set_label(
 
 # %%
 # *Figure 5.* Mean loss of the last 20 of 200 steps (mean of three seeds, lowest to highest as a
-# band). QK-norm widens the range of usable learning rates upwards, and costs accuracy below it.
+# band). QK-norm extends the range of usable learning rates upwards, and has a higher loss below it.
 #
 # At low rates the plain layer is the better one on this task. Its scores may grow freely, whereas
 # the gain of the other, which bounds them, grows by about one learning rate per step. At a rate of
