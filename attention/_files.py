@@ -9,7 +9,13 @@ from safetensors.torch import save
 from torch import Tensor
 
 # As the format spells them.
-_DTYPES = {torch.float64: "F64", torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16"}
+_DTYPES = {
+    torch.float64: "F64",
+    torch.float32: "F32",
+    torch.bfloat16: "BF16",
+    torch.float16: "F16",
+    torch.int8: "I8",
+}
 
 
 def write_bytes(path: Path, content: bytes) -> None:

@@ -134,7 +134,8 @@ for n in (16, 256, 4096):
 
 # %%
 # For long texts the n² scores are most of the bytes, and both ways write them, so the advantage in
-# bytes nears 1, while the advantage in operations nears d/k.
+# bytes nears 1, while the advantage in operations nears d/k. How attention can do without writing
+# them is the subject of :doc:`/gallery/deeper/plot_9d_fused_kernel`.
 #
 # The difference of the two counts of bytes is a multiple of :math:`(d + 2n)(d - 2k)`, so in bytes
 # the two ways break even at k = d/2 for texts of any length.

@@ -1,0 +1,255 @@
+"""A small causal transformer that writes: it reads tokens and predicts the next one."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from attention._checks import check_ids, check_number
+from attention._extras import require
+from attention._files import check_tensors, write_tensors, write_text
+from attention.functional import Attended
+from attention.layers.block import TransformerEncoder
+from attention.layers.cache import KVCache
+
+require("train", "pydantic", "safetensors", "tokenizers")
+
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError  # noqa: E402 — after the check
+from safetensors import SafetensorError  # noqa: E402 — after the check
+from safetensors.torch import load_file  # noqa: E402 — after the check
+from tokenizers import Tokenizer  # noqa: E402 — after the check
+
+START = "<start>"
+"""The token that precedes every text."""
+START_ID = 0
+
+Size = Annotated[int, Field(ge=1, le=100_000)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageConfig:
+    """The sizes of a language model, which are saved with it as ``config.json``."""
+
+    __pydantic_config__ = ConfigDict(strict=True, extra="forbid")
+
+    vocab_size: Size
+    embed_dim: Size = 80
+    num_heads: Size = 4
+    num_kv_heads: Size = 2
+    num_layers: Annotated[int, Field(ge=1, le=100)] = 3
+    hidden_dim: Size = 240
+    max_length: Size = 128
+    """Number of tokens of the longest text, ``<start>`` included."""
+
+
+class LanguageModel(nn.Module):
+    r"""Predict each token of a text from those before it.
+
+    .. math::
+        x^{(0)}_i = E_{\mathrm{id}_i}, \qquad x^{(l)} = \mathrm{block}_l(x^{(l-1)}), \qquad
+        \mathrm{logits}_i = E \, \mathrm{norm}(x^{(L)}_i)
+
+    The blocks are pre-norm and causal, with rotary positions and grouped queries. The embedding
+    ``E`` also gives the logits, so that a token is likely where its vector is similar to the output
+    (tied weights).
+
+    Args:
+        config: The sizes of the model.
+
+    Shape:
+        - ids: :math:`(..., n)`, integers; without caches the first is that of ``<start>``
+        - returns: :math:`(..., n, \mathrm{vocab\_size})`
+        - weights: :math:`(L, ..., h, n, m)`, where :math:`m = n` without caches
+
+    Returns:
+        The logits of the token that follows each position, or (logits, weights) with
+        ``need_weights=True``. With ``caches`` from :meth:`new_caches`, ``ids`` holds the new tokens
+        only.
+
+    Raises:
+        TypeError: If ids are not integers.
+        ValueError: If an id is unknown, or there are more tokens than ``max_length``.
+
+    Source:
+        Radford et al. (2019), Language models are unsupervised multitask learners, for the causal
+        pre-norm transformer; Press and Wolf (2017), Using the output embedding, for tied weights.
+    """
+
+    def __init__(self, config: LanguageConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.embedding = nn.Embedding(config.vocab_size, config.embed_dim)
+        nn.init.normal_(self.embedding.weight, std=config.embed_dim**-0.5)  # logits of variance 1
+        self.encoder = TransformerEncoder(
+            config.embed_dim,
+            config.num_heads,
+            config.num_layers,
+            hidden_dim=config.hidden_dim,
+            num_kv_heads=config.num_kv_heads,
+            rotary=True,
+            bias=False,
+        )
+
+    def forward(
+        self, ids: Tensor, *, caches: list[KVCache] | None = None, need_weights: bool = False
+    ) -> Attended:
+        """Return the logits of the next tokens, and all heads' weights if they are needed."""
+        check_ids(ids, None, self.embedding.weight)
+        n, most = ids.shape[-1], self.config.max_length
+        if n > most:
+            raise ValueError(f"ids: expected at most max_length = {most} tokens, got {n}")
+        encoded = self.encoder(
+            self.embedding(ids), is_causal=True, need_weights=need_weights, caches=caches
+        )
+        hidden, weights = encoded if need_weights else (encoded, None)  # (..., n, d)
+        logits = F.linear(hidden, self.embedding.weight)  # (..., n, vocab_size)
+        return logits if weights is None else (logits, weights)
+
+    def new_caches(self) -> list[KVCache]:
+        """Make an empty cache for each block."""
+        return [KVCache(self.config.max_length) for _ in range(self.config.num_layers)]
+
+
+@torch.no_grad()
+def continuation(
+    model: LanguageModel,
+    ids: list[int],
+    *,
+    temperature: float = 1.0,
+    generator: torch.Generator | None = None,
+) -> Iterator[int]:
+    r"""Draw one token after another, until the text ends or has ``max_length`` tokens.
+
+    .. math:: p_i = \mathrm{softmax}(\mathrm{logits} / \mathrm{temperature})_i
+
+    Args:
+        model: The model that predicts.
+        ids: The text so far, which begins with the id of ``<start>``.
+        temperature: Below 1 favours likely tokens, above 1 makes tokens more equal, and 0 always
+            takes the most likely one.
+        generator: The source of chance; None takes torch's own.
+
+    Returns:
+        The ids that follow, one at a time. ``<start>`` is not among them, because drawing it means
+        that another text would begin.
+
+    Raises:
+        TypeError: If the temperature is not a number.
+        ValueError: If the temperature is negative, ``ids`` is empty, or it leaves no space.
+
+    Example:
+        >>> from attention.language import LanguageConfig, LanguageModel
+        >>> model = LanguageModel(LanguageConfig(vocab_size=5, max_length=8))
+        >>> torch.nn.init.zeros_(model.embedding.weight)[0, 0].item()  # every token as likely
+        0.0
+        >>> len(list(continuation(model, [0, 3]))) <= 6
+        True
+    """
+    check_number("temperature", temperature)
+    if temperature < 0:
+        raise ValueError(f"temperature: expected 0 or more, got {temperature}")
+    most = model.config.max_length
+    if not 0 < len(ids) < most:
+        raise ValueError(
+            f"ids: expected between 1 and max_length − 1 = {most - 1} tokens, got {len(ids)}"
+        )
+    return _drawn(model, ids, temperature, generator)
+
+
+@torch.no_grad()
+def _drawn(
+    model: LanguageModel, ids: list[int], temperature: float, generator: torch.Generator | None
+) -> Iterator[int]:
+    caches, new = model.new_caches(), torch.tensor(ids)
+    for _ in range(model.config.max_length - len(ids)):
+        logits = model(new, caches=caches)[-1]  # (vocab_size,)
+        if temperature:
+            weights = torch.softmax(logits / temperature, dim=-1)
+            new = torch.multinomial(weights, 1, generator=generator)  # (1,)
+        else:
+            new = logits.argmax(dim=-1, keepdim=True)  # (1,)
+        if new == START_ID:
+            return
+        yield int(new)
+
+
+def encode(tokenizer: Tokenizer, text: str) -> list[int]:
+    """Turn a text into ids, beginning with that of ``<start>``."""
+    ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
+    return [START_ID, *ids]
+
+
+def save_language_model(model: LanguageModel, tokenizer: Tokenizer, folder: Path) -> None:
+    r"""Write ``config.json``, ``tokenizer.json`` and the weights, each matrix in 8 bits.
+
+    .. math:: \mathrm{scale}_i = \max_j |W_{ij}| / 127, \qquad
+              W_{ij} \approx \mathrm{scale}_i \cdot \mathrm{round}(W_{ij} / \mathrm{scale}_i)
+
+    Raises:
+        OSError: If there is no space for it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {}
+    for name, weight in model.state_dict().items():
+        weight = weight.float()
+        if weight.dim() == 2:
+            scale = weight.abs().amax(dim=-1).clamp(min=1e-12) / 127  # (rows,)
+            tensors[name + ".scale"] = scale
+            weight = (weight / scale[:, None]).round().to(torch.int8)
+        tensors[name] = weight
+    write_tensors(folder / "model.safetensors", tensors)
+    write_text(folder / "tokenizer.json", tokenizer.to_str())
+    text = TypeAdapter(LanguageConfig).dump_json(model.config, indent=1).decode()
+    write_text(folder / "config.json", text)
+
+
+def load_language_model(folder: Path | str) -> tuple[LanguageModel, Tokenizer]:
+    """Read what :func:`save_language_model` wrote.
+
+    Returns:
+        The model, in float32 and in evaluation mode, and its tokenizer.
+
+    Raises:
+        ValueError: If the folder holds no language model, or its files do not fit together.
+    """
+    folder = Path(folder)
+    try:
+        content = (folder / "config.json").read_bytes()
+        config = TypeAdapter(LanguageConfig).validate_json(content)
+        with torch.device("meta"):  # every weight comes from the file
+            model = LanguageModel(config)
+        expected = {}
+        for name, weight in model.state_dict().items():
+            is_matrix = weight.dim() == 2
+            expected[name] = weight.to(torch.int8) if is_matrix else weight
+            if is_matrix:
+                expected[name + ".scale"] = weight[:, 0]
+        check_tensors(folder / "model.safetensors", expected)
+        tensors = load_file(folder / "model.safetensors")
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"])) or "the file"
+        raise ValueError(f"{folder / 'config.json'}: {name}: {first['msg']}") from None
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ValueError(f"{folder}: holds no language model that can be read: {error}") from error
+    except Exception as error:  # tokenizers raises a bare one for a file it can't read
+        raise ValueError(f"{folder / 'tokenizer.json'}: can't be read: {error}") from error
+    if (known := tokenizer.get_vocab_size()) != config.vocab_size:
+        raise ValueError(
+            f"{folder}: tokenizer.json has {known} ids, config.json {config.vocab_size}"
+        )
+    state = {
+        name: tensors[name] * tensors[name + ".scale"][:, None]
+        if name + ".scale" in tensors
+        else tensors[name]
+        for name in model.state_dict()
+    }
+    if bad := [name for name, tensor in state.items() if not tensor.isfinite().all()]:
+        raise ValueError(f"{folder}: {bad[0]} holds a number that is not finite")
+    model.load_state_dict(state, assign=True)
+    return model.eval(), tokenizer

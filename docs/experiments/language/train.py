@@ -1,0 +1,74 @@
+"""The training of the model that writes, and its loss on reviews that trained nothing."""
+
+import math
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from attention.language import LanguageModel
+from experiments.language.data import pieces
+
+
+def losses(model: LanguageModel, batch: Tensor) -> Tensor:
+    """Compute the cross-entropy of each next token in nats.
+
+    Shape:
+        - batch: :math:`(B, n + 1)`
+        - returns: :math:`(B, n)`
+    """
+    logits = model(batch[:, :-1])  # (B, n, vocab_size)
+    return F.cross_entropy(logits.transpose(1, 2), batch[:, 1:], reduction="none")
+
+
+@torch.no_grad()
+def loss_per_position(model: LanguageModel, ids: Tensor, starts: Tensor) -> Tensor:
+    """Average the loss over pieces of validation reviews, for each position by itself."""
+    model.eval()
+    length = model.config.max_length
+    parts = [losses(model, pieces(ids, rows, length)) for rows in starts.split(64)]
+    return torch.cat(parts).mean(dim=0)  # (n,)
+
+
+def train(
+    model: LanguageModel,
+    ids: Tensor,
+    starts: Tensor,
+    settings: dict[str, Any],
+    *,
+    report: Callable[[int, float], None],
+    seed: int,
+) -> None:
+    """Train with AdamW, a warm-up and a cosine; ``report`` gets the step and the mean loss."""
+    generator = torch.Generator().manual_seed(seed)
+    optimizer = torch.optim.AdamW(
+        model.parameters(), lr=settings["lr"], betas=(0.9, 0.95), weight_decay=0.01
+    )
+    steps: int = settings["steps"]
+    warm_up: int = settings["warm_up"]
+
+    def share(step: int) -> float:
+        if step < warm_up:
+            return (step + 1) / warm_up
+        done = (step - warm_up) / (steps - warm_up)
+        return 0.05 + 0.475 * (1 + math.cos(math.pi * done))
+
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share)
+    model.train()
+    summed, since, said = 0.0, 0, time.monotonic()
+    for step in range(steps):
+        rows = starts[torch.randint(len(starts), (settings["batch_size"],), generator=generator)]
+        loss = losses(model, pieces(ids, rows, model.config.max_length)).mean()
+        optimizer.zero_grad()
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        schedule.step()
+        summed, since = summed + loss.item(), since + 1
+        if time.monotonic() - said > 20 or step == steps - 1:
+            report(step + 1, summed / since)
+            summed, since, said = 0.0, 0, time.monotonic()
+    model.eval()
