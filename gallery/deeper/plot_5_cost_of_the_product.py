@@ -366,6 +366,7 @@ assert rotation_errors["one absorbed matrix"] > 0.1
 # With a matrix per distance the scores are right, but the query has to be multiplied anew for each
 # cached token, so the arithmetic grows once more. DeepSeek-V2 therefore gives each head two parts,
 # one without positions, which is absorbed, and a narrow rotated one, whose key all heads share.
+# The layer itself is written in :doc:`/gallery/deeper/plot_9b_grouped_and_latent`.
 #
 # Takeaways
 # ---------
