@@ -746,7 +746,9 @@ for name, way, steps in (
 #   texts, because of distances that it never saw. A window repairs it; interpolation without
 #   further training makes it copy from the wrong distance.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_5_cost_of_the_product`, for what rotary positions mean
-# for a cache of latent vectors.
+# *Practise:* :doc:`/exercises/today`, whose first exercise mixes the two layouts.
+#
+# *Where next:* :doc:`/gallery/deeper/plot_9b_grouped_and_latent`, for what heads can share, and why a
+# rotated key has to be kept apart from a latent.
 
 plt.show()

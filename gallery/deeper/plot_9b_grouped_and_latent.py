@@ -641,6 +641,8 @@ for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
 # *From memory:* close this page and write the trained and the absorbed form. Then check that both
 # agree in float64, and find where a scale of :math:`1/\sqrt r` would go wrong.
 #
+# *Practise:* :doc:`/exercises/today`, on shared keys, on a window and on the absorbed query.
+#
 # *Where next:* :doc:`/gallery/deeper/plot_9c_cache`, where keys and values are kept and text is
 # generated.
 

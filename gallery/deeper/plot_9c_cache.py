@@ -497,7 +497,9 @@ assert padded_error < 1e-12
 # prompt in one piece, in two, and token by token give the same rows; the first row of a new piece
 # has its true position; and no earlier row moves.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_9b_grouped_and_latent`, for layers that keep less per
-# token.
+# *Practise:* :doc:`/exercises/today`, with one step of decoding.
+#
+# *Where next:* :doc:`/gallery/deeper/plot_9d_fused_kernel`, for attention that never holds the matrix of
+# weights.
 
 plt.show()

@@ -554,7 +554,9 @@ fig.set_label(
 # - Linear attention also saves arithmetic, but its weights have at most the rank of its features,
 #   and so it is another function.
 #
-# *Where next:* :doc:`/gallery/core/plot_9_reading_attention`, for whether weights explain a model's
-# answer, or :doc:`/speed`, for what the fused kernel does to a training run.
+# *Practise:* :doc:`/exercises/today`, where two blocks of keys are merged.
+#
+# *Where next:* :doc:`/gallery/deeper/plot_9e_scale_in_training`, for the scale of the scores as training
+# goes on, or :doc:`/speed`, for what the fused kernel does to a training run.
 
 plt.show()
