@@ -748,7 +748,7 @@ for name, way, steps in (
 #
 # *Practise:* :doc:`/exercises/today`, whose first exercise mixes the two layouts.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_9b_grouped_and_latent`, for what heads can share, and why a
-# rotated key has to be kept apart from a latent.
+# *Where next:* :doc:`/gallery/deeper/plot_9b_grouped_and_latent`, for what heads can share, and why
+# a rotated key has to be kept apart from a latent.
 
 plt.show()

@@ -499,7 +499,7 @@ assert padded_error < 1e-12
 #
 # *Practise:* :doc:`/exercises/today`, with one step of decoding.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_9d_fused_kernel`, for attention that never holds the matrix of
-# weights.
+# *Where next:* :doc:`/gallery/deeper/plot_9d_fused_kernel`, for attention that never holds the
+# matrix of weights.
 
 plt.show()

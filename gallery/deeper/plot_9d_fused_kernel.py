@@ -556,7 +556,7 @@ fig.set_label(
 #
 # *Practise:* :doc:`/exercises/today`, where two blocks of keys are merged.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_9e_scale_in_training`, for the scale of the scores as training
-# goes on, or :doc:`/speed`, for what the fused kernel does to a training run.
+# *Where next:* :doc:`/gallery/deeper/plot_9e_scale_in_training`, for the scale of the scores as
+# training goes on, or :doc:`/speed`, for what the fused kernel does to a training run.
 
 plt.show()

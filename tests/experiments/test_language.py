@@ -1,0 +1,35 @@
+"""The record of the model that writes goes with its settings and with the model beside it."""
+
+import json
+
+import pytest
+
+from attention.language import load_language_model
+from experiments.language.__main__ import CONFIG, MODEL, OUT, SETTINGS
+
+RESULTS = json.loads(OUT.read_text(encoding="utf-8"))
+
+
+def test_the_record_is_of_todays_settings():
+    assert RESULTS["settings"] == SETTINGS
+    assert RESULTS["config"] == vars(CONFIG)
+    assert "with changes" not in RESULTS["origin"]["commit"]
+    assert RESULTS["cpu_seconds"] < 2 * 3_600
+
+
+def test_the_model_beside_it_is_the_one_recorded():
+    model, tokenizer = load_language_model(MODEL)
+    assert model.config == CONFIG
+    assert sum(weight.numel() for weight in model.parameters()) == RESULTS["parameters"]
+    assert tokenizer.get_vocab_size() == CONFIG.vocab_size
+
+
+def test_the_losses_are_of_one_kind_and_rounding_costs_little():
+    validation = RESULTS["validation"]
+    positions = validation["loss per position"]
+    assert len(positions) == CONFIG.max_length
+    mean = sum(positions) / len(positions)
+    assert mean == pytest.approx(validation["loss in 8 bits"], abs=1e-3)
+    assert abs(validation["loss in 8 bits"] - validation["loss"]) < 0.01
+    assert RESULTS["curve"][-1]["step"] == SETTINGS["steps"]
+    assert RESULTS["curve"][-1]["loss"] < RESULTS["curve"][0]["loss"]
