@@ -29,12 +29,14 @@ BENCH = ["bench", "bench-texts", "bench-explain-gradients", "bench-explain", "be
 BENCH += ["plane", "workbench", "workbench-map", "workbench-planes"]
 WHOLE = [*BENCH, "bench-python", "workbench-numbers", "workbench-options", "workbench-learning"]
 WHOLE += ["workbench-share", "workbench-start"]
-WRITING = ["bpe", "writer"]
+WRITING = ["bpe", "writer", "writer-lab"]
 SCRIPTS = {
     "index": [*REVIEW, "home", *BENCH, "workbench-start"],
     "playground": [*REVIEW, "map", "review-lab", *WHOLE, *WRITING, "lab"],
     "gallery/core/plot_1_qkv_derivation": ["tensors", "attention", "dom", *WHOLE],
 }
+STYLES = ["lab", "workbench"]
+MORE_STYLES = {"playground": ["writer"]}
 
 
 def as_base64(tensor: Tensor, floats: str = "<f2") -> str:
@@ -99,8 +101,8 @@ def add_scripts(app: Sphinx, page: str, template: str, context: Any, doctree: An
     The scripts of a page are one file there, because a browser waits for each that it asks for.
     """
     if page in SCRIPTS:
-        app.add_css_file("lab/lab.css")
-        app.add_css_file("lab/workbench.css")
+        for style in [*STYLES, *MORE_STYLES.get(page, [])]:
+            app.add_css_file(f"lab/{style}.css")
         name = f"lab/all-of-{page.rpartition('/')[2]}.js"
         bundle = Path(app.outdir, "_static", name)
         bundle.parent.mkdir(parents=True, exist_ok=True)
