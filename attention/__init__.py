@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from attention._capture import capture
 from attention._extras import lazily
+from attention.blockwise import online_softmax_attention
 from attention.functional import (
     causal_mask,
     fused_attention,
@@ -58,6 +59,7 @@ __all__ = [
     "capture",
     "causal_mask",
     "fused_attention",
+    "online_softmax_attention",
     "padding_mask",
     "positions_from_end",
     "scaled_dot_product_attention",

@@ -7,9 +7,12 @@ from attention.exercises.masks import CHECKERS as MASKS
 from attention.exercises.reading import CHECKERS as READING
 from attention.exercises.scale import CHECKERS as SCALE
 from attention.exercises.sentence import CHECKERS as SENTENCE
+from attention.exercises.today import CHECKERS as TODAY
 from attention.exercises.training import CHECKERS as TRAINING
 
-CHECKERS: dict[str, Checker] = SENTENCE | SCALE | MASKS | BLOCK | LOW_RANK | TRAINING | READING
+CHECKERS: dict[str, Checker] = (
+    SENTENCE | SCALE | MASKS | BLOCK | TODAY | LOW_RANK | TRAINING | READING
+)
 
 
 def check(exercise: str, answer: object) -> None:

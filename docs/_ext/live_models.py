@@ -10,6 +10,7 @@ per row. Its scales and norms keep 32 bits, with which the page computes what to
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -73,9 +74,13 @@ def writer_script(folder: Path) -> str:
     merges = "\n".join(" ".join(pair) for pair in bpe["merges"])
     vocabulary = {"alphabet": "".join(letters), "merges": merges}
     weights = load_file(folder / "model.safetensors")
-    tensors = {name: as_base64(weight, "<f4") for name, weight in weights.items()}
-    written = (json.dumps(one, ensure_ascii=False) for one in (config, vocabulary, tensors))
-    return f"receiveWriter({', '.join(written)});\n"
+    # "encoder.blocks.0.norm1.weight" is "0.norm1" there, because each byte of a page counts.
+    tensors = {
+        re.sub(r"^encoder\.(blocks\.)?|\.weight", "", name): as_base64(weight, "<f4")
+        for name, weight in weights.items()
+    }
+    written = json.dumps([config, vocabulary, tensors], ensure_ascii=False, separators=(",", ":"))
+    return f"receiveWriter({written[1:-1]});\n"
 
 
 def words_script(tokenizer: Path) -> str:

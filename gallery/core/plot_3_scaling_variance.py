@@ -481,7 +481,8 @@ for name in ("divided by √k", "divided by k"):
 # layer much further than a narrow one, whereas with :math:`1/k` they take all widths equally far.
 # Neither scale is right in itself: the root keeps the *start* the same at every width, and k keeps
 # the effect of the *steps* the same. With the root, a learning rate that fits one width need not
-# fit another.
+# fit another. :doc:`A lesson on the scale in training </gallery/deeper/plot_9e_scale_in_training>`
+# continues from here, to QK-norm and to a training run that fails.
 #
 # There need not be a division at all: T5 (:cite:t:`raffel2020exploring`) does without one, because
 # its code draws the query matrix smaller by the same factor (``fold_scaling_into_initializer`` in

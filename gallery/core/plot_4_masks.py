@@ -444,7 +444,8 @@ with torch.no_grad():
 
 # %%
 # No mask appears in this loop, since keys of later words do not exist yet. The mask is needed
-# wherever several words are processed in one pass, as in training or for a prompt.
+# wherever several words are processed in one pass, as in training or for a prompt. :doc:`The lesson
+# on the KV cache </gallery/deeper/plot_9c_cache>` generates text with whole stacks of layers.
 #
 # Takeaways
 # ---------

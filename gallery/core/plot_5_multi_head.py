@@ -273,7 +273,8 @@ assert torch.allclose(one_by_one, ours, atol=1e-5)
 
 # %%
 # How many heads a task needs, and how wide they must be, is the subject of :doc:`the multi-head
-# bottleneck </gallery/deeper/plot_8_multi_head_bottleneck>`.
+# bottleneck </gallery/deeper/plot_8_multi_head_bottleneck>`, and what they can share is that of
+# :doc:`grouped and latent attention </gallery/deeper/plot_9b_grouped_and_latent>`.
 #
 # .. admonition:: What went wrong: split without transposing
 #    :class: warning

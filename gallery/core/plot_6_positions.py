@@ -425,8 +425,8 @@ print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d
 # Many of today's language models use *rotary position embeddings* (RoPE,
 # :cite:t:`su2024roformer`), which add nothing to the word. They apply the rotation of this page to
 # the queries and keys of every layer instead, so that each score depends on two words and on the
-# distance between them. A later page, :doc:`/gallery/deeper/plot_2_gauge_and_biases`, writes them
-# in a few lines.
+# distance between them. A later page, :doc:`/gallery/deeper/plot_9a_rotary`, derives them from the
+# sinusoids and measures both on texts longer than those of training.
 #
 # Takeaways
 # ---------
@@ -448,7 +448,8 @@ print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d
 # *Practise:* :doc:`/exercises/masks`.
 #
 # *Where next:* :doc:`/gallery/core/plot_7_transformer_block` shows what a transformer adds to
-# attention and positions, and :doc:`/gallery/deeper/plot_1_low_rank_qk` what the matrix
-# :math:`M = W_\mathrm{query} W_\mathrm{key}^\top` can hold.
+# attention and positions, :doc:`/gallery/deeper/plot_1_low_rank_qk` what the matrix :math:`M =
+# W_\mathrm{query} W_\mathrm{key}^\top` can hold, and :doc:`/gallery/deeper/plot_9a_rotary` how
+# today's language models rotate queries and keys.
 
 plt.show()

@@ -134,7 +134,8 @@ for n in (16, 256, 4096):
 
 # %%
 # For long texts the n² scores are most of the bytes, and both ways write them, so the advantage in
-# bytes nears 1, while the advantage in operations nears d/k.
+# bytes nears 1, while the advantage in operations nears d/k. How attention can do without writing
+# them is the subject of :doc:`/gallery/deeper/plot_9d_fused_kernel`.
 #
 # The difference of the two counts of bytes is a multiple of :math:`(d + 2n)(d - 2k)`, so in bytes
 # the two ways break even at k = d/2 for texts of any length.
@@ -365,6 +366,7 @@ assert rotation_errors["one absorbed matrix"] > 0.1
 # With a matrix per distance the scores are right, but the query has to be multiplied anew for each
 # cached token, so the arithmetic grows once more. DeepSeek-V2 therefore gives each head two parts,
 # one without positions, which is absorbed, and a narrow rotated one, whose key all heads share.
+# The layer itself is written in :doc:`/gallery/deeper/plot_9b_grouped_and_latent`.
 #
 # Takeaways
 # ---------

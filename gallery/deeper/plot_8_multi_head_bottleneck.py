@@ -393,5 +393,5 @@ for h in sizes:
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* :doc:`/gallery/core/plot_9_reading_attention`, for whether weights explain a model's
-# answer.
+# *Where next:* :doc:`/gallery/deeper/plot_9a_rotary`, for the positions of today's language models,
+# or :doc:`/gallery/core/plot_9_reading_attention`, for whether weights explain a model's answer.

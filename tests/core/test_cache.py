@@ -156,6 +156,15 @@ def test_a_full_cache_is_an_error(filled):
     refused(layer, torch.randn(2, 1, 8), ValueError, message, cache=cache)
 
 
+def test_a_cache_that_is_filled_by_hand_is_full_as_well():
+    cache = KVCache(3)
+    keys, values = cache.append(torch.ones(2, 5), torch.zeros(2, 4))
+    assert keys.shape == (2, 5)
+    assert values.shape == (2, 4)
+    with pytest.raises(ValueError, match=r"at most max_length = 3 tokens, got 2 \+ 2"):
+        cache.append(torch.ones(2, 5), torch.zeros(2, 4))
+
+
 def test_a_cache_is_refused_where_it_would_give_other_numbers(filled):
     layer, cache = filled
     x = torch.randn(2, 1, 8)

@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from attention import EnergyPooling, QKSelfAttention, SelfAttentionV2
 from attention.exercises import (
     CHECKERS,
+    block,
     check,
     judging,
     low_rank,
@@ -21,6 +22,7 @@ from attention.exercises import (
     reading,
     scale,
     sentence,
+    today,
     training,
 )
 from attention.exercises.judging import describe
@@ -177,7 +179,7 @@ def test_every_message_is_reached(monkeypatch, capsys):
 
         return wrapper
 
-    for module in (low_rank, masks, reading, scale, sentence, training):
+    for module in (block, low_rank, masks, reading, scale, sentence, today, training):
         for name in ("judge_number", "judge_numbers", "judge_function"):
             if hasattr(module, name):
                 monkeypatch.setattr(module, name, recording(getattr(judging, name)))
@@ -218,7 +220,28 @@ def test_solutions_by_other_means_are_right_too(capsys):
         def forward(self, x):
             return self.inner(x)
 
+    def by_expanding(key, num_heads):
+        groups = key.shape[-3]
+        several = key.unsqueeze(-3).expand(*key.shape[:-2], num_heads // groups, *key.shape[-2:])
+        return several.flatten(-4, -3)
+
+    def in_one_product(query, latent, W_key, W_value):
+        scores = torch.einsum("hnk,hrk,mr->hnm", query, W_key, latent) / query.shape[-1] ** 0.5
+        return torch.einsum("hnm,mr,hrv->hnv", scores.softmax(-1), latent, W_value)
+
+    def by_logarithms(first, second):
+        (top1, total1, context1), (top2, total2, context2) = first, second
+        top = torch.maximum(top1, top2)
+        sums = torch.stack([top1 + total1.log(), top2 + total2.log()])
+        share = sums.softmax(0)[..., None]
+        total = (sums.logsumexp(0) - top).exp()
+        return top, total, share[0] * context1 + share[1] * context2
+
     for name, answer in (
+        ("share-keys", by_expanding),
+        ("causal-window", lambda n, m, w: torch.ones(n, m).tril(m - n).triu(m - n + 1 - w) > 0),
+        ("absorbed-query", in_one_product),
+        ("merge-blocks", by_logarithms),
         ("all-at-once", by_torch),
         ("all-at-once", by_einsum),
         ("copy-layer", copied),

@@ -25,6 +25,7 @@ SMALLER = {
     ),
     "deeper/plot_5_cost_of_the_product.py": ((r"(?<=seconds=)0\.5", "0.01"),),
     "deeper/plot_8_multi_head_bottleneck.py": ((r"(?<=steps=)300", "3"),),
+    "deeper/plot_9e_scale_in_training.py": ((r"(?<=3\.0\), )200", "12"),),
     "deeper/plot_6_real_model.py": ((r"(?<=\.texts\[:)300", "60"),),
     "cases/plot_1_ten_pitfalls.py": (
         (r"limit=[\d_]+,\s+epochs=\d+", "limit=40, epochs=1"),

@@ -1,6 +1,7 @@
 """The pages around the lessons: questions, glossary, notation and credits."""
 
 import functools
+import math
 import re
 
 import pytest
@@ -50,12 +51,40 @@ def test_every_shape_comment_of_a_page_is_true(name, tmp_path):
         "need_weights=True: the mask counts: True",
         "need_weights=False: the mask counts: False",
         "sums to the logits: True",
+        "other tokens change it: False",
+        "imshow: an image is embedded: True",
+        "pcolormesh: an image is embedded: False",
         "[True, True, True]",
     ],
 )
 def test_the_answers_say_what_their_cells_print(questions, line):
     """Torch may change what it does with a mask or a hint; then the page has to change, too."""
     assert f"\n{line}\n" in f"\n{questions.printed}"
+
+
+def test_without_the_shift_a_decoder_repeats_a_token_and_without_the_mask_it_cheats(questions):
+    found = re.findall(r"^(.+?) +loss ([\d.]+), writes (\[.*\])$", questions.printed, re.MULTILINE)
+    loss = {name: float(number) for name, number, _ in found}
+    written = {name: text for name, _, text in found}
+    floor = math.log(3) / 8
+    assert floor < loss["right"] < 1.5 * floor
+    assert max(loss["no shift"], loss["no mask"]) < floor / 5
+    assert written["right"] == "[1, 3, 5, 7, 9, 1, 3, 5]"
+    assert written["no shift"] == "[1, 3, 5, 5, 5, 5, 5, 5]"
+
+
+def test_the_first_token_gets_most_of_the_weight_in_each_layer_after_the_first(questions):
+    on_first = questions.names["on_first"]
+    assert (on_first[1:] > 0.5).all()
+    assert on_first[0] < 0.5
+    assert questions.names["with_sink"].softmax(-1)[0] > 0.85
+    assert questions.names["no_match"].softmax(-1).unique().numel() == 1
+
+
+def test_heads_that_share_a_key_differ_and_rollout_names_what_is_never_read(questions):
+    (difference,) = re.findall(r"weights of two heads differ by up to ([\d.]+)", questions.printed)
+    assert float(difference) > 0.005
+    assert questions.names["from_others"] > 0.5
 
 
 def test_what_a_cell_ends_with_is_as_its_answer_says(tmp_path):

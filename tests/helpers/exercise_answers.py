@@ -147,6 +147,114 @@ def rescaled(x, attend, feed_forward, norm1, norm2):
     return z + feed_forward(z)
 
 
+# --- attention as it is used today -----------------------------------------------------------
+
+
+def by_halves(x, angle):
+    a, b = x[..., : x.shape[-1] // 2], x[..., x.shape[-1] // 2 :]
+    return x * angle.cos() + torch.cat([-b, a], dim=-1) * angle.sin()
+
+
+def by_neighbours(x, angle):
+    turned = torch.empty_like(x)
+    turned[..., 0::2], turned[..., 1::2] = -x[..., 1::2], x[..., 0::2]
+    return x * angle.cos() + turned * angle.sin()
+
+
+def twice(angle):
+    return torch.cat([angle, angle], dim=-1)
+
+
+def neighbours_alike(angle):
+    return angle.repeat_interleave(2, dim=-1)
+
+
+def rotating(turn=by_halves, spread=twice, sign=1, step=2, first=None, which="qk"):
+    def answer(query, key, value, start):
+        at = torch.arange(query.shape[-2]) + (start if first is None else first(start))
+
+        def rotate(x):
+            omega = 10_000.0 ** -(torch.arange(x.shape[-1] // 2) * step / x.shape[-1])
+            return turn(x, spread(sign * at[:, None] * omega))
+
+        parts = zip("qkv", (query, key, value), strict=True)
+        return tuple(rotate(x) if name in which else x for name, x in parts)
+
+    return answer
+
+
+def shared(order):
+    """Take the group of each head from a rule, as a list of indices would."""
+
+    def answer(key, num_heads):
+        groups = key.shape[-3]
+        chosen = [order(i, groups, num_heads) for i in range(num_heads)]
+        return key[..., chosen, :, :]
+
+    return answer
+
+
+def window_by(allows):
+    def answer(n, m, window):
+        return torch.tensor([[allows(i + m - n, j, window) for j in range(m)] for i in range(n)])
+
+    return answer
+
+
+def rotated(x, positions):
+    omega = 10_000.0 ** -(torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+    return by_halves(x, twice(torch.as_tensor(positions)[:, None] * omega))
+
+
+def attend(query, keys, values):
+    return (query @ keys.mT / query.shape[-1] ** 0.5).softmax(-1) @ values
+
+
+def step_with(position=lambda m: m, rotate="qk", cached=lambda keys: keys, seen=None):
+    def answer(query, key, value, cached_keys, cached_values):
+        at = [position(cached_keys.shape[-2])]
+        query = rotated(query, at) if "q" in rotate else query
+        key = rotated(key, at) if "k" in rotate else key
+        keys = torch.cat([cached(cached_keys), key], dim=-2)[..., :seen, :]
+        return attend(query, keys, torch.cat([cached_values, value], dim=-2)[..., :seen, :])
+
+    return answer
+
+
+def absorbed(turn=lambda W: W.mT, scale=lambda k, r: k**0.5, last=lambda mixture, W: mixture @ W):
+    def answer(query, latent, W_key, W_value):
+        r, k = W_key.shape[-2:]
+        scores = query @ turn(W_key) @ latent.T / scale(k, r)
+        return last(scores.softmax(-1) @ latent, W_value)
+
+    return answer
+
+
+def keys_made(query, latent, W_key, W_value):
+    scores = query @ (latent @ W_key).mT / query.shape[-1] ** 0.5
+    return scores.softmax(-1) @ latent @ W_value
+
+
+def values_made(query, latent, W_key, W_value):
+    scores = query @ W_key.mT @ latent.T / query.shape[-1] ** 0.5
+    return scores.softmax(-1) @ (latent @ W_value)
+
+
+def merged(highest=torch.maximum, sums="rescaled", mix=None, weighted="rescaled", undo=False):
+    mix = mix or (lambda a, b, x, y: (a * x + b * y) / (a + b))
+
+    def answer(first, second):
+        (top1, old1, x), (top2, old2, y) = first, second
+        top = highest(top1, top2)
+        base = torch.zeros_like(top) if undo else top
+        new1, new2 = old1 * (top1 - base).exp(), old2 * (top2 - base).exp()
+        a, b = (new1, new2) if weighted == "rescaled" else (old1, old2)
+        total = new1 + new2 if sums == "rescaled" else old1 + old2
+        return top, total, mix(a[:, None], b[:, None], x, y)
+
+    return answer
+
+
 # --- what QKᵀ can hold ------------------------------------------------------------------------
 
 
@@ -316,6 +424,12 @@ RIGHT = {
     "count-from-end": lambda lengths, n: (lengths[:, None] - 1 - torch.arange(n)).clamp(min=0),
     "count-block": 12_704,
     "transformer-block": block,
+    "bug-rotary": rotating(),
+    "share-keys": shared(lambda i, groups, heads: i * groups // heads),
+    "causal-window": window_by(lambda i, j, w: i - w < j <= i),
+    "cached-step": step_with(),
+    "absorbed-query": absorbed(),
+    "merge-blocks": merged(),
     "fold-keys": energy_with(lambda keyed: keyed.W_key.weight.T @ keyed.query),
     "largest-saving-width": 23,
     "other-pair": lambda Q, K, R: (Q @ R, K @ torch.linalg.inv(R).T),
@@ -514,6 +628,90 @@ WRONG = [
     ("transformer-block", lambda x, a, f, m, n: x + f(n(x + a(m(x)))), "adds the block's input"),
     ("transformer-block", lambda x, a, f, m, n: block(x, a, f, m, m), "used norm1 twice"),
     ("transformer-block", lambda x, a, f, m, n: x[0], "Expected shape (3, 5)"),
+    ("bug-rotary", rotating(spread=neighbours_alike), "are still those of neighbours"),
+    ("bug-rotary", rotating(by_neighbours), "but the pairs are neighbours"),
+    ("bug-rotary", rotating(by_neighbours, neighbours_alike), "the interleaved layout"),
+    ("bug-rotary", rotating(sign=-1), "rotate the other way"),
+    ("bug-rotary", rotating(step=1), "exponent of the base is i/k"),
+    ("bug-rotary", rotating(which="qkv"), "values are rotated, too"),
+    ("bug-rotary", rotating(which="q"), "keys are not rotated"),
+    ("bug-rotary", rotating(first=lambda start: start + 1), "off by one"),
+    ("bug-rotary", rotating(first=lambda start: 0), "ignore start"),
+    ("share-keys", shared(lambda i, groups, heads: i % groups), "order of repeat"),
+    (
+        "share-keys",
+        lambda key, h: key.mean(-3, keepdim=True).repeat_interleave(h, -3),
+        "averaged the keys",
+    ),
+    ("share-keys", shared(lambda i, groups, heads: 0), "first group's key"),
+    (
+        "share-keys",
+        lambda key, h: key.repeat_interleave(h // key.shape[-3], -2),
+        "repeated the tokens",
+    ),
+    (
+        "share-keys",
+        lambda key, h: key.repeat_interleave(h // key.shape[-3], -1),
+        "numbers of each key",
+    ),
+    (
+        "share-keys",
+        lambda key, h: key.repeat_interleave(h // key.shape[-3], 1),
+        "one number of leading dimensions",
+    ),
+    (
+        "share-keys",
+        lambda key, h: key.repeat_interleave(h // key.shape[-3], 0),
+        "repeated the first axis",
+    ),
+    ("share-keys", lambda key, h: key.repeat_interleave(h, -3), "repeated num_heads times"),
+    ("share-keys", lambda key, h: key, "Nothing is shared yet"),
+    ("causal-window", window_by(lambda i, j, w: i - w <= j <= i), "one too wide"),
+    ("causal-window", window_by(lambda i, j, w: i - w + 1 < j <= i), "one too narrow"),
+    ("causal-window", window_by(lambda i, j, w: i - w < j < i), "leaves the diagonal out"),
+    ("causal-window", window_by(lambda i, j, w: abs(i - j) < w), "but not causal"),
+    ("causal-window", window_by(lambda i, j, w: i <= j < i + w), "looks forward"),
+    ("causal-window", window_by(lambda i, j, w: j <= i), "there is no window"),
+    (
+        "causal-window",
+        lambda n, m, w: torch.ones(n, m, dtype=torch.bool).tril().triu(1 - w),
+        "aligned at the top left",
+    ),
+    ("causal-window", window_by(lambda i, j, w: not i - w < j <= i), "mask is inverted"),
+    ("causal-window", window_by(lambda i, j, w: int(i - w < j <= i)), "Expected torch.bool"),
+    ("cached-step", step_with(lambda m: 0), "as at position 0"),
+    ("cached-step", step_with(rotate=""), "are not rotated, or"),
+    ("cached-step", step_with(lambda m: m + 1), "one too large"),
+    ("cached-step", step_with(lambda m: m - 1), "one too small"),
+    (
+        "cached-step",
+        step_with(cached=lambda keys: rotated(keys, range(keys.shape[-2]))),
+        "rotated them again",
+    ),
+    ("cached-step", step_with(seen=-1), "key and value are missing"),
+    ("cached-step", step_with(rotate="q"), "The new key is not rotated"),
+    ("cached-step", step_with(rotate="k"), "The new query is not rotated"),
+    ("cached-step", step_with(seen=1), "sees the first key only"),
+    ("absorbed-query", absorbed(turn=lambda W: W), "W_key is not transposed"),
+    ("absorbed-query", absorbed(scale=lambda k, r: r**0.5), "The scale is √r"),
+    ("absorbed-query", absorbed(scale=lambda k, r: 1), "There is no scale"),
+    ("absorbed-query", absorbed(scale=lambda k, r: k), "You divided by k"),
+    ("absorbed-query", absorbed(last=lambda mixture, W: mixture), "still to be applied"),
+    ("absorbed-query", keys_made, "You made the keys"),
+    ("absorbed-query", values_made, "You made the values"),
+    ("merge-blocks", merged(sums="old", weighted="old"), "Neither the sums nor the contexts"),
+    ("merge-blocks", merged(sums="old"), "the sum is not rescaled"),
+    ("merge-blocks", merged(weighted="old"), "weighted by sums that are not rescaled"),
+    ("merge-blocks", merged(mix=lambda a, b, x, y: x + y), "added the contexts"),
+    ("merge-blocks", merged(mix=lambda a, b, x, y: (x + y) / 2), "averaged the contexts"),
+    ("merge-blocks", merged(mix=lambda a, b, x, y: a * x + b * y), "not yet divided"),
+    (
+        "merge-blocks",
+        merged(mix=lambda a, b, x, y: (b * x + a * y) / (a + b)),
+        "shares are exchanged",
+    ),
+    ("merge-blocks", merged(torch.minimum), "the lower of the two"),
+    ("merge-blocks", merged(undo=True), "undid the subtraction"),
     ("count-from-end", lambda lengths, n: torch.arange(n).repeat(len(lengths), 1), "the start"),
     (
         "count-from-end",

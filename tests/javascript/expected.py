@@ -68,7 +68,7 @@ TEXTS = [
 ]
 DISTRACTOR = "A bad film, of the old kind."
 # Three layers, and sizes that differ from each other
-WRITER = {"embed_dim": 24, "num_heads": 6, "num_kv_heads": 3, "hidden_dim": 7, "max_length": 40}
+WRITER = {"embed_dim": 24, "num_heads": 6, "num_kv_heads": 3, "num_layers": 3, "hidden_dim": 7}
 WRITER_TEXTS = ["", "The music", "a film isn't good", "né 10 😀"]
 FRAGMENTS = (
     "a|e|f|g|s|t|The|film| film|music| isn't|good|ooo|é|e\u0301|ñ|ß|Ω|фильм|映画| 映画|한국|שלום"

@@ -275,6 +275,7 @@
       model = loaded;
       reading = newReading(model);
       makeHeads();
+      find("shown").hidden = false;
       readText();
     }
 

@@ -164,7 +164,7 @@
       return Float32Array.from(whole, (one, at) => one * scale[Math.floor(at / width)]);
     };
     const blocks = Array.from({ length: config.num_layers }, (_, l) => {
-      const at = (name) => `encoder.blocks.${l}.${name}.weight`;
+      const at = (name) => `${l}.${name}`;
       return {
         norm1: floats(at("norm1")), // (d,)
         W_query: matrix(at("attention.W_query")), // (h · k, d)
@@ -179,9 +179,9 @@
     receive("writer", {
       config,
       vocabulary: readVocabulary(vocabulary),
-      embedding: matrix("embedding.weight"), // (v, d)
+      embedding: matrix("embedding"), // (v, d)
       blocks,
-      norm: floats("encoder.norm.weight"), // (d,)
+      norm: floats("norm"), // (d,)
     });
   }
 

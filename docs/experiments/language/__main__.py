@@ -37,9 +37,9 @@ CONFIG = LanguageConfig(vocab_size=2_048)
 SETTINGS: dict[str, Any] = {
     "seed": 1,
     "tokenizer_texts": 5_000,
-    "steps": 6_500,
-    "batch_size": 32,
-    "lr": 3e-3,
+    "steps": 12_000,
+    "batch_size": 16,
+    "lr": 1e-2,
     "warm_up": 200,
     "validation_pieces": 1_000,
 }

@@ -20,7 +20,7 @@ def losses(model: LanguageModel, batch: Tensor) -> Tensor:
         - batch: :math:`(B, n + 1)`
         - returns: :math:`(B, n)`
     """
-    logits: Tensor = model(batch[:, :-1])  # (B, n, vocab_size)
+    logits = model(batch[:, :-1])  # (B, n, vocab_size)
     return F.cross_entropy(logits.transpose(1, 2), batch[:, 1:], reduction="none")
 
 
@@ -47,12 +47,13 @@ def train(
     optimizer = torch.optim.AdamW(
         model.parameters(), lr=settings["lr"], betas=(0.9, 0.95), weight_decay=0.01
     )
-    steps, warm_up = settings["steps"], settings["warm_up"]
+    steps: int = settings["steps"]
+    warm_up: int = settings["warm_up"]
 
     def share(step: int) -> float:
         if step < warm_up:
             return (step + 1) / warm_up
-        done: float = (step - warm_up) / (steps - warm_up)
+        done = (step - warm_up) / (steps - warm_up)
         return 0.05 + 0.475 * (1 + math.cos(math.pi * done))
 
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, share)

@@ -1,0 +1,119 @@
+"""Attention block by block with an online softmax, which never holds the matrix of weights.
+
+Shapes use the letters of :mod:`attention.functional`.
+"""
+
+import torch
+from torch import Tensor
+
+from attention._checks import check_attention_inputs, check_size
+from attention.functional import allowed_keys
+
+
+def online_softmax_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None = None,
+    *,
+    is_causal: bool = False,
+    scale: float | None = None,
+    block_size: int = 64,
+) -> Tensor:
+    r"""Compute the same context in one pass over blocks of keys, without an (n, m) matrix.
+
+    .. math::
+        \mathrm{largest}'_i &= \max(\mathrm{largest}_i,\ \max_j s_{ij}) \\
+        \mathrm{total}'_i &= e^{\mathrm{largest}_i - \mathrm{largest}'_i}\, \mathrm{total}_i
+            + \sum_j e^{s_{ij} - \mathrm{largest}'_i} \\
+        \mathrm{mixed}'_i &= e^{\mathrm{largest}_i - \mathrm{largest}'_i}\, \mathrm{mixed}_i
+            + \sum_j e^{s_{ij} - \mathrm{largest}'_i}\, V_j
+
+    Here :math:`s_{ij}` is the scaled score of query i and key j, and j runs over the keys of one
+    block. After the last block, :math:`\mathrm{mixed}_i / \mathrm{total}_i` is the context of query
+    i. Masks, queries that may attend to nothing, and inputs of 16 bits are treated as in
+    :func:`scaled_dot_product_attention`.
+
+    The memory is saved without gradients only: where they are needed, autograd keeps the
+    exponentials of every block, which are n · m numbers again.
+
+    Args:
+        query: What each token looks for.
+        key: What each token offers to be found by.
+        value: What each token hands over when it is attended to.
+        attn_mask: Boolean, True = may attend, or floating-point, which is added to the scaled
+            scores and forbids with −∞. None lets every query attend to every key.
+        is_causal: Whether query i sees keys 0 … i only. Combines with ``attn_mask``. Blocks after
+            the last query are skipped.
+        scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
+        block_size: How many keys are read at once.
+
+    Shape:
+        - query: :math:`(..., n, k)`
+        - key: :math:`(..., m, k)`
+        - value: :math:`(..., m, v)`
+        - attn_mask: anything that broadcasts to :math:`(..., n, m)`
+        - context: :math:`(..., n, v)`
+
+    Returns:
+        The context, without the weights.
+
+    Raises:
+        TypeError: If an input is not a floating-point tensor, the dtypes differ, the mask is
+            neither boolean nor floating-point, ``scale`` is not a number, or ``block_size`` not an
+            integer.
+        ValueError: If shapes do not fit together, devices differ, ``scale`` is not finite, or
+            ``block_size`` is less than 1.
+
+    Example:
+        >>> from attention import scaled_dot_product_attention
+        >>> query, key, value = torch.rand(3, 5, 2)
+        >>> context, _ = scaled_dot_product_attention(query, key, value)
+        >>> torch.allclose(context, online_softmax_attention(query, key, value, block_size=2))
+        True
+
+    Source:
+        Milakov and Gimelshein (2018), Online normalizer calculation for softmax, algorithm 3; Rabe
+        and Staats (2021), Self-attention does not need O(n²) memory; Dao et al. (2022),
+        FlashAttention, algorithm 1.
+    """
+    check_attention_inputs(query, key, value, attn_mask, scale)
+    check_size("block_size", block_size)
+    dtype = query.dtype
+    wide = torch.promote_types(dtype, torch.float32)
+    query, key, value = query.to(wide), key.to(wide), value.to(wide)
+    (n, k), (m, v) = query.shape[-2:], value.shape[-2:]
+    scale = k**-0.5 if scale is None else scale
+    if attn_mask is not None:  # a view, so that one column which serves all keys can be cut, too
+        attn_mask = attn_mask.expand(torch.broadcast_shapes(attn_mask.shape, (m,)))  # (..., m)
+
+    # The lowest finite number and not −∞, because −∞ minus itself would be NaN.
+    largest = query.new_full((n, 1), torch.finfo(wide).min)  # (n, 1)
+    total, mixed = query.new_zeros(n, 1), query.new_zeros(n, v)  # (n, 1), (n, v)
+    last = min(n, m) if is_causal else m
+    for start in range(0, max(last, 1), block_size):  # one block even of no keys, for autograd
+        block = slice(start, start + block_size)
+        scores = query @ key[..., block, :].mT * scale  # (..., n, block)
+        part = None if attn_mask is None else attn_mask[..., block]  # (..., block)
+        scores = _mask(scores, part, start if is_causal else None)
+        # The context doesn't depend on what is subtracted, so no gradient has to pass through it.
+        both = largest.expand(*scores.shape[:-1], 1), scores.detach()
+        higher = torch.cat(both, dim=-1).amax(dim=-1, keepdim=True)  # (..., n, 1)
+        shrink, powers = (largest - higher).exp(), (scores - higher).exp()
+        total = shrink * total + powers.sum(dim=-1, keepdim=True)  # (..., n, 1)
+        mixed = shrink * mixed + powers @ value[..., block, :]  # (..., n, v)
+        largest = higher
+    return (mixed / total.masked_fill(total == 0, 1.0)).to(dtype)
+
+
+def _mask(scores: Tensor, attn_mask: Tensor | None, start: int | None) -> Tensor:
+    """Forbid with −∞ what the mask of a block, or causality from its first key on, forbids."""
+    n, size = scores.shape[-2:]
+    allowed = allowed_keys(attn_mask, n, size, False, scores.device)
+    if attn_mask is not None and attn_mask.is_floating_point():
+        scores = scores + attn_mask.to(scores.dtype)
+    if start is not None:
+        keys = torch.arange(start, start + size, device=scores.device)  # (block,)
+        causal = keys <= torch.arange(n, device=scores.device)[:, None]  # (n, block)
+        allowed = causal if allowed is None else causal & allowed
+    return scores if allowed is None else scores.masked_fill(~allowed, float("-inf"))

@@ -1,0 +1,503 @@
+r"""
+KV cache, generating one token after another: what need not be computed twice
+=============================================================================
+
+Why does a model that writes a text not have to compute the whole text again for each new token?
+
+Because of the causal mask. A new token changes nothing that was computed for the tokens before it,
+so their keys and values can be kept, in a KV cache, and each step computes a single row. Queries
+are not kept, because each of them is used once. The cache trades memory for work: it grows with
+every token, and each step has to read all of it.
+
+You need the lessons on :doc:`masks </gallery/core/plot_4_masks>`, on :doc:`several heads
+</gallery/core/plot_5_multi_head>` and on :doc:`the transformer block
+</gallery/core/plot_7_transformer_block>`. Reading takes forty minutes, and running the page about
+five seconds. Afterwards you can write a cache and generate with it, you know the mistakes that
+raise no error, and you can say how many bytes a text of any length takes.
+"""
+
+import time
+
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+from attention import (
+    KVCache,
+    LatentAttention,
+    MultiHeadAttention,
+    TransformerEncoder,
+    apply_rotary,
+    causal_mask,
+    padding_mask,
+)
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
+
+use_style()
+torch.manual_seed(0)
+
+# %%
+# Generating means appending
+# --------------------------
+# An :term:`autoregressive` model returns :term:`logits <logit>` for the next token, one per entry
+# of its vocabulary. To generate, one chooses a token by these logits, appends it, and asks again.
+# Ours is a stack of causal :term:`transformer blocks <transformer block>` with rotary positions
+# (:term:`RoPE`). It is untrained and so writes nonsense, but whether two ways of computing agree
+# does not depend on training. It computes in float64, in which "the same" can be told from "nearly
+# the same".
+
+d, h, L, vocabulary = 32, 4, 3, 50
+embedding = nn.Embedding(vocabulary, d).double()
+encoder = TransformerEncoder(d, h, L, rotary=True).double().eval()
+to_logits = nn.Linear(d, vocabulary).double()
+for module in (embedding, encoder, to_logits):
+    module.requires_grad_(False)
+
+
+def generate(ids, steps):
+    """Append the likeliest token, again and again, and compute everything anew each time."""
+    for _ in range(steps):
+        logits = to_logits(encoder(embedding(ids), is_causal=True))  # (..., vocabulary)
+        ids = torch.cat([ids, logits[-1:].argmax(dim=-1)])  # one longer
+    return ids
+
+
+prompt = torch.randint(vocabulary, (6,))  # (6,)
+whole = generate(prompt, 8)  # (14,)
+print("prompt:   ", prompt.tolist())
+print("generated:", whole[6:].tolist())
+
+# %%
+# Each step computes a row of logits for every token and reads the last one only.
+#
+# Is a mask needed where there is no future yet? A reader asks why the decoder `masks again at
+# inference <https://github.com/jadore801120/attention-is-all-you-need-pytorch/issues/213>`__. The
+# new token has no future, but the tokens before it do: if several tokens pass through the model
+# together, each of them has some that come later. Without the mask they see these, which they never
+# did in training, and from the second layer on the last token reads what they made of it.
+
+x = embedding(whole)  # (14, d)
+unmasked = {}
+for count in (1, 2, 3):
+    blocks = encoder.blocks[:count]
+    masked_x, open_x = x, x
+    for block in blocks:
+        masked_x, open_x = block(masked_x, is_causal=True), block(open_x)  # (14, d), (14, d)
+    unmasked[count] = (masked_x[-1] - open_x[-1]).abs().max().item()
+    print(f"layers: {count}, without the mask the last token moves by {unmasked[count]:.0e}")
+
+# %%
+# The other common mistake in generating is made earlier, in training, where the target has to be
+# the input shifted by one place (`a reader's decoder
+# <https://github.com/pytorch/tutorials/issues/719>`__ repeated one token for ever). A mask that is
+# missing there lets the model copy, as :doc:`the lesson on masks </gallery/core/plot_4_masks>`
+# shows.
+#
+# What changes when a token is appended
+# -------------------------------------
+# Under the causal mask, row i of any layer depends on tokens 0 … i only. We append a token and
+# compare the rows of the earlier ones after each block:
+
+longer = torch.cat([x, embedding(torch.tensor([7]))])  # (15, d)
+moved_by_append = {}
+for is_causal in (True, False):
+    before, after = x, longer
+    for number, block in enumerate(encoder.blocks, 1):
+        before, after = block(before, is_causal=is_causal), block(after, is_causal=is_causal)
+        moved_by_append[is_causal, number] = (after[:-1] - before).abs().max().item()
+for (is_causal, number), change in moved_by_append.items():
+    kind = "causal mask" if is_causal else "no mask"
+    print(f"{kind:11}, after block {number}: earlier rows moved by {change:.0e}")
+
+# %%
+# With the mask they move by rounding at most, and without it by far more, so an encoder that reads
+# in both directions can't have such a cache. What does the new row need of the old tokens?
+#
+# .. math:: \mathrm{context}_m = \sum_{j \le m} \mathrm{softmax}_j\!\left(\frac{q_m \cdot
+#           k_j}{\sqrt k}\right) v_j
+#
+# It needs every key and every value, but one query only, its own. The queries of earlier tokens
+# occur in their own rows and nowhere else. This is why a cache holds keys and values, and no
+# queries.
+
+# sphinx_gallery_start_ignore
+
+
+def draw_steps():
+    """Draw which scores are computed for the sixth token, without and with a cache."""
+    fig, axes = plt.subplots(2, figsize=(5, 6.4))
+    titles = ("without a cache: 21 scores, of 6 rows", "with a cache: 6 scores, of 1 row")
+    for ax, title, first in zip(axes, titles, (0, 5), strict=True):
+        for i in range(6):
+            for j in range(i + 1):
+                color = ORANGE if i >= first else "0.93"
+                box = plt.Rectangle((j - 0.45, i - 0.45), 0.9, 0.9, color=color)
+                ax.add_patch(box)
+        for j in range(6):
+            color = GREEN if first and j < 5 else ORANGE
+            ax.add_patch(plt.Rectangle((j - 0.45, 6.05), 0.9, 0.6, color=color))
+        ax.text(-0.7, 6.35, "keys, values", ha="right", va="center", fontsize=10)
+        ax.text(-0.7, 2.5, "queries", ha="right", va="center", fontsize=10)
+        ax.set(xlim=(-2.8, 5.6), ylim=(6.8, -0.6))
+        ax.set_title(title, fontsize=11)
+        ax.axis("off")
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_steps()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Two triangles of scores for six tokens, queries downwards and keys to the right. Without a "
+    "cache all 21 scores and all six keys and values are orange, computed now. With a cache only "
+    "the last row of six scores and the last key and value are, and the other five keys and values "
+    "are green, kept."
+)
+
+# %%
+# *Figure 1.* What one layer computes for the sixth token (orange), and what it reads from its cache
+# (green). What is grey was computed when the earlier tokens came.
+#
+# A cache in ten lines
+# --------------------
+# A cache is memory for a fixed number of tokens, and a count of how many it holds. Joining tensors
+# with ``torch.cat`` would do as well, but it copies all keys at every step.
+
+
+class Cache:
+    """Hold the keys and values of the tokens so far."""
+
+    def __init__(self, heads, max_length, k):
+        self.keys, self.values = torch.zeros(2, heads, max_length, k, dtype=torch.float64)
+        self.length = 0
+
+    def append(self, key, value):
+        """Add those of new tokens, and return those of all."""
+        start, self.length = self.length, self.length + key.shape[-2]
+        self.keys[:, start : self.length] = key
+        self.values[:, start : self.length] = value
+        return self.keys[:, : self.length], self.values[:, : self.length]  # (..., m, k) each
+
+
+def attend(layer, x, cache, positions=None):
+    """Let new tokens attend to themselves and to all in the cache."""
+    query, key, value = (
+        W(x).unflatten(-1, (layer.num_heads, -1)).transpose(0, 1)  # (..., n, k)
+        for W in (layer.W_query, layer.W_key, layer.W_value)
+    )
+    if positions is not None:
+        query, key = apply_rotary(query, positions), apply_rotary(key, positions)
+    key, value = cache.append(key, value)  # (..., m, k) each
+    allowed = causal_mask(query.shape[-2], key.shape[-2])  # (..., n, m)
+    heads = F.scaled_dot_product_attention(query, key, value, allowed)  # (..., n, k)
+    return layer.W_out(heads.transpose(0, 1).flatten(-2))  # (..., d)
+
+
+layer = MultiHeadAttention(d, h).double().requires_grad_(False)
+pieces = x.split([6] + [1] * 8)  # the prompt, then one token after another
+own, package = Cache(h, 14, d // h), KVCache(14)
+by_us = torch.cat([attend(layer, piece, own) for piece in pieces])  # (14, d)
+by_package = torch.cat([layer(piece, is_causal=True, cache=package) for piece in pieces])  # (14, d)
+cache_errors = {
+    "the layer without a cache": (by_us - layer(x, is_causal=True)).abs().max().item(),
+    "the layer with KVCache(14)": (by_us - by_package).abs().max().item(),
+}
+for name, difference in cache_errors.items():
+    print(f"our cache against {name:26}: {difference:.0e}")
+    assert difference < 1e-12
+
+# %%
+# Prefill and decoding
+# --------------------
+# The prompt is known from the start, so all of it passes through the model in one piece. That step
+# is called the :term:`prefill`; the steps that follow, of one token each, are the :term:`decoding`.
+# Every layer has keys and values of its own, so a stack of L blocks takes L caches.
+
+
+def generate_with_caches(ids, steps):
+    """Read the prompt in one piece, then one token per step; return the ids and all logits."""
+    caches = [KVCache(len(ids) + steps) for _ in range(L)]
+    new, seen = ids, []
+    for _ in range(steps):
+        logits = to_logits(encoder(embedding(new), is_causal=True, caches=caches))
+        seen.append(logits)
+        new = logits[-1:].argmax(dim=-1)  # (1,)
+        ids = torch.cat([ids, new])  # one longer
+    return ids, torch.cat(seen)
+
+
+cached_ids, cached_logits = generate_with_caches(prompt, 8)  # (14,), (13, vocabulary)
+at_once = to_logits(encoder(x[:-1], is_causal=True))  # (13, vocabulary)
+logits_error = (cached_logits - at_once).abs().max().item()
+print("the same tokens:", torch.equal(cached_ids, whole))
+print(f"largest difference of a logit, cached against all at once: {logits_error:.0e}")
+assert torch.equal(cached_ids, whole)
+assert logits_error < 1e-12
+
+# %%
+# How the next token is chosen from the logits, as the likeliest or at random, is another matter, of
+# which the cache knows nothing.
+#
+# Mistakes that raise no error, and errors that prevent some
+# ----------------------------------------------------------
+# .. admonition:: What went wrong: positions that start again at 0
+#    :class: warning
+#
+#    With rotary positions, keys are rotated before they are kept. The new token's position is the
+#    number of tokens before it, not 0, although it is the first row of what the layer is given.
+
+rotary = MultiHeadAttention(d, h, rotary=True).double().requires_grad_(False)
+right, wrong = [], []
+one, other = Cache(h, 14, d // h), Cache(h, 14, d // h)
+for piece in pieces:
+    n = len(piece)
+    positions = torch.arange(n)  # (n,)
+    right.append(attend(rotary, piece, one, one.length + positions))
+    wrong.append(attend(rotary, piece, other, positions))
+expected = rotary(x, is_causal=True)  # (14, d)
+position_errors = {
+    name: ((torch.cat(rows) - expected).norm() / expected.norm()).item()
+    for name, rows in (("counted on from the cache", right), ("from 0 at each step", wrong))
+}
+for name, difference in position_errors.items():
+    print(f"positions {name:26}: relative difference {difference:.0e}")
+
+# %%
+# .. admonition:: What went wrong: a causal mask that begins at the first token
+#    :class: warning
+#
+#    ``F.scaled_dot_product_attention(…, is_causal=True)`` takes the queries for the *first* tokens:
+#    its mask is aligned to the top left. A new query then sees the oldest key alone. What one needs
+#    is a mask for the last n of m tokens, ``causal_mask(n, m)``.
+
+query, key = torch.randn(1, 1, 2), torch.randn(1, 5, 2)  # (1, 1, 2), (1, 5, 2)
+values = torch.eye(5)[None]  # (1, 5, 5), so that the context shows the weights
+top_left = F.scaled_dot_product_attention(query, key, values, is_causal=True)  # (1, 1, 5)
+bottom_right = F.scaled_dot_product_attention(query, key, values, causal_mask(1, 5))  # (1, 1, 5)
+print("is_causal=True:   ", [round(weight, 2) for weight in top_left.flatten().tolist()])
+print("causal_mask(1, 5):", [round(weight, 2) for weight in bottom_right.flatten().tolist()])
+
+# %%
+# A single new token needs no mask at all. For several, as in a prompt that arrives in two pieces,
+# the mask is needed, and the package's layers make the right one.
+#
+# Other mistakes are refused. The memory is written in place, which would destroy numbers that a
+# backward pass still needs, so a cache takes no keys that carry a gradient; and a full cache does
+# not drop tokens silently.
+
+trainable = MultiHeadAttention(d, h).double()
+refusals = {}
+for name, layer_to_try, max_length in (("a gradient", trainable, 14), ("a full cache", layer, 13)):
+    try:
+        layer_to_try(x, is_causal=True, cache=KVCache(max_length))
+    except (RuntimeError, ValueError) as error:
+        refusals[name] = str(error)
+        print(f"{name}: {error}")
+
+# %%
+# Bytes: what a text costs
+# ------------------------
+# A cache keeps, per token and layer, a key and a value for each of its :math:`h_\mathrm{kv}` heads.
+# With B texts of at most m tokens and s bytes per number, L layers take
+#
+# .. math:: \mathrm{bytes} = 2\, h_\mathrm{kv}\, k\, L \cdot m \cdot B \cdot s .
+#
+# The formula, beside what :class:`~attention.KVCache` counts for our model (B = 1, s = 8):
+
+
+def cache_bytes(m, L, h_kv, k, size, B=1):
+    """Count the bytes of the keys and values of all layers."""
+    return 2 * h_kv * k * L * m * B * size
+
+
+measured_bytes = {}
+for m in (16, 64, 256):
+    caches = [KVCache(m) for _ in range(L)]
+    encoder(x, is_causal=True, caches=caches)
+    measured_bytes[m] = sum(cache.nbytes for cache in caches)
+    print(f"room for {m:3} tokens: counted {measured_bytes[m]:7,}", end="")
+    print(f", by the formula {cache_bytes(m, L, h, d // h, size=8):7,}")
+
+# %%
+# There are three ways to keep less per token or to keep fewer tokens: share keys and values among
+# heads (:term:`grouped-query attention`), keep a latent vector from which they can be made
+# (:term:`multi-head latent attention`), or keep the tokens of a :term:`window <sliding-window
+# attention>` only. How they work is the subject of :doc:`the lesson before this one
+# </gallery/deeper/plot_9b_grouped_and_latent>`. We count them for a layer of 32 heads of width 128,
+# with groups of four, a latent of 512 with a rotated key of 64, and a window of 4,096, in 32 layers
+# and 16 bits per number.
+
+k, layers, size = 128, 32, 2
+kept_per_token = {}
+for name, module in (
+    ("multi-head", MultiHeadAttention(8, 32, head_dim=k)),
+    ("grouped-query", MultiHeadAttention(8, 32, head_dim=k, num_kv_heads=8)),
+    ("latent", LatentAttention(8, 32, head_dim=k, latent_dim=512, rotary_dim=64)),
+):
+    cache = KVCache(1)
+    with torch.no_grad():
+        module.bfloat16()(torch.randn(1, 8).bfloat16(), is_causal=True, cache=cache)
+    kept_per_token[name] = cache.nbytes * layers
+lengths_of_texts = [2**power for power in range(10, 18)]
+sizes = {name: [per * m for m in lengths_of_texts] for name, per in kept_per_token.items()}
+per = kept_per_token["grouped-query"]
+sizes["with a window"] = [per * min(m, 4096) for m in lengths_of_texts]
+print("GiB, of tokens" + "".join(f"{name:>15}" for name in sizes))
+for i, m in enumerate(lengths_of_texts):
+    print(f"{m:14,}" + "".join(f"{each[i] / 2**30:15.2f}" for each in sizes.values()))
+assert kept_per_token["multi-head"] == cache_bytes(1, layers, 32, k, size)
+
+# %%
+
+fig, ax = plt.subplots(figsize=(5, 3.8))
+looks = ((BLACK, "o-"), (BLUE, "s-"), (ORANGE, "D-"), (GREEN, "^--"))
+for (name, each), (color, style) in zip(sizes.items(), looks, strict=True):
+    gib = [number / 2**30 for number in each]
+    ax.loglog(lengths_of_texts, gib, style, ms=4, color=color, label=name)
+ax.set_xticks(lengths_of_texts[::2], [f"{m // 1024}k" for m in lengths_of_texts[::2]])
+ax.minorticks_off()
+ax.set(xlabel="tokens in the text", ylabel="GiB of one text", ylim=(0.02, 400))
+ax.legend(loc="upper left", fontsize=9)
+fig.set_label(
+    "Gibibytes of the cache of one text against its length, from one to 128 thousand tokens, both "
+    "axes logarithmic. Multi-head attention, grouped-query attention and the latent are parallel "
+    "rising lines, in this order from above. Grouped-query attention with a window leaves its line "
+    "at 4 thousand tokens and stays level."
+)
+
+# %%
+# *Figure 2.* Bytes of one text in a model of 32 layers, in 16 bits. The first three lines are
+# measured by ``KVCache.nbytes`` for one token and multiplied by the number of tokens and layers.
+# The last one is grouped-query attention with a window of 4,096 and a cache that overwrites what
+# has left it.
+#
+# The cache belongs to a text, whereas the parameters are shared by all texts. With many users at
+# once, or with long texts, it is often the cache that fills the memory, and
+# :cite:t:`pope2022efficiently` (section 3.3) count how sharing keys and values makes room for
+# longer texts.
+#
+# Work, and time per token
+# ------------------------
+# For one new token after m − 1 others, a block multiplies :math:`4d^2` times in its four
+# projections, :math:`8d^2` times in its feed-forward layer, and 2md times for scores and mixture.
+# Without a cache it does the first two for all m tokens, and the third for each of m queries, or
+# about half of that where a kernel leaves out what the mask forbids.
+
+
+def work(m, d, cached):
+    """Count the multiplications of one block for one more token, m in all."""
+    rows = 1 if cached else m
+    return rows * (12 * d**2 + 2 * m * d)
+
+
+d, h, L = 64, 4, 2
+timed = TransformerEncoder(d, h, L, rotary=True).eval()
+durations = {}
+for m in (64, 128, 256, 512):
+    tokens = torch.randn(1, m, d)  # (1, m, d)
+    caches = [KVCache(m + 9) for _ in range(L)]
+    taken = {True: [], False: []}
+    with torch.no_grad():
+        timed(tokens[:, 1:], is_causal=True, caches=caches)
+        for _ in range(9):
+            start = time.perf_counter()
+            timed(tokens[:, -1:], is_causal=True, caches=caches)
+            middle = time.perf_counter()
+            timed(tokens, is_causal=True)
+            taken[True].append(middle - start)
+            taken[False].append(time.perf_counter() - middle)
+    for cached, each in taken.items():
+        low, median, high = torch.tensor(each[1:]).quantile(torch.tensor([0.25, 0.5, 0.75])) * 1e3
+        durations[cached, m] = low.item(), median.item(), high.item()
+    counted = work(m, d, cached=False) / work(m, d, cached=True)
+    ratio = durations[False, m][1] / durations[True, m][1]
+    print(f"m = {m:3}: without a cache {counted:.0f} times the work, {ratio:.1f} times the time")
+
+# %%
+
+fig, ax = plt.subplots(figsize=(5, 3.8))
+ms = sorted({m for _, m in durations})
+for cached, color, style, label in (
+    (False, ORANGE, "s-", "without a cache"),
+    (True, BLUE, "o-", "with a cache"),
+):
+    low, median, high = zip(*(durations[cached, m] for m in ms), strict=True)
+    ax.loglog(ms, median, style, color=color, label=label)
+    ax.fill_between(ms, low, high, color=color, alpha=0.2, lw=0)
+ax.set_xticks(ms, ms)
+ax.minorticks_off()
+ax.set(xlabel="tokens so far, m", ylabel="milliseconds for one more token")
+ax.legend()
+fig.set_label(
+    "Milliseconds for one more token against the number of tokens so far, on logarithmic axes, as "
+    "medians with a band of quartiles, without and with a cache."
+)
+
+# %%
+# *Figure 3.* Time for one more token in a small stack of two blocks: the median of eight steps,
+# with a band from the lower to the upper quartile. It was measured on the machine that built this
+# page, beside whatever else that machine was doing, and is different on any other.
+#
+# The work without a cache grows by the factor m. The times are nearer to each other, since a step
+# with a single row is so little arithmetic that starting its operations takes longer than doing
+# them. In large models the step waits for memory instead, because it has to read all keys and
+# values for a single row (:cite:t:`shazeer2019fast`).
+#
+# Prompts of different lengths in one batch
+# -----------------------------------------
+# Texts of a batch grow by one token per step together, so they have to *end* together. Prompts of
+# different lengths are therefore padded on the left, and a mask keeps every query from the padding.
+# It has to cover all tokens so far, kept or new, so it grows with the text.
+
+d, h, L = 32, 4, 3
+lengths = torch.tensor([6, 3])  # (2,)
+short = prompt[:3]  # (3,)
+filler = torch.zeros(3, dtype=torch.long)  # (3,)
+batch = torch.stack([prompt, torch.cat([filler, short])])  # (2, 6)
+caches = [KVCache(14) for _ in range(L)]
+new, ids = batch, batch
+for m in range(6, 14):
+    n = new.shape[-1]
+    is_word = ~padding_mask(6 - lengths, m)  # (2, 1, m), False where the text has not begun
+    logits = to_logits(
+        encoder(embedding(new), is_word, is_causal=True, caches=caches)
+    )  # (2, n, vocabulary)
+    new = logits[:, -1:].argmax(dim=-1)  # (2, 1)
+    ids = torch.cat([ids, new], dim=1)  # (2, m + 1)
+alone = [generate(prompt, 8), generate(short, 8)]
+shared = [ids[0], ids[1, 3:]]
+for ours, expected in zip(shared, alone, strict=True):
+    print("in the batch as alone:", torch.equal(ours, expected), ours[-8:].tolist())
+assert all(torch.equal(ours, expected) for ours, expected in zip(shared, alone, strict=True))
+last_alone = to_logits(encoder(embedding(alone[1][:-1]), is_causal=True))[-1]  # (vocabulary,)
+padded_error = (logits[1, -1] - last_alone).abs().max().item()
+print(f"largest difference of a logit of the short text: {padded_error:.0e}")
+assert padded_error < 1e-12
+
+# %%
+# The padding shifts the positions of the short text by three, and yet nothing changes, because
+# rotary scores depend on distances only. With :term:`positional encodings <positional encoding>`
+# that are added to the embeddings, positions would have to be counted from each text's first word.
+# Padding on the right would put filler between the prompt and what is generated, and the logits of
+# the last row would be those of filler.
+#
+# Takeaways
+# ---------
+# - Why is the text not computed again for each token? Under a causal mask a new token changes no
+#   earlier row, in any layer, so keys and values can be kept; a query is needed once.
+# - The mask is needed wherever several tokens pass together, at inference as well, and one token
+#   alone needs none.
+# - The prompt is read in one piece (prefill), then one token per step (decoding), with a cache per
+#   layer. Positions are counted on from the cache, and the mask is aligned to the last token.
+# - A cache takes :math:`2h_\mathrm{kv}k` numbers per token and layer and grows with the text. A
+#   step costs :math:`12d^2 + 2md` multiplications per block instead of m times as many.
+# - Prompts of different lengths are padded on the left, with a mask over all tokens so far.
+#
+# *From memory:* close this page and write ``Cache`` and ``attend``. Then check three things: the
+# prompt in one piece, in two, and token by token give the same rows; the first row of a new piece
+# has its true position; and no earlier row moves.
+#
+# *Where next:* :doc:`/gallery/deeper/plot_9b_grouped_and_latent`, for layers that keep less per
+# token.
+
+plt.show()

@@ -1,0 +1,560 @@
+r"""
+FlashAttention and the online softmax: attention without the matrix of weights
+==============================================================================
+
+How can attention be exact if the matrix of its weights is never in memory?
+
+By reading the keys in blocks. Of the blocks read so far, three things are kept per query: the
+highest score, the sum of the exponentials, and the sum of the values that these multiply. When a
+later block holds a higher score, both sums are rescaled, so that after the last block their
+quotient is the context vector itself and not an approximation. This is the :term:`online softmax`
+of :cite:t:`milakov2018online`, on which :term:`FlashAttention` rests.
+
+You need the lesson on :doc:`masks </gallery/core/plot_4_masks>`, and for the gradients the
+Jacobian of the softmax from that on :doc:`the scale </gallery/core/plot_3_scaling_variance>`.
+Reading takes three quarters of an hour, and running the page about ten seconds. Afterwards you can
+write attention in blocks with its backward pass, say how much memory each way takes, and tell what
+a fused kernel saves from what only linear attention saves, and at what price.
+"""
+
+import math
+
+import matplotlib.pyplot as plt
+import torch
+from torch.nn.functional import elu
+from torch.nn.functional import scaled_dot_product_attention as torchs_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+from torch.utils.weak import WeakIdKeyDictionary
+
+from attention import causal_mask, online_softmax_attention, scaled_dot_product_attention
+from attention.plotting import BLACK, BLUE, DIVERGING, GREEN, ORANGE, PURPLE, use_style
+
+torch.manual_seed(0)
+use_style()
+
+# %%
+# The matrix is what costs memory
+# -------------------------------
+# Queries, keys, values and contexts grow with the length of the text, and the matrix of weights
+# with its square. Here are the bytes of both, for one head of width 64 and one text in float32:
+
+k = 64
+print("tokens   Q, K, V, context   weights")
+for n in (512, 2_048, 8_192):
+    vectors, matrix = 4 * 4 * n * k, 4 * n * n
+    print(f"{n:6,} {vectors / 2**20:14.1f} MiB {matrix / 2**20:5.0f} MiB", end="")
+    print(f"   {matrix / vectors:4.0f} times as much")
+
+# %%
+# A layer that spells the formula out has such a matrix for each head of each text, and for a moment
+# the scores beside the weights. The vectors are needed in any case. The matrix is not, because a
+# layer hands on nothing but the context vectors, and a row of weights is used once, to mix the
+# values.
+#
+# Tiling and the online softmax
+# -----------------------------
+# To compute a product of matrices in blocks is called *tiling*, and for the two products of
+# attention it is no problem. A block of keys gives the scores of a few columns, and a mixture of
+# values is a sum, which can be taken block by block. What is in the way is the :term:`softmax`
+# between the products, because the denominator of a weight needs the scores of *all* keys. A stable
+# softmax even needs the row twice: once for its highest score, which is subtracted so that no
+# exponential overflows, and once for the sum. The :term:`online softmax` removes this obstacle, and
+# a :term:`fused kernel` needs both, the tiles and the online softmax.
+#
+# Suppose we have read some of the scores :math:`s_j` of one query, and know the largest of them,
+# the total of their exponentials, and the values mixed by these:
+#
+# .. math::
+#    \mathrm{total} &= \sum_{j\ \mathrm{read}} e^{s_j - \mathrm{largest}} \\
+#    \mathrm{mixed} &= \sum_{j\ \mathrm{read}} e^{s_j - \mathrm{largest}}\, v_j
+#
+# Now a block of new scores arrives, whose highest may exceed the largest so far. Then every
+# exponential in both sums was taken relative to a number that is no longer the maximum. But all of
+# them are wrong by the same factor, which is why the sums can be corrected without the scores that
+# they were made from:
+#
+# .. math::
+#    \mathrm{largest}' &= \max(\mathrm{largest},\ \text{the new } s_j) \\
+#    \mathrm{total}' &= e^{\mathrm{largest} - \mathrm{largest}'}\, \mathrm{total}
+#       + \sum_{j\ \mathrm{new}} e^{s_j - \mathrm{largest}'} \\
+#    \mathrm{mixed}' &= e^{\mathrm{largest} - \mathrm{largest}'}\, \mathrm{mixed}
+#       + \sum_{j\ \mathrm{new}} e^{s_j - \mathrm{largest}'}\, v_j
+#
+# Since :math:`e^{a}\, e^{b} = e^{a + b}`, the two sums are again what the definition says, with the
+# new scores among those read. So this holds after every block, and after the last one
+# :math:`\mathrm{mixed} / \mathrm{total}` is the context vector, whatever the size of the blocks and
+# their order. No exponent is ever positive, so nothing overflows.
+#
+# Six scores by hand
+# ------------------
+# "journey" is the second word of the sentence of :doc:`/gallery/core/plot_1_qkv_derivation`. We
+# read its six scaled scores one after the other, in blocks of one key, with the matrices of that
+# lesson. The column *factor* is :math:`e^{\mathrm{largest} - \mathrm{largest}'}`, by which the old
+# sums are multiplied.
+
+words = ["Your", "journey", "starts", "with", "one", "step"]
+x = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],
+        [0.55, 0.87, 0.66],
+        [0.57, 0.85, 0.64],
+        [0.22, 0.58, 0.33],
+        [0.77, 0.25, 0.10],
+        [0.05, 0.80, 0.55],
+    ]
+)  # (6, 3)
+W_query = torch.tensor([[0.296112, 0.516562], [0.251671, 0.688557], [0.073972, 0.866522]])  # (3, 2)
+W_key = torch.tensor([[0.136580, 0.102479], [0.184056, 0.726447], [0.315254, 0.687107]])  # (3, 2)
+W_value = torch.tensor([[0.075635, 0.196638], [0.316412, 0.401740], [0.118568, 0.827395]])  # (3, 2)
+scores = x[1] @ W_query @ (x @ W_key).T / 2**0.5  # (6,)
+values = x @ W_value  # (6, 2)
+
+steps = []
+largest, total, mixed = -math.inf, 0.0, torch.zeros(2)  # (2,)
+print("word     score  largest  factor  total   mixed")
+for word, score, value in zip(words, scores.tolist(), values, strict=True):
+    higher = max(largest, score)
+    factor, power = math.exp(largest - higher), math.exp(score - higher)
+    total = factor * total + power
+    mixed = factor * mixed + power * value  # (2,)
+    largest = higher
+    steps.append((score, largest, factor, total))
+    print(f"{word:8}{score:.4f} {largest:8.4f} {factor:7.4f} {total:6.4f}", end="")
+    print("  {:6.4f} {:6.4f}".format(*mixed))
+by_softmax = scores.softmax(dim=-1) @ values  # (2,)
+print("mixed / total  {:.4f} {:.4f}".format(*(mixed / total)))
+print("with a softmax {:.4f} {:.4f}".format(*by_softmax))
+assert torch.allclose(mixed / total, by_softmax)
+
+# %%
+# The first word sets the maximum, and its factor of 0 belongs to an empty sum. "journey" raises it,
+# so the total, which was 1, shrinks by the factor in its row before a new 1 is added. No later word
+# scores higher, so all further factors are 1.
+#
+# Twenty lines
+# ------------
+# For n queries at once, largest and total are columns and mixed is a matrix. A block's scores that
+# a mask forbids become −∞, whose exponential is 0. A first block in which a query may attend to
+# nothing would then leave the largest score at −∞, and −∞ minus −∞ is NaN, so we start from the
+# lowest finite number instead.
+
+
+def block_scores(query, key, allowed, block):
+    """Return the scaled scores of one block of keys, −∞ where a query may not attend."""
+    # (n, k) @ (k, keys of the block), where the last block may be shorter
+    scores = query @ key[block].T / query.shape[-1] ** 0.5
+    return scores if allowed is None else scores.masked_fill(~allowed[:, block], -math.inf)
+
+
+def attend_in_blocks(query, key, value, allowed=None, block_size=64):
+    """Return the context of each query and the logarithm of the sum of its exponentials."""
+    n, v = len(query), value.shape[-1]
+    largest = query.new_full((n, 1), torch.finfo(query.dtype).min)  # (n, 1)
+    total, mixed = query.new_zeros(n, 1), query.new_zeros(n, v)  # (n, 1), (n, v)
+    for start in range(0, len(key), block_size):
+        block = slice(start, start + block_size)
+        scores = block_scores(query, key, allowed, block)  # n rows, one column per key
+        higher = torch.maximum(largest, scores.amax(dim=-1, keepdim=True))  # (n, 1)
+        shrink, powers = (largest - higher).exp(), (scores - higher).exp()
+        total = shrink * total + powers.sum(dim=-1, keepdim=True)  # (n, 1)
+        mixed = shrink * mixed + powers @ value[block]  # (n, v)
+        largest = higher
+    total = total.masked_fill(total == 0, 1.0)  # (n, 1), for a query that may attend to nothing
+    return mixed / total, largest + total.log()  # (n, v), (n, 1)
+
+
+# %%
+# Besides the context it returns :math:`\mathrm{largest} + \ln\, \mathrm{total}`, which is
+# :math:`\ln \sum_j e^{s_j}`, the *log-sum-exp* of the row; the backward pass will need it. We
+# compare the context with the formula in float64, for several sizes of a block, without a mask,
+# with a causal one, and with one whose fourth query may attend to nothing. The package has the same
+# loop for any leading dimensions and any mask, :func:`attention.online_softmax_attention`.
+
+n, m, k, v = 50, 70, 8, 5
+query, key, value = (
+    torch.randn(*size, dtype=torch.float64) for size in ((n, k), (m, k), (m, v))
+)  # (n, k), (m, k), (m, v)
+with_empty = torch.rand(n, m) < 0.5  # (n, m)
+with_empty[3] = False
+masks = {"no mask": None, "causal": causal_mask(m)[:n], "an empty row": with_empty}
+differences = {}
+print("largest difference, for blocks of 1, 7, 64 and 100 keys; last, the package's")
+for name, allowed in masks.items():
+    formula, _ = scaled_dot_product_attention(query, key, value, allowed)  # (n, v), (n, m)
+    ways = [attend_in_blocks(query, key, value, allowed, size)[0] for size in (1, 7, 64, 100)]
+    ways.append(online_softmax_attention(query, key, value, allowed, block_size=7))
+    differences[name] = [(way - formula).abs().max().item() for way in ways]
+    print(f"{name:13}", *(f"{each:.0e}" for each in differences[name]))
+    assert max(differences[name]) < 1e-14
+empty_context = attend_in_blocks(query, key, value, with_empty)[0][3]  # (v,)
+print("context of the query that may attend to nothing:", empty_context.tolist())
+
+# %%
+# The same loop in pictures, for 8 queries and 24 keys in blocks of 4, where one query is followed
+# from block to block:
+
+# sphinx_gallery_start_ignore
+
+
+def draw_blocks(query, key, value, row, block_size):
+    """Draw the scores in blocks, and what one query has kept after each of them."""
+    n, m = len(query), len(key)
+    ends = list(range(block_size, m + 1, block_size))
+    # What is kept after some blocks is what the definition gives for their keys alone.
+    scores = query @ key.T / query.shape[-1] ** 0.5  # (n, m)
+    largest = [scores[row, :end].max().item() for end in ends]
+    total = [
+        (scores[row, :end] - top).exp().sum().item() for end, top in zip(ends, largest, strict=True)
+    ]
+    context = torch.stack([attend_in_blocks(query, key[:end], value[:end])[0][row] for end in ends])
+    fig, axes = plt.subplots(4, figsize=(5, 7.6), sharex=True, height_ratios=(2.4, 1, 1, 1.3))
+    limit = scores.abs().max().item()
+    options = {"vmin": -limit, "vmax": limit, "aspect": "auto", "extent": (0, m, n - 0.5, -0.5)}
+    shown = axes[0].imshow(scores.numpy(), cmap=DIVERGING, **options)
+    fig.colorbar(shown, ax=axes[0], location="top", aspect=40, label="scaled score", pad=0.14)
+    axes[0].add_patch(plt.Rectangle((0, row - 0.5), m, 1, fc="none", ec=BLACK, lw=2))
+    for number, end in enumerate(ends, 1):
+        name = f"block {number}" if number == 1 else str(number)
+        axes[0].text(end - block_size / 2, -0.7, name, ha="center", va="bottom", fontsize=10)
+        for ax in axes:
+            ax.axvline(end, color=BLACK, lw=1, ls=":")
+    axes[0].set(ylabel="query", yticks=range(n))
+    for ax, numbers, name, style, color in (
+        (axes[1], largest, "largest", "o", ORANGE),
+        (axes[2], total, "total", "s", GREEN),
+    ):
+        ax.plot(ends, numbers, style, color=color)
+        ax.plot(ends, numbers, color=color, drawstyle="steps-post")
+        ax.set(ylabel=name, ylim=(0, 1.2 * max(numbers)))
+    for i, (color, marker) in enumerate(((BLUE, "o"), (PURPLE, "^"))):
+        label = f"number {i}"
+        axes[3].plot(ends, context[:, i], marker, color=color, label=label)
+        axes[3].plot(ends, context[:, i], color=color, drawstyle="steps-post")
+        axes[3].axhline(context[-1, i], color=color, lw=1, ls="--")
+    low, high = context.min().item(), context.max().item()
+    axes[3].set(ylabel="mixed / total", xlabel="keys read", xlim=(0, m + 0.3))
+    axes[3].set(ylim=(low - 0.1 * (high - low), high + 0.5 * (high - low)))
+    axes[3].set_xticks([0, *ends])
+    axes[3].legend(ncols=2, loc="upper right", fontsize=9)
+    return fig, largest, total
+
+
+# sphinx_gallery_end_ignore
+draws = torch.Generator().manual_seed(2182)  # of which query 2 raises its maximum late
+few = 1.5 * torch.randn(8, 4, generator=draws)  # (8, 4)
+many = torch.randn(24, 4, generator=draws)  # (24, 4)
+handed = torch.randn(24, 2, generator=draws)  # (24, 2)
+fig, drawn_largest, drawn_total = draw_blocks(few, many, handed, 2, 4)  # drawn in the script
+fig.set_label(
+    "Above, scores of 8 queries and 24 keys as colours, cut into six blocks of four columns that "
+    "are read from left to right; query 2 is framed. Below, for that query after each block: the "
+    "largest score so far, a staircase that rises at blocks 3 and 5; the total, which falls at "
+    "these blocks and grows at all others; and mixed over total, two numbers that reach their "
+    "dashed final values at the last block."
+)
+
+# %%
+# *Figure 1.* Scores in the order in which the blocks are read, and what the framed query has kept
+# after each block. Where its largest score rises, its total falls here, because everything in it is
+# now measured relative to the new maximum. The quotient is at any time the exact attention to the
+# keys read so far.
+#
+# dQ, dK, dV by hand
+# ------------------
+# For a forward pass we are done, but training also goes backwards, and autograd keeps what each
+# step will need then. In our loop these are the exponentials of every block, so all n · m of them
+# are in memory again, only in pieces. The remedy is to keep nothing of a block and compute its
+# weights again in the :term:`backward pass`. The log-sum-exp makes that a single step, since
+#
+# .. math::
+#    w_{ij} &= e^{s_{ij} - \mathrm{lse}_i} \\
+#    \mathrm{lse}_i &= \ln \sum_j e^{s_{ij}} .
+#
+# Write C for the context vectors, one row per query, and dC for the gradient that arrives at them;
+# dQ, dK, dV are the gradients of Q, K, V, and so on. C is a product of weights and values, and the
+# scores are a product of queries and keys, so these steps are those of any product:
+#
+# .. math::
+#    \mathrm{d}V &= \mathrm{weights}^\top\, \mathrm{d}C \\
+#    \mathrm{d}w_{ij} &= \mathrm{d}C_i \cdot v_j \\
+#    \mathrm{d}Q &= \mathrm{d}\mathrm{scores}\, K / \sqrt k \\
+#    \mathrm{d}K &= \mathrm{d}\mathrm{scores}^\top\, Q / \sqrt k
+#
+# Between them is the :term:`Jacobian` of the softmax, :math:`\mathrm{diag}(w) - w w^\top` in each
+# row. It needs a sum over the whole row, which looks like the old obstacle, but that sum is a dot
+# product of two vectors that we have, the context and its gradient:
+#
+# .. math::
+#    \mathrm{d}s_{ij} &= w_{ij} \left( \mathrm{d}w_{ij}
+#    - \sum_{j'} w_{ij'}\, \mathrm{d}w_{ij'} \right) \\
+#    \sum_{j'} w_{ij'}\, \mathrm{d}w_{ij'} &= \mathrm{d}C_i \cdot \sum_{j'} w_{ij'}\, v_{j'}
+#    = \mathrm{d}C_i \cdot C_i
+#
+# So a backward pass needs Q, K, V, C and one log-sum-exp per query, and it can go block by block,
+# too. It is the backward pass of FlashAttention (:cite:t:`dao2022flashattention`, section 3.1 and
+# appendix B.2), written for one head:
+
+
+class AttentionInBlocks(torch.autograd.Function):
+    """Attention that keeps only the context and the log-sum-exp for its backward pass."""
+
+    @staticmethod
+    def forward(ctx, query, key, value, allowed, block_size):
+        context, lse = attend_in_blocks(query, key, value, allowed, block_size)
+        ctx.save_for_backward(query, key, value, allowed, context, lse)
+        ctx.block_size = block_size
+        return context
+
+    @staticmethod
+    def backward(ctx, d_context):
+        query, key, value, allowed, context, lse = ctx.saved_tensors
+        d_query, d_key, d_value = (torch.zeros_like(each) for each in (query, key, value))
+        shared = (d_context * context).sum(dim=-1, keepdim=True)  # one per query
+        for start in range(0, len(key), ctx.block_size):
+            block = slice(start, start + ctx.block_size)
+            weights = (block_scores(query, key, allowed, block) - lse).exp()
+            d_weights = d_context @ value[block].T  # n rows, one column per key
+            d_scores = weights * (d_weights - shared) / query.shape[-1] ** 0.5
+            d_query += d_scores @ key[block]
+            d_key[block] = d_scores.T @ query
+            d_value[block] = weights.T @ d_context
+        return d_query, d_key, d_value, None, None
+
+
+def gradients(attend, allowed):
+    """Return dQ, dK and dV for one gradient of the context."""
+    leaves = [each.clone().requires_grad_() for each in (query, key, value)]
+    return torch.autograd.grad(attend(*leaves, allowed), leaves, d_context)
+
+
+d_context = torch.randn(n, v, dtype=torch.float64)  # (n, v)
+gradient_errors = {}
+print("relative difference from autograd's, in float64")
+for name, allowed in masks.items():
+    by_hand = gradients(lambda *inputs: AttentionInBlocks.apply(*inputs, 16), allowed)
+    by_autograd = gradients(lambda *inputs: scaled_dot_product_attention(*inputs)[0], allowed)
+    gradient_errors[name] = [
+        ((ours - theirs).norm() / theirs.norm()).item()
+        for ours, theirs in zip(by_hand, by_autograd, strict=True)
+    ]
+    print(f"{name:13} dQ {{:.0e}}, dK {{:.0e}}, dV {{:.0e}}".format(*gradient_errors[name]))
+    assert max(gradient_errors[name]) < 1e-14
+
+# %%
+# The price is arithmetic: the scores are computed twice. Forward and backward together take six
+# products of matrices in the formula, two forward and four backward, and seven here.
+#
+# Peak memory, measured
+# ---------------------
+# To see what each way holds at its worst moment, we count the bytes of all tensors that are alive
+# after each operation of torch, and keep the largest sum. The inputs are not counted, as they are
+# the same for all. This is a count of tensors, so buffers *inside* an operation are not in it.
+# Torch's fused kernel is a single operation, and so its working memory is missing from its figure,
+# while that of our loops, which consist of many operations, is included.
+
+
+class PeakBytes(TorchDispatchMode):
+    """Count the bytes of all tensors alive that were made inside, and keep the largest sum."""
+
+    def __init__(self):
+        super().__init__()
+        self.alive, self.peak = WeakIdKeyDictionary(), 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.count(args, made=False)  # a result may be a view of what was there before
+        result = func(*args, **(kwargs or {}))
+        self.count(result, made=True)
+        self.peak = max(self.peak, sum(self.alive.values()))
+        return result
+
+    def count(self, tensors, made):
+        for each in tree_leaves(tensors):
+            if isinstance(each, torch.Tensor):
+                memory = each.untyped_storage()
+                self.alive.setdefault(memory, memory.nbytes() if made else 0)
+
+
+def peaks(attend, n, k=64):
+    """Return the peak bytes of a forward pass, and of one followed by a backward pass."""
+    tensors = torch.randn(3, n, k).unbind(0)
+    with torch.no_grad(), PeakBytes() as forward:
+        attend(*tensors)
+    leaves = [each.clone().requires_grad_() for each in tensors]
+    with PeakBytes() as both:
+        attend(*leaves).sum().backward()
+    return forward.peak, both.peak
+
+
+WAYS = {
+    "formula": lambda *inputs: scaled_dot_product_attention(*inputs)[0],
+    "blocks, autograd": lambda *inputs: attend_in_blocks(*inputs)[0],
+    "blocks, by hand": lambda *inputs: AttentionInBlocks.apply(*inputs, None, 64),
+    # with a batch and a head of one, which is when it stores no weights
+    "torch's kernel": lambda *inputs: torchs_kernel(*(each[None, None] for each in inputs)),
+}
+LENGTHS = (256, 512, 1_024, 2_048)
+measured = {name: [peaks(attend, n) for n in LENGTHS] for name, attend in WAYS.items()}
+print(f"peak at n = {LENGTHS[-1]:,}   forward   with backward")
+for name, each in measured.items():
+    forward, both = each[-1]
+    print(f"{name:17} {forward / 2**20:8.2f} MiB {both / 2**20:9.2f} MiB")
+last = zip(measured["formula"][-1], measured["blocks, by hand"][-1], strict=True)
+saved = [formula / by_hand for formula, by_hand in last]
+print("formula over blocks by hand: {:.0f} and {:.0f} times as much".format(*saved))
+
+# %%
+
+fig, axes = plt.subplots(2, figsize=(5, 6.6), sharex=True, sharey=True)
+looks = ((BLUE, "o-", 5), (ORANGE, "s-", 10), (GREEN, "^-", 5), (PURPLE, "v:", 5))
+titles = "forward pass, without gradients", "forward and backward pass"
+for i, (ax, title) in enumerate(zip(axes, titles, strict=True)):
+    for (name, each), (color, style, size) in zip(measured.items(), looks, strict=True):
+        numbers = [pair[i] / 2**20 for pair in each]
+        ax.loglog(LENGTHS, numbers, style, color=color, ms=size, mfc="white", label=name)
+    ax.set(ylabel="peak, MiB", title=title)
+    ax.set_xticks(LENGTHS, [f"{n:,}" for n in LENGTHS])
+    ax.minorticks_off()
+axes[0].legend(fontsize=9)
+axes[1].set_xlabel("tokens in the text, n")
+fig.set_label(
+    "Peak bytes against the length of the text, both axes logarithmic. Forward, the formula rises "
+    "with the square of the length, and blocks and torch's kernel with the length. With the "
+    "backward pass, blocks under autograd rise with the square as well, and only blocks with the "
+    "backward pass by hand and torch's kernel rise with the length."
+)
+
+# %%
+# *Figure 2.* Peak bytes of tensors, without the inputs, for one head of width 64 in float32 and
+# blocks of 64 keys. Torch's kernel is drawn without its own buffers. In the upper panel both loops
+# coincide.
+#
+# Without gradients the loop is enough. With them, the loop under autograd grows as the formula
+# does, and it is the backward pass by hand that makes the peak grow with n and no longer with n².
+# Both numbers of the last printed line are ratios of one run at one length, and they about double
+# when n does.
+#
+# What a real kernel does beyond this
+# -----------------------------------
+# Our loop saves memory, and no time is claimed for it. What follows is about graphics cards, taken
+# from the sources and not measured on this page.
+#
+# A graphics card has a large memory and, beside its arithmetic, a small fast one. The formula
+# writes scores and weights to the large memory and reads them back, and for long texts this
+# traffic, rather than the arithmetic, takes most of its time. FlashAttention
+# (:cite:t:`dao2022flashattention`) is *one* program for the whole computation. It cuts the queries
+# into blocks as well as the keys, and sizes both so that a tile of scores is made, used and
+# forgotten within the fast memory. In numbers moved to and from the large one, the formula needs of
+# the order of nk + n², and FlashAttention n²k² divided by the size of the fast memory (theorem 2),
+# which is fewer as long as that memory holds many more numbers than k². This is where its speed
+# comes from, because it does no less arithmetic, and in the backward pass even more.
+#
+# In the first version the outer loop ran over keys, as ours does, so a query's sums were written
+# and read again for each block. FlashAttention-2 (:cite:t:`dao2024flashattention2`, section 3)
+# loops over queries outside and over keys inside. The sums of a block of queries then stay in fast
+# memory until they are done, and blocks of queries, which do not depend on each other, run in
+# parallel, so that a single long text can occupy a whole card. It divides by the total once at the
+# end, keeps one log-sum-exp instead of a maximum and a total, both as we have done, and under a
+# causal mask it skips the tiles in which every key is later than every query.
+#
+# The idea itself doesn't depend on a kernel written by hand. :cite:t:`rabe2021memory` reach exact
+# attention with memory that grows as the root of n, besides inputs and outputs, in code for JAX,
+# and report a running time within a few percent of the standard implementation's.
+#
+# Linear attention: what one gets by giving the softmax up
+# --------------------------------------------------------
+# All of this saves memory and traffic, while the arithmetic still grows with n². To reduce that,
+# something has to be given up: :term:`sliding-window attention` gives up the distant keys, and
+# :term:`linear attention` gives up the softmax. :cite:t:`katharopoulos2020transformers` replace
+# :math:`e^{s_{ij}}` by a product :math:`\varphi(q_i) \cdot \varphi(k_j)` of features that are
+# positive, with :math:`\varphi(z) = \mathrm{elu}(z) + 1` taken number by number. Now no exponential
+# separates the two products of attention, and the brackets can be moved:
+#
+# .. math::
+#    \mathrm{context}_i = \frac{\sum_j \varphi(q_i) \cdot \varphi(k_j)\, v_j}
+#    {\sum_j \varphi(q_i) \cdot \varphi(k_j)}
+#    = \frac{\varphi(q_i) \left(\varphi(K)^\top V\right)}
+#    {\varphi(q_i) \cdot \sum_j \varphi(k_j)} .
+#
+# On the right, all keys and values of a text have become one matrix of the size of a head,
+# (width of :math:`\varphi`, v), and one vector, so the cost grows with n. That is also the price.
+# The weights are :math:`\varphi(Q)\, \varphi(K)^\top` with each row divided by its sum, and a
+# product that passes through the width of :math:`\varphi` has at most this :term:`rank`. Divided
+# rows don't change that. The softmax has no such limit, since the exponential of a matrix of low
+# rank, taken number by number, can have full rank. We measure both on the same tokens.
+
+
+def linear_attention(query, key, value):
+    """Mix the values by products of positive features, in time that grows with n."""
+    query, key = elu(query) + 1, elu(key) + 1
+    mixed, total = key.T @ value, key.sum(dim=0)[:, None]  # of the whole text, for every query
+    return query @ mixed / (query @ total)  # one context per query
+
+
+def linear_weights(query, key):
+    """Return the weights of linear attention, which it never needs."""
+    products = (elu(query) + 1) @ (elu(key) + 1).T  # (n, n)
+    return products / products.sum(dim=-1, keepdim=True)
+
+
+n = 64
+ranks, singular_values = {}, {}
+print(f"rank of the weights of {n} tokens")
+for k in (4, 8, 16, 32):
+    query, key, value = torch.randn(3, n, k, dtype=torch.float64)  # (n, k), (n, k), (n, k)
+    linear = linear_weights(query, key)  # (n, n)
+    assert torch.allclose(linear @ value, linear_attention(query, key, value))
+    both = {"linear": linear, "softmax": (query @ key.T / k**0.5).softmax(dim=-1)}
+    for name, weights in both.items():
+        ranks[name, k] = torch.linalg.matrix_rank(weights).item()
+        singular_values[name, k] = torch.linalg.svdvals(weights)  # (n,)
+    print(f"width {k:2}: linear {ranks['linear', k]:2}, softmax {ranks['softmax', k]:2}")
+
+# %%
+
+fig, ax = plt.subplots(figsize=(5, 3.6))
+for (name, k), color, style in (
+    (("softmax", 8), BLUE, "o"),
+    (("linear", 8), ORANGE, "^"),
+    (("linear", 32), GREEN, "s"),
+):
+    shown = singular_values[name, k]  # (n,)
+    ax.semilogy(range(1, n + 1), shown, style, ms=4, color=color, label=f"{name}, width {k}")
+ax.set(xlabel="number of the singular value", ylabel="singular value", ylim=(1e-18, 4))
+ax.legend(loc="center right")
+fig.set_label(
+    "Singular values of the weights of 64 tokens on a logarithmic axis. Those of the softmax at "
+    "width 8 fall slowly and stay above rounding to the last. Those of linear attention drop to "
+    "rounding after the 8th at width 8, and after the 32nd at width 32."
+)
+
+# %%
+# *Figure 3.* Singular values of the weights. Linear attention has as many as its features are wide,
+# and what lies below is rounding.
+#
+# A matrix of rank r cannot be near to many sharp choices at once. If each of n tokens is to attend
+# to a partner of its own, the weights are a permutation, all of whose singular values are 1, and
+# every matrix of rank r misses it by at least n − r in squared :term:`Frobenius norm`
+# (:cite:t:`eckart1936approximation`). A softmax of width 2 can come as near as one likes, as
+# :doc:`the lesson on the bottleneck </gallery/deeper/plot_8_multi_head_bottleneck>` shows, although
+# only with large norms. So :term:`FlashAttention` and linear attention are answers to different
+# questions: the first computes the same function with less memory, and the second computes a
+# different function with less arithmetic.
+#
+# Takeaways
+# ---------
+# - How can attention be exact without the matrix of its weights? Because a softmax needs only the
+#   largest score and two sums, and both sums can be rescaled whenever a larger score arrives.
+# - Tiling cuts the products into blocks, and the online softmax makes the step between them fit.
+#   Blocks may have any size and come in any order.
+# - The backward pass needs the context and one log-sum-exp per query. It computes the weights again
+#   and so pays with one product of matrices more.
+# - Without a backward pass of its own, a loop over blocks saves memory only where no gradients are
+#   needed, because autograd keeps every block.
+# - Linear attention also saves arithmetic, but its weights have at most the rank of its features,
+#   and so it is another function.
+#
+# *Where next:* :doc:`/gallery/core/plot_9_reading_attention`, for whether weights explain a model's
+# answer, or :doc:`/speed`, for what the fused kernel does to a training run.
+
+plt.show()

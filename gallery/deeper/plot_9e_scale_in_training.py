@@ -1,0 +1,550 @@
+r"""
+1/√k, 1/k and QK-norm: the scale of attention during training
+=============================================================
+
+Does dividing by √k keep the scores in range while a layer is trained?
+
+It does so at the start only. Training aligns the queries with the keys that they should find, after
+which their dot product grows as k and not as √k, so under 1/√k the scores of a wide layer run ahead
+of those of a narrow one. A division by k keeps all widths together, and QK-norm bounds the scores
+whatever the parameters do. We train small layers to watch all three, compute how even random
+weights are, and make the entropy of a layer collapse.
+
+You need the lesson on :doc:`the scale </gallery/core/plot_3_scaling_variance>`. Reading takes half
+an hour, and running the page about twenty seconds. Afterwards you can check how a scale behaves
+across widths, say how sharp a softmax over m keys can be, and tell an entropy that has collapsed
+from one that the task asks for.
+"""
+
+import math
+
+import matplotlib.pyplot as plt
+import torch
+from torch import nn
+from torch.nn.functional import cosine_similarity, normalize
+
+from attention import QKSelfAttention, SelfAttention, scaled_dot_product_attention
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
+
+use_style()
+
+# %%
+# A task that aligns queries with keys
+# ------------------------------------
+# A text has 16 tokens that hold something, an address and a payload of 8 numbers each, and 16 that
+# ask for it, with the same addresses and nothing else. Each asking token is to return the payload
+# that belongs to its address, so its :term:`query` has to find one :term:`key` among 16. All
+# addresses are new in each text and have the same length, because a long one would have large
+# scores without being the right one.
+
+ADDRESS, PAYLOAD, m = 8, 8, 16
+d = ADDRESS + PAYLOAD
+holds = torch.arange(2 * m) >= m  # (32,)
+
+
+def sample(B, generator):
+    """Draw B texts, and the payloads that their first m tokens ask for."""
+    address = torch.randn(B, m, ADDRESS, generator=generator)  # (B, m, ADDRESS)
+    address = normalize(address, dim=-1) * ADDRESS**0.5
+    payload = torch.randn(B, m, PAYLOAD, generator=generator)  # (B, m, PAYLOAD)
+    asking = torch.cat([address, torch.zeros_like(payload)], dim=-1)  # (B, m, d)
+    holding = torch.cat([address, payload], dim=-1)  # (B, m, d)
+    return torch.cat([asking, holding], dim=1), payload  # (B, 2 * m, d), (B, m, PAYLOAD)
+
+
+texts, payloads = sample(16, torch.Generator().manual_seed(99))  # (16, 32, 16), (16, 16, 8)
+print(f"a text: {texts.shape[1]} tokens of width {d}; answering 0 costs", end=" ")
+print(f"{payloads.square().mean():.2f}, the mean square of a payload")
+
+# %%
+# The coordinate check
+# --------------------
+# If a query and a key have coordinates of size 1, their score is k times the cosine of the angle
+# between them. For independent vectors this cosine is a random number of size :math:`1/\sqrt k`,
+# which is the whole reason for the root. Once training has turned the two towards each other, the
+# cosine no longer depends on k, and the score is proportional to k.
+#
+# :cite:t:`yang2022tensor` therefore divide by k in their parametrisation μP (definition 4.1), and
+# test any parametrisation by a *coordinate check*, which trains several widths for a few steps at
+# the same settings and compares the size of some quantity. Ours is the :term:`standard deviation`
+# of the scaled scores. In detail:
+#
+# - Only k grows, from 8 to 128, while d stays 16. For a matrix whose input keeps its width, μP asks
+#   for the same initialisation and the same :term:`learning rate` of :term:`Adam` at all widths
+#   (their table 3). So the entries of both matrices are drawn with variance 1/d, and the learning
+#   rate is 0.005 throughout. If d grew as well, μP would divide the rate by d.
+# - A constant before 1/k is free, and :math:`\sqrt 8 / k` makes the two scales equal at k = 8.
+# - The authors' package recommends to `start the query matrix at zero
+#   <https://github.com/microsoft/mup#coord-check>`_, because fresh queries and keys *are*
+#   independent and 1/k is too small for them, so we train with and without this.
+# - The layer is :class:`~attention.QKSelfAttention`, whose values are the tokens themselves, so
+#   that nothing but queries and keys is learned. The :term:`loss` is the mean squared error of the
+#   payload.
+
+WIDTHS, SEEDS, MARKS = (8, 16, 32, 64, 128), (0, 1, 2), (0, 10, 30)
+SCALES = {
+    "1/√k": (lambda k: k**-0.5, d**-0.5),
+    "1/k": (lambda k: 8**0.5 / k, d**-0.5),
+    "1/k, queries from 0": (lambda k: 8**0.5 / k, 0.0),
+}
+
+
+def check(k, scale, query_std, seed):
+    """Train one layer; return score spread, cosine and weight of the pairs at each mark."""
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    layer = QKSelfAttention(d, key_dim=k, scale=scale)
+    nn.init.normal_(layer.W_query.weight, std=query_std)
+    nn.init.normal_(layer.W_key.weight, std=d**-0.5)
+    optimizer = torch.optim.Adam(layer.parameters(), lr=0.005)
+    measured = []
+    for step in range(MARKS[-1] + 1):
+        if step in MARKS:
+            with torch.no_grad():
+                query = layer.W_query(texts[:, :m])  # (16, m, k)
+                key = layer.W_key(texts[:, m:])  # (16, m, k)
+                scores = query @ key.mT * scale  # (16, m, m)
+                weights = scores.softmax(dim=-1)
+                cosine = cosine_similarity(query, key, dim=-1).mean()
+                found = weights.diagonal(dim1=-2, dim2=-1).mean()
+                measured.append([scores.std(), cosine, found])
+        x, wanted = sample(16, generator)  # (16, 2 * m, d), (16, m, PAYLOAD)
+        loss = (layer(x, holds)[:, :m, ADDRESS:] - wanted).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return measured
+
+
+checked = {}
+for name, (scale, std) in SCALES.items():
+    rows = [[check(k, scale(k), std, seed) for seed in SEEDS] for k in WIDTHS]
+    checked[name] = torch.tensor(rows)  # (5, 3, 3, 3)
+print(f"{'scale':20}   k  std of scores: start, after 10, after 30  cosine  weight")
+for name, table in checked.items():
+    for k, row in zip(WIDTHS, table, strict=True):
+        spread = row[..., 0].mean(dim=0)  # (3,)
+        low, high = row[:, -1, 0].aminmax()
+        cosine, found = row[:, -1, 1].mean(), row[:, -1, 2].mean()
+        print(f"{name:20} {k:3} {spread[0]:9.2f} {spread[1]:8.2f} {spread[2]:8.2f}", end=" ")
+        print(f"({low:.2f} to {high:.2f}) {cosine:7.2f} {found:7.2f}")
+
+# %%
+
+fig, axes = plt.subplots(3, figsize=(5, 8), sharex=True, sharey=True)
+for ax, (name, table) in zip(axes, checked.items(), strict=True):
+    for i, (color, marker) in enumerate(((BLACK, "^"), (ORANGE, "s"), (BLUE, "o"))):
+        spread = table[:, :, i, 0]  # (5, 3)
+        label = f"after {MARKS[i]} steps" if i else "at the start"
+        ax.plot(WIDTHS, spread.mean(dim=1), marker=marker, color=color, label=label)
+        ax.fill_between(WIDTHS, *spread.aminmax(dim=1), color=color, alpha=0.25, lw=0)
+    ax.set_title(name)
+    ax.set(xscale="log", ylim=(0, None), ylabel="std of the scores")
+axes[-1].set_xticks(WIDTHS, [str(k) for k in WIDTHS])
+axes[-1].minorticks_off()
+axes[-1].set_xlabel("key width k")
+axes[0].legend()
+fig.set_label(
+    "Three panels: standard deviation of the scores against key width from 8 to 128, at the start, "
+    "after 10 and after 30 steps. Under 1/√k the curve is level at the start and rises steeply "
+    "with the width after 30 steps. Under 1/k it falls at the start and is nearly level after 30. "
+    "Under 1/k with queries from zero it is near level at every step."
+)
+
+# %%
+# *Figure 1.* Standard deviation of the scaled scores over three seeds (mean, and lowest to highest
+# as a band). Under 1/√k the widths start together and move apart; under 1/k they end together.
+#
+# Under 1/√k the start is level, as the variance argument says, and after 30 steps the standard
+# deviation rises with the width. Under 1/k with a random start it *falls* with the width at first,
+# because there the vectors are still independent, and training makes up for it. Only with queries
+# that start at zero are the widths alike at each of the three steps, apart from a little more at
+# the narrow ones.
+#
+# The column of the cosine says why: from a random start, 30 steps turn queries and keys by about
+# the same angle at all widths and under both scales, and the same cosine is worth :math:`\sqrt k`
+# in one scaled score and a constant in the other. The standard deviation under 1/√k grows by less
+# than the root, :math:`\sqrt{128/8} = 4`, since it contains the spread of the random start.
+#
+# What a wide layer gains is in the last column, the mean weight of the pairs that belong together.
+# Under 1/√k, the same 30 steps at the same learning rate take a layer of width 128 much further
+# than one of width 8. On this task further is better, but a rate that is right for one width is
+# then wrong for another, which is what μP is meant to avoid. The check is about the first steps;
+# once a layer has solved its task, the task decides how large the scores have to be.
+#
+# How even are random weights?
+# ----------------------------
+# A standard deviation says little until one knows what a :term:`softmax` makes of it. Let the
+# scores of m keys be independent normal numbers with mean 0 and standard deviation :math:`\sigma`.
+# The sum of all :math:`e^{s_j}` is then about :math:`m\,e^{\sigma^2/2}`, and the mean of the scores
+# under the weights is :math:`\sigma^2`, so the :term:`entropy` is
+#
+# .. math::
+#    -\sum_j w_j \ln w_j = \ln \sum_j e^{s_j} - \sum_j w_j s_j
+#    \approx \ln m + \frac{\sigma^2}{2} - \sigma^2 = \ln m - \frac{\sigma^2}{2} .
+#
+# For :math:`\sigma = 1` this is the :math:`\ln m - \tfrac12` of :doc:`the earlier lesson
+# </gallery/core/plot_3_scaling_variance>`. The formula can't hold for every :math:`\sigma`, because
+# an entropy is never negative, and its derivation says where it ends. The weight lies on scores
+# near :math:`\sigma^2`, which are :math:`\sigma` standard deviations above the mean, and about
+# :math:`m\,e^{-\sigma^2/2}` of m keys have such a score. There is at least one of them as long as
+# :math:`\sigma < \sqrt{2 \ln m}`. Beyond that, the sum belongs to the few largest scores. In
+# physics this is the freezing of the random energy model (:cite:t:`derrida1981random`), which
+# :cite:t:`giorlandino2025failure` carry over to attention.
+
+generator = torch.Generator().manual_seed(0)
+LENGTHS = (16, 64, 256, 1024, 4096, 16384)
+normal = {length: torch.randn(100, length, generator=generator) for length in LENGTHS}
+
+
+def softmax_of_spread(length, std):
+    """Return the weights of 100 queries over so many keys, for normal scores."""
+    return (std * normal[length]).softmax(dim=-1)  # (100, length)
+
+
+def entropy_of(weights):
+    """Return the mean entropy of rows of weights."""
+    return torch.special.entr(weights).sum(dim=-1).mean().item()
+
+
+shares = (0.25, 0.5, 0.75, 1.0, 1.5)
+entropies = {}
+print(" keys  σ/√(2 ln m)     σ  entropy  ln m - σ²/2")
+for length in (64, 1024, 16384):
+    for share in shares:
+        std = share * math.sqrt(2 * math.log(length))
+        entropies[length, share] = entropy_of(softmax_of_spread(length, std))
+        formula = math.log(length) - std**2 / 2
+        print(f"{length:5} {share:12} {std:5.2f} {entropies[length, share]:8.2f} {formula:12.2f}")
+
+# %%
+
+spreads = torch.linspace(0, 7, 22)  # (22,)
+fig, ax = plt.subplots(figsize=(5, 4))
+for length, color, marker in ((16384, BLUE, "o"), (1024, ORANGE, "s"), (64, GREEN, "^")):
+    curve = [entropy_of(softmax_of_spread(length, std)) for std in spreads]
+    ax.plot(spreads, curve, color=color, marker=marker, ms=4, label=f"{length:,} keys")
+    formula = math.log(length) - spreads**2 / 2  # (22,)
+    above = formula >= 0  # (22,)
+    ax.plot(spreads[above], formula[above], color=color, lw=1, ls="--")
+    ax.plot(math.sqrt(2 * math.log(length)), 0, marker="x", color=color, ms=8, clip_on=False)
+ax.plot([], [], color=BLACK, lw=1, ls="--", label="ln m − σ²/2")
+ax.plot([], [], color=BLACK, marker="x", ms=8, ls="", label="σ = √(2 ln m)")
+ax.set(xlabel="standard deviation σ of the scores", ylabel="entropy of the weights", ylim=(0, 10))
+ax.legend()
+fig.set_label(
+    "Entropy of the weights against the standard deviation of the scores for 64, 1,024 and 16,384 "
+    "keys. Each curve starts at ln m, follows its dashed formula down for about half of the way, "
+    "and stays above it where the formula reaches zero at a cross, at 2.9, 3.7 and 4.4."
+)
+
+# %%
+# *Figure 2.* Entropy of the weights for normal scores, as a mean of 100 queries. The formula
+# (dashed) is close up to about half of :math:`\sqrt{2 \ln m}` and wrong where it meets the axis.
+#
+# Up to half of :math:`\sqrt{2 \ln m}` the formula is off by about a tenth of a :term:`nat` at
+# most, and by less for more keys. At :math:`\sqrt{2 \ln m}` it says 0, while the measured entropy
+# is about 2 to 3 nats.
+#
+# Which temperature keeps attention sharp?
+# ----------------------------------------
+# At fixed :math:`\sigma` the largest weight falls as keys are added, since the number of keys that
+# share the weight, :math:`m\,e^{-\sigma^2/2}`, is proportional to m. To keep this number from
+# growing, :math:`\sigma` has to grow as :math:`\sqrt{\ln m}`, or in other words the
+# :term:`softmax temperature` has to fall as :math:`1/\sqrt{\ln m}`, and the factor before it must
+# be beyond freezing, more than :math:`\sqrt 2`. We let three layers start with the same
+# :math:`\sigma = 1.5 \sqrt{2 \ln 16}` at 16 keys.
+
+start = 1.5 * math.sqrt(2 * math.log(16))
+growths = {
+    "σ fixed": lambda length: 1.0,
+    "σ as √ln m": lambda length: math.sqrt(math.log(length) / math.log(16)),
+    "σ as ln m": lambda length: math.log(length) / math.log(16),
+}
+largest = {
+    name: [
+        softmax_of_spread(length, start * growth(length)).amax(dim=-1).median().item()
+        for length in LENGTHS
+    ]
+    for name, growth in growths.items()
+}
+fig, ax = plt.subplots()
+for (name, values), color, marker in zip(
+    largest.items(), (ORANGE, BLUE, GREEN), "so^", strict=True
+):
+    ax.plot(LENGTHS, values, color=color, marker=marker, label=name)
+    print(f"{name:12}", *(f"{value:6.2f}" for value in values))
+ax.set(xscale="log", ylim=(0, 1), xlabel="number of keys m", ylabel="largest weight")
+ax.set_xticks(LENGTHS, [f"{length:,}" for length in LENGTHS])
+ax.minorticks_off()
+ax.legend(loc="lower left")
+fig.set_label(
+    "Largest weight against the number of keys, from 16 to 16,384. All three curves start at the "
+    "same weight. With a fixed standard deviation it falls to a fraction, with one that grows as "
+    "the root of ln m it stays nearly level, and with one that grows as ln m it rises."
+)
+
+# %%
+# *Figure 3.* Largest weight, as a median of 100 queries with normal scores. A fixed :math:`\sigma`
+# loses sharpness with the length. From 64 keys on, :math:`\sqrt{\ln m}` about keeps it and
+# :math:`\ln m` gains.
+#
+# The answer is a different one when a single key is right. If its score exceeds all others by the
+# same margin, its weight is :math:`1 / (1 + (m - 1)\, e^{-\mathrm{margin}})`, and a given weight
+# requires a margin that grows as :math:`\ln m`. For such a case :cite:t:`chiang2022overcoming`
+# multiply the scores by :math:`\ln m`. Random scores need the root of the logarithm, and a margin
+# needs the logarithm itself.
+
+print("margin for a weight of 0.9, over ln m")
+for length in LENGTHS:
+    margin = math.log(length - 1) + math.log(0.9 / 0.1)
+    print(f"{length:6} keys: {margin:5.2f}  {margin / math.log(length):5.2f}")
+
+# %%
+# QK-norm bounds the scores
+# -------------------------
+# All this assumes that :math:`\sigma` is known, but training moves it. :term:`QK-norm` takes the
+# lengths of queries and keys out of the scores. :cite:t:`henry2020query` divide each query and each
+# key by its length and multiply by one learned number, the *gain*, in place of :math:`1/\sqrt k`;
+# :cite:t:`dehghani2023scaling` apply :term:`layer normalisation` to both in a vision transformer of
+# 22 billion parameters, because a smaller one had diverged with weights that were nearly one-hot.
+# A score is then the gain times a cosine, so it can't exceed the gain. We start the gain at
+# :math:`\sqrt k`, as for two vectors of length :math:`\sqrt k` whose product is divided by
+# :math:`\sqrt k`.
+
+
+class QKNormSelfAttention(SelfAttention):
+    """Self-attention with scores that are a learned gain times a cosine."""
+
+    def __init__(self, embed_dim, *, key_dim, value_dim):
+        super().__init__(embed_dim, key_dim=key_dim, value_dim=value_dim)
+        self.gain = nn.Parameter(torch.tensor(key_dim**0.5))
+
+    def forward(self, x, attn_mask=None, *, is_causal=False, need_weights=False):
+        """Return the context, and the weights if they are needed."""
+        query = self.gain * normalize(self.W_query(x), dim=-1)  # (..., n, k)
+        key = normalize(self.W_key(x), dim=-1)  # (..., n, k)
+        context, weights = scaled_dot_product_attention(
+            query, key, self.values(x), attn_mask, is_causal=is_causal, scale=1.0
+        )  # (..., n, v), (..., n, n)
+        return (context, weights) if need_weights else context
+
+
+# %%
+# To test the bound, we multiply the query and key matrices of a fresh layer of either kind by 1, 10
+# and 100. The gain belongs to the bound and stays as it is. Since the softmax ignores what all
+# scores of a query have in common, we read the scores back from the weights: the difference of two
+# scores is the logarithm of the ratio of their weights, and with QK-norm it is at most twice the
+# gain.
+
+LAYERS = {"plain": SelfAttention, "QK-norm": QKNormSelfAttention}
+
+
+def largest_gap(weights):
+    """Return the largest difference between two scores of a query, from its weights' logarithm."""
+    low, high = weights[:, :m, m:].log().aminmax(dim=-1)  # (16, m), (16, m)
+    return (high - low).max().item()
+
+
+gaps = {}
+print("layer    factor  largest gap of scores  entropy")
+for name, kind in LAYERS.items():
+    for factor in (1, 10, 100):
+        torch.manual_seed(0)
+        layer = kind(d, key_dim=16, value_dim=PAYLOAD).double()
+        with torch.no_grad():
+            layer.W_query.weight *= factor
+            layer.W_key.weight *= factor
+            attended = layer(texts.double(), holds, need_weights=True)
+        weights = attended[1]  # (16, 32, 32)
+        gaps[name, factor] = largest_gap(weights)
+        print(f"{name:8} {factor:6} {gaps[name, factor]:20.4f} {entropy_of(weights[:, :m]):10.4f}")
+
+# %%
+# The scores of the plain layer grow with the square of the factor, until the smaller weights round
+# to zero and the gap is infinite. Those of QK-norm stay the same, and below twice the gain, 8.
+#
+# A bound has its price: with gaps of at most twice the gain, a weight is at most :math:`1 / (1 +
+# (m - 1)\, e^{-2\,\mathrm{gain}})`, and a gain that is too small for the length of the text can't
+# point at anything. This is why the gain has to be learned, or chosen by :math:`\ln m`.
+
+print("largest possible weight")
+for gain in (1, 2, 4, 8):
+    bounds = (1 / (1 + (length - 1) * math.exp(-2 * gain)) for length in (16, 1024, 16384))
+    print(f"gain {gain}:", "  ".join(f"{bound:.4f}" for bound in bounds), "  for 16, 1,024, 16,384")
+
+# %%
+# Entropy collapse
+# ----------------
+# :cite:t:`zhai2023stabilizing` follow the entropy of the weights through the training of
+# transformers and find that it falls to nearly zero where training is unstable, which they call
+# :term:`entropy collapse`. :cite:t:`wortsman2023small` produce the instabilities of large models in
+# small ones by raising the learning rate. We do the same with one layer on our task, which now
+# learns its values as well: six learning rates, three seeds, 200 steps of Adam, with and without
+# QK-norm. Every step draws new texts, so the loss is that of texts never seen before.
+
+RATES, STEPS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 200
+
+
+def follow(name, rate, seed, value_rate=None):
+    """Train one layer; return loss, entropy and mean weight of the right key at each step."""
+    torch.manual_seed(seed)
+    generator = torch.Generator().manual_seed(seed)
+    layer = LAYERS[name](d, key_dim=16, value_dim=PAYLOAD)
+    groups = {"queries and keys": [], "values": []}
+    for parameter_name, parameter in layer.named_parameters():
+        part = "values" if parameter_name.startswith("W_value") else "queries and keys"
+        groups[part].append(parameter)
+    optimizer = torch.optim.Adam(
+        [
+            {"params": groups["queries and keys"], "lr": rate},
+            {"params": groups["values"], "lr": rate if value_rate is None else value_rate},
+        ]
+    )
+    history = []
+    for _ in range(STEPS):
+        x, wanted = sample(16, generator)  # (16, 2 * m, d), (16, m, PAYLOAD)
+        context, weights = layer(x, holds, need_weights=True)  # (16, 2 * m, 8), (16, 2 * m, 2 * m)
+        loss = (context[:, :m] - wanted).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        with torch.no_grad():
+            found = weights[:, :m, m:].diagonal(dim1=-2, dim2=-1).mean()
+            history.append([loss.item(), entropy_of(weights[:, :m]), found.item()])
+    return history
+
+
+runs = {}
+for name in LAYERS:
+    rows = [[follow(name, rate, seed) for seed in SEEDS] for rate in RATES]
+    runs[name] = torch.tensor(rows)  # (6, 3, STEPS, 3)
+high = RATES.index(1.0)
+print("learning rate 1.0  step  entropy           weight of the right key")
+for name, table in runs.items():
+    for step in (0, 10, STEPS - 1):
+        numbers = table[high, :, step, 1:].T  # (2, 3)
+        entropy, found = (" ".join(f"{value:.2f}" for value in row) for row in numbers)
+        print(f"{name:18} {step + 1:4}  {entropy:16}  {found}")
+
+# %%
+
+fig, axes = plt.subplots(2, figsize=(5, 6), sharex=True)
+for name, color, style in (("plain", ORANGE, "-"), ("QK-norm", BLUE, "--")):
+    for ax, column in zip(axes, (1, 0), strict=True):
+        curves = runs[name][high, :, :, column].T  # (STEPS, 3)
+        lines = ax.plot(range(1, STEPS + 1), curves, color=color, ls=style, lw=1.2)
+        lines[0].set_label(name)
+axes[0].axhline(math.log(m), color=BLACK, lw=1, ls=":", label="ln 16")
+axes[1].axhline(1, color=BLACK, lw=1, ls=":", label="answering 0")
+axes[0].set(ylabel="entropy of the weights", ylim=(0, 3.2))
+axes[1].set(ylabel="loss", yscale="log", xlabel="step")
+axes[0].legend(loc=(0.04, 0.3))
+axes[1].legend(loc="lower left")
+fig.set_label(
+    "Entropy and loss per step at a learning rate of 1, three seeds each. Without QK-norm the "
+    "entropy is at zero within a few steps and the loss stays above that of answering zero. With "
+    "QK-norm the entropy first rises to ln 16, falls after some tens of steps, and the loss falls "
+    "with it to a few hundredths."
+)
+
+# %%
+# *Figure 4.* Entropy of the weights and loss on new texts, per step, at a learning rate of 1; three
+# seeds per layer. The plain layer collapses at once and does not recover, and QK-norm learns.
+#
+# Without QK-norm the entropy is near zero after ten steps, while the right key has no more than
+# about its share of one in sixteen: each query has settled on *some* key. Most queries then get
+# next to no gradient, as :doc:`the earlier lesson </gallery/core/plot_3_scaling_variance>` measures
+# for saturated weights, and the loss stays above that of answering 0. With QK-norm no weight is
+# saturated in these first steps, and in all three seeds the entropy falls only as the right key is
+# found.
+#
+# So a low entropy alone is no fault. Both layers end with a low one wherever they learn, because
+# the task has one right key per query. What has collapsed is an entropy that is low *before* the
+# right key is known, and to see that one has to follow it from the first step, beside the loss.
+#
+# The values were trained at the same high rate, so are they to blame? We give queries and keys one
+# rate and values another.
+
+CONTROLS = (("plain", 1.0, 0.03), ("plain", 0.03, 1.0), ("QK-norm", 3.0, 0.03))
+controls = {}
+for name, rate, value_rate in CONTROLS:
+    rows = [follow(name, rate, seed, value_rate) for seed in SEEDS]
+    controls[name, rate, value_rate] = torch.tensor(rows)  # (3, STEPS, 3)
+print("layer    rate of queries and keys, of values  entropy at step 11  loss, last 20 steps")
+for (name, rate, value_rate), table in controls.items():
+    entropy = " ".join(f"{value:.2f}" for value in table[:, 10, 1])
+    losses = " ".join(f"{value:.3f}" for value in table[:, -20:, 0].mean(dim=1))
+    print(f"{name:8} {rate:24} {value_rate:10}  {entropy:18}  {losses}")
+
+# %%
+# With the high rate in the queries and keys alone the plain layer collapses all the same, and with
+# the high rate in the values alone it learns. It is the scores that do not bear the rate, and with
+# QK-norm they bear three times as much. Over all rates the two layers compare like this:
+
+fig, ax = plt.subplots()
+final = {name: table[:, :, -20:, 0].mean(dim=-1) for name, table in runs.items()}
+for (name, losses), color, marker in zip(final.items(), (ORANGE, BLUE), "so", strict=True):
+    ax.plot(RATES, losses.mean(dim=1), color=color, marker=marker, label=name)
+    ax.fill_between(RATES, *losses.aminmax(dim=1), color=color, alpha=0.25, lw=0)
+    for rate, row in zip(RATES, losses, strict=True):
+        print(f"{name:8} learning rate {rate:4}: loss", *(f"{loss:.3f}" for loss in row))
+ax.axhline(1, color=BLACK, lw=1, ls=":", label="answering 0")
+ax.set(xscale="log", yscale="log", xlabel="learning rate", ylabel="loss, last 20 steps")
+ax.set_xticks(RATES, [str(rate) for rate in RATES])
+ax.minorticks_off()
+ax.legend()
+fig.set_label(
+    "Final loss against learning rate. The plain layer is best at 0.01 and 0.03, gets worse from "
+    "0.1 on and is above 1 at a rate of 1. QK-norm is worse at the low rates, best around 0.3, "
+    "still low at 1, and above 1 at 3."
+)
+
+# %%
+# *Figure 5.* Mean loss of the last 20 of 200 steps (mean of three seeds, lowest to highest as a
+# band). QK-norm extends the range of usable learning rates upwards, and has a higher loss below it.
+#
+# At low rates the plain layer is the better one on this task. Its scores may grow freely, whereas
+# the gain of the other, which bounds them, grows by about one learning rate per step. At a rate of
+# 3 both fail, but for QK-norm this is not a collapse, since its entropy ends near :math:`\ln 16`.
+# The control above, with a rate of 3 for all but the values, shows that it is due to the values.
+
+print("entropy at the last step, learning rate 3.0")
+for name, table in runs.items():
+    print(f"{name:8}", *(f"{value:.2f}" for value in table[-1, :, -1, 1]))
+
+# %%
+# What this does not say
+# ----------------------
+# These are single layers of width 16 on one made-up task, and Adam at a rate of 1 moves every
+# parameter by up to four times its largest initial value in one step. That entropies collapse in
+# real transformers is what the cited papers measure. :cite:t:`wortsman2023small`
+# find that QK-norm makes small transformers less sensitive to the learning rate, and that the
+# growth of the scores is only one of two instabilities that they study.
+#
+# QK-norm is one remedy among several. :cite:t:`zhai2023stabilizing` bound the matrices themselves,
+# by dividing each by its largest :term:`singular value` and learning a factor, and a learning rate
+# that rises slowly may do as well, but neither was tried here. QK-norm also changes what a layer
+# can express, since the length of a key no longer counts. On our task it does not matter, because
+# all addresses have one length; if it did, a cosine would be the better choice for a reason that
+# has nothing to do with training.
+#
+# Takeaways
+# ---------
+# - Does dividing by :math:`\sqrt k` keep the scores in range during training? No. It makes all
+#   widths start alike, and as queries and keys align, the scores of wide layers grow faster.
+# - With 1/k, queries that start at zero, and a learning rate that μP prescribes, the scores of all
+#   widths stay together through the steps that we took.
+# - Normal scores with standard deviation :math:`\sigma` give an entropy of about :math:`\ln m -
+#   \sigma^2/2`, as long as :math:`\sigma` is well below :math:`\sqrt{2 \ln m}`. To stay sharp over
+#   longer texts, random scores have to grow as :math:`\sqrt{\ln m}` and a margin as :math:`\ln m`.
+# - QK-norm bounds every score by its gain. At a high learning rate this kept our layer from
+#   entropy collapse, and at a low one it learned more slowly than the plain layer.
+# - A low entropy is a collapse only if the right key has not been found.
+#
+# *Practise:* :doc:`/exercises/scale`.
+#
+# *Where next:* :doc:`/gallery/deeper/plot_2_gauge_and_biases`, for what QK-norm leaves of the
+# freedom to change coordinates.
+
+plt.show()

@@ -1,0 +1,124 @@
+"""The lesson on the KV cache: what a cache must not change, and what each slip changes."""
+
+import pytest
+import torch
+from run_pages import GALLERY, run
+from torch.testing import assert_close
+from torch.utils.flop_counter import FlopCounterMode
+
+from attention import KVCache, MultiHeadAttention, TransformerBlock
+
+LESSON = GALLERY / "deeper/plot_9c_cache.py"
+
+
+@pytest.fixture
+def page():
+    return run(LESSON).names
+
+
+def test_an_appended_token_moves_no_earlier_row_under_a_causal_mask(page):
+    moved = page["moved_by_append"]
+    assert len(moved) == 6
+    for (is_causal, _), change in moved.items():
+        assert (change < 1e-12) is is_causal
+        assert is_causal or change > 1e-3
+
+
+def test_without_a_mask_the_last_token_moves_from_the_second_layer_on(page):
+    assert page["unmasked"][1] < 1e-12
+    assert min(page["unmasked"][2], page["unmasked"][3]) > 1e-3
+
+
+@pytest.mark.parametrize("pieces", [[9], [4, 5], [1] * 9, [3, 1, 4, 1]])
+@pytest.mark.parametrize("rotary", [False, True])
+def test_the_cache_that_the_reader_writes_changes_no_number(page, pieces, rotary):
+    layer = MultiHeadAttention(24, 3, rotary=rotary).double().requires_grad_(False)
+    x = torch.randn(9, 24, dtype=torch.float64)
+    cache, rows = page["Cache"](3, 9, 8), []
+    for piece in x.split(pieces):
+        positions = torch.arange(cache.length, cache.length + len(piece)) if rotary else None
+        rows.append(page["attend"](layer, piece, cache, positions))
+    assert_close(torch.cat(rows), layer(x, is_causal=True), rtol=0, atol=1e-12)
+    assert max(page["cache_errors"].values()) < 1e-12
+
+
+def test_generating_with_caches_gives_the_same_tokens_and_logits(page):
+    assert torch.equal(page["cached_ids"], page["whole"])
+    assert len(page["whole"]) == 14
+    assert len(set(page["whole"][6:].tolist())) > 3  # not one token for ever, which proves little
+    assert page["logits_error"] < 1e-12
+
+
+def test_each_slip_changes_the_numbers_and_its_cure_does_not(page):
+    errors = page["position_errors"]
+    assert errors["counted on from the cache"] < 1e-12
+    assert errors["from 0 at each step"] > 0.01
+    assert page["top_left"].flatten().tolist() == [1, 0, 0, 0, 0]
+    assert page["bottom_right"].min() > 0.01
+
+
+def test_a_gradient_and_a_full_cache_are_refused(page):
+    assert "torch.no_grad()" in page["refusals"]["a gradient"]
+    assert "max_length = 13" in page["refusals"]["a full cache"]
+
+
+def test_writing_in_place_would_lose_what_a_backward_pass_needs():
+    memory = torch.zeros(2, 3)
+    query = torch.ones(3, requires_grad=True)
+    score = memory @ query
+    memory[1] = 1.0
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        score.sum().backward()
+
+
+def test_the_bytes_follow_the_formula(page):
+    for m, counted in page["measured_bytes"].items():
+        assert counted == page["cache_bytes"](m, 3, 4, 8, size=8)
+    assert page["kept_per_token"] == {
+        "multi-head": 2 * 32 * 128 * 32 * 2,
+        "grouped-query": 2 * 8 * 128 * 32 * 2,
+        "latent": (512 + 64) * 32 * 2,
+    }
+    sizes = page["sizes"]
+    level = sizes["with a window"]
+    assert level[:3] == sizes["grouped-query"][:3]
+    assert set(level[3:]) == {level[2]}
+    assert page["lengths_of_texts"][2] == 4096
+
+
+@pytest.mark.parametrize("m", [1, 5, 30])
+def test_the_work_is_what_torch_counts(page, m):
+    d = 24
+    block = TransformerBlock(d, 3, bias=False).requires_grad_(False)
+    x = torch.randn(m, d)
+    cache = KVCache(m)
+    if m > 1:
+        block(x[1:], is_causal=True, cache=cache)
+    for cached in (False, True):
+        options = {"cache": cache} if cached else {}
+        tokens = x[:1] if cached else x
+        with FlopCounterMode(display=False) as counter:  # spelled out: the kernel pads its inputs
+            block(tokens, is_causal=True, need_weights=True, **options)
+        assert counter.get_total_flops() == 2 * page["work"](m, d, cached)
+    assert page["work"](m, d, cached=False) == m * page["work"](m, d, cached=True)
+
+
+def test_times_are_measured_for_each_length_with_and_without_a_cache(page):
+    assert set(page["durations"]) == {(c, m) for c in (False, True) for m in (64, 128, 256, 512)}
+    for low, median, high in page["durations"].values():
+        assert 0 < low <= median <= high
+    for m in (64, 128, 256, 512):  # the times are nearer to each other than the work
+        assert page["durations"][False, m][1] < m * page["durations"][True, m][1]
+
+
+def test_prompts_padded_on_the_left_are_continued_as_if_alone(page):
+    for ours, alone in zip(page["shared"], page["alone"], strict=True):
+        assert torch.equal(ours, alone)
+    assert page["padded_error"] < 1e-12
+
+
+def test_without_the_mask_the_padding_is_read(page):
+    encoder, embedding = page["encoder"], page["embedding"]
+    padded = encoder(embedding(page["batch"][1]), is_causal=True)[-1]
+    alone = encoder(embedding(page["short"]), is_causal=True)[-1]
+    assert (padded - alone).abs().max() > 1e-3

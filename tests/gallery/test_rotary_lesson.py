@@ -1,0 +1,180 @@
+"""The lesson on rotary positions: what it claims, computed once more where that is possible."""
+
+import math
+
+import pytest
+import torch
+from run_pages import GALLERY, run
+from torch.testing import assert_close
+
+from attention import apply_rotary, scaled_dot_product_attention
+
+LESSON = GALLERY / "deeper/plot_9a_rotary.py"
+
+
+def page():
+    return run(LESSON).names
+
+
+@pytest.fixture
+def in_64_bits():
+    """Compute in float64, as the first part of the page does, whose functions take the default."""
+    page()
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+def mean(each):
+    return torch.stack([curve.mean() for curve in each])
+
+
+def test_the_pair_rotated_by_hand_is_the_query_of_starts_two_radians_on():
+    p = page()
+    first, second = p["query"][2].tolist()
+    rotated = complex(first, second) * complex(math.cos(2), math.sin(2))
+    assert p["by_hand"].tolist() == pytest.approx([rotated.real, rotated.imag], abs=1e-12)
+    assert_close(p["rotated"][2], p["by_hand"])
+
+
+@pytest.mark.parametrize(("k", "base"), [(2, 10_000.0), (6, 100.0), (26, 1e6)])
+def test_the_function_of_the_reader_is_the_packages_in_value_and_gradient(k, base, in_64_bits):
+    rotate = page()["rotate"]
+    x = torch.randn(3, 7, k, requires_grad=True)
+    positions = torch.randint(0, 1000, (7,))
+    upstream = torch.randn(3, 7, k)
+    results = [
+        (rotated, *torch.autograd.grad(rotated, x, upstream))
+        for rotated in (
+            rotate(x, positions, base),
+            apply_rotary(x, positions, base=base, interleaved=True),
+        )
+    ]
+    assert_close(*results, rtol=0, atol=1e-10)
+
+
+def test_scores_survive_a_common_shift_and_no_other_change():
+    p = page()
+    scores = p["scores"]
+    survived = {name for name, s in p["moved"].items() if p["error"](s, scores) < 1e-12}
+    assert survived == {"all words, by 1", "all words, by 1,000"}
+    assert min(p["error"](s, scores) for n, s in p["moved"].items() if n not in survived) > 0.1
+    assert_close(scores[1, 1], p["query"][1] @ p["key"][1])
+
+
+def test_copies_of_one_word_have_equal_scores_along_each_diagonal():
+    same = page()["same"]
+    for distance in range(-5, 6):
+        diagonal = same.diagonal(distance)
+        assert_close(diagonal, diagonal[:1].expand_as(diagonal))
+    assert same[0].std() > 0.1
+
+
+def test_permuted_rows_convert_a_layout_and_mixing_them_passes_every_other_check():
+    p = page()
+    assert p["error"](p["converted"], p["paired"]) < 1e-12
+    assert p["error"](p["mixed"], p["paired"]) > 0.5
+    assert max(p["unnoticed"].values()) < 1e-12
+    assert torch.equal(p["by_permute"], p["W_query"][p["order"]])
+    assert mean(p["mixed_up"]).max() < 0.5  # the trained models read what they were trained on
+    assert mean(p["curves"]["RoPE"][:, :27]).min() > 0.99
+
+
+def test_k_of_k_squared_dimensions_of_the_gauge_survive(in_64_bits):
+    p = page()
+    k = p["k"]
+    assert p["free"] == {
+        "no rotation": k * k,
+        "RoPE": k,
+        "RoPE with one speed for all": k * k // 2,
+    }
+    for name in p["gauges"]:
+        assert p["changed"][name, False] < 1e-12
+        assert (p["changed"][name, True] < 1e-12) == (name == "a complex number per pair")
+    # Each solution is a complex number per pair: blocks (a, b), (−b, a) and nothing between them.
+    for R in p["commuting"](p["rotation"](1)):
+        blocks = R.unflatten(0, (-1, 2)).unflatten(-1, (-1, 2)).transpose(1, 2)  # (4, 4, 2, 2)
+        own = blocks.diagonal().movedim(-1, 0)  # (4, 2, 2)
+        assert_close(own.square().sum(), R.square().sum(), atol=1e-9, rtol=0)
+        assert_close(own[:, 0, 0], own[:, 1, 1], atol=1e-9, rtol=0)
+        assert_close(own[:, 0, 1], -own[:, 1, 0], atol=1e-9, rtol=0)
+
+
+def test_the_key_bias_is_dead_without_rotation_and_alive_with_it():
+    p = page()
+    for name in p["parts"]:
+        assert (p["without"][name, False] < 1e-12) == name.startswith(("3", "4"))
+        assert p["without"][name, True] > 0.05
+    assert p["gradients"]["W_key", False] < 1e-15
+    assert min(p["gradients"]["W_key", True], p["gradients"]["W_query", False]) > 1e-5
+
+
+def test_there_is_a_product_per_distance_and_they_span_k_dimensions():
+    p = page()
+    assert p["error"](p["by_products"], p["with_rope"]) < 1e-12
+    assert p["error"](p["by_one"], p["with_rope"]) > 0.5
+    assert p["independent"] == p["k"] < len(p["M"])
+
+
+def test_the_small_model_is_attention_over_rotated_queries_and_keys():
+    p = page()
+    model = p["models"]["RoPE", 0]
+    ids = torch.randint(p["TOKENS"], (3, 40))
+    with torch.no_grad():
+        x = model.embedding(ids)
+        query, key = apply_rotary(model.W_query(x)), apply_rotary(model.W_key(x))
+        causal = torch.ones(40, 40).tril().bool()
+        context, _ = scaled_dot_product_attention(query, key, model.W_value(x), causal)
+        assert_close(model(ids), model.classifier(context), atol=1e-3, rtol=1e-4)
+        assert_close(model(ids)[:, :32], model(ids[:, :32]), atol=1e-3, rtol=1e-4)
+
+
+def test_past_the_trained_length_rope_fails_later_than_sinusoids():
+    p = page()
+    rope, sinusoids = p["curves"]["RoPE"], p["curves"]["sinusoids"]
+    for curve in (rope, sinusoids):
+        assert mean(curve[:, :27]).min() > 0.99
+    for n in (64, 128):
+        assert mean(rope[:, : n - 5]).min() > mean(sinusoids[:, : n - 5]).max()
+    # Sinusoids fail at once; RoPE where a distance that looks like 5 comes into reach.
+    assert mean(sinusoids[:, 27:43]).max() < 0.9
+    assert mean(rope[:, 27:44]).min() > 0.99
+    assert mean(rope[:, -10:]).max() < 0.6
+
+
+def test_the_distances_that_take_the_weight_follow_from_the_speeds():
+    p = page()
+    new = [distance for distance in p["alike"] if distance >= p["TRAINED"]]
+    assert [distance for distance in p["alike"] if distance < p["TRAINED"]] == [4, 5, 6]
+    assert 0 < len(new) < 8
+    for shares in p["by_distance"]:
+        assert shares[new].sum() > 0.4
+        assert shares[p["TRAINED"] :].sum() > 0.5
+        assert shares[5] > 0.05
+
+
+def test_a_window_of_the_trained_length_repairs_rope_alone():
+    p = page()
+    assert mean(p["windowed"]["RoPE"]).min() > 0.99
+    assert mean(p["windowed"]["sinusoids"]).max() < 0.9
+
+
+def test_interpolation_moves_the_copied_place_and_the_base_does_not():
+    p = page()
+    chance = 1 / p["TOKENS"]
+    for n in (64, 128):
+        assert mean(p["extended"]["interpolated", n]).max() < chance + 0.05
+        assert mean(p["elsewhere"][n]).min() > 4 * chance
+    assert p["back"] == {64: 10, 128: 20}
+    assert mean(p["extended"]["NTK-aware base", 64]).min() > 0.95
+    # The base slows the slowest pair by the ratio of lengths, and the fastest not at all.
+    d = p["d"]
+    new, old = (base ** -(torch.arange(0, d, 2) / d) for base in (p["ntk_aware"](64)["base"], 1e4))
+    assert_close((new / old)[[0, -1]], torch.tensor([1.0, 0.5]))
+
+
+def test_interpolated_positions_need_more_training_than_longer_ones():
+    tuned = page()["tuned"]
+    assert mean(tuned["as they are", 20]).min() > 0.95
+    assert mean(tuned["interpolated", 20]).max() < 0.2
+    assert mean(tuned["interpolated", 250]).min() > 0.9
