@@ -181,6 +181,7 @@
         part.lastChild.textContent = number;
       });
       setStop(tokens, tokens.querySelector("[tabindex='0']") ?? tokens.lastChild);
+      if (asks === null) tokens.scrollTop = tokens.scrollHeight; // the last is what the next follows
     }
 
     function tell() {
