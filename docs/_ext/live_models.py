@@ -3,10 +3,14 @@
 A page opened from a folder may not fetch files, but it may load classic scripts. So each model
 becomes a script: its table in 8 bits and a scale, its other numbers in 16 bits, all written as
 base64. The experiment ``docs/experiments/playground`` trains the models.
+
+The model that writes, of ``docs/experiments/language``, has all its matrices in 8 bits with a scale
+per row. Its scales and norms keep 32 bits, with which the page computes what torch does.
 """
 
 import base64
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,9 @@ from sphinx.application import Sphinx
 from tokenizers import Tokenizer
 from torch import Tensor
 
-MODELS = Path(__file__).parents[1] / "experiments" / "playground" / "models"
+EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+MODELS = EXPERIMENTS / "playground" / "models"
+WRITER = EXPERIMENTS / "language" / "model"
 KINDS = ("mean", "energy", "qkv")
 SOURCES = Path(__file__).parents[1] / "_static" / "lab"
 # Which script needs which is the order in which they stand here.
@@ -24,16 +30,19 @@ BENCH = ["bench", "bench-texts", "bench-explain-gradients", "bench-explain", "be
 BENCH += ["plane", "workbench", "workbench-map", "workbench-planes"]
 WHOLE = [*BENCH, "bench-python", "workbench-numbers", "workbench-options", "workbench-learning"]
 WHOLE += ["workbench-share", "workbench-start"]
+WRITING = ["bpe", "writer", "writer-lab"]
 SCRIPTS = {
     "index": [*REVIEW, "home", *BENCH, "workbench-start"],
-    "playground": [*REVIEW, "map", "review-lab", *WHOLE, "lab"],
+    "playground": [*REVIEW, "map", "review-lab", *WHOLE, *WRITING, "lab"],
     "gallery/core/plot_1_qkv_derivation": ["tensors", "attention", "dom", *WHOLE],
 }
+STYLES = ["lab", "workbench"]
+MORE_STYLES = {"playground": ["writer"]}
 
 
-def as_base64(tensor: Tensor) -> str:
+def as_base64(tensor: Tensor, floats: str = "<f2") -> str:
     """Write numbers row by row, little-endian, as floats of 16 bits or as integers of 8."""
-    kind = "<f2" if tensor.is_floating_point() else "i1"
+    kind = floats if tensor.is_floating_point() else "i1"
     return base64.b64encode(tensor.contiguous().numpy().astype(kind).tobytes()).decode()
 
 
@@ -53,6 +62,27 @@ def model_script(folder: Path) -> str:
     return f"receiveModel({json.dumps(config)}, {json.dumps(tensors)});\n"
 
 
+def writer_script(folder: Path) -> str:
+    """Write the model that writes as the call of a function that ``writer.js`` defines.
+
+    The vocabulary follows from the letters of its 256 bytes and from the merges: each merge makes
+    the token with the next id, unless an earlier one made it already.
+    """
+    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    bpe = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))["model"]
+    letters = sorted(bpe["vocab"], key=bpe["vocab"].__getitem__)[1:257]
+    merges = "\n".join(" ".join(pair) for pair in bpe["merges"])
+    vocabulary = {"alphabet": "".join(letters), "merges": merges}
+    weights = load_file(folder / "model.safetensors")
+    # "encoder.blocks.0.norm1.weight" is "0.norm1" there, because each byte of a page counts.
+    tensors = {
+        re.sub(r"^encoder\.(blocks\.)?|\.weight", "", name): as_base64(weight, "<f4")
+        for name, weight in weights.items()
+    }
+    written = json.dumps([config, vocabulary, tensors], ensure_ascii=False, separators=(",", ":"))
+    return f"receiveWriter({written[1:-1]});\n"
+
+
 def words_script(tokenizer: Path) -> str:
     """Write the words of a tokenizer in the order of their ids."""
     ids = Tokenizer.from_file(str(tokenizer)).get_vocab()
@@ -65,6 +95,7 @@ def write_scripts(app: Sphinx, exception: Exception | None) -> None:
     static = Path(app.outdir, "_static")
     for kind in KINDS:
         (static / f"lab-{kind}.js").write_text(model_script(MODELS / kind), encoding="utf-8")
+    (static / "lab-writer.js").write_text(writer_script(WRITER), encoding="utf-8")
     words = words_script(MODELS / "tokenizer.json")
     (static / "lab-words.js").write_text(words, encoding="utf-8")
 
@@ -75,8 +106,8 @@ def add_scripts(app: Sphinx, page: str, template: str, context: Any, doctree: An
     The scripts of a page are one file there, because a browser waits for each that it asks for.
     """
     if page in SCRIPTS:
-        app.add_css_file("lab/lab.css")
-        app.add_css_file("lab/workbench.css")
+        for style in [*STYLES, *MORE_STYLES.get(page, [])]:
+            app.add_css_file(f"lab/{style}.css")
         name = f"lab/all-of-{page.rpartition('/')[2]}.js"
         bundle = Path(app.outdir, "_static", name)
         bundle.parent.mkdir(parents=True, exist_ok=True)

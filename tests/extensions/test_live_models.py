@@ -11,6 +11,8 @@ import pytest
 import torch
 from sphinx.testing.util import SphinxTestApp
 
+from attention.language import load_language_model
+
 LAB = Path(__file__).parents[2] / "docs" / "_static" / "lab"
 
 
@@ -63,6 +65,31 @@ def test_a_model_becomes_a_call(written):
         assert torch.equal(unpack(tensors[name]).double(), weight.flatten()), name
 
 
+def test_the_model_that_writes_becomes_a_call():
+    """Check the committed model, every number of it, and its vocabulary as the page rebuilds it."""
+    name, (config, vocabulary, tensors) = call(live_models.writer_script(live_models.WRITER))
+    assert name == "receiveWriter"
+    model, tokenizer = load_language_model(live_models.WRITER)
+    assert config == vars(model.config)
+    tokens = ["<start>", *vocabulary["alphabet"]]
+    for pair in vocabulary["merges"].split("\n"):
+        if (token := pair.replace(" ", "")) not in tokens:
+            tokens.append(token)
+    assert {token: i for i, token in enumerate(tokens)} == tokenizer.get_vocab()
+    state = model.state_dict()
+    for full in list(state):
+        name = full.removeprefix("encoder.").removeprefix("blocks.").removesuffix(".weight")
+        state[name] = state.pop(full)
+    assert {name.removesuffix(".scale") for name in tensors} == set(state)
+    for name, weight in state.items():
+        rows = np.frombuffer(base64.b64decode(tensors[name]), "i1" if weight.dim() == 2 else "<f4")
+        numbers = torch.from_numpy(rows.astype(np.float32)).view(weight.shape)
+        if weight.dim() == 2:
+            scale = np.frombuffer(base64.b64decode(tensors[name + ".scale"]), "<f4").copy()
+            numbers = numbers * torch.from_numpy(scale)[:, None]
+        assert torch.equal(numbers, weight), name
+
+
 def test_words_are_in_the_order_of_their_ids(tmp_path):
     tokenizer = expected.tokenizer()
     tokenizer.save(str(tmp_path / "tokenizer.json"))
@@ -77,8 +104,9 @@ def test_a_build_writes_the_committed_models(tmp_path):
     app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html"))
     live_models.write_scripts(app, None)
     sizes = {path.name: path.stat().st_size for path in (tmp_path / "_static").iterdir()}
-    names = ("words", *live_models.KINDS)
+    names = ("words", "writer", *live_models.KINDS)
     assert set(sizes) == {f"lab-{name}.js" for name in names}
+    assert sizes.pop("lab-writer.js") <= 500_000
     assert sum(sizes.values()) < 1_200_000
     _, (words,) = call((tmp_path / "_static" / "lab-words.js").read_text())
     for kind in live_models.KINDS:

@@ -6,11 +6,12 @@ it.
 """
 
 import json
+import random
 import tempfile
 from pathlib import Path
 
 import torch
-from live_models import model_script, words_script
+from live_models import model_script, words_script, writer_script
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -22,7 +23,15 @@ from attention import (
     scaled_dot_product_attention,
 )
 from attention.exercises.sentence import X_OF_LESSON
+from attention.language import (
+    LanguageConfig,
+    LanguageModel,
+    encode,
+    load_language_model,
+    save_language_model,
+)
 from attention.sentiment.tokenizer import SEP_ID, train_tokenizer
+from experiments.language import data as language_data
 from experiments.playground.model import (
     PageConfig,
     PageModel,
@@ -58,6 +67,14 @@ TEXTS = [
     "never the old plot! Good film: not the good",
 ]
 DISTRACTOR = "A bad film, of the old kind."
+# Three layers, and sizes that differ from each other
+WRITER = {"embed_dim": 24, "num_heads": 6, "num_kv_heads": 3, "num_layers": 3, "hidden_dim": 7}
+WRITER_TEXTS = ["", "The music", "a film isn't good", "né 10 😀"]
+FRAGMENTS = (
+    "a|e|f|g|s|t|The|film| film|music| isn't|good|ooo|é|e\u0301|ñ|ß|Ω|фильм|映画| 映画|한국|שלום"
+    "|  |   |\n|\n\n|\t|\r\n|\u00a0|\u0085 film|\ufeff film|\u3000|12| 345|½|²|٣|😀|👍🏽|❤️|🇬🇧|𝔘"
+    "|ไทย|👨\u200d👩\u200d👧|...|!?| —|“|<b>|<start>|<star|_|$|'|''|\u0000|\u200b|�"
+)
 
 
 def worked_example() -> dict[str, object]:
@@ -123,6 +140,45 @@ def readings(kind: str, folder: Path) -> dict[str, object]:
     return {**scripts, "embedding": model.classifier.embedding.weight, "readings": found}
 
 
+def strings() -> list[str]:
+    """Compose 200 texts of words, spaces, digits and signs of many scripts."""
+    draw = random.Random(1)
+    return ["".join(draw.choices(FRAGMENTS.split("|"), k=draw.randint(1, 9))) for _ in range(200)]
+
+
+def rounded(tensor: Tensor) -> list[object]:
+    return tensor.double().round(decimals=7).tolist()
+
+
+@torch.no_grad()
+def writing(folder: Path) -> dict[str, object]:
+    """Let a small model that writes read every text."""
+    torch.manual_seed(3)
+    tokenizer = language_data.train_tokenizer([*VOCABULARY, *TEXTS, "ooooo " * 9], vocab_size=320)
+    model = LanguageModel(LanguageConfig(vocab_size=tokenizer.get_vocab_size(), **WRITER))
+    for parameter in model.parameters():
+        parameter.data = torch.rand(parameter.shape) * 2 - 1
+    save_language_model(model, tokenizer, folder)
+    model, _ = load_language_model(folder)
+    readings = []
+    for text in WRITER_TEXTS:
+        ids = encode(tokenizer, text)
+        logits, weights = model(torch.tensor(ids), need_weights=True)  # (n, v), (L, h, n, n)
+        # of all positions those of one text
+        some = logits if text == WRITER_TEXTS[1] else logits[-1:]
+        readings.append(
+            {"text": text, "ids": ids, "logits": rounded(some), "weights": rounded(weights)}
+        )
+    encoded = [[text, encode(tokenizer, text)[1:]] for text in strings()]
+    tokens = sorted(vocabulary := tokenizer.get_vocab(), key=vocabulary.__getitem__)
+    return {
+        "script": writer_script(folder),
+        "tokens": tokens,
+        "readings": readings,
+        "encoded": encoded,
+    }
+
+
 def halves() -> dict[str, object]:
     """Write numbers of 16 bits: signs, the smallest, the largest, and a thousand others."""
     torch.manual_seed(2)
@@ -146,12 +202,14 @@ def compute() -> dict[str, object]:
     """Compute everything."""
     with tempfile.TemporaryDirectory() as folder:
         models = {kind: readings(kind, Path(folder, kind)) for kind in MODELS}
+        writer = writing(Path(folder, "writer"))
     everything = {
         "written by": "PYTHONPATH=docs:docs/_ext python tests/javascript/expected.py",
         "worked_example": worked_example(),
         "positions": SinusoidalPositions(6, max_length=9, base=1_000.0).double().table,
         "halves": halves(),
         "models": models,
+        "writer": writer,
     }
     return json.loads(json.dumps(everything, default=Tensor.tolist))
 

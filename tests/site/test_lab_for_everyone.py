@@ -18,7 +18,7 @@ def test_everything_unfolded_is_accessible_and_fits(visit, http_root, scheme, si
     page.get_by_test_id("distractor").check()
     page.get_by_test_id("token").last.click()
     page.get_by_test_id("asker").select_option("1")
-    page.locator("canvas").wait_for()
+    page.locator("#review-lab canvas").wait_for()
     page.get_by_test_id("effects").locator("tr").wait_for()
     assert violations(page) == []
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
@@ -127,7 +127,7 @@ def test_with_scripts_the_lab_takes_the_place_of_the_table(lab):
 
 
 def test_the_map_follows_the_theme(lab):
-    lab.locator("canvas").wait_for()
+    lab.locator("#review-lab canvas").wait_for()
     corner = """() => { const c = document.querySelector("canvas");
       return [...c.getContext("2d").getImageData(c.width - 3, c.height - 3, 1, 1).data].join(); }"""
     light = lab.evaluate(corner)

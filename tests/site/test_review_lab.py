@@ -135,8 +135,10 @@ def test_one_model_alone_can_be_shown(lab):
 def test_only_words_of_qkv_have_rows_of_weights(lab):
     write(lab, TEXT)
     map_ = answer("qkv", TEXT).map
-    expect(lab.locator("canvas")).to_be_visible()
-    assert lab.locator("canvas").get_attribute("aria-label").startswith("8 by 8 weights.")
+    expect(lab.locator("#review-lab canvas")).to_be_visible()
+    assert (
+        lab.locator("#review-lab canvas").get_attribute("aria-label").startswith("8 by 8 weights.")
+    )
     hook(lab, "asker").select_option("1")  # there is one
     settle(lab)
     assert numbers(lab, "weight", "qkv") == pytest.approx(map_[1].tolist(), abs=1e-5)
@@ -144,7 +146,7 @@ def test_only_words_of_qkv_have_rows_of_weights(lab):
     shown = tokens(lab, "qkv").locator(".lab-number").first.inner_text()
     assert float(shown) == pytest.approx(map_[1, 0].item(), abs=6e-4)
     hook(lab, "model-select").select_option("mean")
-    expect(lab.locator("canvas")).to_be_hidden()
+    expect(lab.locator("#review-lab canvas")).to_be_hidden()
 
 
 def test_whose_weights_are_shown_stays_the_same_word(lab):
@@ -170,7 +172,9 @@ def test_the_map_is_painted_as_strong_as_the_weights(lab):
       return Array.from({ length: n }, (_, i) => Array.from({ length: n }, (_, j) =>
         pixels.data[4 * (at(i) * canvas.width + at(j))]));
     }"""
-    painted = torch.tensor(lab.locator("canvas").evaluate(f"canvas => ({paint})(canvas, {n})"))
+    painted = torch.tensor(
+        lab.locator("#review-lab canvas").evaluate(f"canvas => ({paint})(canvas, {n})")
+    )
     style = lab.evaluate("getComputedStyle(document.body).getPropertyValue('--lab-high')")
     high = int(style.split()[0])
     expected = 255 + (high - 255) * map_ / map_.max()
@@ -179,7 +183,7 @@ def test_the_map_is_painted_as_strong_as_the_weights(lab):
 
 def test_pointing_at_the_map_names_two_words_and_their_weight(lab):
     write(lab, "wonderful film")
-    canvas = lab.locator("canvas")
+    canvas = lab.locator("#review-lab canvas")
     box = canvas.bounding_box()
     canvas.hover(position={"x": box["width"] - 10, "y": box["height"] - 10})
     weight = answer("qkv", "wonderful film").map[1, 1]
@@ -491,7 +495,7 @@ def test_a_model_that_does_not_load_is_said_and_tried_again(visit, http_root):
     assert probability(page, "mean") is not None
     page.unroute("**/lab-qkv.js")
     hook(page, "review-input").fill("a wonderful film")
-    expect(page.locator("canvas")).to_be_visible()
+    expect(page.locator("#review-lab canvas")).to_be_visible()
     assert tokens(page, "qkv").count() == 3
 
 

@@ -65,7 +65,7 @@ def test_the_lab_stays_below_one_and_a_half_megabytes_with_both_models(visit, ht
     page.get_by_test_id("review-input").scroll_into_view_if_needed()
     page.get_by_test_id("token").first.wait_for()
     page.get_by_test_id("model-select").select_option("qkv")
-    page.locator("canvas").wait_for()
+    page.locator("#review-lab canvas").wait_for()
     whole = fetched()
     print(f"lab: {before:,} bytes, with both models {whole:,}")
     assert before < 0.6 * MB

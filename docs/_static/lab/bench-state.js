@@ -246,5 +246,5 @@
     return Object.fromEntries(MATRICES.map((name, i) => [name, matrices[i]]));
   }
 
-  lab.benchState = { begin, decode, drawnWords, encode, vectorOf, withWords };
+  lab.benchState = { begin, decode, drawnWords, encode, hashOf, vectorOf, withWords };
 }

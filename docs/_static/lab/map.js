@@ -8,19 +8,19 @@
 {
   const { element } = lab.dom;
 
-  function drawMap(canvas, map, words) {
-    const n = map.length;
-    const ratio = window.devicePixelRatio || 1;
-    const side = Math.min(canvas.parentElement.clientWidth, 560, 74 + 48 * n);
-    const cell = side / n;
-    const labels = cell >= 14 ? 74 : 0; // room for words beside the rows, where they can be read
-    canvas.width = canvas.height = Math.round(side * ratio);
-    canvas.style.width = canvas.style.height = `${side}px`;
-    const style = getComputedStyle(canvas);
-    const colour = (name) => style.getPropertyValue(name).trim().split(/\s+/).map(Number);
-    const [low, high] = [colour("--lab-low"), colour("--lab-high")];
+  // The colours of the smallest and of the largest weight, which the theme chooses
+  function coloursOf(part) {
+    const style = getComputedStyle(part);
+    return ["--lab-low", "--lab-high"].map((name) =>
+      style.getPropertyValue(name).trim().split(/\s+/).map(Number),
+    );
+  }
 
-    // A pixel a weight, then drawn larger: quick for 65,536 of them too.
+  // One pixel per weight, to be drawn larger: quick for 65,536 of them too. Under a causal mask a row
+  // ends at its own word, and what follows stays empty.
+  function paint(canvas, map, [low, high]) {
+    const n = map.length;
+    canvas.width = canvas.height = n;
     const pixels = new ImageData(n, n);
     const largest = Math.max(...map.map((row) => Math.max(...row)));
     map.forEach((row, i) => {
@@ -31,8 +31,20 @@
         pixels.data[at + 3] = 255;
       });
     });
-    const small = element("canvas", { width: n, height: n });
-    small.getContext("2d").putImageData(pixels, 0, 0);
+    canvas.getContext("2d").putImageData(pixels, 0, 0);
+  }
+
+  function drawMap(canvas, map, words) {
+    const n = map.length;
+    const ratio = window.devicePixelRatio || 1;
+    const side = Math.min(canvas.parentElement.clientWidth, 560, 74 + 48 * n);
+    const cell = side / n;
+    const labels = cell >= 14 ? 74 : 0; // room for words beside the rows, where they can be read
+    canvas.width = canvas.height = Math.round(side * ratio);
+    canvas.style.width = canvas.style.height = `${side}px`;
+    const small = element("canvas");
+    paint(small, map, coloursOf(canvas));
+    const style = getComputedStyle(canvas);
     const context = canvas.getContext("2d");
     context.scale(ratio, ratio);
     context.imageSmoothingEnabled = false;
@@ -62,5 +74,5 @@
     };
   }
 
-  lab.map = { drawMap };
+  lab.map = { coloursOf, drawMap, paint };
 }
