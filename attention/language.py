@@ -234,7 +234,9 @@ def load_language_model(folder: Path | str) -> tuple[LanguageModel, Tokenizer]:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"])) or "the file"
-        raise ValueError(f"{folder / 'config.json'}: {name}: {first['msg']}") from None
+        raise ValueError(
+            f"{folder / 'config.json'}: is not that of a language model: {name}: {first['msg']}"
+        ) from None
     except (SafetensorError, OSError, ValueError) as error:
         raise ValueError(f"{folder}: holds no language model that can be read: {error}") from error
     except Exception as error:  # tokenizers raises a bare one for a file it can't read

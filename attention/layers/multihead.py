@@ -116,7 +116,7 @@ class MultiHeadAttention(nn.Module):
                 f"num_kv_heads: expected a divisor of num_heads = {num_heads}, got {num_kv_heads}"
             )
         if rotary and head_dim % 2:
-            raise ValueError(f"head_dim: expected an even number with rotary=True, got {head_dim}")
+            raise ValueError(f"rotary: expected heads of an even width, got {head_dim}")
         if window is not None:
             check_size("window", window)
         check_dropout("dropout", dropout)

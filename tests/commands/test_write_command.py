@@ -55,3 +55,10 @@ def test_what_cannot_be_written_is_refused_in_one_line(folder, tmp_path):
             (folder, "The", "--temperature", "warm", "--temperature"),
         ],
     )
+
+
+def test_the_run_of_a_classifier_is_no_language_model(finished):
+    check_refused(
+        lambda *options: main([*map(str, options)]),
+        [(finished, "The", "config.json: is not that of a language model: vocab_size")],
+    )

@@ -87,7 +87,7 @@ def test_sizes_that_fit_no_window_are_refused():
     for options, error, message in (
         ({"window": 0}, ValueError, "window: expected at least 1, got 0"),
         ({"window": 1.5}, TypeError, "window: expected an integer, got float"),
-        ({"rotary": True}, ValueError, "head_dim: expected an even number with rotary=True, got 3"),
+        ({"rotary": True}, ValueError, "rotary: expected heads of an even width, got 3"),
     ):
         with pytest.raises(error, match=message):
             MultiHeadAttention(6, 2, **options)

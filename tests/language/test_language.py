@@ -231,8 +231,11 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
         [
             (tmp_path / "nowhere", "holds no language model that can be read"),
             (spoilt("a", lambda f: (f / "config.json").write_text("{")), "config.json"),
-            (spoilt("b", configured(embed_dim=0)), "config.json: embed_dim: Input should be"),
-            (spoilt("c", configured(extra=1)), "config.json: extra: Unexpected"),
+            (
+                spoilt("b", configured(embed_dim=0)),
+                "not that of a language model: embed_dim: Input should",
+            ),
+            (spoilt("c", configured(extra=1)), "language model: extra: Unexpected"),
             (spoilt("d", configured(embed_dim=24)), "the configuration requires"),
             (spoilt("e", configured(num_heads=3)), "num_heads: expected a divisor"),
             (spoilt("f", with_tensors(lambda t: t.pop("embedding.weight.scale"))), "lacks"),
