@@ -142,7 +142,7 @@ def continuation(
         ValueError: If the temperature is negative, ``ids`` is empty, or it leaves no space.
 
     Example:
-        >>> from attention.language import LanguageConfig, LanguageModel
+        >>> from attention.language import LanguageConfig, LanguageModel, continuation
         >>> model = LanguageModel(LanguageConfig(vocab_size=5, max_length=8))
         >>> torch.nn.init.zeros_(model.embedding.weight)[0, 0].item()  # every token as likely
         0.0
