@@ -85,20 +85,21 @@ print(f"query of starts: ({first:.4f}, {second:.4f}), of length {query[2].norm()
 print(f"rotated:         ({by_hand[0]:.4f}, {by_hand[1]:.4f}), of length {by_hand.norm():.4f}")
 
 # %%
-# A wider query is cut into pairs, and each pair has its own speed, as the hands of the sinusoids
-# have: 1, :math:`\mathrm{base}^{-2/k}`, :math:`\mathrm{base}^{-4/k}` and so on, for queries of
-# width k, so that all of RoPE is eight lines:
+# A wider query is cut into pairs, and each pair has its own speed, as each hand of the sinusoids
+# has. For queries of width k the speeds are 1, :math:`\mathrm{base}^{-2/k}`,
+# :math:`\mathrm{base}^{-4/k}` and so on, where the base is 10,000 in the paper. All of RoPE is then
+# eight lines:
 
 
 def rotate(x, positions, base=10_000.0):
     """Rotate each pair of neighbouring numbers by an angle that grows with the row's position."""
     k = x.shape[-1]
-    speed = base ** (-torch.arange(0, k, 2) / k)  # one per pair
-    angle = positions[..., None] * speed
+    speed = base ** (-torch.arange(0, k, 2) / k)  # (k / 2,), one per pair
+    angle = positions[..., None] * speed  # (..., n, k / 2)
     cos, sin = angle.cos(), angle.sin()
-    first, second = x[..., 0::2], x[..., 1::2]
+    first, second = x[..., 0::2], x[..., 1::2]  # (..., n, k / 2) each
     pairs = first * cos - second * sin, first * sin + second * cos
-    return torch.stack(pairs, dim=-1).flatten(-2)
+    return torch.stack(pairs, dim=-1).flatten(-2)  # (..., n, k)
 
 
 positions = torch.arange(6)  # (6,)
@@ -136,8 +137,8 @@ fig.set_label(
 
 def times(x, factors):
     """Multiply each pair of neighbouring numbers, as one complex number, by a complex factor."""
-    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())
-    return torch.view_as_real(pairs * factors).flatten(-2)
+    pairs = torch.view_as_complex(x.unflatten(-1, (-1, 2)).contiguous())  # (..., n, k / 2)
+    return torch.view_as_real(pairs * factors).flatten(-2)  # (..., n, k)
 
 
 n, k = 64, 8
@@ -171,8 +172,9 @@ print("rotated ones are the sinusoids:", torch.allclose(rotate(ones, at), cosine
 #    = x_i W_\mathrm{query}\, \Theta_i \Theta_j^\top\, W_\mathrm{key}^\top x_j^\top
 #    = x_i W_\mathrm{query}\, \Theta_{i-j}\, W_\mathrm{key}^\top x_j^\top .
 #
-# The two words and the distance i − j are in it, and where the two words are is not. Therefore a
-# shift of all positions leaves the scores as they are, while any other change does not:
+# The score depends on the two words and on their distance i − j, but not on where the two are.
+# Therefore a shift of all positions leaves the scores as they are, whereas a change of distances
+# does not:
 
 
 def scores_at(query_positions, key_positions):
@@ -256,10 +258,12 @@ fig.set_label(
 # Neither is better, because a permutation leads from one to the other, and a permutation of both
 # queries and keys changes no dot product. So the weights can be converted: the rows of
 # ``W_query.weight`` and of ``W_key.weight`` (torch stores one row per query dimension) are put into
-# the order 0, 2, 4, 6, 1, 3, 5, 7, in each head for itself. The ``permute`` in `Hugging Face's
+# the order 0, 2, 4, 6, 1, 3, 5, 7, for each head by itself. The ``permute`` in `Hugging Face's
 # conversion script <https://github.com/huggingface/transformers/blob/main/src/transformers/models/
-# llama/convert_llama_weights_to_hf.py>`__ does this, and many readers have asked what it is for
-# (`#25199 <https://github.com/huggingface/transformers/issues/25199>`__).
+# llama/convert_llama_weights_to_hf.py>`__ does this. Readers who missed it have asked why the two
+# programs rotate differently (`#25199
+# <https://github.com/huggingface/transformers/issues/25199>`__, `#31859
+# <https://github.com/huggingface/transformers/issues/31859>`__).
 
 d = 16
 tokens = torch.randn(n, d)  # (64, 16)
@@ -300,9 +304,9 @@ for check, difference in unnoticed.items():
 
 # %%
 # The mixed-up version keeps lengths, agrees at distance 0 and does not notice a common shift,
-# because it is RoPE too, only not the one that the weights were trained with. The one test that
-# finds the bug is a comparison with scores, or logits, of the original program. How much the bug
-# costs a trained model is measured below.
+# because it is RoPE too, only not the one that the weights were trained with. What finds the bug is
+# a comparison with the scores, or logits, of the original program. How much accuracy the bug costs
+# a trained model is measured below.
 #
 # The gauge that survives
 # -----------------------
@@ -318,7 +322,9 @@ for check, difference in unnoticed.items():
 # each distance that occurs (provided that both matrices have rank k and the tokens span all d
 # dimensions). It is enough to ask for distance 1, since the other rotations are its powers.
 # :math:`R\, \Theta_1 - \Theta_1 R = 0` is a linear system with k² unknowns, so the dimension of its
-# solutions is k² minus its rank:
+# solutions is k² minus its rank. To write the system as one matrix, the rows of R are concatenated
+# to one long vector. Multiplying R by :math:`\Theta_1`, from either side, is then one matrix, a
+# Kronecker product with the identity:
 
 
 def rotation(distance, base=10_000.0):
@@ -344,7 +350,7 @@ for name, dimension in free.items():
     print(f"{name:28} {dimension:2} free dimensions of {k * k}")
 
 # %%
-# Of k² dimensions k are left. For pairs of different speeds, R can't mix one pair with another, and
+# Of k² dimensions, k are left. If the speeds differ, R can't mix one pair with another, and
 # within a pair only a rotation times a scale commutes with rotations. These are two numbers per
 # pair, or one complex number. If all pairs had the same speed, R could mix them as well, and half
 # of the k² dimensions would be left.
@@ -360,12 +366,12 @@ axes[0].set_ylabel("query dimension")
 fig.set_label(
     "Two 8 by 8 grids, whose filled cells show where a surviving R may be other than zero. "
     "Interleaved: four 2 by 2 blocks along the diagonal. In halves: the main diagonal and two more "
-    "diagonals, four places to either side of it."
+    "diagonals, four cells to either side of it."
 )
 
 # %%
 # *Figure 4.* Where a surviving R may have entries other than zero, from the solutions of the linear
-# system. Each pair fills four cells, but with two free numbers. The layouts differ by the
+# system. Each pair fills four cells, but has two free numbers only. The layouts differ by the
 # permutation alone.
 #
 # One R that survives and some that don't, in the layout of neighbours:
@@ -439,8 +445,8 @@ for name in parts:
     print(f"{name:28} {without[name, False]:8.0e} {without[name, True]:8.0e}")
 
 # %%
-# What does not affect the weights has no :term:`gradient`. In a layer of the package, that of the
-# key bias is zero up to rounding without rotation, and of ordinary size with it:
+# What does not affect the weights has no :term:`gradient`. In a layer of the package, the gradient
+# of the key bias is zero up to rounding without rotation, and of ordinary size with it:
 
 gradients = {}
 for rotary in (False, True):
@@ -557,8 +563,8 @@ for kind, rotary in (("sinusoids", False), ("RoPE", True)):
         models[kind, seed] = train(Copier(rotary), STEPS, generators[kind, seed])
 
 # %%
-# In a causal model, what follows a token does not matter to it. One measurement with texts of 128
-# tokens therefore answers for shorter texts, too; :term:`chance level` is 1 in 16.
+# In a causal model a token does not see what follows it. One measurement with texts of 128 tokens
+# therefore answers for shorter texts, too; :term:`chance level` is 1 in 16.
 
 
 def summary(curves):
@@ -589,14 +595,14 @@ ax.set(xlabel="position of the token", ylabel="accuracy (%)", ylim=(0, 103))
 ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
 fig.set_label(
     "Accuracy against the position of the token, from 5 to 127, as means and bands over three "
-    "seeds. Both are at 100 % until training ends at position 32. There sinusoids drop steeply and "
+    "seeds. Both are at 100 % up to the trained length of 32. There sinusoids drop steeply and "
     "then go up and down with a wide band. RoPE stays at 100 % for some more positions and goes "
     "down in a few steps, with level stretches between them."
 )
 
 # %%
 # *Figure 5.* Accuracy at each position, as the mean over three seeds; bands reach from the lowest
-# to the highest seed, and training ended at the grey line.
+# to the highest seed, and the grey line is at the trained length.
 #
 # Both models are all but perfect within the trained length. Beyond it sinusoids fail at once and
 # erratically, because every position is new. RoPE goes down in steps, and there must be another
@@ -621,11 +627,12 @@ for seed, shares in zip(SEEDS, by_distance, strict=True):
 
 # %%
 # A good part of the weight is not on distance 5, and the distances that take it are nearly the same
-# for all seeds. Most of them follow from the speeds alone, because the pairs are hands of a clock,
-# and the fast ones come round again: at some distances the three fastest pairs are rotated almost
-# as they are at distance 5. Within the trained length there is no such distance, apart from the
-# neighbours 4 and 6, and so training had no reason to guard against it. We list all distances at
-# which the mean cosine of the three angles to those of distance 5 is above 0.7:
+# for all seeds. Most of these distances follow from the speeds alone. The pairs turn like the hands
+# of a clock, and the fast ones come round again, so at some distances the three fastest pairs are
+# rotated almost as they are at distance 5. Within the trained length there is no such distance,
+# apart from the neighbours 4 and 6, and so training had no reason to guard against one. For every
+# distance, we take the three angles by which these pairs are away from their rotation at distance
+# 5, and list the distances at which the mean of the three cosines is above 0.7:
 
 distance = torch.arange(128)  # (128,)
 fastest = 10_000.0 ** (-torch.arange(0, 6, 2) / d)  # (3,)
@@ -636,7 +643,7 @@ print("distances that look like 5 to the three fastest pairs:", alike)
 # %%
 # So the steps of Figure 5 are where such a distance comes into reach. If this is right, a
 # :term:`sliding window <sliding-window attention>` of 32 keys has to repair RoPE, because it hides
-# all distances that training has not shown. Sinusoids can't be repaired in this way, because their
+# all distances that training has not shown. It can't repair sinusoids completely, because their
 # positions remain new:
 
 windowed = {
@@ -646,8 +653,9 @@ for kind, each in windowed.items():
     print(f"{kind:10} 128 tokens, each query sees the last {TRAINED}: {summary(each)}")
 
 # %%
-# It does repair RoPE, and helps sinusoids in part only. So RoPE does not make a model read longer
-# texts by itself. In this task it fails through scores at distances that it never trained on.
+# The window does repair RoPE, and it helps sinusoids only in part. So RoPE alone does not make a
+# model read longer texts: in this task the model fails through scores at distances on which it was
+# never trained.
 #
 # The trained model also shows what the mix-up of layouts costs, here on texts of the trained
 # length:
@@ -689,8 +697,9 @@ for name in ways:
 
 # %%
 # Interpolation brings this task down to chance level. The reason is that it shrinks short distances
-# as well: with positions half as far apart, the rotation that the model has learned for five tokens
-# belongs to ten. The models then copy another token, the one ten places back:
+# as well. With positions half as far apart, the rotation that the model has learned for five tokens
+# belongs to ten, and with positions a quarter as far apart to twenty. The models then copy the
+# token that is so many places back, though less reliably at the longer distance:
 
 back = {n: LAG * n // TRAINED for n in (64, 128)}
 elsewhere = {
@@ -700,8 +709,9 @@ for n, each in elsewhere.items():
     print(f"interpolated, {n:3} tokens: the token {back[n]:2} places back is named {summary(each)}")
 
 # %%
-# The NTK-aware base keeps the fast pairs, and with them the short distances, so at twice the length
-# it does not harm this task.
+# The NTK-aware base keeps the fast pairs, and with them the short distances. At twice the length it
+# therefore does this task no harm, while at four times the length the models lose accuracy with it,
+# much as they do without it.
 #
 # :cite:t:`chen2023extending` train their interpolated models further, for up to 1,000 steps. We
 # fine-tune on texts of 128 tokens, with interpolation, and for comparison without it:
@@ -712,11 +722,11 @@ for name, way, steps in (
     ("interpolated", interpolated, (0, 20, 230)),
 ):
     reached = {seed: copy.deepcopy(models["RoPE", seed]) for seed in SEEDS}
-    generator = torch.Generator().manual_seed(0)
+    generator, done = torch.Generator().manual_seed(0), 0
     for more in steps:
         for model in reached.values():
             train(model, more, generator, n=128, **way(128))
-        done = sum(steps[: steps.index(more) + 1])
+        done += more
         tuned[name, done] = [accuracy(model, 128, **way(128)) for model in reached.values()]
         print(f"{name:12} after {done:3} further steps: {summary(tuned[name, done])}")
 
@@ -736,15 +746,15 @@ for name, way, steps in (
 #   two rotations.
 # - RoPE in neighbours and RoPE in halves differ by a permutation of the rows of ``W_query`` and
 #   ``W_key``. Weights of one with the rotation of the other fail without an error, and no test of
-#   lengths, of shapes or of shifts finds it.
+#   lengths, of shapes or of shifts finds the mistake.
 # - Of the k² dimensions of the gauge, RoPE leaves k, one complex number per pair, as long as the
 #   speeds differ.
 # - The key bias, which is dead in a plain dot product, changes the weights with RoPE, and all four
 #   terms of a score count.
 # - There is one product :math:`M_\Delta` per distance, and they span k dimensions.
 # - Trained to copy the token five places before, a model with RoPE fails step by step on longer
-#   texts, because of distances that it never saw. A window repairs it; interpolation without
-#   further training makes it copy from the wrong distance.
+#   texts, because of distances that it never saw. A window of the trained length repairs this;
+#   interpolation without further training makes the model copy from the wrong distance.
 #
 # *Practise:* :doc:`/exercises/today`, whose first exercise mixes the two layouts.
 #

@@ -12,10 +12,11 @@ vector. What each of them keeps, computes and cannot express is counted here, wh
 quality has been measured in large training runs, which the end of this page cites.
 
 You need the lessons on :doc:`several heads </gallery/core/plot_5_multi_head>` and on :doc:`masks
-</gallery/core/plot_4_masks>`, and that on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` for
-the latent. Reading takes forty minutes, and running the page about ten seconds. Afterwards you can
-write grouped-query attention and both forms of latent attention, count what a layer keeps per
-token, and say why a rotary key has to be kept apart.
+</gallery/core/plot_4_masks>`; for the latent also that on :doc:`low rank
+</gallery/deeper/plot_1_low_rank_qk>`, and for the rotary key that on :doc:`rotary positions
+</gallery/deeper/plot_9a_rotary>`. Reading takes forty minutes, and running the page about ten
+seconds. Afterwards you can write grouped-query attention and both forms of latent attention, count
+what a layer keeps per token, and say why a rotary key has to be kept apart.
 """
 
 import time
@@ -37,8 +38,8 @@ from attention.plotting import BLACK, BLUE, GREEN, ORANGE, PURPLE, use_style
 from attention.pretrained import load_encoder
 from attention.sentiment.sources import load_reviews
 
-use_style()
 torch.manual_seed(0)
+use_style()
 
 # %%
 # What a model keeps of each token
@@ -64,12 +65,12 @@ for name, (L, h, h_kv, k) in published.items():
     print(f"{name:12} {L:3}  {h:3}  {h_kv:4}  {k:3}   {kept:17,}   {gib:20.2f} GiB")
 
 # %%
-# The text of one user thus takes gigabytes where each head has keys of its own. All of it has to be
-# read again for each new token, which is why :cite:t:`shazeer2019fast` let all heads share one key
-# and one value per token: decoding waits for memory and not for arithmetic. A reader of such code
-# `wondered why it has keys and values for one head only
-# <https://github.com/lucidrains/memorizing-transformers-pytorch/issues/5>`__, and the reason is the
-# last column of the table, not a different kind of attention.
+# In GPT-3, where each head has keys and values of its own, the text of one user thus takes
+# gigabytes. All of the cache has to be read again for each new token, so that decoding waits for
+# memory and not for arithmetic. This is why :cite:t:`shazeer2019fast` lets all heads share one key
+# and one value per token. A reader of such code `wondered why it has keys and values for one head
+# only <https://github.com/lucidrains/memorizing-transformers-pytorch/issues/5>`__, and the reason
+# is the last column of the table, not a different kind of attention.
 
 # sphinx_gallery_start_ignore
 
@@ -146,10 +147,8 @@ def interleaved(heads):
 
 def by_torch(layer, x):
     """Let torch's kernel share the heads."""
-    query, key, value = (
-        split(layer.W_query(x), h),
-        *(split(W(x), h_kv) for W in (layer.W_key, layer.W_value)),
-    )
+    query = split(layer.W_query(x), h)  # (..., h, n, k)
+    key, value = (split(W(x), h_kv) for W in (layer.W_key, layer.W_value))  # (..., h_kv, n, k)
     heads = F.scaled_dot_product_attention(query, key, value, is_causal=True, enable_gqa=True)
     return layer.W_out(heads.transpose(-3, -2).flatten(-2))  # (..., n, d)
 
@@ -190,9 +189,9 @@ print(f"relative difference of the contexts: {slip:.2f}")
 # Windows: fewer tokens instead of fewer heads
 # --------------------------------------------
 # :term:`Sliding-window attention <sliding-window attention>` (:cite:t:`beltagy2020longformer`)
-# forbids all keys that are w or more tokens away. A window is a mask and nothing else, so it
-# combines with the causal mask by ``&``, which leaves each query w keys: its own and the w − 1
-# before it.
+# forbids distant keys, which here are all those that are w or more tokens away. A window is a mask
+# and nothing else, so it combines with the causal mask by ``&``, which leaves each query w keys at
+# most: its own and the w − 1 before it.
 
 w = 3
 both_sides = window_mask(6, w)  # (6, 6)
@@ -244,16 +243,17 @@ fig.set_label(
 # *Figure 2.* How much the last token's output depends on each earlier token, in untrained stacks
 # with windows of w = 5. The dotted lines are at (w − 1)L.
 #
-# What can be reached is not yet used. With two layers or more, the farthest token within reach has
-# a gradient that is orders of magnitude smaller than the nearest, because few paths lead to it:
-# only the longest possible step in every layer. Table 1 of :cite:t:`jiang2023mistral` gives w =
-# 4,096 and 32 layers, and its section 2 an attention span of about 131 thousand tokens; a cache
-# then needs the last w positions only.
+# What is within reach is not necessarily used. With two layers or more, the farthest token within
+# reach has a gradient that is orders of magnitude smaller than the largest, because only one path
+# of tokens leads to it, with the longest possible step in every layer. Table 1 of
+# :cite:t:`jiang2023mistral` gives w = 4,096 and 32 layers, and section 2 of that report an
+# attention span of about 131 thousand tokens. The cache of such a layer needs the last w positions
+# only.
 
 w, L = 4096, 32
 print(f"(w − 1)L = {(w - 1) * L:,}")
 for m in (2_048, 8_192, 32_768):
-    print(f"{m:6,} tokens: {min(m, w):,} positions kept, {m / min(m, w):.0f}× fewer")
+    print(f"{m:6,} tokens: {min(m, w):,} positions kept, 1 in {m / min(m, w):.0f}")
 
 # %%
 # (The package's :class:`~attention.KVCache` keeps all positions, even of layers with a window. To
@@ -264,7 +264,7 @@ for m in (2_048, 8_192, 32_768):
 # -------------------------------------------------
 # :term:`Multi-head latent attention <multi-head latent attention>` (:cite:t:`deepseek2024v2`,
 # section 2.1) projects each token to a *latent* vector :math:`c = x W_\mathrm{latent}` of width r,
-# and makes the keys and values of all heads from it, by matrices that each head has for itself.
+# and makes the keys and values of all heads from c, by matrices that each head has for itself.
 # Only c is kept. In one of the heads, let q be the query of the new token, and
 #
 # .. math:: k_j = c_j W_\mathrm{key}, \qquad v_j = c_j W_\mathrm{value} .
@@ -275,9 +275,10 @@ for m in (2_048, 8_192, 32_768):
 #
 # .. math:: q \cdot (c_j W_\mathrm{key}) = (q\, W_\mathrm{key}^\top) \cdot c_j .
 #
-# In this *absorbed* form the query takes the key matrix over, and is compared with the latents
-# themselves. The values go the same way, because a weighted sum of products with one matrix is the
-# product of the weighted sum with it. Here are both forms:
+# In this *absorbed* form the query takes over the key matrix, and is compared with the latents
+# themselves. The value matrix can wait in the same way: instead of multiplying each latent by it
+# and mixing the results, one mixes the latents and multiplies the mixture. Here are both forms,
+# first the one in which the layer is trained:
 
 n, d, h, k, r = 40, 32, 4, 8, 6
 latent_layer = LatentAttention(d, h, latent_dim=r).double().requires_grad_(False)
@@ -304,7 +305,7 @@ def trained_form(x):
 
 
 def absorbed_form(x):
-    """Compare the latents with queries that have taken the key matrix over, and mix them."""
+    """Compare queries that have taken over the key matrix with the latents, and mix these."""
     c = x @ W_latent  # (n, r)
     query = x @ W_query @ W_key.mT  # (h, n, r)
     weights = causal_softmax(query @ c.T / k**0.5)  # (h, n, n)
@@ -328,8 +329,8 @@ for name, difference in latent_errors.items():
 # r, because the scores are the same numbers.
 #
 # In the absorbed form, latent attention *is* multi-query attention, with wide queries and one
-# shared key and value, the latent. What sets the heads apart is that each reads it through matrices
-# of its own.
+# shared key and value, the latent. What sets the heads apart is that each reads the latent through
+# matrices of its own.
 #
 # What a latent can hold
 # ----------------------
@@ -354,10 +355,11 @@ for name, (rank, kept) in ranks.items():
     print(f"{name:13}: rank of all keys {rank:2}, numbers kept per token {kept}")
 
 # %%
-# At the same number of kept numbers, a latent can hold all that groups can. Take the keys and
-# values of the groups, concatenated, as the latent of width :math:`r = 2 h_\mathrm{kv} k`, and let
-# each head's matrices pick the columns of its group; :cite:t:`meng2025transmla` build on this. The
-# converse is false, because the heads of a group share one key, and the heads of a latent need not.
+# With as many numbers kept, and without rotary positions, a latent can hold all that groups can.
+# Take the keys and values of the groups, concatenated, as the latent of width
+# :math:`r = 2 h_\mathrm{kv} k`, and let each head's matrices pick the columns of its group;
+# :cite:t:`meng2025transmla` build on this. The converse is false, because the heads of a group
+# share one key, and the heads of a latent need not.
 
 r_two = 2 * 2 * k
 as_latent = LatentAttention(d, h, latent_dim=r_two).double().requires_grad_(False)
@@ -377,9 +379,10 @@ assert group_error < 1e-12
 # :math:`W_\mathrm{latent}` is the identity, with r = d. To narrow it, we truncate the stacked key
 # and value matrices of each layer of :doc:`a real encoder
 # </gallery/deeper/plot_7_qk_of_a_real_model>` to rank r, and see how far its embeddings of some
-# reviews move, as the mean of 1 − cosine. The truncation is by the matrix alone, or by what it
-# returns on other reviews. For comparison, we pool the keys and values of each group of heads into
-# their mean, which is how :cite:t:`ainslie2023gqa` (section 2.1) begin before they train further.
+# reviews move, as the mean of 1 − cosine. The truncation keeps the r strongest directions, either
+# of the matrix alone or of what the matrix returns on other reviews. For comparison, we pool the
+# key and value matrices of each group of heads into their mean, which is how
+# :cite:t:`ainslie2023gqa` (section 2.1) begin before they train further.
 
 encoder, tokenizer = load_encoder("minilm")
 encoder.requires_grad_(False)
@@ -452,7 +455,7 @@ for (name, kept), distance in distances.items():
 # %%
 # At r = d = 384 nothing would be lost, since the token itself is then the latent, and that is half
 # of what keys and values take. Below it the embeddings move, and much less if the truncation knows
-# the inputs, as in the lesson on that encoder. At equal numbers kept, either latent moves them less
+# the inputs, as in the lesson on that encoder. With 192 numbers kept, either latent moves them less
 # than the mean of groups does. This is one small encoder, read on sixteen excerpts, and nothing was
 # trained afterwards, whereas :cite:t:`ainslie2023gqa` train on for a twentieth of the original
 # steps.
@@ -489,7 +492,9 @@ for distance, change in changes.items():
 # meet one rotated key that all heads share (section 2.1.3). A score is the sum of two products, and
 # the part without positions is absorbed as before. Only the rotated key is kept in addition to c,
 # and the scale counts both parts, :math:`1/\sqrt{k + \mathrm{rotary\_dim}}`. (The report's layer
-# also makes its queries from a latent, and normalises both latents, which ours does not.)
+# also makes its queries from a latent, and normalises both latents, which ours does not.) Without
+# the rotated part, and without a mask, the layer does not notice the order of its tokens: if they
+# are reversed, the same weights come out in reversed order. With that part they change:
 
 rotary = LatentAttention(d, h, latent_dim=r, rotary_dim=4).double().requires_grad_(False)
 rotary_error = (rotary(x) - rotary(x, absorbed=True)).abs().max().item()
@@ -499,7 +504,7 @@ order_matters = {}
 for dim, each in ((0, latent_layer), (4, rotary)):
     there, back = (each(y, need_weights=True)[1] for y in (x, x.flip(0)))  # (h, n, n), (h, n, n)
     order_matters[dim] = (there - back.flip(-1, -2)).abs().max().item()
-    print(f"rotary_dim={dim}, tokens reversed: a weight moves by up to {order_matters[dim]:.0e}")
+    print(f"rotary_dim={dim}, tokens reversed: a weight changes by up to {order_matters[dim]:.0e}")
 
 # %%
 # Bytes per token
@@ -551,7 +556,7 @@ fig.set_label(
 #
 # A latent keeps as much whether it serves four heads or sixty-four, so its saving grows with the
 # number of heads. With the 128 heads of width 128 of DeepSeek-V2, its 576 numbers per token and
-# layer are those of 2.25 groups, as table 1 of the report says. For few heads, groups keep less.
+# layer are those of 2.25 groups, as table 1 of the report says. With few heads, groups keep less.
 #
 # Which form is cheaper when
 # --------------------------
@@ -584,9 +589,11 @@ print(f"they break even near n = kr / (r − k) = {k * r / (r - k):.0f} new toke
 # So a prompt is read in the trained form and a reply is generated in the absorbed one. Here is a
 # clock beside the count, for a small layer, once, on the machine that built this page:
 
+small = LatentAttention(256, 8, latent_dim=128)
+
 
 def seconds(n, m, absorbed, repeats=5):
-    """Let n new tokens attend to m, several times; return the fastest time."""
+    """Let n new tokens attend to m in all, several times; return the shortest time."""
     times = []
     with torch.no_grad():
         for _ in range(repeats):
@@ -600,7 +607,6 @@ def seconds(n, m, absorbed, repeats=5):
     return min(times)
 
 
-small = LatentAttention(256, 8, latent_dim=128)
 clock = {}
 for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
     counted = multiplications(n, m, 8, 32, 128)
@@ -609,9 +615,10 @@ for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
     print(f"measured {clock[name]:.2f}")
 
 # %%
-# A measured time includes everything that both forms share, which for one token is most of it, so
-# that ratio is smaller than the counted one. In a large model the step waits for memory, and there
-# the absorbed form saves writing and reading the keys and values of all m tokens.
+# A measured time includes everything that both forms share, and also the time that it takes to
+# start each operation. For one token these weigh heavily, so its measured ratio is far smaller than
+# the counted one. In a large model the step waits for memory, and there the absorbed form saves
+# writing and reading the keys and values of all m tokens.
 #
 # What this page does not show
 # ----------------------------
@@ -621,20 +628,22 @@ for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
 # 1.51, 0.28 and 0.24 seconds per sample; the shared variants were converted from the first and
 # trained further. :cite:t:`deepseek2024v2` train models of 7 billion parameters from scratch (table
 # 8 of the appendix), in which multi-head attention is clearly ahead of both ways of sharing on hard
-# benchmarks. In their table 9 latent attention is ahead of multi-head attention with a cache many
-# times smaller. These are the authors' own measurements, of their own models.
+# benchmarks. In their table 9, of mixture-of-experts models, latent attention is ahead of
+# multi-head attention on most benchmarks, with a cache many times smaller. These are the authors'
+# own measurements, of their own models.
 #
 # Takeaways
 # ---------
 # - Does every head need keys and values of its own? No: heads differ by their queries, and sharing
-#   keys and values divides what a model keeps per token, from 2hk numbers per layer to
-#   :math:`2h_\mathrm{kv}k`, or to r for a latent.
+#   keys and values reduces what a model keeps per token, from 2hk numbers per layer to
+#   :math:`2h_\mathrm{kv}k`, or to r for a latent, plus its rotated key where there is one.
 # - Groups are one ``repeat_interleave``. With ``repeat``, shapes fit and numbers do not.
-# - A window keeps w positions, and a stack of L layers reaches (w − 1)L tokens back, faintly.
+# - A window needs only the last w positions, and a stack of L layers reaches (w − 1)L tokens back,
+#   faintly.
 # - In latent attention the query can absorb the key matrix, since brackets in a product can be
-#   moved. This form is cheaper for one token, the other for a prompt.
-# - All keys of a latent have rank r together. A latent of the same size can hold any groups, but
-#   not the converse.
+#   moved. This form is cheaper for one token, the other for a long prompt if r > k.
+# - The keys that all heads make from a latent have rank r at most. A latent can hold any groups of
+#   the same size, but not the converse.
 # - A rotation between query and key matrix depends on the distance and cannot be absorbed, so the
 #   rotated key is kept apart.
 #

@@ -11,7 +11,8 @@ every token, and each step has to read all of it.
 
 You need the lessons on :doc:`masks </gallery/core/plot_4_masks>`, on :doc:`several heads
 </gallery/core/plot_5_multi_head>` and on :doc:`the transformer block
-</gallery/core/plot_7_transformer_block>`. Reading takes forty minutes, and running the page about
+</gallery/core/plot_7_transformer_block>`, and for the positions of new tokens that on :doc:`rotary
+positions </gallery/deeper/plot_9a_rotary>`. Reading takes forty minutes, and running the page about
 five seconds. Afterwards you can write a cache and generate with it, you know the mistakes that
 raise no error, and you can say how many bytes a text of any length takes.
 """
@@ -34,8 +35,8 @@ from attention import (
 )
 from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
 
-use_style()
 torch.manual_seed(0)
+use_style()
 
 # %%
 # Generating means appending
@@ -69,13 +70,15 @@ print("prompt:   ", prompt.tolist())
 print("generated:", whole[6:].tolist())
 
 # %%
-# Each step computes a row of logits for every token and reads the last one only.
+# Each step computes a row of logits for every token and reads the last row only. To choose the
+# likeliest token each time is called greedy decoding.
 #
 # Is a mask needed where there is no future yet? A reader asks why the decoder `masks again at
 # inference <https://github.com/jadore801120/attention-is-all-you-need-pytorch/issues/213>`__. The
 # new token has no future, but the tokens before it do: if several tokens pass through the model
-# together, each of them has some that come later. Without the mask they see these, which they never
-# did in training, and from the second layer on the last token reads what they made of it.
+# together, each but the last has some that come later. Without the mask these earlier tokens attend
+# to later ones, which they never did in training. The last token does not notice in the first
+# layer, but from the second layer on it attends to tokens that have changed.
 
 x = embedding(whole)  # (14, d)
 unmasked = {}
@@ -88,11 +91,12 @@ for count in (1, 2, 3):
     print(f"layers: {count}, without the mask the last token moves by {unmasked[count]:.0e}")
 
 # %%
-# The other common mistake in generating is made earlier, in training, where the target has to be
-# the input shifted by one place (`a reader's decoder
-# <https://github.com/pytorch/tutorials/issues/719>`__ repeated one token for ever). A mask that is
-# missing there lets the model copy, as :doc:`the lesson on masks </gallery/core/plot_4_masks>`
-# shows.
+# Other mistakes are made in training and show only in generating: `a reader's decoder
+# <https://github.com/pytorch/tutorials/issues/719>`__ was trained with a falling loss, and then
+# repeated one token for ever. In such a case, check the target first. It has to be the input
+# shifted by one position, because a model whose target is its own input only learns to copy. A
+# causal mask that is missing in training lets the model copy, too, as :doc:`the lesson on masks
+# </gallery/core/plot_4_masks>` shows.
 #
 # What changes when a token is appended
 # -------------------------------------
@@ -111,14 +115,15 @@ for (is_causal, number), change in moved_by_append.items():
     print(f"{kind:11}, after block {number}: earlier rows moved by {change:.0e}")
 
 # %%
-# With the mask they move by rounding at most, and without it by far more, so an encoder that reads
-# in both directions can't have such a cache. What does the new row need of the old tokens?
+# With the mask the earlier rows move by rounding at most, and without it by far more, so an encoder
+# that reads in both directions can't have such a cache. What does the row of the new token i need
+# of the tokens before it?
 #
-# .. math:: \mathrm{context}_m = \sum_{j \le m} \mathrm{softmax}_j\!\left(\frac{q_m \cdot
+# .. math:: \mathrm{context}_i = \sum_{j \le i} \mathrm{softmax}_j\!\left(\frac{q_i \cdot
 #           k_j}{\sqrt k}\right) v_j
 #
-# It needs every key and every value, but one query only, its own. The queries of earlier tokens
-# occur in their own rows and nowhere else. This is why a cache holds keys and values, and no
+# The new row needs every key and every value, but one query only, its own. The queries of earlier
+# tokens occur in their own rows and nowhere else. This is why a cache holds keys and values, and no
 # queries.
 
 # sphinx_gallery_start_ignore
@@ -161,14 +166,15 @@ fig.set_label(
 # A cache in ten lines
 # --------------------
 # A cache is memory for a fixed number of tokens, and a count of how many it holds. Joining tensors
-# with ``torch.cat`` would do as well, but it copies all keys at every step.
+# with ``torch.cat`` would do as well, but it copies all keys and values at every step.
 
 
 class Cache:
     """Hold the keys and values of the tokens so far."""
 
     def __init__(self, heads, max_length, k):
-        self.keys, self.values = torch.zeros(2, heads, max_length, k, dtype=torch.float64)
+        memory = torch.zeros(2, heads, max_length, k, dtype=torch.float64)
+        self.keys, self.values = memory  # (heads, max_length, k), (heads, max_length, k)
         self.length = 0
 
     def append(self, key, value):
@@ -235,8 +241,8 @@ assert torch.equal(cached_ids, whole)
 assert logits_error < 1e-12
 
 # %%
-# How the next token is chosen from the logits, as the likeliest or at random, is another matter, of
-# which the cache knows nothing.
+# How the next token is chosen from the logits, greedily or at random (sampling), is another matter,
+# on which the cache does not depend.
 #
 # Mistakes that raise no error, and errors that prevent some
 # ----------------------------------------------------------
@@ -278,12 +284,13 @@ print("is_causal=True:   ", [round(weight, 2) for weight in top_left.flatten().t
 print("causal_mask(1, 5):", [round(weight, 2) for weight in bottom_right.flatten().tolist()])
 
 # %%
-# A single new token needs no mask at all. For several, as in a prompt that arrives in two pieces,
-# the mask is needed, and the package's layers make the right one.
+# A single new token needs no causal mask at all. For several, as in a prompt that arrives in two
+# pieces, the mask is needed, and the package's layers make the right one.
 #
-# Other mistakes are refused. The memory is written in place, which would destroy numbers that a
-# backward pass still needs, so a cache takes no keys that carry a gradient; and a full cache does
-# not drop tokens silently.
+# The package's cache refuses two other mistakes. Its memory is written in place, which would
+# destroy numbers that a backward pass still needs, so it takes no keys that carry a gradient. Nor
+# does it take a token when it is full. Our ``Cache`` would drop that token silently, because torch
+# broadcasts a single row to the empty slice that is left.
 
 trainable = MultiHeadAttention(d, h).double()
 refusals = {}
@@ -369,7 +376,7 @@ fig.set_label(
 # *Figure 2.* Bytes of one text in a model of 32 layers, in 16 bits. The first three lines are
 # measured by ``KVCache.nbytes`` for one token and multiplied by the number of tokens and layers.
 # The last one is grouped-query attention with a window of 4,096 and a cache that overwrites what
-# has left it.
+# has left the window.
 #
 # The cache belongs to a text, whereas the parameters are shared by all texts. With many users at
 # once, or with long texts, it is often the cache that fills the memory, and
@@ -378,10 +385,11 @@ fig.set_label(
 #
 # Work, and time per token
 # ------------------------
-# For one new token after m − 1 others, a block multiplies :math:`4d^2` times in its four
-# projections, :math:`8d^2` times in its feed-forward layer, and 2md times for scores and mixture.
-# Without a cache it does the first two for all m tokens, and the third for each of m queries, or
-# about half of that where a kernel leaves out what the mask forbids.
+# For one new token after m − 1 others, a block of multi-head attention multiplies :math:`4d^2`
+# times in its four projections, :math:`8d^2` times in its feed-forward layer of width 4d, and 2md
+# times for scores and mixture. Without a cache it does the first two for all m tokens, and the
+# third for each of m queries, or about half of that where a kernel leaves out what the mask
+# forbids.
 
 
 def work(m, d, cached):
@@ -438,16 +446,17 @@ fig.set_label(
 # with a band from the lower to the upper quartile. It was measured on the machine that built this
 # page, beside whatever else that machine was doing, and is different on any other.
 #
-# The work without a cache grows by the factor m. The times are nearer to each other, since a step
-# with a single row is so little arithmetic that starting its operations takes longer than doing
-# them. In large models the step waits for memory instead, because it has to read all keys and
-# values for a single row (:cite:t:`shazeer2019fast`).
+# Without a cache the work is m times as large. The times are nearer to each other, since in so
+# small a stack a step with a single row is so little arithmetic that starting its operations takes
+# longer than doing them. In large models the step waits for memory instead, because it has to read
+# all keys and values for a single row (:cite:t:`shazeer2019fast`).
 #
 # Prompts of different lengths in one batch
 # -----------------------------------------
-# Texts of a batch grow by one token per step together, so they have to *end* together. Prompts of
-# different lengths are therefore padded on the left, and a mask keeps every query from the padding.
-# It has to cover all tokens so far, kept or new, so it grows with the text.
+# A cache that has one length for the whole batch adds the new tokens of all texts at the same
+# index, so the prompts have to *end* together. Prompts of different lengths are therefore padded on
+# the left, and a mask keeps every query from the padding. The mask has to cover all tokens so far,
+# kept or new, so it grows with the text.
 
 d, h, L = 32, 4, 3
 lengths = torch.tensor([6, 3])  # (2,)
@@ -485,12 +494,13 @@ assert padded_error < 1e-12
 # ---------
 # - Why is the text not computed again for each token? Under a causal mask a new token changes no
 #   earlier row, in any layer, so keys and values can be kept; a query is needed once.
-# - The mask is needed wherever several tokens pass together, at inference as well, and one token
-#   alone needs none.
+# - The causal mask is needed wherever several tokens pass together, at inference as well, and one
+#   token alone needs none.
 # - The prompt is read in one piece (prefill), then one token per step (decoding), with a cache per
 #   layer. Positions are counted on from the cache, and the mask is aligned to the last token.
-# - A cache takes :math:`2h_\mathrm{kv}k` numbers per token and layer and grows with the text. A
-#   step costs :math:`12d^2 + 2md` multiplications per block instead of m times as many.
+# - A cache takes :math:`2h_\mathrm{kv}k` numbers per token and layer and grows with the text. With
+#   multi-head attention, a step costs :math:`12d^2 + 2md` multiplications per block instead of m
+#   times as many.
 # - Prompts of different lengths are padded on the left, with a mask over all tokens so far.
 #
 # *From memory:* close this page and write ``Cache`` and ``attend``. Then check three things: the

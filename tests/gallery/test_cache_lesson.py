@@ -62,6 +62,14 @@ def test_a_gradient_and_a_full_cache_are_refused(page):
     assert "max_length = 13" in page["refusals"]["a full cache"]
 
 
+def test_the_readers_cache_drops_a_token_silently_when_it_is_full(page):
+    cache = page["Cache"](2, 3, 4)
+    cache.append(*torch.randn(2, 2, 3, 4, dtype=torch.float64))
+    before = cache.keys.clone()
+    keys, _ = cache.append(*torch.randn(2, 2, 1, 4, dtype=torch.float64))
+    assert torch.equal(keys, before)
+
+
 def test_writing_in_place_would_lose_what_a_backward_pass_needs():
     memory = torch.zeros(2, 3)
     query = torch.ones(3, requires_grad=True)
