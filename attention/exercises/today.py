@@ -80,7 +80,7 @@ def bug_rotary(answer: object) -> str:
         (*_draw(29, (2, 3, 7, 10), (2, 3, 7, 10), (2, 3, 7, 6)), 11),
     ]
     judge_function(answer, rotating(apply_rotary), cases, slips, tolerance=1e-5)
-    return "Each pair is rotated by one angle, so scores depend on distances alone."
+    return "Each pair is rotated by one angle, so scores depend on differences of positions."
 
 
 def share_keys(answer: object) -> str:
@@ -127,7 +127,7 @@ def causal_window(answer: object) -> str:
     """Judge a function from sizes to the mask of a causal sliding window."""
 
     def distance(n: int, m: int) -> Tensor:
-        return torch.arange(m - n, m)[:, None] - torch.arange(m)  # (n, m), to each key's left
+        return torch.arange(m - n, m)[:, None] - torch.arange(m)  # (n, m), query's minus key's
 
     def right(n: int, m: int, window: int) -> Tensor:
         return causal_mask(n, m) & window_mask(n, window, m)
@@ -176,16 +176,16 @@ def cached_step(answer: object) -> str:
         position = torch.tensor([at(cached_keys.shape[-2])])  # (1,)
         keys = torch.cat(
             [cached_keys, apply_rotary(key, position) if rotate_key else key], dim=-2
-        )  # (..., m, k)
-        values = torch.cat([cached_values, value], dim=-2)  # (..., m, v)
+        )  # (..., m + 1, k)
+        values = torch.cat([cached_values, value], dim=-2)  # (..., m + 1, v)
         query = apply_rotary(query, position) if rotate_query else query
         return scaled_dot_product_attention(query, keys, values, is_causal=is_causal)[0]
 
     def all_again(
         query: Tensor, key: Tensor, value: Tensor, cached_keys: Tensor, cached_values: Tensor
     ) -> Tensor:
-        keys = apply_rotary(torch.cat([cached_keys, key], dim=-2))  # (..., m, k)
-        values = torch.cat([cached_values, value], dim=-2)  # (..., m, v)
+        keys = apply_rotary(torch.cat([cached_keys, key], dim=-2))  # (..., m + 1, k)
+        values = torch.cat([cached_values, value], dim=-2)  # (..., m + 1, v)
         at = torch.tensor([cached_keys.shape[-2]])  # (1,)
         return scaled_dot_product_attention(apply_rotary(query, at), keys, values)[0]
 
@@ -228,17 +228,17 @@ def cached_step(answer: object) -> str:
 
 
 KEYS_MADE = (
-    "You made the keys of all tokens, which latents should spare. Multiply the query by the "
-    "transpose of W_key instead."
+    "You made the keys of all tokens, which the latents make unnecessary. Multiply the query by "
+    "the transpose of W_key instead."
 )
 VALUES_MADE = (
-    "You made the values of all tokens, which latents should spare. Mix the latents by the weights "
-    "first, and apply W_value to the mixture."
+    "You made the values of all tokens, which the latents make unnecessary. Mix the latents by the "
+    "weights first, and apply W_value to the mixture."
 )
 
 
 class _Products(TorchFunctionMode):
-    """Take down the size of every tensor that a torch function returns."""
+    """Record the size of every tensor that a torch function returns."""
 
     def __init__(self) -> None:
         super().__init__()

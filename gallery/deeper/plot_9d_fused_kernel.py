@@ -5,10 +5,10 @@ FlashAttention and the online softmax: attention without the matrix of weights
 How can attention be exact if the matrix of its weights is never in memory?
 
 By reading the keys in blocks. Of the blocks read so far, three things are kept per query: the
-highest score, the sum of the exponentials, and the sum of the values that these multiply. When a
-later block holds a higher score, both sums are rescaled, so that after the last block their
-quotient is the context vector itself and not an approximation. This is the :term:`online softmax`
-of :cite:t:`milakov2018online`, on which :term:`FlashAttention` rests.
+highest score, the sum of the exponentials, and the sum of the values, each multiplied by its
+exponential. When a later block holds a higher score, both sums are rescaled, so that after the last
+block their quotient is the context vector itself, up to rounding, and not an approximation. This is
+the :term:`online softmax` of :cite:t:`milakov2018online`, on which :term:`FlashAttention` rests.
 
 You need the lesson on :doc:`masks </gallery/core/plot_4_masks>`, and for the gradients the
 Jacobian of the softmax from that on :doc:`the scale </gallery/core/plot_3_scaling_variance>`.
@@ -58,9 +58,10 @@ for n in (512, 2_048, 8_192):
 # attention it is no problem. A block of keys gives the scores of a few columns, and a mixture of
 # values is a sum, which can be taken block by block. What is in the way is the :term:`softmax`
 # between the products, because the denominator of a weight needs the scores of *all* keys. A stable
-# softmax even needs the row twice: once for its highest score, which is subtracted so that no
-# exponential overflows, and once for the sum. The :term:`online softmax` removes this obstacle, and
-# a :term:`fused kernel` needs both, the tiles and the online softmax.
+# softmax even reads the row twice before it can divide: once for its highest score, which is
+# subtracted so that no exponential overflows, and once for the sum. The :term:`online softmax`
+# removes this obstacle, and the :term:`fused kernel` of this lesson rests on both, the tiles and
+# the online softmax.
 #
 # Suppose we have read some of the scores :math:`s_j` of one query, and know the largest of them,
 # the total of their exponentials, and the values mixed by these:
@@ -115,9 +116,9 @@ largest, total, mixed = -math.inf, 0.0, torch.zeros(2)  # (2,)
 print("word     score  largest  factor  total   mixed")
 for word, score, value in zip(words, scores.tolist(), values, strict=True):
     higher = max(largest, score)
-    factor, power = math.exp(largest - higher), math.exp(score - higher)
-    total = factor * total + power
-    mixed = factor * mixed + power * value  # (2,)
+    factor, exponential = math.exp(largest - higher), math.exp(score - higher)
+    total = factor * total + exponential
+    mixed = factor * mixed + exponential * value  # (2,)
     largest = higher
     steps.append((score, largest, factor, total))
     print(f"{word:8}{score:.4f} {largest:8.4f} {factor:7.4f} {total:6.4f}", end="")
@@ -132,8 +133,8 @@ assert torch.allclose(mixed / total, by_softmax)
 # so the total, which was 1, shrinks by the factor in its row before a new 1 is added. No later word
 # scores higher, so all further factors are 1.
 #
-# Twenty lines
-# ------------
+# The online softmax in twenty lines of PyTorch
+# ---------------------------------------------
 # For n queries at once, largest and total are columns and mixed is a matrix. A block's scores that
 # a mask forbids become −∞, whose exponential is 0. A first block in which a query may attend to
 # nothing would then leave the largest score at −∞, and −∞ minus −∞ is NaN, so we start from the
@@ -156,9 +157,9 @@ def attend_in_blocks(query, key, value, allowed=None, block_size=64):
         block = slice(start, start + block_size)
         scores = block_scores(query, key, allowed, block)  # n rows, one column per key
         higher = torch.maximum(largest, scores.amax(dim=-1, keepdim=True))  # (n, 1)
-        shrink, powers = (largest - higher).exp(), (scores - higher).exp()
-        total = shrink * total + powers.sum(dim=-1, keepdim=True)  # (n, 1)
-        mixed = shrink * mixed + powers @ value[block]  # (n, v)
+        shrink, exponentials = (largest - higher).exp(), (scores - higher).exp()
+        total = shrink * total + exponentials.sum(dim=-1, keepdim=True)  # (n, 1)
+        mixed = shrink * mixed + exponentials @ value[block]  # (n, v)
         largest = higher
     total = total.masked_fill(total == 0, 1.0)  # (n, 1), for a query that may attend to nothing
     return mixed / total, largest + total.log()  # (n, v), (n, 1)
@@ -241,11 +242,13 @@ def draw_blocks(query, key, value, row, block_size):
 
 
 # sphinx_gallery_end_ignore
-draws = torch.Generator().manual_seed(2182)  # of which query 2 raises its maximum late
-few = 1.5 * torch.randn(8, 4, generator=draws)  # (8, 4)
-many = torch.randn(24, 4, generator=draws)  # (24, 4)
-handed = torch.randn(24, 2, generator=draws)  # (24, 2)
-fig, drawn_largest, drawn_total = draw_blocks(few, many, handed, 2, 4)  # drawn in the script
+# With this seed, query 2 meets its largest score late.
+draws = torch.Generator().manual_seed(2182)
+drawn_query = 1.5 * torch.randn(8, 4, generator=draws)  # (8, 4)
+drawn_key = torch.randn(24, 4, generator=draws)  # (24, 4)
+drawn_value = torch.randn(24, 2, generator=draws)  # (24, 2)
+# The downloadable script holds the function that draws.
+fig, drawn_largest, drawn_total = draw_blocks(drawn_query, drawn_key, drawn_value, 2, 4)
 fig.set_label(
     "Above, scores of 8 queries and 24 keys as colours, cut into six blocks of four columns that "
     "are read from left to right; query 2 is framed. Below, for that query after each block: the "
@@ -257,23 +260,24 @@ fig.set_label(
 # %%
 # *Figure 1.* Scores in the order in which the blocks are read, and what the framed query has kept
 # after each block. Where its largest score rises, its total falls here, because everything in it is
-# now measured relative to the new maximum. The quotient is at any time the exact attention to the
-# keys read so far.
+# now measured relative to the new maximum. After each block, the quotient is the exact context
+# vector of the keys read so far.
 #
 # dQ, dK, dV by hand
 # ------------------
 # For a forward pass we are done, but training also goes backwards, and autograd keeps what each
-# step will need then. In our loop these are the exponentials of every block, so all n · m of them
-# are in memory again, only in pieces. The remedy is to keep nothing of a block and compute its
+# step will need then. In our loop this includes the exponentials of every block, so all n · m of
+# them are in memory again, only in pieces. The remedy is to keep nothing of a block and compute its
 # weights again in the :term:`backward pass`. The log-sum-exp makes that a single step, since
 #
 # .. math::
 #    w_{ij} &= e^{s_{ij} - \mathrm{lse}_i} \\
 #    \mathrm{lse}_i &= \ln \sum_j e^{s_{ij}} .
 #
-# Write C for the context vectors, one row per query, and dC for the gradient that arrives at them;
-# dQ, dK, dV are the gradients of Q, K, V, and so on. C is a product of weights and values, and the
-# scores are a product of queries and keys, so these steps are those of any product:
+# Write C for the context vectors, one row per query, and dC for the gradient of the loss with
+# respect to them, which the later layers hand back; dQ, dK, dV are the gradients with respect to Q,
+# K, V, and so on. C is a product of weights and values, and the scores are a product of queries and
+# keys, divided by :math:`\sqrt k`, so these steps are those of any product:
 #
 # .. math::
 #    \mathrm{d}V &= \mathrm{weights}^\top\, \mathrm{d}C \\
@@ -281,9 +285,10 @@ fig.set_label(
 #    \mathrm{d}Q &= \mathrm{d}\mathrm{scores}\, K / \sqrt k \\
 #    \mathrm{d}K &= \mathrm{d}\mathrm{scores}^\top\, Q / \sqrt k
 #
-# Between them is the :term:`Jacobian` of the softmax, :math:`\mathrm{diag}(w) - w w^\top` in each
-# row. It needs a sum over the whole row, which looks like the old obstacle, but that sum is a dot
-# product of two vectors that we have, the context and its gradient:
+# What leads from the gradient of the weights to that of the scores is the :term:`Jacobian` of the
+# softmax, :math:`\mathrm{diag}(w) - w w^\top` for each row w of weights. It needs a sum over the
+# whole row, which looks like the old obstacle, but that sum is a dot product of two vectors that we
+# have, the context and its gradient:
 #
 # .. math::
 #    \mathrm{d}s_{ij} &= w_{ij} \left( \mathrm{d}w_{ij}
@@ -291,9 +296,9 @@ fig.set_label(
 #    \sum_{j'} w_{ij'}\, \mathrm{d}w_{ij'} &= \mathrm{d}C_i \cdot \sum_{j'} w_{ij'}\, v_{j'}
 #    = \mathrm{d}C_i \cdot C_i
 #
-# So a backward pass needs Q, K, V, C and one log-sum-exp per query, and it can go block by block,
-# too. It is the backward pass of FlashAttention (:cite:t:`dao2022flashattention`, section 3.1 and
-# appendix B.2), written for one head:
+# So a forward pass has to keep Q, K, V, C and one log-sum-exp per query, and from these and dC the
+# backward pass can go block by block, too. This is the backward pass of FlashAttention
+# (:cite:t:`dao2022flashattention`, section 3.1 and appendix B.2), written for one head:
 
 
 class AttentionInBlocks(torch.autograd.Function):
@@ -310,14 +315,14 @@ class AttentionInBlocks(torch.autograd.Function):
     def backward(ctx, d_context):
         query, key, value, allowed, context, lse = ctx.saved_tensors
         d_query, d_key, d_value = (torch.zeros_like(each) for each in (query, key, value))
-        shared = (d_context * context).sum(dim=-1, keepdim=True)  # one per query
+        shared = (d_context * context).sum(dim=-1, keepdim=True)  # one dC_i · C_i per query
         for start in range(0, len(key), ctx.block_size):
             block = slice(start, start + ctx.block_size)
             weights = (block_scores(query, key, allowed, block) - lse).exp()
             d_weights = d_context @ value[block].T  # n rows, one column per key
-            d_scores = weights * (d_weights - shared) / query.shape[-1] ** 0.5
-            d_query += d_scores @ key[block]
-            d_key[block] = d_scores.T @ query
+            d_scores = weights * (d_weights - shared)
+            d_query += d_scores @ key[block] / query.shape[-1] ** 0.5
+            d_key[block] = d_scores.T @ query / query.shape[-1] ** 0.5
             d_value[block] = weights.T @ d_context
         return d_query, d_key, d_value, None, None
 
@@ -390,7 +395,7 @@ WAYS = {
     "formula": lambda *inputs: scaled_dot_product_attention(*inputs)[0],
     "blocks, autograd": lambda *inputs: attend_in_blocks(*inputs)[0],
     "blocks, by hand": lambda *inputs: AttentionInBlocks.apply(*inputs, None, 64),
-    # with a batch and a head of one, which is when it stores no weights
+    # a batch of one text and one head, since for inputs of two axes torch computes the formula
     "torch's kernel": lambda *inputs: torchs_kernel(*(each[None, None] for each in inputs)),
 }
 LENGTHS = (256, 512, 1_024, 2_048)
@@ -445,9 +450,10 @@ fig.set_label(
 # (:cite:t:`dao2022flashattention`) is *one* program for the whole computation. It cuts the queries
 # into blocks as well as the keys, and sizes both so that a tile of scores is made, used and
 # forgotten within the fast memory. In numbers moved to and from the large one, the formula needs of
-# the order of nk + n², and FlashAttention n²k² divided by the size of the fast memory (theorem 2),
-# which is fewer as long as that memory holds many more numbers than k². This is where its speed
-# comes from, because it does no less arithmetic, and in the backward pass even more.
+# the order of nk + n², and FlashAttention n²k² divided by the size of the fast memory (theorem 2,
+# for a fast memory of k to nk numbers), which is fewer as long as that memory holds many more
+# numbers than k². This is where the speed of FlashAttention comes from, because it does no less
+# arithmetic, and in the backward pass even more.
 #
 # In the first version the outer loop ran over keys, as ours does, so a query's sums were written
 # and read again for each block. FlashAttention-2 (:cite:t:`dao2024flashattention2`, section 3)
@@ -463,12 +469,12 @@ fig.set_label(
 #
 # Linear attention: what one gets by giving the softmax up
 # --------------------------------------------------------
-# All of this saves memory and traffic, while the arithmetic still grows with n². To reduce that,
-# something has to be given up: :term:`sliding-window attention` gives up the distant keys, and
-# :term:`linear attention` gives up the softmax. :cite:t:`katharopoulos2020transformers` replace
-# :math:`e^{s_{ij}}` by a product :math:`\varphi(q_i) \cdot \varphi(k_j)` of features that are
-# positive, with :math:`\varphi(z) = \mathrm{elu}(z) + 1` taken number by number. Now no exponential
-# separates the two products of attention, and the brackets can be moved:
+# All of this saves memory and traffic, while the arithmetic still grows with n². To make it grow
+# more slowly, something has to be given up: :term:`sliding-window attention` gives up the distant
+# keys, and :term:`linear attention` gives up the softmax. :cite:t:`katharopoulos2020transformers`
+# replace :math:`e^{s_{ij}}` by a product :math:`\varphi(q_i) \cdot \varphi(k_j)` of features that
+# are positive, with :math:`\varphi(z) = \mathrm{elu}(z) + 1` taken number by number. Now no
+# exponential separates the two products of attention, and the brackets can be moved:
 #
 # .. math::
 #    \mathrm{context}_i = \frac{\sum_j \varphi(q_i) \cdot \varphi(k_j)\, v_j}
@@ -479,15 +485,16 @@ fig.set_label(
 # On the right, all keys and values of a text have become one matrix of the size of a head,
 # (width of :math:`\varphi`, v), and one vector, so the cost grows with n. That is also the price.
 # The weights are :math:`\varphi(Q)\, \varphi(K)^\top` with each row divided by its sum, and a
-# product that passes through the width of :math:`\varphi` has at most this :term:`rank`. Divided
-# rows don't change that. The softmax has no such limit, since the exponential of a matrix of low
-# rank, taken number by number, can have full rank. We measure both on the same tokens.
+# product that passes through the width of :math:`\varphi` has at most this :term:`rank`. Dividing
+# the rows doesn't change that. The softmax has no such limit, since the exponential of a matrix of
+# low rank, taken number by number, can have full rank. We measure both on the same tokens.
 
 
 def linear_attention(query, key, value):
     """Mix the values by products of positive features, in time that grows with n."""
     query, key = elu(query) + 1, elu(key) + 1
-    mixed, total = key.T @ value, key.sum(dim=0)[:, None]  # of the whole text, for every query
+    # (k, v) and (k, 1), the same for every query
+    mixed, total = key.T @ value, key.sum(dim=0)[:, None]
     return query @ mixed / (query @ total)  # one context per query
 
 
@@ -529,11 +536,11 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* Singular values of the weights. Linear attention has as many as its features are wide,
-# and what lies below is rounding.
+# *Figure 3.* Singular values of the weights. Linear attention has as many of them above zero as its
+# features are wide, and what lies below is rounding.
 #
 # A matrix of rank r cannot be near to many sharp choices at once. If each of n tokens is to attend
-# to a partner of its own, the weights are a permutation, all of whose singular values are 1, and
+# to a partner of its own, the weights are a permutation matrix. All its singular values are 1, so
 # every matrix of rank r misses it by at least n − r in squared :term:`Frobenius norm`
 # (:cite:t:`eckart1936approximation`). A softmax of width 2 can come as near as one likes, as
 # :doc:`the lesson on the bottleneck </gallery/deeper/plot_8_multi_head_bottleneck>` shows, although
@@ -543,14 +550,15 @@ fig.set_label(
 #
 # Takeaways
 # ---------
-# - How can attention be exact without the matrix of its weights? Because a softmax needs only the
-#   largest score and two sums, and both sums can be rescaled whenever a larger score arrives.
-# - Tiling cuts the products into blocks, and the online softmax makes the step between them fit.
-#   Blocks may have any size and come in any order.
+# - How can attention be exact without the matrix of its weights? Because a context vector
+#   needs only the largest score and two sums, and both sums can be rescaled whenever a larger score
+#   arrives.
+# - Tiling cuts the products into blocks, and the online softmax takes the step between the products
+#   block by block as well. Blocks may have any size and come in any order.
 # - The backward pass needs the context and one log-sum-exp per query. It computes the weights again
 #   and so pays with one product of matrices more.
 # - Without a backward pass of its own, a loop over blocks saves memory only where no gradients are
-#   needed, because autograd keeps every block.
+#   needed, because autograd keeps the exponentials of every block.
 # - Linear attention also saves arithmetic, but its weights have at most the rank of its features,
 #   and so it is another function.
 #

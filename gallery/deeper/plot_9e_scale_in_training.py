@@ -5,10 +5,11 @@ r"""
 Does dividing by √k keep the scores in range while a layer is trained?
 
 It does so at the start only. Training aligns the queries with the keys that they should find, after
-which their dot product grows as k and not as √k, so under 1/√k the scores of a wide layer run ahead
-of those of a narrow one. A division by k keeps all widths together, and QK-norm bounds the scores
-whatever the parameters do. We train small layers to watch all three, compute how even random
-weights are, and make the entropy of a layer collapse.
+which their dot product grows as k and not as √k, so under 1/√k and at the same learning rate the
+scores of a wide layer run ahead of those of a narrow one. A division by k keeps all widths together
+if the queries start at zero, and QK-norm bounds the scores by one learned number, the gain,
+whatever the matrices do. We train small layers to watch all three, compute how evenly random scores
+share the weight, and make the entropy of a layer collapse.
 
 You need the lesson on :doc:`the scale </gallery/core/plot_3_scaling_variance>`. Reading takes half
 an hour, and running the page about twenty seconds. Afterwards you can check how a scale behaves
@@ -31,11 +32,11 @@ use_style()
 # %%
 # A task that aligns queries with keys
 # ------------------------------------
-# A text has 16 tokens that hold something, an address and a payload of 8 numbers each, and 16 that
-# ask for it, with the same addresses and nothing else. Each asking token is to return the payload
-# that belongs to its address, so its :term:`query` has to find one :term:`key` among 16. All
-# addresses are new in each text and have the same length, because a long one would have large
-# scores without being the right one.
+# A text has 16 tokens that hold an address and a payload, of 8 numbers each, and 16 that ask for a
+# payload, with the same addresses and nothing else. Each asking token is to return the payload that
+# belongs to its address, which is a task of *associative recall*, so its :term:`query` has to find
+# one :term:`key` among 16. All addresses are new in each text and have the same length, because a
+# long one would have large scores without being the right one.
 
 ADDRESS, PAYLOAD, m = 8, 8, 16
 d = ADDRESS + PAYLOAD
@@ -61,8 +62,8 @@ print(f"{payloads.square().mean():.2f}, the mean square of a payload")
 # --------------------
 # If a query and a key have coordinates of size 1, their score is k times the cosine of the angle
 # between them. For independent vectors this cosine is a random number of size :math:`1/\sqrt k`,
-# which is the whole reason for the root. Once training has turned the two towards each other, the
-# cosine no longer depends on k, and the score is proportional to k.
+# which is the whole reason for the root. Once training has turned the two towards each other by an
+# angle that is the same at all widths, the score is proportional to k.
 #
 # :cite:t:`yang2022tensor` therefore divide by k in their parametrisation μP (definition 4.1), and
 # test any parametrisation by a *coordinate check*, which trains several widths for a few steps at
@@ -74,7 +75,7 @@ print(f"{payloads.square().mean():.2f}, the mean square of a payload")
 #   (their table 3). So the entries of both matrices are drawn with variance 1/d, and the learning
 #   rate is 0.005 throughout. If d grew as well, μP would divide the rate by d.
 # - A constant before 1/k is free, and :math:`\sqrt 8 / k` makes the two scales equal at k = 8.
-# - The authors' package recommends to `start the query matrix at zero
+# - The authors' package recommends `starting the query matrix at zero
 #   <https://github.com/microsoft/mup#coord-check>`_, because fresh queries and keys *are*
 #   independent and 1/k is too small for them, so we train with and without this.
 # - The layer is :class:`~attention.QKSelfAttention`, whose values are the tokens themselves, so
@@ -108,8 +109,8 @@ def check(k, scale, query_std, seed):
                 cosine = cosine_similarity(query, key, dim=-1).mean()
                 found = weights.diagonal(dim1=-2, dim2=-1).mean()
                 measured.append([scores.std(), cosine, found])
-        x, wanted = sample(16, generator)  # (16, 2 * m, d), (16, m, PAYLOAD)
-        loss = (layer(x, holds)[:, :m, ADDRESS:] - wanted).square().mean()
+        x, target = sample(16, generator)  # (16, 2 * m, d), (16, m, PAYLOAD)
+        loss = (layer(x, holds)[:, :m, ADDRESS:] - target).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -168,16 +169,16 @@ fig.set_label(
 #
 # What a wide layer gains is in the last column, the mean weight of the pairs that belong together.
 # Under 1/√k, the same 30 steps at the same learning rate take a layer of width 128 much further
-# than one of width 8. On this task further is better, but a rate that is right for one width is
-# then wrong for another, which is what μP is meant to avoid. The check is about the first steps;
-# once a layer has solved its task, the task decides how large the scores have to be.
+# than one of width 8. On this task further is better, but in general a rate that is right for one
+# width may then be wrong for another, which is what μP is meant to avoid. The check is about the
+# first steps; once a layer has solved its task, the task decides how large the scores have to be.
 #
-# How even are random weights?
-# ----------------------------
+# How evenly do random scores share the weight?
+# ---------------------------------------------
 # A standard deviation says little until one knows what a :term:`softmax` makes of it. Let the
 # scores of m keys be independent normal numbers with mean 0 and standard deviation :math:`\sigma`.
-# The sum of all :math:`e^{s_j}` is then about :math:`m\,e^{\sigma^2/2}`, and the mean of the scores
-# under the weights is :math:`\sigma^2`, so the :term:`entropy` is
+# The sum of all :math:`e^{s_j}` is then about :math:`m\,e^{\sigma^2/2}` if there are many keys, and
+# the mean of the scores under the weights is about :math:`\sigma^2`, so the :term:`entropy` is
 #
 # .. math::
 #    -\sum_j w_j \ln w_j = \ln \sum_j e^{s_j} - \sum_j w_j s_j
@@ -251,8 +252,9 @@ fig.set_label(
 # At fixed :math:`\sigma` the largest weight falls as keys are added, since the number of keys that
 # share the weight, :math:`m\,e^{-\sigma^2/2}`, is proportional to m. To keep this number from
 # growing, :math:`\sigma` has to grow as :math:`\sqrt{\ln m}`, or in other words the
-# :term:`softmax temperature` has to fall as :math:`1/\sqrt{\ln m}`, and the factor before it must
-# be beyond freezing, more than :math:`\sqrt 2`. We let three layers start with the same
+# :term:`softmax temperature` has to fall as :math:`1/\sqrt{\ln m}`. The factor before
+# :math:`\sqrt{\ln m}` must be more than :math:`\sqrt 2`, at which the number is 1 and the freezing
+# begins. We compare three ways in which :math:`\sigma` can grow, all of which begin with
 # :math:`\sigma = 1.5 \sqrt{2 \ln 16}` at 16 keys.
 
 start = 1.5 * math.sqrt(2 * math.log(16))
@@ -281,7 +283,8 @@ ax.legend(loc="lower left")
 fig.set_label(
     "Largest weight against the number of keys, from 16 to 16,384. All three curves start at the "
     "same weight. With a fixed standard deviation it falls to a fraction, with one that grows as "
-    "the root of ln m it stays nearly level, and with one that grows as ln m it rises."
+    "the root of ln m it stays nearly level from 64 keys on, and with one that grows as ln m it "
+    "rises from there."
 )
 
 # %%
@@ -308,9 +311,9 @@ for length in LENGTHS:
 # key by its length and multiply by one learned number, the *gain*, in place of :math:`1/\sqrt k`;
 # :cite:t:`dehghani2023scaling` apply :term:`layer normalisation` to both in a vision transformer of
 # 22 billion parameters, because a smaller one had diverged with weights that were nearly one-hot.
-# A score is then the gain times a cosine, so it can't exceed the gain. We start the gain at
-# :math:`\sqrt k`, as for two vectors of length :math:`\sqrt k` whose product is divided by
-# :math:`\sqrt k`.
+# We take the first form, in which a score is the gain times a cosine and so lies between −gain and
+# gain. We start the gain at :math:`\sqrt k`, which is the score of two vectors of length
+# :math:`\sqrt k` that point the same way, if their product is divided by :math:`\sqrt k`.
 
 
 class QKNormSelfAttention(SelfAttention):
@@ -331,11 +334,10 @@ class QKNormSelfAttention(SelfAttention):
 
 
 # %%
-# To test the bound, we multiply the query and key matrices of a fresh layer of either kind by 1, 10
-# and 100. The gain belongs to the bound and stays as it is. Since the softmax ignores what all
-# scores of a query have in common, we read the scores back from the weights: the difference of two
-# scores is the logarithm of the ratio of their weights, and with QK-norm it is at most twice the
-# gain.
+# To test the bound, we multiply the query and key matrices of a fresh layer of each kind by 1, 10
+# and 100. The gain belongs to the bound and stays as it is. The weights tell us the differences
+# between scores, because the difference of two scores of a query is the logarithm of the ratio of
+# their weights, and with QK-norm this difference is at most twice the gain.
 
 LAYERS = {"plain": SelfAttention, "QK-norm": QKNormSelfAttention}
 
@@ -362,11 +364,12 @@ for name, kind in LAYERS.items():
 
 # %%
 # The scores of the plain layer grow with the square of the factor, until the smaller weights round
-# to zero and the gap is infinite. Those of QK-norm stay the same, and below twice the gain, 8.
+# to zero and the gap is infinite. With QK-norm the scores stay the same, and their gap stays below
+# twice the gain, which is 8.
 #
 # A bound has its price: with gaps of at most twice the gain, a weight is at most :math:`1 / (1 +
-# (m - 1)\, e^{-2\,\mathrm{gain}})`, and a gain that is too small for the length of the text can't
-# point at anything. This is why the gain has to be learned, or chosen by :math:`\ln m`.
+# (m - 1)\, e^{-2\,\mathrm{gain}})`, so if the gain is too small for the length of the text, no
+# query can single out a key. This is why the gain has to be learned, or chosen by :math:`\ln m`.
 
 print("largest possible weight")
 for gain in (1, 2, 4, 8):
@@ -403,9 +406,9 @@ def follow(name, rate, seed, value_rate=None):
     )
     history = []
     for _ in range(STEPS):
-        x, wanted = sample(16, generator)  # (16, 2 * m, d), (16, m, PAYLOAD)
+        x, target = sample(16, generator)  # (16, 2 * m, d), (16, m, PAYLOAD)
         context, weights = layer(x, holds, need_weights=True)  # (16, 2 * m, 8), (16, 2 * m, 2 * m)
-        loss = (context[:, :m] - wanted).square().mean()
+        loss = (context[:, :m] - target).square().mean()
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -460,8 +463,8 @@ fig.set_label(
 # found.
 #
 # So a low entropy alone is no fault. Both layers end with a low one wherever they learn, because
-# the task has one right key per query. What has collapsed is an entropy that is low *before* the
-# right key is known, and to see that one has to follow it from the first step, beside the loss.
+# the task has one right key per query. A collapse is an entropy that is low *before* the right key
+# is found, so to see one, follow the entropy from the first step on, beside the loss.
 #
 # The values were trained at the same high rate, so are they to blame? We give queries and keys one
 # rate and values another.
@@ -479,8 +482,9 @@ for (name, rate, value_rate), table in controls.items():
 
 # %%
 # With the high rate in the queries and keys alone the plain layer collapses all the same, and with
-# the high rate in the values alone it learns. It is the scores that do not bear the rate, and with
-# QK-norm they bear three times as much. Over all rates the two layers compare like this:
+# the high rate in the values alone it learns. So it is the queries and keys that do not tolerate
+# the rate, and with QK-norm they tolerate three times as much. Over all rates the two layers
+# compare like this:
 
 fig, ax = plt.subplots()
 final = {name: table[:, :, -20:, 0].mean(dim=-1) for name, table in runs.items()}
@@ -502,12 +506,14 @@ fig.set_label(
 
 # %%
 # *Figure 5.* Mean loss of the last 20 of 200 steps (mean of three seeds, lowest to highest as a
-# band). QK-norm extends the range of usable learning rates upwards, and has a higher loss below it.
+# band). QK-norm extends the range of usable learning rates upwards, and has a higher loss at the
+# lowest rates.
 #
-# At low rates the plain layer is the better one on this task. Its scores may grow freely, whereas
-# the gain of the other, which bounds them, grows by about one learning rate per step. At a rate of
-# 3 both fail, but for QK-norm this is not a collapse, since its entropy ends near :math:`\ln 16`.
-# The control above, with a rate of 3 for all but the values, shows that it is due to the values.
+# At low rates the plain layer is the better one on this task, probably because its scores may grow
+# freely, whereas those of the other are bounded by a gain that :term:`Adam` moves by about one
+# learning rate per step at most. At a rate of 3 both fail, but for QK-norm this is not a collapse,
+# since its entropy ends near :math:`\ln 16`, as the next cell prints. The control above, with a
+# rate of 3 for all but the values, learns, so here it is the values that do not tolerate the rate.
 
 print("entropy at the last step, learning rate 3.0")
 for name, table in runs.items():
@@ -516,18 +522,18 @@ for name, table in runs.items():
 # %%
 # What this does not say
 # ----------------------
-# These are single layers of width 16 on one made-up task, and Adam at a rate of 1 moves every
-# parameter by up to four times its largest initial value in one step. That entropies collapse in
-# real transformers is what the cited papers measure. :cite:t:`wortsman2023small`
-# find that QK-norm makes small transformers less sensitive to the learning rate, and that the
-# growth of the scores is only one of two instabilities that they study.
+# These are single layers of width 16 on one made-up task, and Adam at a rate of 1 moves an
+# entry of a matrix in one step by up to four times the largest value that it can start with. That
+# entropies collapse in real transformers is what :cite:t:`zhai2023stabilizing` measure.
+# :cite:t:`wortsman2023small` find that QK-norm makes small transformers less sensitive to the
+# learning rate, and the growth of the scores is only one of the two instabilities that they study.
 #
 # QK-norm is one remedy among several. :cite:t:`zhai2023stabilizing` bound the matrices themselves,
 # by dividing each by its largest :term:`singular value` and learning a factor, and a learning rate
-# that rises slowly may do as well, but neither was tried here. QK-norm also changes what a layer
-# can express, since the length of a key no longer counts. On our task it does not matter, because
-# all addresses have one length; if it did, a cosine would be the better choice for a reason that
-# has nothing to do with training.
+# that rises slowly at first (*warm-up*) may do as well, but neither was tried here. QK-norm also
+# changes what a layer can express, since the length of a key no longer counts. On our task this
+# does not matter, because all addresses have one length; if their lengths differed, a cosine would
+# be the better choice for a reason that has nothing to do with training.
 #
 # Takeaways
 # ---------
@@ -537,7 +543,8 @@ for name, table in runs.items():
 #   widths stay together through the steps that we took.
 # - Normal scores with standard deviation :math:`\sigma` give an entropy of about :math:`\ln m -
 #   \sigma^2/2`, as long as :math:`\sigma` is well below :math:`\sqrt{2 \ln m}`. To stay sharp over
-#   longer texts, random scores have to grow as :math:`\sqrt{\ln m}` and a margin as :math:`\ln m`.
+#   longer texts, the standard deviation of random scores has to grow as :math:`\sqrt{\ln m}`, with
+#   a factor above :math:`\sqrt 2`, and the margin of a single right key as :math:`\ln m`.
 # - QK-norm bounds every score by its gain. At a high learning rate this kept our layer from
 #   entropy collapse, and at a low one it learned more slowly than the plain layer.
 # - A low entropy is a collapse only if the right key has not been found.
