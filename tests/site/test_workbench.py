@@ -164,7 +164,7 @@ def test_the_scale_the_temperature_and_the_masks(bench):
     assert shown(bench, "scaled.1") == ["1.8524"]
     cell(bench, "scaled.1").focus()
     expect(bench.get_by_test_id("origin")).to_contain_text("scale is off")
-    bench.get_by_label("temperature").fill("1")
+    bench.locator("#workbench").get_by_label("temperature").fill("1")
     assert shown(bench, "scaled.1") == ["0.1852"]
     bench.get_by_label("causal mask").check()
     assert shown(bench, "weight.2", "scaled.2", "map.0.0", "map.0.1") == [

@@ -21,7 +21,7 @@ def change_much(page):
     page.get_by_label("Your sentence").fill("nothing ventured, nothing gained – 10/10")
     page.get_by_label("second head").check()
     page.get_by_label("causal mask").check()
-    page.get_by_label("temperature").fill("0.3")
+    page.locator("#workbench").get_by_label("temperature").fill("0.3")
     field(page, "W_key.0.1").fill("-1.234567891")
     page.get_by_role("radio", name="a mask").check()
     cell(page, "map.3.1").click()

@@ -150,6 +150,12 @@ def test_at_temperature_0_one_token_has_everything(writer):
     expect(hook(writer, "candidate").first).to_contain_text("100.0 %")
 
 
+def test_the_slider_is_named_and_not_the_number_beside_it(writer):
+    slider = writer.locator("#writer-lab").get_by_role("slider", name="Temperature")
+    expect(slider).to_have_value("0.8")
+    expect(writer.locator("#writer-lab").get_by_label("Temperature")).to_have_count(1)
+
+
 def test_a_token_of_the_list_is_appended(writer):
     before = text(writer)
     ids, _ = shown(writer)
