@@ -14,6 +14,20 @@ def check_size(name: str, size: object, *, at_least: int = 1) -> None:
         raise ValueError(f"{name}: expected at least {at_least}, got {size}")
 
 
+def check_heads(embed_dim: int, num_heads: int, head_dim: int | None) -> int:
+    """Refuse widths that don't fit together, and return the width of a head."""
+    check_size("embed_dim", embed_dim)
+    check_size("num_heads", num_heads)
+    if head_dim is None:
+        if embed_dim % num_heads:
+            raise ValueError(
+                f"num_heads: expected a divisor of embed_dim = {embed_dim}, got {num_heads}"
+            )
+        return embed_dim // num_heads
+    check_size("head_dim", head_dim)
+    return head_dim
+
+
 def check_number(name: str, number: object) -> None:
     """Refuse a factor that is not a finite number."""
     if isinstance(number, bool) or not isinstance(number, int | float):

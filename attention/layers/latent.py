@@ -7,7 +7,7 @@ The latent has width ``r`` = ``latent_dim``.
 import torch
 from torch import Tensor, nn
 
-from attention._checks import check_size, check_tokens
+from attention._checks import check_heads, check_size, check_tokens
 from attention.functional import Attended, attend
 from attention.layers.cache import KVCache, check_cache
 from attention.layers.multihead import for_heads, join_masks
@@ -78,15 +78,7 @@ class LatentAttention(nn.Module):
         rotary_dim: int = 0,
     ) -> None:
         super().__init__()
-        check_size("embed_dim", embed_dim)
-        check_size("num_heads", num_heads)
-        if head_dim is None:
-            if embed_dim % num_heads:
-                raise ValueError(
-                    f"num_heads: expected a divisor of embed_dim = {embed_dim}, got {num_heads}"
-                )
-            head_dim = embed_dim // num_heads
-        check_size("head_dim", head_dim)
+        head_dim = check_heads(embed_dim, num_heads, head_dim)
         check_size("latent_dim", latent_dim)
         check_size("rotary_dim", rotary_dim, at_least=0)
         if rotary_dim % 2:

@@ -9,7 +9,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from attention._checks import check_dropout, check_mask, check_size, check_tokens
+from attention._checks import check_dropout, check_heads, check_mask, check_size, check_tokens
 from attention.functional import (
     Attended,
     allowed_keys,
@@ -99,17 +99,9 @@ class MultiHeadAttention(nn.Module):
         bias: bool = False,
     ) -> None:
         super().__init__()
-        check_size("embed_dim", embed_dim)
-        check_size("num_heads", num_heads)
-        if head_dim is None:
-            if embed_dim % num_heads:
-                raise ValueError(
-                    f"num_heads: expected a divisor of embed_dim = {embed_dim}, got {num_heads}"
-                )
-            head_dim = embed_dim // num_heads
+        head_dim = check_heads(embed_dim, num_heads, head_dim)
         if num_kv_heads is None:
             num_kv_heads = num_heads
-        check_size("head_dim", head_dim)
         check_size("num_kv_heads", num_kv_heads)
         if num_heads % num_kv_heads:
             raise ValueError(
