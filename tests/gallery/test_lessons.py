@@ -4,6 +4,7 @@ import copy
 import re
 import textwrap
 
+import matplotlib.pyplot as plt
 import pytest
 import torch
 from run_pages import GALLERY, run
@@ -334,6 +335,14 @@ def test_a_false_comment_is_found(tmp_path):
         if not any(problem in reported for reported in problems):
             missed.append((line, problem, problems))
     assert missed == []
+
+
+def test_a_page_that_fails_leaves_no_figure_to_the_next(tmp_path):
+    path = tmp_path / "plot_fails.py"
+    path.write_text("import matplotlib.pyplot as plt\nplt.figure()\nassert False\n")
+    with pytest.raises(AssertionError):
+        run(path)
+    assert plt.get_fignums() == []
 
 
 def test_true_comments_pass(tmp_path):

@@ -142,12 +142,12 @@ def run(path: Path, smaller: tuple[tuple[str, str], ...] = ()) -> Page:
         plt.close("all")
         try:
             exec(compile(tree, str(path), "exec"), module.__dict__)
-        finally:  # a page's settings must not reach the next
+            page.figures = [plt.figure(number).get_label() for number in plt.get_fignums()]
+        finally:  # a page's settings and figures must not reach the next, even if it fails
             torch.set_default_dtype(dtype)
             torch.set_grad_enabled(True)
             torch.set_printoptions(profile="default")
-        page.figures = [plt.figure(number).get_label() for number in plt.get_fignums()]
-        plt.close("all")
+            plt.close("all")
     unreached = comments.keys() - page.checked
     page.problems += [
         f"{path.name}:{line}: {comments[line]} was never reached" for line in unreached
