@@ -4,11 +4,11 @@ The cost of attention scores: where to put the brackets
 
 Scores can be computed as queries times keys, or with one matrix M in the middle. Which is cheaper?
 
-For all queries of a text at once it is the pair of queries and keys, unless the keys are nearly as
-wide as the tokens. For one query at a time, as when a model generates text, memory decides, and
-there the matrices of a head are indeed multiplied out, as in multi-head latent attention. We count
-operations and bytes, find the line where one way overtakes the other, put a clock beside the count,
-and end with what a KV cache keeps.
+For all queries of a text at once it is the pair of queries and keys, as long as the keys are at
+most half as wide as the tokens, and in long texts even if they are wider. For one query at a time,
+as when a model generates text, memory decides, and there the matrices of a head are indeed
+multiplied out, as in multi-head latent attention. We count operations and bytes, find the line
+where one way overtakes the other, put a clock beside the count, and end with what a KV cache keeps.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` for the matrix M.
 Reading takes half an hour, and running the page about six seconds. Afterwards you can work out the
@@ -377,9 +377,9 @@ assert rotation_errors["one absorbed matrix"] > 0.1
 # - Times follow the counts for wide keys, but not for the narrowest, where costs other than
 #   multiplication decide.
 # - For one query at a time the cache decides. A cached token costs d numbers for all heads and
-#   serves the values too, whereas keys and values cost 2d; latent attention narrows it further. The
-#   price is arithmetic, d or r instead of k numbers per score, and rotary positions have to be kept
-#   apart.
+#   serves the values too, whereas keys and values cost 2d where hk = d; the vector that latent
+#   attention caches is narrower still. The price is arithmetic, d or r instead of k numbers per
+#   score, and rotary positions have to be kept apart.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #

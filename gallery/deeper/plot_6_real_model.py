@@ -143,12 +143,12 @@ head_atlas(weights[:, 0], tokens)
 #
 # Maps like these invite names. :cite:t:`kovaleva2019revealing` sort those of BERT into five kinds,
 # among them *vertical* and *diagonal*; :cite:t:`clark2019bert` and :cite:t:`voita2019analyzing`
-# find heads for neighbours, separators and some relations of grammar. One sentence can't establish
+# find heads for neighbours, separators and some grammatical relations. One sentence can't establish
 # a name, however, because a column may belong to a position, a word, or this sentence alone.
 #
 # A count instead of a name
 # -------------------------
-# So we measure 300 film reviews of the validation split, each cut to its first 62 word pieces
+# So we measure on 300 film reviews of the validation split, each cut to its first 62 word pieces
 # between ``[CLS]`` and ``[SEP]``; the few that are shorter are left out. For each query, five keys
 # are of interest: the token before, the same one, the next one, the first position and the
 # separator. Queries near the ends are left out as well, so that the five are different keys for

@@ -12,8 +12,9 @@ one. We prove this for a small task, measure it on a grid, and say where it stop
 The bottleneck was named by :cite:t:`bhojanapalli2020low`, and :cite:t:`amsel2025quality` proved
 that more heads can't make up for it. You need the lessons on :doc:`low rank
 </gallery/deeper/plot_1_low_rank_qk>` and on :doc:`several heads </gallery/core/plot_5_multi_head>`.
-Reading takes half an hour, and running the page about fifteen seconds. Afterwards you can tell what
-the width of a head must pay for, and which claims about "too narrow" heads need a condition.
+Reading takes half an hour, and running the page about fifteen seconds. Afterwards you can tell how
+wide a head has to be for a given comparison, and which claims about "too narrow" heads need a
+condition.
 """
 
 import json
@@ -129,10 +130,10 @@ for beta in (100, 1000, 10_000):
     print(f"k = 2, β = {beta:6}: each of {n} queries gives its partner {least:.4f} or more")
 
 # %%
-# The price is paid in size, because the cosine between neighbours on the circle is below 1 by only
-# about :math:`2 \pi^2 / n^2`, so :math:`\beta` must grow like :math:`n^2`. The trick also has to
-# know all tokens in advance, to place them. So weights that look like a permutation prove no need
-# for rank, and a task that does need it has to ask about tokens which the layer has never met.
+# The price is large queries: the cosine between neighbours on the circle is below 1 by only about
+# :math:`2 \pi^2 / n^2`, so :math:`\beta` must grow like :math:`n^2`. The trick also has to know all
+# tokens in advance, to place them. So weights that look like a permutation prove no need for rank,
+# and a task that does need it has to ask about tokens which the layer has never met.
 #
 # A task that needs rank
 # ----------------------

@@ -70,6 +70,9 @@ for n in (512, 2_048, 8_192):
 #    \mathrm{total} &= \sum_{j\ \mathrm{read}} e^{s_j - \mathrm{largest}} \\
 #    \mathrm{mixed} &= \sum_{j\ \mathrm{read}} e^{s_j - \mathrm{largest}}\, v_j
 #
+# (The papers on FlashAttention write m for the largest score, ℓ for the total and O for what is
+# mixed, which the first version divides by ℓ after every block. On this page m counts keys.)
+#
 # Now a block of new scores arrives, whose highest may exceed the largest so far. Then every
 # exponential in both sums was taken relative to a number that is no longer the maximum. But all of
 # them are wrong by the same factor, which is why the sums can be corrected without the scores that
@@ -259,16 +262,17 @@ fig.set_label(
 
 # %%
 # *Figure 1.* Scores in the order in which the blocks are read, and what the framed query has kept
-# after each block. Where its largest score rises, its total falls here, because everything in it is
-# now measured relative to the new maximum. After each block, the quotient is the exact context
-# vector of the keys read so far.
+# after each block. Where its largest score rises, its total falls in this example, because every
+# exponential in the total is now taken relative to the new maximum. After each block, the quotient
+# is the exact context vector of the keys read so far.
 #
 # dQ, dK, dV by hand
 # ------------------
-# For a forward pass we are done, but training also goes backwards, and autograd keeps what each
-# step will need then. In our loop this includes the exponentials of every block, so all n · m of
-# them are in memory again, only in pieces. The remedy is to keep nothing of a block and compute its
-# weights again in the :term:`backward pass`. The log-sum-exp makes that a single step, since
+# For a forward pass we are done, but training also goes backwards, and autograd keeps what the
+# backward pass of each step will need. In our loop this includes the exponentials of every block,
+# so all n · m of them are in memory again, only in pieces. The remedy is to keep nothing of a block
+# and compute its weights again in the :term:`backward pass`. The log-sum-exp makes that a single
+# step, since
 #
 # .. math::
 #    w_{ij} &= e^{s_{ij} - \mathrm{lse}_i} \\
