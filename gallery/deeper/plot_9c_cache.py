@@ -455,8 +455,8 @@ fig.set_label(
 # -----------------------------------------
 # A cache that has one length for the whole batch adds the new tokens of all texts at the same
 # index, so the prompts have to *end* together. Prompts of different lengths are therefore padded on
-# the left, and a mask keeps every query from the padding. The mask has to cover all tokens so far,
-# kept or new, so it grows with the text.
+# the left, and a mask keeps every query away from the padding. The mask has to cover all tokens so
+# far, kept or new, so it grows with the text.
 
 d, h, L = 32, 4, 3
 lengths = torch.tensor([6, 3])  # (2,)
@@ -485,10 +485,10 @@ assert padded_error < 1e-12
 
 # %%
 # The padding shifts the positions of the short text by three, and yet nothing changes, because
-# rotary scores depend on distances only. With :term:`positional encodings <positional encoding>`
-# that are added to the embeddings, positions would have to be counted from each text's first word.
-# Padding on the right would put filler between the prompt and what is generated, and the logits of
-# the last row would be those of filler.
+# rotary scores depend on positions only through their differences. With :term:`positional encodings
+# <positional encoding>` that are added to the embeddings, positions would have to be counted from
+# each text's first word. Padding on the right would put filler between the prompt and what is
+# generated, and the logits of the last row would be those of filler.
 #
 # Takeaways
 # ---------

@@ -10,11 +10,11 @@ exponential. When a later block holds a higher score, both sums are rescaled, so
 block their quotient is the context vector itself, up to rounding, and not an approximation. This is
 the :term:`online softmax` of :cite:t:`milakov2018online`, on which :term:`FlashAttention` rests.
 
-You need the lesson on :doc:`masks </gallery/core/plot_4_masks>`, and for the gradients the
-Jacobian of the softmax from that on :doc:`the scale </gallery/core/plot_3_scaling_variance>`.
-Reading takes three quarters of an hour, and running the page about ten seconds. Afterwards you can
-write attention in blocks with its backward pass, say how much memory each way takes, and tell what
-a fused kernel saves from what only linear attention saves, and at what price.
+You need the lesson on :doc:`masks </gallery/core/plot_4_masks>`, and for the gradients the Jacobian
+of the softmax from that on :doc:`the scale </gallery/core/plot_3_scaling_variance>`. Reading takes
+three quarters of an hour, and running the page about ten seconds. Afterwards you can write
+attention in blocks with its backward pass, say how much memory each way takes, and say what a fused
+kernel saves, what only linear attention saves, and at what price.
 """
 
 import math
