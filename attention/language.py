@@ -40,8 +40,8 @@ class LanguageConfig:
     embed_dim: Size = 80
     num_heads: Size = 4
     num_kv_heads: Size = 2
-    num_layers: Annotated[int, Field(ge=1, le=100)] = 3
-    hidden_dim: Size = 240
+    num_layers: Annotated[int, Field(ge=1, le=100)] = 4
+    hidden_dim: Size = 160
     max_length: Size = 128
     """Number of tokens of the longest text, ``<start>`` included."""
 
