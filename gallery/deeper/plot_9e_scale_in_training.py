@@ -552,7 +552,8 @@ for name, table in runs.items():
 #
 # *Practise:* :doc:`/exercises/scale`.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_2_gauge_and_biases`, for what QK-norm leaves of the
-# freedom to change coordinates.
+# *Where next:* :doc:`/gallery/deeper/plot_9f_writing`, where a small model made of all this writes,
+# or :doc:`/gallery/deeper/plot_2_gauge_and_biases`, for what QK-norm leaves of the freedom to
+# change coordinates.
 
 plt.show()
