@@ -380,9 +380,9 @@ for name, scale in (("no scale", False), ("divided by √8", True)):
 # %%
 # At k = 64 or 512 the harm is large, as the lesson on :doc:`the scale
 # </gallery/core/plot_3_scaling_variance>` shows. The other mistakes in these layers have pages of
-# their own: :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` that saves nothing, with d + 1
-# parameters, which Lab 13 says "exactly matches" the d of the energy; :doc:`biases
-# </gallery/deeper/plot_2_gauge_and_biases>`; and :doc:`values that fold away
+# their own: :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` that saves nothing, and on the
+# same page a count of d + 1 parameters, which according to Lab 13 "exactly matches" the d of the
+# energy; :doc:`biases </gallery/deeper/plot_2_gauge_and_biases>`; and :doc:`values that fold away
 # </gallery/deeper/plot_3_values_fold>`.
 #
 # .. admonition:: What went wrong, 8: a table outside the module
@@ -454,8 +454,8 @@ for name, accuracy in results.items():
     print(f"{name:29} mixed {accuracy.mean():.3f} is {alone_:.3f} alone and {pairs:.3f} in pairs")
 
 # %%
-# As for the random state, here is the first weight of a layer that is built after the same seed,
-# once before and once after another layer:
+# As for the random state, we build a layer twice, each time after setting the same seed, but the
+# second time we build another layer in between. Here is the first weight of our layer both times:
 
 starts = []
 for before in (0, 1):

@@ -362,9 +362,9 @@ fig.set_label(
 #
 # Several sentences at once
 # -------------------------
-# A batch of sentences is a tensor (batch, words, width), and our layers took one above without a
-# change. This did not come for free: it depends on how keys are transposed and where their width is
-# read.
+# A batch of sentences is a tensor (batch, words, width). The layers on this page have already
+# worked on such a batch, without any change. This did not come for free: it depends on how keys are
+# transposed and where their width is read.
 #
 # .. admonition:: What went wrong: ``keys.T``
 #    :class: warning

@@ -315,8 +315,8 @@ fig.set_label(
 #
 # The product is thus largest at distance 0, where every cosine is 1, but it does not measure the
 # distance like a ruler, because the fast hands come round again: positions 5 and 31 apart have
-# nearly the same product. From a single product, only near neighbours can be told reliably from all
-# other positions, here those up to two positions away.
+# nearly the same product. A single product can reliably distinguish only near neighbours, here
+# those up to two positions away, from all other positions.
 #
 # A query can therefore look for a *relative* position. If the query matrix is the rotation by −1
 # and the key matrix the identity, each word looks for the position before its own, whatever the

@@ -487,7 +487,7 @@ for (kind, label), found in signs.items():
 
 # %%
 # A null need not be 0, and in energy pooling the nulls of the weight are not. With the evidence
-# shuffled, most words still lie a little above the verdict and few far below it, so most effects
+# shuffled, most words still lie a little above the verdict and a few far below it, so most effects
 # are positive, and more so where the weight is larger. With the weights shuffled, the effects
 # follow the evidence, and in these models larger weights go with less positive evidence.
 #

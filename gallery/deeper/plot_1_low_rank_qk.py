@@ -467,8 +467,8 @@ axes[1].set_xlabel("rank k")
 fig.set_label(
     "Relative error against rank for three truncations, on logarithmic axes. Above, for the whole "
     "score, the truncation by second moments is best at every rank. Below, with the mean over the "
-    "keys subtracted, the one with centred keys is best, just below that by second moments, and "
-    "that of the matrix itself is far worse from rank 2 on."
+    "keys subtracted, the one with centred keys is best, that by second moments is slightly worse, "
+    "and that of the matrix itself is far worse from rank 2 on."
 )
 
 # %%

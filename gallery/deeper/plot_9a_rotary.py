@@ -213,8 +213,8 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Attention weights with RoPE between six copies of one word, at positions 0 to 5, for a
-# random query and key of width 8. Scores along a diagonal are equal; weights are so up to a factor
-# per row, because the softmax divides each row by a sum of its own.
+# random query and key of width 8. Scores along a diagonal are equal. Weights are equal there except
+# for a factor per row, because the softmax divides each row by a sum of its own.
 #
 # RoPE interleaved, or in halves?
 # -------------------------------
@@ -700,9 +700,10 @@ for name in ways:
 
 # %%
 # Interpolation brings this task down to chance level. The reason is that it shrinks short distances
-# as well. With positions half as far apart, the rotation that the model has learned for five tokens
-# belongs to ten, and with positions a quarter as far apart to twenty. The models then copy the
-# token that is so many places back, though less reliably at the longer distance:
+# as well. The models have learned the rotation for a distance of five tokens. When positions are
+# half as far apart, this rotation belongs to a distance of ten tokens, and when they are a quarter
+# as far apart, to one of twenty. The models then copy the token that is so many places back, though
+# less reliably at the longer distance:
 
 back = {n: LAG * n // TRAINED for n in (64, 128)}
 elsewhere = {

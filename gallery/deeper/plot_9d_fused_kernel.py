@@ -453,11 +453,11 @@ fig.set_label(
 # traffic, rather than the arithmetic, takes most of its time. FlashAttention
 # (:cite:t:`dao2022flashattention`) is *one* program for the whole computation. It cuts the queries
 # into blocks as well as the keys, and sizes both so that a tile of scores is made, used and
-# forgotten within the fast memory. In numbers moved to and from the large one, the formula needs of
-# the order of nk + n², and FlashAttention n²k² divided by the size of the fast memory (theorem 2,
-# for a fast memory of k to nk numbers), which is fewer as long as that memory holds many more
-# numbers than k². This is where the speed of FlashAttention comes from, because it does no less
-# arithmetic, and in the backward pass even more.
+# forgotten within the fast memory. Let us count the numbers that are moved to and from the large
+# memory: the formula moves of the order of nk + n², and FlashAttention n²k² divided by the size of
+# the fast memory (theorem 2, for a fast memory of k to nk numbers), which is fewer as long as the
+# fast memory holds many more numbers than k². This is where the speed of FlashAttention comes from,
+# because it does no less arithmetic, and in the backward pass even more.
 #
 # In the first version the outer loop ran over keys, as ours does, so a query's sums were written
 # and read again for each block. FlashAttention-2 (:cite:t:`dao2024flashattention2`, section 3)
