@@ -343,8 +343,8 @@ for ax, title, column, top in zip(axes, titles, (0, 2), (12, 1), strict=True):
 fig.set_label(
     "Two maps, a number for each head of four layers. The loss on copied tokens is about 1 for "
     "most heads, above 11 for head 0 of layer 2 and head 1 of layer 3, and from 7 to 9.4 for four "
-    "heads of layers 0 to 2. The weight that copies is about 0.7 for most heads, the induction head "
-    "included, and at most 0.2 for the other five."
+    "heads of layers 0 to 2. The weight that copies is about 0.7 for most heads, that of the "
+    "induction head included, and at most 0.2 for the other five."
 )
 
 # %%
