@@ -217,23 +217,24 @@ start = held_out[:, :1]  # (150, 1)
 twice = torch.cat([start, first, first], dim=1)  # (150, 127)
 at_position = {
     "reviews": per_token.mean(dim=0),
-    "the same 63 tokens twice": losses(model, twice).mean(dim=0),
+    "63 tokens twice": losses(model, twice).mean(dim=0),
 }  # (127,), (126,)
 
 fig, ax = plt.subplots(figsize=(5, 3.6))
 for (name, curve), color in zip(at_position.items(), (BLUE, ORANGE), strict=True):
     ax.plot(range(1, len(curve) + 1), curve, color=color, label=name)
-ax.axvline(63.5, color=BLACK, ls=":", label="the repetition begins")
+ax.axvline(63.5, color=BLACK, ls=":")
 ax.set(xlabel="position that is predicted", ylabel="loss in nats per token")
-ax.legend()
+ax.legend(loc="upper right")
 fig.set_label(
     "Loss against position. On reviews it falls from above 5 at the first token to about 4 within "
-    "a few tokens and then stays. On passages that repeat it drops at token 65 and stays far below."
+    "a few tokens and then stays. On passages that repeat it jumps above 8 at token 64, the first "
+    "of the repetition, and from token 65 on it is below 1."
 )
 
 # %%
-# *Figure 2.* Mean loss at each position over 150 passages. The first token of a repetition is a
-# surprise; from the second on the model can continue what it has read before.
+# *Figure 2.* Mean loss at each position over 150 passages; the repetition begins at the dotted
+# line. Its first token is a surprise, and from the second on the model continues what it has read.
 #
 # Who copies? A test with random tokens
 # -------------------------------------
@@ -251,7 +252,7 @@ i = torch.arange(61, 121)  # (60,), the second time
 attended = {
     "the token before": weights[..., i, i - 1].mean(dim=(1, 3)),
     "<start>": weights[..., i, 0].mean(dim=(1, 3)),
-    "behind the earlier one": weights[..., i, i - 59].mean(dim=(1, 3)),
+    "the token behind the earlier one": weights[..., i, i - 59].mean(dim=(1, 3)),
 }  # each (L, h)
 
 # sphinx_gallery_start_ignore
@@ -322,7 +323,7 @@ def largest(table):
     return divmod(table.argmax().item(), h)
 
 
-induction = largest(attended["behind the earlier one"])
+induction = largest(attended["the token behind the earlier one"])
 previous = largest(attended["the token before"])
 everyone = [(layer, head) for layer in range(L) for head in range(h)]
 whole = measure(model)  # (3,)
@@ -349,7 +350,7 @@ fig.set_label(
 
 # %%
 # *Figure 4.* What remains of copying when one head is removed, for each head by itself. What it is
-# with all heads stands in the first row of the table above.
+# with all heads is in the first row of the table above.
 #
 # The losses are in nats per token. Without either of the two heads the copying ends, and the loss
 # rises above that of an even choice, ln 2048 ≈ 7.62, because the model is then sure of tokens that
