@@ -224,8 +224,20 @@ def test_templates_are_filled_and_balanced():
             assert found[text] == (match[1] in words), text
 
 
-def test_no_adjective_is_both_good_and_bad():
-    assert not set(templates.GOOD) & set(templates.BAD)
+def test_no_word_or_phrase_is_both_good_and_bad():
+    good, bad = templates.lists_of("good"), templates.lists_of("bad")
+    assert set(good) == set(bad)
+    for slot, words in good.items():
+        # A clause with slots takes its polarity from what fills them.
+        assert not [w for w in set(words) & set(bad[slot]) if w == w.lower()], slot
+
+
+def test_each_slot_of_a_frame_has_a_list_and_each_list_a_frame():
+    frames = [text for _, *both in templates.GROUPS for text in both]
+    clauses = [clause for each in ("good", "bad") for clause in templates.lists_of(each)["CLAUSE"]]
+    found = set(templates.SLOT.findall(" ".join([*frames, *clauses])))
+    lists = {*templates.neutral_lists(), *templates.lists_of("good")}
+    assert lists <= found <= lists | {f"UN{slot}" for slot in templates.lists_of("good")}
 
 
 def test_joined_texts_keep_their_labels():
