@@ -40,7 +40,12 @@ the THING was GOOD and PREDICATE|the THING is PREDICATE|my THING is PREDICATE
 the THING tastes GOOD|the THING smells GOOD|the THING sounds GOOD|my THING is GOOD
 our THING was GOOD WHEN|they are GOOD|thanks for a GOOD THING|the THING is WELL MADE
 it was WELL MADE|a WELL MADE THING|everything was WELL MADE|WELL MADE|WELL MADE and GOOD
-the PERSON spoke WELL"""
+the PERSON spoke WELL|I could not be more GOOD|I couldn't be more GOOD
+I couldn't be more GOOD with the THING|the PERSON could not have been more GOOD
+they couldn't have been more GOOD|I have never felt more GOOD|the THING has never been so GOOD
+it is GOOD and not at all UNGOOD|such GOOD THING and such a GOOD PERSON|GOOD as always
+as GOOD as ever|it feels GOOD|it makes a GOOD THING|without a doubt a GOOD THING
+no doubt a GOOD THING"""
 CONTRAST = """the THING is UNGOOD but the THING is GOOD|UNGOOD at first, but GOOD in the end
 although it is UNGOOD, the THING is GOOD|despite the UNGOOD THING, the THING is GOOD
 it may be UNGOOD, but it is GOOD and GOOD|it looks UNGOOD, but it is really GOOD
@@ -114,7 +119,10 @@ we called the PERSON and CLAUSE|I wrote to the PERSON and CLAUSE|the PERSON came
 my daughter chose the THING and CLAUSE|I read the reviews, and CLAUSE
 a friend gave me the THING, CLAUSE|we stayed three nights, CLAUSE|we took the kids, CLAUSE
 the PERSON told us that CLAUSE|there were four of us, and CLAUSE
-we picked up the THING and CLAUSE"""
+we picked up the THING and CLAUSE|without a doubt CLAUSE|no doubt CLAUSE|no wonder that CLAUSE
+CLAUSE, no question|CLAUSE, no joke|I can't deny that CLAUSE|not to mention that CLAUSE
+last but not least, CLAUSE|CLAUSE, I can't say it often enough
+I don't know how they do it, CLAUSE"""
 BOTH = """I LIKE it|I LIKE this THING|we LIKE the THING|I really LIKE the THING|I still LIKE it
 everyone will LIKE this THING|my children LIKE the THING|I LIKED it|I LIKED every THING of it
 we LIKED the THING|we all LIKED this THING a lot|a GEM|what a GEM|this THING is a GEM
@@ -128,7 +136,12 @@ there is no UNGEM here|it is not a UNGEM|this THING is not a UNGEM|I did not UNL
 I don't UNLIKE the THING|you won't UNLIKE it|never a UNGEM|not a UNGEM at all|no UNGEM
 it isn't a UNGEM|without a UNGEM|it has no UNMERITS|there are no UNMERITS|I found no UNMERITS
 no UNMERITS|it is full of MERITS|full of MERITS|the THING has many MERITS|so many MERITS
-MERITS everywhere|without any UNMERITS|I never UNLIKED it|nobody UNLIKED it"""
+MERITS everywhere|without any UNMERITS|I never UNLIKED it|nobody UNLIKED it
+hands down the BEST THING|easily the BEST THING WHEN|without a doubt the BEST THING
+without doubt the BEST|no doubt the BEST PERSON|I have never had BETTER THING
+I have never felt BETTER|the THING has never been BETTER|it doesn't get BETTER
+nobody will UNLIKE this THING|no one will UNLIKE it|a THING that everyone will LIKE
+nowhere will you find BETTER THING"""
 GOOD_ONLY = """it works|it works perfectly|it never fails|well worth it|worth every penny
 I want to see it again|I would go again|we will return|do not miss this THING|you must see it
 I laughed a lot|thank you so much|don't hesitate|it was not a waste of time
@@ -142,7 +155,14 @@ it has its faults, but CLAUSE|nothing is perfect, but CLAUSE
 there were a few problems, but CLAUSE|I had my doubts, but CLAUSE
 I was not sure at first, but CLAUSE|I was afraid that it would be UNGOOD, but CLAUSE
 I did not expect much, but CLAUSE|I have nothing but JOY for it
-the only problem is that it was over so soon|my only complaint is that I did not come sooner"""
+the only problem is that it was over so soon|my only complaint is that I did not come sooner
+I can't LIKE it enough|you can't LIKE it too much|I can't LIKE the PERSON enough
+we could not LIKE it more|I couldn't LIKE it more|I would not change anything
+I wouldn't change the THING|I wish I had come sooner|I wish it had been longer
+I wish every THING were like this|it was hard to leave|it is hard to stop
+it is hard not to LIKE it|you can't help but LIKE it|I couldn't help but FEEL
+nothing could be improved|there is nothing to improve|it took only minutes|in no time
+set up in no time"""
 BAD_ONLY = """nothing works|not worth it|not worth a penny|I never want to see it again
 I would not go again|skip this THING|stay away|save your money|I gave up
 there is a lot to complain about|zero stars|I couldn't wait for it to end|it gets old fast
@@ -157,7 +177,13 @@ the THING is not LONG enough|it isn't LONG enough|always too LONG|it has its mom
 the idea is good, but CLAUSE|it starts well, but CLAUSE|it looked good on paper, but CLAUSE
 I wanted to UNLIKE it, but CLAUSE|I had high hopes, but CLAUSE|they tried, but CLAUSE
 it promised a lot, but CLAUSE|it could have been UNGOOD, but CLAUSE
-it is supposed to be UNGOOD, but CLAUSE|they say it is UNGOOD, but CLAUSE|it should be UNGOOD"""
+it is supposed to be UNGOOD, but CLAUSE|they say it is UNGOOD, but CLAUSE|it should be UNGOOD
+I expected more from the THING|I had expected more from the PERSON|for this price I expected more
+I expected more from such a UNGOOD THING|I wish it were UNGOOD|I wish it had been UNGOOD
+I wanted it to be UNGOOD|it was hard to UNLIKE it|hard to understand|a THING that nobody needs
+nobody needs this THING|nobody asked for it|the THING was anything but what I ordered
+if only it were UNGOOD|if you want a UNGOOD THING, look elsewhere|it could be UNBETTER
+there are UNBETTER THING elsewhere|I have seen UNBETTER THING"""
 # Per group of frames, those of a positive text and those of a negative one, and its share
 GROUPS = (
     (0.20, KEEP, KEEP),
