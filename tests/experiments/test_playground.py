@@ -22,8 +22,10 @@ from experiments.playground.model import (
     PageConfig,
     PageModel,
     clause_starts,
+    encode,
     quantise,
     read_model,
+    spell,
     write_model,
 )
 from experiments.playground.students import encode_marked, measure_sentences, start_from
@@ -56,7 +58,7 @@ def small(kind: str) -> PageModel:
 
 def in_scope(text: str) -> list[str]:
     """Name the words of a text that are read as words behind a negation."""
-    config, encoded = config_of("mean"), TOKENIZER.encode(text)
+    config, encoded = config_of("mean"), TOKENIZER.encode(spell(text))
     marked = config.mark(encoded.ids, clause_starts(text))
     pairs = zip(encoded.tokens, encoded.ids, marked, strict=True)
     return [token for token, i, read in pairs if read == i + config.shift]
@@ -76,10 +78,23 @@ def test_punctuation_ends_the_scope_of_a_negation_and_an_apostrophe_does_not():
     assert in_scope("isn't dull <br /> 'good' - the") == ["dull", "good", "the"]
 
 
+def test_a_dropped_apostrophe_is_put_back():
+    pairs = {
+        "It isnt good, DONT go": "It isn't good, DOn't go",
+        r"a\nwont<b>cant dont dont": r"a\nwon't<b>can't don't don't",
+        "isnts cantata event": "isnts cantata event",
+    }
+    assert {text: spell(text) for text in pairs} == pairs
+    for text, spelled in pairs.items():
+        assert encode(TOKENIZER, text) == TOKENIZER.encode(spelled).ids
+        assert clause_starts(text) == clause_starts(spelled)
+    assert in_scope("the plot isnt good") == ["good"]
+
+
 def test_as_many_clause_starts_are_told_as_there_are_words():
     texts = [*load_reviews("imdb")["train"].texts[:200], r"a\n\nb. <b class='x, y'>c</b>d <3 e, f"]
     for text in texts:
-        assert len(clause_starts(text)) == len(TOKENIZER.encode(text).ids)
+        assert len(clause_starts(text)) == len(encode(TOKENIZER, text))
 
 
 def test_a_negation_within_a_scope_is_not_marked_and_starts_a_scope_anew():
@@ -209,8 +224,20 @@ def test_templates_are_filled_and_balanced():
             assert found[text] == (match[1] in words), text
 
 
-def test_no_adjective_is_both_good_and_bad():
-    assert not set(templates.GOOD) & set(templates.BAD)
+def test_no_word_or_phrase_is_both_good_and_bad():
+    good, bad = templates.lists_of("good"), templates.lists_of("bad")
+    assert set(good) == set(bad)
+    for slot, words in good.items():
+        # A clause with slots takes its polarity from what fills them.
+        assert not [w for w in set(words) & set(bad[slot]) if w == w.lower()], slot
+
+
+def test_each_slot_of_a_frame_has_a_list_and_each_list_a_frame():
+    frames = [text for _, *both in templates.GROUPS for text in both]
+    clauses = [clause for each in ("good", "bad") for clause in templates.lists_of(each)["CLAUSE"]]
+    found = set(templates.SLOT.findall(" ".join([*frames, *clauses])))
+    lists = {*templates.neutral_lists(), *templates.lists_of("good")}
+    assert lists <= found <= lists | {f"UN{slot}" for slot in templates.lists_of("good")}
 
 
 def test_joined_texts_keep_their_labels():

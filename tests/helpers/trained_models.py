@@ -7,7 +7,7 @@ from tokenizers import Tokenizer
 
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import SEP_ID
-from experiments.playground.model import PageModel, Reading, clause_starts, read_model
+from experiments.playground.model import PageModel, Reading, clause_starts, encode, read_model
 
 MODELS = Path(__file__).parents[2] / "docs" / "experiments" / "playground" / "models"
 KINDS = ("mean", "energy", "qkv")
@@ -26,7 +26,7 @@ def tokenizer() -> Tokenizer:
 
 def ids_of(text: str) -> list[int]:
     """Encode a text, in which words that the page leaves out are unknown."""
-    return tokenizer().encode(text).ids
+    return encode(tokenizer(), text)
 
 
 def answer(kind: str, text: str, distractor: str = "") -> Reading:

@@ -26,16 +26,17 @@ from attention.exercises.sentence import X_OF_LESSON
 from attention.language import (
     LanguageConfig,
     LanguageModel,
-    encode,
     load_language_model,
     save_language_model,
 )
+from attention.language import encode as encode_pieces
 from attention.sentiment.tokenizer import SEP_ID, train_tokenizer
 from experiments.language import data as language_data
 from experiments.playground.model import (
     PageConfig,
     PageModel,
     clause_starts,
+    encode,
     read_model,
     write_model,
 )
@@ -65,6 +66,7 @@ TEXTS = [
     "not a bad film but never good",
     "not the zebra, not the good old plot",
     "never the old plot! Good film: not the good",
+    "the music ISNT good",
 ]
 DISTRACTOR = "A bad film, of the old kind."
 # Three layers, and sizes that differ from each other
@@ -125,10 +127,10 @@ def readings(kind: str, folder: Path) -> dict[str, object]:
     model = write_small(kind, folder)
     found = []
     for distractor in ("", DISTRACTOR):
-        front = [*tokenizer().encode(distractor).ids, SEP_ID] if distractor else []
+        front = [*encode(tokenizer(), distractor), SEP_ID] if distractor else []
         before = [*clause_starts(distractor), True] if distractor else []
         for text in ["", *TEXTS]:
-            ids = [*front, *tokenizer().encode(text).ids]
+            ids = [*front, *encode(tokenizer(), text)]
             starts = [*before, *clause_starts(text)]
             marked = model.config.mark(ids[-MAX_LENGTH:], starts[-MAX_LENGTH:])
             found.append(
@@ -162,14 +164,14 @@ def writing(folder: Path) -> dict[str, object]:
     model, _ = load_language_model(folder)
     readings = []
     for text in WRITER_TEXTS:
-        ids = encode(tokenizer, text)
+        ids = encode_pieces(tokenizer, text)
         logits, weights = model(torch.tensor(ids), need_weights=True)  # (n, v), (L, h, n, n)
         # of all positions those of one text
         some = logits if text == WRITER_TEXTS[1] else logits[-1:]
         readings.append(
             {"text": text, "ids": ids, "logits": rounded(some), "weights": rounded(weights)}
         )
-    encoded = [[text, encode(tokenizer, text)[1:]] for text in strings()]
+    encoded = [[text, encode_pieces(tokenizer, text)[1:]] for text in strings()]
     tokens = sorted(vocabulary := tokenizer.get_vocab(), key=vocabulary.__getitem__)
     return {
         "script": writer_script(folder),

@@ -17,6 +17,13 @@ for (const [name, text, words] of [
   ["signs that are no tags", "a < b, c > d <> e", ["a", "b", "c", "d", "e"]],
   ["a heart and a comparison", "I <3 this film and 10 > 5", ["i", "this", "film", "and"]],
   ["comments and closing tags", "a<!-- b -->c</p>d<\u212ae>f", ["a", "c", "d", "f"]],
+  ["dropped apostrophes", "It isnt, DONT cant", ["it", "isn", "t", "don", "t", "can", "t"]],
+  ["longer words that hold one", "isnts cantata event", ["isnts", "cantata", "event"]],
+  [
+    "dropped apostrophes after \\n and a tag",
+    String.raw`a\nwont<b>didnt`,
+    ["a", "won", "t", "didn", "t"],
+  ],
   ["letters of other alphabets", "naïve \u212Aelvin Привет", ["na", "ve", "kelvin"]],
 ]) {
   test(`words of ${name}`, () => same(splitWords(text), words));

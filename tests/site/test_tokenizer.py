@@ -24,6 +24,7 @@ HOSTILE = {
     "dotted i": "\u0130t was F\u0130LM d\u0130ll \u0130",
     "other lower cases": "ΣΑΣ ẞtraße ǅungla ﬁlm ﬀ Ångström ſoft \u2126 Ω",
     "backslash n": r"good\nbad \\nfilm \n\n and \N",
+    "dropped apostrophes": r"It isnt, DONT\ndoesnt \Nwont<b>cant</b>haven’t isnts didnt.",
     "an entity": "good&amp;bad &lt;b&gt; film&nbsp;the",
     "full width": "ｇｏｏｄ film",
     "names of specials": "<pad> <unk> <sep> pad unk sep",

@@ -43,17 +43,22 @@ OUT = HERE / "results.json"
 COMMAND = "nox -s experiments -- playground"
 CONFIG: dict[str, Any] = {
     "seed": 1,
-    "words": 8_000,
+    "words": 12_000,
     "sentences": 300_000,
-    "templates": 60_000,
+    "templates": 200_000,
     # How often each text of a source is read
     "fit": {
         "penalty": 1.0,
-        "times": {"sentences": 1, "snippets": 3, "templates": 4, "reviews": 1},
+        "times": {"sentences": 1, "snippets": 3, "templates": 2, "reviews": 1},
     },
     # Adam, from the fitted mean; the first texts of each source, some of them behind another one
     "train": {
-        "texts": {"sentences": 60_000, "snippets": 8_530, "templates": 60_000, "reviews": 6_000},
+        "texts": {
+            "sentences": 90_000,
+            "snippets": 8_530,
+            "templates": 120_000,
+            "reviews": 12_000,
+        },
         "behind": 0.3,
         "lr": 0.01,
         "epochs": 1,

@@ -24,15 +24,33 @@ from attention import SelfAttention
 from attention.sentiment.model import SentimentClassifier
 from attention.sentiment.tokenizer import RULES, SEP_ID, SPECIALS
 
-#: The letter t is what the tokenizer leaves of "n't"; the last line has no apostrophe to lose.
+#: The letter t is what the tokenizer leaves of "n't".
 NEGATORS = (
     *("not", "t", "no", "never", "nothing", "nobody", "none", "neither", "nor", "hardly"),
     *("barely", "without", "cannot", "less", "least", "lacks", "lacking", "fails"),
-    *("dont", "doesnt", "didnt", "isnt", "arent", "wasnt", "werent", "wont", "cant", "couldnt"),
 )
 SCOPE_ENDS = ("but", "yet", "although", "though", "because", "however")
 SCOPE = 4
 _TAG, _WORD = re.compile(RULES[True][0].tag), re.compile("[a-z]+")
+_STEMS = "ai|are|ca|could|did|do|does|had|has|have|is|must|need|should|was|were|wo|would"
+# A word begins where no letter is before it, or after a newline that is written as \n.
+_WITHOUT_APOSTROPHE = re.compile(rf"(^|[^a-z]|\\n)({_STEMS})nt(?![a-z])", re.IGNORECASE | re.ASCII)
+
+
+def spell(text: str) -> str:
+    """Put the apostrophe into words such as "isnt", which then are read as "isn't" is.
+
+    Example:
+        >>> spell("It isnt good, DONT go; cantankerous")
+        "It isn't good, DOn't go; cantankerous"
+    """
+    return _WITHOUT_APOSTROPHE.sub(r"\1\2n't", text)
+
+
+def encode(tokenizer: Tokenizer, text: str) -> list[int]:
+    """Turn a text into ids as the models read it."""
+    ids: list[int] = tokenizer.encode(spell(text)).ids
+    return ids
 
 
 def clause_starts(text: str) -> list[bool]:
@@ -42,7 +60,7 @@ def clause_starts(text: str) -> list[bool]:
         >>> clause_starts("Never again! It isn't good, <br />but short.")
         [False, False, True, False, False, False, True, False]
     """
-    clean = _TAG.sub(" ", text.replace(r"\n", " ").lower())
+    clean = _TAG.sub(" ", spell(text).replace(r"\n", " ").lower())
     starts, end = [], 0
     for word in _WORD.finditer(clean):
         starts.append(any(mark in ".,;:!?" for mark in clean[end : word.start()]))

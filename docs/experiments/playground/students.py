@@ -12,12 +12,12 @@ from attention.sentiment.evaluation import measure
 from attention.sentiment.tokenizer import encode_reviews
 from attention.sentiment.trainer import Trainer
 from experiments.playground.data import read_sentences
-from experiments.playground.model import PageConfig, PageModel, clause_starts
+from experiments.playground.model import PageConfig, PageModel, clause_starts, encode, spell
 
 
 def encode_marked(tokenizer: Tokenizer, texts: list[str], config: PageConfig) -> Ragged:
     """Encode texts as a model reads them."""
-    ids = encode_reviews(tokenizer, texts)
+    ids = encode_reviews(tokenizer, map(spell, texts))
     parts = ids.flat.split(ids.lengths.tolist())
     pairs = zip(texts, parts, strict=True)
     return Ragged.from_lists([config.mark(part.tolist(), clause_starts(t)) for t, part in pairs])
@@ -68,9 +68,8 @@ def measure_sentences(model: PageModel, tokenizer: Tokenizer, part: str) -> dict
     found: dict[str, Any] = {"all": [0, 0]}
     confusion, errors = [[0, 0], [0, 0]], []
     for row in read_sentences(part):
-        is_positive = (
-            model.read(tokenizer.encode(row["text"]).ids, clause_starts(row["text"])).logit > 0
-        )
+        reading = model.read(encode(tokenizer, row["text"]), clause_starts(row["text"]))
+        is_positive = reading.logit > 0
         label = int(row["label"])
         for name in ("all", row["kind"]):
             count = found.setdefault(name, [0, 0])
