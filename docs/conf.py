@@ -65,7 +65,7 @@ numfig_format = {"figure": "Figure %s."}  # as the captions of the lessons have 
 html_copy_source = False
 html_show_copyright = False
 
-language = "en-GB"
+language = "en_GB"  # the pages say en-GB
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "cache"

@@ -304,6 +304,18 @@ def test_the_models_of_the_page_get_nearly_nine_of_ten_sentences_right(kind):
     assert right / count >= 0.85
 
 
+@pytest.mark.parametrize("kind", trained_models.KINDS)
+def test_at_least_88_of_100_sentences_of_somebody_else_are_right(kind):
+    with SENTENCES.with_name("strangers.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 120
+    right = [
+        (trained_models.answer(kind, row["text"]).logit > 0) is (row["label"] == "positive")
+        for row in rows
+    ]
+    assert sum(right) >= 0.88 * len(rows)
+
+
 def test_one_model_is_recommended():
     assert [k for k in PAGE_KINDS if trained_models.model(k).config.recommended] == ["energy"]
 
