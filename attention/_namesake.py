@@ -19,9 +19,9 @@ def warn_of_namesake() -> None:
         return
     if OURS in map(str, files):
         warnings.warn(
-            f"the package attention, a Keras layer, is installed here, too. Both have a file {OURS}, "
-            "so to remove or upgrade that package breaks this one. Give it an environment of its "
-            "own: pip uninstall attention, then "
+            "the package attention, a Keras layer, is installed here, too. Both have a file "
+            f"{OURS}, so removing or upgrading that package breaks this one. Give it an "
+            "environment of its own: pip uninstall attention, then "
             "pip install --force-reinstall --no-deps attention-tutorial",
             stacklevel=3,  # the line that imports attention
         )

@@ -88,9 +88,7 @@ def test_without_a_tag_it_is_a_rehearsal_even_of_what_is_unreleased(project):
 def test_a_version_without_a_section_is_refused(project):
     set_version(project, "1.1")
     commit(project)
-    assert refusal(project) == (
-        "CHANGELOG.md has no section on 1.1, the version in pyproject.toml"
-    )
+    assert refusal(project) == ("CHANGELOG.md has no section on 1.1, the version in pyproject.toml")
 
 
 def test_a_tree_with_uncommitted_work_is_refused(project):
