@@ -21,7 +21,7 @@ def warn_of_namesake() -> None:
         warnings.warn(
             "the package attention, a Keras layer, is installed here, too. Both have a file "
             f"{OURS}, so removing or upgrading that package breaks this one. Give it an "
-            "environment of its own: pip uninstall attention, then "
-            "pip install --force-reinstall --no-deps attention-tutorial",
+            "environment of its own: pip uninstall attention, then install attention-tutorial "
+            "again, with --force-reinstall --no-deps",
             stacklevel=3,  # the line that imports attention
         )

@@ -26,7 +26,7 @@ def install(tmp_path, monkeypatch):
 
 def test_two_distributions_that_share_our_file_are_named_with_the_way_out(install):
     install("attention/__init__.py", "attention/attention.py")
-    way_out = "pip uninstall attention, then pip install .* attention-tutorial"
+    way_out = "pip uninstall attention, then install attention-tutorial again"
     with pytest.warns(UserWarning, match=way_out) as warned:
         warn_of_namesake()
     assert "a file attention/__init__.py" in str(warned[0].message)
