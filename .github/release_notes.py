@@ -30,7 +30,7 @@ def section(changelog: str, version: str) -> tuple[str, str]:
 
 def unwrapped(text: str) -> str:
     """Join the lines of each item, because a release's notes show every line break on GitHub."""
-    return re.sub(r"(?<=\S)\n +(?=[^\s-])", " ", text)
+    return re.sub(r"(?<=\S)\n +(?!- |\s)", " ", text)
 
 
 version = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["version"]

@@ -19,8 +19,8 @@ CHANGELOG = """# Changelog
 
 New:
 
-- A lesson on `softmax`,
-  with its gradient:
+- A lesson on `softmax
+  --axis`, with its gradient:
   - by hand.
 - A figure.
 
@@ -75,7 +75,7 @@ def test_the_notes_are_the_section_of_the_version_with_one_line_per_item(project
     finished = run(project)
     assert finished.stdout == "dist/notes.md: 1.1.0, tagged v1.1.0\n", finished.stderr
     assert (project / "dist/notes.md").read_text() == (
-        "New:\n\n- A lesson on `softmax`, with its gradient:\n  - by hand.\n- A figure.\n"
+        "New:\n\n- A lesson on `softmax --axis`, with its gradient:\n  - by hand.\n- A figure.\n"
     )
 
 
