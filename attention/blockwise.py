@@ -34,7 +34,7 @@ def online_softmax_attention(
     i. Masks, queries that may attend to nothing, and inputs of 16 bits are treated as in
     :func:`scaled_dot_product_attention`.
 
-    The memory is saved without gradients only: where they are needed, autograd keeps the
+    This saves memory only where no gradients are needed: where they are, autograd keeps the
     exponentials of every block, which are n · m numbers again.
 
     Args:

@@ -40,8 +40,8 @@ class LanguageConfig:
     embed_dim: Size = 80
     num_heads: Size = 4
     num_kv_heads: Size = 2
-    num_layers: Annotated[int, Field(ge=1, le=100)] = 3
-    hidden_dim: Size = 240
+    num_layers: Annotated[int, Field(ge=1, le=100)] = 4
+    hidden_dim: Size = 160
     max_length: Size = 128
     """Number of tokens of the longest text, ``<start>`` included."""
 
@@ -129,8 +129,8 @@ def continuation(
     Args:
         model: The model that predicts.
         ids: The text so far, which begins with the id of ``<start>``.
-        temperature: Below 1 favours likely tokens, above 1 makes tokens more equal, and 0 always
-            takes the most likely one.
+        temperature: Below 1 favours likely tokens, above 1 makes tokens more equally likely,
+            and 0 always takes the most likely one.
         generator: The source of chance; None takes torch's own.
 
     Returns:
@@ -139,7 +139,8 @@ def continuation(
 
     Raises:
         TypeError: If the temperature is not a number.
-        ValueError: If the temperature is negative, ``ids`` is empty, or it leaves no space.
+        ValueError: If the temperature is negative, ``ids`` is empty, or ``ids`` leaves no room
+            for another token.
 
     Example:
         >>> from attention.language import LanguageConfig, LanguageModel, continuation

@@ -23,8 +23,8 @@ def apply_rotary(
         \theta_i = \mathrm{base}^{-2i/k}, \qquad i = 0, \ldots, \tfrac{k}{2} - 1
 
     Pair i is :math:`(a, b) = (i,\, i + k/2)`, or :math:`(2i,\, 2i + 1)` if ``interleaved``. The
-    product of a rotated query and a rotated key depends on the difference of their positions only.
-    Values are not rotated.
+    product of a rotated query and a rotated key depends on their positions only through the
+    difference. Values are not rotated.
 
     Args:
         x: The queries or keys, of one head or of several.

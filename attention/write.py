@@ -24,7 +24,7 @@ class WriteConfig:
     tokens: int = 40
     """Number of tokens to write. A token is a word or a part of one."""
     temperature: float = 0.8
-    """Below 1 favours likely tokens, above 1 makes them more equal, 0 takes the most likely."""
+    """Below 1 favours likely tokens, above 1 evens out their chances, 0 takes the most likely."""
     seed: int = 0
     """The seed of the draws."""
 

@@ -77,7 +77,7 @@ def transformer_block(answer: object) -> str:
         ),
         "Your norms replace x itself, so the residual path is rescaled, too. Only the parts may "
         "read the normalised tokens.": rescaled,
-        "Your feed-forward layer reads x as it was before the attention. It reads the sum.": (
+        "Your feed-forward layer reads x as it was before the attention. It should read the sum.": (
             lambda x, attend, feed_forward, norm1, norm2: (
                 x + attend(norm1(x)) + feed_forward(norm2(x))
             )

@@ -70,7 +70,7 @@ def other_pair(answer: object) -> str:
         "The keys were changed like the queries. To keep the product, they need R⁻ᵀ.": (
             lambda Q, K, R: (Q @ R, K @ R)
         ),
-        "The inverse is there, but its transpose is not: (Q R)(K R⁻¹)ᵀ has R R⁻ᵀ in its middle.": (
+        "The inverse is there, but its transpose is not, so the product has R R⁻ᵀ in its middle.": (
             lambda Q, K, R: (Q @ R, K @ torch.linalg.inv(R))
         ),
         "A transpose undoes R only where R is a rotation, and in general the inverse is needed.": (

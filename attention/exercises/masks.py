@@ -175,7 +175,7 @@ def blind_row(answer: object) -> str:
 
     slips = {
         "A row that may attend to nothing becomes NaN, which is what 0/0 gives.": minus_inf,
-        "A row that may attend to nothing attends to everything alike, but should get zeros.": (
+        "A row that may attend to nothing attends to everything equally, but should get zeros.": (
             lambda s, mask: torch.softmax(s.masked_fill(~mask, -1e9), dim=-1)
         ),
         "The weights are right, but the gradient is NaN: replacing NaN afterwards does not undo "
@@ -211,7 +211,7 @@ def split_heads(answer: object) -> str:
         "so a head gets all of some words. Split the width first, then exchange axes.": (
             lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1)
         ),
-        "The axis of the heads is behind the words: exchange the two axes.": (
+        "The axis of the heads comes after that of the words: exchange the two axes.": (
             lambda x, h: x.unflatten(-1, (h, -1))
         ),
         "You split the width into (head_dim, heads): each head then takes every h-th number. "

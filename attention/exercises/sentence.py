@@ -270,7 +270,7 @@ def typed_decimals(answer: object) -> str:
             (contexts(3) - exact).abs().max()
         ),
         "That is the mean difference, but the question asks for the largest.": moved.mean(),
-        "They do differ, if by less than allclose or four decimals show.": torch.zeros(()),
+        "They do differ, although by less than allclose or four decimals show.": torch.zeros(()),
     }
     judge_number(
         answer,
@@ -381,7 +381,7 @@ def copy_layer(answer: object) -> str:
             torch.manual_seed(seed)
             cases.append((SelfAttentionV1(d, k), torch.randn(n, d)))
     judge_function(answer, right, cases, slips, tolerance=1e-5, use=use)
-    return "The two classes are one function."
+    return "The two classes now compute the same function."
 
 
 CHECKERS: dict[str, Checker] = {

@@ -29,8 +29,8 @@ class LatentAttention(nn.Module):
     numbers per token for all heads together, instead of :math:`2hk`.
 
     A rotation between :math:`Q_i` and :math:`W_{\mathrm{key},i}^\top` would depend on both
-    positions and could not be absorbed. With ``rotary_dim`` above 0, each query therefore has as
-    many more numbers that are rotated, and they meet one rotated key that all heads share. The
+    positions and could not be absorbed. With ``rotary_dim`` above 0, each query therefore has that
+    many additional numbers, which are rotated and meet one rotated key that all heads share. The
     factor on the scores is then :math:`1/\sqrt{k + \mathrm{rotary\_dim}}`.
 
     Args:

@@ -32,10 +32,10 @@ class MultiHeadAttention(nn.Module):
 
     Head i uses the i-th :math:`k` = ``head_dim`` columns of :math:`Q = X W_\mathrm{query}`. If
     there are as many keys and values as heads, :math:`g(i) = i`, it also has its own columns of
-    :math:`K = X W_\mathrm{key}` and :math:`V = X W_\mathrm{value}`. The number of heads then
-    changes neither the number of parameters nor, except in the softmax, that of multiplications.
-    With ``num_kv_heads`` below ``num_heads``, neighbouring heads share keys and values
-    (grouped-query attention), and with 1 all of them do (multi-query attention).
+    :math:`K = X W_\mathrm{key}` and :math:`V = X W_\mathrm{value}`. With the default ``head_dim``,
+    the number of heads then changes neither the number of parameters nor, except in the softmax,
+    that of multiplications. With ``num_kv_heads`` below ``num_heads``, neighbouring heads share
+    keys and values (grouped-query attention), and with 1 all of them do (multi-query attention).
 
     With ``rotary=True``, :func:`apply_rotary` turns queries and keys by their positions before the
     scores are computed. With a window of width w, query i sees keys :math:`|i - j| < w` only, and

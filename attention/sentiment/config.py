@@ -58,8 +58,8 @@ DTYPES: dict[Dtype, torch.dtype] = {
 class ModelConfig(AttentionConfig):
     """The configuration of a classifier and of what it reads; it is saved with the model.
 
-    The default of a field is what versions without the field did, because a model that such a
-    version saved is read with it.
+    The default of a field is the behaviour of versions without that field, because it is filled in
+    when one of their saved models is read.
 
     Raises:
         ValueError: If a field is out of range.

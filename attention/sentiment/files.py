@@ -33,7 +33,7 @@ def load_folder(folder: Path) -> dict[str, Reviews]:
 
     Raises:
         DataError: If a file is missing or cannot be read, if a column is missing, if a row is
-            broken, without text, not UTF-8 or labelled otherwise, or if a file has no rows or
+            broken, without text, not UTF-8 or has any other label, or if a file has no rows or
             only one class. The message names file, row and column; rows count from 1, without
             the header.
     """

@@ -1,7 +1,7 @@
 r"""From texts to ids: a word-level vocabulary, and every text read once.
 
 The rule is that of Lab 13: text is lower-cased, HTML tags become spaces, and whatever is not one of
-the 26 letters separates words. Lab 13 takes everything between ``<`` and ``>`` for a tag, also in
+the 26 letters separates words. Lab 13 takes everything between ``<`` and ``>`` for a tag, even in
 "I <3 this film, 10 > 5", whereas here a tag begins with ``<`` and a letter, ``/`` or ``!``, as in
 HTML. The rule is implemented twice. The ``tokenizers`` object is saved in
 ``tokenizer.json`` and reads one text at a time. ``_number_words`` applies the same rule to whole
@@ -142,9 +142,9 @@ def train_and_encode(
         texts: The texts, which are read once and not kept.
         min_frequency: Words that occur less often are left out, and become ``<unk>``.
         max_size: The maximum number of ids, including the three special ones.
-        clean_text: Whether to read the two characters ``\n`` as a newline, and only what begins
-            like a tag as one. In Lab 13 these characters become a letter n that is attached to the
-            following word, and whatever is between ``<`` and ``>`` is lost.
+        clean_text: Whether to read the two characters ``\n`` as a newline, and to take for a tag
+            only what begins like one. In Lab 13 these characters become a letter n that is attached
+            to the following word, and whatever is between ``<`` and ``>`` is lost.
 
     Returns:
         The tokenizer, and the ids of the texts. Ids have no gaps: the special ones come first, then

@@ -191,7 +191,7 @@ class Trainer:
         if int(bad):
             step, epoch = self.state.batch - int(bad) + 1, self.state.epoch + 1
             raise TrainingError(
-                f"the loss or a weight is not a finite number since step {step} of epoch {epoch}; "
+                f"the loss or a weight has not been finite since step {step} of epoch {epoch}; "
                 "what was saved before is kept; a lower --lr may help"
             )
 

@@ -59,7 +59,7 @@ def train(config: TrainConfig) -> list[Metrics]:
 def _prepare_all(
     config: TrainConfig, out: Path, is_writer: bool, cleanup: contextlib.ExitStack
 ) -> tuple[Prepared, SentimentClassifier, torch.device]:
-    """Do everything that the request can make fail, and only then write to the folder."""
+    """Do everything that a bad request can make fail, and only then write to the folder."""
     device = choose_device(config.device)
     if device.type == "cuda":
         torch.cuda.set_device(device)

@@ -21,6 +21,7 @@ from attention.pretrained import MINILM_PACKAGE
 NEEDS = {
     "train": (
         "attention.SentimentClassifier",
+        "attention.language",
         "attention.pretrained",
         "attention.sentiment",
         "safetensors",

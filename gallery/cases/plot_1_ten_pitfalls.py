@@ -54,7 +54,7 @@ train = reviews["train"]
 
 
 def draw_pipeline():
-    """Draw the way of a review through the program, and where each pitfall is."""
+    """Draw the path of a review through the program, and where each pitfall is."""
     fig, ax = plt.subplots(figsize=(5, 6.2))
     stages = (
         ("labels and texts", "N reviews", (1,)),
@@ -91,7 +91,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* The way of N reviews through the program, in batches of B, and the number of each
+# *Figure 1.* The path of N reviews through the program, in batches of B, and the number of each
 # pitfall where it lies. Five of the ten happen before the first layer is called. Here the
 # vocabulary is counted before the reviews are paired, which avoids the third pitfall.
 #
@@ -124,29 +124,29 @@ fig, ax = plt.subplots(figsize=(5, 3.2))
 for label, name, color, shift in ((0, "negative", ORANGE, -0.2), (1, "positive", BLUE, 0.2)):
     counts = [marks[mark, label] for mark in possible]
     ax.bar([mark + shift for mark in possible], counts, 0.4, color=color, label=f"label {name}")
-ax.set(xlabel="mark in the text, out of 10", ylabel="training reviews", xticks=possible)
+ax.set(xlabel="rating in the text, out of 10", ylabel="training reviews", xticks=possible)
 ax.legend(loc="upper center")
 low = [marks[mark, 0] for mark in (1, 2, 3, 4)]
 fig.set_label(
-    "How many training reviews name a mark from 1 to 10, by label. Negative reviews name 1, 2, 3 "
+    "How many training reviews name a rating from 1 to 10, by label. Negative reviews name 1, 2, 3 "
     f"and 4 between {min(low)} and {max(low)} times each, positive ones mostly 7 to 10, and 10 "
     "most often. Few name 5 or 6."
 )
 
 # %%
-# *Figure 2.* Training reviews that name a mark out of ten, by label.
+# *Figure 2.* Training reviews that name a rating out of ten, by label.
 #
-# A "negative" film may have had four points out of ten. Hardly anyone who wrote a rating was in the
-# middle, so no accuracy on these reviews says how a model reads a lukewarm review.
+# A "negative" film may have had four points out of ten. Hardly anyone who wrote a rating gave one
+# in the middle, so no accuracy on these reviews says how a model reads a lukewarm review.
 #
 # How a text becomes tokens
 # -------------------------
 # .. admonition:: What went wrong, 2: a newline that is two characters
 #    :class: warning
 #
-#    In the Yelp files a line end is written as a backslash and the letter n. The cell of :ref:`Lab
-#    13 <source-lab>` that defines ``tokenize`` replaces everything that is not a letter by a space,
-#    so the backslash goes, while the n stays and sticks to the next word.
+#    In the Yelp files a line break is written as a backslash and the letter n. The cell of
+#    :ref:`Lab 13 <source-lab>` that defines ``tokenize`` replaces everything that is not a letter
+#    by a space, so the backslash goes, while the n stays and sticks to the next word.
 
 sample = r"Kind staff.\nWarm soup!"
 for name, clean_text in (("as in Lab 13", False), ("cleaned first", True)):
@@ -154,8 +154,8 @@ for name, clean_text in (("as in Lab 13", False), ("cleaned first", True)):
     print(f"{name}:", tokenizer.encode(sample).tokens)
 
 # %%
-# To see how much harm that does, take our film reviews, which have ``<br />`` at a line end, write
-# each line end as Yelp does, and count the words in the vocabulary:
+# To see how much harm that does, take our film reviews, which have ``<br />`` at a line break,
+# write each line break as Yelp does, and count the words in the vocabulary:
 
 as_yelp_writes = [re.sub(r"(<br />)+", r"\\n", review) for review in train.texts]
 sizes = {}
@@ -163,7 +163,7 @@ for name, clean_text in (("as in Lab 13", False), ("cleaned first", True)):
     tokenizer, _ = train_and_encode(as_yelp_writes, min_frequency=1, clean_text=clean_text)
     sizes[name] = tokenizer.get_vocab_size()
 with_newline = sum(r"\n" in review for review in as_yelp_writes)
-print(f"{with_newline / len(train):.0%} of the reviews have a line end")
+print(f"{with_newline / len(train):.0%} of the reviews have a line break")
 print("words in the vocabulary:", sizes)
 print(f"more words in the vocabulary: {sizes['as in Lab 13'] - sizes['cleaned first']:,}")
 
@@ -226,10 +226,10 @@ print(f"at least partly in           {(review > room).float().mean():.1%}")
 print(f"the distractor has the pair's label in {agree:.1%}")
 
 # %%
-# To see what this costs, we train energy pooling with three seeds each. One model reads the front
-# of an example and counts positions from the start, as in Lab 13; the other reads its end and
-# counts from there. Each is measured in the way in which it was trained, and the mean of the words
-# is the :term:`baseline`.
+# To see what this costs, we train two models with energy pooling, with three seeds each. One reads
+# the front of an example and counts positions from the start, as in Lab 13; the other reads the end
+# and counts from there. Each is measured in the way in which it was trained, and the mean of the
+# words is the :term:`baseline`.
 
 config = TrainConfig(
     model=ModelConfig(attention="energy", embed_dim=16, embedding_std=0.1),
@@ -276,7 +276,8 @@ for name, changes in (
 #    (the section of pitfall 4), can "suppress noise, including any trailing ``<PAD>`` tokens".
 #    Until it has learned to, the :term:`padding` gets its share like any word.
 #
-# Here are twenty untrained networks of each kind, on 100 reviews alone and on 100 pairs:
+# Here are twenty untrained networks with energy pooling and twenty with QKV attention, on 100
+# reviews alone and on 100 pairs:
 
 NETS, TEXTS, known = 20, 100, int(words.flat.max()) + 1
 rows = {"alone": torch.arange(TEXTS), "behind a distractor": len(alone) + torch.arange(TEXTS)}
@@ -379,9 +380,10 @@ for name, scale in (("no scale", False), ("divided by √8", True)):
 # %%
 # At k = 64 or 512 the harm is large, as the lesson on :doc:`the scale
 # </gallery/core/plot_3_scaling_variance>` shows. The other mistakes in these layers have pages of
-# their own: :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` that saves nothing, with a d + 1
-# that "exactly matches" d; :doc:`biases </gallery/deeper/plot_2_gauge_and_biases>`; and
-# :doc:`values that fold away </gallery/deeper/plot_3_values_fold>`.
+# their own: :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` that saves nothing, and on the
+# same page a count of d + 1 parameters, which according to Lab 13 "exactly matches" the d of the
+# energy; :doc:`biases </gallery/deeper/plot_2_gauge_and_biases>`; and :doc:`values that fold away
+# </gallery/deeper/plot_3_values_fold>`.
 #
 # .. admonition:: What went wrong, 8: a table outside the module
 #    :class: warning
@@ -391,7 +393,7 @@ for name, scale in (("no scale", False), ("divided by √8", True)):
 #    device, however, it moves its own tensors and can't move that one, whereas a *buffer*, which is
 #    registered with the module, moves along.
 #
-# The other device is torch's "meta" here, which every machine has:
+# Here the other device is torch's "meta", which every machine has:
 
 S = torch.rand(6, 16)  # (6, 16)
 
@@ -422,7 +424,7 @@ for layer in (WithGlobalTable(), SinusoidalPositions(16)):
 
 
 def weights_as_in_the_formula(F, QK):
-    """Take the letters at their word."""
+    """Compute the weights with the letters of the formula."""
     E = F @ QK @ F.T
     return F.softmax(E, dim=-1)
 
@@ -452,8 +454,8 @@ for name, accuracy in results.items():
     print(f"{name:29} mixed {accuracy.mean():.3f} is {alone_:.3f} alone and {pairs:.3f} in pairs")
 
 # %%
-# As for the random state, here is the first weight of a layer that is built after the same seed,
-# once before and once after another layer:
+# As for the random state, we build a layer twice, each time after setting the same seed, but the
+# second time we build another layer in between. Here is the first weight of our layer both times:
 
 starts = []
 for before in (0, 1):
@@ -473,9 +475,9 @@ print("first weight of a model, built first or second:", starts)
 # - What can go wrong around a correct layer? Labels, tokens, truncation, padding, initial values
 #   and comparisons can, and each of these mistakes ran without an error where it was made. Look at
 #   the data before the model.
-# - Count what a claim says: samples, tokens, rare words, lost reviews.
+# - Count what a claim is about: samples, tokens, rare words, lost reviews.
 # - A mask makes the padding's share zero at almost no cost, which training does not promise.
-# - One accuracy over two questions answers neither; a baseline and several seeds belong beside any
+# - One accuracy over two tasks tells you neither; a baseline and several seeds belong beside any
 #   accuracy.
 #
 # *Practise:* :doc:`/exercises/training`.

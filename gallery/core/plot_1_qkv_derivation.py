@@ -236,7 +236,7 @@ print(f"sum     {weights_2.sum():.4f}")
 # %%
 # Now every word hands over its value, as much of it as its weight says. The sum is what "journey"
 # knows after it has asked, its :term:`context vector`. It has 2 numbers, the width of a value,
-# where the embedding had 3.
+# whereas the embedding had 3.
 
 context_2 = weights_2 @ values  # (2,)
 print("context_2", context_2)
@@ -268,7 +268,7 @@ fig.set_label(
 # same direction, since every number that went in was positive, so their scores differ mostly by how
 # *long* the keys are.
 #
-# The values make the second picture. A sum with weights that are positive and add up to 1 can't
+# The second picture shows the values. A sum with weights that are positive and add up to 1 can't
 # leave the shape that the values span, their :term:`convex hull`, so the context vector lies inside
 # it whatever the weights are.
 
@@ -389,7 +389,7 @@ ours, _ = scaled_dot_product_attention(queries, keys, values)  # (6, 2), (6, 6)
 packages, _ = attention.scaled_dot_product_attention(queries, keys, values)  # (6, 2), (6, 6)
 torchs = F.scaled_dot_product_attention(queries[None], keys[None], values[None])[0]  # (6, 2)
 for name, other in (("steps above", context), ("package", packages), ("torch", torchs)):
-    print(f"largest difference to {name:12}{(ours - other).abs().max().item():.0e}")
+    print(f"largest difference from {name:12}{(ours - other).abs().max().item():.0e}")
     assert torch.allclose(ours, other)
 
 # %%
@@ -453,7 +453,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* The weights before training, one row per query, on a scale of colours from 0 to 1. All
+# *Figure 6.* The weights before training, one row per query, on a colour scale from 0 to 1. All
 # rows look alike, and each has its largest weight at "journey".
 #
 # .. admonition:: What went wrong: reading meaning into random numbers

@@ -4,16 +4,17 @@ The attention layer as a PyTorch module: two classes, one function
 
 How does a formula become a layer that can be trained?
 
-A layer is the formula together with the numbers that it learns. In PyTorch this is a class made
-from ``nn.Module``. We write it twice, with three bare matrices and with three ``nn.Linear``, which
-:cite:t:`raschka2024build` calls versions 1 and 2. On the same sentence the two print different
-numbers, and yet they are one function: once the matrices of one have been copied into the other,
-transposed, the numbers agree. They differ in where training starts and in what else each class
-brings.
+A layer is the formula together with the numbers that it learns. In PyTorch this is a subclass of
+``nn.Module``. We write it twice, once with three bare matrices and once with three ``nn.Linear``,
+which :cite:t:`raschka2024build` calls versions 1 and 2. On the same sentence the two print
+different numbers, and yet they are one function: once the matrices of one have been copied into the
+other, transposed, the numbers agree. They differ in where training starts and in what else each
+class brings.
 
-You need the function of :doc:`/gallery/core/plot_1_qkv_derivation`, about 50 minutes to read and
-ten seconds to run. Afterwards you can write an attention layer for any number of sentences at once,
-say what torch does with it, and tell from its initialisation how large its first scores are.
+You need the function of :doc:`/gallery/core/plot_1_qkv_derivation`. Reading takes about 50 minutes,
+and running the page ten seconds. Afterwards you can write an attention layer for any number of
+sentences at once, say what torch does with it, and tell from its initialisation how large its first
+scores are.
 """
 
 import math
@@ -79,10 +80,9 @@ fig.set_label(
 # *Figure 1.* The layer with its shapes. The three matrices are all that is learned, since the
 # function below them has no parameters.
 #
-# ``nn.Module`` is the class from which all layers in torch are made. A layer's ``__init__`` runs
-# once and creates what it learns; each matrix is wrapped in ``nn.Parameter``, which tells torch
-# that it is to be trained. ``forward`` computes with them whenever the layer is called, as in
-# ``layer(x)``.
+# ``nn.Module`` is the base class of all layers in torch. A layer's ``__init__`` runs once and
+# creates what it learns; each matrix is wrapped in ``nn.Parameter``, which tells torch that it is
+# to be trained. ``forward`` computes with them whenever the layer is called, as in ``layer(x)``.
 
 
 # attention_from_scratch.py
@@ -106,7 +106,8 @@ class SelfAttentionV1(nn.Module):
 # %%
 # ``super().__init__()`` prepares the module before anything is stored in it, and without this line
 # torch refuses the first parameter. ``scaled_dot_product_attention`` is the function of the first
-# lesson; here it is imported from the package, where it has checks and masks.
+# lesson; here it is imported from the package, whose version also checks its arguments and takes
+# masks.
 
 torch.manual_seed(123)
 v1 = SelfAttentionV1(d_in=3, d_out=2)
@@ -156,9 +157,9 @@ print("optimizer.step() is the step written by hand")
 # The same with nn.Linear
 # -----------------------
 # ``nn.Linear`` is a module that holds one matrix and multiplies by it. A module inside a module
-# brings its parameters along, so the layer's list is complete again. ``nn.Linear`` stores its
-# matrix as ``weight`` of shape (d_out, d_in) and computes :math:`x W^\top`, and it can add a
-# :term:`bias`, a learned vector, which ``qkv_bias=True`` asks for.
+# brings its parameters along, so ``layer.parameters()`` lists all three matrices. ``nn.Linear``
+# stores its matrix as ``weight`` of shape (d_out, d_in) and computes :math:`x W^\top`, and it can
+# add a :term:`bias`, a learned vector, which ``qkv_bias=True`` asks for.
 
 
 # attention_from_scratch.py
@@ -207,8 +208,8 @@ print("torch", torch.__version__, "still draws these numbers from seed 789:", sa
 # %%
 # Two classes, one function
 # -------------------------
-# :ref:`The notebook <source-notebook>` explains why "the outputs are different" by the seeds and
-# the initialisation, which indeed differ. But this hides the point that exercise 3.1 of
+# :ref:`The notebook <source-notebook>` says that "the outputs are different" because of the seeds
+# and the initialisation, and these do differ. But this hides the point that exercise 3.1 of
 # :cite:t:`raschka2024build` makes: as *functions* the two are one. We copy the matrices of version
 # 1, transposed, into version 2 and compare again.
 
@@ -218,7 +219,7 @@ with torch.no_grad():
     v2.W_value.weight.copy_(v1.W_value.T)
 context_copied = v2(x).detach()  # (6, 2)
 print(context_copied)
-print("largest difference to version 1:", (context_copied - context_v1).abs().max().item())
+print("largest difference from version 1:", (context_copied - context_v1).abs().max().item())
 assert torch.allclose(context_copied, context_v1)
 
 # %%
@@ -244,8 +245,8 @@ for ours, packages in pairs:
 # %%
 # So the choice rests on other grounds. The bare matrix reads like the formula, while ``nn.Linear``
 # brings the bias, a start that suits training, and a form that tools for loading and quantising
-# recognise. We also time the two in turn, on the machine that built this page, and divide the
-# shortest of twenty times measured for ``nn.Linear`` by the shortest for the bare product.
+# recognise. We also time the two in turn, on the machine that built this page, twenty times each,
+# and divide the shortest time of ``nn.Linear`` by the shortest of the bare product.
 
 
 def time_ratio(linear, W, rows):
@@ -285,7 +286,7 @@ for tokens, width in ((6, 3), (256, 256)):
 #
 # .. math:: \sqrt{\frac{2}{1 + a^2}} \cdot \sqrt{\frac{3}{d_\mathrm{in}}} ,
 #
-# where the argument a is meant for the slope that the activation function after the layer has at
+# where the argument a is meant for the slope that the activation function after the layer has for
 # negative numbers; a = 0 gives Kaiming's rule. But ``nn.Linear`` calls it with ``a=√5``, for which
 # the product collapses to :math:`1/\sqrt{d_\mathrm{in}}`. What is drawn is uniform between
 # :math:`\pm 1/\sqrt{d_\mathrm{in}}`, which is neither Kaiming's initialisation nor Xavier's. The
@@ -337,7 +338,7 @@ print(f"theory for nn.Linear: {1 / 3:.3f}. All 2,048 weights equal: {1 / 2048:.4
 # %%
 # ``torch.rand``, harmless with 3 numbers, is a disaster with 512, where one word takes all the
 # weight. A start of variance 1/d gives scores of standard deviation 1 and ``nn.Linear`` a third of
-# that, so the weights of a fresh layer are close to equal.
+# that, so the attention weights of a fresh layer made of ``nn.Linear`` are close to equal.
 
 fig, ax = plt.subplots(figsize=(5, 3.4))
 for name, color in (("variance 1/d", ORANGE), ("nn.Linear", BLUE)):
@@ -361,9 +362,9 @@ fig.set_label(
 #
 # Several sentences at once
 # -------------------------
-# A batch of sentences is a tensor (batch, words, width), and our layers took one above without a
-# change. This did not come for free: it depends on how keys are transposed and where their width is
-# read.
+# A batch of sentences is a tensor (batch, words, width). The layers on this page have already
+# worked on such a batch, without any change. This did not come for free: it depends on how keys are
+# transposed and where their width is read.
 #
 # .. admonition:: What went wrong: ``keys.T``
 #    :class: warning
@@ -446,7 +447,7 @@ print("can be added to x:", (batched + fused).shape == batched.shape)
 #
 # Takeaways
 # ---------
-# * A formula becomes a layer as a class made from ``nn.Module``: ``__init__`` creates parameters,
+# * A formula becomes a layer as a subclass of ``nn.Module``: ``__init__`` creates parameters,
 #   ``forward`` computes with them, and an optimiser is given ``layer.parameters()``.
 # * Version 1 and version 2 are one function, in value and in gradient, once the matrices of one are
 #   the transposes of the other's.

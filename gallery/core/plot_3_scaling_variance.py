@@ -85,7 +85,7 @@ for ax, (title, weights) in zip(axes, both.items(), strict=True):
     ax.set_title(title, fontsize=11)
     ax.set(ylabel="weight", ylim=(0, 1))
 fig.set_label(
-    "Two bar charts of five weights. Above, the softmax of the scores shares its weight between "
+    "Two bar charts of five weights. Above, the softmax of the scores spreads its weight over "
     "all five. Below, for 8 times the scores, one bar holds most of it."
 )
 
@@ -98,8 +98,8 @@ fig.set_label(
 # power of eight.
 #
 # One word holding most of the weight does no harm in itself, if training has led there. The harm is
-# done to learning, because a score can be trained only as far as it moves the weights. So we raise
-# one score, that of "c", by 0.01, and divide the change of each weight by 0.01:
+# done to learning, because a score can be trained only in so far as it moves the weights. So we
+# raise one score, that of "c", by 0.01, and divide the change of each weight by 0.01:
 
 nudge = torch.tensor([0.0, 0.0, 0.01, 0.0, 0.0])  # (5,)
 change = (torch.softmax(scores + nudge, dim=-1) - shared) / 0.01  # (5,)
@@ -119,14 +119,14 @@ for key, *pair in zip("abcde", change, change_of_8, strict=True):
 #    J_{ij} &= \frac{\partial w_i}{\partial s_j} = w_i (\delta_{ij} - w_j)
 #
 # where :math:`\delta_{ij}` is 1 if i = j, else 0. By the chain rule every gradient that reaches the
-# scores is multiplied by this table. When one weight approaches 1 and the others 0, each of its
-# entries approaches 0 and little gets through. We first check the formula against torch's own
-# derivative, and then measure the size of the Jacobian by its :term:`Frobenius norm`, the square
-# root of the sum of all squared entries, as throughout this lesson.
+# scores is multiplied by this table. When one weight approaches 1 and the others 0, every entry of
+# the table approaches 0, and little of the gradient gets through. We first check the formula
+# against torch's own derivative, and then measure the size of the Jacobian by its :term:`Frobenius
+# norm`, the square root of the sum of all squared entries, as throughout this lesson.
 
 
 def softmax_jacobian(weights):
-    """Return how each weight answers to each score, for any number of leading dimensions."""
+    """Return how each weight responds to each score, for any number of leading dimensions."""
     return torch.diag_embed(weights) - weights[..., :, None] * weights[..., None, :]
 
 
@@ -238,11 +238,11 @@ for name, draws in {"numpy": numpy_draws, "torch": torch_draws}.items():
 # %%
 # The measurements on this page draw from a ``torch.Generator`` that is passed explicitly.
 #
-# A measurement deserves the name only if it could come out otherwise. So we now take ten widths
-# from 2 to 1,024, and repeat the 1,000 trials 100 times for each. The repeats show the sampling
-# variability of one estimate, and theory predicts this as well; the dashed lines of Figure 3 are
-# its prediction. The next paragraph derives the prediction for readers who know some statistics,
-# and you can skip it.
+# A measurement deserves the name only if it could have come out otherwise. So we now take ten
+# widths from 2 to 1,024, and repeat the 1,000 trials 100 times for each. The repeats show the
+# sampling variability of one estimate, and theory predicts this as well; the dashed lines of Figure
+# 3 are its prediction. The next paragraph derives the prediction for readers who know some
+# statistics, and you can skip it.
 #
 # The variance of 1,000 numbers itself scatters from repeat to repeat, with a standard deviation of
 # about :math:`\sqrt{(\mu_4 - \sigma^4) / 1000}`, where :math:`\mu_4` is the *fourth moment*, the
@@ -392,7 +392,8 @@ for name, size in whole.items():
 #
 # All of this rests on independent numbers of variance 1. Even for a fresh layer that is an
 # idealisation, because the default initialisation of ``nn.Linear`` is smaller, as :doc:`the lesson
-# on the layer </gallery/core/plot_2_attention_layer>` measures. Two further limits follow.
+# on the layer </gallery/core/plot_2_attention_layer>` measures. The next two sections show two
+# further limits.
 #
 # The number of keys
 # ------------------
@@ -487,7 +488,7 @@ for name in ("divided by √k", "divided by k"):
 # There need not be a division at all: T5 (:cite:t:`raffel2020exploring`) does without one, because
 # its code draws the query matrix smaller by the same factor (``fold_scaling_into_initializer`` in
 # Mesh TensorFlow), which at the start is the same function up to rounding. We check this at a width
-# of 1,000, because the root of 1,024 is 32, and dividing by a power of two rounds nothing.
+# of 1,000, because the root of 1,024 is 32, and dividing by a power of two involves no rounding.
 
 W_query, W_key = torch.randn(2, 64, 1000, generator=generator) / 8  # (64, 1000), (64, 1000)
 divided = (tokens @ W_query) @ (tokens @ W_key).T / math.sqrt(1000)  # (16, 16)

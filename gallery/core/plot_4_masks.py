@@ -5,15 +5,15 @@ Attention masks: causal and padding masks, and a word that may see nothing
 How do you keep a word from attending to words that it must not see?
 
 You set the scores of the forbidden words to −∞ before the softmax, so that they receive no weight
-and the others share all of it. A mask says which words are forbidden. A causal mask hides
-all later words, because a model in training would otherwise copy the very word that it should
-predict. A padding mask hides the filler behind short texts. A word that may attend to nothing at
-all needs a rule of its own, because its softmax would be 0/0.
+and the others share all of it. A mask says which words are forbidden. A causal mask hides all later
+words, because a model in training would otherwise copy the very word that it should predict. A
+padding mask hides the filler after short texts. A word that may attend to nothing at all needs a
+rule of its own, because its softmax would be 0/0.
 
 You need :doc:`a self-attention layer </gallery/core/plot_2_attention_layer>` and :doc:`its scale
-</gallery/core/plot_3_scaling_variance>`, about 40 minutes to read and ten seconds to run.
-Afterwards you can write both masks and a causal layer from memory, you know which mistakes they
-prevent, and you can say why generation can cache its keys and values.
+</gallery/core/plot_3_scaling_variance>`. Reading takes about 40 minutes, and running the page ten
+seconds. Afterwards you can write both masks and a causal layer from memory, you know which mistakes
+they prevent, and you can say why generation can cache its keys and values.
 """
 
 import matplotlib.pyplot as plt
@@ -82,9 +82,9 @@ fig.set_label(
 # -------------------------
 # To see what a mask is for, we first train without one, on the task of predicting the *next* word.
 # A model that predicts each word from those before it is called :term:`autoregressive`. It
-# generates a text by adding its own prediction and predicting again. Our sentences are six words
-# drawn at random, so nobody can know the next one, and any honest guess is correct in one case out
-# of six, which is the *chance level* of the task.
+# generates a text by appending its own prediction to the words so far and predicting again. Our
+# sentences are six words drawn at random, so nobody can know the next one, and any honest guess is
+# correct in one case out of six, which is the *chance level* of the task.
 #
 # Attention needs vectors, and the simplest vector of a word is *one-hot*: it has one number per
 # word of the vocabulary, 1 for the word itself and 0 for all others. We concatenate a second
@@ -103,11 +103,11 @@ def vectors(ids):
 print("word 3 at position 0:", vectors(torch.tensor([3]))[0].int().tolist())
 
 # %%
-# A layer from 12 to 6 numbers returns one :term:`logit` per candidate for the next word, and a
-# softmax turns the six logits into probabilities. The loss is the *cross-entropy*
-# :math:`-\ln p`, where p is the probability that the model gave to the word which really came next.
-# It is 0 for a model that is certain and correct, and ln 6 ≈ 1.79 for one that gives every word the
-# probability 1/6.
+# A layer that takes 12 numbers to 6 returns one :term:`logit` per candidate for the next word, and
+# a softmax turns the six logits into probabilities. The loss is the *cross-entropy* :math:`-\ln p`,
+# where p is the probability that the model gave to the word which really came next. It is 0 for a
+# model that is certain and correct, and ln 6 ≈ 1.79 for one that gives every word the probability
+# 1/6.
 #
 # Training repeats four steps: compute the loss, clear the old gradients, compute the new ones, and
 # let the optimiser (:term:`Adam`) move the parameters.
@@ -121,7 +121,7 @@ def next_word_loss(layer):
 
 
 def train(layer):
-    """Take 150 steps down the loss; return the last one."""
+    """Take 150 steps down the loss; return its last value."""
     optimizer = torch.optim.Adam(layer.parameters(), lr=0.05)
     for _ in range(150):
         loss = next_word_loss(layer)
@@ -244,8 +244,8 @@ fig.set_label(
 #
 # The padding mask
 # ----------------
-# Texts of a batch differ in length, and the short ones are padded to the length of the longest. No
-# word should attend to the padding, which is a different condition from the causal one:
+# The texts of a batch differ in length, and the short ones are padded to the length of the longest.
+# No word should attend to the padding, which is a different condition from the causal one:
 #
 # * Whether this key is a word at all depends on the text and not on the query, so a mask for
 #   :term:`padding` has one row per text: (B, 1, n).
@@ -299,8 +299,8 @@ fig.set_label(
 # .. admonition:: What went wrong: a mask of 0.0 and 1.0
 #    :class: warning
 #
-#    A mask may also consist of floating-point numbers, which torch, and this package as well, then
-#    *adds* to the scores. Whoever converts a boolean mask to floats adds 1 to every allowed score
+#    A mask may also consist of floating-point numbers, which torch and this package then *add* to
+#    the scores. If you convert a boolean mask to floats, you therefore add 1 to every allowed score
 #    and 0 to every forbidden one, so nothing is forbidden, and no error is raised. An additive mask
 #    needs 0 where a query may attend and −∞ elsewhere.
 
@@ -311,7 +311,7 @@ print(f"weight on later words: {leaky[~causal].sum():.4f} of {leaky.sum():.0f}")
 # A word that may attend to nothing
 # ---------------------------------
 # A position is left with nothing to attend to in an empty text, or when padding is put *before* a
-# text under a causal mask, and a softmax over no scores at all is 0/0. We let "starts" be at such a
+# text under a causal mask, and a softmax over no scores at all is 0/0. We put "starts" in such a
 # position and compare what several programs return for it, among them torch's :term:`fused kernel`.
 # The values are the rows of an identity matrix, so that each context vector shows its own weights.
 
@@ -368,7 +368,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None):
 
 ours, _ = scaled_dot_product_attention(query, key, value, allowed)  # (6, 2)
 packages, _ = attention.scaled_dot_product_attention(query, key, value, allowed)  # (6, 2)
-print(f"largest difference to the package: {(ours - packages).abs().max().item():.0e}")
+print(f"largest difference from the package: {(ours - packages).abs().max().item():.0e}")
 assert torch.allclose(ours, packages)
 
 # %%
@@ -459,7 +459,7 @@ with torch.no_grad():
 #
 # *From memory:* close this page and write ``causal_mask``, ``padding_mask`` and
 # ``CausalSelfAttention``. Then check three things: if one word changes, no row before it moves; if
-# the padding changes, no row of a word moves; and a word that may attend to nothing gets zeros.
+# the padding changes, no word's row moves; and a word that may attend to nothing gets zeros.
 #
 # *Practise:* :doc:`/exercises/masks`.
 #

@@ -10,9 +10,10 @@ the two, and the one trained below gives one of them up. Several heads have seve
 and each hands over a vector of its own, so nothing needs to be blended or given up. They share the
 width of the layer and therefore add no parameters.
 
-You need :doc:`masks and a causal layer </gallery/core/plot_4_masks>`, about 50 minutes to read and
-ten seconds to run. Afterwards you can write multi-head attention from memory, copy its parameters
-to and from torch's module, and read a heatmap of cross-attention without mixing up its axes.
+You need :doc:`masks and a causal layer </gallery/core/plot_4_masks>`. Reading takes about 50
+minutes, and running the page ten seconds. Afterwards you can write multi-head attention from
+memory, copy its parameters to and from torch's module, and read a heatmap of cross-attention
+without mixing up its axes.
 """
 
 import matplotlib.pyplot as plt
@@ -75,9 +76,9 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* Multi-head attention with h heads of width k, where d = h · k. Between the splitting
-# and the concatenation the heads are one more axis of the batch, so they compute side by side and
-# do not meet before W_out.
+# *Figure 1.* Multi-head attention with h heads of width k, where d = h · k. Between the split and
+# the concatenation the heads are one more batch axis, so they compute side by side and do not meet
+# before W_out.
 #
 # The layer as a class
 # --------------------
@@ -116,8 +117,8 @@ class MultiHeadAttention(nn.Module):
 
 # %%
 # The last step is for a word that may attend to nothing. The function has given it a context vector
-# of zeros, but ``W_out`` would then add its bias, and the word would speak although it has seen
-# nothing.
+# of zeros, but ``W_out`` would then add its bias, and a word that has seen nothing would still
+# return something.
 
 blind = causal_mask(6)  # (6, 6)
 blind[2] = False
@@ -157,7 +158,7 @@ def vectors(ids, size=6):
 
 
 def two_targets_loss(layer):
-    """Hand over the previous and the first word; return the share of their variance missed."""
+    """Ask for the previous and the first word; return the share of their variance missed."""
     x = vectors(torch.rand(64, 6).argsort(dim=-1))  # (64, 6, 12)
     previous = x[:, :-1, :6]  # (64, 5, 6)
     target = torch.cat([previous, x[:, :1, :6].expand_as(previous)], dim=-1)  # (64, 5, 12)
@@ -165,7 +166,7 @@ def two_targets_loss(layer):
 
 
 def train(layer, loss_of, lr):
-    """Take 150 steps down a loss; return the last one."""
+    """Take 150 steps down a loss; return its last value."""
     optimizer = torch.optim.Adam(layer.parameters(), lr=lr)
     for _ in range(150):
         loss = loss_of(layer)
@@ -214,7 +215,7 @@ assert torch.allclose(ours, context, atol=1e-5)
 # %%
 
 fig, axes = plt.subplots(3, figsize=(5, 12.6))
-titles = ("the only head of the one layer", "head 1 of the other", "head 2 of the other")
+titles = ("one head", "two heads: the first", "two heads: the second")
 for ax, head, title in zip(axes, (*single[0], *weights[0]), titles, strict=True):
     draw_weights(ax, head, words)
     ax.set_title(title, fontsize=11)
@@ -279,7 +280,7 @@ assert torch.allclose(one_by_one, ours, atol=1e-5)
 # .. admonition:: What went wrong: split without transposing
 #    :class: warning
 #
-#    The splitting takes two steps: (n, d) becomes (n, h, k), and is then transposed to (h, n, k).
+#    Splitting takes two steps: (n, d) becomes (n, h, k), and is then transposed to (h, n, k).
 #    ``reshape`` accepts the last shape at once and raises no error, but it reads the numbers in the
 #    order in which they are stored, so each head gets all the numbers of a few *words*. To make
 #    this visible, let every number say which word it belongs to:
@@ -294,11 +295,11 @@ print("reshaped at once,     head 1:", [words[i] for i in wrong[0, :, 0]])
 # The same numbers as torch's module
 # ----------------------------------
 # ``nn.MultiheadAttention`` stores its first three matrices as one. We copy ours into it and give
-# the same two texts, one of six words and one of four with two positions of padding, to both and to
-# the package's layer, which computes them with torch's :term:`fused kernel`. The masks of torch's
-# module need care: in ``F.scaled_dot_product_attention`` and on this site ``True`` means *may
-# attend*, whereas in both masks of ``nn.MultiheadAttention`` it means *leave out*, so we negate
-# them with ``~``. The page on :doc:`notation </notation>` shows what happens if one forgets.
+# the same two texts, one of six words and one of four with two positions of padding, to our layer,
+# to torch's module and to the package's layer, which calls torch's :term:`fused kernel`. The masks
+# of torch's module need care: in ``F.scaled_dot_product_attention`` and on this site ``True`` means
+# *may attend*, whereas in both masks of ``nn.MultiheadAttention`` it means *leave out*, so we
+# negate them with ``~``. The page on :doc:`notation </notation>` shows what happens if one forgets.
 
 torchs = nn.MultiheadAttention(12, 2, bias=False, batch_first=True)
 with torch.no_grad():
@@ -382,7 +383,7 @@ english, in_order = torch.eye(6), vectors(torch.arange(7), 7)  # (6, 6), (7, 14)
 
 
 def translation_loss(layer):
-    """Find the translations in German words of random order; return the variance missed."""
+    """Find the translations among shuffled German words; return the variance missed."""
     order = torch.rand(16, 7).argsort(dim=-1)  # (16, 7)
     context, _ = layer(english, vectors(order, 7))  # (16, 6, 7), (16, 6, 7)
     return F.mse_loss(context, translation[:, order].transpose(0, 1)) / translation.var()
@@ -452,7 +453,7 @@ for seed in range(8):
 #   only blend what a word needs, or give one up, whereas several heads have several rows.
 # * Heads share the width, ``head_dim`` = ``embed_dim`` / ``num_heads``, so more heads are narrower
 #   and add no parameters.
-# * Split the width first and transpose then, because a bare ``reshape`` gives each head a few
+# * Split the width first and then transpose, because a bare ``reshape`` gives each head a few
 #   words.
 # * Dropout acts on the weights, in training only.
 # * In cross-attention, queries come from one text, keys and values from another, and the weights

@@ -10,9 +10,10 @@ word at two positions then becomes two different inputs. The classic encoding co
 cosines at several speeds, in which every shift along the sentence is a rotation.
 
 You need the layers of :doc:`/gallery/core/plot_2_attention_layer` and the masks of
-:doc:`/gallery/core/plot_4_masks`, about 45 minutes to read and a few seconds to run. Afterwards you
-can write the sinusoidal positions from memory, you know what attention notices of the order with a
-causal mask and without one, and you can choose from which end of a text to count.
+:doc:`/gallery/core/plot_4_masks`. Reading takes about 45 minutes, and running the page a few
+seconds. Afterwards you can write the sinusoidal positions from memory, you know what attention
+notices of the order with a causal mask and without one, and you can choose from which end of a text
+to count.
 """
 
 import matplotlib.pyplot as plt
@@ -103,9 +104,9 @@ fig.set_label(
 #    It stays the same : ``torch.allclose(shuffled[5], context[1])``
 #        Its query meets the same six keys as before, so it gets the same weights for the same
 #        values, and a sum does not depend on the order of its terms.
-#    It becomes that of "step", the last word before : ``torch.allclose(shuffled[5], context[5])``
-#        A context vector belongs to a word and not to a place, because the query that asks is made
-#        from the embedding of the word alone.
+#    It becomes that of "step", the former last word : ``torch.allclose(shuffled[5], context[5])``
+#        A context vector belongs to a word and not to a position, because the query that asks is
+#        made from the embedding of the word alone.
 
 order = torch.tensor([4, 5, 2, 3, 0, 1])  # (6,)
 print(*[words[i] for i in order])
@@ -145,22 +146,24 @@ for kind in (attention.SelfAttention, attention.CausalSelfAttention):
             print(f"{kind.__name__:20} layers: {depth}   step moved by {moved:.0e} of its length")
 
 # %%
-# Numbers near 1e-16 are rounding. A causal mask and a second layer thus let the order in without
-# any positions. :cite:t:`haviv2022transformer` trained causal language models in this way and found
-# positions in their hidden layers, and :cite:t:`kazemnejad2023impact` report that such models do as
-# well as those with explicit positions, or better, on reasoning tasks with inputs longer than those
-# of their training. A model without a causal mask, such as the classifiers of this site, has no
-# such help.
+# Numbers near 1e-16 are rounding errors. A causal mask and a second layer thus let the order in
+# without any positions. :cite:t:`haviv2022transformer` trained causal language models in this way
+# and found positions in their hidden layers, and :cite:t:`kazemnejad2023impact` report that such
+# models do as well as those with explicit positions, or better, on reasoning tasks with inputs
+# longer than those of their training. A model without a causal mask, such as the classifiers of
+# this site, has no such help.
 #
 # Sinusoidal positions
 # --------------------
-# The simplest encoding would add the number of the position: 0, 1, 2 and so on. But added to 200,
-# the embedding of a word would drown. We want numbers that stay between −1 and 1, that differ from
-# position to position, and from which the distance of two positions can be computed.
+# The simplest encoding would add the number of the position: 0, 1, 2 and so on. But at position 200
+# the embedding of a word would drown in the number that is added to it. We want numbers that stay
+# between −1 and 1, that differ from position to position, and from which the distance of two
+# positions can be computed.
 #
-# A clock does this. Its hands turn at different speeds, and together they tell every minute of half
-# a day. :cite:t:`vaswani2017attention` (section 3.5) take d/2 hands and write down the sine and the
-# cosine of each (if d is odd, as in an example below, the last hand has only its sine):
+# A clock does this. Its hands turn at different speeds, and together they give every minute of half
+# a day a reading of its own. :cite:t:`vaswani2017attention` (section 3.5) take d/2 hands and write
+# down the sine and the cosine of each (if d is odd, as in an example below, the last hand has only
+# its sine):
 #
 # .. math::
 #    S_{p,\,2i} = \sin(p\,\omega_i), \qquad S_{p,\,2i+1} = \cos(p\,\omega_i), \qquad
@@ -312,8 +315,8 @@ fig.set_label(
 #
 # The product is thus largest at distance 0, where every cosine is 1, but it does not measure the
 # distance like a ruler, because the fast hands come round again: positions 5 and 31 apart have
-# nearly the same product. One product can tell only near neighbours safely from all others, here
-# those up to two positions away.
+# nearly the same product. A single product can reliably distinguish only near neighbours, here
+# those up to two positions away, from all other positions.
 #
 # A query can therefore look for a *relative* position. If the query matrix is the rotation by −1
 # and the key matrix the identity, each word looks for the position before its own, whatever the

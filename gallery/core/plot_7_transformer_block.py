@@ -10,9 +10,9 @@ token was and let gradients through a deep stack; and layer normalisation, which
 at one size. We write each part as a class of a few lines, check that the block equals torch's, and
 then train it with one part left out at a time.
 
-You need the heads of :doc:`/gallery/core/plot_5_multi_head`, an hour to read and about a minute to
-run. Afterwards you can write a block from memory, and you know which part to suspect when a deep
-model does not train.
+You need the heads of :doc:`/gallery/core/plot_5_multi_head`. Reading takes an hour, and running the
+page about a minute. Afterwards you can write a block from memory, and you know which part to
+suspect when a deep model does not train.
 """
 
 import copy
@@ -121,16 +121,16 @@ assert torch.allclose(LayerNorm(4)(token), nn.LayerNorm(4)(token))
 
 # %%
 # By hand, the first number is (1 − 3) / √3.5. A token that is ten times as large comes out the
-# same, so the part that reads it never has to deal with its size. Unlike in batch normalisation,
-# nothing is shared between tokens or between texts.
+# same, but for the tiny ``eps``, so the part that reads it never has to deal with its size. Unlike
+# in batch normalisation, nothing is shared between tokens or between texts.
 #
 # The feed-forward layer: each token by itself
 # --------------------------------------------
 # A context vector is a weighted *sum* of values, and W_out is linear as well. Anything more takes a
 # nonlinear function, because two matrices in a row are one matrix, :math:`(x W_1)\, W_2 = x\, (W_1
 # W_2)`. A :term:`feed-forward layer` therefore has such a function between its two matrices.
-# :cite:t:`vaswani2017attention` use ReLU(z) = max(z, 0), and we use :term:`GELU`
-# (:cite:t:`hendrycks2016gaussian`), a smooth version of it. The inner width of 4d is theirs.
+# :cite:t:`vaswani2017attention` use ReLU(z) = max(z, 0) and an inner width of 4d. We keep that
+# width and use :term:`GELU` (:cite:t:`hendrycks2016gaussian`), a smooth version of ReLU.
 
 
 # attention_from_scratch.py
@@ -209,7 +209,8 @@ for norm_first, name in ((True, "pre-norm "), (False, "post-norm")):
         assert torch.allclose(results[0], result, atol=1e-5)
         assert torch.allclose(gradients[0], gradient, atol=1e-7)
     assert all(torch.allclose(own.grad, other.grad, atol=1e-6) for own, other in both)
-    print(name, f"largest difference to torch: {(results[0] - results[2]).abs().max().item():.0e}")
+    difference = (results[0] - results[2]).abs().max().item()
+    print(name, f"largest difference from torch: {difference:.0e}")
 
 for name, part in ours.named_children():
     print(f"{name:12} {sum(p.numel() for p in part.parameters()):5} parameters")
@@ -220,7 +221,7 @@ for name, part in ours.named_children():
 # Why W_out?
 # ----------
 # Concatenated, the heads have width d again, so what is the output projection for? A reader of
-# Transformer Explainer misses it there (`poloclub/transformer-explainer, #71
+# Transformer Explainer noticed that it is missing there (`poloclub/transformer-explainer, #71
 # <https://github.com/poloclub/transformer-explainer/issues/71>`__). Split W_out into groups of k
 # rows, one group per head, and the context is a sum of one contribution per head, on which
 # :cite:t:`elhage2021mathematical` base their analysis:
@@ -229,7 +230,7 @@ for name, part in ours.named_children():
 #           = \sum_{i=1}^{h} \mathrm{head}_i\, W_\mathrm{out}^{(i)}
 #
 # Without W_out, a head of width k reads all d numbers of a token but can change only the k numbers
-# of its own slice. We measure which share of the first head's contribution, as a sum of squares,
+# of its own slice. We measure what share of the first head's contribution, as a sum of squares,
 # lies outside that slice.
 
 
@@ -264,7 +265,7 @@ for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
 # and the model answers three questions about a walker who starts there.
 #
 # * Room after **two steps**: attention must fetch the note of one other room.
-# * Room after **three steps**: the second note can be looked for only when the first has been read,
+# * Room after **three steps**: the second note can be fetched only when the first has been read,
 #   which takes a second block.
 # * **Sum** of these two room numbers, modulo 8: the model has to compute it from both.
 #
@@ -382,8 +383,9 @@ ax.hlines(rows[:-1, 0] + 0.5, 0, 1.03, color="0.85", lw=0.8)
 fig.legend(loc="outside upper center", ncols=3, handletextpad=0.1, columnspacing=1)
 fig.set_label(
     "Accuracy of eleven models on three questions. Complete blocks answer all, one block answers "
-    "two steps only. Without feed-forward layers or GELU the sum is often wrong, without residual "
-    "connections nearly all. Norms matter only where matrices are doubled, and W_out does not."
+    "two steps only. Without feed-forward layers or GELU the sum is often wrong, and without "
+    "residual connections no question is answered reliably. Leaving out norms matters only where "
+    "matrices are doubled, and leaving out W_out does not."
 )
 
 # %%
@@ -407,11 +409,11 @@ fig.set_label(
 #   linear.
 # * **W_out** is not missed here, because the feed-forward layer that follows can mix the slices,
 #   too.
-# * **Residual connections** are missed in every question: without them none is answered reliably.
+# * **Residual connections** are missed for every question: without them none is answered reliably.
 # * **Norms** help little here at torch's initialisation. Where the initial matrices are twice as
 #   large, however, complete blocks learn the task as before and those without norms do not.
 #
-# What does a token lose without its residual connection? The usual answer is the gradient, to which
+# What does a token lose without its residual connection? The usual answer is its gradient, to which
 # we come below, but here there is another answer. Fresh attention weights are nearly equal, so
 # every token receives nearly the same mixture, and without a residual connection the mixture is all
 # that it keeps. After each block we subtract the mean of all tokens, and print the mean cosine
@@ -444,8 +446,8 @@ for name, kind in (("with residual connections", TransformerBlock), ("without", 
 # are different functions: in pre-norm the residual path holds nothing but additions, whereas in
 # post-norm every norm rescales it.
 #
-# :cite:t:`xiong2020layer` derive what follows at initialisation. In the last block, the gradient of
-# post-norm keeps its size whatever the depth L, while that of pre-norm shrinks like
+# :cite:t:`xiong2020layer` derive what this means at initialisation. In the last block, the gradient
+# of post-norm keeps its size whatever the depth L, while that of pre-norm shrinks like
 # :math:`1/\sqrt{L}`. They conclude that post-norm, unlike pre-norm, needs a warm-up, which is a
 # learning rate that starts small and grows during the first steps. We measure both with Xavier's
 # initialisation, which their analysis assumes, and print means over five seeds.

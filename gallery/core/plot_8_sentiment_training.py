@@ -14,9 +14,9 @@ much the accuracies differ, and what may be chance.
 
 You need the masks of :doc:`/gallery/core/plot_4_masks`, the positions of
 :doc:`/gallery/core/plot_6_positions` and the block of
-:doc:`/gallery/core/plot_7_transformer_block`, about 75 minutes to read and two minutes to run.
-Afterwards you can train a classifier on any file of texts and labels, read its curves, and say how
-far two accuracies may differ by chance.
+:doc:`/gallery/core/plot_7_transformer_block`. Reading takes about 75 minutes, and running the page
+two minutes. Afterwards you can train a classifier on any file of texts and labels, read its curves,
+and say how far two accuracies may differ by chance.
 """
 
 import csv
@@ -357,8 +357,8 @@ plt.show()
 # is overfitting.
 #
 # By its training curve alone, the block is far better and worth more epochs. Validation says
-# otherwise. The block *overfits*: it learns its 6,000 reviews by heart, and its loss on other
-# reviews rises because it becomes more confident in its mistakes, while their number hardly
+# otherwise. The block *overfits*: it fits what is peculiar to its 6,000 reviews, and its loss on
+# other reviews rises because it becomes more confident in its mistakes, while their number hardly
 # changes. The remedy is to stop where the validation loss is lowest, or to find more reviews.
 #
 # A program of your own
@@ -556,9 +556,9 @@ words_as_html(encoded.tokens, weights[0].tolist(), f"Energy pooling: {probabilit
 
 # %%
 # In *qkv* every word has a query, and so there is a row of weights for each. We print the eight
-# words that receive most, on average over all rows. But a large weight only says that the model
-# looked there, and not that the word decided, so we delete words, too, and print by how much the
-# answer of energy pooling changes.
+# words that receive the most weight, on average over all rows. A large weight, however, only says
+# that the model looked there, and not that the word decided. So we also delete words, now for
+# energy pooling, and print by how much its answer changes.
 
 with torch.no_grad():
     _, weights = models["qkv"].eval()(ids, need_weights=True)  # (1,), (1, n, n)
@@ -582,8 +582,9 @@ with torch.no_grad():
 # Deleting a word has two effects here. The word is gone, and every word before it moves nearer to
 # the end, from which positions are counted, so that those words get other vectors and other
 # weights. In the last column the words that are left keep their positions. The five "the" have
-# little weight, and nearly all of the change without them is due to the other words' moving.
-# :doc:`/gallery/core/plot_9_reading_attention` avoids this by leaving positions out.
+# little weight, and nearly all of the change that their deletion brings is due to the movement of
+# the other words. :doc:`/gallery/core/plot_9_reading_attention` avoids this by leaving positions
+# out.
 
 # %%
 # Keep the models
@@ -651,8 +652,8 @@ for name, trained, kind, mean, validation in comparisons:
 # compromise, so gains on *clean* reviews are not gains over a mean that was trained for clean
 # reviews alone. All of this holds for these reviews, these settings and one seed. Seven comparisons
 # are made, and even if no two models differed, about one interval in twenty would exclude zero.
-# Where a setting was chosen by looking at these validation reviews, the accuracies on them are
-# flattering. This page leaves the test reviews alone, and :doc:`/results` reads them to compare
+# Where a setting was chosen by looking at these validation reviews, the accuracies on them are too
+# favourable. This page leaves the test reviews alone, and :doc:`/results` reads them to compare
 # tuned models over several seeds.
 #
 # Takeaways
@@ -664,7 +665,7 @@ for name, trained, kind, mean, validation in comparisons:
 #   reviews do not settle the question.
 # * A training loop is logits, loss, gradients and a step, batch by batch. The training curve means
 #   little without the validation curve.
-# * A review is a list of ids, and what is cut from it is decided before any model sees it.
+# * A model reads a list of ids, so what is cut from a review is lost before any model sees it.
 # * Weights show where a model looked, and deleting a word shows how much this model's answer
 #   depends on it, provided that the other words keep their positions. Neither shows that the task
 #   needs attention. To find that out, compare with a model that was trained without attention, like

@@ -5,16 +5,17 @@ Attention as explanation: what a weight says about a word
 Does the attention weight of a word say how much the answer depends on that word?
 
 Only together with what it multiplies. When a word is left out of a review, the answer of one layer
-of attention changes by an amount that can be written down exactly: one factor is the word's weight,
-and the other depends on the evidence that the word hands over, which may speak for or against. Even
-where weights follow the sizes of these changes, no weight shows which side a word is on. In the QKV
-attention trained here the weights follow the sizes closely; in the energy pooling they do so no
-more closely, on average, than weights on random words would. The picture to draw is therefore
-weight × evidence, with its sign.
+of attention changes by an amount that can be written down exactly: it depends on the word's weight
+and on the evidence that the word hands over, which may speak for or against. Even where weights
+follow the sizes of these changes, no weight shows which side a word is on. In the QKV attention
+trained here the weights follow the sizes closely; in the energy pooling they do so no more closely,
+on average, than weights on random words would. The picture to draw is therefore weight × evidence,
+with its sign.
 
-You need the models of :doc:`/gallery/core/plot_8_sentiment_training`, about two hours to read and
-two minutes to run. Afterwards you can take the answer of an attention layer apart word by word, and
-you know which null hypothesis a correlation of weights with importance has to beat.
+You need the models of :doc:`/gallery/core/plot_8_sentiment_training`. Reading takes about two
+hours, and running the page two minutes. Afterwards you can take the answer of an attention layer
+apart word by word, and you know which null hypothesis a correlation of weights with importance has
+to beat.
 """
 
 import copy
@@ -161,7 +162,7 @@ def draw_shapes():
 # sphinx_gallery_end_ignore
 fig = draw_shapes()  # its drawing commands are in the script of this page
 fig.set_label(
-    "Flow chart from top to bottom. The vectors of the words, of shape (n, d), take two ways: "
+    "Flow chart from top to bottom. The vectors of the words, of shape (n, d), take two paths: "
     "through scores and softmax to weights a, (n), and through values and classifier to evidence "
     "s, (n). Both are multiplied word by word, and the sum is the logit, a single number."
 )
@@ -183,8 +184,8 @@ fig.set_label(
 # .. math:: \mathrm{effect}_i = \mathrm{logit} - \mathrm{logit}'
 #           = \frac{a_i}{1 - a_i}\, (s_i - \mathrm{logit})
 #
-# So the effect of a word is its weight over one minus its weight, times the distance of its
-# evidence from the logit, which is the verdict of the whole review. A word that says what all the
+# So the effect of a word is its weight over one minus its weight, times the difference between its
+# evidence and the logit, which is the verdict of the whole review. A word that says what all the
 # others say is not missed, however large its weight. In QKV a word is missed twice: as a key, by
 # each of the other queries j, whose own verdict is :math:`c_j = \sum_i a_{ji} s_i`, and as a query,
 # because its verdict leaves the mean:
@@ -193,9 +194,10 @@ fig.set_label(
 #           + \sum_{j \ne i} \frac{a_{ji}}{1 - a_{ji}}\, (s_i - c_j) \Big)
 #
 # :func:`~attention.analysis.deletion_from_weights` computes both effects. The formulas hold for one
-# layer whose scores depend on no other words, and on no positions, which would shift when a word
-# goes. We compare them with :func:`~attention.analysis.deletion_effects`, which runs the model once
-# without each word, on validation reviews of 20 to 200 words.
+# layer in which each score depends only on the words that it is computed from, and not on
+# positions, which would shift when a word goes. We compare them with
+# :func:`~attention.analysis.deletion_effects`, which runs the model once without each word, on
+# validation reviews of 20 to 200 words.
 
 
 def read(model, ids):
@@ -228,7 +230,7 @@ for kind in ("energy", "qkv"):
     print(f"{kind:6} formula against deletion in {SOME} reviews, largest difference: {worst:.0e}")
 
 # %%
-# Formula and deletion agree to rounding. For each word of a review that we wrote, read by energy
+# Formula and deletion agree up to rounding. For each word of a review that we wrote, read by energy
 # pooling, here are its weight, its evidence, the product of the two, and its deletion effect.
 
 text = "The first hour is awful, but the ending is wonderful and the music is the best."
@@ -262,8 +264,8 @@ fig.set_label(
 #
 # A weight is never negative, so it can't say that "awful" and "wonderful" pull in opposite
 # directions. At best it tells how *strongly* a word pulls, which is what is usually tested. It is
-# no slip that "the" and "is" have more positive evidence than "wonderful": their weights are so
-# small that this hardly moves the answer, and so training had little reason to correct it.
+# not an error that "the" and "is" have more positive evidence than "wonderful": their weights are
+# so small that this hardly moves the answer, and so training had little reason to correct it.
 #
 # Do weights agree with deletion?
 # -------------------------------
@@ -369,14 +371,14 @@ for (kind, seed), found in apart.items():
     print(f"{strength:+13.3f} (null {strength_null:+.3f}) {lighter:+22.2f}")
 
 # %%
-# In QKV they do so for each seed. In energy pooling even the sign differs between the seeds, so
-# what is found in one model belongs to that model and not to energy pooling. The last column, the
-# mean evidence of the half of the words with the smaller weights, suggests a reason. In two of the
-# three models these words, which hardly count, are shifted far to the positive side, as "the" and
-# "is" are in Figure 2. They then differ from the verdict by more than the words that made it, so
-# large weights go with small differences. The shift does no harm as long as these words keep their
-# small weights. With equal weights it would weigh heavily, which may be why the equalised models
-# fall so far.
+# In QKV they do, with each seed. In energy pooling even the sign differs between the seeds, so what
+# is found in one model belongs to that model and not to energy pooling. The last column, the mean
+# evidence of the half of the words with the smaller weights, suggests a reason. In two of the three
+# models these words, which hardly count, are shifted far to the positive side, as "the" and "is"
+# are in Figure 2. They then differ from the verdict by more than the words that made it, so large
+# weights go with small differences. The shift does no harm as long as these words keep their small
+# weights. With equal weights it would weigh heavily, which may be why the equalised models fall so
+# far.
 #
 # The result of this section is thus that weights agree with deletion beyond their null in all three
 # QKV models, but in energy pooling in one of three, and there only slightly.
@@ -484,8 +486,8 @@ for (kind, label), found in signs.items():
     print(f"{kind:6} {label:18} {measured:9.3f} {by_evidence:19.3f} {by_weights:18.3f}")
 
 # %%
-# A null need not be 0, and those of the weight in energy pooling are not. With the evidence
-# shuffled, most words still lie a little above the verdict and few far below it, so most effects
+# A null need not be 0, and in energy pooling the nulls of the weight are not. With the evidence
+# shuffled, most words still lie a little above the verdict and a few far below it, so most effects
 # are positive, and more so where the weight is larger. With the weights shuffled, the effects
 # follow the evidence, and in these models larger weights go with less positive evidence.
 #
@@ -551,14 +553,14 @@ Html("".join(pictures))
 #   trained adversary. The first two tests are on this page.
 # * :cite:t:`serrano2019attention` delete words in the order of their weights until the decision
 #   changes. They find weights a noisy guide; rankings that use the gradient often get there sooner.
-# * :cite:t:`kobayashi2020attention` show for BERT that norms of weighted vectors tell another story
-#   than weights. In our classifier a single number is left of each weighted vector, so its norm
-#   is the size of weight × evidence, and the sign is known besides.
+# * :cite:t:`kobayashi2020attention` show for BERT that norms of weighted vectors tell a different
+#   story from weights. In our classifier a single number is left of each weighted vector, so its
+#   norm is the size of weight × evidence, and the sign is known besides.
 # * :cite:t:`bastings2020elephant` ask why one should explain a prediction by weights at all, when
 #   saliency methods were made for it and follow the computation from input to output.
 # * :cite:t:`deyoung2020eraser` collect the passages that people marked as reasons, and measure how
 #   far an answer drops without a passage (comprehensiveness) and how well it is kept by the passage
-#   alone (sufficiency). We delete one word at a time, and ask nobody.
+#   alone (sufficiency). We delete one word at a time, and have no passages that people marked.
 #
 # In a recurrent network the vector of a word already contains its neighbours, so its weight is not
 # the word's alone. In our models a vector *is* its word, which makes the formula exact, and

@@ -6,8 +6,8 @@ Attention multiplies by a query matrix and by a key matrix. Which of their numbe
 
 With one query for all texts the key matrix does nothing that a vector could not do, and with a
 query per token the two matrices act as one matrix of limited rank. We find this out by writing the
-same function with fewer numbers and printing how far the two versions differ. Everything here is
-computed in float64, so "the same" means a relative error near 10⁻¹⁶.
+same function with fewer numbers and printing by how much the two versions differ. Everything here
+is computed in float64, so "the same" means a relative error near 10⁻¹⁶.
 
 You need the lesson on :doc:`the attention layer </gallery/core/plot_2_attention_layer>`, matrix
 products and the idea of a singular value. Reading takes half an hour, and running the page about
@@ -57,8 +57,8 @@ assert error(energy(x), keyed(x)) < 1e-12
 print(f"keys against energy: relative error {error(energy(x), keyed(x)):.0e}")
 
 # %%
-# A wider key can express no more, because k = 1 is enough for the same w, with one column of keys
-# and a query that is the number 1:
+# Wider keys add nothing, because k = 1 is already enough for the same w. The key matrix is then the
+# single column w, and the query is the number 1:
 
 narrow = KeyedPooling(d, key_dim=1)
 with torch.no_grad():
@@ -78,17 +78,18 @@ for kind, width in [("energy", 1), ("keys", 1), ("keys", k), ("keys", d)]:
 # %%
 # In symbols, these are d for the energy, dk + k with keys, and :math:`d^2 + d` with keys as wide as
 # the tokens. Lab 13 (section "Low-Rank Factorization") counts d + 1 for k = 1 and writes that this
-# "exactly matches" the d of the energy, although it is one more. The extra number is redundant,
+# "exactly matches" the d of the energy, although d + 1 is one more. The extra number is redundant,
 # because nothing changes when the query is doubled and the keys are halved. Nor can k > 1 bring the
 # "richer attention structures" of the same section, as long as there is one query for all texts,
 # because the functions are the same.
 #
 # The same functions, another path
 # --------------------------------
-# Both parametrisations are one function, but it may still matter which of them is trained. Let the
-# loss have gradient g with respect to w. A small step of size :math:`\eta` down the energy's
-# gradient moves w by :math:`-\eta g`. A step on the pair moves the key matrix by :math:`-\eta g
-# q^\top` and the query by :math:`-\eta W_\mathrm{key}^\top g`, so their product moves by
+# Both parametrisations express the same functions, but the path of training may still depend on
+# which of them is trained. Let the loss have gradient g with respect to w. A small step of size
+# :math:`\eta` down the energy's gradient moves w by :math:`-\eta g`. A step on the pair moves the
+# key matrix by :math:`-\eta g q^\top` and the query by :math:`-\eta W_\mathrm{key}^\top g`, so
+# their product moves by
 #
 # .. math:: \Delta w = -\eta \left(W_\mathrm{key} W_\mathrm{key}^\top
 #           + \lVert q \rVert^2 I\right) g + O(\eta^2) .
@@ -195,9 +196,9 @@ fig.set_label(
 # *Figure 1.* Training losses above, and below them the distance to the energy's w, for five seeds;
 # the band is one standard deviation. Both keyed poolings leave the path of the energy at once.
 #
-# All three start identical and diverge at the first step. Each could be rewritten as an energy at
-# every moment, so only the optimisation path differs. Which path is better depends on the start,
-# and five starts on one made-up task don't settle the question.
+# All three start as the same function and diverge at the first step. Each could be rewritten as an
+# energy at every moment, so only the optimisation path differs. Which path is better depends on the
+# start, and five starts on one made-up task don't settle the question.
 #
 # A query per token
 # -----------------
@@ -208,11 +209,11 @@ fig.set_label(
 #           = \frac{X \, M X^\top}{\sqrt k},
 #           \qquad M = W_\mathrm{query} W_\mathrm{key}^\top .
 #
-# Again the brackets move, so the two matrices reach the scores through one product, the d × d
-# matrix M of a :term:`bilinear form`, which :cite:t:`elhage2021mathematical` call the *QK circuit*
-# of a head. Lab 13 writes F for X, Q for :math:`W_\mathrm{query}` and K for :math:`W_\mathrm{key}`;
-# its E is therefore :math:`F (QK^\top) F^\top`, and its :math:`QK^\top` is our M and the product in
-# the title of this page. On these pages the letter is M throughout.
+# Again the brackets can be moved, so the two matrices affect the scores only through their product,
+# the d × d matrix M of a :term:`bilinear form`, which :cite:t:`elhage2021mathematical` call the *QK
+# circuit* of a head. Lab 13 writes F for X, Q for :math:`W_\mathrm{query}` and K for
+# :math:`W_\mathrm{key}`; its E is therefore :math:`F (QK^\top) F^\top`, and its :math:`QK^\top` is
+# our M and the product in the title of this page. On these pages the letter is M throughout.
 
 # sphinx_gallery_start_ignore
 
@@ -242,11 +243,11 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* The scores of one head as a product of four matrices, with the scale left out.
-# Whatever the tokens say to each other passes through the k columns of the two narrow matrices,
+# *Figure 2.* The scores of one head as a product of four matrices, with the scale left out. All
+# that the scores take from the tokens passes through the k columns of the two narrow matrices,
 # whose product is M.
 #
-# This time nothing collapses to a vector, because M has a token on either side. All of this page is
+# This time nothing collapses to a vector, because M has a token on either side. The whole page is
 # about such plain dot products; with rotary positions or normalised queries there is no single M,
 # as :ref:`the next page <sphx_glr_gallery_deeper_plot_2_gauge_and_biases.py>` shows.
 
@@ -343,27 +344,27 @@ fig.set_label(
 # training finds this nearest matrix, we give Adam only the pair and the squared distance to M.
 
 d = 12
-wanted = QKSelfAttention(d, key_dim=d)
-torch.nn.init.normal_(wanted.W_query.weight)
-torch.nn.init.normal_(wanted.W_key.weight)
-M = bilinear_form(wanted)  # (d, d)
+target = QKSelfAttention(d, key_dim=d)
+torch.nn.init.normal_(target.W_query.weight)
+torch.nn.init.normal_(target.W_key.weight)
+M = bilinear_form(target)  # (d, d)
 
 
-def train_pair(target, k, steps=1000):
-    """Minimise the distance of a product of width k to the target, from random numbers."""
+def train_pair(M, k, steps=1000):
+    """Minimise the distance from a product of width k to M, starting from random numbers."""
     W_query, W_key = (torch.randn(d, k, requires_grad=True) for _ in "qk")  # (d, k), (d, k)
     optimizer = torch.optim.Adam([W_query, W_key], lr=0.05)
     schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.0, steps)
     for _ in range(steps):
         optimizer.zero_grad()
-        (target - W_query @ W_key.T).square().sum().backward()
+        (M - W_query @ W_key.T).square().sum().backward()
         optimizer.step()
         schedule.step()
     return (W_query @ W_key.T).detach()  # (d, d)
 
 
 ranks = (1, 2, 4, 6, 8, 10)
-cut = {r: error(bilinear_form(truncate_rank(wanted, r)), M) for r in range(d + 1)}
+cut = {r: error(bilinear_form(truncate_rank(target, r)), M) for r in range(d + 1)}
 found = {r: error(train_pair(M, r), M) for r in ranks}
 for r in ranks:
     print(f"rank {r:2}: nearest {cut[r]:.4f}, trained {found[r]:.4f}")
@@ -390,7 +391,7 @@ fig.set_label(
 # The nearest matrix and the nearest scores
 # -----------------------------------------
 # The truncated matrix is nearest *as a matrix*, whereas attention uses the scores :math:`x_i M
-# x_j^\top`, and real tokens do not fill all directions alike. Let :math:`C_q` be the mean of
+# x_j^\top`, and real tokens do not spread equally in all directions. Let :math:`C_q` be the mean of
 # :math:`x_i^\top x_i` over the tokens that act as queries, and :math:`C_k` the same over those that
 # act as keys. If *every query meets every key*, so that the two are independent, the mean squared
 # error of the scores is :math:`\lVert C_q^{1/2} (M - M_r)\, C_k^{1/2} \rVert_F^2`. So the pair with
@@ -399,9 +400,10 @@ fig.set_label(
 #
 # If the *weights* are what counts, the keys should be centred on their mean before :math:`C_k` is
 # computed, because the part of a score that is the same for all keys of a query cancels in the
-# softmax. Here the tokens are long in a few directions and their mean is not zero. All three
-# truncations are measured twice: by the whole score, and by what is left once its mean over the
-# keys is subtracted.
+# softmax. In this example the tokens vary far more along some directions than along others, and
+# their mean is not zero. Each of the three truncations, of the matrix, of the scores, and of the
+# scores with centred keys, is measured twice: by the whole score, and by what is left once its mean
+# over the keys is subtracted.
 
 stretch = torch.logspace(0.5, -1, d)  # (d,)
 tokens = torch.randn(2000, d) * stretch + 2 * torch.randn(d)  # (2000, d)
@@ -454,7 +456,7 @@ for r in range(d - 1):
 
 fig, axes = plt.subplots(2, figsize=(5, 5.6), sharex=True)
 for ax, part, title in zip(
-    axes, (0, 1), ("all of the score", "off the mean over keys"), strict=True
+    axes, (0, 1), ("the whole score", "without its mean over keys"), strict=True
 ):
     for (name, both), style in zip(errors.items(), ("o-", "s--", "^:"), strict=True):
         colour = {"o-": BLUE, "s--": ORANGE, "^:": GREEN}[style]
@@ -463,14 +465,14 @@ for ax, part, title in zip(
 axes[0].legend(loc="lower left")
 axes[1].set_xlabel("rank k")
 fig.set_label(
-    "Relative error against rank for three truncations, on logarithmic axes. Above, for all of "
-    "the score, the truncation by second moments is best at every rank. Below, with the mean over "
-    "the keys taken off, the one with centred keys is best, just below that by second moments, and "
-    "that of the matrix itself is far worse from rank 2 on."
+    "Relative error against rank for three truncations, on logarithmic axes. Above, for the whole "
+    "score, the truncation by second moments is best at every rank. Below, with the mean over the "
+    "keys subtracted, the one with centred keys is best, that by second moments is slightly worse, "
+    "and that of the matrix itself is far worse from rank 2 on."
 )
 
 # %%
-# *Figure 6.* Three truncations, measured by all of the score (above) and by the part of it on which
+# *Figure 6.* Three truncations, measured by the whole score (above) and by the part of it on which
 # the weights depend (below). Where weights count, centring the keys is best at every rank.
 #
 # The closed form assumes independence, which a text does not have: its tokens share a topic, so a
@@ -510,16 +512,17 @@ assert met["tokens of one text"][1] < 0.95 * met["tokens of one text"][0]
 
 # %%
 # Where every query meets every key, Adam can't improve on the closed form, while within texts the
-# closed form is only a good start. Nor does a distance of matrices or of scores weigh the scores as
-# the softmax does, and training minimises neither distance, but the loss of a task.
+# closed form is only a good start. Neither distance, that of the matrices or that of the scores,
+# weighs an error as the softmax does. What training minimises is neither of them but the loss of a
+# task.
 #
 # So a small singular value of M does not prove that a direction is idle, nor a large one that it is
-# used, because that depends on the tokens. What truncation costs on real reviews is measured in
+# used, because that depends on the tokens. What truncation costs on real reviews is measured on
 # :ref:`a later page <sphx_glr_gallery_deeper_plot_4_rank_on_reviews.py>`.
 #
 # Takeaways
 # ---------
-# - Which of the numbers do anything? With one query for all texts the key matrix is redundant,
+# - Which of the numbers have any effect? With one query for all texts the key matrix is redundant,
 #   whatever its width, because it changes the path of training but not the set of functions. With a
 #   query per token the two matrices act as one matrix M of rank at most k.
 # - The pair holds 2dk numbers, which at k = d/2 is already the d² of a free matrix.

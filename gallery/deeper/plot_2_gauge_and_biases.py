@@ -7,7 +7,7 @@ What does one entry of a query matrix mean?
 Nothing by itself, as long as queries and keys meet in a plain dot product. They can then be written
 in other coordinates, and no score changes, although every entry of both matrices does. Under the
 same condition no weight depends on the key bias, although an optimiser moves it all the same.
-Rotary positions and normalised queries leave only part of this freedom, and we measure which.
+Rotary positions and normalised queries leave only part of this freedom, and we measure which part.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, which introduces the
 product M of the two matrices. Reading takes half an hour, and running the page about twelve
@@ -127,8 +127,8 @@ fig.set_label(
 # on the directions in *embedding* space that belong to them. (Even M is not fixed by the weights
 # alone, as a section below shows.)
 #
-# The freedom goes far enough to give one token any non-zero query that we like. Here the gauge is
-# built so that the query of the first token becomes (1, 0, 0, 0):
+# The freedom goes far enough to turn the query of one token, unless it is zero, into any other
+# non-zero query. Here the gauge is built so that the query of the first token becomes (1, 0, 0, 0):
 
 queries = layer.W_query(x).detach()  # (n, k)
 V = torch.linalg.qr(torch.cat([queries[:1], torch.randn(k - 1, k)]).T).Q  # (k, k)
@@ -140,8 +140,9 @@ print(f"weights: relative difference {error(chosen(x, need_weights=True)[1], wei
 # %%
 # The balanced pair
 # -----------------
-# Since all pairs with the same product give the same scores, we may take the one that is easiest to
-# read. Split M by its singular values and give half of each, by square roots, to either side:
+# Since all pairs with the same product give the same scores, we may choose the one that is easiest
+# to read. Take the singular value decomposition of M, and give each side the square roots of the
+# singular values:
 #
 # .. math:: M = U \Sigma V^\top, \qquad W_\mathrm{query} = U \Sigma^{1/2}, \qquad
 #           W_\mathrm{key} = V \Sigma^{1/2} .
@@ -200,20 +201,21 @@ fig.set_label(
 #
 # What rotary positions and normalised queries leave
 # --------------------------------------------------
-# In many models of today something comes between the projections and the dot product. Rotary
+# In many of today's models something comes between the projections and the dot product. Rotary
 # positions (RoPE, :cite:t:`su2024roformer`) turn pairs of coordinates by an angle that grows with
 # the position. QK-norm (:cite:t:`henry2020query`) divides each query and each key by its length,
 # and some models follow it with a learned factor, a *gain*, per coordinate. R and :math:`R^{-\top}`
 # then no longer meet, unless R commutes with what is between them:
 #
-# - with RoPE, R has to commute with rotations of all pairs of coordinates, each at its own speed,
-#   and only a rotation and a scale per pair do;
+# - with RoPE, R has to commute with rotations of all pairs of coordinates, each at its own
+#   frequency, and only a rotation and a scale per pair do;
 # - with QK-norm, R has to keep lengths, so it is a rotation or reflection of the group O(k);
 # - with QK-norm and different gains, only the signs of coordinates are free.
 #
 # (A common scale of R, which drops out of a normalised query, is not counted.) The first of these
 # is proved in `Complete Characterization of Gauge Symmetries in Transformer Architectures
-# <https://openreview.net/forum?id=KrkbYbK0cH>`_ (2025). All three take a few lines of code:
+# <https://openreview.net/forum?id=KrkbYbK0cH>`_ (2025). All three can be checked in a few lines of
+# code:
 
 
 def rotary(vectors):
@@ -261,8 +263,8 @@ for gauge in gauges:
 
 # %%
 # Read a column from top to bottom: what leaves the weights as they are, up to rounding near
-# :math:`10^{-16}`, is free in that kind of layer. Nor is there a single M any more: with RoPE each
-# distance between two tokens has its own product, :math:`W_\mathrm{query} \Theta_{i-j}
+# :math:`10^{-16}`, is free in that kind of layer. There is no longer a single M, either: with RoPE
+# each distance between two tokens has its own product, :math:`W_\mathrm{query} \Theta_{i-j}
 # W_\mathrm{key}^\top` with the rotation :math:`\Theta`, and with QK-norm a score is not a
 # :term:`bilinear form` of the tokens at all.
 #
@@ -385,25 +387,25 @@ assert of_key_bias["plain"] < 1e-12 < 0.01 < min(of_key_bias["RoPE"], of_key_bia
 # round, so we look at what it is in practice, beside the gradient of the query bias.
 
 
-def losses(layer, x, wanted):
+def losses(layer, x, target):
     """Compare each token's context with a target of its own."""
-    return (layer(x) - wanted).square().mean()
+    return (layer(x) - target).square().mean()
 
 
 for dtype in (torch.float64, torch.float32):
     torch.manual_seed(0)
     layer = SelfAttention(d, key_dim=k, bias=True).to(dtype)
-    x, wanted = torch.randn(2, 32, n, d, dtype=dtype)  # (32, n, d), (32, n, d)
-    losses(layer, x, wanted).backward()
+    x, target = torch.randn(2, 32, n, d, dtype=dtype)  # (32, n, d), (32, n, d)
+    losses(layer, x, target).backward()
     for name in ("W_query.bias", "W_key.bias"):
         size = layer.get_parameter(name).grad.norm().item()
         print(f"{dtype!s:14} gradient of {name:12} {size:.0e}")
 
 # %%
-# That of c is zero up to rounding, and plain gradient descent multiplies it by a small rate, so c
-# stays where it was. :term:`Adam` divides each gradient by its own running size, and noise divided
-# by its own size is of size 1, damped only by the :math:`\epsilon = 10^{-8}` in the denominator. We
-# train for 1,000 steps in float32, the usual precision:
+# The gradient of c is zero up to rounding, and plain gradient descent multiplies it by a small
+# rate, so c stays where it was. :term:`Adam` divides each gradient by its own running size, and
+# noise divided by its own size is of size 1, damped only by the :math:`\epsilon = 10^{-8}` in the
+# denominator. We train for 1,000 steps in float32, the usual precision:
 
 STEPS = 1000
 optimizers = {
@@ -420,7 +422,7 @@ for name, make in optimizers.items():
     drift = []
     for _ in range(STEPS):
         optimizer.zero_grad()
-        losses(layer, x, wanted).backward()
+        losses(layer, x, target).backward()
         optimizer.step()
         drift.append((layer.W_key.bias.detach() - start).norm().item())
     drifts[name] = drift
@@ -453,7 +455,7 @@ fig.set_label(
 #
 # Many models have such a bias. Lab 13 trains one in both of its models with queries and keys, and
 # in its model with one learned query the bias of the energy is dead for the same reason. That such
-# a number differs from its start means nothing, because its value is a record of rounding errors
+# a bias has moved in training means nothing, because where it went is a record of rounding errors
 # and would be different on another machine. A test that compares trained parameters will fail on it
 # through no fault of the model, so compare outputs.
 #

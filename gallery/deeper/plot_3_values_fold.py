@@ -196,8 +196,9 @@ for name in list(shares)[-4:]:
     print(f"{name:22} left over {shares[name]:.2f}")
 
 # %%
-# With the ReLU in place more is left over than without it, so its features of the plain contexts
-# are worth less than the mean of these contexts. Either way a large part of the logits is missing.
+# With the ReLU in place more is left over than without it, so features with a ReLU explain less of
+# the logits than the mean of the plain contexts does. Either way a large part of the logits is
+# missing.
 #
 # **Another pooling.** Taking the context of the last token is as linear as a mean, so values fold.
 # The *maximum* over the tokens is not linear, and neither is attention pooling with one learned
@@ -212,8 +213,8 @@ same_query = torch.softmax(plain @ q, dim=-1)[:, None]  # (TEXTS, 1, n)
 shares["attention pooling"] = left_over(pooled @ w, (same_query @ plain)[:, 0])
 
 # %%
-# Attention pooling has one more way out, because its query can be folded through the values, too.
-# With the query :math:`W_\mathrm{value}\, q` on the plain contexts, nothing is left over:
+# Attention pooling is a special case, because the values can be folded into its query as well. With
+# the query :math:`W_\mathrm{value}\, q` on the plain contexts, nothing is left over:
 
 W_value = torch.linalg.lstsq(x.reshape(-1, d), values.reshape(-1, d)).solution  # (d, d)
 folded_query = torch.softmax(plain @ (W_value @ q), dim=-1)[:, None]  # (TEXTS, 1, n)
@@ -240,7 +241,7 @@ fig.set_label(
     "Horizontal bars on a logarithmic axis: how much of the logits is left over without a value "
     "matrix. Blue bars end near ten to the minus fifteen, which is rounding: mean and classifier, "
     "an output projection, the last token's context, and every case with a vector for each part. "
-    "Orange bars reach percents or more: two heads, residual, ReLU, maximum, attention pooling."
+    "Orange bars reach a few tenths: two heads, residual, ReLU, maximum, attention pooling."
 )
 
 # %%
@@ -255,8 +256,8 @@ fig.set_label(
 # - With one path the values vanish, as in Lab 13's model, with or without an output projection.
 # - With several paths (heads, a residual) one vector per path must stay, and nothing more is
 #   needed.
-# - With a nonlinearity that sees several numbers of a value at once the matrix stays, up to a
-#   change of coordinates. If an output projection is in front of the nonlinearity, the product
+# - With a nonlinearity that depends on several numbers of a value, the matrix stays, up to a change
+#   of coordinates. If an output projection is in front of the nonlinearity, the product
 #   :math:`W_\mathrm{value} W_\mathrm{out}` counts, with a :term:`gauge` like that of queries and
 #   keys.
 #
@@ -265,14 +266,15 @@ fig.set_label(
 #
 # Whether a redundant value matrix does harm is another question. With it the functions are the same
 # but the path of training is not, as for the keys of :ref:`the first page
-# <sphx_glr_gallery_deeper_plot_1_low_rank_qk.py>`. The next page measures what it does on real
-# reviews.
+# <sphx_glr_gallery_deeper_plot_1_low_rank_qk.py>`. The next page measures what the value matrix
+# does on real reviews.
 #
 # Takeaways
 # ---------
 # - When does the value matrix do anything? Not under mean pooling and a linear classifier, which
 #   turn it into one vector without any error.
-# - Output projections fold with it, while several heads or a residual need one vector each.
+# - An output projection folds with it, whereas several heads, or a residual connection, need one
+#   vector per path.
 # - A nonlinearity after the values, with everything else left as it is, makes the *matrix* count.
 #
 # *Practise:* :doc:`/exercises/low_rank`.

@@ -75,8 +75,8 @@ widest = max(key_dims)
 # -------------------------
 # First come the widest models, k = 16, whose M could use 16 of its 32 directions. We read its
 # :term:`singular values <singular value>` at the start and at the end. The :term:`effective rank`
-# sums up a spectrum in one number, which is r for r equal singular values and less if few of them
-# carry most (:func:`~attention.analysis.effective_rank`).
+# sums up a spectrum in one number, which is r for r equal singular values and less if a few of them
+# make up most of their sum (:func:`~attention.analysis.effective_rank`).
 
 spectra = {}
 for kind in COLOURS:
@@ -106,8 +106,8 @@ fig.set_label(
 
 # %%
 # *Figure 1.* Singular values of M before and after training; bands are one standard deviation over
-# the seeds. Training makes M larger and less even, because it grows a few directions and leaves the
-# others near where they began.
+# the seeds. Training makes M larger and less even, because a few directions grow, while the others
+# stay near where they began.
 #
 # What truncation costs
 # ---------------------
@@ -151,8 +151,9 @@ fig.set_label(
 # we now train with a small k from the start. Two models read the same reviews, so we compare them
 # review by review. The :term:`confidence interval` should hold for other seeds as well as for other
 # reviews, so we add two variances: that of the mean over the seeds and that of the mean over the
-# reviews. What varies with both is counted twice, which makes the interval too wide, if anything;
-# only where most of the variance is that of the few seeds may 1.96 be too small a factor.
+# reviews. What varies with both is counted twice, which makes the interval too wide, if anything.
+# Only where most of the variance comes from the seeds, which are few, may the factor of 1.96 be too
+# small.
 
 
 def answers(runs):
@@ -219,8 +220,8 @@ fig.set_label(
 # Two things can be read off, both under the settings named at the top.
 #
 # - **k = 1 is about enough here.** One number per query and one per key do about as well as
-#   sixteen; the printed intervals say how far apart they may be. Nor do wider keys fit the
-#   *training* reviews much better.
+#   sixteen; the printed intervals say how far apart they may be. Wider keys don't fit the
+#   *training* reviews much better, either.
 # - **Values change little.** :ref:`The previous page
 #   <sphx_glr_gallery_deeper_plot_3_values_fold.py>` proved that qk and qkv are the same set of
 #   functions, so what differs can only be the path of training.
@@ -232,8 +233,9 @@ fig.set_label(
 # -----------------------------------
 # So far all models had three epochs, no :term:`dropout` and the same learning rate, and their
 # training accuracy shows that they overfit. The :doc:`comparison of models </results>` regularises
-# its models and lets each choose its learning rate. Here some of our models are trained again with
-# its dropout, its word dropout and its smaller initial embeddings, under three learning rates each:
+# its models and chooses a learning rate for each. Here some of our models are trained again with
+# the dropout, the word dropout and the smaller initial embeddings of that comparison, under three
+# learning rates each:
 
 for name, settings in origin["settings"].items():
     print(f"{name:12} {settings or 'none of these'}")
@@ -307,8 +309,8 @@ fig.set_label(
 # - :cite:t:`bhojanapalli2020low` prove a bottleneck (theorem 1): where k = d is below the number of
 #   tokens n, there are tokens and an n × n table of weights that no head produces, however its
 #   matrices are chosen. For linearly independent tokens :doc:`k = n − 1 is enough
-#   </gallery/deeper/plot_8_multi_head_bottleneck>`. The authors propose to set k by the length of
-#   the text and not, as is usual, to d divided by the number of heads, and obtain better language
+#   </gallery/deeper/plot_8_multi_head_bottleneck>`. The authors propose to choose k by the length
+#   of the text, instead of the usual d divided by the number of heads, and obtain better language
 #   models that way.
 # - :cite:t:`cordonnier2020multihead` find that trained heads share key and query directions. Once
 #   heads may share them openly, a translation model keeps its quality with keys a quarter as wide,
@@ -322,7 +324,7 @@ fig.set_label(
 #
 # Takeaways
 # ---------
-# - How much of the rank does training use? It grows a few singular values of M and leaves the
+# - How much of the rank does training use? It makes a few singular values of M grow and leaves the
 #   others behind, and afterwards most directions can be dropped at a cost of less than half a
 #   point. Trained from the start, k = 1 classifies these reviews about as well as k = 16.
 # - Where nothing regularises the models, the mean of the words is ahead of attention. With dropout,

@@ -4,11 +4,12 @@ The cost of attention scores: where to put the brackets
 
 Scores can be computed as queries times keys, or with one matrix M in the middle. Which is cheaper?
 
-For all queries of a text at once it is the pair of queries and keys, unless the keys are nearly as
-wide as the tokens. For one query at a time, as when a model generates text, memory decides, and
-there the matrices of a head are indeed multiplied out, as in multi-head latent attention. We count
-operations and bytes, find the line where one way overtakes the other, put a clock beside the count,
-and end with what a KV cache keeps.
+For all queries of a text at once it is the pair of queries and keys, as long as the keys are at
+most half as wide as the tokens; counted in operations, this limit rises with the length of the
+text. For one query at a time, as when a model generates text, memory decides, and there the
+matrices of a head are indeed multiplied out, as in multi-head latent attention. We count operations
+and bytes, find the line on which both ways cost the same, measure times beside the counts, and end
+with what a KV cache keeps.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` for the matrix M.
 Reading takes half an hour, and running the page about six seconds. Afterwards you can work out the
@@ -248,11 +249,11 @@ fig.set_label(
 # The KV cache: one vector for all heads
 # --------------------------------------
 # A model that generates text computes one new query at a time and keeps what it needs of the past
-# tokens, which is called a KV cache. There memory decides, so another count matters. With h heads
-# of width k = d/h, the keys of one token cost k numbers per head and d in all, and the values as
-# many again. The token itself, x, also has d numbers, and it serves all heads, for the keys and for
-# the values, if the matrices are moved from the cached side to the side of the query. In each head,
-# let q be the new token's query and :math:`a_j` its weight on token j:
+# tokens in a KV cache. There memory decides, so another count matters. With h heads of width k =
+# d/h, the keys of one token cost k numbers per head and d in all, and the values as many again. The
+# token itself, x, also has d numbers, and it serves all heads, for the keys and for the values, if
+# the matrices are moved from the cached side to the side of the query. In each head, let q be the
+# new token's query and :math:`a_j` its weight on token j:
 #
 # .. math:: q \cdot (x_j W_\mathrm{key}) = (q\, W_\mathrm{key}^\top) \cdot x_j, \qquad
 #           \sum_j a_j (x_j W_\mathrm{value}) W_\mathrm{out}
@@ -329,8 +330,8 @@ for name, (kept, multiplications) in caches.items():
 # Where h · k = d, as in our small layer, keys and values are 2d numbers, so keeping the token
 # halves the cache. In DeepSeek-V2 the heads are together wider than a token, so keeping the token
 # would save more, at the price of many times as many multiplications. The latent vector needs fewer
-# numbers and fewer multiplications than the token. (What the new query is multiplied with once per
-# step is not counted, because it does not grow with the text.)
+# numbers and fewer multiplications than the token. (The products that are computed once per step,
+# for the new query alone, are not counted, because they do not grow with the text.)
 #
 # The rotated key is there because rotary positions (RoPE, :cite:t:`su2024roformer`) turn the query
 # at position i and the key at position j by angles that grow with the position. A rotation by the
@@ -377,9 +378,9 @@ assert rotation_errors["one absorbed matrix"] > 0.1
 # - Times follow the counts for wide keys, but not for the narrowest, where costs other than
 #   multiplication decide.
 # - For one query at a time the cache decides. A cached token costs d numbers for all heads and
-#   serves the values too, whereas keys and values cost 2d; latent attention narrows it further. The
-#   price is arithmetic, d or r instead of k numbers per score, and rotary positions have to be kept
-#   apart.
+#   serves the values too, whereas keys and values cost 2d if hk = d; the vector that latent
+#   attention caches is narrower still. The price is arithmetic, d or r instead of k numbers per
+#   score, and rotary positions have to be kept apart.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #

@@ -143,12 +143,12 @@ head_atlas(weights[:, 0], tokens)
 #
 # Maps like these invite names. :cite:t:`kovaleva2019revealing` sort those of BERT into five kinds,
 # among them *vertical* and *diagonal*; :cite:t:`clark2019bert` and :cite:t:`voita2019analyzing`
-# find heads for neighbours, separators and some relations of grammar. One sentence can't establish
+# find heads for neighbours, separators and some grammatical relations. One sentence can't establish
 # a name, however, because a column may belong to a position, a word, or this sentence alone.
 #
 # A count instead of a name
 # -------------------------
-# So we measure 300 film reviews of the validation split, each cut to its first 62 word pieces
+# So we measure on 300 film reviews of the validation split, each cut to its first 62 word pieces
 # between ``[CLS]`` and ``[SEP]``; the few that are shorter are left out. For each query, five keys
 # are of interest: the token before, the same one, the next one, the first position and the
 # separator. Queries near the ends are left out as well, so that the five are different keys for
@@ -446,21 +446,21 @@ fig.set_label(
 # *Figure 5.* Mean similarity of one word between sentences, solid for the same topic and dashed for
 # the other. The distance between the lines is what the word's vector has taken from its context.
 #
-# To judge a gap, the table sets it beside those of all 462 ways to split the sentences into two
-# groups of six. Already after the first layer, no other split separates "bank" as well as the
-# senses do, while many splits separate "the" as well as the topics do. In the last layer, the
-# topics are the best split of the control, too. A likely reason is that the vectors of this layer
-# serve the mean that becomes the sentence's embedding, so by then every token carries the topic.
-# All similarities of "bank" stay high, which means that what the context adds is small beside what
-# the vectors of "bank" share.
+# To judge the gap between the lines, the table sets it beside the gaps of all 462 ways to split the
+# sentences into two groups of six. Already after the first layer, no other split separates "bank"
+# as well as the senses do, while many splits separate "the" as well as the topics do. In the last
+# layer, the topics are the best split of the control, too. A likely reason is that the vectors of
+# this layer serve the mean that becomes the sentence's embedding, so by then every token carries
+# the topic. All similarities of "bank" stay high, which means that what the context adds is small
+# beside what the vectors of "bank" share.
 #
 # Takeaways
 # ---------
 # - What do the heads attend to? Over these reviews, cut to 64 tokens, most put far more than a
 #   uniform share on the first position, one is almost purely a previous-token head, and a handful
 #   prefer a neighbour. ``[SEP]`` is not a sink in this model.
-# - A head's weights are a few lines of arithmetic on four tensors of a file, and equal to the
-#   library's.
+# - A head's weights can be computed from its inputs and four tensors of a file in a few lines, and
+#   are equal to the library's.
 # - The sink is the position, its values are short, and the text's embedding hardly misses them. A
 #   large weight is therefore no sign of a large effect.
 # - Context tells the two senses of "bank" apart from the first layer on. The same gap in the last

@@ -391,8 +391,8 @@ fig.set_label(
 #
 # Truncating the heads
 # --------------------
-# The test of a spectrum is to truncate it. We keep r directions of every head at once and train
-# nothing afterwards, in three ways that differ in what they know:
+# What a spectrum says can be tested by truncating it. We keep r directions of every head at once
+# and train nothing afterwards, in three ways that differ in what they know:
 #
 # - *matrix*: the r largest singular values of M, as :func:`~attention.analysis.truncate_rank` does
 #   it. The query bias keeps its scores, which are the same for all queries.
@@ -408,7 +408,7 @@ texts = []
 for text in map(clean, load_reviews("imdb")["validation"].texts):
     tokens = tokenizer.encode(text).ids
     if len(tokens) >= config["tokens"]:
-        texts.append(tokens[: config["tokens"] - 1] + tokens[-1:])  # the end mark stays last
+        texts.append(tokens[: config["tokens"] - 1] + tokens[-1:])  # [SEP] stays last
     if len(texts) == config["weight_reviews"]:
         break
 ids = torch.tensor(texts)  # (48, 128)
@@ -446,7 +446,7 @@ STYLES = {
 
 
 def sign_test(lost, gained):
-    """Return the chance that fair coins part n answers as unevenly as this, or more."""
+    """Return how probable a split at least this uneven is if fair coins decide (two-sided)."""
     n = lost + gained
     tail = sum(math.comb(n, i) for i in range(min(lost, gained) + 1))
     return min(1.0, 2 * tail / 2**n)
@@ -538,10 +538,10 @@ for name, other in (
 # What is not known
 # -----------------
 # This is one model, distilled and small, tested on one kind of text at one length, and the
-# covariances are from the same kind of text. Nothing was trained again after truncation, which
-# would recover a part of what is lost. The weighting treats query and key tokens as independent,
-# and it ignores that the softmax does not weigh all scores alike. Whether larger models behave in
-# the same way has to be measured on them.
+# covariances are from the same kind of text. Nothing was trained again after truncation, although
+# further training might recover part of what is lost. The weighting treats query and key tokens as
+# independent, and it ignores that the softmax does not weigh all scores alike. Whether larger
+# models behave in the same way has to be measured on them.
 #
 # Takeaways
 # ---------

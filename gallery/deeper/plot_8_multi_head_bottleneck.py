@@ -9,11 +9,12 @@ a task that needs rank the answer is a different one: as many heads as there are
 at once, each as wide as one comparison needs, because many narrow heads do not add up to a wide
 one. We prove this for a small task, measure it on a grid, and say where it stops holding.
 
-The bottleneck was named by :cite:t:`bhojanapalli2020low`, and :cite:t:`amsel2025quality` proved
-that more heads can't make up for it. You need the lessons on :doc:`low rank
+The bottleneck was named by :cite:t:`bhojanapalli2020low`, and :cite:t:`amsel2025quality` proved for
+one task that more heads can't make up for it. You need the lessons on :doc:`low rank
 </gallery/deeper/plot_1_low_rank_qk>` and on :doc:`several heads </gallery/core/plot_5_multi_head>`.
-Reading takes half an hour, and running the page about fifteen seconds. Afterwards you can tell what
-the width of a head must pay for, and which claims about "too narrow" heads need a condition.
+Reading takes half an hour, and running the page about fifteen seconds. Afterwards you can tell how
+wide a head has to be for a given comparison, and which claims about "too narrow" heads need a
+condition.
 """
 
 import json
@@ -129,10 +130,10 @@ for beta in (100, 1000, 10_000):
     print(f"k = 2, β = {beta:6}: each of {n} queries gives its partner {least:.4f} or more")
 
 # %%
-# The price is paid in size, because the cosine between neighbours on the circle is below 1 by only
-# about :math:`2 \pi^2 / n^2`, so :math:`\beta` must grow like :math:`n^2`. The trick also has to
-# know all tokens in advance, to place them. So weights that look like a permutation prove no need
-# for rank, and a task that does need it has to ask about tokens which the layer has never met.
+# The price is large queries: the cosine between neighbours on the circle is below 1 by only about
+# :math:`2 \pi^2 / n^2`, so :math:`\beta` must grow like :math:`n^2`. The trick also has to know all
+# tokens in advance, to place them. So weights that look like a permutation prove no need for rank,
+# and a task that does need it has to ask about tokens which the layer has never met.
 #
 # A task that needs rank
 # ----------------------
@@ -387,8 +388,8 @@ for h in sizes:
 # - This holds for one layer of attention that compares unseen points which use all directions
 #   alike. There hk = d is enough for the linear part of the comparison, and more narrow heads gain
 #   little.
-# - Exact weights need as much width as their centred logarithm has rank. Pointing at known tokens
-#   needs two directions, and large norms.
+# - To match given weights exactly, a head has to be at least as wide as the rank of their centred
+#   logarithm. Pointing at known tokens needs two directions only, but large norms.
 # - When a model's heads seem too narrow, measure first how much rank their inputs use.
 #
 # *Practise:* :doc:`/exercises/low_rank`.

@@ -56,10 +56,11 @@ def error(got, expected):
 # %%
 # From sinusoids to rotations
 # ---------------------------
-# The :term:`sinusoidal positions` write a pair of numbers per speed :math:`\omega`, and a shift by
-# :math:`\Delta` positions rotates that pair by the angle :math:`\Delta\omega`. With the cosine in
-# front, position 0 has the pair (1, 0), and therefore position p has (1, 0) rotated by
-# :math:`p\,\omega`:
+# The :term:`sinusoidal positions` write a pair of numbers per *frequency* :math:`\omega`, as the
+# papers call it, or *speed*, as this page does, because the pair turns by the angle :math:`\omega`
+# per position. A shift by :math:`\Delta` positions rotates that pair by the angle
+# :math:`\Delta\omega`. With the cosine in front, position 0 has the pair (1, 0), and therefore
+# position p has (1, 0) rotated by :math:`p\,\omega`:
 #
 # .. math::
 #    (\cos p\,\omega,\ \sin p\,\omega) = (1, 0)
@@ -85,7 +86,7 @@ print(f"query of starts: ({first:.4f}, {second:.4f}), of length {query[2].norm()
 print(f"rotated:         ({by_hand[0]:.4f}, {by_hand[1]:.4f}), of length {by_hand.norm():.4f}")
 
 # %%
-# A wider query is cut into pairs, and each pair has its own speed, as each hand of the sinusoids
+# A wider query is cut into pairs, and each pair has its own speed, as each pair of the sinusoids
 # has. For queries of width k the speeds are 1, :math:`\mathrm{base}^{-2/k}`,
 # :math:`\mathrm{base}^{-4/k}` and so on, where the base is 10,000 in the paper. All of RoPE is then
 # eight lines:
@@ -121,8 +122,8 @@ for ax, vectors, title in zip(axes, (query, rotated), ("before", "rotated"), str
 axes[0].set_ylabel("second number")
 fig.set_label(
     "Two planes with the six queries as lines from the origin. Before the rotation all six point "
-    "to the upper right, close together. After it each keeps its length, and from word to word "
-    "they go round by one radian, so that the six are spread over almost the whole circle."
+    "to the upper right, close together. After it each keeps its length, and each word has turned "
+    "by one radian more than the last, so that the six are spread over almost the whole circle."
 )
 
 # %%
@@ -158,7 +159,7 @@ same_as = {
 for name, expected in same_as.items():
     print(f"rotate and {name:22} relative difference {error(rotate(some, at), expected):.0e}")
     assert error(rotate(some, at), expected) < 1e-12
-print("rotated ones are the sinusoids:", torch.allclose(rotate(ones, at), cosine_first, atol=1e-5))
+print("(1, 0), rotated, is a sinusoid:", torch.allclose(rotate(ones, at), cosine_first, atol=1e-5))
 
 # %%
 # Only the distance counts
@@ -212,8 +213,8 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Attention weights with RoPE between six copies of one word, at positions 0 to 5, for a
-# random query and key of width 8. Scores along a diagonal are equal; weights are so up to a factor
-# per row, because the softmax divides each row by a sum of its own.
+# random query and key of width 8. Scores along a diagonal are equal. Weights are equal there except
+# for a factor per row, because the softmax divides each row by a sum of its own.
 #
 # RoPE interleaved, or in halves?
 # -------------------------------
@@ -318,13 +319,14 @@ for check, difference in unnoticed.items():
 # .. math::
 #    x_i W_\mathrm{query}\, R\, \Theta_{i-j}\, R^{-1}\, W_\mathrm{key}^\top x_j^\top ,
 #
-# which is the old one for all tokens exactly if :math:`R\, \Theta_\Delta = \Theta_\Delta R` for
-# each distance that occurs (provided that both matrices have rank k and the tokens span all d
-# dimensions). It is enough to ask for distance 1, since the other rotations are its powers.
-# :math:`R\, \Theta_1 - \Theta_1 R = 0` is a linear system with k² unknowns, so the dimension of its
-# solutions is k² minus its rank. To write the system as one matrix, the rows of R are concatenated
-# to one long vector. Multiplying R by :math:`\Theta_1`, from either side, is then one matrix, a
-# Kronecker product with the identity:
+# which equals the score without R for all tokens exactly if :math:`R\, \Theta_\Delta =
+# \Theta_\Delta R` for each distance that occurs (provided that both matrices have rank k and the
+# tokens span all d dimensions). It is enough to require this for distance 1, since all other
+# rotations are powers of :math:`\Theta_1`. :math:`R\, \Theta_1 - \Theta_1 R = 0` is a linear system
+# with k² unknowns, so the dimension of its solutions is k² minus its rank. To write the system as
+# one matrix, the rows of R are concatenated into one long vector. Multiplying R by
+# :math:`\Theta_1`, from either side, then means multiplying this vector by one matrix, a Kronecker
+# product with the identity:
 
 
 def rotation(distance, base=10_000.0):
@@ -407,8 +409,9 @@ for name in gauges:
     print(f"{name:30} {changed[name, False]:8.0e} {changed[name, True]:8.0e}")
 
 # %%
-# All five are free in a plain dot product, and only the last is free with RoPE. Therefore it means
-# something to say which pairs a head uses, because no gauge moves what is in one pair into another.
+# All five are free in a plain dot product, and only the last is free with RoPE. With RoPE, a
+# statement about which pairs a head uses therefore has a meaning: no gauge moves what is in one
+# pair into another.
 #
 # The key bias comes alive
 # ------------------------
@@ -604,11 +607,11 @@ fig.set_label(
 # *Figure 5.* Accuracy at each position, as the mean over three seeds; bands reach from the lowest
 # to the highest seed, and the grey line is at the trained length.
 #
-# Both models are all but perfect within the trained length. Beyond it sinusoids fail at once and
-# erratically, because every position is new. RoPE goes down in steps, and there must be another
-# reason, since its scores contain no positions but only distances. The token at position 100 meets
-# keys at distances up to 100, of which training has shown no more than 31. Let us see which
-# distances the last token of long texts attends to:
+# Both models are nearly perfect within the trained length. Beyond it sinusoids fail at once and
+# erratically, because every position is new. RoPE goes down in steps, for which there must be
+# another reason, since its scores contain no positions but only distances. The token at position
+# 100 meets keys at distances up to 100, of which training has shown no more than 31. Let us see
+# which distances the last token of long texts attends to:
 
 
 @torch.no_grad()
@@ -631,8 +634,8 @@ for seed, shares in zip(SEEDS, by_distance, strict=True):
 # of a clock, and the fast ones come round again, so at some distances the three fastest pairs are
 # rotated almost as they are at distance 5. Within the trained length there is no such distance,
 # apart from the neighbours 4 and 6, and so training had no reason to guard against one. For every
-# distance, we take the three angles by which these pairs are away from their rotation at distance
-# 5, and list the distances at which the mean of the three cosines is above 0.7:
+# distance, we take the three angles between these pairs' rotations and those at distance 5, and
+# list the distances at which the mean of the three cosines is above 0.7:
 
 distance = torch.arange(128)  # (128,)
 fastest = 10_000.0 ** (-torch.arange(0, 6, 2) / d)  # (3,)
@@ -642,7 +645,7 @@ print("distances that look like 5 to the three fastest pairs:", alike)
 
 # %%
 # So the steps of Figure 5 are where such a distance comes into reach. If this is right, a
-# :term:`sliding window <sliding-window attention>` of 32 keys has to repair RoPE, because it hides
+# :term:`sliding window <sliding-window attention>` of 32 keys should repair RoPE, because it hides
 # all distances that training has not shown. It can't repair sinusoids completely, because their
 # positions remain new:
 
@@ -697,9 +700,10 @@ for name in ways:
 
 # %%
 # Interpolation brings this task down to chance level. The reason is that it shrinks short distances
-# as well. With positions half as far apart, the rotation that the model has learned for five tokens
-# belongs to ten, and with positions a quarter as far apart to twenty. The models then copy the
-# token that is so many places back, though less reliably at the longer distance:
+# as well. The models have learned the rotation for a distance of five tokens. When positions are
+# half as far apart, this rotation belongs to a distance of ten tokens, and when they are a quarter
+# as far apart, to one of twenty. The models then copy the token that is so many places back, though
+# less reliably at the longer distance:
 
 back = {n: LAG * n // TRAINED for n in (64, 128)}
 elsewhere = {
@@ -741,9 +745,9 @@ for name, way, steps in (
 #
 # Takeaways
 # ---------
-# - How can a score depend on the distance of two words without anything added to their embeddings?
-#   Queries and keys are rotated by their positions, and a dot product keeps only the difference of
-#   two rotations.
+# - How can a score depend on the distance between two words without anything added to their
+#   embeddings? Queries and keys are rotated by their positions, and a dot product keeps only the
+#   difference of two rotations.
 # - RoPE in neighbours and RoPE in halves differ by a permutation of the rows of ``W_query`` and
 #   ``W_key``. Weights of one with the rotation of the other fail without an error, and no test of
 #   lengths, of shapes or of shifts finds the mistake.

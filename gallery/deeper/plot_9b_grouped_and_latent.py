@@ -453,12 +453,12 @@ for (name, kept), distance in distances.items():
     print(f"{kept:3} numbers kept, {name:14}: embeddings moved by {distance:.3f}")
 
 # %%
-# At r = d = 384 nothing would be lost, since the token itself is then the latent, and that is half
-# of what keys and values take. Below it the embeddings move, and much less if the truncation knows
-# the inputs, as in the lesson on that encoder. With 192 numbers kept, either latent moves them less
-# than the mean of groups does. This is one small encoder, read on sixteen excerpts, and nothing was
-# trained afterwards, whereas :cite:t:`ainslie2023gqa` train on for a twentieth of the original
-# steps.
+# At r = d = 384 nothing would be lost, since the token itself is then the latent, and it takes half
+# as many numbers as keys and values do. At a lower rank the embeddings move, but much less if the
+# truncation knows the inputs, as in the lesson on that encoder. With 192 numbers kept, either
+# latent moves them less than the mean of groups does. This is one small encoder, read on sixteen
+# excerpts, and nothing was trained afterwards, whereas :cite:t:`ainslie2023gqa` train on for a
+# twentieth of the original steps.
 #
 # Why a rotary key is kept apart
 # ------------------------------
@@ -554,9 +554,10 @@ fig.set_label(
 # *Figure 3.* Bytes that a cache holds per token in one layer, as counted by ``KVCache.nbytes``, for
 # heads of width 32 in float32.
 #
-# A latent keeps as much whether it serves four heads or sixty-four, so its saving grows with the
-# number of heads. With the 128 heads of width 128 of DeepSeek-V2, its 576 numbers per token and
-# layer are those of 2.25 groups, as table 1 of the report says. With few heads, groups keep less.
+# A latent takes the same memory whether it serves four heads or sixty-four, so it saves more the
+# more heads there are. With the 128 heads of width 128 of DeepSeek-V2, its 576 numbers per token
+# and layer are those of 2.25 groups, as table 1 of the report says. With few heads, groups keep
+# less.
 #
 # Which form is cheaper when
 # --------------------------
@@ -587,7 +588,7 @@ print(f"they break even near n = kr / (r − k) = {k * r / (r - k):.0f} new toke
 
 # %%
 # So a prompt is read in the trained form and a reply is generated in the absorbed one. Here is a
-# clock beside the count, for a small layer, once, on the machine that built this page:
+# clock beside the count, for a small layer on the machine that built this page:
 
 small = LatentAttention(256, 8, latent_dim=128)
 
@@ -616,9 +617,9 @@ for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
 
 # %%
 # A measured time includes everything that both forms share, and also the time that it takes to
-# start each operation. For one token these weigh heavily, so its measured ratio is far smaller than
-# the counted one. In a large model the step waits for memory, and there the absorbed form saves
-# writing and reading the keys and values of all m tokens.
+# start each operation. For one token this overhead weighs heavily, so the measured ratio is far
+# smaller than the counted one. In a large model the step waits for memory, and there the absorbed
+# form saves writing and reading the keys and values of all m tokens.
 #
 # What this page does not show
 # ----------------------------
@@ -642,8 +643,8 @@ for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
 #   faintly.
 # - In latent attention the query can absorb the key matrix, since brackets in a product can be
 #   moved. This form is cheaper for one token, the other for a long prompt if r > k.
-# - The keys that all heads make from a latent have rank r at most. A latent can hold any groups of
-#   the same size, but not the converse.
+# - The keys that all heads make from a latent have rank r at most. Without rotary positions, a
+#   latent can express whatever groups with as many cached numbers can, but the converse is false.
 # - A rotation between query and key matrix depends on the distance and cannot be absorbed, so the
 #   rotated key is kept apart.
 #

@@ -71,7 +71,7 @@ print("generated:", whole[6:].tolist())
 
 # %%
 # Each step computes a row of logits for every token and reads the last row only. To choose the
-# likeliest token each time is called greedy decoding.
+# likeliest token each time is called :term:`greedy decoding`.
 #
 # Is a mask needed where there is no future yet? A reader asks why the decoder `masks again at
 # inference <https://github.com/jadore801120/attention-is-all-you-need-pytorch/issues/213>`__. The
@@ -91,7 +91,7 @@ for count in (1, 2, 3):
     print(f"layers: {count}, without the mask the last token moves by {unmasked[count]:.0e}")
 
 # %%
-# Other mistakes are made in training and show only in generating: `a reader's decoder
+# Other mistakes are made in training and show only in generation: `a reader's decoder
 # <https://github.com/pytorch/tutorials/issues/719>`__ was trained with a falling loss, and then
 # repeated one token for ever. In such a case, check the target first. It has to be the input
 # shifted by one position, because a model whose target is its own input only learns to copy. A
@@ -117,7 +117,7 @@ for (is_causal, number), change in moved_by_append.items():
 # %%
 # With the mask the earlier rows move by rounding at most, and without it by far more, so an encoder
 # that reads in both directions can't have such a cache. What does the row of the new token i need
-# of the tokens before it?
+# from the tokens before it?
 #
 # .. math:: \mathrm{context}_i = \sum_{j \le i} \mathrm{softmax}_j\!\left(\frac{q_i \cdot
 #           k_j}{\sqrt k}\right) v_j
@@ -165,7 +165,7 @@ fig.set_label(
 #
 # A cache in ten lines
 # --------------------
-# A cache is memory for a fixed number of tokens, and a count of how many it holds. Joining tensors
+# A cache is memory for a fixed number of tokens, and a count of how many it holds. Concatenating
 # with ``torch.cat`` would do as well, but it copies all keys and values at every step.
 
 
@@ -241,8 +241,8 @@ assert torch.equal(cached_ids, whole)
 assert logits_error < 1e-12
 
 # %%
-# How the next token is chosen from the logits, greedily or at random (sampling), is another matter,
-# on which the cache does not depend.
+# How the next token is chosen from the logits, greedily or at random (:term:`sampling`), makes no
+# difference to the cache.
 #
 # Mistakes that raise no error, and errors that prevent some
 # ----------------------------------------------------------
@@ -272,9 +272,9 @@ for name, difference in position_errors.items():
 # .. admonition:: What went wrong: a causal mask that begins at the first token
 #    :class: warning
 #
-#    ``F.scaled_dot_product_attention(…, is_causal=True)`` takes the queries for the *first* tokens:
-#    its mask is aligned to the top left. A new query then sees the oldest key alone. What one needs
-#    is a mask for the last n of m tokens, ``causal_mask(n, m)``.
+#    ``F.scaled_dot_product_attention(…, is_causal=True)`` treats the queries as the *first* tokens,
+#    because its mask is aligned to the top left. A new query then sees the oldest key alone. What
+#    one needs is a mask for the last n of m tokens, ``causal_mask(n, m)``.
 
 query, key = torch.randn(1, 1, 2), torch.randn(1, 5, 2)  # (1, 1, 2), (1, 5, 2)
 values = torch.eye(5)[None]  # (1, 5, 5), so that the context shows the weights
@@ -455,8 +455,8 @@ fig.set_label(
 # -----------------------------------------
 # A cache that has one length for the whole batch adds the new tokens of all texts at the same
 # index, so the prompts have to *end* together. Prompts of different lengths are therefore padded on
-# the left, and a mask keeps every query from the padding. The mask has to cover all tokens so far,
-# kept or new, so it grows with the text.
+# the left, and a mask keeps every query away from the padding. The mask has to cover all tokens so
+# far, kept or new, so it grows with the text.
 
 d, h, L = 32, 4, 3
 lengths = torch.tensor([6, 3])  # (2,)
@@ -485,17 +485,17 @@ assert padded_error < 1e-12
 
 # %%
 # The padding shifts the positions of the short text by three, and yet nothing changes, because
-# rotary scores depend on distances only. With :term:`positional encodings <positional encoding>`
-# that are added to the embeddings, positions would have to be counted from each text's first word.
-# Padding on the right would put filler between the prompt and what is generated, and the logits of
-# the last row would be those of filler.
+# rotary scores depend on positions only through their differences. With :term:`positional encodings
+# <positional encoding>` that are added to the embeddings, positions would have to be counted from
+# each text's first word. Padding on the right would put filler between the prompt and what is
+# generated, and the logits of the last row would be those of filler.
 #
 # Takeaways
 # ---------
 # - Why is the text not computed again for each token? Under a causal mask a new token changes no
 #   earlier row, in any layer, so keys and values can be kept; a query is needed once.
-# - The causal mask is needed wherever several tokens pass together, at inference as well, and one
-#   token alone needs none.
+# - The causal mask is needed wherever several tokens pass through the model together, at inference
+#   as well, whereas one token alone needs none.
 # - The prompt is read in one piece (prefill), then one token per step (decoding), with a cache per
 #   layer. Positions are counted on from the cache, and the mask is aligned to the last token.
 # - A cache takes :math:`2h_\mathrm{kv}k` numbers per token and layer and grows with the text. With

@@ -10,11 +10,11 @@ exponential. When a later block holds a higher score, both sums are rescaled, so
 block their quotient is the context vector itself, up to rounding, and not an approximation. This is
 the :term:`online softmax` of :cite:t:`milakov2018online`, on which :term:`FlashAttention` rests.
 
-You need the lesson on :doc:`masks </gallery/core/plot_4_masks>`, and for the gradients the
-Jacobian of the softmax from that on :doc:`the scale </gallery/core/plot_3_scaling_variance>`.
-Reading takes three quarters of an hour, and running the page about ten seconds. Afterwards you can
-write attention in blocks with its backward pass, say how much memory each way takes, and tell what
-a fused kernel saves from what only linear attention saves, and at what price.
+You need the lesson on :doc:`masks </gallery/core/plot_4_masks>`, and for the gradients the Jacobian
+of the softmax from that on :doc:`the scale </gallery/core/plot_3_scaling_variance>`. Reading takes
+three quarters of an hour, and running the page about ten seconds. Afterwards you can write
+attention in blocks with its backward pass, say how much memory each way takes, and say what a fused
+kernel saves, what only linear attention saves, and at what price.
 """
 
 import math
@@ -69,6 +69,9 @@ for n in (512, 2_048, 8_192):
 # .. math::
 #    \mathrm{total} &= \sum_{j\ \mathrm{read}} e^{s_j - \mathrm{largest}} \\
 #    \mathrm{mixed} &= \sum_{j\ \mathrm{read}} e^{s_j - \mathrm{largest}}\, v_j
+#
+# (The papers on FlashAttention write m for the largest score, ℓ for the total and O for what is
+# mixed, which the first version divides by ℓ after every block. On this page m counts keys.)
 #
 # Now a block of new scores arrives, whose highest may exceed the largest so far. Then every
 # exponential in both sums was taken relative to a number that is no longer the maximum. But all of
@@ -259,16 +262,17 @@ fig.set_label(
 
 # %%
 # *Figure 1.* Scores in the order in which the blocks are read, and what the framed query has kept
-# after each block. Where its largest score rises, its total falls here, because everything in it is
-# now measured relative to the new maximum. After each block, the quotient is the exact context
-# vector of the keys read so far.
+# after each block. Where its largest score rises, its total falls in this example, because every
+# exponential in the total is now taken relative to the new maximum. After each block, the quotient
+# is the exact context vector of the keys read so far.
 #
 # dQ, dK, dV by hand
 # ------------------
-# For a forward pass we are done, but training also goes backwards, and autograd keeps what each
-# step will need then. In our loop this includes the exponentials of every block, so all n · m of
-# them are in memory again, only in pieces. The remedy is to keep nothing of a block and compute its
-# weights again in the :term:`backward pass`. The log-sum-exp makes that a single step, since
+# For a forward pass we are done, but training also goes backwards, and autograd keeps what the
+# backward pass of each step will need. In our loop this includes the exponentials of every block,
+# so all n · m of them are in memory again, only in pieces. The remedy is to keep nothing of a block
+# and compute its weights again in the :term:`backward pass`. The log-sum-exp makes that a single
+# step, since
 #
 # .. math::
 #    w_{ij} &= e^{s_{ij} - \mathrm{lse}_i} \\
@@ -449,11 +453,11 @@ fig.set_label(
 # traffic, rather than the arithmetic, takes most of its time. FlashAttention
 # (:cite:t:`dao2022flashattention`) is *one* program for the whole computation. It cuts the queries
 # into blocks as well as the keys, and sizes both so that a tile of scores is made, used and
-# forgotten within the fast memory. In numbers moved to and from the large one, the formula needs of
-# the order of nk + n², and FlashAttention n²k² divided by the size of the fast memory (theorem 2,
-# for a fast memory of k to nk numbers), which is fewer as long as that memory holds many more
-# numbers than k². This is where the speed of FlashAttention comes from, because it does no less
-# arithmetic, and in the backward pass even more.
+# forgotten within the fast memory. Let us count the numbers that are moved to and from the large
+# memory: the formula moves of the order of nk + n², and FlashAttention n²k² divided by the size of
+# the fast memory (theorem 2, for a fast memory of k to nk numbers), which is fewer as long as the
+# fast memory holds many more numbers than k². This is where the speed of FlashAttention comes from,
+# because it does no less arithmetic, and in the backward pass even more.
 #
 # In the first version the outer loop ran over keys, as ours does, so a query's sums were written
 # and read again for each block. FlashAttention-2 (:cite:t:`dao2024flashattention2`, section 3)

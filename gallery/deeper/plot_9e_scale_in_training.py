@@ -189,8 +189,8 @@ fig.set_label(
 # an entropy is never negative, and its derivation says where it ends. The weight lies on scores
 # near :math:`\sigma^2`, which are :math:`\sigma` standard deviations above the mean, and about
 # :math:`m\,e^{-\sigma^2/2}` of m keys have such a score. There is at least one of them as long as
-# :math:`\sigma < \sqrt{2 \ln m}`. Beyond that, the sum belongs to the few largest scores. In
-# physics this is the freezing of the random energy model (:cite:t:`derrida1981random`), which
+# :math:`\sigma < \sqrt{2 \ln m}`. Beyond that, the few largest scores dominate the sum. In physics
+# this is the freezing of the random energy model (:cite:t:`derrida1981random`), which
 # :cite:t:`giorlandino2025failure` carry over to attention.
 
 generator = torch.Generator().manual_seed(0)
@@ -288,9 +288,10 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* Largest weight, as a median of 100 queries with normal scores. A fixed :math:`\sigma`
-# loses sharpness with the length. From 64 keys on, :math:`\sqrt{\ln m}` about keeps it and
-# :math:`\ln m` gains.
+# *Figure 3.* Largest weight, as a median of 100 queries with normal scores. With a fixed
+# :math:`\sigma` the weights lose sharpness as keys are added. From 64 keys on, a :math:`\sigma`
+# that grows as :math:`\sqrt{\ln m}` roughly keeps them sharp, and one that grows as :math:`\ln m`
+# makes them sharper.
 #
 # The answer is a different one when a single key is right. If its score exceeds all others by the
 # same margin, its weight is :math:`1 / (1 + (m - 1)\, e^{-\mathrm{margin}})`, and a given weight
@@ -551,7 +552,8 @@ for name, table in runs.items():
 #
 # *Practise:* :doc:`/exercises/scale`.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_2_gauge_and_biases`, for what QK-norm leaves of the
-# freedom to change coordinates.
+# *Where next:* :doc:`/gallery/deeper/plot_9f_writing`, where a small model made of all this writes,
+# or :doc:`/gallery/deeper/plot_2_gauge_and_biases`, for what QK-norm leaves of the freedom to
+# change coordinates.
 
 plt.show()

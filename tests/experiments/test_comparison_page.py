@@ -205,7 +205,7 @@ def test_word_counts_are_said_to_beat_what_they_beat(simulated):
     assert alone.startswith("Alone, `tfidf-marked` is more accurate than 19 of the 20 models")
     assert alone.endswith("have been run, less accurate than `mean`.")
     assert "more accurate than none of the 20" in behind
-    assert behind.endswith(", and no difference is found from `mean`.")
+    assert behind.endswith(", and no difference from `mean` is found.")
     assert "`energy`" in behind
     results = simulated({"tfidf-marked": (0.93, 0.93)})
     assert "more accurate than all 20 models with word vectors that have been run." in (

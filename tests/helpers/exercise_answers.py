@@ -597,7 +597,7 @@ WRONG = [
         "runs over the queries",
     ),
     ("blind-row", lambda s, mask: s.masked_fill(~mask, INF).softmax(-1), "becomes NaN"),
-    ("blind-row", lambda s, mask: s.masked_fill(~mask, -1e9).softmax(-1), "everything alike"),
+    ("blind-row", lambda s, mask: s.masked_fill(~mask, -1e9).softmax(-1), "everything equally"),
     (
         "blind-row",
         lambda s, mask: (s + torch.where(mask, 0, INF)).softmax(-1).nan_to_num(),
@@ -607,7 +607,7 @@ WRONG = [
     ("blind-row", lambda s, mask: safe_softmax(s, ~mask), "mask is inverted"),
     ("blind-row", lambda s, mask: safe_softmax(s, mask).detach(), "It stops"),
     ("split-heads", lambda x, h: x.view(x.shape[0], h, x.shape[1], -1), "a bare view"),
-    ("split-heads", lambda x, h: x.view(*x.shape[:2], h, -1), "behind the words"),
+    ("split-heads", lambda x, h: x.view(*x.shape[:2], h, -1), "after that of the words"),
     (
         "split-heads",
         lambda x, h: x.view(*x.shape[:2], -1, h).movedim(-1, 1),

@@ -121,8 +121,8 @@ test("numbers have a sign, and digits that tell", () => {
 test("a share is neither 0 nor all when it is nearly so", () => {
   const { percentText } = tokens;
   same(
-    [0.5, 0.0001, 0.99996].map((one) => percentText(one)),
-    ["50 %", "0.01 %", "99.996 %"],
+    [0.5, 0.0001, 0.0007, 0.9993, 0.99996].map((one) => percentText(one)),
+    ["50 %", "< 0.1 %", "0.1 %", "99.9 %", "> 99.9 %"],
   );
   same(
     [0, 1].map((one) => percentText(one)),

@@ -96,6 +96,16 @@ def test_both_labels_occur(lab):
     assert seen == ["positive", "negative"]
 
 
+def test_the_share_beside_a_verdict_is_that_of_the_verdict(lab):
+    for text in ("Wonderful, excellent, great, a perfect film.", "It is not a good film."):
+        write(lab, text)
+        for kind in KINDS:
+            share = column(lab, kind).locator("[data-part=percent]").inner_text()
+            number = float(share.strip("()<> %"))
+            of_positive = 100 * probability(lab, kind)
+            assert number == pytest.approx(max(of_positive, 100 - of_positive), abs=0.6)
+
+
 def test_a_sign_is_written_coloured_and_drawn(lab):
     write(lab, "A wonderful film with an awful ending and a boring hero.")
     for kind in KINDS:
@@ -471,7 +481,7 @@ def test_a_screen_reader_hears_the_result_and_not_each_letter(lab):
     lab.wait_for_timeout(1_500)
     heard = lab.evaluate("window.heard")
     assert 1 <= len(heard) < 5  # of 22 letters: a busy machine may pause between two of them
-    assert all(one.count("% positive") == 3 for one in heard)
+    assert all(one.count(" %)") == 3 for one in heard)
     assert lab.locator("[aria-live=assertive]").count() == 0
 
 

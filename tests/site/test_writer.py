@@ -78,7 +78,7 @@ def test_its_numbers_are_those_of_the_recorded_run(writer):
     first = writer.locator("#a-model-that-writes > :not(h2)").first
     expect(first).to_contain_text(f"{results['parameters']:,} parameters")
     expect(first).to_contain_text(f"{results['words']['train'] / 1e6:.1f} million words")
-    expect(first).to_contain_text("whatever it writes is not true")
+    expect(first).to_contain_text("do not believe what it writes")
 
 
 def test_logits_and_the_weights_of_all_heads_are_those_of_torch(writer):

@@ -65,7 +65,8 @@
     const { logit, probability } = reading;
     const judged = labelOf(probability);
     find("label").textContent = hasWords ? judged : "no answer";
-    find("percent").textContent = hasWords ? `${percentText(probability)} positive` : "";
+    const share = judged === "positive" ? probability : 1 - probability;
+    find("percent").textContent = hasWords ? `(${percentText(share)})` : "";
     for (const [name, number, places] of [
       ["probability", probability, 6],
       ["logit", logit, 3],

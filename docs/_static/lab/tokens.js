@@ -117,8 +117,11 @@
     return number > 0 ? `+${text}` : text;
   }
 
-  // A share in per cent, with as few digits as tell it from 0 and 1, and from another share
+  // A share in per cent, with as few digits as tell it from 0 and 1, or all that it takes to tell it
+  // from another share
   function percentText(share, other = null) {
+    if (other === null && share > 0 && share < 0.0005) return "< 0.1 %";
+    if (other === null && share < 1 && share > 0.9995) return "> 99.9 %";
     const at = (number, places) => `${(100 * number).toFixed(places)} %`;
     const isClear = (places) =>
       other === null

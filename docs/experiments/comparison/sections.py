@@ -250,7 +250,7 @@ def yelp(results: Results) -> str:
     return (
         f"{_sentence(verdict(gain, '`energy`', '`mean`', SETS['distractor']))} This is on "
         f"{cell['data']['name']}, of which {run['data']['train']:,} reviews train each model and "
-        f"{run['clean']['n']:,} are those that accuracies are reported for.{private}\n\n"
+        f"{run['clean']['n']:,} are those for which accuracies are reported.{private}\n\n"
         + table(["accuracy on Yelp (%)", *SETS.values()], rows)
         + f"\n\nThese runs took {taken:.1f} hours of one core. If each trained on all "
         f"{YELP_TRAIN:,} reviews of the official set, for which `reviews` has to be raised in "
@@ -276,8 +276,8 @@ def known_names() -> str:
     return (
         table(["split", "test reviews with a known name", "accuracy of a guess by it"], rows)
         + f"\n\nA name is known if 3 to {FILM} training reviews contain it, and the guess is the "
-        "label of most of these reviews. Without any name, guessing the label that more of the "
-        f"test reviews have is right for {max(positive, 1 - positive):.0%}. The "
+        "label of most of these reviews. Without any name, always guessing the more frequent "
+        f"label of the test reviews is right for {max(positive, 1 - positive):.0%}. The "
         "advantage that remains under our split may be due to people who work on several films."
     )
 
@@ -297,7 +297,7 @@ def origin(results: Results) -> str:
     lacking = {name: state for name in [*MODELS, *results.cells] if (state := results.state(name))}
     missing = [f"`{name}` ({state})" for name, state in lacking.items()]
     return (
-        f"{text}\n\nThe runs had {'; '.join(hardware)}, and torch {listed(versions)}. The "
+        f"{text}\n\nThe runs used {'; '.join(hardware)}, and torch {listed(versions)}. The "
         f"SHA-256 of the reported reviews begins with {listed(prints)}. Cells that are not "
         f"complete: {listed(missing)}."
     )

@@ -246,7 +246,7 @@ def against(results: Results, baseline: str, of: str) -> str:
     else:
         beaten = f"{len(below) or 'none'} of the {count} models"
     less = f", less accurate than {names(above)}" if above else ""
-    undecided = f", and no difference is found from {names(neither)}" if neither else ""
+    undecided = f", and no difference from {names(neither)} is found" if neither else ""
     return (
         f"{SETS[of].capitalize()}, `{baseline}` is more accurate than {beaten} with word vectors "
         f"that {'has' if count == 1 else 'have'} been run{less}{undecided}."
@@ -264,7 +264,7 @@ def leaders(results: Results, curves: dict[str, dict[int, str]], of: str) -> str
     if not best:
         return f"{SETS[of].capitalize()}, nothing has been run yet."
     parts = [f"`{name}` with {listed([f'{n:,}' for n in at])} reviews" for name, at in best.items()]
-    return f"{SETS[of].capitalize()}, the highest accuracy is that of {listed(parts)}."
+    return f"{SETS[of].capitalize()}, the most accurate of these models is {listed(parts)}."
 
 
 def takeaways(results: Results) -> str:
@@ -278,9 +278,9 @@ def takeaways(results: Results) -> str:
     if all(each.gain for each in steps):
         gaining = [each for each in steps if each.is_gain]
         lines.append(
-            f"{COUNTS[len(gaining)].capitalize()} of the four steps above it, which are queries "
-            "with keys and values, several heads, a transformer block and a second one, made a "
-            "model of this size significantly more accurate."
+            f"{COUNTS[len(gaining)].capitalize()} of the four steps above one such weight, which "
+            "are queries with keys and values, several heads, a transformer block and a second "
+            "one, made a model of this size significantly more accurate."
         )
     return "\n".join(f"- {line}" for line in lines)
 

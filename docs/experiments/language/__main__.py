@@ -37,13 +37,21 @@ CONFIG = LanguageConfig(vocab_size=2_048)
 SETTINGS: dict[str, Any] = {
     "seed": 1,
     "tokenizer_texts": 5_000,
-    "steps": 6_500,
-    "batch_size": 32,
-    "lr": 3e-3,
+    "steps": 20_000,
+    "batch_size": 16,
+    "repeated": 4,  # of the rows of a batch
+    "lr": 1e-2,
     "warm_up": 200,
     "validation_pieces": 1_000,
 }
-SMALL = {"reviews": 300, "steps": 40, "batch_size": 8, "warm_up": 10, "validation_pieces": 50}
+SMALL = {
+    "reviews": 300,
+    "steps": 40,
+    "batch_size": 8,
+    "repeated": 2,
+    "warm_up": 10,
+    "validation_pieces": 50,
+}
 
 
 def run() -> None:

@@ -59,3 +59,14 @@ def pieces(ids: Tensor, starts: Tensor, length: int) -> Tensor:
     """Cut pieces of so many tokens, and put ``<start>`` in front of each."""
     rows = ids[starts[:, None] + torch.arange(length)].long()  # (B, length)
     return torch.nn.functional.pad(rows, (1, 0), value=START_ID)  # (B, length + 1)
+
+
+def repeat_passages(batch: torch.Tensor, count: int, generator: torch.Generator) -> None:
+    """Overwrite the first rows by their first 8 to 64 tokens, again and again, in place.
+
+    Reviews seldom repeat themselves, so without such rows copying is not worth learning.
+    """
+    n = batch.shape[-1] - 1
+    for row in batch[:count, 1:]:  # each (n,), behind <start>
+        length = int(torch.randint(8, 65, (), generator=generator))
+        row[:] = row[torch.arange(n) % length]

@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attention.language import LanguageModel
-from experiments.language.data import pieces
+from experiments.language.data import pieces, repeat_passages
 
 
 def losses(model: LanguageModel, batch: Tensor) -> Tensor:
@@ -61,7 +61,9 @@ def train(
     summed, since, said = 0.0, 0, time.monotonic()
     for step in range(steps):
         rows = starts[torch.randint(len(starts), (settings["batch_size"],), generator=generator)]
-        loss = losses(model, pieces(ids, rows, model.config.max_length)).mean()
+        batch = pieces(ids, rows, model.config.max_length)  # (B, n + 1)
+        repeat_passages(batch, settings["repeated"], generator)
+        loss = losses(model, batch).mean()
         optimizer.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)

@@ -2,7 +2,7 @@
 
 ``nox -s experiments -- low_rank`` writes ``results.json``, which
 ``gallery/deeper/plot_4_rank_on_reviews.py`` draws. It trains 31 models per seed, which takes about
-seven minutes of one core, with five seeds unless ``--seeds`` is given. ``--limit 2000`` is a trial
+eight minutes of one core, with five seeds unless ``--seeds`` is given. ``--limit 2000`` is a trial
 with that many reviews. The test reviews are not read, because models are compared here, for which
 the validation reviews are used.
 """

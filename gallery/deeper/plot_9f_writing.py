@@ -1,0 +1,455 @@
+r"""
+A language model that writes: next tokens, temperature and induction heads
+==========================================================================
+
+How can a model write a text when all that it has learned is to predict one token?
+
+By predicting again and again. The model gives every :term:`token` of its :term:`vocabulary` a
+probability of being the next one; one of them is drawn, appended, and read with the rest. Whatever
+the model does beyond counting which word follows which, its heads do by attending to earlier
+tokens, and for some heads one can say what that is: two of the things they do are to continue a
+repetition, and to attend to the first token when nothing else matches.
+
+The model of this page is small and has read nothing but film reviews. It knows how reviews sound,
+and whatever it writes is not true. You need the lessons on :doc:`the transformer block
+</gallery/core/plot_7_transformer_block>` and on :doc:`the KV cache
+</gallery/deeper/plot_9c_cache>`. Reading takes forty minutes, and running the page about fifteen
+seconds. Afterwards you can draw text from a model at a chosen :term:`temperature`, judge a loss in
+nats per token, find an induction head, and test by removing it whether the model needs it.
+"""
+
+import copy
+import json
+import math
+from itertools import islice
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import torch
+from torch.nn import functional as F
+
+import attention
+from attention import window_mask
+from attention.language import continuation, encode, load_language_model
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
+from attention.sentiment.reviews import clean
+from attention.sentiment.sources import load_reviews
+
+torch.set_grad_enabled(False)
+use_style()
+
+package = Path(attention.__file__).parent
+folder = Path("experiments/language")
+places = package / folder, package.parent / "docs" / folder
+folder = next(place for place in places if place.exists())
+model, tokenizer = load_language_model(folder / "model")
+vocabulary, length = model.config.vocab_size, model.config.max_length
+L, h = model.config.num_layers, model.config.num_heads
+
+# %%
+# The next token
+# --------------
+# The model is a stack of causal :term:`transformer blocks <transformer block>` with :term:`rotary
+# positions <RoPE>`. It gives each position a vector of :math:`d` numbers, and the products of this
+# vector with the embeddings of all tokens are the :term:`logits <logit>` of the token that follows.
+# The matrix E of embeddings therefore stands at both ends of the model, which is called *tied
+# weights* :cite:p:`press2017using`. The whole has the form of GPT-2 :cite:p:`radford2019language`,
+# but for the positions.
+
+# sphinx_gallery_start_ignore
+
+
+def draw_logits():
+    """Draw how the last vectors and the embeddings make the logits."""
+    fig, ax = plt.subplots(figsize=(5, 2.7))
+    hidden, E = ("hidden", "(n, 80)", 2.4, 2, BLUE), ("Eᵀ", "(80, 2048)", 2, 5, ORANGE)
+    ends = draw_matrices(ax, 0, (hidden, "·", E, "=", ("logits", "(n, 2048)", 2.4, 5, GREEN)))
+    ax.set(xlim=(-0.2, ends[-1][1] + 0.2), ylim=(-1.6, 2.2))
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_logits()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Rectangles in a row: hidden, (n, 80), times the wide Eᵀ, (80, 2048), are the logits, "
+    "(n, 2048)."
+)
+
+# %%
+# *Figure 1.* The shapes at the end of the model, not drawn to scale. Each row of the logits becomes
+# a probability for each of the 2,048 tokens by a softmax.
+
+prompt = "The acting was"
+ids = encode(tokenizer, prompt)
+print([tokenizer.id_to_token(i) for i in ids])
+probabilities = model(torch.tensor(ids)).softmax(dim=-1)  # (n, vocabulary)
+for probability, i in zip(*probabilities[-1].topk(6), strict=True):
+    print(f"{probability:.3f} {tokenizer.decode([i.item()])!r}")
+
+# %%
+# A token is a word with the space before it (``Ġ``), or a piece of a rarer word, because the
+# tokenizer is a byte-pair encoding :cite:p:`sennrich2016neural` that can spell any text. The token
+# ``<start>`` precedes every text, so that the first word is predicted from something, too.
+#
+# One pass predicts a token behind every prefix of the text, and the causal mask keeps each
+# prediction from seeing its answer. A text of n tokens is therefore n lessons at once, and what
+# training lowers is the mean :term:`cross-entropy` over all of them, in nats per token:
+#
+# .. math:: \mathrm{loss} = -\frac1n \sum_{i=1}^{n} \ln p(\mathrm{id}_i \mid \mathrm{id}_0, \dots,
+#           \mathrm{id}_{i-1})
+#
+# What is a good loss? We measure it on the beginnings of 150 reviews that trained nothing, and
+# beside the model on three others that need no attention. The first takes all tokens as equally
+# likely, the second takes each as likely as it was in 3,000 reviews, and the third as likely as it
+# was there behind the token before (a *bigram model*, smoothed towards the second).
+
+reviews = load_reviews("imdb")
+
+
+def read(split, count):
+    """Return the ids of reviews, with single spaces between the words."""
+    return [encode(tokenizer, " ".join(clean(t).split())) for t in reviews[split].texts[:count]]
+
+
+passages = [review[:length] for review in read("validation", 400) if len(review) >= length][:150]
+held_out = torch.tensor(passages)  # (150, 128)
+pairs = torch.zeros(vocabulary, vocabulary)  # (2048, 2048)
+for review in map(torch.tensor, read("train", 3000)):
+    ones = torch.ones(len(review) - 1)  # (length of the review - 1,)
+    pairs.index_put_((review[:-1], review[1:]), ones, accumulate=True)
+single = (pairs.sum(dim=0) + 1) / (pairs.sum() + vocabulary)  # (2048,)
+behind = (pairs + 100 * single) / (pairs.sum(dim=1, keepdim=True) + 100)  # (2048, 2048)
+
+
+def losses(model, ids, mask=None):
+    """Compute the cross-entropy of every next token, in nats."""
+    hidden = model.encoder(model.embedding(ids), mask, is_causal=True)  # (..., n, d)
+    logits = hidden[..., :-1, :] @ model.embedding.weight.T  # (..., n - 1, vocabulary)
+    return F.cross_entropy(logits.movedim(-1, 1), ids[..., 1:], reduction="none")
+
+
+before, after = held_out[:, :-1], held_out[:, 1:]  # (150, 127), (150, 127)
+per_token = losses(model, held_out)  # (150, 127)
+nats = {
+    "every token alike": math.log(vocabulary),
+    "by frequency": -single[after].log().mean().item(),
+    "by the token before": -behind[before, after].log().mean().item(),
+    "the model": per_token.mean().item(),
+}
+print("                     nats per token   as good as a choice among")
+for name, value in nats.items():
+    print(f"{name:21}{value:8.2f}{math.exp(value):17.0f}")
+
+# %%
+# The last column is e to the loss, the *perplexity*: the number of tokens among which an even
+# choice would be as uncertain. It depends on the tokenizer, so the losses of two models can be
+# compared only if both cut texts alike. The model was trained once, by a command that takes long,
+# and the page reads what it left:
+
+training = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+print("made by:", training["origin"]["command"], "in", training["cpu_seconds"] // 60, "minutes")
+print(f"parameters: {training['parameters']:,}, {L} layers of {h} heads")
+print(f"read: {training['tokens']['train']:,} tokens of {training['words']['train']:,} words")
+
+# %%
+# Drawing a text
+# --------------
+# Dividing the logits by a :term:`temperature` before the softmax changes how much is left to
+# chance. Below 1 the likely tokens become likelier, at 0 only the likeliest is taken (greedy
+# decoding), and above 1 the tokens become more equal:
+#
+# .. math:: p_i = \mathrm{softmax}(\mathrm{logits} / \mathrm{temperature})_i
+
+logits = model(torch.tensor(ids))[-1]  # (vocabulary,)
+print("temperature   likeliest   entropy")
+for temperature in (0.3, 0.8, 1.0, 2.0):
+    p = (logits / temperature).softmax(dim=-1)  # (vocabulary,)
+    print(f"{temperature:11}{p.max():12.3f}{-(p * p.log()).sum():10.2f}")
+
+
+def write(temperature, seed=4, tokens=40):
+    """Continue the prompt."""
+    generator = torch.Generator().manual_seed(seed)
+    drawn = continuation(model, ids, temperature=temperature, generator=generator)
+    return tokenizer.decode([*ids, *islice(drawn, tokens)])
+
+
+written = {temperature: write(temperature) for temperature in (0, 0.8, 2.0)}
+for temperature, text in written.items():
+    print(f"\ntemperature {temperature}: {text}")
+
+# %%
+# At 0 the text is fluent and dull, and the same each time. At 2 most tokens come from the many that
+# are improbable one by one, and after a few of them the model reads a text unlike any that it was
+# trained on. In between lies what one usually wants, which is a matter of taste, so a temperature
+# is chosen by reading and not by the loss. ``continuation`` computes one row per token with a
+# :term:`KV cache`, and ``python -m attention.write`` does the same from the command line.
+#
+# How far back it reads
+# ---------------------
+# Do earlier tokens help at all? We let each token see itself and the w − 1 tokens before it, by a
+# mask, and measure the loss of the second half of each passage. In the second column ``<start>``
+# stays visible to all tokens as well. This is a test of what the trained model uses; a model
+# trained with such a window might use it better.
+
+seen = torch.arange(length) == 0  # (128,), True for <start>
+by_window = {}
+print("tokens seen   nats per token   with <start> kept")
+for window in (1, 2, 4, 8, 16, 32, 64, length):
+    mask = window_mask(length, window)  # (128, 128)
+    by_window[window] = [
+        losses(model, held_out, m)[:, 64:].mean().item() for m in (mask, mask | seen)
+    ]
+    print("{:11}{:15.2f}{:18.2f}".format(window, *by_window[window]))
+
+# %%
+# The first column is a surprise, and not about reading: without ``<start>`` this model fails, even
+# if it sees 64 tokens. :cite:t:`xiao2024efficient` found the same in large models, and the last
+# section comes back to it. The second column answers the question.
+# Most of what the model gains, it gains from the nearest tokens. The loss at each position says the
+# same: it falls after the first token and then stays. There is one kind of text for which a
+# longer memory is worth much, and that is a text which repeats itself. Reviews rarely do, so a
+# quarter of the rows in training were passages of 8 to 64 tokens that repeat until the row is full.
+# Here are 63 tokens of reviews that trained nothing, twice:
+
+first = held_out[:, 1:64]  # (150, 63)
+start = held_out[:, :1]  # (150, 1)
+twice = torch.cat([start, first, first], dim=1)  # (150, 127)
+at_position = {
+    "reviews": per_token.mean(dim=0),
+    "the same 63 tokens twice": losses(model, twice).mean(dim=0),
+}  # (127,), (126,)
+
+fig, ax = plt.subplots(figsize=(5, 3.6))
+for (name, curve), color in zip(at_position.items(), (BLUE, ORANGE), strict=True):
+    ax.plot(range(1, len(curve) + 1), curve, color=color, label=name)
+ax.axvline(63.5, color=BLACK, ls=":", label="the repetition begins")
+ax.set(xlabel="position that is predicted", ylabel="loss in nats per token")
+ax.legend()
+fig.set_label(
+    "Loss against position. On reviews it falls from above 5 at the first token to about 4 within "
+    "a few tokens and then stays. On passages that repeat it drops at token 65 and stays far below."
+)
+
+# %%
+# *Figure 2.* Mean loss at each position over 150 passages. The first token of a repetition is a
+# surprise; from the second on the model can continue what it has read before.
+#
+# Who copies? A test with random tokens
+# -------------------------------------
+# The repeated reviews mix two things, knowing how reviews go on and copying. Tokens drawn at random
+# separate them, since nothing but copying can predict the second time. For each head we average the
+# weights over 32 such texts, of 60 random tokens twice, on three places: the token just before, the
+# first token of the text, and, in the second half, the token *behind the earlier occurrence* of the
+# token that is being read. The last is what has to be copied.
+
+torch.manual_seed(0)
+half = torch.randint(257, vocabulary, (32, 60))  # (32, 60), without <start> and single bytes
+random_twice = torch.cat([torch.zeros(32, 1, dtype=torch.long), half, half], dim=1)  # (32, 121)
+_, weights = model(random_twice, need_weights=True)  # (32, 121, vocabulary), (L, 32, h, 121, 121)
+i = torch.arange(61, 121)  # (60,), the second time
+attended = {
+    "the token before": weights[..., i, i - 1].mean(dim=(1, 3)),
+    "<start>": weights[..., i, 0].mean(dim=(1, 3)),
+    "behind the earlier one": weights[..., i, i - 59].mean(dim=(1, 3)),
+}  # each (L, h)
+
+# sphinx_gallery_start_ignore
+
+
+def draw_numbers(ax, table, top):
+    """Draw a number for each head of each layer, in colour from 0 to the top."""
+    ax.imshow(table.tolist(), vmin=0, vmax=top, aspect="auto")
+    for layer in range(L):
+        for head in range(h):
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1.5}
+            text = f"{table[layer, head]:.2f}"
+            ax.text(head, layer, text, ha="center", va="center", fontsize=10, bbox=box)
+    ax.set(xlabel="head", ylabel="layer")
+    ax.set_xticks(range(h))
+    ax.set_yticks(range(L))
+
+
+# sphinx_gallery_end_ignore
+fig, axes = plt.subplots(3, figsize=(5, 8.4))
+for ax, (name, table) in zip(axes, attended.items(), strict=True):
+    draw_numbers(ax, table, 1)
+    ax.set_title(f"weight on {name}")
+fig.set_label("Three maps of numbers, one per layer and head. TODO")
+
+# %%
+# *Figure 3.* Mean weights of each head in the second half of random tokens that repeat. Layers and
+# heads are counted from 0.
+#
+# A head with much weight in the last map is called an :term:`induction head`
+# :cite:p:`elhage2021mathematical,olsson2022context`: behind "… A B … A" it attends to B, so that B
+# can be predicted again. How does the query at the second A find B? By B's key. A key is made of
+# what stands at its position, and a head in an earlier layer, one with much weight in the first
+# map, has brought there which token came before. The key at B then says "behind A", which is what
+# the query asks for. A single layer could not do this, because there the key knows of B alone.
+#
+# Removing the heads
+# ------------------
+# If this is how it works, then removing either head must end the copying, and removing the earlier
+# one must also end the *attention* of the induction head, which then has nothing to find B by. We
+# remove a head by setting its columns of W_out to 0, so that nothing of what it reads reaches the
+# next layer, and do so with each head of the model in turn.
+
+
+def without(*heads):
+    """Return a copy of the model in which these heads, (layer, head), hand over nothing."""
+    changed = copy.deepcopy(model)
+    for layer, head in heads:
+        W_out = changed.encoder.blocks[layer].attention.W_out.weight  # (d, h * head_dim)
+        W_out.unflatten(-1, (h, -1))[:, head] = 0
+    return changed
+
+
+def measure(changed):
+    """Return the loss where tokens repeat, that on reviews, and the weight that copies."""
+    _, weights = changed(random_twice, need_weights=True)
+    return torch.tensor(
+        [
+            losses(changed, random_twice)[:, 61:].mean(),
+            losses(changed, held_out[:50]).mean(),
+            weights[..., i, i - 59].mean(dim=(1, 3))[induction],
+        ]
+    )  # (3,)
+
+
+def largest(table):
+    """Return the layer and the head with the most weight."""
+    return divmod(table.argmax().item(), h)
+
+
+induction = largest(attended["behind the earlier one"])
+previous = largest(attended["the token before"])
+everyone = [(layer, head) for layer in range(L) for head in range(h)]
+whole = measure(model)  # (3,)
+removed = {each: measure(without(each)) for each in everyone}
+
+print("removed, (layer, head)        copied tokens   reviews   weight that copies")
+rows = {"none": whole, f"the induction head, {induction}": removed[induction]}
+rows[f"on the token before, {previous}"] = removed[previous]
+for name, (copied, natural, on) in rows.items():
+    print(f"{name:30}{copied:13.2f}{natural:10.2f}{on:14.2f}")
+
+fig, axes = plt.subplots(2, figsize=(5, 5.6))
+titles = "loss on copied tokens", "weight that copies"
+for ax, title, column, top in zip(axes, titles, (0, 2), (12, 1), strict=True):
+    table = torch.stack([removed[each][column] for each in everyone]).view(L, h)  # (L, h)
+    draw_numbers(ax, table, top)
+    ax.set_title(f"{title}, without this head")
+fig.set_label(
+    "Two maps, a number for each head of four layers. The loss on copied tokens is about 1 for "
+    "most heads, above 11 for head 0 of layer 2 and head 1 of layer 3, and from 7 to 9.4 for four "
+    "heads of layers 0 to 2. The weight that copies is about 0.7 for most heads, that of the "
+    "induction head included, and at most 0.2 for the other five."
+)
+
+# %%
+# *Figure 4.* What remains of copying when one head is removed, for each head by itself. What it is
+# with all heads stands in the first row of the table above.
+#
+# The losses are in nats per token. Without either of the two heads the copying ends, and the loss
+# rises above that of an even choice, ln 2048 ≈ 7.62, because the model is then sure of tokens that
+# would be likely in a review. The two differ as they should. Without the induction head its weights
+# are what they were, and only what they fetch is lost, whereas without the head on the token before
+# they are lost themselves.
+#
+# The picture of two heads is not the whole, though. Four heads of the first three layers attend to
+# neither place, and yet without any one of them the weight falls as well. They prepare what the two
+# work on, and to find out how, one would have to trace what each hands to whom.
+#
+# On reviews the induction head is worth little, and this is why a quarter of the rows in training
+# repeat a passage: the first model that we trained for this page had read reviews alone, and none
+# of its heads copied. :cite:t:`olsson2022context` find that in larger models, trained on more text,
+# such heads form by themselves.
+#
+# That the loss rises without a head shows that this model needs it on these texts. The converse
+# does not hold: a head that copies may have a substitute, and then removing it alone shows nothing.
+#
+# What the first token is for
+# ---------------------------
+# Several heads attend to ``<start>``, which says nothing about the text: under the causal mask its
+# position sees itself only, so its key and its value are the same in every text. Such a place is
+# called an :term:`attention sink` :cite:p:`xiao2024efficient`. We try to do without it in two ways.
+# With its value set to 0, heads may still attend there and take nothing; with its position masked,
+# their weight has to go to other tokens.
+
+_, weights = model(held_out[:50], need_weights=True)  # (50, 128, vocabulary), (L, 50, h, 128, 128)
+on_start = weights[:, :, :, 16:, 0].mean(dim=(1, 3))  # (L, h)
+print("mean weight on <start> from the 16th token on:")
+for layer, row in enumerate(on_start.tolist()):
+    print(f"layer {layer}:", *(f"{weight:6.2f}" for weight in row))
+
+
+def with_value_zero(place):
+    """Measure the loss when what is handed over from a position is 0, in all layers."""
+
+    def clear(module, inputs, output):
+        return output.index_fill(-2, torch.tensor(place), 0)
+
+    hooks = [b.attention.W_value.register_forward_hook(clear) for b in model.encoder.blocks]
+    loss = losses(model, held_out)[:, 2:].mean().item()
+    for hook in hooks:
+        hook.remove()
+    return loss
+
+
+def with_masked(place):
+    """Measure the loss when no later token may attend to a position."""
+    mask = torch.ones(length, length, dtype=torch.bool)  # (128, 128)
+    mask[place + 1 :, place] = False
+    return losses(model, held_out, mask)[:, 2:].mean().item()
+
+
+unchanged = per_token[:, 2:].mean().item()
+sinks = {place: (with_value_zero(place), with_masked(place)) for place in (0, 1)}
+print(f"\nloss from the third token on, as it is: {unchanged:.2f}")
+for place, name in enumerate(("<start>", "the first word")):
+    zero, masked = sinks[place]
+    print(f"{name:15} value 0: +{zero - unchanged:.2f}   masked: +{masked - unchanged:.2f}")
+
+# %%
+# The induction head keeps nearly all of its weight on ``<start>`` as long as nothing repeats, which
+# is its way of doing nothing. When no later token may attend to ``<start>``, the loss rises by more
+# than all that the model had learned beyond frequencies, while the first word is hardly missed. A
+# large part of the rise comes from the value alone. Since it is the same in every text, a head that
+# attends there adds a constant, as a bias would, and the layers of this model have no biases. The
+# rest comes from the weight: a query that finds no match has to put it somewhere, and where
+# ``<start>`` is forbidden, it takes in values that it did not look for.
+#
+# This is also why the window failed without ``<start>``, and why :cite:t:`xiao2024efficient` keep
+# the first tokens in the cache when they let a model write for longer than its window. In the
+# encoder of :doc:`another lesson </gallery/deeper/plot_6_real_model>` the values at such places are
+# so short that they add next to nothing, so there only the second use remains.
+#
+# Limits
+# ------
+# The model has read eight million tokens, at most 128 at a time, and one grammatical sentence is
+# about as far as it gets. It was not trained to answer anybody. The places of its heads are those
+# of one training run, and another seed would put them elsewhere. For drawing, we left out what most
+# systems add to a temperature, which is to cut off the improbable tokens, by their rank or by their
+# total probability.
+#
+# Takeaways
+# ---------
+# - How can a model write when all that it has learned is to predict one token? By appending what it
+#   drew and predicting again. One pass per text teaches it the token behind every prefix, as long
+#   as a causal mask hides the answers.
+# - A loss in nats per token means something beside the loss of models that only count, and beside
+#   models with the same tokenizer.
+# - A temperature divides the logits. At 0 the text repeats itself, and at 2 it falls apart.
+# - An induction head continues a repetition, and needs a head in an earlier layer that marks each
+#   token with the one before. Removing either ends the copying, and removing the earlier one also
+#   takes the induction head's attention away. In this model four more heads are needed.
+# - Weight on the first token can add a constant, and it can be a way to attend to nothing. Setting
+#   the value there to 0 takes away the first use and leaves the second.
+#
+# *Practise:* :doc:`/exercises/today`.
+#
+# *Where next:* the :doc:`playground </playground>`, where this model writes in the page, with the
+# weights of all its heads.
+
+plt.show()
