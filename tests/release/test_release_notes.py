@@ -93,7 +93,9 @@ def test_a_version_without_a_section_is_refused(project):
 
 def test_a_tree_with_uncommitted_work_is_refused(project):
     (project / "new file.py").touch()
-    assert refusal(project).startswith("the tree is not clean, so commit or stash first: ")
+    (project / "CHANGELOG.md").write_text(CHANGELOG + "- One more.\n")
+    line = "the tree is not clean, so commit or stash first; git status: 2 paths"
+    assert refusal(project) == line
 
 
 def test_a_tag_of_another_version_is_refused(project):
