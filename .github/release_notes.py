@@ -35,8 +35,8 @@ def unwrapped(text: str) -> str:
 
 version = tomllib.loads(Path("pyproject.toml").read_text("utf-8"))["project"]["version"]
 remark, notes = section(Path("CHANGELOG.md").read_text("utf-8"), version)
-if changed := git("status", "--porcelain"):
-    sys.exit(f"the tree is not clean, so commit or stash first; git status: {len(changed)} paths")
+if git("status", "--porcelain"):
+    sys.exit("the tree is not clean, so commit or stash first what git status lists")
 tags = [tag for tag in git("tag", "--points-at", "HEAD") if re.match(r"v\d", tag)]
 if tags and tags != [f"v{version}"]:
     sys.exit(f"the tag {' and '.join(tags)} is not the version in pyproject.toml, {version}")

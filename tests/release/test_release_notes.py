@@ -94,7 +94,7 @@ def test_a_version_without_a_section_is_refused(project):
 def test_a_tree_with_uncommitted_work_is_refused(project):
     (project / "new file.py").touch()
     (project / "CHANGELOG.md").write_text(CHANGELOG + "- One more.\n")
-    line = "the tree is not clean, so commit or stash first; git status: 2 paths"
+    line = "the tree is not clean, so commit or stash first what git status lists"
     assert refusal(project) == line
 
 
