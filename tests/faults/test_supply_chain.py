@@ -33,21 +33,24 @@ def test_every_action_is_pinned_by_hash():
     assert len({step.split("@")[0] for step in used}) == len(set(used))
 
 
-def test_workflows_may_only_read_but_for_the_one_that_publishes():
+def test_workflows_may_only_read_but_for_the_jobs_that_publish_and_those_run_nothing_of_ours():
+    publish = {"ci.yml": ["publish"], "release.yml": ["attest", "index", "announce"]}
     for path in WORKFLOWS:
         text = path.read_text()
         top, _, rest = text.partition("\njobs:\n")
         jobs = re.split(r"(?m)^  (?=\w+:\n)", rest)
         assert "permissions:\n  contents: read\n" in top, path.name
-        writing = [job.split(":")[0] for job in jobs if ": write" in job]
-        assert writing == (["publish"] if path.name == "ci.yml" else [])
+        writing = {job.split(":")[0]: job for job in jobs if ": write" in job}
+        assert [*writing] == publish.get(path.name, [])
+        assert "checkout@" not in "".join(writing.values())
         assert "pull_request_target" not in text
         assert "secrets." not in text
         assert text.count("persist-credentials: false") == text.count("actions/checkout@")
 
 
 def test_ci_and_the_published_site_install_what_is_pinned():
-    for name in (".github/workflows/ci.yml", ".readthedocs.yaml"):
+    names = (".github/workflows/ci.yml", ".github/workflows/release.yml", ".readthedocs.yaml")
+    for name in names:
         text = (ROOT / name).read_text()
         for variable in ("PIP_CONSTRAINT", "UV_CONSTRAINT"):
             assert re.search(rf"{variable}[=:].*\.github/constraints\.txt", text), name

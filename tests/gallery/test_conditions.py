@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from run_pages import GALLERY, ROOT, run
+from run_pages import GALLERY, PACKAGE, ROOT, run
 
 from attention.sentiment.batches import distractor_indices
 from attention.sentiment.evaluation import wilson_interval
@@ -126,7 +126,7 @@ def symbols(text):
 def test_every_letter_of_the_equations_is_on_the_page_of_notation():
     known = symbols((ROOT / "docs/notation.md").read_text("utf-8"))
     pages = [*LESSONS, *(ROOT / "docs" / name for name in ("glossary.md", "questions.md"))]
-    pages += [ROOT / "attention/functional.py", *(ROOT / "attention/layers").glob("*.py")]
+    pages += [PACKAGE / "functional.py", *(PACKAGE / "layers").glob("*.py")]
     missing = {
         Path(page).name: sorted(unknown)
         for page in pages

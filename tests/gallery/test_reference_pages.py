@@ -5,7 +5,7 @@ import math
 import re
 
 import pytest
-from run_pages import ROOT, run
+from run_pages import PACKAGE, ROOT, run
 
 DOCS = ROOT / "docs"
 CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -156,7 +156,7 @@ def test_the_glossary_has_what_a_reader_searches_for():
 def test_every_term_that_a_page_links_to_is_in_the_glossary():
     known = {term.lower() for term in TERMS}
     pages = [*DOCS.glob("*.md"), *DOCS.glob("exercises/*.md"), *(ROOT / "gallery").rglob("*.py")]
-    pages += [*(ROOT / "gallery").rglob("*.rst"), *(ROOT / "attention").rglob("*.py")]
+    pages += [*(ROOT / "gallery").rglob("*.rst"), *PACKAGE.rglob("*.py")]
     missing = {}
     for page in pages:
         text = re.sub(r"\n#? *", " ", page.read_text("utf-8"))

@@ -20,8 +20,11 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import torch
 
+import attention
+
 ROOT = Path(__file__).parents[2]
 GALLERY = ROOT / "gallery"
+PACKAGE = Path(attention.__file__).parent  # where it is installed, which may be elsewhere
 CHECK = "_check_shape"
 SHAPE = r"\([\w +*]*,[\w +*,]*\)"
 SHAPES = re.compile(rf"# ({SHAPE}(, {SHAPE})*)")
