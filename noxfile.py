@@ -182,7 +182,9 @@ def lint(session: nox.Session) -> None:
     session.run("mypy")
     session.run("zizmor", "--quiet", "--offline", "--pedantic", "--min-severity=low", ".github")
     schema = ("check-jsonschema", "--builtin-schema")
-    session.run(*schema, "vendor.github-workflows", *map(str, Path(".github").glob("*/*.yml")))
+    for kind, folder in (("workflows", "workflows"), ("issue-forms", "ISSUE_TEMPLATE")):
+        files = map(str, Path(".github", folder).glob("*.yml"))
+        session.run(*schema, f"vendor.github-{kind}", *files)
     session.run(*schema, "vendor.readthedocs", ".readthedocs.yaml")
 
 

@@ -37,6 +37,8 @@ extensions = [
     "sphinx_reredirects",
     "sphinxcontrib.bibtex",
     "api_pages",
+    "descriptions",
+    "edit_links",
     "exercises",
     "figures",
     "from_scratch",
@@ -44,9 +46,11 @@ extensions = [
     "live_models",
     "mathml",
     "notebooks",
+    "page_lists",
     "predictions",
     "screen_readers",
     "search_words",
+    "social_cards",
     "wheel_of_the_site",
 ]
 # What sphinx-gallery writes beside its pages would be taken for pages.
@@ -54,7 +58,6 @@ exclude_patterns = ["_build", *(f"gallery/**.{kind}" for kind in ("ipynb", "py",
 
 html_theme = "furo"
 html_title = "attention"
-html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", os.environ.get("SITE_URL", ""))
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
@@ -64,6 +67,19 @@ html_math_renderer = "mathml"
 numfig_format = {"figure": "Figure %s."}  # as the captions of the lessons have it
 html_copy_source = False
 html_show_copyright = False
+
+# What needs the site's address is there if the address is known, and never guesses it: canonical
+# addresses, the sitemap, what others show of a shared page, and what a server shows for no page.
+address = os.environ.get("READTHEDOCS_CANONICAL_URL") or os.environ.get("SITE_URL", "")
+html_baseurl = address and address.rstrip("/") + "/"
+if html_baseurl:
+    extensions.append("sphinxext.opengraph")
+    ogp_site_url = html_baseurl
+    ogp_type = "article"
+    ogp_social_cards = {"enable": False}  # ours are in social_cards
+    ogp_custom_meta_tags = ['<meta name="twitter:card" content="summary_large_image">']
+    html_additional_pages = {"404": "404.html"}
+    html_context = {"html_baseurl": html_baseurl}
 
 language = "en_GB"  # the pages say en-GB
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]

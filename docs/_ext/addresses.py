@@ -24,6 +24,8 @@ MOVED = {
 
 # Pages that are not lessons: the old name, and the address as seen from there.
 RENAMED = {
+    "api": "api/index.html",
+    "exercises_low_rank": "exercises/low_rank.html",
     "lab": "playground.html",
     "promises": "reliability.html",
     "gallery/plot_1b_same_steps_other_numbers": "../exercises/sentence.html",

@@ -44,7 +44,7 @@ places = package / folder, package.parent / "docs" / folder
 folder = next(place for place in places if place.exists())
 model, tokenizer = load_language_model(folder / "model")
 vocabulary, length = model.config.vocab_size, model.config.max_length
-L, h = model.config.num_layers, model.config.num_heads
+L, h, d = model.config.num_layers, model.config.num_heads, model.config.embed_dim
 
 # %%
 # The next token
@@ -82,7 +82,7 @@ fig.set_label(
 prompt = "The acting was"
 ids = encode(tokenizer, prompt)
 print([tokenizer.id_to_token(i) for i in ids])
-probabilities = model(torch.tensor(ids)).softmax(dim=-1)  # (n, vocabulary)
+probabilities = model(torch.tensor(ids)).softmax(dim=-1)  # (len(ids), vocabulary)
 for probability, i in zip(*probabilities[-1].topk(6), strict=True):
     print(f"{probability:.3f} {tokenizer.decode([i.item()])!r}")
 
@@ -115,7 +115,7 @@ passages = [review[:length] for review in read("validation", 400) if len(review)
 held_out = torch.tensor(passages)  # (150, 128)
 pairs = torch.zeros(vocabulary, vocabulary)  # (2048, 2048)
 for review in map(torch.tensor, read("train", 3000)):
-    ones = torch.ones(len(review) - 1)  # (length of the review - 1,)
+    ones = torch.ones(len(review) - 1)  # (len(review) - 1,)
     pairs.index_put_((review[:-1], review[1:]), ones, accumulate=True)
 single = (pairs.sum(dim=0) + 1) / (pairs.sum() + vocabulary)  # (2048,)
 behind = (pairs + 100 * single) / (pairs.sum(dim=1, keepdim=True) + 100)  # (2048, 2048)
@@ -218,7 +218,7 @@ twice = torch.cat([start, first, first], dim=1)  # (150, 127)
 at_position = {
     "reviews": per_token.mean(dim=0),
     "63 tokens twice": losses(model, twice).mean(dim=0),
-}  # (127,), (126,)
+}  # a number per position
 
 fig, ax = plt.subplots(figsize=(5, 3.6))
 for (name, curve), color in zip(at_position.items(), (BLUE, ORANGE), strict=True):
@@ -301,7 +301,7 @@ def without(*heads):
     """Return a copy of the model in which these heads, (layer, head), hand over nothing."""
     changed = copy.deepcopy(model)
     for layer, head in heads:
-        W_out = changed.encoder.blocks[layer].attention.W_out.weight  # (d, h * head_dim)
+        W_out = changed.encoder.blocks[layer].attention.W_out.weight  # (d, d)
         W_out.unflatten(-1, (h, -1))[:, head] = 0
     return changed
 

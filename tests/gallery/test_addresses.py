@@ -48,6 +48,8 @@ def sources():
 
 # Pages that are no lessons, and where each leads.
 PAGES = {
+    "api": "docs/api/index.md",
+    "exercises_low_rank": "docs/exercises/low_rank.md",
     "lab": "docs/playground.md",
     "promises": "docs/reliability.md",
     f"gallery/{REMOVED}": "docs/exercises/sentence.md",

@@ -10,6 +10,8 @@ OLD, NEW = "gallery/plot_2b_masks_and_heads.html", "gallery/core/plot_4_masks.ht
 
 
 PAGES = {
+    "api.html": "API",
+    "exercises_low_rank.html": "Exercises on low rank",
     "lab.html": "Playground",
     "promises.html": "",
     "gallery/plot_1b_same_steps_other_numbers.html": "Exercises on one sentence",
