@@ -81,8 +81,9 @@ fig.set_label(
 
 prompt = "The acting was"
 ids = encode(tokenizer, prompt)
+n = len(ids)
 print([tokenizer.id_to_token(i) for i in ids])
-probabilities = model(torch.tensor(ids)).softmax(dim=-1)  # (len(ids), vocabulary)
+probabilities = model(torch.tensor(ids)).softmax(dim=-1)  # (n, vocabulary)
 for probability, i in zip(*probabilities[-1].topk(6), strict=True):
     print(f"{probability:.3f} {tokenizer.decode([i.item()])!r}")
 
@@ -115,8 +116,7 @@ passages = [review[:length] for review in read("validation", 400) if len(review)
 held_out = torch.tensor(passages)  # (150, 128)
 pairs = torch.zeros(vocabulary, vocabulary)  # (2048, 2048)
 for review in map(torch.tensor, read("train", 3000)):
-    ones = torch.ones(len(review) - 1)  # (len(review) - 1,)
-    pairs.index_put_((review[:-1], review[1:]), ones, accumulate=True)
+    pairs.index_put_((review[:-1], review[1:]), torch.tensor(1.0), accumulate=True)
 single = (pairs.sum(dim=0) + 1) / (pairs.sum() + vocabulary)  # (2048,)
 behind = (pairs + 100 * single) / (pairs.sum(dim=1, keepdim=True) + 100)  # (2048, 2048)
 
