@@ -259,8 +259,8 @@ fig, ax = plt.subplots(figsize=(5, 5.8))
 draw_scores(ax, query_2, keys, words)
 fig.set_label(
     "The query of journey and the six keys as arrows from the origin, all pointing up and to the "
-    "right. A short line drops from each key onto the query's line. The shadow of journey's own "
-    "key is the longest, closely followed by that of starts; that of one is the shortest."
+    "right. A short line drops from each key onto the query's line. The key of “journey” itself "
+    "has the longest shadow, closely followed by that of “starts”; that of “one” has the shortest."
 )
 
 # %%
@@ -527,9 +527,9 @@ fig, ax = plt.subplots(figsize=(5, 4.6))
 draw_weights(ax, learned, words, vmax=1)
 ax.set_title("weights after training", fontsize=11)
 fig.set_label(
-    "Heatmap of the weights after training, words on both axes, colours from 0 to 1. Your attends "
-    "to journey, with to one, one to step and step to Your, each almost wholly. The rows of "
-    "journey and starts spread their weights over several words."
+    "Heatmap of the weights after training, words on both axes, colours from 0 to 1. “Your” "
+    "attends to “journey”, “with” to “one”, “one” to “step”, and “step” to “Your”, each almost "
+    "wholly. The rows of “journey” and “starts” spread their weights over several words."
 )
 
 # %%

@@ -408,10 +408,10 @@ for name, size in whole.items():
 #    -\sum_j w_j \ln w_j &= \ln \sum_j e^{s_j} - \sum_j w_j s_j \\
 #    &\approx \ln m + \tfrac12 - 1 = \ln m - \tfrac12
 #
-# So :math:`e^{\mathrm{entropy}}`, the number of keys over which evenly shared attention would have
-# the same entropy, is about a fixed share of m and grows with the text. We print the measured
-# entropy beside this estimate and as a share of its maximum, :math:`\ln m`; the last column is the
-# largest weight.
+# So :math:`e^{\mathrm{entropy}}` is about a fixed share of m and grows with the text. It can be
+# read as a number of keys: attention shared evenly among so many would have the same entropy. We
+# print the measured entropy beside this estimate and as a share of its maximum, :math:`\ln m`; the
+# last column is the largest weight.
 
 k, repeats = 64, 50
 lengths = [16, 64, 256, 1024, 4096]
@@ -488,7 +488,8 @@ for name in ("divided by √k", "divided by k"):
 # There need not be a division at all: T5 (:cite:t:`raffel2020exploring`) does without one, because
 # its code draws the query matrix smaller by the same factor (``fold_scaling_into_initializer`` in
 # Mesh TensorFlow), which at the start is the same function up to rounding. We check this at a width
-# of 1,000, because the root of 1,024 is 32, and dividing by a power of two involves no rounding.
+# of 1,000 and not of 1,024, whose root is 32, because dividing by a power of two involves no
+# rounding.
 
 W_query, W_key = torch.randn(2, 64, 1000, generator=generator) / 8  # (64, 1000), (64, 1000)
 divided = (tokens @ W_query) @ (tokens @ W_key).T / math.sqrt(1000)  # (16, 16)

@@ -222,7 +222,7 @@ for ax, head, title in zip(axes, (*single[0], *weights[0]), titles, strict=True)
 fig.set_label(
     "Three heatmaps of weights after training, words on both axes. In a layer with one head every "
     "word puts more than nine tenths of its weight on Your. In a layer with two heads, the first "
-    "does the same still more clearly, and in the second each word from starts on attends mostly "
+    "does the same still more clearly. In the second, each word from the third on attends mostly "
     "to the word before it, and a little to Your."
 )
 
@@ -274,8 +274,8 @@ assert torch.allclose(one_by_one, ours, atol=1e-5)
 
 # %%
 # How many heads a task needs, and how wide they must be, is the subject of :doc:`the multi-head
-# bottleneck </gallery/deeper/plot_8_multi_head_bottleneck>`, and what they can share is that of
-# :doc:`grouped and latent attention </gallery/deeper/plot_9b_grouped_and_latent>`.
+# bottleneck </gallery/deeper/plot_8_multi_head_bottleneck>`. The lesson on :doc:`grouped and latent
+# attention </gallery/deeper/plot_9b_grouped_and_latent>` says what heads can share.
 #
 # .. admonition:: What went wrong: split without transposing
 #    :class: warning
@@ -412,8 +412,8 @@ ax.set_xlabel("key and value: German, m = 7")
 plt.setp(ax.get_xticklabels(), rotation=40, ha="right")
 fig.set_label(
     "Heatmap of cross-attention after training, English queries on six rows, German keys on seven "
-    "columns. Your attends to deine, journey to Reise, starts to beginnt, with to Mit, step to "
-    "Schritt, and one, half and half, to einem and einzigen."
+    "columns. “Your” attends to “deine”, “journey” to “Reise”, “starts” to “beginnt”, “with” to "
+    "“Mit”, “step” to “Schritt”, and “one”, half and half, to “einem” and “einzigen”."
 )
 
 # %%
@@ -421,8 +421,8 @@ fig.set_label(
 # German key. Each row sums to 1 while a column need not, and "one" divides its weight between two
 # German words.
 #
-# In a table of weights the queries are the rows, the last axis but one, and the keys the columns,
-# the last axis, along which the softmax runs. Other programs name the axes differently:
+# In a table of weights the queries are the rows (the last axis but one), and the keys are the
+# columns (the last axis, along which the softmax runs). Other programs name the axes differently:
 # CircuitsVis, for example, calls them "destination" and "source", and `a reader asked
 # <https://github.com/TransformerLensOrg/CircuitsVis/issues/56>`__ which of the two belongs to the
 # :term:`encoder`, the part that reads the original and so supplies the keys. The destination is the

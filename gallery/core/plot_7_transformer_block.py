@@ -398,8 +398,8 @@ fig.set_label(
 #   the model is left with the most probable answers given that note. Three steps then look easier
 #   than two, because a walker whose first step leads into a cycle of one or two rooms stands after
 #   the third step where it stood after the first. A room's own note is therefore the right answer
-#   in 218 of 512 cases, or 0.426, which the line below the table confirms. One block knows the
-#   second room as well, which does not raise this share.
+#   in 218 of 512 cases, or 0.426, which the line below the table confirms. A model of one block
+#   knows the second room as well, but that does not raise this share.
 # * **Depth** is needed because one block fetches one note, and the second fetch needs the result of
 #   the first.
 # * **The feed-forward layer** computes the sum. Without it the model finds both rooms and is often

@@ -533,7 +533,8 @@ plt.show()
 
 # %%
 # *Figure 3.* Training (dashed) and validation (solid) of the three networks of Lab 13 (circles),
-# each beside the mean (squares). Validation is on reviews alone and behind distractors, half each.
+# each beside the mean (squares). In validation, each curve is the average of two tasks: reviews
+# read alone, and reviews read behind distractors.
 # The validation loss of *qkv* rises again, while those of the others still fall or stay level.
 #
 # Where does it look?

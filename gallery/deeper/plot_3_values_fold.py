@@ -264,10 +264,10 @@ fig.set_label(
 # For *two* classes the classifier is one vector, while for C classes w has C columns, and the
 # values fold into d × C numbers.
 #
-# Whether a redundant value matrix does harm is another question. With it the functions are the same
-# but the path of training is not, as for the keys of :ref:`the first page
-# <sphx_glr_gallery_deeper_plot_1_low_rank_qk.py>`. The next page measures what the value matrix
-# does on real reviews.
+# Whether a redundant value matrix does harm is another question. Models with it and without it can
+# compute the same functions, but their training takes different paths, as for the keys of :ref:`the
+# first page <sphx_glr_gallery_deeper_plot_1_low_rank_qk.py>`. The next page measures what the value
+# matrix does on real reviews.
 #
 # Takeaways
 # ---------

@@ -306,9 +306,10 @@ fig.set_label(
 # Large models ask more of attention than one label per review, and what is known about them points
 # both ways.
 #
-# - :cite:t:`bhojanapalli2020low` prove a bottleneck (theorem 1): where k = d is below the number of
-#   tokens n, there are tokens and an n × n table of weights that no head produces, however its
-#   matrices are chosen. For linearly independent tokens :doc:`k = n − 1 is enough
+# - :cite:t:`bhojanapalli2020low` prove a bottleneck (theorem 1): where k and d are equal and
+#   smaller than the number of tokens n, one can choose n tokens and an n × n table of weights in
+#   such a way that no head produces this table from these tokens, whatever its matrices are. For
+#   linearly independent tokens :doc:`k = n − 1 is enough
 #   </gallery/deeper/plot_8_multi_head_bottleneck>`. The authors propose to choose k by the length
 #   of the text, instead of the usual d divided by the number of heads, and obtain better language
 #   models that way.

@@ -371,8 +371,9 @@ assert rotation_errors["one absorbed matrix"] > 0.1
 #
 # Takeaways
 # ---------
-# - Which is cheaper? For all queries of a text at once the pair is, in operations whenever k/d < (d
-#   + n)/(2d + n) and so always for k ≤ d/2. Both bracketings give the same scores, up to rounding.
+# - Which is cheaper? For all queries of a text at once, queries and keys take fewer operations
+#   whenever k/d < (d + n)/(2d + n), and so always for k ≤ d/2. Both bracketings give the same
+#   scores, up to rounding.
 # - In bytes moved the line is k = d/2, and for long texts little is at stake, because both ways
 #   write n² scores.
 # - Times follow the counts for wide keys, but not for the narrowest, where costs other than

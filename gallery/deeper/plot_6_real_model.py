@@ -75,8 +75,9 @@ x = x * gain + file.get_tensor("embeddings.LayerNorm.bias")
 
 # %%
 # Layers and :term:`heads <attention head>` are counted from 0 here, as in the file; :doc:`the next
-# page </gallery/deeper/plot_7_qk_of_a_real_model>` counts both from 1. The matrices of the 12 heads
-# are stored as one, transposed, so that head 2 owns the ``k = 32`` rows from 64 to 95 of each.
+# page </gallery/deeper/plot_7_qk_of_a_real_model>` counts both from 1. For the queries, the file
+# holds the matrices of all 12 heads in one tensor, transposed, so that the ``k = 32`` rows from 64
+# to 95 belong to head 2, and the same goes for the keys and for the values.
 
 # sphinx_gallery_start_ignore
 
