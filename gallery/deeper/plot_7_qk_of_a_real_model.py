@@ -211,8 +211,8 @@ print(f"Gaussian pairs: squares / 2‖M‖_* {control.min():.3f} to {control.max
 # All 72 pairs are near balance, but that alone proves nothing. With d much larger than k, the
 # columns of a Gaussian matrix are nearly orthogonal and equally long, so a pair of them starts
 # near balance, as the last line shows, and most heads are no nearer. The spectra are not low in
-# rank either. If weight decay acted on these products, its effect is visible in neither number,
-# and how strong it was during pre-training can't be read from the files.
+# rank either. If weight decay acted on these products, neither their balance nor their rank shows
+# it, and how strong it was during pre-training can't be read from the files.
 #
 # The dead key bias
 # -----------------
@@ -287,8 +287,9 @@ fig.set_label(
 #
 # The inputs need a control of their own, because a C with a few strong directions lowers the
 # effective rank, whatever M is. So the Gaussian pairs are weighted by the same inputs. The mean
-# query, which the centring removes, deserves a number of its own: it gives each key the same score
-# for every query, and the last column is its share of the energy within a row of scores.
+# query, which the centring removes, deserves a number of its own: what it adds to the score of a
+# key is the same for every query, and the last column is its share of the energy within a row of
+# scores.
 
 plain = column("QK", "effective_rank")  # (6, 12)
 weighted = column("weighted", "effective_rank")  # (6, 12)

@@ -85,9 +85,9 @@ fig.set_label(
 #
 # Since a centred row sums to zero, k = n − 1 is always enough for such tokens.
 # :cite:t:`bhojanapalli2020low` (theorem 1, with k = d) prove that k ≥ n is enough, and that for k <
-# n there are tokens and a P that no head produces. This does not contradict k = n − 1, because n
-# tokens of width d < n are never linearly independent. Here is a head with k = 3, and beside it a
-# random P that asks for all n − 1 directions.
+# n there are tokens and a P that no head produces. This does not contradict k = n − 1: with d = k <
+# n, the width of a token is less than n, and n such tokens are never linearly independent. Here is
+# a head with k = 3, and beside it a random P that asks for all n − 1 directions.
 
 n, d, k = 12, 16, 3
 x = torch.randn(n, d, dtype=torch.float64)  # (12, 16)
@@ -262,8 +262,9 @@ for (h, k), error in live.items():
 # Training for all h and k with hk up to 64, each from three seeds and with more steps, takes too
 # long for a build, so the page reads a file, which says where it comes from. The file has a second
 # task, which asks each query for *two* answers at once. Beside the sign of :math:`q \cdot z` the
-# query has to retrieve that of :math:`q \cdot z'`, where z′ is z shifted by one coordinate minus z
-# shifted back, and so at a right angle to z.
+# query has to retrieve that of :math:`q \cdot z'`. To make z′, the coordinates of z are shifted by
+# one place, once forwards and once back, and the second result is subtracted from the first; this
+# puts z′ at a right angle to z.
 
 package = Path(attention.__file__).parent
 file = Path("experiments/bottleneck/results.json")
@@ -343,13 +344,14 @@ fig.set_label(
 #
 # What several heads are for
 # --------------------------
-# Several heads are needed because each has one softmax. In the second task the two weights of a
-# head leave one number t per query, between −1 and 1, and the head's two answers are t times two
-# numbers that z fixes, whatever the width. Since z′ is at a right angle to z, the four pairs of
-# signs are equally probable for every z. As vectors they have the squared length 2, of which one
-# fixed direction holds 1 on average. So one head has an error of at least ½, while that of two
-# heads with k = r can come as near to zero as one likes. The table compares layers with hk = 32,
-# which all have the same number of parameters.
+# Several heads are needed because each has one softmax. In the second task, all that a query can
+# choose in a head is the difference t of its two weights, a number between −1 and 1. The head's two
+# answers are t times two numbers that z fixes, whatever the width. Since z′ is at a right angle to
+# z, the four pairs of signs are equally probable for every z. Such a pair, taken as a vector, has
+# the squared length 2, and its part along any one direction that z fixes has the squared length 1
+# on average. So one head has an error of at least ½, while that of two heads with k = r can come as
+# near to zero as one likes. The table compares layers with hk = 32, which all have the same number
+# of parameters.
 
 print("heads  width   one comparison (bound)   two at once")
 for h in sizes:

@@ -12,8 +12,8 @@ vector. What each of them keeps, computes and cannot express is counted here, wh
 quality has been measured in large training runs, which the end of this page cites.
 
 You need the lessons on :doc:`several heads </gallery/core/plot_5_multi_head>` and on :doc:`masks
-</gallery/core/plot_4_masks>`; for the latent also that on :doc:`low rank
-</gallery/deeper/plot_1_low_rank_qk>`, and for the rotary key that on :doc:`rotary positions
+</gallery/core/plot_4_masks>`. For the latent you also need the one on :doc:`low rank
+</gallery/deeper/plot_1_low_rank_qk>`, and for the rotary key the one on :doc:`rotary positions
 </gallery/deeper/plot_9a_rotary>`. Reading takes forty minutes, and running the page about ten
 seconds. Afterwards you can write grouped-query attention and both forms of latent attention, count
 what a layer keeps per token, and say why a rotary key has to be kept apart.
@@ -182,9 +182,9 @@ print("repeat:           ", torch.arange(h_kv).repeat(h // h_kv).tolist())
 print(f"relative difference of the contexts: {slip:.2f}")
 
 # %%
-# Neither order is better, since a layer that is trained with one of them only numbers its heads
-# differently. Weights that were trained with one order are wrong in the other, however, so the slip
-# shows when somebody else's model is loaded.
+# Neither order is better: layers that are trained with either of them differ merely in how their
+# heads are numbered. Weights that were trained with one order are wrong in the other, however, so
+# the slip shows when somebody else's model is loaded.
 #
 # Windows: fewer tokens instead of fewer heads
 # --------------------------------------------
@@ -245,9 +245,9 @@ fig.set_label(
 #
 # What is within reach is not necessarily used. With two layers or more, the farthest token within
 # reach has a gradient that is orders of magnitude smaller than the largest, because only one path
-# of tokens leads to it, with the longest possible step in every layer. Table 1 of
-# :cite:t:`jiang2023mistral` gives w = 4,096 and 32 layers, and section 2 of that report an
-# attention span of about 131 thousand tokens. The cache of such a layer needs the last w positions
+# of tokens leads to it, with the longest possible step in every layer. The report of
+# :cite:t:`jiang2023mistral` gives w = 4,096 and 32 layers in its table 1, and an attention span of
+# about 131 thousand tokens in its section 2. The cache of such a layer needs the last w positions
 # only.
 
 w, L = 4096, 32
@@ -556,8 +556,8 @@ fig.set_label(
 #
 # A latent takes the same memory whether it serves four heads or sixty-four, so it saves more the
 # more heads there are. With the 128 heads of width 128 of DeepSeek-V2, its 576 numbers per token
-# and layer are those of 2.25 groups, as table 1 of the report says. With few heads, groups keep
-# less.
+# and layer are as many as 2.25 groups keep, as table 1 of the report says. With few heads, groups
+# keep less.
 #
 # Which form is cheaper when
 # --------------------------
