@@ -13,7 +13,7 @@ nothing else matches.
 The model of this page is small and has read nothing but film reviews. It knows how reviews sound
 and nothing else, so do not believe what it writes. You need the lessons on :doc:`the transformer
 block </gallery/core/plot_7_transformer_block>` and on :doc:`the KV cache
-</gallery/deeper/plot_9c_cache>`. Reading takes forty minutes, and running the page about fifteen
+</gallery/deeper/plot_9c_cache>`. Reading takes forty minutes, and running the page about twenty
 seconds. Afterwards you can draw text from a model at a chosen :term:`temperature`, judge a loss in
 nats per token, find an induction head, and test by removing it whether the model needs it.
 """
@@ -321,10 +321,10 @@ def without(*heads):
 
 def measure(changed):
     """Return the loss where tokens repeat, that on reviews, and the weight that copies."""
-    _, weights = changed(random_twice, need_weights=True)
+    logits, weights = changed(random_twice, need_weights=True)
     return torch.tensor(
         [
-            losses(changed, random_twice)[:, 61:].mean(),
+            F.cross_entropy(logits[:, 61:-1].movedim(-1, 1), random_twice[:, 62:]),
             losses(changed, held_out[:50]).mean(),
             weights[..., i, i - 59].mean(dim=(1, 3))[induction],
         ]
