@@ -109,8 +109,8 @@ fig.set_label(
 #    stars, so we can't check this, but under either rule they contain lukewarm reviews. Look up how
 #    a label was made before you say what a model has learned.
 #
-# Film reviews have the same trap (:cite:t:`maas2011learning`). Their authors often write their
-# rating into the text, as "7/10", so we can count those ratings by label:
+# Film reviews have the same trap (:cite:t:`maas2011learning`). Reviewers often write their rating
+# into the text, as "7/10", so we can count those ratings by label:
 
 marks = Counter()
 for review, label in zip(train.texts, train.labels, strict=True):

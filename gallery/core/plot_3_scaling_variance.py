@@ -109,10 +109,10 @@ for key, *pair in zip("abcde", change, change_of_8, strict=True):
     print(key, "{:7.4f} {:11.4f}".format(*pair))
 
 # %%
-# What "c" gains, the others lose, and for the larger scores most of these numbers are smaller. They
-# are approximately one column of a table with one row per weight and one column per score, the
-# :term:`Jacobian` of the softmax, which holds the derivative of each weight with respect to each
-# score:
+# What "c" gains, the others lose, and most of these numbers are smaller for 8 × scores. Each
+# printed column is approximately one column of a table with one row per weight and one column per
+# score, the :term:`Jacobian` of the softmax, which holds the derivative of each weight with respect
+# to each score:
 #
 # .. math::
 #    J &= \mathrm{diag}(w) - w w^\top \\
@@ -397,9 +397,9 @@ for name, size in whole.items():
 #
 # The number of keys
 # ------------------
-# Besides the width k, the number m of keys that a query meets matters. If s is drawn from the
-# normal distribution of mean 0 and variance 1, then :math:`e^s` and :math:`s\,e^s` have the same
-# mean, :math:`e^{1/2}`. For many independent scores of this kind, :math:`\sum_j e^{s_j}` and
+# What matters besides the width k is the number m of keys that a query meets. If s is drawn from
+# the normal distribution of mean 0 and variance 1, then :math:`e^s` and :math:`s\,e^s` have the
+# same mean, :math:`e^{1/2}`. For many independent scores of this kind, :math:`\sum_j e^{s_j}` and
 # :math:`\sum_j s_j e^{s_j}` are therefore both about :math:`m\,e^{1/2}`. The second divided by the
 # first is the weighted mean of the scores, :math:`\sum_j w_j s_j`, which is thus about 1. The
 # entropy is the logarithm of the first sum minus this mean:
@@ -409,9 +409,9 @@ for name, size in whole.items():
 #    &\approx \ln m + \tfrac12 - 1 = \ln m - \tfrac12
 #
 # So :math:`e^{\mathrm{entropy}}` is about a fixed share of m and grows with the text. It can be
-# read as a number of keys: attention shared evenly among so many would have the same entropy. We
-# print the measured entropy beside this estimate and as a share of its maximum, :math:`\ln m`; the
-# last column is the largest weight.
+# read as a number of keys: attention shared evenly among that many keys would have the same
+# entropy. We print the measured entropy beside this estimate and as a share of its maximum,
+# :math:`\ln m`; the last column is the largest weight.
 
 k, repeats = 64, 50
 lengths = [16, 64, 256, 1024, 4096]
@@ -488,8 +488,8 @@ for name in ("divided by √k", "divided by k"):
 # There need not be a division at all: T5 (:cite:t:`raffel2020exploring`) does without one, because
 # its code draws the query matrix smaller by the same factor (``fold_scaling_into_initializer`` in
 # Mesh TensorFlow), which at the start is the same function up to rounding. We check this at a width
-# of 1,000 and not of 1,024, whose root is 32, because dividing by a power of two involves no
-# rounding.
+# of 1,000 and not of 1,024: the root of 1,024 is 32, a power of two, and dividing by it would
+# involve no rounding.
 
 W_query, W_key = torch.randn(2, 64, 1000, generator=generator) / 8  # (64, 1000), (64, 1000)
 divided = (tokens @ W_query) @ (tokens @ W_key).T / math.sqrt(1000)  # (16, 16)

@@ -66,8 +66,8 @@ use_style()
 # explain. With uniform weights both models take the mean of the words, and the value matrix of
 # *qkv* merges into the classifier (:doc:`/gallery/deeper/plot_3_values_fold`), so *mean* is the
 # model with uniform weights for both. Each model is trained from three seeds, and a seed also draws
-# its own split into training and validation reviews. Copies are kept from before the first epoch
-# and from after each.
+# its own split into training and validation reviews. A copy of the model is kept from before the
+# first epoch, and another from after each epoch.
 
 SEEDS = (1, 2, 3)
 config = TrainConfig(
@@ -274,13 +274,13 @@ fig.set_label(
 # nothing about the other. How far do two such rankings agree by construction? The obvious
 # :term:`baseline` is a random ranking, but the formula has the weight *inside* the effect, and two
 # quantities that share a factor are correlated even if all the rest is independent, as
-# :cite:t:`pearson1897spurious` showed for ratios of measured bones. To exceed a random ranking, a
-# weight need only be in the formula.
+# :cite:t:`pearson1897spurious` showed for ratios of measured bones. A ranking by weight can
+# therefore exceed a random one merely because the weight is in the formula.
 #
-# So we need another *null hypothesis*: the weights are as uneven as they are, but fall on words
-# regardless of what the words say. In each review we shuffle the evidence among the words, compute
-# the effects again by the formula (:func:`~attention.analysis.shuffled_effects`), and correlate the
-# same ranking with these effects. What exceeds this null results from *which* words have the large
+# So we need another *null hypothesis*: the weights keep their sizes, but fall on words regardless
+# of what the words say. In each review we shuffle the evidence among the words, compute the effects
+# again by the formula (:func:`~attention.analysis.shuffled_effects`), and correlate the same
+# ranking with these effects. What exceeds this null results from *which* words have the large
 # weights.
 #
 # Four other rankings are compared in the same way. :cite:t:`kobayashi2020attention` multiply each
@@ -375,10 +375,10 @@ for (kind, seed), found in apart.items():
 # is found in one model belongs to that model and not to energy pooling. The last column, the mean
 # evidence of the half of the words with the smaller weights, suggests a reason. In two of the three
 # models these words, which hardly count, are shifted far to the positive side, as "the" and "is"
-# are in Figure 2. They then differ from the verdict by more than the words that made it, so large
-# weights go with small differences. The shift does no harm as long as these words keep their small
-# weights. With equal weights it would weigh heavily, which may be why the equalised models fall so
-# far.
+# are in Figure 2. Their evidence then differs from the verdict by more than that of the words that
+# made it, so large weights go with small differences. The shift does no harm as long as these words
+# keep their small weights. With equal weights it would weigh heavily, which may be why the
+# equalised models fall so far.
 #
 # The result of this section is thus that weights agree with deletion beyond their null in all three
 # QKV models, but in energy pooling in one of three, and there only slightly.
@@ -528,8 +528,9 @@ print(f"weight that had to be moved: {(a - other).clamp(min=0).sum():.0%}")
 # ------------
 # The honest picture of one layer of attention colours each word by its signed contribution, weight
 # × evidence. It needs neither deletion nor gradient, and its numbers sum to the logit that is
-# explained. Our review comes first by the weights of energy pooling, then by the contributions of
-# both kinds. Blue speaks for the film; orange with a dashed line speaks against it.
+# explained. Our review is shown three times, first with the weights of energy pooling, then with
+# the contributions in energy pooling and in QKV. Blue speaks for the film; orange with a dashed
+# line speaks against it.
 
 pictures = [words_as_html(words, a.tolist(), "energy: weights")]
 for kind in ("energy", "qkv"):

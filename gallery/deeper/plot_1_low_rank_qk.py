@@ -106,9 +106,9 @@ print(f"the step, by formula: relative error {error(by_formula, moved):.0e}")
 assert error(by_formula, moved) < 1e-4
 
 # %%
-# Now we train on a small task. In each of its texts one token is marked by a large last number, and
-# the label is the sign of that token's first number. Every pooling starts from the *same* w and the
-# *same* classifier, and learns by plain gradient descent.
+# Now we train on a small task. In each of its texts one token is marked by a large number in its
+# last place, and the label is the sign of the number in its first place. Every pooling starts from
+# the *same* w and the *same* classifier, and learns by plain gradient descent.
 
 STEPS, RATE, SEEDS = 300, 0.3, range(5)
 texts = torch.randn(256, 12, d)  # (256, 12, d)

@@ -185,8 +185,8 @@ fig.set_label(
 
 # %%
 # *Figure 1.* Energy of the largest directions: lines are means, bands reach from the smallest to
-# the largest head, and the thin line marks 90 %. The classifiers are those with k = 16 and
-# values, one per seed, trained for one label per review, while this encoder was trained on whole
+# the largest head, and the thin line marks 90 %. The classifiers are those with k = 16 and a value
+# matrix, one per seed, trained for one label per review, while this encoder was trained on whole
 # sentences.
 #
 # Balanced pairs, and weight decay
@@ -287,9 +287,9 @@ fig.set_label(
 #
 # The inputs need a control of their own, because a C with a few strong directions lowers the
 # effective rank, whatever M is. So the Gaussian pairs are weighted by the same inputs. The mean
-# query, which the centring removes, deserves a number of its own: what it adds to the score of a
-# key is the same for every query, and the last column is its share of the energy within a row of
-# scores.
+# query, which the centring removes, deserves a number of its own, because it too adds something to
+# the score of each key, the same for every query. The last column of the second table is its share
+# of the energy within a row of scores.
 
 plain = column("QK", "effective_rank")  # (6, 12)
 weighted = column("weighted", "effective_rank")  # (6, 12)
@@ -326,8 +326,9 @@ fig.set_label(
 # The long line is the mean of the Gaussian pairs, and the short ones are their means after the
 # same weighting.
 #
-# Part of the fall from dots to triangles is due to the inputs alone, down to the short lines; the
-# rest is due to the head, whose strong directions meet strong directions of its inputs.
+# From the dots down to the short lines, the fall is due to the inputs alone. The rest, from there
+# down to the triangles, is due to the head, whose strong directions meet strong directions of its
+# inputs.
 #
 # Does the scale lesson's assumption hold?
 # ----------------------------------------
@@ -495,8 +496,8 @@ fig.set_label(
 # weights, the cosine distance of the sentence embeddings, and the accuracy of the probe, with the
 # 95 % interval of the whole model's accuracy as a band.
 #
-# The table's last columns count the reviews that the probe loses and gains, which is the finer
-# comparison, because the reviews are the same.
+# The table's last columns count the reviews that the probe loses and gains by the truncation. This
+# is the finer comparison, because the truncated and the whole model are judged on the same reviews.
 #
 # For weights and embeddings the three ways lie in the same order at every rank above 0, and the
 # step from the first to the second is as instructive as the step to the third. Keeping the mean
@@ -534,7 +535,8 @@ for name, other in (
 # truncated by the data it suffers least. What collapses there is not the directions of M but the
 # scores of the mean query, which hold most of the energy in that layer and which plain truncation
 # cuts. The correlations agree: the mean query's share predicts the damage, and the effective rank
-# of M hardly does. They can't separate that share from the layer, because both rise together.
+# of M hardly does. They can't separate that share from the layer's number, because both rise
+# together.
 #
 # What is not known
 # -----------------

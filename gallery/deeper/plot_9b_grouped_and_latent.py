@@ -355,9 +355,9 @@ for name, (rank, kept) in ranks.items():
     print(f"{name:13}: rank of all keys {rank:2}, numbers kept per token {kept}")
 
 # %%
-# With as many numbers kept, and without rotary positions, a latent can hold all that groups can.
-# Take the keys and values of the groups, concatenated, as the latent of width
-# :math:`r = 2 h_\mathrm{kv} k`, and let each head's matrices pick the columns of its group;
+# If it keeps as many numbers as groups do, a latent without rotary positions can hold all that the
+# groups can. Take the keys and values of the groups, concatenated, as the latent of width :math:`r
+# = 2 h_\mathrm{kv} k`, and let each head's matrices pick the columns of its group;
 # :cite:t:`meng2025transmla` build on this. The converse is false, because the heads of a group
 # share one key, and the heads of a latent need not.
 
@@ -555,9 +555,9 @@ fig.set_label(
 # heads of width 32 in float32.
 #
 # A latent takes the same memory whether it serves four heads or sixty-four, so it saves more the
-# more heads there are. With the 128 heads of width 128 of DeepSeek-V2, its 576 numbers per token
-# and layer are as many as 2.25 groups keep, as table 1 of the report says. With few heads, groups
-# keep less.
+# more heads there are. DeepSeek-V2 has 128 heads of width 128, and keeps 576 numbers per token and
+# layer, as many as 2.25 groups would, as table 1 of the report says. With few heads, groups keep
+# less.
 #
 # Which form is cheaper when
 # --------------------------
@@ -623,15 +623,15 @@ for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
 #
 # What this page does not show
 # ----------------------------
-# Whether a model loses quality when its heads share can be decided only by training large models,
-# and the published answers differ. In table 1 of :cite:t:`ainslie2023gqa`, T5 XXL scores 47.2 on
-# average over its tasks with multi-head attention, 47.1 with eight groups and 46.6 with one, at
-# 1.51, 0.28 and 0.24 seconds per sample; the shared variants were converted from the first and
-# trained further. :cite:t:`deepseek2024v2` train models of 7 billion parameters from scratch (table
-# 8 of the appendix), in which multi-head attention is clearly ahead of both ways of sharing on hard
-# benchmarks. In their table 9, of mixture-of-experts models, latent attention is ahead of
-# multi-head attention on most benchmarks, with a cache many times smaller. These are the authors'
-# own measurements, of their own models.
+# Only by training large models can one decide whether a model loses quality when its heads share
+# keys and values, and the published answers differ. In table 1 of :cite:t:`ainslie2023gqa`, T5 XXL
+# scores 47.2 on average over its tasks with multi-head attention, 47.1 with eight groups and 46.6
+# with one, at 1.51, 0.28 and 0.24 seconds per sample; the shared variants were converted from the
+# first and trained further. :cite:t:`deepseek2024v2` train models of 7 billion parameters from
+# scratch (table 8 of the appendix), in which multi-head attention is clearly ahead of both ways of
+# sharing on hard benchmarks. In their table 9, of mixture-of-experts models, latent attention is
+# ahead of multi-head attention on most benchmarks, with a cache many times smaller. These are the
+# authors' own measurements, of their own models.
 #
 # Takeaways
 # ---------
