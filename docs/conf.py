@@ -81,7 +81,7 @@ if html_baseurl:
     html_additional_pages = {"404": "404.html"}
     html_context = {"html_baseurl": html_baseurl}
 
-language = "en_GB"  # the pages say en-GB
+language = "en-GB"
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
 nb_execution_mode = "cache"
