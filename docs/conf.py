@@ -9,12 +9,14 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))  # the site's own small extensions
 
 import addresses  # noqa: E402 — found through the path above
+import saved_pictures  # noqa: E402 — likewise
 
-# A page's kernel starts without its reader's own IPython settings, and keeps quiet about talking
-# to the build through a local port.
+# A page's kernel starts without its reader's own IPython settings, keeps quiet about talking to the
+# build through a local port, and draws each figure in two formats.
 PROFILE = HERE / "_build" / "ipython" / "profile_default"
 PROFILE.mkdir(parents=True, exist_ok=True)
-(PROFILE / "ipython_kernel_config.py").write_text("c.IPKernelApp.log_level = 'ERROR'\n")
+kernel_config = "c.IPKernelApp.log_level = 'ERROR'\n" + saved_pictures.KERNEL
+(PROFILE / "ipython_kernel_config.py").write_text(kernel_config)
 os.environ["IPYTHONDIR"] = str(PROFILE.parent)
 
 project = "attention"
@@ -40,6 +42,7 @@ extensions = [
     "descriptions",
     "edit_links",
     "exercises",
+    "figure_downloads",
     "figures",
     "from_scratch",
     "gallery_pages",
@@ -88,6 +91,7 @@ nb_execution_mode = "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
+nb_mime_priority_overrides = [("*", "image/svg+xml", None)]  # to be downloaded, not to be shown
 
 autodoc_member_order = "bysource"
 autodoc_typehints_format = "short"

@@ -22,6 +22,7 @@ def fingerprint(root: Path, *settings: str) -> str:
     read = (
         root.glob("attention/**/*.py"),
         root.glob("tests/faults/*.json"),
+        root.glob("docs/_ext/saved_pictures.py"),
         *(root.glob(f"docs/experiments/**/*.{suffix}") for suffix in ("py", "json", "toml")),
     )
     for path in [root / "pyproject.toml", *sorted(chain(*read))]:

@@ -8,6 +8,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from saved_pictures import save_as_svg
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx_gallery.scrapers import matplotlib_scraper
@@ -60,13 +61,17 @@ def reset_randomness(gallery_conf: dict[str, Any], script: str) -> None:
 
 
 def figures_with_alt_text(block: Any, block_vars: dict[str, Any], conf: dict[str, Any]) -> str:
-    """Save the open figures; a figure's label is its alternative text."""
-    labels = [plt.figure(number).get_label() for number in plt.get_fignums()]
+    """Save the open figures in both formats; a figure's label is its alternative text."""
+    figures = [plt.figure(number) for number in plt.get_fignums()]
+    labels = [figure.get_label() for figure in figures]
     if not all(labels):
         script = Path(block_vars["src_file"]).name
         where = f"{script}, block at line {block[2]}"
         logger.warning("%s: a figure has no alternative text (fig.set_label)", where)
     rst = matplotlib_scraper(block, block_vars, conf)
+    pictures = block_vars["image_path_iterator"].paths
+    for figure, picture in zip(figures, pictures[len(pictures) - len(figures) :], strict=True):
+        save_as_svg(figure, Path(picture))
     texts = iter(labels)
     return re.sub(r"(?<=:alt: ).*", lambda _: html.escape(" ".join(next(texts).split())), rst)
 

@@ -5,6 +5,7 @@ import freshness
 import pytest
 
 FILES = ["pyproject.toml", "attention/a.py", "attention/deep/b.py"]
+FILES += ["docs/_ext/saved_pictures.py"]
 FILES += [f"docs/experiments/a/b.{suffix}" for suffix in ("py", "json", "toml")]
 
 

@@ -23,21 +23,24 @@ def test_every_script_starts_alike():
 
 
 @pytest.fixture
-def saved(monkeypatch):
-    """Save figures as Sphinx-Gallery would write about them."""
+def saved(monkeypatch, tmp_path):
+    """Save figures as Sphinx-Gallery would write about them, after one of an earlier cell."""
     mpl.use("Agg")
+    paths = [str(tmp_path / "earlier.png")]
 
     def write(block, block_vars, conf):
-        return "".join(
-            f".. image-sg:: /{n}.png\n   :alt: a script's title\n\n" for n in plt.get_fignums()
-        )
+        names = [f"{number}.png" for number in plt.get_fignums()]
+        plt.close("all")
+        paths.extend(str(tmp_path / name) for name in names)
+        return "".join(f".. image-sg:: /{name}\n   :alt: a script's title\n\n" for name in names)
 
     monkeypatch.setattr(gallery_pages, "matplotlib_scraper", write)
 
     def save(*labels: str) -> list[str]:
         for label in labels:
             plt.figure().set_label(label)
-        block_vars = {"src_file": "gallery/plot_example.py"}
+        drawn = SimpleNamespace(paths=paths)
+        block_vars = {"src_file": "gallery/plot_example.py", "image_path_iterator": drawn}
         rst = gallery_pages.figures_with_alt_text(("code", "", 7), block_vars, {})
         return re.findall(":alt: (.*)", rst)
 
@@ -60,6 +63,13 @@ def test_a_figure_without_a_label_is_missed(saved, logged_warnings):
     saved("A label.", "")
     (message,) = collected
     assert message.startswith("plot_example.py, block at line 7: a figure has no alternative text")
+
+
+def test_each_figure_is_saved_as_svg_beside_its_picture(saved, tmp_path):
+    saved("A label.", "Another label.")
+    assert sorted(path.name for path in tmp_path.glob("*.svg")) == ["1.svg", "2.svg"]
+    saved()
+    assert len(list(tmp_path.glob("*.svg"))) == 2
 
 
 @pytest.fixture

@@ -8,6 +8,8 @@ import pytest
 from playwright.sync_api import expect
 from workbench import SIX, cell, field, open_bench, shown
 
+DC = "{http://purl.org/dc/elements/1.1/}"
+
 
 @pytest.fixture
 def bench(visit, http_root):
@@ -116,6 +118,9 @@ def test_both_pictures_are_saved_in_the_colours_of_their_theme(bench):
     for theme, text in pictures.items():
         root = ET.fromstring(text)
         grounds[theme] = root.find(f"{name}rect").get("fill")
+        assert "Your journey starts with one step" in root.find(f"{name}title").text
+        assert root.find(f"{name}desc").text
+        assert "MIT License" in "".join(root.find(f".//{DC}rights").itertext())
         texts = [one.text for one in root.iter(f"{name}text")]
         for j in SIX:
             assert shown(bench, f"map.1.{j}")[0] in texts

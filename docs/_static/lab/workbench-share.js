@@ -8,6 +8,8 @@
   const { parts } = lab.workbench;
 
   const KEY = "#bench=";
+  const AUTHOR = "The attention tutorial authors";
+  const LICENCE = "https://opensource.org/license/mit";
   const PAUSE = 600; // milliseconds without a change, before the address follows
   // What the style sheet gives the shapes of a picture
   const LOOKS = [
@@ -130,11 +132,41 @@
         group.append(...[...bench.find(name).childNodes].map(copyWithLooks));
         return group;
       });
-      picture.append(background, map, ...planes);
+      picture.append(...about(bench.state().words), background, map, ...planes);
       return new XMLSerializer().serializeToString(picture);
     } finally {
       body.dataset.theme = before;
     }
+  }
+
+  // What a program shows of a picture that has left its page: title, description and licence
+  function about(words) {
+    const title = `Attention of “${words.join(" ")}”, from the attention tutorial's workbench`;
+    const text =
+      "Left, the attention weights, one row per query and one column per key. In the middle, the " +
+      "chosen query and all keys as arrows. Right, the values and that query's context vector.";
+    const [rdf, dc, cc] = [
+      "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
+      "http://purl.org/dc/elements/1.1/",
+      "http://creativecommons.org/ns#",
+    ];
+    const part = (space, name, ...children) => {
+      const made = document.createElementNS(space, name);
+      made.append(...children);
+      return made;
+    };
+    const named = (name, value) =>
+      part(dc, name, part(cc, "cc:Agent", part(dc, "dc:title", value)));
+    const work = part(
+      cc,
+      "cc:Work",
+      part(dc, "dc:title", title),
+      part(dc, "dc:description", text),
+      named("dc:creator", AUTHOR),
+      named("dc:rights", `© ${AUTHOR}, MIT License, ${LICENCE}`),
+    );
+    const metadata = shape("metadata", {}, part(rdf, "rdf:RDF", work));
+    return [shape("title", {}, title), shape("desc", {}, text), metadata];
   }
 
   function copyWithLooks(part) {

@@ -1,0 +1,28 @@
+"""Save each picture that a page draws as SVG, too, beside the PNG that the page shows.
+
+This is how pages are executed, so a change in this file executes all of them again.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+
+# Letters become shapes: as text they would need DejaVu Sans on the machine that shows the slide,
+# and labels in another font overlap. What can be read is in the file's title and description. With
+# a salt of ours the ids are no random ones, so that two builds write the same file.
+SETTINGS: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "attention"}
+# A heatmap is an image inside the SVG; with this many pixels its cells stay sharp on a projector.
+DPI = 300
+# What the kernel of a page in docs/ is told; a lesson's figures are saved by its scraper.
+KERNEL = f"""
+c.InlineBackend.figure_formats = {{"png", "svg"}}
+c.InlineBackend.rc = {SETTINGS}
+"""
+
+
+def save_as_svg(figure: Figure, picture: Path) -> None:
+    """Save a figure beside its picture, under the same name."""
+    with plt.rc_context(SETTINGS):
+        figure.savefig(picture.with_suffix(".svg"), dpi=DPI)

@@ -1,0 +1,41 @@
+import matplotlib as mpl
+import pytest
+import saved_pictures
+from matplotlib.figure import Figure
+
+
+@pytest.fixture
+def save(tmp_path):
+    def save_() -> str:
+        figure = Figure()
+        figure.add_subplot().imshow([[0, 1]])
+        saved_pictures.save_as_svg(figure, tmp_path / "a.png")
+        return (tmp_path / "a.svg").read_text(encoding="utf-8")
+
+    return save_
+
+
+def test_two_builds_write_the_same_lines(save):
+    def drawn(svg: str) -> str:
+        return svg.partition("</metadata>")[2]  # above is a date
+
+    assert drawn(save()) == drawn(save())
+
+
+def test_letters_are_shapes_whatever_the_page_has_set(save):
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        assert "<text" not in save()
+
+
+def test_a_kernel_is_told_the_same():
+    class Config:
+        """As the kernel's own: a section is there once it is named."""
+
+        def __getattr__(self, name: str) -> "Config":
+            setattr(self, name, Config())
+            return getattr(self, name)
+
+    told = Config()
+    exec(saved_pictures.KERNEL, {"c": told})
+    assert told.InlineBackend.figure_formats == {"png", "svg"}
+    assert told.InlineBackend.rc == saved_pictures.SETTINGS
