@@ -144,12 +144,12 @@ def test_what_the_cell_of_a_page_drew_is_found_in_its_outputs(site):
     app = site("Text.", *EXTENSIONS)
     png = b"a picture"
     stem = sha256(png).hexdigest()
-    executed = app.outdir.parent / "jupyter_execute"
+    executed = app.outdir.parent / ".jupyter_cache/executed/0f"
     executed.mkdir(parents=True)
     (app.srcdir / f"{stem}.png").write_bytes(png)
     data = {"image/png": b64encode(png).decode() + "\n", "image/svg+xml": PICTURE.splitlines(True)}
     cells = [{"outputs": [{"data": data}, {"text": "printed"}]}, {"source": "no code"}]
-    (executed / "index.ipynb").write_text(json.dumps({"cells": cells}))
+    (executed / "base.ipynb").write_text(json.dumps({"cells": cells}))
     (app.srcdir / "index.rst").write_text(f"Page\n====\n\n{IMAGE.format(stem)}")
     app.build()
     assert [label for *_, label in links(app, "index")] == ["SVG"]
