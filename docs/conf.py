@@ -37,6 +37,8 @@ extensions = [
     "sphinx_reredirects",
     "sphinxcontrib.bibtex",
     "api_pages",
+    "chapters",
+    "citations",
     "descriptions",
     "edit_links",
     "exercises",

@@ -90,12 +90,13 @@ def test_a_page_offers_itself_and_the_package(app):
     source = [SOURCE]
     gallery_pages.offer_downloads(app, "gallery/core/plot_example", source)
     text = source[0]
-    assert text.index("run-it-yourself") < text.index("Title")
+    assert text.index("Title\n=====\n") < text.index("run-it-yourself")
     for kind in ("notebook <plot_example.ipynb>", "script <plot_example.py>"):
         assert text.count(f":download:`{kind}`") == 1
     assert f":ref:`how to run it <sphx_glr_download_{REFERENCE}>`" in text
     assert f".. _sphx_glr_download_{REFERENCE}:" in text
     assert "sphx-glr-download-link" not in text
+    assert "only::" not in text.partition("Title")[0]
     assert "zip>" not in text
     assert "attention_tutorial-1.2-py3-none-any.whl <../../attention_tutorial-1.2-" in text
     assert "colab" not in text
@@ -134,13 +135,6 @@ def test_lists_of_tags_are_taken_out():
     source = [f"{tags}\nText\n\n{other}"]
     gallery_pages.drop_tag_lists(None, "gallery/index", source)
     assert source == [f"\nText\n\n{other}"]
-
-
-def test_a_page_says_which_lesson_it_is():
-    numbered = gallery_pages.part_of("gallery/core/plot_3_scaling_variance")
-    assert numbered == "`Core lessons <../index.html#core-lessons>`__, 3 of 9"
-    deeper = gallery_pages.part_of("gallery/deeper/plot_1_low_rank_qk")
-    assert deeper == "`Going deeper <../index.html#going-deeper>`__"
 
 
 def test_the_sidebar_shows_the_first_half_of_a_lessons_title():
