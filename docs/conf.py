@@ -53,6 +53,7 @@ extensions = [
     "screen_readers",
     "search_words",
     "social_cards",
+    "thumbnails",
     "wheel_of_the_site",
 ]
 # What sphinx-gallery writes beside its pages would be taken for pages.
