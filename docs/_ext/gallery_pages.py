@@ -107,10 +107,15 @@ def without_tex(text: str) -> str:
 
 
 def plain_cards(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Write the equations on cards as letters: a card is an attribute, which holds no MathML."""
+    """Write the equations on cards as letters: a card is an attribute, which holds no MathML.
+
+    The picture of a card far below is fetched when its reader comes near.
+    """
     if body := context.get("body"):
         card = re.compile(r'(?<= tooltip=")[^"]*')
-        context["body"] = card.sub(lambda found: without_tex(found[0]), body)
+        body = card.sub(lambda found: without_tex(found[0]), body)
+        picture = re.compile(r'(?<= tooltip=")([^"]*"><img )')
+        context["body"] = picture.sub(r'\1loading="lazy" ', body)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -163,3 +163,11 @@ def test_a_card_shows_an_equation_as_letters():
     gallery_pages.plain_cards(None, "gallery/index", "", context, None)
     expected = r'<div tooltip="M = W_query W_keyᵀ and √k">\top</div>'
     assert context["body"] == expected
+
+
+def test_the_picture_of_a_card_waits_until_it_is_near():
+    card = '<div class="sphx-glr-thumbcontainer" tooltip="Why?"><img alt="" src="a.png" /></div>'
+    figure = '<figure><img alt="a" src="b.png" /></figure>'
+    context = {"body": card + figure}
+    gallery_pages.plain_cards(None, "gallery/index", "", context, None)
+    assert context["body"] == card.replace("<img ", '<img loading="lazy" ') + figure

@@ -23,7 +23,8 @@ EXPECTED = """() => {
   const stretched = [...document.querySelectorAll("article img")].filter((image) => {
     const shown = image.clientWidth / image.clientHeight;
     const natural = image.naturalWidth / image.naturalHeight;
-    return !image.naturalWidth || Math.abs(shown / natural - 1) > 0.05;
+    const isBroken = !image.naturalWidth || Math.abs(shown / natural - 1) > 0.05;
+    return image.complete && isBroken;
   });
   const empty = [...document.querySelectorAll("a[href]")].filter(
     (link) => !(link.textContent.trim() || link.ariaLabel || link.querySelector("img[alt]"))
