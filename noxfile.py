@@ -94,6 +94,14 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def links(session: nox.Session) -> None:
+    """Ask every address outside the site that a page leads to; needs a network, and docs first."""
+    install(session, "docs")
+    build = ["sphinx-build", "-q", "-d", "docs/_build/doctrees", "-b", "linkcheck"]
+    session.run(*build, *session.posargs, "docs", "docs/_build/linkcheck")
+
+
+@nox.session
 def serve(session: nox.Session) -> None:
     """Serve the site, and rebuild it whenever a page, a script or the package changes."""
     install(session, "serve")

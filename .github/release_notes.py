@@ -42,6 +42,8 @@ if tags and tags != [f"v{version}"]:
     sys.exit(f"the tag {' and '.join(tags)} is not the version in pyproject.toml, {version}")
 if tags and "unreleased" in remark:
     sys.exit(f"CHANGELOG.md calls {version} unreleased; its heading needs the date instead")
+if tags and not re.search(r"(?m)^date-released: \d", Path("CITATION.cff").read_text("utf-8")):
+    sys.exit(f"CITATION.cff has no date-released, so nobody can cite {version} with its year")
 
 path = Path(sys.argv[1])
 path.parent.mkdir(exist_ok=True)

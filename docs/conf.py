@@ -39,6 +39,8 @@ extensions = [
     "sphinx_reredirects",
     "sphinxcontrib.bibtex",
     "api_pages",
+    "chapters",
+    "citations",
     "descriptions",
     "edit_links",
     "exercises",
@@ -54,6 +56,7 @@ extensions = [
     "screen_readers",
     "search_words",
     "social_cards",
+    "thumbnails",
     "wheel_of_the_site",
 ]
 # What sphinx-gallery writes beside its pages would be taken for pages.

@@ -1,7 +1,8 @@
 """Describe each page in its own first sentences, for search engines and for whoever shares it.
 
 ``sphinxext.opengraph`` would begin with whatever stands first, which on every lesson is how to
-download it, and would cut in the middle of a word. It takes what a page's metadata say instead.
+download it (a paragraph with a class of its own), and would cut in the middle of a word. It takes
+what a page's metadata say instead.
 """
 
 import html
@@ -32,7 +33,7 @@ def opening(page: nodes.document) -> str:
         if titles > 1:
             break
         in_prose = isinstance(node.parent, nodes.section | nodes.container)
-        if isinstance(node, nodes.paragraph) and in_prose:
+        if isinstance(node, nodes.paragraph) and in_prose and not node["classes"]:
             text = ""
             for part in node.findall():
                 if isinstance(part, addnodes.pending_xref) and not part.get("refexplicit"):

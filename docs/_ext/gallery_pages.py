@@ -18,6 +18,7 @@ logger = logging.getLogger(__name__)
 
 # The parts in the order of reading: the folder, and what readers call it.
 PARTS = {"core": "Core lessons", "deeper": "Going deeper", "cases": "Case studies"}
+TITLE = re.compile(r"^\S.*\n=+\n", re.MULTILINE)
 # A link of the sidebar to a lesson; the page's own link leads nowhere.
 LINK = re.compile(r'(<a class="[^"]*" href="(?:[^"]*plot_[^"]*|#)">)(.*?)</a>', re.DOTALL)
 
@@ -26,19 +27,6 @@ def reading_order(path: str) -> tuple[int, str]:
     """Sort the parts of the gallery, and lessons of several parts, as they are to be read."""
     folder = next(part for part in reversed(PurePath(path).parts) if part in PARTS)
     return list(PARTS).index(folder), path
-
-
-def part_of(docname: str) -> str:
-    """Name a lesson's part, with a link; a core lesson, whose number is in its name, is counted."""
-    page = PurePosixPath(docname)
-    name = PARTS[page.parent.name]
-    link = f"`{name} <../index.html#{name.lower().replace(' ', '-')}>`__"
-    own = re.match(r"plot_(\d+)", page.name)
-    if page.parent.name != "core" or not own:
-        return link
-    lessons = Path(__file__).parents[2].glob("gallery/core/plot_[0-9]*.py")
-    last = max(int(re.match(r"plot_(\d+)", path.name)[1]) for path in lessons)
-    return f"{link}, {own[1]} of {last}"
 
 
 def shorten_sidebar(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
@@ -77,16 +65,16 @@ def figures_with_alt_text(block: Any, block_vars: dict[str, Any], conf: dict[str
 
 
 def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Say at the top that the page is a script, and at its end how to run it."""
+    """Say under the title that the page is a script, and at its end how to run it."""
     page = PurePosixPath(docname)
     if not page.match("gallery/*/plot_*"):
         return
     stem, wheel = page.name, wheel_name(app.config.release)
     colab = colab_address(docname, app.config)
     in_colab = f"`open it in Colab <{colab}>`__, " if colab else ""
-    head = (
-        ".. rst-class:: run-it-yourself\n\n"
-        f"    {part_of(docname)}. This page is a program. Download it as a "
+    run = (
+        "\n.. rst-class:: run-it-yourself\n\n"
+        "    This page is a program. Download it as a "
         f":download:`notebook <{stem}.ipynb>` or a :download:`script <{stem}.py>`, "
         f"{in_colab}or see "
         f":ref:`how to run it <sphx_glr_download_{docname.replace('/', '_')}.py>`.\n"
@@ -99,7 +87,9 @@ def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
         "\n\n.. code-block:: text\n\n"
         f"    pip install {install_line(app.config.release, app.config.html_baseurl, extra)}\n"
     )
-    text = re.sub(r"\.\. note::\n +:class: sphx-glr-download-link.*\n\n.*\n.*\n", head, source[0])
+    note = r"\.\. only:: html\n\n +\.\. note::\n +:class: sphx-glr-download-link.*\n\n.*\n.*\n"
+    text = re.sub(note, "", source[0])
+    text = TITLE.sub(lambda title: title[0] + run, text, count=1)
     source[0] = re.sub(r":download:`Download zipped: .*`", package, text) + install
 
 
@@ -122,10 +112,15 @@ def without_tex(text: str) -> str:
 
 
 def plain_cards(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Write the equations on cards as letters: a card is an attribute, which holds no MathML."""
+    """Write the equations on cards as letters: a card is an attribute, which holds no MathML.
+
+    The picture of a card far below is fetched when its reader comes near.
+    """
     if body := context.get("body"):
         card = re.compile(r'(?<= tooltip=")[^"]*')
-        context["body"] = card.sub(lambda found: without_tex(found[0]), body)
+        body = card.sub(lambda found: without_tex(found[0]), body)
+        picture = re.compile(r'(?<= tooltip=")([^"]*"><img )')
+        context["body"] = picture.sub(r'\1loading="lazy" ', body)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

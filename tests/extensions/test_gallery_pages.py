@@ -100,12 +100,13 @@ def test_a_page_offers_itself_and_the_package(app):
     source = [SOURCE]
     gallery_pages.offer_downloads(app, "gallery/core/plot_example", source)
     text = source[0]
-    assert text.index("run-it-yourself") < text.index("Title")
+    assert text.index("Title\n=====\n") < text.index("run-it-yourself")
     for kind in ("notebook <plot_example.ipynb>", "script <plot_example.py>"):
         assert text.count(f":download:`{kind}`") == 1
     assert f":ref:`how to run it <sphx_glr_download_{REFERENCE}>`" in text
     assert f".. _sphx_glr_download_{REFERENCE}:" in text
     assert "sphx-glr-download-link" not in text
+    assert "only::" not in text.partition("Title")[0]
     assert "zip>" not in text
     assert "attention_tutorial-1.2-py3-none-any.whl <../../attention_tutorial-1.2-" in text
     assert "colab" not in text
@@ -146,13 +147,6 @@ def test_lists_of_tags_are_taken_out():
     assert source == [f"\nText\n\n{other}"]
 
 
-def test_a_page_says_which_lesson_it_is():
-    numbered = gallery_pages.part_of("gallery/core/plot_3_scaling_variance")
-    assert numbered == "`Core lessons <../index.html#core-lessons>`__, 3 of 9"
-    deeper = gallery_pages.part_of("gallery/deeper/plot_1_low_rank_qk")
-    assert deeper == "`Going deeper <../index.html#going-deeper>`__"
-
-
 def test_the_sidebar_shows_the_first_half_of_a_lessons_title():
     own = '<li><a class="current reference internal" href="#">2. A layer: what it holds</a></li>'
     other = (
@@ -179,3 +173,11 @@ def test_a_card_shows_an_equation_as_letters():
     gallery_pages.plain_cards(None, "gallery/index", "", context, None)
     expected = r'<div tooltip="M = W_query W_keyᵀ and √k">\top</div>'
     assert context["body"] == expected
+
+
+def test_the_picture_of_a_card_waits_until_it_is_near():
+    card = '<div class="sphx-glr-thumbcontainer" tooltip="Why?"><img alt="" src="a.png" /></div>'
+    figure = '<figure><img alt="a" src="b.png" /></figure>'
+    context = {"body": card + figure}
+    gallery_pages.plain_cards(None, "gallery/index", "", context, None)
+    assert context["body"] == card.replace("<img ", '<img loading="lazy" ') + figure

@@ -40,6 +40,7 @@ def project(tmp_path):
     """A repository with one commit of version 1.1.0."""
     shutil.copy(ROOT / ".github/release_notes.py", tmp_path)
     (tmp_path / "CHANGELOG.md").write_text(CHANGELOG)
+    (tmp_path / "CITATION.cff").write_text("date-released: 2026-11-22\n")
     (tmp_path / ".gitignore").write_text("dist/\n")
     set_version(tmp_path, "1.1.0")
     git(tmp_path, "init", "-q")
@@ -109,6 +110,16 @@ def test_a_tag_on_a_version_that_is_called_unreleased_is_refused(project):
     commit(project)
     git(project, "tag", "v1.10.0")
     assert refusal(project).startswith("CHANGELOG.md calls 1.10.0 unreleased")
+
+
+def test_a_tag_on_a_version_that_is_cited_without_a_year_is_refused(project):
+    (project / "CITATION.cff").write_text("# date-released: 2026-11-22\n")
+    commit(project)
+    assert run(project).returncode == 0  # a rehearsal
+    shutil.rmtree(project / "dist")
+    git(project, "tag", "v1.1.0")
+    line = "CITATION.cff has no date-released, so nobody can cite 1.1.0 with its year"
+    assert refusal(project) == line
 
 
 def test_outside_a_repository_it_is_refused(project):

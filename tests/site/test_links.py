@@ -1,13 +1,20 @@
-"""Every internal link of the site leads to a file, and to an anchor in it."""
+"""Every internal link of the site leads to a file, and to an anchor in it.
+
+What leads to other sites can't be followed without a network. It is listed beside this file, and
+``nox -s links`` follows it.
+"""
 
 import functools
+import os
 from html.parser import HTMLParser
-from urllib.parse import unquote, urljoin, urlsplit
+from pathlib import Path
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import pytest
 from built_site import SITE, page_names
 
 ROOT = "http://site/"
+FOREIGN = Path(__file__).parent / "foreign_links.txt"
 
 
 class Links(HTMLParser):
@@ -50,3 +57,14 @@ def test_every_link_leads_somewhere(name):
 def test_links_are_found_at_all():
     assert len(links("index.html").targets) > 30
     assert "where-to-start" in links("index.html").anchors
+
+
+def test_every_link_to_another_site_is_listed():
+    """A site that knows where it and its source are has links to them, too."""
+    own = tuple(os.environ[name] for name in ("SITE_URL", "REPOSITORY_URL") if name in os.environ)
+    listed = set(FOREIGN.read_text(encoding="utf-8").splitlines()[1:])
+    found = {urldefrag(target)[0] for name in page_names() for target in links(name).targets}
+    foreign = {url for url in found if urlsplit(url).netloc and not url.startswith((*own, "//"))}
+    assert sorted(foreign - listed) == []
+    assert sorted(listed - foreign) == []
+    assert all(url.startswith("https://") for url in foreign)

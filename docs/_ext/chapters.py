@@ -1,0 +1,44 @@
+"""Say above each lesson's title in which part of the site it stands, and how far its reader is."""
+
+import html
+from collections.abc import Iterator
+from typing import Any
+
+from gallery_pages import PARTS
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+
+def places(env: BuildEnvironment) -> Iterator[tuple[str, str, int, int]]:
+    """List the pages of each part as the home page orders them: page, part, number, last."""
+    for tree in env.get_doctree(env.config.root_doc).findall(addnodes.toctree):
+        if tree["caption"] in PARTS.values():
+            pages = tree["includefiles"]
+            for number, page in enumerate(pages, 1):
+                yield page, tree["caption"], number, len(pages)
+
+
+def keep_places(app: Sphinx, env: BuildEnvironment) -> None:
+    """Remember the parts before the first page is written."""
+    env.attention_chapters = {page: place for page, *place in places(env)}
+
+
+def add_chapter(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Put the part, with a link to it, and the lesson's number above the page."""
+    place = getattr(app.env, "attention_chapters", {}).get(page)
+    if place is None or "body" not in context:
+        return
+    part, number, last = place
+    anchor = part.lower().replace(" ", "-")
+    address = app.builder.get_relative_uri(page, "gallery/index")
+    context["body"] = (
+        f'<p class="chapter"><a href="{address}#{anchor}">{html.escape(part)}</a> · '
+        f"{number} of {last}</p>\n{context['body']}"
+    )
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("env-updated", keep_places)
+    app.connect("html-page-context", add_chapter, priority=600)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
