@@ -8,7 +8,7 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
-from saved_pictures import save_as_svg
+from saved_pictures import lighten, save_as_svg
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx_gallery.scrapers import matplotlib_scraper
@@ -60,6 +60,8 @@ def figures_with_alt_text(block: Any, block_vars: dict[str, Any], conf: dict[str
     pictures = block_vars["image_path_iterator"].paths
     for figure, picture in zip(figures, pictures[len(pictures) - len(figures) :], strict=True):
         save_as_svg(figure, Path(picture))
+        for size in Path(picture).parent.glob(f"{Path(picture).stem}*.png"):  # and for fine screens
+            lighten(size)
     texts = iter(labels)
     return re.sub(r"(?<=:alt: ).*", lambda _: html.escape(" ".join(next(texts).split())), rst)
 

@@ -1,4 +1,4 @@
-"""Save each picture that a page draws as SVG, too, beside the PNG that the page shows.
+"""Save each picture that a page draws as a light PNG, which the page shows, and as SVG.
 
 This is how pages are executed, so a change in this file executes all of them again.
 """
@@ -8,6 +8,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
+from PIL import Image
 
 # Letters become shapes: as text they would need DejaVu Sans on the machine that shows the slide,
 # and labels in another font overlap. What can be read is in the file's title and description. With
@@ -26,3 +27,10 @@ def save_as_svg(figure: Figure, picture: Path) -> None:
     """Save a figure beside its picture, under the same name."""
     with plt.rc_context(SETTINGS):
         figure.savefig(picture.with_suffix(".svg"), dpi=DPI)
+
+
+def lighten(picture: Path) -> None:
+    """Keep the 256 colours that a PNG needs most: it then weighs a third, and nobody sees it."""
+    with Image.open(picture) as drawn:
+        colours = drawn.convert("RGB").quantize(256, dither=Image.Dither.NONE)
+    colours.save(picture, optimize=True)

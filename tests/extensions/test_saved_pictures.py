@@ -1,7 +1,9 @@
 import matplotlib as mpl
+import numpy as np
 import pytest
 import saved_pictures
 from matplotlib.figure import Figure
+from PIL import Image
 
 
 @pytest.fixture
@@ -39,3 +41,18 @@ def test_a_kernel_is_told_the_same():
     exec(saved_pictures.KERNEL, {"c": told})
     assert told.InlineBackend.figure_formats == {"png", "svg"}
     assert told.InlineBackend.rc == saved_pictures.SETTINGS
+
+
+def test_a_lightened_picture_looks_as_before(tmp_path):
+    figure = Figure(dpi=100)
+    figure.add_subplot(211).imshow([[i + j for j in range(30)] for i in range(20)])
+    figure.add_subplot(212).plot([1, 3, 2], label="one")
+    path = tmp_path / "a.png"
+    figure.savefig(path)
+    before, weight = np.asarray(Image.open(path).convert("RGB")).astype(int), path.stat().st_size
+    saved_pictures.lighten(path)
+    after = np.asarray(Image.open(path).convert("RGB")).astype(int)
+    assert after.shape == before.shape
+    assert abs(after - before).mean() < 0.1
+    assert (abs(after - before).max(axis=2) > 32).mean() < 1e-3
+    assert path.stat().st_size < 0.5 * weight
