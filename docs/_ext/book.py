@@ -164,7 +164,6 @@ class Page:
         elif self.app.config.html_baseurl:
             link.set("href", self.app.config.html_baseurl + address._replace(path=target).geturl())
         else:
-            link.tag = "span"
             link.attrib = {}
 
     def mend_paragraphs(self) -> None:
