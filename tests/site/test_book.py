@@ -96,20 +96,19 @@ def test_no_page_asks_another_host_for_anything(files, pages):
             assert posixpath.normpath(posixpath.join(posixpath.dirname(name), address)) in files
 
 
-def test_every_page_is_shown_without_a_request_that_fails(visit, files, tmp_path):
+def test_a_page_of_the_book_fits_a_small_screen_and_no_request_of_it_fails(visit, files, tmp_path):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(text)
     root = tmp_path.as_uri() + "/"
     for name in ("epub-cover.xhtml", "index.xhtml", "gallery/core/plot_1_qkv_derivation.xhtml"):
-        seen = visit(root + name, java_script_enabled=False)
+        seen = visit(root + name, size="narrow", java_script_enabled=False)
         assert seen.complaints == []
         assert seen.foreign(root) == []
-        # Nothing is wider than the page of a small device.
-        seen.page.set_viewport_size({"width": 600, "height": 800})
-        assert seen.page.locator("img:visible").count() > 0
-        for picture in seen.page.locator("img:visible").all():
-            assert picture.bounding_box()["width"] <= 600
+        pictures = seen.page.locator("img:visible").all()
+        assert pictures
+        for picture in pictures:
+            assert picture.bounding_box()["width"] <= seen.page.viewport_size["width"]
 
 
 def test_the_book_has_every_page_of_the_site_in_the_order_of_reading(spine):
