@@ -86,10 +86,12 @@ def install(session: nox.Session, *groups: str) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Execute every page, build the site in docs/_build/html, run the doctests."""
+    """Execute every page, build the site in docs/_build/html and its book, run the doctests."""
     install(session, "docs")
     build = ["sphinx-build", "-n", "-W", "--keep-going", "-d", "docs/_build/doctrees"]
     session.run(*build, "-b", "html", *session.posargs, "docs", "docs/_build/html")
+    session.run(*build, "-b", "epub", "docs", "docs/_build/epub")
+    shutil.copy("docs/_build/epub/attention.epub", "docs/_build/html")
     session.run(*build, "-b", "doctest", "-q", "docs", "docs/_build/doctest")
 
 
@@ -135,12 +137,14 @@ def guards(session: nox.Session) -> None:
 
 @nox.session
 def browser(session: nox.Session) -> None:
-    """Test the built site in a real browser; run docs first."""
+    """Test the built site in a real browser, and its book; run docs first."""
     if not Path("docs/_build/html/index.html").exists():
         session.error("docs/_build/html contains no site; build it first: nox -s docs")
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         session.error("chromium is not installed; install it first: sudo apt-get install chromium")
+    if shutil.which("java") is None:
+        session.error("java is not installed; install it first: sudo apt-get install default-jre")
     install(session, "browser")
     command = ["pytest", "-n", "auto", "tests/site", *session.posargs]
     session.run(*command, env={"CHROMIUM": chromium})

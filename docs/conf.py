@@ -22,7 +22,7 @@ os.environ["IPYTHONDIR"] = str(PROFILE.parent)
 project = "attention"
 author = "The attention tutorial authors"
 copyright = author
-release = installed_version("attention-tutorial")
+version = release = installed_version("attention-tutorial")
 
 extensions = [
     "offline",  # no page leaves this machine while it executes
@@ -39,6 +39,7 @@ extensions = [
     "sphinx_reredirects",
     "sphinxcontrib.bibtex",
     "api_pages",
+    "book",
     "chapters",
     "citations",
     "descriptions",
@@ -86,6 +87,18 @@ if html_baseurl:
     ogp_custom_meta_tags = ['<meta name="twitter:card" content="summary_large_image">']
     html_additional_pages = {"404": "404.html"}
     html_context = {"html_baseurl": html_baseurl}
+
+epub_title = "Self-attention from scratch: what does a word attend to?"
+epub_description = "Self-attention, derived, measured and trained on real reviews."
+epub_contributor = author
+epub_copyright = f"{author}, MIT License"
+epub_uid = "book"
+epub_identifier = html_baseurl or "urn:uuid:cff5d212-04aa-48d6-b3ed-9d9f3f922e57"
+epub_cover = ("_static/cover.png", "cover.html")  # the extension book draws it
+epub_css_files = ["book.css"]
+epub_show_urls = "no"  # a link can be followed; its address in brackets would break the sentence
+epub_tocscope = "includehidden"
+epub_tocdepth = 2  # pages, and the sections of each
 
 language = "en-GB"
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]

@@ -90,7 +90,7 @@ def words_script(tokenizer: Path) -> str:
 
 
 def write_scripts(app: Sphinx, exception: Exception | None) -> None:
-    if exception or app.builder.format != "html":
+    if exception or app.builder.name != "html":
         return
     static = Path(app.outdir, "_static")
     for kind in KINDS:
@@ -105,7 +105,7 @@ def add_scripts(app: Sphinx, page: str, template: str, context: Any, doctree: An
 
     The scripts of a page are one file there, because a browser waits for each that it asks for.
     """
-    if page in SCRIPTS:
+    if page in SCRIPTS and app.builder.name == "html":
         for style in [*STYLES, *MORE_STYLES.get(page, [])]:
             app.add_css_file(f"lab/{style}.css")
         name = f"lab/all-of-{page.rpartition('/')[2]}.js"

@@ -234,7 +234,7 @@ def write_notebook(app: Sphinx, page: nodes.document, docname: str) -> None:
     Sphinx has copied the downloads of this build already; a later build copies what is new.
     """
     path = Path(app.srcdir, f"{docname}.ipynb")
-    if app.builder.format != "html" or not is_lesson(docname) or not path.exists():
+    if app.builder.name != "html" or not is_lesson(docname) or not path.exists():
         return
     baseurl = app.config.html_baseurl
     address = urljoin(baseurl.rstrip("/") + "/", f"{docname}.html") if baseurl else ""

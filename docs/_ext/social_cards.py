@@ -38,7 +38,8 @@ def lay_out(title: str) -> tuple[int, list[str]]:
 
 def draw_mark(figure: Figure, left: float, top: float, side: float) -> None:
     """Draw ``_static/favicon.svg``, whose field is 32 by 32, with white and blue exchanged."""
-    ax = figure.add_axes((left / WIDTH, 1 - (top + side) / HEIGHT, side / WIDTH, side / HEIGHT))
+    width, height = figure.bbox.size
+    ax = figure.add_axes((left / width, 1 - (top + side) / height, side / width, side / height))
     ax.set(xlim=(0, 32), ylim=(32, 0))
     ax.axis("off")
     ax.add_patch(FancyBboxPatch((7, 7), 18, 18, "round,pad=7", fc="white", lw=0))

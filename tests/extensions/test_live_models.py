@@ -101,7 +101,7 @@ def test_words_are_in_the_order_of_their_ids(tmp_path):
 
 def test_a_build_writes_the_committed_models(tmp_path):
     (tmp_path / "_static").mkdir()
-    app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html"))
+    app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(name="html"))
     live_models.write_scripts(app, None)
     sizes = {path.name: path.stat().st_size for path in (tmp_path / "_static").iterdir()}
     names = ("words", "writer", *live_models.KINDS)
@@ -115,10 +115,10 @@ def test_a_build_writes_the_committed_models(tmp_path):
         assert config["shift"] == len(words.split(" "))
 
 
-def test_a_build_that_failed_or_is_of_another_format_writes_nothing(tmp_path):
-    app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="latex"))
+def test_a_build_that_failed_or_is_of_the_book_writes_nothing(tmp_path):
+    app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(name="epub"))
     live_models.write_scripts(app, None)
-    app.builder.format = "html"
+    app.builder.name = "html"
     live_models.write_scripts(app, RuntimeError())
     assert not list(tmp_path.iterdir())
 

@@ -28,6 +28,8 @@ def pytest_configure() -> None:
         raise pytest.UsageError("docs/_build/html holds no site; build it first: nox -s docs")
     if CHROMIUM is None:
         raise pytest.UsageError("no chromium here; install it first: sudo apt-get install chromium")
+    if shutil.which("java") is None:
+        raise pytest.UsageError("no java here; install it first: sudo apt-get install default-jre")
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

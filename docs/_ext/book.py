@@ -1,0 +1,306 @@
+"""Write the site as a book, ``attention.epub``, which is read offline and on any device.
+
+Sphinx's own builder writes the pages, the contents and the archive. What is added here is what
+EPUB asks for and Sphinx leaves out, and a book without scripts: where the site has what only a
+browser can do, the book says so in a sentence. Code and solutions stay folded, as ``<details>``, so
+that the answer is not in sight while a reader thinks; a device that does not know folds shows all.
+"""
+
+import posixpath
+import re
+import textwrap
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree as ET
+
+import matplotlib.pyplot as plt
+from docutils import nodes
+from gallery_pages import without_tex
+from mathml import FONT, write_font
+from matplotlib.figure import Figure
+from social_cards import BLUE, PALE, draw_mark
+from social_cards import FONT as LETTERS
+from sphinx.application import Sphinx
+from sphinx.builders.epub3 import Epub3Builder
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+COVER = "_static/cover.png"
+STYLE = "_static/book.css"
+WIDTH, HEIGHT = 1600, 2560  # what shops ask for
+# What scripts bring to life is hidden until they do. By its id: what stands there in the book.
+IN_THE_BOOK = {
+    "home-lab": "On {} you can type a film review here, and see what a trained model makes of it.",
+    "review-lab": "On {} you can type a review here, which three models then read side by side.",
+    "workbench": "Here {} has a workbench, where you can change every number and see what follows.",
+    "writer-lab": "On {} the model continues a text of yours here.",
+}
+# What HTML allows and XML does not: tags that are not closed, attributes without a value.
+VOID = re.compile(r'<((?:br|col|hr|img|input|wbr)\b(?:[^">]|"[^"]*")*?)/?>')
+BARE = re.compile(r'(?<=") (checked|download)>')
+FOR_SCRIPTS = re.compile(r"<script\b|<[^>]*\shidden\b")
+NAMESPACES = {
+    "math": "http://www.w3.org/1998/Math/MathML",
+    "svg": "http://www.w3.org/2000/svg",
+}
+PROPERTIES = {"math": "mathml", "svg": "svg"}
+OPF, DC = "http://www.idpf.org/2007/opf", "http://purl.org/dc/elements/1.1/"
+# What one can rely on without seeing the book (https://www.w3.org/TR/epub-a11y-11/).
+ACCESS = {
+    "accessMode": ("textual", "visual"),
+    "accessModeSufficient": ("textual",),
+    "accessibilityFeature": ("alternativeText", "MathML", "tableOfContents"),
+    "accessibilityHazard": ("none",),
+}
+
+
+def draw_cover(title: str, author: str) -> Figure:
+    """Draw the cover from the site's mark; what follows a colon in the title is drawn smaller."""
+    title, _, subtitle = title.partition(": ")
+    figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100, facecolor=BLUE)
+    draw_mark(figure, 130, 260, 420)
+    looks = {"family": LETTERS, "parse_math": False, "va": "top"}
+    title, subtitle = textwrap.fill(title, 15), textwrap.fill(subtitle.capitalize(), 18)
+    figure.text(0.08, 0.64, title, size=104, color="white", weight="bold", linespacing=1.2, **looks)
+    figure.text(0.08, 0.4, subtitle, size=50, color=PALE, linespacing=1.4, **looks)
+    figure.text(0.08, 0.08, author, size=38, color=PALE, **looks)
+    return figure
+
+
+def prepare(app: Sphinx) -> None:
+    """Draw the cover and cut the font before Sphinx lists the files of the book."""
+    if app.builder.name != "epub":
+        return
+    Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True)
+    write_font(app, None)
+    with plt.style.context("default"):  # whatever the lessons before it have set
+        draw_cover(app.config.epub_title, app.config.epub_author).savefig(app.outdir / COVER)
+
+
+def leave_to_the_site(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Put a sentence in the place of what needs a browser, and leave out what is downloaded."""
+    if app.builder.name != "epub":
+        return
+    for node in list(doctree.findall(nodes.raw)):
+        if not FOR_SCRIPTS.search(node.astext()):
+            node.children[:] = [nodes.Text(re.sub("</?noscript>", "", node.astext()))]
+            continue
+        found = re.search(r'\sid="([\w-]+)"', node.astext())
+        if found and found[1] in IN_THE_BOOK:
+            node.replace_self(on_the_site(app, docname, IN_THE_BOOK[found[1]], found[1]))
+        else:
+            node.parent.remove(node)
+    for node in list(doctree.findall(nodes.Element)):
+        classes = node.get("classes", [])
+        if "run-it-yourself" in classes:
+            text = "This page is a program; {} offers it as a script and as a notebook."
+            node[:] = list(on_the_site(app, docname, text))
+        elif "sphx-glr-footer" in classes:  # behind it stands how to install what is downloaded
+            del node.parent[node.parent.index(node) :]
+        elif "sphx-glr-timing" in classes:
+            node.parent.remove(node)
+
+
+def on_the_site(app: Sphinx, docname: str, text: str, anchor: str = "") -> nodes.paragraph:
+    """Write a sentence that names the site, with a link where its address is known."""
+    before, after = text.split("{}")
+    site = nodes.Text("the site")
+    if base := app.config.html_baseurl:
+        address = f"{base}{docname}.html" + (anchor and f"#{anchor}")
+        site = nodes.reference("", "the site", refuri=address, internal=False)
+    return nodes.paragraph("", "", nodes.Text(before), site, nodes.Text(after))
+
+
+def with_class(tree: ET.Element, name: str) -> list[ET.Element]:
+    return [part for part in tree.iter() if name in part.get("class", "").split()]
+
+
+class Page:
+    """The body of a page, as XHTML."""
+
+    def __init__(self, app: Sphinx, name: str, body: str) -> None:
+        self.app, self.name = app, name
+        body = BARE.sub(r' \1="">', re.sub(r' xmlns="[^"]*"', "", body))
+        self.tree = ET.fromstring("<body>" + VOID.sub(r"<\1/>", body) + "</body>")
+
+    def write(self) -> str:
+        self.mend_paragraphs()
+        self.mend_atlases()
+        self.mend_cards()
+        self.mend_thumbnails()
+        for element in self.tree.iter():
+            if element.tag in NAMESPACES:
+                element.set("xmlns", NAMESPACES[element.tag])
+            elif element.tag == "a" and "href" in element.attrib:
+                self.mend_link(element)
+            elif element.tag == "img" and "srcset" in element.attrib:
+                self.sharpen(element)
+        written = ET.tostring(self.tree, encoding="unicode")
+        return written.removeprefix("<body>").removesuffix("</body>")
+
+    def sharpen(self, picture: ET.Element) -> None:
+        """Show of a picture's two versions the sharper one alone, at the size of the other."""
+        address = picture.attrib.pop("srcset").rpartition(", ")[2].split()[0]
+        file = Path(self.app.outdir, "_images", posixpath.basename(address))
+        width = int.from_bytes(file.read_bytes()[16:20], "big")  # where a PNG says it
+        picture.attrib |= {"src": address, "width": str(width // 2)}
+
+    def mend_link(self, link: ET.Element) -> None:
+        """Lead to the page in the book, else to the site; without its address, nowhere."""
+        link.attrib.pop("download", None)
+        address = urlsplit(link.get("href"))
+        if address.scheme or not address.path:
+            return
+        target = posixpath.normpath(
+            posixpath.join(posixpath.dirname(self.name), unquote(address.path))
+        )
+        page, suffix = posixpath.splitext(target)
+        if suffix in (".html", ".xhtml") and page in {*self.app.env.found_docs, "genindex"}:
+            path = posixpath.splitext(address.path)[0] + ".xhtml"
+            link.set("href", address._replace(path=path).geturl())
+        elif self.app.config.html_baseurl:
+            link.set("href", self.app.config.html_baseurl + address._replace(path=target).geturl())
+        else:
+            link.attrib = {}
+
+    def mend_paragraphs(self) -> None:
+        """Let no paragraph stand in another, or in what one clicks at to unfold something."""
+        for parent in self.tree.iter():
+            paragraphs = parent.findall("p")
+            if parent.tag == "p" and paragraphs:
+                parent.tag = "div"
+            elif parent.tag == "summary":
+                for paragraph in paragraphs:
+                    paragraph.tag = "span"
+                # The words for what is open already, and an arrow beside the device's own.
+                for name in ("expanded", "sd-summary-state-marker"):
+                    for part in with_class(parent, name):
+                        parent.remove(part)
+
+    def mend_atlases(self) -> None:
+        """Show of an atlas all maps, but only the first one large, because no button opens it."""
+        for parent in list(self.tree.iter()):
+            for style in parent.findall("style"):
+                parent.remove(style)
+        for atlas in with_class(self.tree, "head-atlas"):
+            for layer in atlas.findall("fieldset"):
+                layer.tag, layer[0].tag = "div", "p"
+                for label in layer.findall("label"):
+                    button, picture = label
+                    label.remove(button)
+                    label.tag = "span"
+                    picture.attrib.pop("aria-hidden")
+                    picture.attrib |= {"role": "img", "aria-label": button.get("aria-label")}
+                    large = layer[list(layer).index(label) + 1]
+                    layer.remove(large)
+                    if "checked" in button.attrib:
+                        first = large
+            atlas.append(first)
+            ET.SubElement(atlas, "p").text = "On the site, each of these maps can be opened."
+
+    def mend_cards(self) -> None:
+        """Make a card's title its link: on the site the link lies over the whole card."""
+        for card in with_class(self.tree, "sd-card"):
+            for link in with_class(card, "sd-stretched-link"):
+                card.remove(link)
+                for title in with_class(card, "sd-card-title"):
+                    text, title.text = title.text, None
+                    ET.SubElement(title, "a", href=link.get("href")).text = text
+
+    def mend_thumbnails(self) -> None:
+        """Leave of each thumbnail the link, and the lesson's question where there is room."""
+        for thumbnail in with_class(self.tree, "sphx-glr-thumbcontainer"):
+            question = thumbnail.attrib.pop("tooltip")
+            for part in list(thumbnail):
+                if part.tag != "p":
+                    thumbnail.remove(part)
+            if self.name == "gallery/index":
+                ET.SubElement(thumbnail, "p").text = question
+
+
+def finish_page(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Write a page as EPUB asks for it: XML, one style sheet, no link that leads nowhere."""
+    if app.builder.name != "epub":
+        return
+    context["css_files"] = [file for file in context["css_files"] if file.filename == STYLE]
+    context["metatags"] = ""
+    context.pop("report_link", None)
+    context["alt"] = f"Cover: {app.config.epub_title}"
+    if body := context.get("body"):
+        try:
+            context["body"] = Page(app, page, body).write()
+        except ET.ParseError as problem:
+            line = body.splitlines()[problem.position[0] - 1][max(problem.position[1] - 40, 0) :]
+            logger.warning("book: not XML: %s: %s", problem, line[:120], location=page)
+
+
+class Book(Epub3Builder):
+    """Sphinx's builder, with what EPUB and its readers need beyond it."""
+
+    def init(self) -> None:
+        super().init()
+        language = f'lang="{self.config.language}" xml:lang="{self.config.language}"'
+        self.html_tag = Epub3Builder.html_tag.replace("<html", f"<html {language}")
+
+    def gen_additional_pages(self) -> None:
+        """Write no page for lost addresses."""
+
+    def write_domain_indices(self) -> None:
+        """Write no index of modules: the index has all that is in them."""
+        self.domain_indices = []
+
+    def get_toc(self) -> None:
+        super().get_toc()
+        for entry in self.refnodes:
+            entry["text"] = without_tex(entry["text"])
+
+    def toc_metadata(self, *arguments: Any) -> dict[str, Any]:
+        return super().toc_metadata(*arguments) | {"uid": self.config.epub_identifier}
+
+    def build_content(self) -> None:
+        self.drop_unused()
+        super().build_content()
+        self.complete_content()
+
+    def drop_unused(self) -> None:
+        """Leave out what no page shows: scripts, blurred pictures, the theme's files."""
+        pages = {self.get_target_uri(name) for name in self.env.found_docs} | {"genindex.xhtml"}
+        kept = {"mimetype", "META-INF/container.xml", ".buildinfo", COVER, STYLE, FONT, *pages}
+        for name in pages:
+            page = Path(self.outdir, name).read_text(encoding="utf-8")
+            for address in re.findall(r'\bsrc="([^"]+)"', page):
+                kept.add(posixpath.normpath(posixpath.join(posixpath.dirname(name), address)))
+        for path in self.outdir.rglob("*"):
+            if path.is_file() and path.relative_to(self.outdir).as_posix() not in kept:
+                path.unlink()
+
+    def complete_content(self) -> None:
+        """Say in the list of files which ones hold MathML or SVG, and which is the cover."""
+        path = self.outdir / "content.opf"
+        ET.register_namespace("", OPF)
+        ET.register_namespace("dc", DC)
+        tree = ET.parse(path)
+        for item in tree.iterfind(f".//{{{OPF}}}item"):
+            file = self.outdir / unquote(item.get("href"))
+            if item.get("href") == COVER:
+                item.set("properties", "cover-image")
+            elif file.suffix == ".xhtml" and file.exists() and not item.get("properties"):
+                text = file.read_text(encoding="utf-8")
+                if held := [kind for tag, kind in PROPERTIES.items() if f"<{tag} " in text]:
+                    item.set("properties", " ".join(held))
+        metadata = tree.find(f"{{{OPF}}}metadata")
+        for name, values in ACCESS.items():
+            for value in values:
+                ET.SubElement(metadata, f"{{{OPF}}}meta", property=f"schema:{name}").text = value
+        ET.indent(tree)
+        tree.write(path, encoding="utf-8", xml_declaration=True)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_builder(Book, override=True)
+    app.connect("builder-inited", prepare)
+    app.connect("doctree-resolved", leave_to_the_site, priority=900)  # after the exercises' boxes
+    app.connect("html-page-context", finish_page, priority=900)  # after all who write on a page
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
