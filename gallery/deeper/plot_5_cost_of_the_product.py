@@ -182,8 +182,8 @@ fig.set_label(
 # *Figure 2.* The ratio of both costs, over the length of the text and the width of the keys. Below
 # the line, on which both cost the same, the pair is cheaper, and above it M is.
 #
-# A clock beside the count
-# ------------------------
+# The time beside the count
+# -------------------------
 # Now both ways run on this machine, in turn, and we take the fastest of many runs, the one that
 # other programs disturbed least. The count predicts a *ratio*, the time with M over the time with
 # the pair.

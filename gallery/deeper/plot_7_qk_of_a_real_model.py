@@ -191,12 +191,14 @@ fig.set_label(
 #
 # Balanced pairs, and weight decay
 # --------------------------------
-# Of all pairs with the product M, the balanced one has the least sum of squares, and that least sum
-# is :math:`2 \lVert M \rVert_*`, where the *nuclear norm* :math:`\lVert M \rVert_*` adds up the
-# singular values. A penalty on the squares of both matrices is therefore a penalty on the nuclear
-# norm, which prefers low rank. :cite:t:`kobayashi2024weight` prove this at the local minima of such
-# a loss, and find lower rank in attention trained with weight decay, too. The table says how near
-# to balance the pairs of this model are.
+# Of all pairs of matrices with the product M, the *balanced* ones, in which
+# :math:`W_\mathrm{query}^\top W_\mathrm{query} = W_\mathrm{key}^\top W_\mathrm{key}`, have the
+# least sum of squares, and that least sum is :math:`2 \lVert M \rVert_*`, where the *nuclear norm*
+# :math:`\lVert M \rVert_*` adds up the singular values. A penalty on the squares of both matrices
+# is therefore a penalty on the nuclear norm, which prefers low rank.
+# :cite:t:`kobayashi2024weight` prove this at the local minima of such a loss, and find lower rank
+# in attention trained with weight decay, too. The table says how near to balance the
+# pairs of this model are.
 
 squares = query.square().sum((-2, -1)) + key.square().sum((-2, -1))  # (6, 12)
 excess = squares / (2 * qk.sum(-1))  # (6, 12)
@@ -344,7 +346,7 @@ table({"share of mean, queries": scores["query_mean_share"], "keys": scores["key
 real = scores["row_variance"]  # (6, 12)
 isotropic = k * scores["query_mean_square"] * scores["key_mean_square"]  # (6, 12)
 table({"row variance": real, "after the scale": real / k})
-print("row variance over what the mean squares alone would give, and the covariances alone")
+print("row variance, divided by what the mean squares alone, or the covariances alone, would give")
 table({"squares": real / isotropic, "covariances": real / scores["row_variance_if_independent"]})
 
 # %%

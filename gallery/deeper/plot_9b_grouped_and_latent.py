@@ -587,8 +587,8 @@ for name, n, m in (("one token", 1, 4096), ("a prompt", 4096, 4096)):
 print(f"they break even near n = kr / (r − k) = {k * r / (r - k):.0f} new tokens")
 
 # %%
-# So a prompt is read in the trained form and a reply is generated in the absorbed one. Here is a
-# clock beside the count, for a small layer on the machine that built this page:
+# So a prompt is read in the trained form and a reply is generated in the absorbed one. Here is the
+# time beside the count, for a small layer on the machine that built this page:
 
 small = LatentAttention(256, 8, latent_dim=128)
 
