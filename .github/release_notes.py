@@ -42,8 +42,10 @@ if tags and tags != [f"v{version}"]:
     sys.exit(f"the tag {' and '.join(tags)} is not the version in pyproject.toml, {version}")
 if tags and "unreleased" in remark:
     sys.exit(f"CHANGELOG.md calls {version} unreleased; its heading needs the date instead")
-if tags and not re.search(r"(?m)^date-released: \d", Path("CITATION.cff").read_text("utf-8")):
-    sys.exit(f"CITATION.cff has no date-released, so nobody can cite {version} with its year")
+dated = re.search(r"(?m)^date-released: (\S+)$", Path("CITATION.cff").read_text("utf-8"))
+if tags and remark != f"({dated and dated[1]})":
+    day = dated[1] if dated else "no day"
+    sys.exit(f"CITATION.cff has {day} as date-released, CHANGELOG.md has {remark} for {version}")
 
 path = Path(sys.argv[1])
 path.parent.mkdir(exist_ok=True)

@@ -50,7 +50,7 @@ def bibtex(page: str, title: str, address: str, citation: dict[str, Any], today:
     fields = {
         "author": " and ".join(map(name_of, citation["authors"])),
         "title": f"{{{as_tex(title)}}}",
-        "howpublished": f"In: {as_tex(citation['title'])}, version {citation['version']}",
+        "howpublished": f"{as_tex(citation['title'])}, version {citation['version']}",
         "year": str(citation.get("date-released", today))[:4],
     }
     if "doi" in citation:

@@ -28,3 +28,14 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => {
   for (const fold of opened) fold.open = false;
 });
+
+// The sidebar shows the page that one reads, however far down it stands.
+addEventListener("DOMContentLoaded", () => {
+  const own = document.querySelector(".sidebar-tree .current-page");
+  const sidebar = own?.closest(".sidebar-scroll");
+  if (!sidebar) return;
+  const { top, bottom } = own.getBoundingClientRect();
+  const frame = sidebar.getBoundingClientRect();
+  if (top < frame.top || bottom > frame.bottom)
+    sidebar.scrollTop += top - frame.top - frame.height / 2;
+});

@@ -23,7 +23,7 @@ def test_an_entry_names_page_site_version_and_year():
     assert key == "attention-gallery-core-plot-4-masks"
     assert parsed.type == "misc"
     assert parsed.fields["title"] == "{Masks}"
-    assert parsed.fields["howpublished"] == "In: attention: a tutorial, version 1.2"
+    assert parsed.fields["howpublished"] == "attention: a tutorial, version 1.2"
     assert parsed.fields["year"] == "2026"
     assert [str(person) for person in parsed.persons["author"]] == [
         "{The attention tutorial authors}"

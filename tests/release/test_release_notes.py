@@ -112,14 +112,19 @@ def test_a_tag_on_a_version_that_is_called_unreleased_is_refused(project):
     assert refusal(project).startswith("CHANGELOG.md calls 1.10.0 unreleased")
 
 
-def test_a_tag_on_a_version_that_is_cited_without_a_year_is_refused(project):
-    (project / "CITATION.cff").write_text("# date-released: 2026-11-22\n")
+@pytest.mark.parametrize(
+    ("line", "day"),
+    [("# date-released: 2026-11-22", "no day"), ("date-released: 2025-01-01", "2025-01-01")],
+)
+def test_a_tag_on_a_version_that_is_cited_with_another_day_is_refused(project, line, day):
+    (project / "CITATION.cff").write_text(f"{line}\n")
     commit(project)
     assert run(project).returncode == 0  # a rehearsal
     shutil.rmtree(project / "dist")
     git(project, "tag", "v1.1.0")
-    line = "CITATION.cff has no date-released, so nobody can cite 1.1.0 with its year"
-    assert refusal(project) == line
+    assert refusal(project) == (
+        f"CITATION.cff has {day} as date-released, CHANGELOG.md has (2026-11-22) for 1.1.0"
+    )
 
 
 def test_outside_a_repository_it_is_refused(project):

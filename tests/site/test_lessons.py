@@ -65,7 +65,30 @@ def test_the_sidebar_lists_the_tracks_and_numbers_the_core_lessons(visit, http_r
     assert [caption.lower() for caption in captions] == [track.lower() for track in tracks]
     core = page.locator(".sidebar-tree ul").nth(1).locator("li").all_inner_texts()
     assert [text.partition(".")[0] for text in core] == [str(i + 1) for i in range(len(core))]
-    assert "Core lessons, 7 of 9." in page.locator(".run-it-yourself").inner_text()
+    assert page.locator("article .chapter").inner_text() == "Core lessons · 7 of 9"
+
+
+@pytest.mark.parametrize("name", ["index.html", LESSON, "credits.html"])
+def test_the_sidebar_shows_the_page_one_reads(visit, http_root, name):
+    page = visit(http_root + name).page
+    own = page.locator(".sidebar-tree .current-page")
+    if name == "index.html":
+        assert own.count() == 0
+        assert page.locator(".sidebar-scroll").evaluate("box => box.scrollTop") == 0
+    else:
+        box = own.bounding_box()
+        assert 0 <= box["y"] <= page.viewport_size["height"] - box["height"]
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_a_page_is_cited_without_leaving_its_column(visit, http_root, size):
+    page = visit(http_root + LESSON, size=size).page
+    page.locator("summary", has_text="Cite this page").click()
+    entry = page.locator(".about-this-page pre")
+    assert entry.inner_text().startswith("@misc{attention-gallery-core-plot-7-transformer-block,")
+    column = page.locator("article").bounding_box()
+    assert entry.bounding_box()["width"] <= column["width"] + 1
+    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
 @pytest.mark.parametrize(("width", "shown"), [(1280, True), (1440, True), (1024, False)])
