@@ -187,7 +187,7 @@
     if (weights + vectors === 0) {
       return masked > 0
         ? `${masked === 1 ? "The only target is" : `All ${masked} targets are`} masked, so there is no loss.`
-        : "Without a target there is no loss. Let a click on a weight make it a target, or click in the plane of the values.";
+        : "Without a target there is no loss. Let a click on a weight make it a target, or click in the lower plane.";
     }
     const made = [
       [weights, "target weight"],
