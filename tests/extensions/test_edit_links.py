@@ -24,9 +24,13 @@ HUB = "https://github.com/someone/attention"
         ("404", ""),
     ],
 )
-def test_a_page_leads_to_what_it_was_made_from(page, source):
-    assert edit_links.source_of(page, ROOT) == source
-    assert (ROOT / source).exists()
+def test_a_page_leads_to_what_it_was_made_from(tmp_path, page, source):
+    # Not in our own folders: where a release is tested, no package lies beside the tests.
+    if source:
+        path = tmp_path / source
+        path.parent.mkdir(parents=True)
+        path.touch()
+    assert edit_links.source_of(page, tmp_path) == source
 
 
 def test_every_page_and_lesson_has_a_source():
