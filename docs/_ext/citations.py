@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from gallery_pages import without_tex
+from gallery_pages import title_of
 from sphinx.application import Sphinx
 
 CITATION = Path(__file__).parents[2] / "CITATION.cff"
@@ -66,7 +66,7 @@ def add_citation(app: Sphinx, page: str, template: str, context: Any, doctree: A
     if doctree is None:
         return
     address = app.config.html_baseurl and app.config.html_baseurl + app.builder.get_target_uri(page)
-    title = without_tex(app.env.titles[page].astext())
+    title = title_of(app, page)
     citation = yaml.safe_load(CITATION.read_text(encoding="utf-8"))
     today = datetime.date.today().isoformat()
     context["citation"] = bibtex(page, title, address, citation, today)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from gallery_pages import without_tex
+from gallery_pages import title_of
 from sphinx.application import Sphinx
 
 # Where a file is edited and a problem reported, seen from a repository. "main" is the branch that
@@ -55,7 +55,7 @@ def add_links(app: Sphinx, page: str, template: str, context: Any, doctree: Any)
     """Give the links to the page's template."""
     title = context.get("title", page)
     if page in app.env.titles:
-        title = without_tex(app.env.titles[page].astext())
+        title = title_of(app, page)
     source = source_of(page, Path(app.srcdir).parent)
     address = app.config.html_baseurl + app.builder.get_target_uri(page)
     context.update(links(app.config.repository_url, source, title, address))

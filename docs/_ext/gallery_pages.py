@@ -113,6 +113,11 @@ def without_tex(text: str) -> str:
     return re.sub(r"\\(?=\w)", "", re.sub(r"\\[,;! ]", " ", text))
 
 
+def title_of(app: Sphinx, page: str) -> str:
+    """Return a page's title as plain text, its equations as letters."""
+    return without_tex(app.env.titles[page].astext())
+
+
 def plain_cards(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     """Write the equations on cards as letters: a card is an attribute, which holds no MathML.
 

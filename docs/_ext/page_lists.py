@@ -10,7 +10,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from descriptions import FIELD
-from gallery_pages import without_tex
+from gallery_pages import title_of
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
@@ -30,9 +30,6 @@ def sitemap(app: Sphinx) -> str:
 def llms_txt(app: Sphinx) -> str:
     """Write the sidebar as Markdown, each page with its description (see https://llmstxt.org)."""
 
-    def title(page: str) -> str:
-        return without_tex(app.env.titles[page].astext())
-
     def description(page: str) -> str:
         return html.unescape(app.env.metadata[page].get(FIELD, ""))
 
@@ -40,11 +37,11 @@ def llms_txt(app: Sphinx) -> str:
         for page in pages:
             address = app.config.html_baseurl + app.builder.get_target_uri(page)
             text = description(page)
-            yield f"- [{title(page)}]({address})" + (f": {text}" if text else "")
+            yield f"- [{title_of(app, page)}]({address})" + (f": {text}" if text else "")
             yield from entries(app.env.toctree_includes.get(page, []))
 
     home = app.config.root_doc
-    blocks = [f"# {title(home)}", f"> {description(home)}"]
+    blocks = [f"# {title_of(app, home)}", f"> {description(home)}"]
     for tree in app.env.get_doctree(home).findall(addnodes.toctree):
         if tree["caption"]:
             blocks.append(f"## {tree['caption']}")

@@ -12,7 +12,7 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from descriptions import FIELD
-from gallery_pages import PARTS, without_tex
+from gallery_pages import PARTS, title_of
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch, PathPatch
 from matplotlib.path import Path as Curve
@@ -82,7 +82,7 @@ def add_card(app: Sphinx, page: str, template: str, context: Any, doctree: Any) 
     site = app.config.html_baseurl
     if doctree is None or not site or app.builder.name != "html":
         return
-    title = without_tex(app.env.titles[page].astext())
+    title = title_of(app, page)
     part = PARTS.get(Path(page).parent.name, "") if page.startswith("gallery/") else ""
     meta = context["meta"] or {}
     text = html.unescape(meta.get(FIELD, ""))

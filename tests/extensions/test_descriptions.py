@@ -20,6 +20,11 @@ def test_what_is_about_the_page_does_not_describe_it(build):
     assert described(build, text) == "First."
 
 
+def test_how_to_run_a_page_does_not_describe_it(build):
+    text = ".. rst-class:: run-it-yourself\n\n    Download it.\n\nWhat is it?"
+    assert described(build, text) == "What is it?"
+
+
 def test_a_long_sentence_is_cut_between_words(build):
     text = described(build, 60 * "words " + "end.")
     assert text.endswith("words …")

@@ -7,6 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from PIL import Image
 from sphinx_gallery import gen_rst
 from wheel_of_the_site import install_line
 
@@ -32,6 +33,8 @@ def saved(monkeypatch, tmp_path):
         names = [f"{number}.png" for number in plt.get_fignums()]
         plt.close("all")
         paths.extend(str(tmp_path / name) for name in names)
+        for name in [*names, *(name.replace(".png", "_2_00x.png") for name in names)]:
+            Image.new("RGBA", (4, 3)).save(tmp_path / name)
         return "".join(f".. image-sg:: /{name}\n   :alt: a script's title\n\n" for name in names)
 
     monkeypatch.setattr(gallery_pages, "matplotlib_scraper", write)
@@ -63,6 +66,13 @@ def test_a_figure_without_a_label_is_missed(saved, logged_warnings):
     saved("A label.", "")
     (message,) = collected
     assert message.startswith("plot_example.py, block at line 7: a figure has no alternative text")
+
+
+def test_each_picture_is_light_at_either_size(saved, tmp_path):
+    saved("A label.")
+    for name in ("1.png", "1_2_00x.png"):
+        with Image.open(tmp_path / name) as picture:
+            assert picture.mode == "P"  # by a palette
 
 
 def test_each_figure_is_saved_as_svg_beside_its_picture(saved, tmp_path):
