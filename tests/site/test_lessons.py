@@ -111,6 +111,20 @@ CUT = """() => [...document.querySelectorAll("article pre")]
   .filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent)"""
 
 
+SCROLLING_CODE = """() => {
+  for (const fold of document.querySelectorAll("article details")) fold.open = true;
+  return [...document.querySelectorAll("article .highlight-Python pre")]
+    .filter((code) => code.scrollWidth > code.clientWidth).map((code) => code.textContent);
+}"""
+
+
+@pytest.mark.parametrize("width", [1280, 1440])
+def test_no_line_of_a_lessons_code_is_wider_than_its_block(visit, http_root, width):
+    page = visit(http_root + LESSON).page
+    page.set_viewport_size({"width": width, "height": 800})
+    assert page.evaluate(SCROLLING_CODE) == []
+
+
 def test_cards_show_no_tex(visit, http_root):
     cards = visit(http_root + "gallery/index.html").page.evaluate(CARDS)
     assert len(cards) > 12
