@@ -8,9 +8,11 @@ from typing import Any
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
+from docutils import nodes
 from saved_pictures import lighten, save_as_svg
 from sphinx.application import Sphinx
 from sphinx.util import logging
+from sphinx.util.nodes import clean_astext
 from sphinx_gallery.scrapers import matplotlib_scraper
 from wheel_of_the_site import colab_address, extras, install_line, wheel_name
 
@@ -36,6 +38,19 @@ def shorten_sidebar(app: Sphinx, page: str, template: str, context: Any, doctree
         context["furo_navigation_tree"] = LINK.sub(
             lambda link: f"{link[1]}{link[2].partition(': ')[0]}</a>", tree
         )
+
+
+def shorten_references(app: Sphinx, doctree: nodes.document, page: str) -> None:
+    """Name another page in a sentence as the sidebar does, where no other words are given.
+
+    A title such as "Attention masks: causal and padding masks, and a word that may see nothing"
+    takes a sentence apart.
+    """
+    titles = {clean_astext(title) for title in app.env.titles.values()}
+    for name in doctree.findall(nodes.inline):
+        text = name.astext()
+        if isinstance(name.parent, nodes.reference) and text in titles and ": " in text:
+            name.children = [nodes.Text(text.partition(": ")[0])]
 
 
 def reset_randomness(gallery_conf: dict[str, Any], script: str) -> None:
@@ -133,6 +148,7 @@ def plain_cards(app: Sphinx, page: str, template: str, context: Any, doctree: An
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", offer_downloads)
     app.connect("source-read", drop_tag_lists)
+    app.connect("doctree-resolved", shorten_references)
     app.connect("html-page-context", plain_cards)
     app.connect("html-page-context", shorten_sidebar, priority=600)  # the theme's tree: 500
     return {"parallel_read_safe": True}

@@ -7,6 +7,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from docutils import nodes
+from docutils.utils import new_document
 from PIL import Image
 from sphinx_gallery import gen_rst
 from wheel_of_the_site import install_line
@@ -191,3 +193,24 @@ def test_the_picture_of_a_card_waits_until_it_is_near():
     context = {"body": card + figure}
     gallery_pages.plain_cards(None, "gallery/index", "", context, None)
     assert context["body"] == card.replace("<img ", '<img loading="lazy" ') + figure
+
+
+def test_a_reference_names_a_page_by_what_its_title_says_before_the_colon():
+    def reference(text):
+        return nodes.reference("", "", nodes.inline("", text), internal=True)
+
+    masks = "Attention masks: causal and padding masks"
+    titles = {"masks": nodes.title("", masks), "notation": nodes.title("", "Notation")}
+    page = new_document("page")
+    page += nodes.paragraph(
+        "",
+        "",
+        reference(masks),
+        reference("Notation"),
+        reference("mine: a link"),
+        nodes.inline("", masks),
+    )
+    app = SimpleNamespace(env=SimpleNamespace(titles=titles))
+    gallery_pages.shorten_references(app, page, "page")
+    shown = [name.astext() for name in page.findall(nodes.inline)]
+    assert shown == ["Attention masks", "Notation", "mine: a link", masks]
