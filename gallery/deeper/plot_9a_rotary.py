@@ -12,7 +12,7 @@ layout has to be agreed on, and that distances longer than those of training are
 You need the sinusoids of :doc:`/gallery/core/plot_6_positions` and the change of coordinates of
 :doc:`/gallery/deeper/plot_2_gauge_and_biases`. Reading takes 45 minutes, and running the page about
 fifteen seconds. Afterwards you can write RoPE in eight lines, move weights from one layout to the
-other, say which redundant parameters it leaves, and extend a trained model to longer texts while
+other, say which redundant parameters RoPE leaves, and extend a trained model to longer texts while
 knowing what to measure.
 """
 
@@ -56,11 +56,11 @@ def error(got, expected):
 # %%
 # From sinusoids to rotations
 # ---------------------------
-# The :term:`sinusoidal positions` write a pair of numbers per *frequency* :math:`\omega`, as the
-# papers call it, or *speed*, as this page does, because the pair turns by the angle :math:`\omega`
-# per position. A shift by :math:`\Delta` positions rotates that pair by the angle
-# :math:`\Delta\omega`. With the cosine in front, position 0 has the pair (1, 0), and therefore
-# position p has (1, 0) rotated by :math:`p\,\omega`:
+# The :term:`sinusoidal positions` have a pair of numbers for each *frequency* :math:`\omega`, as
+# the papers call it. This page calls :math:`\omega` a *speed*, because the pair turns by the angle
+# :math:`\omega` per position. A shift by :math:`\Delta` positions rotates that pair by the angle
+# :math:`\Delta\omega`. If the cosine is written first, position 0 has the pair (1, 0), and
+# therefore position p has (1, 0) rotated by :math:`p\,\omega`:
 #
 # .. math::
 #    (\cos p\,\omega,\ \sin p\,\omega) = (1, 0)
@@ -261,8 +261,8 @@ fig.set_label(
 # ``W_query.weight`` and of ``W_key.weight`` (torch stores one row per query dimension) are put into
 # the order 0, 2, 4, 6, 1, 3, 5, 7, for each head by itself. The ``permute`` in `Hugging Face's
 # conversion script <https://github.com/huggingface/transformers/blob/main/src/transformers/models/
-# llama/convert_llama_weights_to_hf.py>`__ does this. Readers who missed it have asked why the two
-# programs rotate differently (`#25199
+# llama/convert_llama_weights_to_hf.py>`__ does this. Readers who missed this conversion have asked
+# why the first code of LLaMA and Hugging Face's library rotate differently (`#25199
 # <https://github.com/huggingface/transformers/issues/25199>`__, `#31859
 # <https://github.com/huggingface/transformers/issues/31859>`__).
 
@@ -319,7 +319,7 @@ for check, difference in unnoticed.items():
 # .. math::
 #    x_i W_\mathrm{query}\, R\, \Theta_{i-j}\, R^{-1}\, W_\mathrm{key}^\top x_j^\top ,
 #
-# which equals the score without R for all tokens exactly if :math:`R\, \Theta_\Delta =
+# which equals the score without R for all tokens if and only if :math:`R\, \Theta_\Delta =
 # \Theta_\Delta R` for each distance that occurs (provided that both matrices have rank k and the
 # tokens span all d dimensions). It is enough to require this for distance 1, since all other
 # rotations are powers of :math:`\Theta_1`. :math:`R\, \Theta_1 - \Theta_1 R = 0` is a linear system
@@ -424,8 +424,8 @@ for name in gauges:
 #    + \underbrace{b\, \Theta_{i-j}\, c^\top}_{4}
 #
 # Without rotation, :math:`\Theta` is the identity, and terms 3 and 4 don't contain j, so the
-# softmax over the keys takes no notice of them. Of the query bias b, term 2 remains, and the key
-# bias c is dead. With rotation, every term depends on j:
+# softmax over the keys takes no notice of them. The query bias b therefore acts through term 2
+# alone, whereas the key bias c is dead. With rotation, every term depends on j:
 
 b, c = torch.randn(2, k)  # (8,), (8,)
 xQ, xK = tokens @ columns[0], tokens @ columns[1]  # (64, 8), (64, 8)
@@ -470,9 +470,9 @@ for rotary in (False, True):
 #
 # No single product for all positions
 # -----------------------------------
-# Can :math:`W_\mathrm{query}` and :math:`W_\mathrm{key}` still be multiplied out, as
-# :math:`M = W_\mathrm{query} W_\mathrm{key}^\top` is on the page about :doc:`low rank
-# </gallery/deeper/plot_1_low_rank_qk>`? Only for one distance at a time, because between them lies
+# Can :math:`W_\mathrm{query}` and :math:`W_\mathrm{key}` still be multiplied into one matrix, as
+# the page about :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` does with :math:`M =
+# W_\mathrm{query} W_\mathrm{key}^\top`? Only for one distance at a time, because between them lies
 # the rotation by the distance:
 #
 # .. math:: M_\Delta = W_\mathrm{query}\, \Theta_\Delta\, W_\mathrm{key}^\top .
@@ -567,7 +567,7 @@ for kind, rotary in (("sinusoids", False), ("RoPE", True)):
 
 # %%
 # In a causal model a token does not see what follows it. One measurement with texts of 128 tokens
-# therefore answers for shorter texts, too; :term:`chance level` is 1 in 16.
+# therefore covers shorter texts, too; :term:`chance level` is 1 in 16.
 
 
 def summary(curves):
@@ -670,12 +670,13 @@ print(f"trained in halves, rotated as neighbours: {summary(mixed_up)}")
 # %%
 # Interpolating the positions
 # ---------------------------
-# What do people do with a model whose texts become longer? :cite:t:`chen2023extending` shrink all
-# positions until the text fits into the trained range, which is called :term:`position
+# What do people do when a trained model has to read longer texts? :cite:t:`chen2023extending`
+# shrink all positions until the text fits into the trained range, which is called :term:`position
 # interpolation`. A text of 128 tokens then has the positions 0, ¼, ½ and so on, and no distance is
 # new. Another way is to raise the base. With :term:`NTK-aware scaling`, the base is multiplied by
-# the power k/(k − 2) of the ratio of lengths, which slows the slowest pair by that ratio and leaves
-# the fastest alone (:cite:t:`peng2024yarn`, section 3.1). We apply both to the trained models:
+# the ratio of the new length to the trained one, raised to the power k/(k − 2). This slows the
+# slowest pair by that ratio and leaves the fastest alone (:cite:t:`peng2024yarn`, section 3.1). We
+# apply both to the trained models:
 
 
 def interpolated(n):
@@ -735,8 +736,8 @@ for name, way, steps in (
         print(f"{name:12} after {done:3} further steps: {summary(tuned[name, done])}")
 
 # %%
-# With interpolation the model has to learn its short distance anew; without it, it only has to
-# learn to ignore the long ones, which takes far fewer steps. This says nothing against
+# With interpolation the model has to learn its short distance anew; without interpolation it only
+# has to learn to ignore the long distances, which takes far fewer steps. This says nothing against
 # interpolation in language models. Our task needs one exact short distance and nothing else,
 # whereas :cite:t:`chen2023extending` measure language modelling, retrieval of a passkey and
 # summaries with LLaMA, where they report good results from interpolation with fine-tuning. What the

@@ -8,8 +8,9 @@ No, because heads that share their keys and values still differ in their queries
 attention weights of its own. Sharing matters when a model generates text, since it then has to keep
 the keys and values of every token. Grouped-query attention shares them among a few heads,
 multi-query attention among all, and latent attention makes those of all heads from one narrow
-vector. What each of them keeps, computes and cannot express is counted here, whereas the effect on
-quality has been measured in large training runs, which the end of this page cites.
+vector. This page counts what each of them keeps and computes, and shows what each cannot express.
+The effect on quality has been measured in large training runs, which are cited at the end of the
+page.
 
 You need the lessons on :doc:`several heads </gallery/core/plot_5_multi_head>` and on :doc:`masks
 </gallery/core/plot_4_masks>`. For the latent you also need the one on :doc:`low rank
@@ -69,8 +70,8 @@ for name, (L, h, h_kv, k) in published.items():
 # gigabytes. All of the cache has to be read again for each new token, so that decoding waits for
 # memory and not for arithmetic. This is why :cite:t:`shazeer2019fast` lets all heads share one key
 # and one value per token. A reader of such code `wondered why it has keys and values for one head
-# only <https://github.com/lucidrains/memorizing-transformers-pytorch/issues/5>`__, and the reason
-# is the last column of the table, not a different kind of attention.
+# only <https://github.com/lucidrains/memorizing-transformers-pytorch/issues/5>`__. The reason is
+# the memory in the last column of the table, not a different kind of attention.
 
 # sphinx_gallery_start_ignore
 
@@ -269,7 +270,7 @@ for m in (2_048, 8_192, 32_768):
 #
 # .. math:: k_j = c_j W_\mathrm{key}, \qquad v_j = c_j W_\mathrm{value} .
 #
-# Made anew for each query, these keys would save memory at the price of much arithmetic. But a
+# Making these keys anew for each query would save memory at the price of much arithmetic. But a
 # score is a product of three factors, and :doc:`brackets in a product can be moved
 # </gallery/deeper/plot_5_cost_of_the_product>`:
 #
@@ -335,8 +336,8 @@ for name, difference in latent_errors.items():
 # What a latent can hold
 # ----------------------
 # All keys of all heads are made from r numbers, so the (n, hk) matrix of all keys, concatenated
-# over the heads, has :term:`rank` r at most. In multi-head attention it may have rank hk, if n and
-# d allow, and with groups :math:`h_\mathrm{kv} k`.
+# over the heads, has :term:`rank` r at most. In multi-head attention its rank can be as high as hk,
+# if n and d allow, and in grouped-query attention as high as :math:`h_\mathrm{kv} k`.
 
 
 def rank_of_keys(W_key, made_from, copies=1):
@@ -355,7 +356,7 @@ for name, (rank, kept) in ranks.items():
     print(f"{name:13}: rank of all keys {rank:2}, numbers kept per token {kept}")
 
 # %%
-# If it keeps as many numbers as groups do, a latent without rotary positions can hold all that the
+# A latent without rotary positions that keeps as many numbers as groups do can hold all that the
 # groups can. Take the keys and values of the groups, concatenated, as the latent of width :math:`r
 # = 2 h_\mathrm{kv} k`, and let each head's matrices pick the columns of its group;
 # :cite:t:`meng2025transmla` build on this. The converse is false, because the heads of a group
@@ -378,11 +379,12 @@ assert group_error < 1e-12
 # How narrow could the latents of a trained model be? Every multi-head layer is a latent one whose
 # :math:`W_\mathrm{latent}` is the identity, with r = d. To narrow it, we truncate the stacked key
 # and value matrices of each layer of :doc:`a real encoder
-# </gallery/deeper/plot_7_qk_of_a_real_model>` to rank r, and see how far its embeddings of some
-# reviews move, as the mean of 1 − cosine. The truncation keeps the r strongest directions, either
-# of the matrix alone or of what the matrix returns on other reviews. For comparison, we pool the
-# key and value matrices of each group of heads into their mean, which is how
-# :cite:t:`ainslie2023gqa` (section 2.1) begin before they train further.
+# </gallery/deeper/plot_7_qk_of_a_real_model>` to rank r. We then see how far its embeddings of some
+# reviews move, measured as the mean of 1 minus the cosine between the old embedding and the new.
+# The truncation keeps the r strongest directions, either of the matrix alone or of what the matrix
+# returns on other reviews. For comparison, we pool the key and value matrices of each group of
+# heads into their mean, which is how :cite:t:`ainslie2023gqa` (section 2.1) begin before they train
+# further.
 
 encoder, tokenizer = load_encoder("minilm")
 encoder.requires_grad_(False)
@@ -455,10 +457,10 @@ for (name, kept), distance in distances.items():
 # %%
 # At r = d = 384 nothing would be lost, since the token itself is then the latent, and it takes half
 # as many numbers as keys and values do. At a lower rank the embeddings move, but much less if the
-# truncation knows the inputs, as in the lesson on that encoder. With 192 numbers kept, either
-# latent moves them less than the mean of groups does. This is one small encoder, read on sixteen
-# excerpts, and nothing was trained afterwards, whereas :cite:t:`ainslie2023gqa` train on for a
-# twentieth of the original steps.
+# truncation knows the inputs, as in the lesson on that encoder. With 192 numbers kept, the latents
+# of either truncation move the embeddings less than the mean of groups does. This is one small
+# encoder, read on sixteen excerpts, and nothing was trained afterwards, whereas
+# :cite:t:`ainslie2023gqa` train on for a twentieth of the original steps.
 #
 # Why a rotary key is kept apart
 # ------------------------------
@@ -561,11 +563,11 @@ fig.set_label(
 #
 # Which form is cheaper when
 # --------------------------
-# Both forms give the same numbers, but not at the same price. Let n new tokens attend to m tokens,
-# themselves included, of which the cache holds latents. The trained form makes the keys and values
-# of all m tokens and then compares at width k; the absorbed one transforms the n queries and
-# results, and compares at width r. (Projections to queries and latents, the last matrix and the
-# rotated part are the same in both.)
+# Both forms give the same numbers, but not at the same price. Let n new tokens attend to m tokens
+# in all, themselves included, whose latents are in the cache. The trained form makes the keys and
+# values of all m tokens and then compares at width k; the absorbed form transforms the n queries
+# and the n mixtures of latents, and compares at width r. (Projections to queries and latents, the
+# last matrix and the rotated part are the same in both.)
 #
 # .. math:: \text{trained: } 2hk\,(mr + nm), \qquad \text{absorbed: } 2hr\,(nk + nm) .
 #
@@ -638,7 +640,8 @@ for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
 # - Does every head need keys and values of its own? No: heads differ by their queries, and sharing
 #   keys and values reduces what a model keeps per token, from 2hk numbers per layer to
 #   :math:`2h_\mathrm{kv}k`, or to r for a latent, plus its rotated key where there is one.
-# - Groups are one ``repeat_interleave``. With ``repeat``, shapes fit and numbers do not.
+# - Grouped-query attention takes one line more, with ``repeat_interleave``. With ``repeat``, shapes
+#   fit and numbers do not.
 # - A window needs only the last w positions, and a stack of L layers reaches (w − 1)L tokens back,
 #   faintly.
 # - In latent attention the query can absorb the key matrix, since brackets in a product can be

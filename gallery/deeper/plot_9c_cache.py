@@ -70,7 +70,7 @@ print("prompt:   ", prompt.tolist())
 print("generated:", whole[6:].tolist())
 
 # %%
-# Each step computes a row of logits for every token and reads the last row only. To choose the
+# Each step computes a row of logits for every token and reads the last row only. Choosing the
 # likeliest token each time is called :term:`greedy decoding`.
 #
 # Is a mask needed where there is no future yet? A reader asks why the decoder `masks again at
@@ -91,9 +91,9 @@ for count in (1, 2, 3):
     print(f"layers: {count}, without the mask the last token moves by {unmasked[count]:.0e}")
 
 # %%
-# Other mistakes are made in training and show only in generation: `a reader's decoder
-# <https://github.com/pytorch/tutorials/issues/719>`__ was trained with a falling loss, and then
-# repeated one token for ever. In such a case, check the target first. It has to be the input
+# Other mistakes are made in training and show only in generation: the loss of `a reader's decoder
+# <https://github.com/pytorch/tutorials/issues/719>`__ fell during training, and yet the decoder
+# then repeated one token for ever. In such a case, check the target first. It has to be the input
 # shifted by one position, because a model whose target is its own input only learns to copy. A
 # causal mask that is missing in training lets the model copy, too, as :doc:`the lesson on masks
 # </gallery/core/plot_4_masks>` shows.
@@ -263,7 +263,7 @@ for piece in pieces:
 expected = rotary(x, is_causal=True)  # (14, d)
 position_errors = {
     name: ((torch.cat(rows) - expected).norm() / expected.norm()).item()
-    for name, rows in (("counted on from the cache", right), ("from 0 at each step", wrong))
+    for name, rows in (("continued from the cache", right), ("from 0 at each step", wrong))
 }
 for name, difference in position_errors.items():
     print(f"positions {name:26}: relative difference {difference:.0e}")
@@ -446,10 +446,10 @@ fig.set_label(
 # with a band from the lower to the upper quartile. It was measured on the machine that built this
 # page, beside whatever else that machine was doing, and is different on any other.
 #
-# Without a cache the work is m times as large. The times are nearer to each other, since in so
-# small a stack a step with a single row is so little arithmetic that starting its operations takes
-# longer than doing them. In large models the step waits for memory instead, because it has to read
-# all keys and values for a single row (:cite:t:`shazeer2019fast`).
+# Without a cache the work is m times as large. The times are nearer to each other, because in such
+# a small stack a step with a single row needs so little arithmetic that starting its operations
+# takes longer than doing them. In large models the step waits for memory instead, because it has to
+# read all keys and values for a single row (:cite:t:`shazeer2019fast`).
 #
 # Prompts of different lengths in one batch
 # -----------------------------------------
@@ -497,15 +497,15 @@ assert padded_error < 1e-12
 # - The causal mask is needed wherever several tokens pass through the model together, at inference
 #   as well, whereas one token alone needs none.
 # - The prompt is read in one piece (prefill), then one token per step (decoding), with a cache per
-#   layer. Positions are counted on from the cache, and the mask is aligned to the last token.
+#   layer. Positions continue from those in the cache, and the mask is aligned to the last token.
 # - A cache takes :math:`2h_\mathrm{kv}k` numbers per token and layer and grows with the text. With
 #   multi-head attention, a step costs :math:`12d^2 + 2md` multiplications per block instead of m
 #   times as many.
 # - Prompts of different lengths are padded on the left, with a mask over all tokens so far.
 #
-# *From memory:* close this page and write ``Cache`` and ``attend``. Then check three things: the
-# prompt in one piece, in two, and token by token give the same rows; the first row of a new piece
-# has its true position; and no earlier row moves.
+# *From memory:* close this page and write ``Cache`` and ``attend``. Then check three things: that
+# the prompt gives the same rows in one piece, in two, and token by token; that the first row of a
+# new piece has its true position; and that no earlier row moves.
 #
 # *Practise:* :doc:`/exercises/today`, with one step of decoding.
 #

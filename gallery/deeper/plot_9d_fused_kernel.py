@@ -10,11 +10,11 @@ exponential. When a later block holds a higher score, both sums are rescaled, so
 block their quotient is the context vector itself, up to rounding, and not an approximation. This is
 the :term:`online softmax` of :cite:t:`milakov2018online`, on which :term:`FlashAttention` rests.
 
-You need the lesson on :doc:`masks </gallery/core/plot_4_masks>`, and for the gradients the Jacobian
-of the softmax from that on :doc:`the scale </gallery/core/plot_3_scaling_variance>`. Reading takes
-three quarters of an hour, and running the page about ten seconds. Afterwards you can write
-attention in blocks with its backward pass, say how much memory each way takes, and say what a fused
-kernel saves, what only linear attention saves, and at what price.
+You need the lesson on :doc:`masks </gallery/core/plot_4_masks>` and, for the gradients, the
+Jacobian of the softmax from the lesson on :doc:`the scale </gallery/core/plot_3_scaling_variance>`.
+Reading takes three quarters of an hour, and running the page about ten seconds. Afterwards you can
+write attention in blocks with its backward pass, say how much memory each way takes, and say what a
+fused kernel saves, what only linear attention saves, and at what price.
 """
 
 import math
@@ -47,14 +47,14 @@ for n in (512, 2_048, 8_192):
     print(f"   {matrix / vectors:4.0f} times as much")
 
 # %%
-# A layer that spells the formula out has such a matrix for each head of each text, and for a moment
-# the scores beside the weights. The vectors are needed in any case. The matrix is not, because a
-# layer hands on nothing but the context vectors, and a row of weights is used once, to mix the
-# values.
+# A layer that spells the formula out holds such a matrix for each head of each text, and for a
+# moment it holds both the scores and the weights. The vectors are needed in any case. The matrix is
+# not, because a layer hands on nothing but the context vectors, and a row of weights is used once,
+# to mix the values.
 #
 # Tiling and the online softmax
 # -----------------------------
-# To compute a product of matrices in blocks is called *tiling*, and for the two products of
+# Computing a product of matrices in blocks is called *tiling*, and for the two products of
 # attention it is no problem. A block of keys gives the scores of a few columns, and a mixture of
 # values is a sum, which can be taken block by block. What is in the way is the :term:`softmax`
 # between the products, because the denominator of a weight needs the scores of *all* keys. A stable
@@ -73,10 +73,10 @@ for n in (512, 2_048, 8_192):
 # (The papers on FlashAttention write m for the largest score, ℓ for the total and O for what is
 # mixed, which the first version divides by ℓ after every block. On this page m counts keys.)
 #
-# Now a block of new scores arrives, whose highest may exceed the largest so far. Then every
-# exponential in both sums was taken relative to a number that is no longer the maximum. But all of
-# them are wrong by the same factor, which is why the sums can be corrected without the scores that
-# they were made from:
+# Now a block of new scores arrives, whose highest may exceed the largest so far. If it does, every
+# exponential in both sums has been taken relative to a number that is no longer the maximum. But
+# all of them are wrong by the same factor, which is why the sums can be corrected without the
+# scores that they were made from:
 #
 # .. math::
 #    \mathrm{largest}' &= \max(\mathrm{largest},\ \text{the new } s_j) \\
@@ -132,9 +132,9 @@ print("with a softmax {:.4f} {:.4f}".format(*by_softmax))
 assert torch.allclose(mixed / total, by_softmax)
 
 # %%
-# The first word sets the maximum, and its factor of 0 belongs to an empty sum. "journey" raises it,
-# so the total, which was 1, shrinks by the factor in its row before a new 1 is added. No later word
-# scores higher, so all further factors are 1.
+# The first word sets the maximum, and its factor of 0 changes nothing, because the sums are still
+# empty. "journey" raises the maximum, so the total, which was 1, shrinks by the factor in its row
+# before a new 1 is added. No later word scores higher, so all further factors are 1.
 #
 # The online softmax in twenty lines of PyTorch
 # ---------------------------------------------
@@ -351,8 +351,9 @@ for name, allowed in masks.items():
     assert max(gradient_errors[name]) < 1e-14
 
 # %%
-# The price is arithmetic: the scores are computed twice. Forward and backward together take six
-# products of matrices in the formula, two forward and four backward, and seven here.
+# The price is arithmetic: the scores are computed twice. Forward and backward together, the formula
+# takes six products of matrices (two forward and four backward), whereas with our backward pass
+# there are seven.
 #
 # Peak memory, measured
 # ---------------------
@@ -440,24 +441,25 @@ fig.set_label(
 #
 # Without gradients the loop is enough. With them, the loop under autograd grows as the formula
 # does, and it is the backward pass by hand that makes the peak grow with n and no longer with n².
-# Both numbers of the last printed line are ratios of one run at one length, and they about double
-# when n does.
+# Both numbers in the last printed line are ratios from one run at one length, and they roughly
+# double when n doubles.
 #
 # What a real kernel does beyond this
 # -----------------------------------
-# Our loop saves memory, and no time is claimed for it. What follows is about graphics cards, taken
-# from the sources and not measured on this page.
+# Our loop saves memory, and we do not claim that it saves time. What follows is about graphics
+# cards, taken from the sources and not measured on this page.
 #
-# A graphics card has a large memory and, beside its arithmetic, a small fast one. The formula
-# writes scores and weights to the large memory and reads them back, and for long texts this
-# traffic, rather than the arithmetic, takes most of its time. FlashAttention
+# A graphics card has a large memory and, next to the units that do the arithmetic, a small fast
+# one. The formula writes scores and weights to the large memory and reads them back, and for long
+# texts this traffic, rather than the arithmetic, takes most of its time. FlashAttention
 # (:cite:t:`dao2022flashattention`) is *one* program for the whole computation. It cuts the queries
 # into blocks as well as the keys, and sizes both so that a tile of scores is made, used and
 # forgotten within the fast memory. Let us count the numbers that are moved to and from the large
-# memory: the formula moves of the order of nk + n², and FlashAttention n²k² divided by the size of
-# the fast memory (theorem 2, for a fast memory of k to nk numbers), which is fewer as long as the
-# fast memory holds many more numbers than k². This is where the speed of FlashAttention comes from,
-# because it does no less arithmetic, and in the backward pass even more.
+# memory. For the formula this count is of the order of nk + n². For FlashAttention it is of the
+# order of n²k² divided by the size of the fast memory (theorem 2, for a fast memory of k to nk
+# numbers), which is less as long as the fast memory holds many more numbers than k². This is where
+# the speed of FlashAttention comes from, because it does no less arithmetic, and in the backward
+# pass even more.
 #
 # In the first version the outer loop ran over keys, as ours does, so a query's sums were written
 # and read again for each block. FlashAttention-2 (:cite:t:`dao2024flashattention2`, section 3)
@@ -486,12 +488,12 @@ fig.set_label(
 #    = \frac{\varphi(q_i) \left(\varphi(K)^\top V\right)}
 #    {\varphi(q_i) \cdot \sum_j \varphi(k_j)} .
 #
-# On the right, all keys and values of a text have become one matrix of the size of a head,
-# (width of :math:`\varphi`, v), and one vector, so the cost grows with n. That is also the price.
-# The weights are :math:`\varphi(Q)\, \varphi(K)^\top` with each row divided by its sum, and a
-# product that passes through the width of :math:`\varphi` has at most this :term:`rank`. Dividing
-# the rows doesn't change that. The softmax has no such limit, since the exponential of a matrix of
-# low rank, taken number by number, can have full rank. We measure both on the same tokens.
+# On the right, all keys and values of a text have become one matrix of the size of a head, (width
+# of :math:`\varphi`, v), and one vector, so the cost grows with n. That is also the price. The
+# weights are :math:`\varphi(Q)\, \varphi(K)^\top` with each row divided by its sum, and the
+# :term:`rank` of such a product is at most the width of :math:`\varphi`. Dividing the rows doesn't
+# change that. The softmax has no such limit, since the exponential of a matrix of low rank, taken
+# number by number, can have full rank. We measure both on the same tokens.
 
 
 def linear_attention(query, key, value):
@@ -540,8 +542,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* Singular values of the weights. Linear attention has as many of them above zero as its
-# features are wide, and what lies below is rounding.
+# *Figure 3.* Singular values of the weights. With linear attention, the number of singular values
+# above zero is the width of the features, and what lies below is rounding.
 #
 # A matrix of rank r cannot be near to many sharp choices at once. If each of n tokens is to attend
 # to a partner of its own, the weights are a permutation matrix. All its singular values are 1, so

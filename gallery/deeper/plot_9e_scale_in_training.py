@@ -6,10 +6,10 @@ Does dividing by √k keep the scores in range while a layer is trained?
 
 It does so at the start only. Training aligns the queries with the keys that they should find, after
 which their dot product grows as k and not as √k, so under 1/√k and at the same learning rate the
-scores of a wide layer run ahead of those of a narrow one. A division by k keeps all widths together
-if the queries start at zero, and QK-norm bounds the scores by one learned number, the gain,
-whatever the matrices do. We train small layers to watch all three, compute how evenly random scores
-share the weight, and make the entropy of a layer collapse.
+scores of a wide layer run ahead of those of a narrow one. A division by k keeps the scores of all
+widths alike if the queries start at zero, and QK-norm bounds the scores by one learned number, the
+gain, whatever the matrices do. We train small layers to watch all three, compute how evenly random
+scores share the weight, and make the entropy of a layer collapse.
 
 You need the lesson on :doc:`the scale </gallery/core/plot_3_scaling_variance>`. Reading takes half
 an hour, and running the page about twenty seconds. Afterwards you can check how a scale behaves
@@ -159,13 +159,14 @@ fig.set_label(
 # Under 1/√k the start is level, as the variance argument says, and after 30 steps the standard
 # deviation rises with the width. Under 1/k with a random start it *falls* with the width at first,
 # because there the vectors are still independent, and training makes up for it. Only with queries
-# that start at zero are the widths alike at each of the three steps, apart from a little more at
-# the narrow ones.
+# that start at zero is the standard deviation about the same for all widths at each of the three
+# steps, though a little larger at the narrow ones.
 #
 # The column of the cosine says why: from a random start, 30 steps turn queries and keys by about
-# the same angle at all widths and under both scales, and the same cosine is worth :math:`\sqrt k`
-# in one scaled score and a constant in the other. The standard deviation under 1/√k grows by less
-# than the root, :math:`\sqrt{128/8} = 4`, since it contains the spread of the random start.
+# the same angle at all widths and under both scales. In a score under 1/√k the same cosine is
+# multiplied by :math:`\sqrt k`, and in a score under 1/k by a constant. From k = 8 to k = 128 the
+# standard deviation under 1/√k grows by less than the factor :math:`\sqrt{128/8} = 4`, since it
+# contains the spread of the random start.
 #
 # What a wide layer gains is in the last column, the mean weight of the pairs that belong together.
 # Under 1/√k, the same 30 steps at the same learning rate take a layer of width 128 much further
@@ -186,12 +187,12 @@ fig.set_label(
 #
 # For :math:`\sigma = 1` this is the :math:`\ln m - \tfrac12` of :doc:`the earlier lesson
 # </gallery/core/plot_3_scaling_variance>`. The formula can't hold for every :math:`\sigma`, because
-# an entropy is never negative, and its derivation says where it ends. The weight lies on scores
-# near :math:`\sigma^2`, which are :math:`\sigma` standard deviations above the mean, and about
-# :math:`m\,e^{-\sigma^2/2}` of m keys have such a score. There is at least one of them as long as
-# :math:`\sigma < \sqrt{2 \ln m}`. Beyond that, the few largest scores dominate the sum. In physics
-# this is the freezing of the random energy model (:cite:t:`derrida1981random`), which
-# :cite:t:`giorlandino2025failure` carry over to attention.
+# an entropy is never negative, and the derivation of the formula says where it stops being valid.
+# The weight lies on scores near :math:`\sigma^2`, which are :math:`\sigma` standard deviations
+# above the mean, and about :math:`m\,e^{-\sigma^2/2}` of m keys have such a score. There is at
+# least one of them as long as :math:`\sigma < \sqrt{2 \ln m}`. Beyond that, the few largest scores
+# dominate the sum. In physics this is the freezing of the random energy model
+# (:cite:t:`derrida1981random`), which :cite:t:`giorlandino2025failure` carry over to attention.
 
 generator = torch.Generator().manual_seed(0)
 LENGTHS = (16, 64, 256, 1024, 4096, 16384)
@@ -251,11 +252,11 @@ fig.set_label(
 # ----------------------------------------
 # At fixed :math:`\sigma` the largest weight falls as keys are added, since the number of keys that
 # share the weight, :math:`m\,e^{-\sigma^2/2}`, is proportional to m. To keep this number from
-# growing, :math:`\sigma` has to grow as :math:`\sqrt{\ln m}`, or in other words the
-# :term:`softmax temperature` has to fall as :math:`1/\sqrt{\ln m}`. The factor before
-# :math:`\sqrt{\ln m}` must be more than :math:`\sqrt 2`, at which the number is 1 and the freezing
-# begins. We compare three ways in which :math:`\sigma` can grow, all of which begin with
-# :math:`\sigma = 1.5 \sqrt{2 \ln 16}` at 16 keys.
+# growing, :math:`\sigma` has to grow as :math:`\sqrt{\ln m}`, or in other words the :term:`softmax
+# temperature` has to fall as :math:`1/\sqrt{\ln m}`. The factor before :math:`\sqrt{\ln m}` must be
+# more than :math:`\sqrt 2`, at which the number is 1 and the freezing begins. We compare a fixed
+# :math:`\sigma` with two ways in which it can grow; all three begin with :math:`\sigma = 1.5
+# \sqrt{2 \ln 16}` at 16 keys.
 
 start = 1.5 * math.sqrt(2 * math.log(16))
 growths = {
@@ -313,8 +314,8 @@ for length in LENGTHS:
 # :cite:t:`dehghani2023scaling` apply :term:`layer normalisation` to both in a vision transformer of
 # 22 billion parameters, because a smaller one had diverged with weights that were nearly one-hot.
 # We take the first form, in which a score is the gain times a cosine and so lies between −gain and
-# gain. We start the gain at :math:`\sqrt k`, which is the score of two vectors of length
-# :math:`\sqrt k` that point the same way, if their product is divided by :math:`\sqrt k`.
+# gain. We start the gain at :math:`\sqrt k`. This is the score, with the usual division by
+# :math:`\sqrt k`, of two vectors of length :math:`\sqrt k` that point the same way.
 
 
 class QKNormSelfAttention(SelfAttention):
@@ -513,8 +514,9 @@ fig.set_label(
 # At low rates the plain layer is the better one on this task, probably because its scores may grow
 # freely, whereas those of the other are bounded by a gain that :term:`Adam` moves by about one
 # learning rate per step at most. At a rate of 3 both fail, but for QK-norm this is not a collapse,
-# since its entropy ends near :math:`\ln 16`, as the next cell prints. The control above, with a
-# rate of 3 for all but the values, learns, so here it is the values that do not tolerate the rate.
+# since its entropy ends near :math:`\ln 16`, as the next cell prints. In the experiment with two
+# rates, the layer with QK-norm did learn at a rate of 3 for all but the values, so at this rate it
+# is the values that do not tolerate it.
 
 print("entropy at the last step, learning rate 3.0")
 for name, table in runs.items():
@@ -523,18 +525,19 @@ for name, table in runs.items():
 # %%
 # What this does not say
 # ----------------------
-# These are single layers of width 16 on one made-up task, and Adam at a rate of 1 moves an
-# entry of a matrix in one step by up to four times the largest value that it can start with. That
-# entropies collapse in real transformers is what :cite:t:`zhai2023stabilizing` measure.
-# :cite:t:`wortsman2023small` find that QK-norm makes small transformers less sensitive to the
-# learning rate, and the growth of the scores is only one of the two instabilities that they study.
+# These are single layers of width 16 on one made-up task, and the highest learning rates are
+# extreme: at a rate of 1, one step of Adam moves an entry of a matrix by up to four times the
+# largest value with which that entry can start. That entropies collapse in real transformers is
+# what :cite:t:`zhai2023stabilizing` measure. :cite:t:`wortsman2023small` find that QK-norm makes
+# small transformers less sensitive to the learning rate, and the growth of the scores is only one
+# of the two instabilities that they study.
 #
 # QK-norm is one remedy among several. :cite:t:`zhai2023stabilizing` bound the matrices themselves,
 # by dividing each by its largest :term:`singular value` and learning a factor, and a learning rate
-# that rises slowly at first (*warm-up*) may do as well, but neither was tried here. QK-norm also
-# changes what a layer can express, since the length of a key no longer counts. On our task this
-# does not matter, because all addresses have one length; if their lengths differed, a cosine would
-# be the better choice for a reason that has nothing to do with training.
+# that rises slowly at first (*warm-up*) may also be enough, but neither was tried here. QK-norm
+# also changes what a layer can express, since the length of a key no longer counts. On our task
+# this does not matter, because all addresses have one length; if their lengths differed, a cosine
+# would be the better choice for a reason that has nothing to do with training.
 #
 # Takeaways
 # ---------
@@ -552,8 +555,8 @@ for name, table in runs.items():
 #
 # *Practise:* :doc:`/exercises/scale`.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_9f_writing`, where a small model made of all this writes,
-# or :doc:`/gallery/deeper/plot_2_gauge_and_biases`, for what QK-norm leaves of the freedom to
-# change coordinates.
+# *Where next:* :doc:`/gallery/deeper/plot_9f_writing`, where a small model built from such parts
+# writes texts, or :doc:`/gallery/deeper/plot_2_gauge_and_biases`, for what QK-norm leaves of the
+# freedom to change coordinates.
 
 plt.show()

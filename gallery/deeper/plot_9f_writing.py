@@ -5,8 +5,8 @@ A language model that writes: next tokens, temperature and induction heads
 How can a model write a text when all that it has learned is to predict one token?
 
 By predicting again and again. The model gives every :term:`token` of its :term:`vocabulary` a
-probability of being the next one; one of them is drawn, appended, and read with the rest. Whatever
-the model uses of the tokens before the last one, its heads must fetch by attending to them, and for
+probability of coming next. A token is then drawn, appended, and read with the rest. Whatever the
+model uses of the tokens before the last one, its heads must fetch by attending to them, and for
 some heads one can say what they do: continue a repetition, or attend to the first token when
 nothing else matches.
 
@@ -93,19 +93,20 @@ for probability, i in zip(*probabilities[-1].topk(6), strict=True):
 # tokenizer is a byte-pair encoding :cite:p:`sennrich2016neural` that can spell any text. The token
 # ``<start>`` precedes every text, so that the first word is predicted from something, too.
 #
-# One pass predicts a token behind every prefix of the text, and the causal mask keeps each
-# prediction from seeing its answer. A text of n tokens behind ``<start>`` is therefore n lessons at
+# One pass predicts the token after every prefix of the text, and the causal mask keeps each
+# prediction from seeing its answer. A text of n tokens after ``<start>`` is therefore n lessons at
 # once, and what training lowers is the mean :term:`cross-entropy` over all of them, in nats per
 # token:
 #
 # .. math:: \mathrm{loss} = -\frac1n \sum_{i=1}^{n} \ln p(\mathrm{id}_i \mid \mathrm{id}_0, \dots,
 #           \mathrm{id}_{i-1})
 #
-# What is a good loss? We measure it on the beginnings of 150 reviews that trained nothing, and
-# beside the model on three others that need no attention. The first takes all tokens as equally
-# likely, the second takes each as likely as it was in 3,000 reviews, and the third as likely as it
-# was there behind the token before (a *bigram model*, smoothed towards the second). The model has
-# read more, about seven times as many tokens.
+# What is a good loss? We measure the loss on the beginnings of 150 reviews that were not used for
+# training, for our model and, for comparison, for three simpler models that need no attention. The
+# first takes all tokens as equally likely. The second takes each as likely as it was in 3,000
+# reviews, and the third as likely as it was in those reviews after the same preceding token (a
+# *bigram model*, smoothed towards the second). Our model has read more than these 3,000 reviews,
+# about seven times as many tokens.
 
 reviews = load_reviews("imdb")
 
@@ -147,7 +148,8 @@ for name, value in nats.items():
 # The last column is e to the loss, the *perplexity*: the number of tokens among which an even
 # choice would be as uncertain. It depends on the tokenizer and on the texts, so the losses per
 # token of two models can be compared only if both read the same texts and cut them alike. The model
-# was trained once, by a command that takes long, and the page reads what it left:
+# was trained once, by a command that takes a long time, and the page reads the files that this
+# command left:
 
 training = json.loads((folder / "results.json").read_text(encoding="utf-8"))
 print("made by:", training["origin"]["command"], "in", training["cpu_seconds"] // 60, "minutes")
@@ -182,21 +184,21 @@ for temperature, text in written.items():
     print(f"\ntemperature {temperature}: {text}")
 
 # %%
-# At 0 the text is the same each time, and soon repeats itself, to which this model's training may
-# have added, as we shall see. At 2 most tokens come from the many that are improbable one by one,
-# and after a few of them the model reads a text unlike any that it was trained on. In between lies
-# what one usually wants, which is a matter of taste, so a temperature is chosen by reading and not
-# by the loss. ``continuation`` computes one row per token with a :term:`KV cache`, and
-# ``python -m attention.write`` does the same from the command line.
+# At 0 the text is the same each time, and soon repeats itself. This model's training may have added
+# to the repetition, as we shall see. At 2 most of the tokens drawn are among the many that are
+# individually improbable, and after a few of them the model reads a text unlike any that it was
+# trained on. In between lies what one usually wants, which is a matter of taste, so a temperature
+# is chosen by reading and not by the loss. ``continuation`` computes one row per token with a
+# :term:`KV cache`, and ``python -m attention.write`` does the same from the command line.
 #
 # How far back it reads
 # ---------------------
 # Do earlier tokens help at all? We let each token see itself and the w − 1 tokens before it, by a
 # mask, and measure the loss of the second half of each passage. In the second column ``<start>``
-# stays visible to all tokens as well. The window holds in each layer, and what a token has read
-# there, others read in the next, so that in 4 layers something may come from 4(w − 1) tokens back.
-# This is a test of what the trained model uses; a model trained with such a window might use it
-# better.
+# stays visible to all tokens as well. The window applies in each layer, and what a token has
+# gathered in one layer can be read by other tokens in the next, so that in 4 layers something may
+# come from 4(w − 1) tokens back. This is a test of what the trained model uses; a model trained
+# with such a window might use it better.
 
 seen = torch.arange(length) == 0  # (128,), True for <start>
 by_window = {}
@@ -209,14 +211,15 @@ for window in (1, 2, 4, 8, 16, 32, 64, length):
     print("{:11}{:15.2f}{:18.2f}".format(window, *by_window[window]))
 
 # %%
-# The first column is a surprise, and not about reading: without ``<start>`` this model fails, even
-# if it sees 64 tokens. :cite:t:`xiao2024efficient` found that large models fail as well when a
-# window leaves their first tokens behind, and the last section comes back to it. The second column
-# answers the question. Most of what the model gains from earlier tokens, it has with the nearest
-# eight. The loss at each position says the same: it falls after the first token and then stays. But
-# a longer memory is worth much where a text repeats itself. Reviews rarely do, so a quarter of the
-# rows in training were passages of 8 to 64 tokens that repeat until the row is full. Here are 63
-# tokens of reviews that trained nothing, twice:
+# The first column holds a surprise, which has little to do with how far back the model reads:
+# without ``<start>`` this model fails, even if it sees 64 tokens. :cite:t:`xiao2024efficient` found
+# that large models fail as well when a window leaves their first tokens behind, and the last
+# section comes back to it. The second column answers the question. The nearest eight tokens already
+# give the model most of what it gains from earlier tokens. The loss at each position says the same:
+# it falls after the first token and then stays. But a longer memory is worth a great deal where a
+# text repeats itself. Reviews rarely do, so a quarter of the rows in training were passages of 8 to
+# 64 tokens that repeat until the row is full. We compare the loss at each position of the 150
+# passages with the loss on their first 63 tokens, read twice in a row:
 
 first = held_out[:, 1:64]  # (150, 63)
 start = held_out[:, :1]  # (150, 1)
@@ -245,10 +248,11 @@ fig.set_label(
 # Who copies? A test with random tokens
 # -------------------------------------
 # The repeated reviews mix two things, knowing how reviews go on and copying. Tokens drawn at random
-# separate them, since nothing but copying can predict the second time. For each head we average the
-# weights over 32 such texts, of 60 random tokens twice, on three places: the token just before, the
-# first token of the text, and, in the second half, the token *behind the earlier occurrence* of the
-# token that is being read. The last is what has to be copied.
+# separate the two, since only copying can predict them when they come for the second time. We draw
+# 32 such texts, each of 60 random tokens that come twice. For each head we average, over the second
+# halves of these texts, the weight on three places: the token just before, the first token of the
+# text, and the token *after the earlier occurrence* of the token that is being read. The last is
+# what has to be copied.
 
 torch.manual_seed(0)
 half = torch.randint(257, vocabulary, (32, 60))  # (32, 60), without <start> and single bytes
@@ -258,7 +262,7 @@ i = torch.arange(61, 121)  # (60,), the second time
 attended = {
     "the token before": weights[..., i, i - 1].mean(dim=(1, 3)),
     "<start>": weights[..., i, 0].mean(dim=(1, 3)),
-    "the token behind the earlier one": weights[..., i, i - 59].mean(dim=(1, 3)),
+    "the token after the earlier one": weights[..., i, i - 59].mean(dim=(1, 3)),
 }  # each (L, h)
 
 # sphinx_gallery_start_ignore
@@ -285,7 +289,7 @@ for ax, (name, table) in zip(axes, attended.items(), strict=True):
 fig.set_label(
     "Three maps, a number for each head of four layers. On the token before, head 0 of layer 2 has "
     "0.85 and no other more than 0.32. On <start>, those of layer 3 have from 0.12 to 0.77, the "
-    "others less than 0.15. On the token behind the earlier one, head 1 of layer 3 has 0.74, all "
+    "others less than 0.15. On the token after the earlier one, head 1 of layer 3 has 0.74, all "
     "others less than 0.02."
 )
 
@@ -293,13 +297,13 @@ fig.set_label(
 # *Figure 3.* Mean weights of each head in the second half of random tokens that repeat. Layers and
 # heads are counted from 0.
 #
-# An :term:`induction head` :cite:p:`elhage2021mathematical,olsson2022context` attends to B behind
-# "… A B … A", as the head with much weight in the last map does, and makes B likelier there. How
-# does the query at the second A find B? In the models that :cite:t:`elhage2021mathematical` took
-# apart, it does so by B's key. A key is made of what stands at its position, and a head in an
-# earlier layer, one with much weight in the first map, has brought there which token came before.
-# The key at B then says "behind A", which is what the query asks for. A single layer could not do
-# this, because there the key knows of B alone.
+# An :term:`induction head` :cite:p:`elhage2021mathematical,olsson2022context` that has read "… A B
+# … A" attends from the second A to B, as the head with much weight in the last map does, and makes
+# B likelier as the next token. How does the query at the second A find B? In the models that
+# :cite:t:`elhage2021mathematical` took apart, it does so by B's key. A key is made of what stands
+# at its position, and a head in an earlier layer, one with much weight in the first map, has added
+# to it the information which token came before. The key at B then says "after A", which is what the
+# query asks for. A single layer could not do this, because there the key knows of B alone.
 #
 # Removing the heads
 # ------------------
@@ -307,7 +311,7 @@ fig.set_label(
 # one must also end the *attention* of the induction head, which then has nothing to find B by. We
 # remove a head by setting its columns of W_out to 0, so that nothing of what it reads reaches the
 # next layer, and do so with each head of the model in turn. Where no copying is left, the loss
-# should be about that of the first time, when nothing can be copied.
+# should be about that of the first half, where nothing can be copied.
 
 
 def without(*heads):
@@ -336,7 +340,7 @@ def largest(table):
     return divmod(table.argmax().item(), h)
 
 
-induction = largest(attended["the token behind the earlier one"])
+induction = largest(attended["the token after the earlier one"])
 previous = largest(attended["the token before"])
 everyone = [(layer, head) for layer in range(L) for head in range(h)]
 whole = measure(model)  # (3,)
@@ -348,7 +352,7 @@ rows[f"on the token before, {previous}"] = removed[previous]
 for name, (copied, natural, on) in rows.items():
     print(f"{name:30}{copied:13.2f}{natural:10.2f}{on:14.2f}")
 first_time = losses(model, random_twice)[:, :60].mean().item()
-print(f"\nthe first time, with all heads{first_time:13.2f}")
+print(f"\nthe first half, with all heads{first_time:13.2f}")
 
 fig, axes = plt.subplots(2, figsize=(5, 5.6))
 titles = "loss on copied tokens", "weight that copies"
@@ -364,19 +368,21 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* What remains of copying when one head is removed, for each head by itself. What it is
-# with all heads is in the first row of the table above.
+# *Figure 4.* What remains of copying when one head is removed, for each head by itself. The numbers
+# with all heads are in the first row of the table above.
 #
 # The losses are in nats per token. Without either of the two heads the copying ends, and the loss
-# is about that of the first time. This is above that of an even choice, ln 2048 ≈ 7.62, because the
-# model expects what would be likely in a review. Without the induction head its weights are what
-# they were, as they must be, since nothing that it reads has changed; only what they fetch is lost.
-# Without the head on the token before, the weights are lost themselves.
+# is about that of the first half. This is above that of an even choice, ln 2048 ≈ 7.62, because the
+# model expects what would be likely in a review. When the induction head is removed, its weights
+# stay as they were, as they must, since nothing that it reads has changed; only what they fetch is
+# lost. When the head that attends to the token before is removed, the induction head's weights
+# themselves are lost.
 #
-# Four heads of the first three layers attend to neither place, and yet without any one of them the
-# weight falls as well. Do they take part? A head at 0 also takes away what it adds to all tokens
-# alike, which the later layers were trained with. So we let each of the six heads hand over its
-# mean over all tokens of these texts, whatever it reads.
+# Four heads of the first three layers attend neither to the token before nor to the token to be
+# copied, and yet removing any one of them lowers the weight that copies, too. Do they take part?
+# Setting a head to 0 also takes away what it adds to all tokens alike, which the later layers were
+# trained with. So we let each of the six heads hand over its mean over all tokens of these texts,
+# whatever it reads.
 
 
 def averaged(layer, head):
@@ -404,27 +410,28 @@ for each in six:
 
 # %%
 # For three of the four a constant will do: they are needed for what they add to all tokens alike,
-# and not for what they read. The two heads from before stand the harder test, and so does the
-# fourth. What it reads for the copying is not yet known. To find out, one would have to trace what
-# it hands to whom.
+# and not for what they read. In this harder test the two heads named before still turn out to be
+# needed, and so does the fourth. What the fourth reads for the copying is not yet known. To find
+# out, one would have to trace what it hands to whom.
 #
 # On reviews the induction head is worth little, and this is why a quarter of the rows in training
 # repeat a passage: the first model that we trained for this page, of another shape and trained on
 # fewer rows, had read reviews alone, and none of its heads copied. :cite:t:`olsson2022context` find
 # that in larger models, trained on more text, such heads form by themselves.
 #
-# That the loss rises without a head shows that this model needs what it hands over on these texts,
-# be it a constant. If the loss does not rise, the head may work all the same: another may replace
-# it, and then removing one alone shows nothing.
+# If the loss on these texts rises without a head, this model needs what the head hands over there,
+# even if that is only a constant. If the loss does not rise, the head may work all the same:
+# another may replace it, and then removing one alone shows nothing.
 #
 # What the first token is for
 # ---------------------------
-# The heads of the last layer attend to ``<start>`` much, although it says nothing about the text:
-# under the causal mask its position sees itself only, so its key and its value are the same in
-# every text. Such a place is called an :term:`attention sink` :cite:p:`xiao2024efficient`. We try
-# to do without it in two ways. With a value of 0, later tokens may still attend there and take
-# nothing; with its position masked, their weight has to go to other tokens. The position itself
-# goes on reading its own value, since otherwise its vector would change, and with it its keys.
+# The heads of the last layer attend strongly to ``<start>``, although it says nothing about the
+# text: under the causal mask its position sees itself only, so its key and its value are the same
+# in every text. Such a place is called an :term:`attention sink` :cite:p:`xiao2024efficient`. We
+# try to do without it in two ways. With a value of 0, later tokens may still attend there and take
+# nothing; with its position masked, their weight has to go to other tokens. The position of
+# ``<start>`` itself goes on reading its own value, because otherwise its vector would change, and
+# its keys in the later layers with it.
 
 _, weights = model(held_out[:50], need_weights=True)  # (50, 128, vocabulary), (L, 50, h, 128, 128)
 on_start = weights[:, :, :, 16:, 0].mean(dim=(1, 3))  # (L, h)
@@ -470,8 +477,8 @@ for place, name in enumerate(("<start>", "the first word")):
 # %%
 # On reviews, which rarely repeat, the induction head keeps nearly all of its weight on ``<start>``,
 # which is its way of saying nothing about the text. When no later token may attend to ``<start>``,
-# the loss rises by more than all that the model had learned beyond frequencies, while the first
-# word is hardly missed.
+# the loss rises by more than all that the model had gained over frequencies alone, whereas masking
+# the first word instead hardly matters.
 #
 # Little of this comes from the value, without which the loss hardly rises. What is missed is the
 # place. Weights sum to 1, so a query that finds no match has to put its weight somewhere, and where
@@ -494,16 +501,16 @@ for place, name in enumerate(("<start>", "the first word")):
 # Takeaways
 # ---------
 # - How can a model write when all that it has learned is to predict one token? By appending what it
-#   drew and predicting again. One pass per text teaches it the token behind every prefix, as long
-#   as a causal mask hides the answers.
-# - A loss in nats per token means something beside the loss of models that only count, and beside
-#   models with the same tokenizer.
+#   drew and predicting again. One pass per text teaches it the token after every prefix, as long as
+#   a causal mask hides the answers.
+# - A loss in nats per token has a meaning only in comparison: with the loss of models that merely
+#   count, and with that of models that have the same tokenizer.
 # - A temperature divides the logits. Here the text repeats itself at 0 and falls apart at 2.
 # - An induction head continues a repetition, and needs a head in an earlier layer that marks each
 #   token with the one before. Removing either ends the copying, and removing the earlier one also
 #   takes the induction head's attention away.
-# - A head that is set to 0 also takes away what it adds to all tokens alike. Of four more heads
-#   that seemed to be needed for copying, three could be replaced by their mean.
+# - Setting a head to 0 also takes away what it adds to all tokens alike. Of four more heads that
+#   seemed to be needed for copying, three could be replaced by their mean.
 # - Weight on the first token can be a way to attend to nothing. This model can do without the value
 #   there, but not without the place.
 #

@@ -51,7 +51,7 @@ def test_generating_with_caches_gives_the_same_tokens_and_logits(page):
 
 def test_each_slip_changes_the_numbers_and_its_cure_does_not(page):
     errors = page["position_errors"]
-    assert errors["counted on from the cache"] < 1e-12
+    assert errors["continued from the cache"] < 1e-12
     assert errors["from 0 at each step"] > 0.01
     assert page["top_left"].flatten().tolist() == [1, 0, 0, 0, 0]
     assert page["bottom_right"].min() > 0.01

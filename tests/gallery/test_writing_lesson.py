@@ -88,7 +88,7 @@ def test_one_head_attends_behind_the_earlier_occurrence_and_one_to_the_token_bef
     assert page["induction"] == (3, 1)
     assert page["previous"] == (2, 0)
     tables = page["attended"]
-    copying = tables["the token behind the earlier one"].flatten().sort(descending=True).values
+    copying = tables["the token after the earlier one"].flatten().sort(descending=True).values
     assert copying[0] > 0.7
     assert copying[1] < 0.05
     before = tables["the token before"].flatten().sort(descending=True).values
@@ -115,7 +115,7 @@ def test_copying_falls_also_without_four_heads_that_attend_to_neither_place(page
     for each, (copied, _, weight) in others.items():
         assert (weight.item() < 0.25) is (each in needed)
         assert each in needed or (copied < 1.4 and weight > 0.6)
-    for name in ("the token before", "the token behind the earlier one"):
+    for name in ("the token before", "the token after the earlier one"):
         assert max(page["attended"][name][each] for each in needed) < 0.05
 
 
