@@ -42,13 +42,13 @@ train = reviews["train"]
 # Where the ten were found
 # ------------------------
 # All ten are in one notebook, :ref:`Lab 13 <source-lab>` by Szymon Nowakowski (2024), who thanks
-# Przemysław Olbratowski for its way of introducing attention. It is a good lab: the path from one
-# learned query to self-attention, the distractor that gives attention something to ignore, and two
-# of our exercises come from it, and we thank both authors for them. Its mistakes are those that
-# everybody makes, which is why the list is worth checking one's own work against. For each of them
-# the page names the cell or the section. Lab 13 reads Yelp reviews, while we recompute on the film
-# reviews that come with the package, so on Yelp the numbers would differ. The copy that we read has
-# no outputs, so nothing here is about how well its models did.
+# Przemysław Olbratowski for its way of introducing attention. It is a good lab, and we took three
+# things from it: the path from one learned query to self-attention, the distractor that gives
+# attention something to ignore, and two of our exercises. We thank both authors for them. Its
+# mistakes are those that everybody makes, which is why the list is worth checking one's own work
+# against. For each of them the page names the cell or the section. Lab 13 reads Yelp reviews, while
+# we recompute on the film reviews that come with the package, so on Yelp the numbers would differ.
+# The copy that we read has no outputs, so nothing here is about how well its models did.
 
 # sphinx_gallery_start_ignore
 
@@ -103,11 +103,12 @@ fig.set_label(
 #    :ref:`Lab 13 <source-lab>` (section "Yelp Reviews Polarity Dataset") calls the negative labels
 #    "1-star reviews" and the positive ones "5-star reviews", with "no ambiguous or neutral labels".
 #    :cite:t:`zhang2015character`, who made the data set, print another rule in their section on the
-#    data: "stars 1 and 2 negative, and 3 and 4 positive". That may be a slip for 4 and 5, as `a
-#    reader found <https://huggingface.co/datasets/fancyzhx/yelp_polarity/discussions/3>`__ by
-#    matching the texts with the same authors' five-star data set. The files themselves carry no
-#    stars, so we can't check this, but under either rule they contain lukewarm reviews. Look up how
-#    a label was made before you say what a model has learned.
+#    data: "stars 1 and 2 negative, and 3 and 4 positive". The "3 and 4" may be a slip for 4 and 5,
+#    as `a reader concluded
+#    <https://huggingface.co/datasets/fancyzhx/yelp_polarity/discussions/3>`__ from matching the
+#    texts with the same authors' five-star data set. The files themselves carry no stars, so we
+#    can't check this, but under either rule they contain lukewarm reviews. Look up how a label was
+#    made before you say what a model has learned.
 #
 # Film reviews have the same trap (:cite:t:`maas2011learning`). Reviewers often write their rating
 # into the text, as "7/10", so we can count those ratings by label:
@@ -335,7 +336,7 @@ fig.set_label(
 # it, most of all for *qkv* and short reviews. Why they do is not measured here.
 #
 # To see what is left of this after training, we take energy pooling as in Lab 13, without a mask,
-# on 100 validation reviews alone:
+# on 100 validation reviews without a distractor:
 
 as_in_lab_13 = {"mask_padding": False, "positions": "start", "keep": "head", "seed": 1}
 run = config.with_options(**as_in_lab_13)
@@ -442,9 +443,10 @@ except TypeError as error:
 #
 #    :ref:`Lab 13 <source-lab>` splits off a *test set* and never measures on it, so what it reports
 #    is the validation accuracy that one watches while choosing. It says that the task is harder for
-#    a *mean*, and trains none in this lab. It calls ``torch.manual_seed`` once, in the cell of the
-#    data loaders, so each model starts with the *random state* that the previous model left.
-#    Finally, its one accuracy *mixes* reviews alone with reviews behind a distractor.
+#    a *mean* of the words, but trains no such model in this lab. It calls ``torch.manual_seed``
+#    once, in the cell of the data loaders, so each model starts with the *random state* that the
+#    previous model left. Finally, its one accuracy *mixes* reviews that stand alone with reviews
+#    behind a distractor.
 #
 # The first two can be read in its cells, and the other two can be shown in a few lines. Here are
 # the accuracies from above, mixed and apart:
@@ -466,9 +468,9 @@ print("first weight of a model, built first or second:", starts)
 
 # %%
 # The mixture hides what the distractors were meant to show. In this project the lessons measure on
-# validation reviews and leave the test reviews to :doc:`/results`, a mean is trained alongside
-# every attention model, the seed is set anew before each model is built, and the two accuracies
-# are printed apart.
+# validation reviews and leave the test reviews to :doc:`the results page </results>`, a mean is
+# trained alongside every attention model, the seed is set anew before each model is built, and the
+# two accuracies are printed apart.
 #
 # Takeaways
 # ---------
@@ -476,9 +478,10 @@ print("first weight of a model, built first or second:", starts)
 #   and comparisons can, and each of these mistakes ran without an error where it was made. Look at
 #   the data before the model.
 # - Count what a claim is about: samples, tokens, rare words, lost reviews.
-# - A mask makes the padding's share zero at almost no cost, which training does not promise.
-# - One accuracy over two tasks tells you neither; a baseline and several seeds belong beside any
-#   accuracy.
+# - A mask makes the padding's share zero at almost no cost. Training alone does not
+#   promise that it becomes zero.
+# - One accuracy over two tasks tells you the accuracy on neither; a baseline and several seeds
+#   belong beside any accuracy.
 #
 # *Practise:* :doc:`/exercises/training`.
 #

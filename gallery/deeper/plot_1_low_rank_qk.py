@@ -79,9 +79,9 @@ for kind, width in [("energy", 1), ("keys", 1), ("keys", k), ("keys", d)]:
 # In symbols, these are d for the energy, dk + k with keys, and :math:`d^2 + d` with keys as wide as
 # the tokens. Lab 13 (section "Low-Rank Factorization") counts d + 1 for k = 1 and writes that this
 # "exactly matches" the d of the energy, although d + 1 is one more. The extra number is redundant,
-# because nothing changes when the query is doubled and the keys are halved. Nor can k > 1 bring the
-# "richer attention structures" of the same section, as long as there is one query for all texts,
-# because the functions are the same.
+# because nothing changes when the query is doubled and the keys are halved. Nor, as long as there
+# is one query for all texts, can k > 1 bring the "richer attention structures" that the same
+# section promises, because the functions are the same.
 #
 # The same functions, another path
 # --------------------------------
@@ -106,9 +106,10 @@ print(f"the step, by formula: relative error {error(by_formula, moved):.0e}")
 assert error(by_formula, moved) < 1e-4
 
 # %%
-# Now we train on a small task. In each of its texts one token is marked by a large number in its
-# last place, and the label is the sign of the number in its first place. Every pooling starts from
-# the *same* w and the *same* classifier, and learns by plain gradient descent.
+# Now we train on a small task. In each text of this task one token is marked by a large number in
+# the last place of its vector, and the label is the sign of the number in the first place of that
+# vector. Every pooling starts from the *same* w and the *same* classifier, and learns by plain
+# gradient descent.
 
 STEPS, RATE, SEEDS = 300, 0.3, range(5)
 texts = torch.randn(256, 12, d)  # (256, 12, d)
@@ -318,8 +319,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* Parameters of the pair and of a free M; the dashed line counts the degrees of freedom
-# of the pair that reach M. Below k = d/2 the pair is the cheaper one.
+# *Figure 4.* Parameters of the pair and of a free M; the dashed line counts only those degrees of
+# freedom of the pair that change M. Below k = d/2 the pair is the cheaper one.
 #
 # .. admonition:: What went wrong: "low rank" that saves nothing
 #    :class: warning
@@ -473,7 +474,8 @@ fig.set_label(
 
 # %%
 # *Figure 6.* Three truncations, measured by the whole score (above) and by the part of it on which
-# the weights depend (below). Where weights count, centring the keys is best at every rank.
+# the weights depend (below). If it is the weights that matter, centring the keys is best at every
+# rank.
 #
 # The closed form assumes independence, which a text does not have: its tokens share a topic, so a
 # query meets keys that resemble it. Here each text has a topic vector that is added to its 6
@@ -516,9 +518,10 @@ assert met["tokens of one text"][1] < 0.95 * met["tokens of one text"][0]
 # weighs an error as the softmax does. What training minimises is neither of them but the loss of a
 # task.
 #
-# So a small singular value of M does not prove that a direction is idle, nor a large one that it is
-# used, because that depends on the tokens. What truncation costs on real reviews is measured on
-# :ref:`a later page <sphx_glr_gallery_deeper_plot_4_rank_on_reviews.py>`.
+# So a small singular value of M does not prove that its direction is idle, and a large one does not
+# prove that its direction is used, because the use of a direction depends on the tokens. What
+# truncation costs on real reviews is measured on :ref:`a later page
+# <sphx_glr_gallery_deeper_plot_4_rank_on_reviews.py>`.
 #
 # Takeaways
 # ---------
@@ -527,7 +530,7 @@ assert met["tokens of one text"][1] < 0.95 * met["tokens of one text"][0]
 #   query per token the two matrices act as one matrix M of rank at most k.
 # - The pair holds 2dk numbers, which at k = d/2 is already the d² of a free matrix.
 # - The nearest matrix of rank k is known in closed form. So are the nearest scores, if queries and
-#   keys are independent, and where weights count the keys are centred first.
+#   keys are independent; if it is the weights that matter, the keys are centred first.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #

@@ -167,9 +167,9 @@ assert error(of_queries, of_keys) < 1e-12
 # gradient descent is the same as :term:`weight decay`, prefers the balanced pair to the others,
 # although the scores are the same in all. Where training is free to change the gauge, such a
 # penalty acts on the nuclear norm of M and so favours low rank. :cite:t:`kobayashi2024weight` prove
-# that every local minimum of a loss with the first penalty is also one of the loss with the second,
-# and find lower rank in attention trained with weight decay. Here is the balanced pair beside a
-# thousand random gauges:
+# that every local minimum of a loss with the penalty on the squares is also a local minimum of the
+# loss with the nuclear norm as its penalty, and they find lower rank in attention trained with
+# weight decay. Here is the balanced pair beside a thousand random gauges:
 
 least = (W_query.square().sum() + W_key.square().sum()).item()
 nuclear_norm = torch.linalg.svdvals(bilinear_form(layer)).sum().item()
@@ -196,8 +196,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The sum of squares of both matrices in 1,000 random gauges of one layer, with the
-# balanced pair in orange, which none of them undercuts.
+# *Figure 3.* The sum of squares of both matrices in 1,000 random gauges of one layer. The balanced
+# pair is in orange, and no other gauge has a lower sum.
 #
 # What rotary positions and normalised queries leave
 # --------------------------------------------------
@@ -274,9 +274,10 @@ for gauge in gauges:
 # transformer does. LayerNorm subtracts from a token the mean of its d numbers, so before its gain γ
 # and its shift β all tokens are orthogonal to the vector of ones :cite:p:`brody2023expressivity`.
 # After them, every token has the same dot product with :math:`1/\gamma`, the vector of the
-# reciprocals of the gains. A matrix :math:`u\,(1/\gamma)^\top` that is added to M therefore adds to
-# every score of a query one and the same number, of which the softmax takes no notice. To stay
-# within layers of width k, we add a vector times :math:`1/\gamma` to the key matrix:
+# reciprocals of the gains. If a matrix :math:`u\,(1/\gamma)^\top`, with any vector u, is added to
+# M, it therefore adds one and the same number to all scores of a query, and the softmax takes no
+# notice of that number. To stay within layers of width k, we add a vector times :math:`1/\gamma` to
+# the key matrix:
 
 norm = torch.nn.LayerNorm(d)
 with torch.no_grad():

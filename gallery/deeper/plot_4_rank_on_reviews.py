@@ -34,7 +34,7 @@ use_style()
 # Many small models
 # -----------------
 # Training the models of this page takes about eight minutes of one core per seed, which is too long
-# for building a site, so this page reads a file of results, which states where it comes from. (In
+# for building a site, so this page reads the results from a file, which states how it was made. (In
 # the repository it is in ``docs/experiments/low_rank``, beside the script that writes it, and the
 # downloadable package carries it, too.) Because models are compared here, they are measured on the
 # validation reviews, and the test reviews are not read.
@@ -148,12 +148,12 @@ fig.set_label(
 # Training with narrow keys from the start
 # ----------------------------------------
 # The other directions can be dropped after training. To see whether they can be dropped before it,
-# we now train with a small k from the start. Two models read the same reviews, so we compare them
-# review by review. The :term:`confidence interval` should hold for other seeds as well as for other
-# reviews, so we add two variances: that of the mean over the seeds and that of the mean over the
-# reviews. What varies with both is counted twice, which makes the interval too wide, if anything.
-# Only where most of the variance comes from the seeds, which are few, may the factor of 1.96 be too
-# small.
+# we now train with a small k from the start. All models read the same reviews, so we compare any
+# two of them review by review. The :term:`confidence interval` should hold for other seeds as well
+# as for other reviews, so we add two variances: that of the mean over the seeds and that of the
+# mean over the reviews. What varies with both is counted twice, which makes the interval too wide,
+# if anything. Only where most of the variance comes from the seeds, which are few, may the factor
+# of 1.96 be too small.
 
 
 def answers(runs):
@@ -232,10 +232,10 @@ fig.set_label(
 # The mean of the words as a baseline
 # -----------------------------------
 # So far all models had three epochs, no :term:`dropout` and the same learning rate, and their
-# training accuracy shows that they overfit. The :doc:`comparison of models </results>` regularises
-# its models and chooses a learning rate for each. Here some of our models are trained again with
-# the dropout, the word dropout and the smaller initial embeddings of that comparison, under three
-# learning rates each:
+# training accuracy shows that they overfit. Another page, the :doc:`comparison of models
+# </results>`, regularises its models and chooses a learning rate for each. Here some of our models
+# are trained again with the dropout, the word dropout and the smaller initial embeddings of that
+# comparison, under three learning rates each:
 
 for name, settings in origin["settings"].items():
     print(f"{name:12} {settings or 'none of these'}")
@@ -310,9 +310,9 @@ fig.set_label(
 #   smaller than the number of tokens n, one can choose n tokens and an n × n table of weights in
 #   such a way that no head produces this table from these tokens, whatever its matrices are. For
 #   linearly independent tokens :doc:`k = n − 1 is enough
-#   </gallery/deeper/plot_8_multi_head_bottleneck>`. The authors propose to choose k by the length
-#   of the text, instead of the usual d divided by the number of heads, and obtain better language
-#   models that way.
+#   </gallery/deeper/plot_8_multi_head_bottleneck>` to produce any table of positive weights. The
+#   authors propose to choose k by the length of the text, instead of the usual d divided by the
+#   number of heads, and obtain better language models that way.
 # - :cite:t:`cordonnier2020multihead` find that trained heads share key and query directions. Once
 #   heads may share them openly, a translation model keeps its quality with keys a quarter as wide,
 #   and models that are already trained can be cut to half the width without further training.
@@ -328,9 +328,9 @@ fig.set_label(
 # - How much of the rank does training use? It makes a few singular values of M grow and leaves the
 #   others behind, and afterwards most directions can be dropped at a cost of less than half a
 #   point. Trained from the start, k = 1 classifies these reviews about as well as k = 16.
-# - Where nothing regularises the models, the mean of the words is ahead of attention. With dropout,
-#   smaller initial embeddings and a learning rate of their own the lead shrinks, and the printed
-#   intervals say whether it can be told from zero.
+# - Where nothing regularises the models, the mean of the words is ahead of attention. If the models
+#   are trained with dropout, smaller initial embeddings and a learning rate chosen for each, the
+#   lead shrinks, and the printed intervals say whether it can be told from zero.
 # - All of this is about one label per film review and need not carry over to other tasks, some of
 #   which need full rank.
 #

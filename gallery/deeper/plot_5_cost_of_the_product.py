@@ -62,8 +62,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* The last product of both ways, whose results are equal. With queries and keys, k
-# numbers meet for each pair of tokens, and with M in the middle d numbers do.
+# *Figure 1.* The last product in each of the two ways; the results are equal. With queries and
+# keys, k numbers meet for each pair of tokens, and with M in the middle d numbers do.
 
 
 def through_pair(x, W_query, W_key):
@@ -134,9 +134,9 @@ for n in (16, 256, 4096):
         )
 
 # %%
-# For long texts the n² scores are most of the bytes, and both ways write them, so the advantage in
-# bytes nears 1, while the advantage in operations nears d/k. How attention can do without writing
-# them is the subject of :doc:`/gallery/deeper/plot_9d_fused_kernel`.
+# For long texts the n² scores are most of the bytes, and both ways write them, so the ratio of the
+# bytes nears 1, which is no advantage, while the ratio of the operations nears d/k. How attention
+# can do without writing the scores is the subject of :doc:`/gallery/deeper/plot_9d_fused_kernel`.
 #
 # The difference of the two counts of bytes is a multiple of :math:`(d + 2n)(d - 2k)`, so in bytes
 # the two ways break even at k = d/2 for texts of any length.
@@ -179,8 +179,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* The ratio of both costs, over the length of the text and the width of the keys. Below
-# the line, on which both cost the same, the pair is cheaper, and above it M is.
+# *Figure 2.* The ratio of the two costs, over the length of the text and the width of the keys.
+# Below the line, on which both ways cost the same, the pair is cheaper, and above it M is.
 #
 # The time beside the count
 # -------------------------

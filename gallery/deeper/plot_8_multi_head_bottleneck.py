@@ -116,9 +116,9 @@ for rank in (n - 1, n - 2, k):
 # Two dimensions are enough to point at a token
 # ---------------------------------------------
 # The result above is about weights that have to be matched *exactly*; pointing at one token is far
-# cheaper. Put n keys on a circle, and let each query be the key of one token, its partner, times a
-# large :math:`\beta`. With k = 2, every query then finds its partner among all n, whatever the
-# permutation.
+# cheaper. Put n keys on a circle. Each query has one token as its partner, and is the key of that
+# token times a large :math:`\beta`. With k = 2, every query then finds its partner among all n,
+# whatever the permutation.
 
 n = 64
 angle = 2 * math.pi * torch.arange(n, dtype=torch.float64) / n  # (64,)
@@ -154,7 +154,8 @@ for beta in (100, 1000, 10_000):
 #     \qquad N_\ell = \binom{r + \ell - 1}{\ell} - \binom{r + \ell - 3}{\ell - 2} .
 #
 # Here :math:`w_\ell` is the share of the target's mean square that has degree :math:`\ell` in q,
-# and :math:`N_\ell` is the dimension of the space of such functions, the *spherical harmonics*.
+# and :math:`N_\ell` is the dimension of the space of *spherical harmonics* of that degree, which
+# are functions on the sphere.
 #
 # *Proof.* Spherical harmonics of different degrees are orthogonal, so errors may be added degree by
 # degree. Because the task is the same after any rotation, a random z spreads the mean square of
@@ -162,9 +163,9 @@ for beta in (100, 1000, 10_000):
 # only, so what it returns does not change when q is rotated around those k directions, and neither
 # does its part of degree :math:`\ell`. A harmonic polynomial with that symmetry is fixed by its
 # terms in the k coordinates alone, because Laplace's equation gives the others, and there are
-# :math:`\binom{k + \ell - 1}{\ell}` such terms. So h heads fill at most h times as many of the
-# :math:`N_\ell` directions, the same ones for every z, and the target's share in all the others is
-# error. ∎
+# :math:`\binom{k + \ell - 1}{\ell}` such terms. So one head fills at most that many of the
+# :math:`N_\ell` directions, and h heads at most h times that number. These directions are the same
+# for every z, and the target's share in all the others is error. ∎
 #
 # The proof uses neither the softmax nor the size of a weight. It requires that q and z are
 # independent and spread evenly over the sphere, that q reaches each head through k numbers, and
@@ -192,7 +193,7 @@ HARMONICS = degrees(r)
 
 
 def bound(h, k):
-    """Return what the error of h heads of width k can't be below."""
+    """Return a bound below which the error of h heads of width k can't fall."""
     if k >= r:
         return 0.0
     parts = ((w, h * math.comb(k + degree - 1, degree) / N) for degree, w, N in HARMONICS)
@@ -254,8 +255,8 @@ for (h, k), error in live.items():
     print(f"h = {h}, k = {k:2}: error {error:.3f}, bound {bound(h, k):.3f}")
 
 # %%
-# Only the wide head learns the task. The others end a little above their bound, which is most of
-# the nonlinear part of the sign.
+# Only the wide head learns the task. The others end a little above their bound, and that bound is
+# already most of the nonlinear part of the sign.
 #
 # The grid
 # --------
@@ -313,11 +314,11 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Mean squared error over three seeds, for hk up to 64. A layer has 4dhk parameters, so
-# equal budgets lie on diagonals parallel to the solid line.
+# equal budgets lie on diagonals parallel to the solid line. The dotted line marks k = r.
 #
-# Above the dotted line, one comparison costs one head. Below it the error falls until the solid
-# line, where the linear part is within reach, and further heads gain little. Figure 3 puts the
-# bound beside the measured errors.
+# Above the dotted line, one comparison costs one head. Below the dotted line the error falls as
+# heads are added, up to the solid line, where the linear part is within reach, and further heads
+# gain little. Figure 3 puts the bound beside the measured errors.
 
 fig, ax = plt.subplots(figsize=(5, 3.8))
 widths = sorted({k for c, h, k in error if (c, h) == (1, 1) and k <= d})
@@ -378,9 +379,9 @@ for h in sizes:
 # items outnumber dimensions, the same budget hk holds more of them once it is split among several
 # heads.
 #
-# Between the bound and the measured error there is a gap, which is wide where heads are many or
-# nearly r wide. We do not know whether training or the bound falls short; one learning rate, chosen
-# on one cell, served all cells.
+# Between the bound and the measured error there is a gap, which is large where there are many heads
+# or where the width of each is nearly r. We do not know whether training or the bound falls short;
+# one learning rate, chosen on one cell, served all cells.
 #
 # Takeaways
 # ---------
