@@ -159,7 +159,7 @@ print("scores are symmetric:", torch.equal(similarity, similarity.T))
 # Three matrices
 # --------------
 # Each matrix takes a vector of width ``d = 3`` to one of width ``k = 2``. The two widths need not
-# be equal, and 2 numbers can be drawn on paper as an arrow.
+# be equal; we choose ``k = 2`` because 2 numbers can be drawn on paper as an arrow.
 #
 # Before training, the matrices hold random numbers, and seed 123 drew these. They are written out
 # so that this page stays correct if the random generator should ever change; the printed line says
@@ -381,9 +381,9 @@ def scaled_dot_product_attention(query, key, value):
 
 
 # %%
-# The package spells out the same formula, and torch has it in one fast function, which is given a
-# batch of one sentence here: ``[None]`` puts an axis of length 1 in front, and ``[0]`` takes it off
-# again.
+# The Python package that goes with this site spells out the same formula, and torch has it in one
+# fast function. Here that function is given a batch of one sentence: ``[None]`` puts an axis of
+# length 1 in front, and ``[0]`` takes it off again.
 
 ours, _ = scaled_dot_product_attention(queries, keys, values)  # (6, 2), (6, 6)
 packages, _ = attention.scaled_dot_product_attention(queries, keys, values)  # (6, 2), (6, 6)
@@ -563,7 +563,7 @@ print("mean distance between two words    ", f"{torch.pdist(x).mean():.4f}")
 # *Practise:* :doc:`/exercises/sentence`, first with three words on paper, then on these six with
 # other numbers, so that you can check your own work.
 #
-# *Where next:* :doc:`/gallery/core/plot_2_attention_layer` makes a layer of the function, with the
-# matrices inside.
+# *Where next:* :doc:`/gallery/core/plot_2_attention_layer` turns the function into a layer that
+# holds the matrices.
 
 plt.show()

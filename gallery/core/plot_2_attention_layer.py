@@ -208,10 +208,10 @@ print("torch", torch.__version__, "still draws these numbers from seed 789:", sa
 # %%
 # Two classes, one function
 # -------------------------
-# :ref:`The notebook <source-notebook>` says that "the outputs are different" because of the seeds
-# and the initialisation, and these do differ. But this hides the point that exercise 3.1 of
-# :cite:t:`raschka2024build` makes: as *functions* the two are one. We copy the matrices of version
-# 1, transposed, into version 2 and compare again.
+# The second notebook that these lessons follow (:ref:`named here <source-notebook>`) says that "the
+# outputs are different" because of the seeds and the initialisation, and these do differ. But this
+# hides the point that exercise 3.1 of :cite:t:`raschka2024build` makes: as *functions* the two are
+# one. We copy the matrices of version 1, transposed, into version 2 and compare again.
 
 with torch.no_grad():
     v2.W_query.weight.copy_(v1.W_query.T)
@@ -286,9 +286,9 @@ for tokens, width in ((6, 3), (256, 256)):
 #
 # .. math:: \sqrt{\frac{2}{1 + a^2}} \cdot \sqrt{\frac{3}{d_\mathrm{in}}} ,
 #
-# where the argument a is meant for the slope that the activation function after the layer has for
-# negative numbers; a = 0 gives Kaiming's rule. But ``nn.Linear`` calls it with ``a=√5``, for which
-# the product collapses to :math:`1/\sqrt{d_\mathrm{in}}`. What is drawn is uniform between
+# where the argument a is meant to be a slope: that of the activation function after the layer, for
+# negative numbers. With a = 0 this is Kaiming's rule. But ``nn.Linear`` calls it with ``a=√5``, for
+# which the product collapses to :math:`1/\sqrt{d_\mathrm{in}}`. What is drawn is uniform between
 # :math:`\pm 1/\sqrt{d_\mathrm{in}}`, which is neither Kaiming's initialisation nor Xavier's. The
 # mean of such numbers is 0 and their mean square is a third of the largest square, so the variance
 # is :math:`1/(3 d_\mathrm{in})`.
@@ -309,8 +309,9 @@ print(f"Xavier: 2 / (d_in + d_out) = {2 / (d + key_dim):.3e}")
 # of a product is the product of the variances, and that of a sum is their sum. Let the words have d
 # such numbers of variance 1. Each entry of a query is a sum of d products, so its variance is
 # :math:`d \cdot 1/(3d) = 1/3`, and the same holds for a key. A score adds up k products of variance
-# 1/9, which makes :math:`k/9`, and divided by :math:`\sqrt k` it has variance 1/9. The root of the
-# variance is the :term:`standard deviation` σ, the size of a typical score, which is one third.
+# 1/9, so its variance is :math:`k/9`; divided by :math:`\sqrt k`, the score has variance 1/9. The
+# root of the variance is the :term:`standard deviation` σ, the size of a typical score, which is
+# one third.
 
 tokens = torch.randn(2048, d)  # (2048, 512)
 

@@ -176,10 +176,10 @@ print(f"variance of 1,000 dot products: {variance:.1f}")
 # :math:`\sqrt k`, the standard deviation is divided by :math:`\sqrt k` and the variance by k, which
 # brings both back to 1.
 #
-# :ref:`The chapter <source-chapter>` explains the scale with the words "multiplying two random
-# numbers increases the variance", and :ref:`the lecture notes <source-notes>` use nearly the same
-# words. But a product of two such numbers has variance 1, as each factor has. What increases the
-# variance is *adding* k of the products.
+# Of the documents that these lessons follow, :ref:`the tutorial chapter <source-chapter>` explains
+# the scale with the words "multiplying two random numbers increases the variance", and :ref:`the
+# lecture notes <source-notes>` use nearly the same words. But a product of two such numbers has
+# variance 1, as each factor has. What increases the variance is *adding* k of the products.
 
 generator = torch.Generator().manual_seed(100)
 one, other = torch.randn(2, 1_000_000, generator=generator)  # (1000000,), (1000000,)
@@ -373,8 +373,9 @@ for name in scales:
 # is only half of the story. The band without a scale is wide, because where the two best keys
 # happen to tie, the Jacobian is as large as ever. And the scale itself shrinks what flows back to
 # :math:`\mathrm{query} \cdot \mathrm{key}`, since by the chain rule the Jacobian is multiplied by
-# :math:`1/\sqrt k`. So we compare whole gradients, by their median *and* their mean; the last
-# column is the share of their sum that belongs to the largest tenth of them.
+# :math:`1/\sqrt k`. So we compare the sizes of the gradients with this factor included, by their
+# median *and* their mean; the last column is the share of the sum of all sizes that the largest
+# tenth of the gradients has.
 
 whole = {
     "no scale": jacobian["no scale"][-1],
@@ -441,9 +442,9 @@ for m in lengths:
 # settings found for a narrow model also fit a wide one.
 #
 # To watch this happen, we train each of sixteen random tokens to attend to the next one, with ten
-# steps of Adam at one learning rate for all widths. We print by how much the scores
-# :math:`\mathrm{query} \cdot \mathrm{key}` of these sixteen pairs have grown, before any division,
-# and in the last two columns their mean weight before the first step and after the last.
+# steps of Adam at one learning rate for all widths. We print by how much the undivided scores
+# :math:`\mathrm{query} \cdot \mathrm{key}` of these sixteen pairs have grown. The last two columns
+# are the mean weight of the pairs before the first step and after the last.
 
 tokens = torch.randn(16, 64, generator=generator)  # (16, 64)
 following = torch.arange(1, 17) % 16  # (16,)

@@ -103,11 +103,11 @@ def vectors(ids):
 print("word 3 at position 0:", vectors(torch.tensor([3]))[0].int().tolist())
 
 # %%
-# A layer that takes 12 numbers to 6 returns one :term:`logit` per candidate for the next word, and
-# a softmax turns the six logits into probabilities. The loss is the *cross-entropy* :math:`-\ln p`,
-# where p is the probability that the model gave to the word which really came next. It is 0 for a
-# model that is certain and correct, and ln 6 ≈ 1.79 for one that gives every word the probability
-# 1/6.
+# A layer with 12 numbers in and 6 numbers out gives one :term:`logit` per candidate for the next
+# word, and a softmax turns the six logits into probabilities. The loss is the *cross-entropy*
+# :math:`-\ln p`, where p is the probability that the model gave to the word which really came next.
+# It is 0 for a model that is certain and correct, and ln 6 ≈ 1.79 for one that gives every word the
+# probability 1/6.
 #
 # Training repeats four steps: compute the loss, clear the old gradients, compute the new ones, and
 # let the optimiser (:term:`Adam`) move the parameters.

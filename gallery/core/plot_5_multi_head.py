@@ -423,7 +423,7 @@ fig.set_label(
 #
 # In a table of weights the queries are the rows (the last axis but one), and the keys are the
 # columns (the last axis, along which the softmax runs). Other programs name the axes differently:
-# CircuitsVis, for example, calls them "destination" and "source", and `a reader asked
+# CircuitsVis, for example, calls them "destination" and "source", and `one of its users asked
 # <https://github.com/TransformerLensOrg/CircuitsVis/issues/56>`__ which of the two belongs to the
 # :term:`encoder`, the part that reads the original and so supplies the keys. The destination is the
 # query, and the source is the key. A mask must fit (n, m) as well. Usually it is a padding mask for
@@ -449,8 +449,9 @@ for seed in range(8):
 #
 # Takeaways
 # ---------
-# * Why does a layer have several heads? Because each row of weights sums to 1, so that one head can
-#   only blend what a word needs, or give one up, whereas several heads have several rows.
+# * Why does a layer have several heads? Because each row of weights sums to 1. If a word needs two
+#   things, one head can only blend them or give one of them up, whereas several heads have several
+#   rows.
 # * Heads share the width, ``head_dim`` = ``embed_dim`` / ``num_heads``, so more heads are narrower
 #   and add no parameters.
 # * Split the width first and then transpose, because a bare ``reshape`` gives each head a few

@@ -348,8 +348,8 @@ fig.set_label(
 # Why add, and not concatenate?
 # -----------------------------
 # The position is *added* to the word, number by number, and one might expect the two to be mixed up
-# beyond recovery. To see what becomes of them, multiply out one score with the word :math:`x`, its
-# position :math:`S`, and :math:`M = W_\mathrm{query} W_\mathrm{key}^\top`:
+# beyond recovery. To see what becomes of them, write :math:`x` for a word, :math:`S` for its
+# position and :math:`M = W_\mathrm{query} W_\mathrm{key}^\top`, and multiply out one score:
 #
 # .. math::
 #    (x_i + S_i)\, M\, (x_j + S_j)^\top = \underbrace{x_i M x_j^\top}_{\text{word, word}} +
@@ -443,7 +443,8 @@ print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d
 # * A shift is one rotation for all positions. Dot products of positions therefore depend on the
 #   distance, and a fixed query matrix can look one position back.
 # * Added to the word, the position enters the score in three of four terms.
-# * Count from the end where texts agree at their end, and from the start where they agree there.
+# * Count positions from the end if what matters stands at the end of the texts, and from the start
+#   if it stands there.
 #
 # *From memory:* close this page and write ``sinusoidal_positions``. Row 0 must read 0, 1, 0, 1 and
 # so on, and the dot product of two rows must depend on their distance alone.
@@ -451,8 +452,8 @@ print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d
 # *Practise:* :doc:`/exercises/masks`.
 #
 # *Where next:* :doc:`/gallery/core/plot_7_transformer_block` shows what a transformer adds to
-# attention and positions, :doc:`/gallery/deeper/plot_1_low_rank_qk` what the matrix :math:`M =
-# W_\mathrm{query} W_\mathrm{key}^\top` can hold, and :doc:`/gallery/deeper/plot_9a_rotary` how
+# attention and positions. :doc:`/gallery/deeper/plot_1_low_rank_qk` shows what the matrix :math:`M
+# = W_\mathrm{query} W_\mathrm{key}^\top` can hold, and :doc:`/gallery/deeper/plot_9a_rotary` how
 # today's language models rotate queries and keys.
 
 plt.show()

@@ -126,11 +126,12 @@ assert torch.allclose(LayerNorm(4)(token), nn.LayerNorm(4)(token))
 #
 # The feed-forward layer: each token by itself
 # --------------------------------------------
-# A context vector is a weighted *sum* of values, and W_out is linear as well. Anything more takes a
-# nonlinear function, because two matrices in a row are one matrix, :math:`(x W_1)\, W_2 = x\, (W_1
-# W_2)`. A :term:`feed-forward layer` therefore has such a function between its two matrices.
-# :cite:t:`vaswani2017attention` use ReLU(z) = max(z, 0) and an inner width of 4d. We keep that
-# width and use :term:`GELU` (:cite:t:`hendrycks2016gaussian`), a smooth version of ReLU.
+# A context vector is a weighted *sum* of values, and W_out is linear as well. To compute more than
+# such linear functions, a layer needs a nonlinear one, because two matrices in a row are one
+# matrix, :math:`(x W_1)\, W_2 = x\, (W_1 W_2)`. A :term:`feed-forward layer` therefore has such a
+# function between its two matrices. :cite:t:`vaswani2017attention` use ReLU(z) = max(z, 0) and an
+# inner width of 4d. We keep that width and use :term:`GELU` (:cite:t:`hendrycks2016gaussian`), a
+# smooth version of ReLU.
 
 
 # attention_from_scratch.py
@@ -529,7 +530,7 @@ fig.set_label(
 # value and in gradient; the parts have to be created in the order that is printed above, because
 # parameters are copied in that order.
 #
-# *Where next:* the package stacks these blocks in :class:`~attention.TransformerEncoder`, and
-# :doc:`/gallery/core/plot_8_sentiment_training` trains attention on reviews.
+# *Where next:* the package stacks these blocks in :class:`~attention.TransformerEncoder`. In the
+# next lesson, :doc:`/gallery/core/plot_8_sentiment_training`, attention is trained on reviews.
 
 plt.show()

@@ -47,8 +47,8 @@ use_style()
 # %%
 # Film reviews (:cite:t:`maas2011learning`) come with the package, so every machine can run this
 # page. With ``DATA = "yelp"`` it reads restaurant reviews (:cite:t:`zhang2015character`) instead,
-# once they have been fetched. In those, each label covers more than one number of stars, as the
-# first of :doc:`ten pitfalls </gallery/cases/plot_1_ten_pitfalls>` says.
+# once they have been fetched. There each label stands for more than one star rating, as the first
+# of the :doc:`ten pitfalls </gallery/cases/plot_1_ten_pitfalls>` says.
 
 DATA = "imdb"
 
@@ -181,7 +181,7 @@ print(f"the first batch: {mask.sum()} words, {(~mask).sum()} ids of padding")
 
 
 def sinusoidal_positions(n, embed_dim):
-    """Take from the package's class the table that you wrote in the lesson on positions."""
+    """Return the table that you wrote in the lesson on positions, from the package's class."""
     return SinusoidalPositions(embed_dim, max_length=n).table
 
 
@@ -364,8 +364,8 @@ plt.show()
 # A program of your own
 # ---------------------
 # What is still missing is a way to run all this from the command line. The reviews are rows of a
-# CSV file with the columns ``label``, 0 or 1, and ``text``, and a tenth of them is held back for
-# validation.
+# CSV file with two columns, ``label`` (0 or 1) and ``text``, and a tenth of the rows is held back
+# for validation.
 
 
 # attention_from_scratch.py
@@ -494,8 +494,8 @@ print(f"largest gradient of the weights: {score.weight.grad.abs().max().item():.
 print(f"gradient of the bias: {score.bias.grad.abs().item():.0e}")
 
 # %%
-# Rounding errors apart, this bias is never trained, and our energy has none.
-# :doc:`/gallery/deeper/plot_2_gauge_and_biases` says which other biases are dead, and when. Here
+# Rounding errors apart, this bias is never trained, and our energy has none. Which other biases are
+# never trained, and when, is the subject of :doc:`/gallery/deeper/plot_2_gauge_and_biases`. Here
 # are the accuracies of the four models after the last epoch and, in validation, a 95 %
 # :term:`confidence interval`:
 
@@ -584,8 +584,8 @@ with torch.no_grad():
 # the end, from which positions are counted, so that those words get other vectors and other
 # weights. In the last column the words that are left keep their positions. The five "the" have
 # little weight, and nearly all of the change that their deletion brings is due to the movement of
-# the other words. :doc:`/gallery/core/plot_9_reading_attention` avoids this by leaving positions
-# out.
+# the other words. The next lesson, :doc:`/gallery/core/plot_9_reading_attention`, avoids this
+# movement by leaving positions out.
 
 # %%
 # Keep the models
@@ -605,7 +605,7 @@ with torch.no_grad():
 
 # %%
 # From a terminal in the folder in which you ran this page, a saved model reads any review of yours.
-# The page :doc:`/playground` reads reviews in the browser, with models of its own that also take
+# On the page :doc:`/playground`, reviews are read in the browser by other models, which also take
 # negations into account.
 #
 # .. code-block:: console
@@ -648,22 +648,22 @@ for name, trained, kind, mean, validation in comparisons:
     print(f"{name:11}{kind:6} - mean: {gain.mean():+.3f} ({low:+.3f} to {high:+.3f}) {verdict}")
 
 # %%
-# The line *alone* compares two models that never met a distractor. The other lines are for models
-# trained on both tasks at once. Among these the mean, which cannot tell the two tasks apart, has to
-# compromise, so gains on *clean* reviews are not gains over a mean that was trained for clean
-# reviews alone. All of this holds for these reviews, these settings and one seed. Seven comparisons
-# are made, and even if no two models differed, about one interval in twenty would exclude zero.
-# Where a setting was chosen by looking at these validation reviews, the accuracies on them are too
-# favourable. This page leaves the test reviews alone, and :doc:`/results` reads them to compare
-# tuned models over several seeds.
+# The line marked *alone* compares two models that never met a distractor. The other lines are for
+# models trained on both tasks at once. Among these the mean, which cannot tell the two tasks apart,
+# has to compromise, so gains on *clean* reviews are not gains over a mean that was trained for
+# clean reviews alone. All of this holds for these reviews, these settings and one seed. Seven
+# comparisons are made, and even if no two models differed, about one interval in twenty would
+# exclude zero. Where a setting was chosen by looking at these validation reviews, the accuracies on
+# them are too favourable. This page leaves the test reviews alone. They are read on :doc:`the
+# results page </results>`, which compares tuned models over several seeds.
 #
 # Takeaways
 # ---------
 # * Does attention help to tell a good review from a bad one? Behind a distractor, where words must
-#   be left out, the lines marked *better* say that it does here. A line marked *better* on *clean*
-#   reviews does not say so, because the mean in the comparison was trained on both tasks at once.
-#   Where a line says *not told apart*, as for single reviews read by a transformer block, these
-#   reviews do not settle the question.
+#   be left out, the lines marked *better* say that it does here. A line that says *better* for
+#   *clean* reviews does not show this, because the mean in the comparison was trained on both tasks
+#   at once. Where a line says *not told apart*, as for single reviews read by a transformer block,
+#   these reviews do not settle the question.
 # * A training loop is logits, loss, gradients and a step, batch by batch. The training curve means
 #   little without the validation curve.
 # * A model reads a list of ids, so what is cut from a review is lost before any model sees it.

@@ -118,9 +118,9 @@ print(f"95 % interval of one accuracy, for other reviews: ± {(high - low) / 2:.
 # %%
 # Both kinds of attention are more accurate than the mean, most of all energy pooling behind a
 # distractor, so on this task the weights matter. The last row is a different test, which is easily
-# taken for the same: there the weights of a *trained* energy pooling are set equal, and how far its
-# accuracy falls shows how closely the rest of the model was fitted to its weights. Whether the task
-# requires weights is decided by the row of *mean*.
+# mistaken for this one: there the weights of a *trained* energy-pooling model are set equal, and
+# how far its accuracy falls shows how closely the rest of the model was fitted to its weights.
+# Whether the task requires weights is decided by the row marked *mean*.
 #
 # What a word contributes
 # -----------------------
@@ -132,9 +132,9 @@ print(f"95 % interval of one accuracy, for other reviews: ± {(high - low) / 2:.
 #
 # .. math:: \mathrm{logit} = \sum_i a_i\, s_i ,
 #
-# where :math:`a_i` is the word's weight, and for QKV its mean over all queries, the weight that a
-# word *receives*. So word i adds :math:`a_i s_i` to the logit, and a heatmap shows the first factor
-# only. The bias of the classifier is part of each :math:`s_i`.
+# where :math:`a_i` is the word's weight. For QKV it is the weight that the word *receives*,
+# averaged over all queries. So word i adds :math:`a_i s_i` to the logit, and a heatmap shows the
+# first factor only. The bias of the classifier is part of each :math:`s_i`.
 
 # sphinx_gallery_start_ignore
 
@@ -280,7 +280,7 @@ fig.set_label(
 # So we need another *null hypothesis*: the weights keep their sizes, but fall on words regardless
 # of what the words say. In each review we shuffle the evidence among the words, compute the effects
 # again by the formula (:func:`~attention.analysis.shuffled_effects`), and correlate the same
-# ranking with these effects. What exceeds this null results from *which* words have the large
+# ranking with these effects. Any agreement beyond this null is due to *which* words have the large
 # weights.
 #
 # Four other rankings are compared in the same way. :cite:t:`kobayashi2020attention` multiply each
@@ -327,7 +327,7 @@ for (kind, seed), of_reviews in readings.items():
 
 
 def mean_with_interval(found, draws=2_000):
-    """Draw the reviews anew, with replacement: 95 % of the means lie between the last two."""
+    """Return the mean and two bounds that enclose 95 % of the means of reviews drawn anew."""
     picks = torch.randint(len(found), (draws, len(found)), generator=generator)
     low, high = found[picks].mean(dim=-1).quantile(torch.tensor([0.025, 0.975])).tolist()
     return f"{found.mean():+.3f} ({low:+.3f} to {high:+.3f})"
@@ -375,10 +375,10 @@ for (kind, seed), found in apart.items():
 # is found in one model belongs to that model and not to energy pooling. The last column, the mean
 # evidence of the half of the words with the smaller weights, suggests a reason. In two of the three
 # models these words, which hardly count, are shifted far to the positive side, as "the" and "is"
-# are in Figure 2. Their evidence then differs from the verdict by more than that of the words that
-# made it, so large weights go with small differences. The shift does no harm as long as these words
-# keep their small weights. With equal weights it would weigh heavily, which may be why the
-# equalised models fall so far.
+# are in Figure 2. Their evidence then differs from the verdict by more than the evidence of the
+# words that determined the verdict, so large weights go with small differences. The shift does no
+# harm as long as these words keep their small weights. With equal weights it would weigh heavily,
+# which may be why the equalised models fall so far.
 #
 # The result of this section is thus that weights agree with deletion beyond their null in all three
 # QKV models, but in energy pooling in one of three, and there only slightly.
@@ -459,9 +459,9 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* Each mark is a model after some epoch, filled as measured, hollow with its evidence
-# shuffled; crosses are untrained models with stretched scores. The vertical distance between filled
-# and hollow is what the choice of words adds, or takes away.
+# *Figure 3.* Each mark is a model after some epoch: filled marks show it as measured, and hollow
+# ones with its evidence shuffled. Crosses are untrained models with stretched scores. The vertical
+# distance between filled and hollow is what the choice of words adds, or takes away.
 #
 # The curve is a correlation of logarithms, with the :math:`\sigma_s` of energy pooling, whereas the
 # marks are rank correlations. The two can be compared because no rank changes when logarithms are
