@@ -38,8 +38,8 @@ def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
           self-attention with one, :math:`(..., n)` of pooling
 
     Returns:
-        A context manager. It gives a dictionary that holds, by the name of the layer, the weights
-        of the layer's last call as ``need_weights=True`` returns them, per head for torch's.
+        A context manager. It gives a dictionary from the name of each layer to the weights of its
+        last call, as ``need_weights=True`` returns them; those of torch's layers are per head.
 
     Raises:
         ValueError: If the model contains no attention layer.

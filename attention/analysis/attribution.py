@@ -185,15 +185,15 @@ def shuffled_effects(
               \quad \text{with a random permutation } \pi \text{ of the words}
 
     The effect of a word contains its weight as a factor, so the two correlate as soon as weights
-    are uneven, whichever words have the large ones. The correlation of a ranking with these effects
-    is therefore the null for its correlation with the effects themselves, and only what exceeds it
-    is due to the pairing that the model has learned.
+    are uneven, whichever words have the large ones. The correlation of a ranking with the shuffled
+    effects is therefore the null for its correlation with the real ones, and only what exceeds
+    this null is due to the pairing that the model has learned.
 
     Args:
         weights: The weights of one query, or of all queries, one row per query.
         evidence: The logit of each word alone.
-        shuffle: What is assigned to other words: the evidence, to judge a ranking by weights, or
-            the weights, as queries and as keys, to judge a ranking by evidence.
+        shuffle: What is assigned to other words: the evidence, to judge a ranking that was made
+            from weights, or the weights, as queries and as keys, for one made from evidence.
         generator: Draws the permutation; None means torch's global one.
 
     Shape:

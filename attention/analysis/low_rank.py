@@ -29,7 +29,7 @@ def bilinear_form(layer: nn.Module) -> Tensor:
     .. math:: M = W_\mathrm{query} W_\mathrm{key}^\top, \qquad
         \mathrm{scores}_{ij} = \frac{x_i M x_j^\top}{\sqrt{k}}
 
-    M includes neither the scale, :math:`1/\sqrt{k}` or the layer's own, nor biases. A query bias b
+    M includes no biases and no scale, be it :math:`1/\sqrt{k}` or the layer's own. A query bias b
     and a key bias c add three terms to the scores: :math:`b W_\mathrm{key}^\top x_j^\top`, which
     differs from key to key, and two that are the same for every key of a query and therefore
     cancel in the softmax.
@@ -191,8 +191,8 @@ def balance(layer: Layer) -> Layer:
 
     Raises:
         TypeError: If the layer is of another type.
-        ValueError: If M has a rank below k, and the query bias acts on keys in a direction outside
-            of it, which no balanced pair of this width can express.
+        ValueError: If M has a rank below k, and the query bias acts on keys in a direction that M
+            does not reach, because no balanced pair of this width can express such a bias.
 
     Example:
         >>> from attention import SelfAttentionV1
@@ -344,7 +344,7 @@ def parameter_count(kind: str, embed_dim: int, key_dim: int, **options: Any) -> 
             unless ``value_dim`` is given.
         embed_dim: Width ``d`` of a token vector.
         key_dim: Width ``k`` of queries and keys. It plays no role in ``"mean"`` and ``"energy"``,
-            which have none, nor with several heads, which share the width d.
+            which make no queries or keys, or with several heads, which divide the width d.
         options: Other fields of :class:`attention.layers.variants.AttentionConfig`. In ``"gqa"``,
             h = ``num_heads`` heads share g = ``num_kv_heads`` keys and values. ``"latent"`` makes
             keys and values from a vector of width r = ``latent_dim``. ``"transformer"`` has

@@ -33,9 +33,10 @@ class MultiHeadAttention(nn.Module):
     Head i uses the i-th :math:`k` = ``head_dim`` columns of :math:`Q = X W_\mathrm{query}`. If
     there are as many keys and values as heads, :math:`g(i) = i`, it also has its own columns of
     :math:`K = X W_\mathrm{key}` and :math:`V = X W_\mathrm{value}`. With the default ``head_dim``,
-    the number of heads then changes neither the number of parameters nor, except in the softmax,
-    that of multiplications. With ``num_kv_heads`` below ``num_heads``, neighbouring heads share
-    keys and values (grouped-query attention), and with 1 all of them do (multi-query attention).
+    the number of heads then changes neither the number of parameters nor the number of
+    multiplications, except in the softmax. With ``num_kv_heads`` below ``num_heads``, neighbouring
+    heads share keys and values (grouped-query attention), and with 1 all of them do (multi-query
+    attention).
 
     With ``rotary=True``, :func:`apply_rotary` turns queries and keys by their positions before the
     scores are computed. With a window of width w, query i sees keys :math:`|i - j| < w` only, and
@@ -44,8 +45,8 @@ class MultiHeadAttention(nn.Module):
     Args:
         embed_dim: Width ``d`` of a token vector.
         num_heads: The number of heads.
-        num_kv_heads: The number of key–value heads that they share, a divisor of ``num_heads``;
-            None means ``num_heads``.
+        num_kv_heads: The number of key–value heads that all heads share, a divisor of
+            ``num_heads``; None means ``num_heads``.
         head_dim: Width ``k`` of a head's queries, keys and values; None means
             ``embed_dim / num_heads``, which ``num_heads`` must then divide.
         rotary: Whether queries and keys are rotated by their positions, for which ``head_dim`` must

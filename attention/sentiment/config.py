@@ -58,8 +58,8 @@ DTYPES: dict[Dtype, torch.dtype] = {
 class ModelConfig(AttentionConfig):
     """The configuration of a classifier and of what it reads; it is saved with the model.
 
-    The default of a field is the behaviour of versions without that field, because it is filled in
-    when one of their saved models is read.
+    The default of a field reproduces the behaviour of versions without that field, because the
+    default is filled in when a model saved by such a version is read.
 
     Raises:
         ValueError: If a field is out of range.
@@ -205,7 +205,7 @@ class TrainConfig:
     min_frequency: int = 2
     """Words rarer than this in the training reviews become <unk>."""
     lab_sample: bool = False
-    """With yelp: the sample of Lab 13, 100,000 for training and 2 × 10,000, seed 42."""
+    """With yelp: the sample of Lab 13, 100,000 reviews to train and 2 × 10,000 more, seed 42."""
 
     def __post_init__(self) -> None:
         _check_fields(
@@ -220,7 +220,7 @@ class TrainConfig:
             raise ValueError(f"seed: expected 0 to {2**32 - 1}, got {self.seed}")
 
     def with_options(self, **options: Any) -> Self:
-        """Change options by their names on the command line, the model's among them.
+        """Change options, the model's among them, by the names they have on the command line.
 
         Example:
             >>> from attention.sentiment.config import TrainConfig
@@ -236,7 +236,7 @@ class TrainConfig:
         return dataclasses.replace(self, model=model, **of_run)
 
     def options(self) -> dict[str, Any]:
-        """List all options by their names on the command line, the model's among them."""
+        """List all options, the model's among them, by the names they have on the command line."""
         options = vars(self) | vars(self.model)
         return options | {"model": options.pop("attention")}
 

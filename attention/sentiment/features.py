@@ -36,8 +36,8 @@ def encode_examples(
         examples: The examples to encode.
         path: The file, which must have been written for the same model and examples if it exists.
         precision: The precision of the encoder's products.
-        after_batch: Called with the number of examples that were encoded, the first time with the
-            number of those in the file.
+        after_batch: Called with the number of examples that have just been encoded; the first
+            call gives the number that the file already held.
 
     Returns:
         The features of all examples.

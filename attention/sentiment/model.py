@@ -44,8 +44,8 @@ class SentimentClassifier(nn.Module):
 
     With the attention ``minilm``, a pretrained encoder computes the hidden states of the word
     pieces, and those of the review are pooled, by their mean if the encoder is frozen and by
-    attention with a single learned query if it is fine-tuned. Its weights are drawn here, while
-    ``attention.sentiment.model.build_model`` loads the published ones.
+    attention with a single learned query if it is fine-tuned. The class starts the encoder with
+    random weights; ``attention.sentiment.model.build_model`` loads the published ones.
 
     Args:
         vocab_size: The number of ids in the embedding; id 0 is the padding.
@@ -240,8 +240,8 @@ class SentimentClassifier(nn.Module):
         """Load a model from the run folder that training wrote, in evaluation mode.
 
         The folder may come from anywhere: nothing in it is executed, and memory is allocated only
-        if the weights have the sizes that the configuration requires. Fields that an older version
-        of this package did not have are set to what that version did.
+        if the weights have the sizes that the configuration requires. A field that an older
+        version of this package did not have is set to the value that reproduces that version.
 
         Raises:
             ValueError: If the configuration is not one of ours, or does not fit the weights.

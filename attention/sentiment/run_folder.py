@@ -101,7 +101,7 @@ def read_config(folder: Path, *, strict: bool = True) -> TrainConfig:
     Args:
         folder: The run folder.
         strict: Whether every field must be there and be known to this version, as for resuming.
-            If not, a field that an older version did not have is set to what that version did.
+            If not, a field that an older version lacked gets the value that reproduces it.
 
     Returns:
         The configuration.

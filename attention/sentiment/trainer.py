@@ -258,7 +258,7 @@ class Trainer:
         generator.manual_seed(number % 2**32)
 
     def gather(self) -> None:
-        """Add up the sums of all processes over the epoch, and leave the total to the first."""
+        """Add up the sums of all processes over the epoch; the first process gets the total."""
         if self.world_size > 1:
             dist.all_reduce(self.state.sums)
             if self.rank > 0:

@@ -208,10 +208,10 @@ print("torch", torch.__version__, "still draws these numbers from seed 789:", sa
 # %%
 # Two classes, one function
 # -------------------------
-# The second notebook that these lessons follow (:ref:`named here <source-notebook>`) says that "the
-# outputs are different" because of the seeds and the initialisation, and these do differ. But this
-# hides the point that exercise 3.1 of :cite:t:`raschka2024build` makes: as *functions* the two are
-# one. We copy the matrices of version 1, transposed, into version 2 and compare again.
+# :ref:`The notebook on trainable weights <source-notebook>` says that "the outputs are different"
+# because of the seeds and the initialisation, and these do differ. But this hides the point that
+# exercise 3.1 of :cite:t:`raschka2024build` makes: as *functions* the two are one. We copy the
+# matrices of version 1, transposed, into version 2 and compare again.
 
 with torch.no_grad():
     v2.W_query.weight.copy_(v1.W_query.T)

@@ -137,8 +137,8 @@ def progress(results: Results) -> str:
         return ""
     return (
         f":::{{note}}\nOf the {len(tests)} preregistered comparisons, {run} have been run so far. "
-        "What follows answers as far as they go, and says of each missing model that it has not "
-        "been run yet.\n:::"
+        "The rest of the page answers the questions as far as these allow, and says of each "
+        "missing model that it has not been run yet.\n:::"
     )
 
 
