@@ -65,7 +65,8 @@ def window_mask(
 
     .. math:: \mathrm{mask}_{ij} = (|i + m - n - j| < w)
 
-    ``&`` with :func:`causal_mask` leaves each token itself and the w − 1 tokens before it.
+    Combined by ``&`` with :func:`causal_mask`, it lets each token attend to itself and to the
+    w − 1 tokens before it.
 
     Args:
         n: The number of queries, which are the last of the ``m`` tokens.

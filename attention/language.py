@@ -54,8 +54,8 @@ class LanguageModel(nn.Module):
         \mathrm{logits}_i = E \, \mathrm{norm}(x^{(L)}_i)
 
     The blocks are pre-norm and causal, with rotary positions and grouped queries. The embedding
-    ``E`` also gives the logits, so that a token is likely where its vector is similar to the output
-    (tied weights).
+    ``E`` also gives the logits (tied weights), so that a token is likely where its vector is
+    similar to the output of the last norm.
 
     Args:
         config: The sizes of the model.

@@ -30,8 +30,9 @@ def apply_rotary(
         x: The queries or keys, of one head or of several.
         positions: The position ``p`` of each; None counts 0, 1, … from the start.
         base: Sets the slowest rotation.
-        interleaved: Whether neighbouring numbers form a pair, or a number of the first half and
-            one of the second. Weights trained with one layout do not fit the other.
+        interleaved: If True, neighbouring numbers form a pair; if False, a number of the first
+            half forms a pair with one of the second. Weights trained with one layout do not fit the
+            other.
 
     Shape:
         - x: :math:`(..., n, k)`, with an even ``k``

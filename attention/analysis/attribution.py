@@ -132,8 +132,9 @@ def deletion_from_weights(weights: Tensor, evidence: Tensor) -> Tensor:
     share. With a single query, as in energy pooling, only
     :math:`\frac{a_i}{1 - a_i} (s_i - \bar c)` is left.
 
-    This equals :func:`deletion_effects` for a single layer with one head, the mean of the contexts,
-    a linear classifier, and scores that depend neither on other words nor on positions.
+    This equals :func:`deletion_effects` if the model has a single layer with one head, averages the
+    contexts and classifies their mean linearly, and if its scores depend neither on other words nor
+    on positions.
 
     Args:
         weights: The weights of one query, or of all queries, one row per query. If a word has all
@@ -192,8 +193,9 @@ def shuffled_effects(
     Args:
         weights: The weights of one query, or of all queries, one row per query.
         evidence: The logit of each word alone.
-        shuffle: What is assigned to other words: the evidence, to judge a ranking that was made
-            from weights, or the weights, as queries and as keys, for one made from evidence.
+        shuffle: What is shuffled among the words: ``"evidence"`` to judge a ranking that was made
+            from the weights, ``"weights"`` to judge one that was made from the evidence. In the
+            second case the rows and the columns of a table of weights are shuffled alike.
         generator: Draws the permutation; None means torch's global one.
 
     Shape:

@@ -35,7 +35,7 @@ def bilinear_form(layer: nn.Module) -> Tensor:
     cancel in the softmax.
 
     All of this holds for a plain dot product. Rotary positions put a rotation between the two
-    matrices, another one for each distance, and with normalised queries and keys the scores are
+    matrices, a different one for each distance, and with normalised queries and keys the scores are
     not a bilinear form of the tokens.
 
     Args:
@@ -171,7 +171,7 @@ def change_gauge(layer: Layer, R: Tensor) -> Layer:
 
 
 def balance(layer: Layer) -> Layer:
-    r"""Factor the product of query and key matrix evenly, so that both have the same size.
+    r"""Factor the product of the query and the key matrix into two factors of the same norm.
 
     .. math::
         M = U \Sigma V^\top, \qquad

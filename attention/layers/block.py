@@ -39,7 +39,7 @@ class TransformerBlock(nn.Module):
             middle of the feed-forward layer, or a number that is added to the residual stream.
         bias: Whether projections, feed-forward layers and norms have a bias.
         eps: What the norms add to the variance.
-        num_kv_heads: As in :class:`MultiHeadAttention`, like the arguments that follow.
+        num_kv_heads: This argument and those that follow are as in :class:`MultiHeadAttention`.
         rotary: Whether queries and keys are rotated by their positions.
         window: The width of the window that each query sees.
 
@@ -199,13 +199,13 @@ class TransformerEncoder(nn.Module):
         embed_dim: Width ``d`` of a token vector, a multiple of ``num_heads``.
         num_heads: The number of heads in each block.
         num_layers: The number of blocks ``L``.
-        hidden_dim: As in :class:`TransformerBlock`, like the arguments that follow.
+        hidden_dim: This argument and those that follow are as in :class:`TransformerBlock`.
         norm_first: Whether the norms come before attention and feed-forward layer.
         activation: ``"gelu"`` or ``"relu"``.
         dropout: The probability of setting a number to 0 in training.
         bias: Whether the layers have biases.
         eps: What the norms add to the variance.
-        num_kv_heads: As in :class:`MultiHeadAttention`, like the arguments that follow.
+        num_kv_heads: This argument and those that follow are as in :class:`MultiHeadAttention`.
         rotary: Whether queries and keys are rotated by their positions.
         window: The width of the window that each query sees.
 

@@ -82,8 +82,8 @@ class KVCache:
 
         Raises:
             RuntimeError: If a key or value carries a gradient.
-            ValueError: If the cache is full, or their shapes, dtype or device are not those of the
-                tokens before.
+            ValueError: If the cache is full, or the shapes, dtype or device of the keys or values
+                are not those of the tokens before.
         """
         n = key.shape[-2]
         self.check_room(n)

@@ -30,13 +30,13 @@ class MultiHeadAttention(nn.Module):
         V_{g(i)}, \qquad
         \mathrm{context} = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
 
-    Head i uses the i-th :math:`k` = ``head_dim`` columns of :math:`Q = X W_\mathrm{query}`. If
-    there are as many keys and values as heads, :math:`g(i) = i`, it also has its own columns of
-    :math:`K = X W_\mathrm{key}` and :math:`V = X W_\mathrm{value}`. With the default ``head_dim``,
-    the number of heads then changes neither the number of parameters nor the number of
-    multiplications, except in the softmax. With ``num_kv_heads`` below ``num_heads``, neighbouring
-    heads share keys and values (grouped-query attention), and with 1 all of them do (multi-query
-    attention).
+    Head i uses the i-th block of :math:`k` = ``head_dim`` columns of
+    :math:`Q = X W_\mathrm{query}`. If there are as many key–value heads as query heads,
+    then :math:`g(i) = i`, and head i also has its own columns of :math:`K = X W_\mathrm{key}` and
+    :math:`V = X W_\mathrm{value}`. If, besides, ``head_dim`` has its default, the number of heads
+    changes neither the number of parameters nor the number of multiplications, except in the
+    softmax. With ``num_kv_heads`` below ``num_heads``, neighbouring heads share keys and values
+    (grouped-query attention), and with 1 all of them do (multi-query attention).
 
     With ``rotary=True``, :func:`apply_rotary` turns queries and keys by their positions before the
     scores are computed. With a window of width w, query i sees keys :math:`|i - j| < w` only, and
@@ -45,8 +45,8 @@ class MultiHeadAttention(nn.Module):
     Args:
         embed_dim: Width ``d`` of a token vector.
         num_heads: The number of heads.
-        num_kv_heads: The number of key–value heads that all heads share, a divisor of
-            ``num_heads``; None means ``num_heads``.
+        num_kv_heads: The number of key–value heads that the ``num_heads`` heads share, a divisor
+            of ``num_heads``; None means ``num_heads``.
         head_dim: Width ``k`` of a head's queries, keys and values; None means
             ``embed_dim / num_heads``, which ``num_heads`` must then divide.
         rotary: Whether queries and keys are rotated by their positions, for which ``head_dim`` must
@@ -69,9 +69,10 @@ class MultiHeadAttention(nn.Module):
 
     Raises:
         TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
-        ValueError: If a width < 1, a number of heads is not the divisor that it must be,
-            ``head_dim`` is odd with ``rotary=True``, ``dropout`` is not in [0, 1), shapes do not
-            fit, or a cache is full or given without ``is_causal=True``.
+        ValueError: If a width < 1, ``num_heads`` does not divide ``embed_dim`` although
+            ``head_dim`` is None, ``num_kv_heads`` does not divide ``num_heads``, ``head_dim`` is
+            odd with ``rotary=True``, ``dropout`` is not in [0, 1), shapes do not fit, or a cache is
+            full or given without ``is_causal=True``.
 
     Example:
         >>> layer = MultiHeadAttention(6, num_heads=2)

@@ -20,7 +20,7 @@ from attention.layers.self_attention import QKSelfAttention, SelfAttention
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionConfig:
-    """The options of all variants of attention, of which each reads those that it needs."""
+    """The options of all variants of attention; each variant reads the options that it needs."""
 
     embed_dim: int = 32
     """Width of a word's vector."""
@@ -40,8 +40,8 @@ class AttentionConfig:
     rotary: bool = False
     """Whether multihead, gqa and transformer rotate queries and keys by their positions."""
     window: int | None = None
-    """Number of words, itself included, that a word of multihead, gqa or transformer sees to either
-    side; all if not given."""
+    """Number of words that a word of multihead, gqa or transformer sees to either side, where the
+    word itself counts as the first; all if not given."""
     num_layers: int = 2
     """Number of blocks of transformer."""
     bias: bool = False

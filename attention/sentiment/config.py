@@ -86,7 +86,7 @@ class ModelConfig(AttentionConfig):
     word_dropout: float = 0.0
     """Probability of replacing a word with <unk> in training."""
     max_length: int = 256
-    """Number of words that the model reads of an example."""
+    """Number of words of an example that the model reads."""
     keep: Literal["tail", "head"] = "tail"
     """Which end of a longer example is kept. The labelled review is at the tail."""
     positions: Literal["end", "start", "none"] = "end"
@@ -199,13 +199,15 @@ class TrainConfig:
     """Train on this many reviews only, drawn from both labels in proportion, and validate on a
     tenth as many."""
     distractors: bool = True
-    """Whether each review is also trained on and measured behind another one drawn at random."""
+    """Whether each review is also put behind another one drawn at random, in training and
+    measuring."""
     clean_text: bool = True
-    r"""Whether the two characters \\n become a space before words are cut."""
+    r"""Whether the two characters \\n become a space before a text is split into words."""
     min_frequency: int = 2
     """Words rarer than this in the training reviews become <unk>."""
     lab_sample: bool = False
-    """With yelp: the sample of Lab 13, 100,000 reviews to train and 2 × 10,000 more, seed 42."""
+    """With yelp: the sample of Lab 13, drawn with seed 42, which has 100,000 reviews for training
+    and 10,000 each for validation and test."""
 
     def __post_init__(self) -> None:
         _check_fields(

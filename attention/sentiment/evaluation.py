@@ -38,7 +38,7 @@ class Measured(TypedDict):
 def cut(
     examples: Examples | EncodedExamples, rows: Tensor, config: ModelConfig, device: torch.device
 ) -> Batch:
-    """Cut a batch in the way that the model reads it."""
+    """Make a batch of the given examples, each shortened to what the model reads of it."""
     if isinstance(examples, EncodedExamples):
         batch = examples.batch(rows)
     else:

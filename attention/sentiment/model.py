@@ -30,7 +30,7 @@ _MAX_LENGTH_TIMES_WIDTH = 2**27
 
 
 class SentimentClassifier(nn.Module):
-    r"""Compute for each review a logit, which is above 0 if it is more likely positive.
+    r"""Compute a logit for each review, above 0 if the review is more likely positive than not.
 
     .. math::
         X = \mathrm{embedding}(\mathrm{ids}) + S, \qquad
@@ -42,10 +42,11 @@ class SentimentClassifier(nn.Module):
     half of a pair's weight is reported at each of its words. With ``mask_padding=False``, padding
     up to ``max_length`` may get attention, as in Lab 13.
 
-    With the attention ``minilm``, a pretrained encoder computes the hidden states of the word
-    pieces, and those of the review are pooled, by their mean if the encoder is frozen and by
-    attention with a single learned query if it is fine-tuned. The class starts the encoder with
-    random weights; ``attention.sentiment.model.build_model`` loads the published ones.
+    With the attention ``minilm``, a pretrained encoder computes the hidden states of all word
+    pieces. Only those of the review are pooled, and not those of a distractor: by their mean if the
+    encoder is frozen, and by attention with a single learned query if it is fine-tuned. The class
+    starts the encoder with random weights; ``attention.sentiment.model.build_model`` loads the
+    published ones.
 
     Args:
         vocab_size: The number of ids in the embedding; id 0 is the padding.
@@ -241,7 +242,8 @@ class SentimentClassifier(nn.Module):
 
         The folder may come from anywhere: nothing in it is executed, and memory is allocated only
         if the weights have the sizes that the configuration requires. A field that an older
-        version of this package did not have is set to the value that reproduces that version.
+        version of this package did not have is set to the value that reproduces the behaviour of
+        that version.
 
         Raises:
             ValueError: If the configuration is not one of ours, or does not fit the weights.

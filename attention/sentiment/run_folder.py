@@ -101,7 +101,8 @@ def read_config(folder: Path, *, strict: bool = True) -> TrainConfig:
     Args:
         folder: The run folder.
         strict: Whether every field must be there and be known to this version, as for resuming.
-            If not, a field that an older version lacked gets the value that reproduces it.
+            If not, a field that an older version did not have is set to the value that reproduces
+            the behaviour of that version.
 
     Returns:
         The configuration.
@@ -305,7 +306,7 @@ def check_checkpoint(
         data: The fingerprints of the reviews that were loaded.
 
     Returns:
-        The state of the checkpoint, without its sums.
+        The state of the checkpoint, without the sums collected so far in the epoch.
 
     Raises:
         RunError: If it can't be read, or belongs to another run or model.

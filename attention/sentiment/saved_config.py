@@ -44,7 +44,7 @@ def read_model_config(folder: Path) -> tuple[int, ModelConfig]:
     """Read the size of the vocabulary and the configuration of the model in a run folder.
 
     A field that an older version did not save with the model is taken from the configuration of the
-    run, or else from the defaults, which reproduce that version.
+    run, or else from the defaults, which reproduce the behaviour of that version.
 
     Raises:
         ValueError: If a field is unknown, has another type or is out of range.
@@ -64,8 +64,8 @@ def read_train_config(folder: Path, *, strict: bool) -> TrainConfig:
 
     Args:
         folder: The run folder.
-        strict: Whether every field has to be there, as for resuming, where the default of a missing
-            field might not reproduce the version that began the run.
+        strict: Whether every field has to be there. Resuming requires this, because the default of
+            a missing field might not reproduce the behaviour of the version that began the run.
 
     Raises:
         ValueError: If a field is unknown, has another type, is out of range, or is missing

@@ -81,8 +81,8 @@ class Trainer:
     """Train one model on one set of examples, from the start or from any state.
 
     The gradient of a batch is the mean over the whole batch, even if several processes take a
-    share each, so that one process and many train the same model. What dropout draws follows
-    from the seed, the step and the process, so that training can resume at any step.
+    share each, so that one process and many train the same model. The seed, the step and the
+    process determine the random numbers of dropout, so that training can resume at any step.
 
     Args:
         model: The model, which is trained in place.
@@ -180,7 +180,8 @@ class Trainer:
             weights: Whether to check all weights, too, which is required before they are saved.
 
         Raises:
-            TrainingError: If it is not; the message says since which step.
+            TrainingError: If the loss, or with ``weights=True`` a weight, is not finite; the
+                message says since which step.
         """
         bad = self.bad_steps.clone()
         if weights:

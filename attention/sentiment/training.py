@@ -166,8 +166,8 @@ def choose_device(name: str) -> torch.device:
 def check_memory(outline: nn.Module) -> None:
     """Refuse to train a model, given on the meta device, that does not fit into memory.
 
-    Nothing else would refuse it, because the system grants more memory than it has, and kills the
-    process that uses it.
+    Nothing else would refuse such a model, because the system grants more memory than there is, and
+    later kills the process that uses too much of it.
     """
     weights = sum(table.numel() * table.element_size() for table in outline.parameters())
     tables = sum(table.numel() * table.element_size() for table in outline.buffers())
