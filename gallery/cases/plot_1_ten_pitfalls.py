@@ -278,7 +278,7 @@ for name, changes in (
 #    Until it has learned to, the :term:`padding` gets its share like any word.
 #
 # Here are twenty untrained networks with energy pooling and twenty with QKV attention, on 100
-# reviews alone and on 100 pairs:
+# single reviews and on 100 pairs:
 
 NETS, TEXTS, known = 20, 100, int(words.flat.max()) + 1
 rows = {"alone": torch.arange(TEXTS), "behind a distractor": len(alone) + torch.arange(TEXTS)}

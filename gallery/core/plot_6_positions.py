@@ -443,8 +443,8 @@ print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d
 # * A shift is one rotation for all positions. Dot products of positions therefore depend on the
 #   distance, and a fixed query matrix can look one position back.
 # * Added to the word, the position enters the score in three of four terms.
-# * Count positions from the end if what matters stands at the end of the texts, and from the start
-#   if it stands there.
+# * Count positions from the end if what matters is at the end of the texts, and from the start if
+#   it is at their start.
 #
 # *From memory:* close this page and write ``sinusoidal_positions``. Row 0 must read 0, 1, 0, 1 and
 # so on, and the dot product of two rows must depend on their distance alone.

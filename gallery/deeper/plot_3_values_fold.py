@@ -9,10 +9,11 @@ value matrix disappears into the classifier. It has an effect only where several
 nonlinearity follow: several heads or a residual connection need one vector per path, and a
 nonlinearity needs the whole matrix.
 
-You need the two earlier pages of this track, of which the one on :doc:`low rank
-</gallery/deeper/plot_1_low_rank_qk>` has the argument in its first form. Reading takes about twenty
-minutes, and running the page seven seconds. Afterwards you can say for a given architecture whether
-its value matrices fold away, and you can test such a claim without trusting one way of folding.
+You need the two earlier pages of this track; the one on :doc:`low rank
+</gallery/deeper/plot_1_low_rank_qk>` moves the brackets of a product in the same way for queries and
+keys. Reading takes about twenty minutes, and running the page seven seconds. Afterwards you can say
+for a given architecture whether its value matrices fold away, and you can test such a claim without
+relying on one particular way of folding them.
 """
 
 import matplotlib.pyplot as plt

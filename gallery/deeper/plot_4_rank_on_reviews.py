@@ -33,7 +33,7 @@ use_style()
 # %%
 # Many small models
 # -----------------
-# Training the models of this page takes about eight minutes of one core per seed, which is too long
+# Training the models of this page takes about eight minutes per seed on one core, which is too long
 # for building a site, so this page reads the results from a file, which states how it was made. (In
 # the repository it is in ``docs/experiments/low_rank``, beside the script that writes it, and the
 # downloadable package carries it, too.) Because models are compared here, they are measured on the
@@ -314,8 +314,9 @@ fig.set_label(
 #   authors propose to choose k by the length of the text, instead of the usual d divided by the
 #   number of heads, and obtain better language models that way.
 # - :cite:t:`cordonnier2020multihead` find that trained heads share key and query directions. Once
-#   heads may share them openly, a translation model keeps its quality with keys a quarter as wide,
-#   and models that are already trained can be cut to half the width without further training.
+#   the architecture lets heads share them, a translation model keeps its quality with keys a
+#   quarter as wide, and models that are already trained can be cut to half the width without
+#   further training.
 # - :cite:t:`amsel2025quality` construct a task, finding the nearest neighbour of a vector. One head
 #   of full rank solves it for texts of any length, whereas the number of low-rank heads that it
 #   takes grows exponentially with d.

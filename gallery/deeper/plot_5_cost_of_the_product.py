@@ -103,7 +103,7 @@ assert torch.allclose(pair, form)
 # .. math:: \frac{k}{d} < \frac{d + n}{2d + n} .
 #
 # The right side is 1/2 for very short texts and nears 1 for long ones. So for k ≤ d/2 the pair
-# always wins, whatever n is, and beyond d/2 it wins if the text is long enough.
+# always wins, whatever n is, and between d/2 and d it wins if the text is long enough.
 
 
 def operations(n, d, k):
@@ -251,9 +251,9 @@ fig.set_label(
 # A model that generates text computes one new query at a time and keeps what it needs of the past
 # tokens in a KV cache. There memory decides, so another count matters. With h heads of width k =
 # d/h, the keys of one token cost k numbers per head and d in all, and the values as many again. The
-# token itself, x, also has d numbers, and it serves all heads, for the keys and for the values, if
-# the matrices are moved from the cached side to the side of the query. In each head, let q be the
-# new token's query and :math:`a_j` its weight on token j:
+# token itself, x, also has d numbers. If the matrices are moved from the cached side to the side of
+# the query, x alone can stand in for the keys and the values of all heads. In each head, let q be
+# the new token's query and :math:`a_j` its weight on token j:
 #
 # .. math:: q \cdot (x_j W_\mathrm{key}) = (q\, W_\mathrm{key}^\top) \cdot x_j, \qquad
 #           \sum_j a_j (x_j W_\mathrm{value}) W_\mathrm{out}

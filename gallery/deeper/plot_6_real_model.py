@@ -466,7 +466,7 @@ fig.set_label(
 #   are equal to the library's.
 # - The sink is the position, its values are short, and the text's embedding hardly changes without
 #   them. A large weight is therefore no sign of a large effect.
-# - Context tells the two senses of "bank" apart from the first layer on. The same gap in the last
+# - From the first layer on, context tells the two senses of "bank" apart. The same gap in the last
 #   layer says less, because the control shows it as well.
 # - A head has earned a name when a count over many texts supports it. Give the count, its condition
 #   and a control with the name.

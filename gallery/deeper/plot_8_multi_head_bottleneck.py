@@ -10,8 +10,9 @@ at once, each as wide as one comparison needs, because many narrow heads do not 
 one. We prove this for a small task, measure it on a grid, and say where it stops holding.
 
 The bottleneck was named by :cite:t:`bhojanapalli2020low`, and :cite:t:`amsel2025quality` proved for
-one task that more heads can't make up for it. You need the lessons on :doc:`low rank
-</gallery/deeper/plot_1_low_rank_qk>` and on :doc:`several heads </gallery/core/plot_5_multi_head>`.
+one task that more heads can't make up for heads that are too narrow. You need the lessons on
+:doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` and on :doc:`several heads
+</gallery/core/plot_5_multi_head>`.
 Reading takes half an hour, and running the page about fifteen seconds. Afterwards you can tell how
 wide a head has to be for a given comparison, and which claims about "too narrow" heads need a
 condition.
@@ -316,9 +317,10 @@ fig.set_label(
 # *Figure 2.* Mean squared error over three seeds, for hk up to 64. A layer has 4dhk parameters, so
 # equal budgets lie on diagonals parallel to the solid line. The dotted line marks k = r.
 #
-# Above the dotted line, one comparison costs one head. Below the dotted line the error falls as
-# heads are added, up to the solid line, where the linear part is within reach, and further heads
-# gain little. Figure 3 puts the bound beside the measured errors.
+# Above the dotted line, where a head is at least as wide as a comparison needs, one head is enough
+# for one comparison. Below the dotted line the error falls as heads are added, up to the solid
+# line, where the linear part is within reach, and further heads gain little. Figure 3 puts the
+# bound beside the measured errors.
 
 fig, ax = plt.subplots(figsize=(5, 3.8))
 widths = sorted({k for c, h, k in error if (c, h) == (1, 1) and k <= d})

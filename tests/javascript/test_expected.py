@@ -17,7 +17,8 @@ def compare(written: object, computed: object, where: str) -> None:
         for i, pair in enumerate(zip(written, computed, strict=True)):
             compare(*pair, f"{where}[{i}]")
     elif isinstance(written, float):
-        assert written == pytest.approx(computed, abs=1e-6), where
+        # Processors add up float32 products in different orders, which moves a logit by about 1e-6.
+            assert written == pytest.approx(computed, abs=1e-5), where
     else:
         assert written == computed, where
 
