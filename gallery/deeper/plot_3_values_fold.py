@@ -10,10 +10,10 @@ nonlinearity follow: several heads or a residual connection need one vector per 
 nonlinearity needs the whole matrix.
 
 You need the two earlier pages of this track; the one on :doc:`low rank
-</gallery/deeper/plot_1_low_rank_qk>` moves the brackets of a product in the same way for queries and
-keys. Reading takes about twenty minutes, and running the page seven seconds. Afterwards you can say
-for a given architecture whether its value matrices fold away, and you can test such a claim without
-relying on one particular way of folding them.
+</gallery/deeper/plot_1_low_rank_qk>` moves the brackets of a product in the same way for queries
+and keys. Reading takes about twenty minutes, and running the page seven seconds. Afterwards you can
+say for a given architecture whether its value matrices fold away, and you can test such a claim
+without relying on one particular way of folding them.
 """
 
 import matplotlib.pyplot as plt

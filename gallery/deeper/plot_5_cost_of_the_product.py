@@ -252,7 +252,7 @@ fig.set_label(
 # tokens in a KV cache. There memory decides, so another count matters. With h heads of width k =
 # d/h, the keys of one token cost k numbers per head and d in all, and the values as many again. The
 # token itself, x, also has d numbers. If the matrices are moved from the cached side to the side of
-# the query, x alone can stand in for the keys and the values of all heads. In each head, let q be
+# the query, x alone can replace the keys and the values of all heads. In each head, let q be
 # the new token's query and :math:`a_j` its weight on token j:
 #
 # .. math:: q \cdot (x_j W_\mathrm{key}) = (q\, W_\mathrm{key}^\top) \cdot x_j, \qquad

@@ -18,7 +18,7 @@ def compare(written: object, computed: object, where: str) -> None:
             compare(*pair, f"{where}[{i}]")
     elif isinstance(written, float):
         # Processors add up float32 products in different orders, which moves a logit by about 1e-6.
-            assert written == pytest.approx(computed, abs=1e-5), where
+        assert written == pytest.approx(computed, abs=1e-5), where
     else:
         assert written == computed, where
 
