@@ -13,15 +13,28 @@ onload=window.hacked=1> "><iframe src="javascript:window.hacked=1"> good &lt;b&g
 RECOMMENDED = next(kind for kind in KINDS if model(kind).config.recommended)
 TEXT = "A wonderful film, and the ending is perfect."
 UNREADABLE = ["素晴らしい映画でした。", "Отличный фильм!", "👍🏽👍🏽 ❤️", "10/10", "…!"]
-# Types texts one after the other, each until its words are drawn
-TYPE = """async (texts) => {
+# Types texts one after the other, each until its words are drawn, and counts what the last one
+# changes of the page
+CHANGES = """async (texts) => {
   const box = document.querySelector("[data-testid=review-input]");
+  const counts = { elements: 0, attributes: 0 };
+  const count = (record) => {
+    const added = [...record.addedNodes].filter((node) => node.nodeType === Node.ELEMENT_NODE);
+    for (const one of added) counts.elements += 1 + one.querySelectorAll("*").length;
+    if (record.type === "attributes") counts.attributes += 1;
+  };
+  const observer = new MutationObserver((records) => records.forEach(count));
   for (const text of texts) {
+    if (text === texts.at(-1)) {
+      const kinds = { subtree: true, childList: true, attributes: true };
+      observer.observe(document.documentElement, kinds);
+    }
     box.value = text;
     box.dispatchEvent(new Event("input", { bubbles: true }));
     // One frame draws the words of one model.
-    for (let i = 0; i < 4; i += 1) await new Promise(requestAnimationFrame);
+    for (let i = 0; i < 6; i += 1) await new Promise(requestAnimationFrame);
   }
+  return counts;
 }"""
 
 
@@ -389,36 +402,24 @@ def test_samples_say_where_a_model_is_wrong(lab):
     expect(lab.locator("[data-testid=mistake]:visible")).to_have_count(0)
 
 
-def time_per_key_press(page, text):
-    """Measure what typing a letter takes, in milliseconds of the page's own thread.
-
-    What other programs do meanwhile does not count. The median of five letters is returned.
-    """
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    names = ("ScriptDuration", "LayoutDuration", "RecalcStyleDuration")
-    write(page, text)
-    spent = []
-    for i in range(5):
-        found = []
-        for letters in (i + 1, None):
-            metrics = session.send("Performance.getMetrics")["metrics"]
-            found.append(sum(one["value"] for one in metrics if one["name"] in names))
-            if letters:
-                page.evaluate(TYPE, [f"{text} {'a' * letters}"])
-        spent.append(1000 * (found[1] - found[0]))
-    return sorted(spent)[2]
+def changes_of_a_key_press(page, n):
+    """Count what one letter more changes of the page with a text of n words."""
+    text = " ".join(" ".join(reviews(60)).split()[:n])
+    return page.evaluate(CHANGES, [text, f"{text} a", f"{text} aa"])
 
 
-def test_a_key_press_in_a_full_text_is_quick(lab):
-    # Half of this on a quick machine
-    assert time_per_key_press(lab, " ".join(" ".join(reviews(5)).split()[:256])) < 100
+# How long that takes, and at how many words, is measured by key_press_benchmark.py.
+def test_a_key_press_in_a_full_text_makes_no_word_again(lab):
+    changes = changes_of_a_key_press(lab, 256)
+    assert changes["elements"] < 50  # 256 words are 1,024 elements in each model's column
+    assert changes["attributes"] < 5 * 256
 
 
 def test_6000_words_leave_the_page_usable(lab):
-    text = " ".join(" ".join(reviews(60)).split()[:6_000])
     before = lab.evaluate("document.documentElement.scrollHeight")
-    assert time_per_key_press(lab, text) < 150
+    full = changes_of_a_key_press(lab, 256)
+    changes = changes_of_a_key_press(lab, 6_000)
+    assert all(changes[kind] < 1.1 * full[kind] + 10 for kind in full)
     assert lab.evaluate("document.documentElement.scrollHeight") < before + 1_000
     box = column(lab).locator("[data-part=tokens]")
     assert box.bounding_box()["height"] < 400

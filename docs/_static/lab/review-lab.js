@@ -252,10 +252,14 @@
     function showAskers() {
       const { map, read } = qkv.reading;
       const select = find("asker");
-      select.replaceChildren(
-        element("option", { value: "" }, "the mean over all that attend"),
-        ...read.map((one, i) => element("option", { value: i }, `those of ${one.word} (${i + 1})`)),
-      );
+      const names = read.map((one, i) => `those of ${one.word} (${i + 1})`);
+      // A key press changes few of them, and a new one costs more than one that stays.
+      for (const [i, name] of ["the mean over all that attend", ...names].entries()) {
+        const value = i > 0 ? i - 1 : "";
+        const option = select.options[i] ?? select.appendChild(element("option", { value }));
+        if (option.text !== name) option.text = name;
+      }
+      select.length = 1 + names.length;
       const row = read.findIndex((one) =>
         ["part", "place", "word"].every((name) => one[name] === asker?.[name]),
       );
