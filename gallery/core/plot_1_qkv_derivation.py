@@ -5,18 +5,18 @@ Self-attention step by step: one word asks, six words answer
 How does a word find out which of its neighbours matter to it, and how can it *learn* to?
 
 Every word asks with a vector of its own, its query, and every word of the sentence answers with
-another vector, its key. The better a key matches the query, the more its word hands over of a third
-vector, its value. All of them come from the words of one sentence, hence :term:`self-attention`.
-Three matrices make the queries, keys and values out of the words, and the matrices are what is
-learned.
+another vector, its key. Each word also has a third vector, its value, and the better its key
+matches the query, the more of that value it hands over. All these vectors come from the words of
+one sentence, hence :term:`self-attention`. Three matrices make the queries, keys and values out of
+the words, and the matrices are what is learned.
 
 A word needs its neighbours because it may mean several things. In "the bank of the river" and "the
-money in the bank", the word "bank" is looked up in the same table and starts with the same numbers,
-so only its neighbours can tell which bank is meant.
+money in the bank", the word "bank" starts with the same numbers, because both are looked up in one
+table, so only its neighbours can tell which bank is meant.
 
 You need to know what a matrix product is, and a little Python; everything else is explained where
-it is first used. Reading takes about 45 minutes, and running the page some ten seconds.
-Afterwards you can compute attention by hand, write it as a function of three lines, and train it.
+it is first used. Reading takes about 45 minutes, and running the page some ten seconds. Afterwards
+you can compute attention by hand, write it as a three-line function, and train it.
 
 All lessons follow five teaching documents and correct them where they are mistaken. They are a
 notebook that these pages call :ref:`Lab 13 <source-lab>`, :ref:`a blog post <source-blog>`,
@@ -153,8 +153,9 @@ print("scores are symmetric:", torch.equal(similarity, similarity.T))
 # and where none fits, no row comes back. Attention knows only degrees, and it always returns
 # something, even when nothing fits.
 #
-# The names *query*, *key* and *value* are those of a database, but the mixture is what makes it
-# attention. A mixture changes smoothly with the matrices, so the matrices can be trained.
+# The names *query*, *key* and *value* come from databases, but what distinguishes attention from a
+# database is the mixture. A mixture changes smoothly with the matrices, so the matrices can be
+# trained.
 #
 # Three matrices
 # --------------
@@ -481,18 +482,19 @@ print(f"torch.rand : all six words share a favourite in {agree_rand} of 1,000 se
 print(f"torch.randn: all six words share a favourite in {agree_randn} of 1,000 seeds")
 
 # %%
-# ``torch.rand`` draws numbers between 0 and 1, and positive words times positive matrices give
-# queries and keys that all point much the same way, as in Figure 2, so the longest key mostly wins,
-# whoever asks. ``torch.randn`` draws both signs, and most of the agreement is gone. So the column
-# with the largest weights tells us how the matrices were drawn, and nothing about journeys.
+# ``torch.rand`` draws numbers between 0 and 1, and vectors of positive numbers times matrices of
+# positive numbers give queries and keys that all point much the same way, as in Figure 2, so the
+# longest key mostly wins, whoever asks. ``torch.randn`` draws both signs, and most of the agreement
+# is gone. So the column with the largest weights tells us how the matrices were drawn, and nothing
+# about journeys.
 #
 # Now let it learn
 # ----------------
 # Suppose that a task wants each word to attend to the next one, and the last to the first. In the
-# code, ``learned[range(n), target]`` picks these six weights, from row i the one in column
-# ``target[i]``. The :term:`loss` is one number, the mean of :math:`-\ln w` over the six weights.
-# Since :math:`-\ln w` is 0 for w = 1 and grows without bound as w nears 0, a target with hardly any
-# weight counts most.
+# code, ``learned[range(n), target]`` picks the six weights that words give to their targets: from
+# row i, the weight in column ``target[i]``. The :term:`loss` is one number, the mean of :math:`-\ln
+# w` over the six weights. Since :math:`-\ln w` is 0 for w = 1 and grows without bound as w nears 0,
+# a target with hardly any weight counts most.
 #
 # The :term:`gradient` of the loss says, for each number of a matrix, how fast the loss grows when
 # this number grows. A step therefore subtracts from the matrix the gradient times a :term:`learning

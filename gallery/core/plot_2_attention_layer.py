@@ -224,7 +224,8 @@ assert torch.allclose(context_copied, context_v1)
 
 # %%
 # The package has both classes under the same names, with checks and masks. For a batch of five
-# sentences of seven words, ours return the same contexts, and every matrix gets the same gradient.
+# sentences of seven words, our classes return the same contexts as the package's, and every matrix
+# gets the same gradient.
 
 sentences = torch.randn(5, 7, 3)  # (5, 7, 3)
 pairs = (
@@ -337,9 +338,10 @@ for name, draw in starts.items():
 print(f"theory for nn.Linear: {1 / 3:.3f}. All 2,048 weights equal: {1 / 2048:.4f}")
 
 # %%
-# ``torch.rand``, harmless with 3 numbers, is a disaster with 512, where one word takes all the
-# weight. A start of variance 1/d gives scores of standard deviation 1 and ``nn.Linear`` a third of
-# that, so the attention weights of a fresh layer made of ``nn.Linear`` are close to equal.
+# ``torch.rand``, harmless with vectors of 3 numbers, is a disaster with vectors of 512, where one
+# word takes all the weight. A start of variance 1/d gives scores of standard deviation 1 and
+# ``nn.Linear`` a third of that, so the attention weights of a fresh layer made of ``nn.Linear`` are
+# close to equal.
 
 fig, ax = plt.subplots(figsize=(5, 3.4))
 for name, color in (("variance 1/d", ORANGE), ("nn.Linear", BLUE)):
@@ -452,8 +454,9 @@ print("can be added to x:", (batched + fused).shape == batched.shape)
 #   ``forward`` computes with them, and an optimiser is given ``layer.parameters()``.
 # * Version 1 and version 2 are one function, in value and in gradient, once the matrices of one are
 #   the transposes of the other's.
-# * ``nn.Linear`` starts uniform in :math:`\pm 1/\sqrt{d_\mathrm{in}}`, which makes fresh scores
-#   small: for independent inputs of variance 1, a standard deviation of about one third.
+# * The weights of a fresh ``nn.Linear`` are uniform between :math:`\pm 1/\sqrt{d_\mathrm{in}}`,
+#   which makes fresh scores small: for independent inputs of variance 1, their standard deviation
+#   is about one third.
 # * Transpose the last two dimensions, and take the width from the last. Code that runs may still be
 #   wrong, so compare a batch with its sentences one by one.
 #

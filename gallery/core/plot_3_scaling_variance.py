@@ -7,9 +7,9 @@ Why does attention divide its scores by the square root of the key width?
 Because of how a layer starts. As long as the numbers in queries and keys are independent, with mean
 0 and variance 1, the dot product of a query and a key of width k has a standard deviation of √k.
 With wide keys the scores are then so large that the softmax gives nearly everything to one key and
-passes almost no gradient to most queries. Divided by √k, the scores start alike at every width. The
-argument is a footnote of :cite:t:`vaswani2017attention` (section 3.2.1, footnote 4); here it is
-computed and measured.
+passes almost no gradient to most queries. Divided by √k, the scores have the same standard
+deviation at every width when training starts. The argument is a footnote of
+:cite:t:`vaswani2017attention` (section 3.2.1, footnote 4); here it is computed and measured.
 
 You need the :doc:`five steps of attention </gallery/core/plot_1_qkv_derivation>`. Reading takes an
 hour and a quarter, and running the page ten seconds. Afterwards you can derive the √k from the
@@ -121,8 +121,9 @@ for key, *pair in zip("abcde", change, change_of_8, strict=True):
 # where :math:`\delta_{ij}` is 1 if i = j, else 0. By the chain rule every gradient that reaches the
 # scores is multiplied by this table. When one weight approaches 1 and the others 0, every entry of
 # the table approaches 0, and little of the gradient gets through. We first check the formula
-# against torch's own derivative, and then measure the size of the Jacobian by its :term:`Frobenius
-# norm`, the square root of the sum of all squared entries, as throughout this lesson.
+# against torch's own derivative, and then measure the size of the Jacobian. Here and throughout
+# this lesson that size is its :term:`Frobenius norm`, the square root of the sum of all squared
+# entries.
 
 
 def softmax_jacobian(weights):
@@ -428,10 +429,10 @@ for m in lengths:
     print(f"{m:5,}{entropy_of_length[m]:8.3f}{expected:10.3f}{share:7.3f}{largest:9.4f}")
 
 # %%
-# In these medians over 50 queries, the start depends on the length of the text in spite of the
-# scale: among more keys the largest weight is smaller and the entropy is nearer to its maximum. No
-# power of k can change that, since k says nothing about m. :cite:t:`chiang2022overcoming` multiply
-# the scores by :math:`\ln m` for this reason.
+# These medians over 50 queries show that how a layer starts depends on the length of the text in
+# spite of the scale: among more keys the largest weight is smaller and the entropy is nearer to its
+# maximum. No power of k can change that, since k says nothing about m.
+# :cite:t:`chiang2022overcoming` multiply the scores by :math:`\ln m` for this reason.
 #
 # What training does to the scores
 # --------------------------------
@@ -488,9 +489,9 @@ for name in ("divided by √k", "divided by k"):
 #
 # There need not be a division at all: T5 (:cite:t:`raffel2020exploring`) does without one, because
 # its code draws the query matrix smaller by the same factor (``fold_scaling_into_initializer`` in
-# Mesh TensorFlow), which at the start is the same function up to rounding. We check this at a width
-# of 1,000 and not of 1,024: the root of 1,024 is 32, a power of two, and dividing by it would
-# involve no rounding.
+# Mesh TensorFlow). At the start such a layer computes the same function, up to rounding, as one
+# that divides. We check this at a width of 1,000 and not of 1,024: the root of 1,024 is 32, a power
+# of two, and dividing by it would involve no rounding.
 
 W_query, W_key = torch.randn(2, 64, 1000, generator=generator) / 8  # (64, 1000), (64, 1000)
 divided = (tokens @ W_query) @ (tokens @ W_key).T / math.sqrt(1000)  # (16, 16)

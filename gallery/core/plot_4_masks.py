@@ -76,7 +76,7 @@ fig.set_label(
 # %%
 # *Figure 1.* One attention layer with two masks, of which the causal one is the same for all texts
 # and the padding mask the same for all queries of a text. Both :term:`broadcast <broadcasting>` to
-# the shape of the scores, which means that an axis they lack, or have in size 1, is repeated.
+# the shape of the scores, which means that an axis that is missing, or has length 1, is repeated.
 #
 # A task, a loss and a loop
 # -------------------------
@@ -247,7 +247,7 @@ fig.set_label(
 # The texts of a batch differ in length, and the short ones are padded to the length of the longest.
 # No word should attend to the padding, which is a different condition from the causal one:
 #
-# * Whether this key is a word at all depends on the text and not on the query, so a mask for
+# * Whether a key is a word at all depends on the text and not on the query, so a mask for
 #   :term:`padding` has one row per text: (B, 1, n).
 # * Whether query i may attend to key j depends on the two positions and not on the text, so a
 #   causal mask is one square for all texts, (n, n), and is often called a 2-D mask.
@@ -310,8 +310,8 @@ print(f"weight on later words: {leaky[~causal].sum():.4f} of {leaky.sum():.0f}")
 # %%
 # A word that may attend to nothing
 # ---------------------------------
-# A position is left with nothing to attend to in an empty text, or when padding is put *before* a
-# text under a causal mask, and a softmax over no scores at all is 0/0. We put "starts" in such a
+# In an empty text, or when padding is put *before* a text under a causal mask, some positions have
+# nothing to attend to, and a softmax over no scores at all is 0/0. We put "starts" in such a
 # position and compare what several programs return for it, among them torch's :term:`fused kernel`.
 # The values are the rows of an identity matrix, so that each context vector shows its own weights.
 
@@ -320,7 +320,7 @@ allowed[2] = False
 
 
 def fill_with(number):
-    """Make a program that gives forbidden scores one number."""
+    """Make a program that sets all forbidden scores to the given number."""
     return lambda v: scores.masked_fill(~allowed, number).softmax(dim=-1) @ v
 
 
@@ -375,7 +375,7 @@ assert torch.allclose(ours, packages)
 # A causal layer
 # --------------
 # ``SelfAttentionV2`` needs only a few more lines, which make a causal mask and join it with any
-# mask that the caller passes. Queries and values may now differ in width.
+# mask that the caller passes. The layer also lets values have another width than queries and keys.
 
 
 # attention_from_scratch.py
@@ -414,8 +414,9 @@ assert moved[:3].max() == 0
 # %%
 # It follows that one pass over a sentence trains all its predictions at once, because no row has
 # seen its own answer. Trained on the task from above, the causal layer stays near chance level
-# whether or not it is given the full sentence, which on random sentences is the correct result. On
-# real sentences, nothing that such a layer gains over chance can come from having seen the answer.
+# whether or not it is given the full sentence, which on random sentences is the correct result. If
+# such a layer does better than chance on real sentences, it cannot be because it has seen the
+# answer.
 
 torch.manual_seed(0)
 honest = CausalSelfAttention(12, key_dim=6, value_dim=6)
@@ -426,10 +427,10 @@ print(f"accuracy, only the words so far: {accuracy(predict_as_generator(honest))
 # %%
 # The KV cache
 # ------------
-# This property also saves work. Earlier rows never change, so generation can cache keys and values:
-# each new word needs only its own query, key and value, and attends to the keys and values that
-# were kept, the :term:`KV cache`. We feed the sentence word by word and compare with one pass over
-# all of it.
+# That a word changes nothing before it also saves work. Earlier rows never change, so generation
+# can cache keys and values: each new word needs only its own query, key and value, and attends to
+# the keys and values that were kept, the :term:`KV cache`. We feed the sentence word by word and
+# compare with one pass over all of it.
 
 kept_keys, kept_values, rows = [], [], []
 with torch.no_grad():

@@ -6,9 +6,9 @@ Why does an attention layer have several heads instead of one?
 
 Because a head has one row of weights per word, and a row sums to 1. If a word needs two things at
 once, such as the word before it and the first word of the sentence, a single head can at best blend
-the two, and the one trained below gives one of them up. Several heads have several rows of weights,
-and each hands over a vector of its own, so nothing needs to be blended or given up. They share the
-width of the layer and therefore add no parameters.
+the two, and the single head trained below gives up one of these things. Several heads have several
+rows of weights, and each hands over a vector of its own, so nothing needs to be blended or given
+up. They share the width of the layer and therefore add no parameters.
 
 You need :doc:`masks and a causal layer </gallery/core/plot_4_masks>`. Reading takes about 50
 minutes, and running the page ten seconds. Afterwards you can write multi-head attention from
@@ -132,8 +132,8 @@ print(f"largest number returned for starts:  {starts.abs().max().item():.2f}")
 # -----------------------
 # The vectors are those of the last lesson, where a one-hot vector for the word and one for its
 # position are concatenated to 12 numbers. In sentences of six words in random order, each word now
-# has two targets, which the layer should return unmixed and side by side, in six numbers each: the
-# word before it, and the first word of the sentence. The loss is the mean squared error divided by
+# has two targets, the word before it and the first word of the sentence. The layer should return
+# both unmixed and side by side, in six numbers each. The loss is the mean squared error divided by
 # the variance of the targets, so it is the share of their variance that the layer misses.
 #
 # .. predict:: one-head-two-targets
@@ -233,8 +233,8 @@ fig.set_label(
 #
 # The roles are not clean, however, because the second head also puts some weight on "Your". That
 # does no harm: the first head delivers "Your" pure, and W_out uses it to subtract what the second
-# adds. In the answer of "step", six numbers are for the word before it, which is "one". Here is how
-# much of "Your" each head adds to those six:
+# adds. Of the twelve numbers that the layer returns for "step", six are for the word before it,
+# which is "one". Here is how much of "Your" each head adds to those six:
 
 layer = layers[2]
 projections = (layer.W_query, layer.W_key, layer.W_value)
@@ -273,17 +273,17 @@ print(f"largest difference {(one_by_one - ours).abs().max().item():.0e}")
 assert torch.allclose(one_by_one, ours, atol=1e-5)
 
 # %%
-# How many heads a task needs, and how wide they must be, is the subject of :doc:`the multi-head
-# bottleneck </gallery/deeper/plot_8_multi_head_bottleneck>`. The lesson on :doc:`grouped and latent
-# attention </gallery/deeper/plot_9b_grouped_and_latent>` says what heads can share.
+# How many heads a task needs, and how wide they must be, is the subject of the lesson on :doc:`the
+# multi-head bottleneck </gallery/deeper/plot_8_multi_head_bottleneck>`. The lesson on :doc:`grouped
+# and latent attention </gallery/deeper/plot_9b_grouped_and_latent>` says what heads can share.
 #
 # .. admonition:: What went wrong: split without transposing
 #    :class: warning
 #
-#    Splitting takes two steps: (n, d) becomes (n, h, k), and is then transposed to (h, n, k).
-#    ``reshape`` accepts the last shape at once and raises no error, but it reads the numbers in the
-#    order in which they are stored, so each head gets all the numbers of a few *words*. To make
-#    this visible, let every number say which word it belongs to:
+# Splitting takes two steps: (n, d) becomes (n, h, k), and is then transposed to (h, n, k).
+# ``reshape`` goes straight from (n, d) to (h, n, k) and raises no error, but it reads the numbers
+# in the order in which they are stored, so each head gets all the numbers of a few *words*. To make
+# this visible, let every number say which word it belongs to:
 
 owner = torch.arange(6)[:, None].expand(6, 12)  # (6, 12)
 right = owner.unflatten(-1, (2, 6)).transpose(0, 1)  # (2, 6, 6)

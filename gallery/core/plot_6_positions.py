@@ -11,9 +11,9 @@ cosines at several speeds, in which every shift along the sentence is a rotation
 
 You need the layers of :doc:`/gallery/core/plot_2_attention_layer` and the masks of
 :doc:`/gallery/core/plot_4_masks`. Reading takes about 45 minutes, and running the page a few
-seconds. Afterwards you can write the sinusoidal positions from memory, you know what attention
-notices of the order with a causal mask and without one, and you can choose from which end of a text
-to count.
+seconds. Afterwards you can write the sinusoidal positions from memory, you know how much of the
+word order attention notices with a causal mask and without one, and you can choose from which end
+of a text to count.
 """
 
 import matplotlib.pyplot as plt
@@ -147,11 +147,11 @@ for kind in (attention.SelfAttention, attention.CausalSelfAttention):
 
 # %%
 # Numbers near 1e-16 are rounding errors. A causal mask and a second layer thus let the order in
-# without any positions. :cite:t:`haviv2022transformer` trained causal language models in this way
-# and found positions in their hidden layers, and :cite:t:`kazemnejad2023impact` report that such
-# models do as well as those with explicit positions, or better, on reasoning tasks with inputs
-# longer than those of their training. A model without a causal mask, such as the classifiers of
-# this site, has no such help.
+# without any positions. :cite:t:`haviv2022transformer` trained causal language models without
+# positions and found positions in their hidden layers. :cite:t:`kazemnejad2023impact` report that
+# such models do as well as models with explicit positions, or better, on reasoning tasks with
+# inputs longer than any in training. A model without a causal mask, such as the classifiers of this
+# site, has no such help.
 #
 # Sinusoidal positions
 # --------------------
@@ -160,10 +160,10 @@ for kind in (attention.SelfAttention, attention.CausalSelfAttention):
 # between −1 and 1, that differ from position to position, and from which the distance of two
 # positions can be computed.
 #
-# A clock does this. Its hands turn at different speeds, and together they give every minute of half
-# a day a reading of its own. :cite:t:`vaswani2017attention` (section 3.5) take d/2 hands and write
-# down the sine and the cosine of each (if d is odd, as in an example below, the last hand has only
-# its sine):
+# A clock does this. Its hands turn at different speeds, and together they show a different reading
+# at every minute of twelve hours. :cite:t:`vaswani2017attention` (section 3.5) take d/2 hands and
+# write down the sine and the cosine of each (if d is odd, as in an example below, the last hand has
+# only its sine):
 #
 # .. math::
 #    S_{p,\,2i} = \sin(p\,\omega_i), \qquad S_{p,\,2i+1} = \cos(p\,\omega_i), \qquad
@@ -243,7 +243,7 @@ fig.set_label(
 
 
 def rotation(shift):
-    """Return the matrix that shifts every position; positions are rows, on its left."""
+    """Return the matrix that shifts every position; positions are rows: S @ matrix."""
     sin, cos = (shift * speed).sin(), (shift * speed).cos()  # (8,), (8,)
     turns = torch.stack([cos, sin, -sin, cos], dim=-1).unflatten(-1, (2, 2))  # (8, 2, 2)
     return torch.block_diag(*turns.mT)  # (16, 16)
@@ -320,8 +320,8 @@ fig.set_label(
 #
 # A query can therefore look for a *relative* position. If the query matrix is the rotation by −1
 # and the key matrix the identity, each word looks for the position before its own, whatever the
-# words are. Nothing is trained here, because we know the matrix; the factor 20 makes the scores
-# large enough for a clear choice.
+# words are. Nothing is trained here, because we know the matrix; the code multiplies it by 20,
+# which makes the scores large enough for a clear choice.
 
 positions = S[:6]  # (6, 16)
 query, key = 20 * positions @ rotation(-1), positions  # (6, 16), (6, 16)
@@ -384,8 +384,8 @@ assert not torch.allclose(placed_shuffled, placed[order], atol=1e-2)
 # ---------------------
 # A position need not be counted from the start. Reviews differ in length, and the verdict often
 # comes last; in :ref:`Lab 13 <source-lab>`, another review even comes *before* the one that counts.
-# Counted from the start, the last word has another position in each text, whereas counted from the
-# end it always has position 0:
+# Counted from the start, the position of the last word varies with the length of the text, whereas
+# counted from the end it is always 0:
 
 lengths = torch.tensor([6, 4])  # (2,)
 from_end = attention.positions_from_end(lengths, 6)  # (2, 6)

@@ -80,10 +80,10 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* In a transformer block with its norms first, two branches read the tokens from the
-# thick line, the residual connection, and add their results to it: attention, in which the tokens
-# meet, and the feed-forward layer, in which each token is processed by itself. The h heads have the
-# width k = d / h each.
+# *Figure 1.* A transformer block with its norms first. The thick line is the residual connection;
+# two branches read the tokens from it and add their results to it. The first branch is attention,
+# in which the tokens meet, and the second is the feed-forward layer, in which each token is
+# processed by itself. The h heads have the width k = d / h each.
 #
 # Layer normalisation: every token at one size
 # --------------------------------------------
@@ -121,8 +121,9 @@ assert torch.allclose(LayerNorm(4)(token), nn.LayerNorm(4)(token))
 
 # %%
 # By hand, the first number is (1 − 3) / √3.5. A token that is ten times as large comes out the
-# same, but for the tiny ``eps``, so the part that reads it never has to deal with its size. Unlike
-# in batch normalisation, nothing is shared between tokens or between texts.
+# same, but for ``eps``, a tiny number that keeps the code from dividing by 0, so the part that
+# reads the token never has to deal with its size. Unlike in batch normalisation, nothing is shared
+# between tokens or between texts.
 #
 # The feed-forward layer: each token by itself
 # --------------------------------------------
@@ -397,20 +398,20 @@ fig.set_label(
 #
 # * **Attention** brings notes to other tokens. Without it each room knows its own note only, and
 #   the model is left with the most probable answers given that note. Three steps then look easier
-#   than two, because a walker whose first step leads into a cycle of one or two rooms stands after
-#   the third step where it stood after the first. A room's own note is therefore the right answer
-#   in 218 of 512 cases, or 0.426, which the line below the table confirms. A model of one block
-#   knows the second room as well, but that does not raise this share.
+#   than two. If the first step leads a walker into a cycle of one or two rooms, the walker is in
+#   the same room after the third step as after the first. A room's own note is therefore the right
+#   answer in 218 of 512 cases, or 0.426, which the line below the table confirms. A model of one
+#   block also knows which room comes second, but that does not raise the share of 0.426.
 # * **Depth** is needed because one block fetches one note, and the second fetch needs the result of
 #   the first.
 # * **The feed-forward layer** computes the sum. Without it the model finds both rooms and is often
 #   wrong about their sum, and the same holds with both matrices but without GELU. What the model
 #   lacks is therefore the nonlinear function and not the parameters. Given more steps at a lower
-#   rate, attention alone answers nearly all sums correctly, which it can because its softmax is not
-#   linear.
+#   learning rate, attention alone answers nearly all sums correctly, as it can because its softmax
+#   is not linear.
 # * **W_out** is not missed here, because the feed-forward layer that follows can mix the slices,
 #   too.
-# * **Residual connections** are missed for every question: without them none is answered reliably.
+# * **Residual connections** are needed for every question: without them none is answered reliably.
 # * **Norms** help little here at torch's initialisation. Where the initial matrices are twice as
 #   large, however, complete blocks learn the task as before and those without norms do not.
 #

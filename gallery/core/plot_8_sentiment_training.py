@@ -190,7 +190,7 @@ def sinusoidal_positions(n, embed_dim):
 
 # attention_from_scratch.py
 class ReviewClassifier(nn.Module):
-    """Read reviews, and return for each the logit of its being positive."""
+    """Read reviews, and return one logit for each, above 0 for a positive review."""
 
     def __init__(self, vocab_size, embed_dim, num_heads, num_layers):
         super().__init__()
@@ -257,8 +257,8 @@ print("logits and gradients agree")
 # .. math:: \frac{\mathrm{d}}{\mathrm{d}z} \ln\big(1 + \exp(-z)\big)
 #           = \frac{-\exp(-z)}{1 + \exp(-z)} = p - 1 ,
 #
-# and for y = 0 it is p in the same way, so in both cases p − y. Only a review that is misjudged, or
-# judged with little confidence, therefore moves the weights much.
+# and for y = 0 it is p, by the same steps, so in both cases the derivative is p − y. Only a review
+# that is misjudged, or judged with little confidence, therefore moves the weights much.
 
 z = torch.tensor([2.0, -2.0, -120.0], requires_grad=True)  # (3,)
 p, y = torch.sigmoid(z), torch.ones(3)  # (3,), (3,)
@@ -310,10 +310,10 @@ def validate(model, loader):
 
 
 # %%
-# We train two models on the last 128 words of each review, with :term:`Adam`: one block of four
-# heads, and the same class without any block. The latter takes the mean of LayerNorm(word +
-# position), in which no word depends on another, and is the :term:`baseline` for what attention
-# adds.
+# We train two models on the last 128 words of each review, with :term:`Adam`. Both are of the class
+# written above, one with a single block of four heads and one without any block. The latter takes
+# the mean of LayerNorm(word + position), in which no word depends on another, and is the
+# :term:`baseline` for what attention adds.
 
 own_models, curves = {}, {}
 print(f"{'':20}training      validation")
@@ -604,9 +604,9 @@ with torch.no_grad():
     assert torch.equal(loaded(ids), logit_of_energy)
 
 # %%
-# From a terminal in the folder in which you ran this page, a saved model reads any review of yours.
-# On the page :doc:`/playground`, reviews are read in the browser by other models, which also take
-# negations into account.
+# You can also have a saved model read any review of your own, from a terminal in the folder in
+# which you ran this page. On the page :doc:`/playground`, reviews are read in the browser by other
+# models, which also take negations into account.
 #
 # .. code-block:: console
 #
@@ -660,10 +660,10 @@ for name, trained, kind, mean, validation in comparisons:
 # Takeaways
 # ---------
 # * Does attention help to tell a good review from a bad one? Behind a distractor, where words must
-#   be left out, the lines marked *better* say that it does here. A line that says *better* for
-#   *clean* reviews does not show this, because the mean in the comparison was trained on both tasks
-#   at once. Where a line says *not told apart*, as for single reviews read by a transformer block,
-#   these reviews do not settle the question.
+#   be left out, the lines that end in *better* say that attention helps here. A line that says
+#   *better* for *clean* reviews does not show this, because the mean in the comparison was trained
+#   on both tasks at once. Where a line says *not told apart*, as for single reviews read by a
+#   transformer block, these reviews do not settle the question.
 # * A training loop is logits, loss, gradients and a step, batch by batch. The training curve means
 #   little without the validation curve.
 # * A model reads a list of ids, so what is cut from a review is lost before any model sees it.

@@ -62,12 +62,13 @@ use_style()
 # formula further down exact.
 #
 # :cite:t:`wiegreffe2019attention` begin with a test that looks at no weight at all: train the same
-# model with uniform weights, because where it does as well, learned weights have nothing to
-# explain. With uniform weights both models take the mean of the words, and the value matrix of
-# *qkv* merges into the classifier (:doc:`/gallery/deeper/plot_3_values_fold`), so *mean* is the
-# model with uniform weights for both. Each model is trained from three seeds, and a seed also draws
-# its own split into training and validation reviews. A copy of the model is kept from before the
-# first epoch, and another from after each epoch.
+# model with uniform weights, because where it is as accurate as the model with learned weights,
+# there is nothing that learned weights could explain. With uniform weights both models take the
+# mean of the words, and the value matrix of *qkv* merges into the classifier
+# (:doc:`/gallery/deeper/plot_3_values_fold`), so *mean* is the model with uniform weights for both.
+# Each model is trained from three seeds, and a seed also draws its own split into training and
+# validation reviews. A copy of the model is kept from before the first epoch, and another from
+# after each epoch.
 
 SEEDS = (1, 2, 3)
 config = TrainConfig(
@@ -275,7 +276,8 @@ fig.set_label(
 # :term:`baseline` is a random ranking, but the formula has the weight *inside* the effect, and two
 # quantities that share a factor are correlated even if all the rest is independent, as
 # :cite:t:`pearson1897spurious` showed for ratios of measured bones. A ranking by weight can
-# therefore exceed a random one merely because the weight is in the formula.
+# therefore agree with deletion better than a random one does, merely because the weight is in the
+# formula.
 #
 # So we need another *null hypothesis*: the weights keep their sizes, but fall on words regardless
 # of what the words say. In each review we shuffle the evidence among the words, compute the effects
@@ -371,22 +373,23 @@ for (kind, seed), found in apart.items():
     print(f"{strength:+13.3f} (null {strength_null:+.3f}) {lighter:+22.2f}")
 
 # %%
-# In QKV they do, with each seed. In energy pooling even the sign differs between the seeds, so what
-# is found in one model belongs to that model and not to energy pooling. The last column, the mean
-# evidence of the half of the words with the smaller weights, suggests a reason. In two of the three
-# models these words, which hardly count, are shifted far to the positive side, as "the" and "is"
-# are in Figure 2. Their evidence then differs from the verdict by more than the evidence of the
-# words that determined the verdict, so large weights go with small differences. The shift does no
-# harm as long as these words keep their small weights. With equal weights it would weigh heavily,
-# which may be why the equalised models fall so far.
+# In QKV the large weights do fall on such words, with each seed. In energy pooling even the sign
+# differs between the seeds, so what is found in one model belongs to that model and not to energy
+# pooling. The last column suggests a reason. It takes the half of the words whose weights are
+# smaller, and gives their mean evidence. In two of the three models these words, which hardly
+# count, are shifted far to the positive side, as "the" and "is" are in Figure 2. Their evidence
+# then differs from the verdict by more than the evidence of the words that determined the verdict,
+# so large weights go with small differences. The shift does no harm as long as these words keep
+# their small weights. With equal weights it would weigh heavily, which may be why the equalised
+# models fall so far.
 #
 # The result of this section is thus that weights agree with deletion beyond their null in all three
 # QKV models, but in energy pooling in one of three, and there only slightly.
 #
 # What training changes
 # ---------------------
-# If the weight is one factor of the effect and an independent strength is the other, then the
-# logarithm of the effect is the sum of theirs. With standard deviations :math:`\sigma_a` of the
+# If the effect is the product of the weight and an independent strength, then its logarithm is the
+# sum of the logarithms of these two factors. With standard deviations :math:`\sigma_a` of the
 # log-weights and :math:`\sigma_s` of the log-strengths :math:`|s_i - \mathrm{logit}|`, the
 # correlation between log-weight and log-effect is
 #
@@ -395,9 +398,10 @@ for (kind, seed), found in apart.items():
 # This neglects the factor :math:`1 - a_i`, which is near 1 for most words. Where the factors are
 # independent, the correlation must therefore rise as training spreads the weights, whichever words
 # the large ones are on. We follow each model from before the first epoch to after the last. If the
-# spread is what matters, an *untrained* energy pooling must agree with deletion, too, once its
-# scores are multiplied until its log-weights spread as far as those of the trained one. Such a
-# model has learned nothing, and its accuracy, printed last, is that of guessing.
+# spread is what matters, an *untrained* energy pooling must agree with deletion, too, provided that
+# its scores are multiplied by a number that makes its log-weights spread as far as those of the
+# trained one. Such a model has learned nothing, and its accuracy, printed last, is that of
+# guessing.
 
 
 def follow(model, seed):
@@ -564,8 +568,9 @@ Html("".join(pictures))
 #   alone (sufficiency). We delete one word at a time, and have no passages that people marked.
 #
 # In a recurrent network the vector of a word already contains its neighbours, so its weight is not
-# the word's alone. In our models a vector *is* its word, which makes the formula exact, and
-# therefore our correlations and theirs can't be compared as numbers.
+# the word's alone. In our models a vector stands for its word alone, which makes the formula exact.
+# Our correlations can therefore not be compared, as numbers, with those measured in recurrent
+# networks.
 #
 # What is not known from this page
 # --------------------------------
