@@ -137,7 +137,7 @@ def test_a_missing_model_is_said_to_be_missing(simulated):
     said = verdicts.answer(results)
     assert "have not both been trained yet" in said
     assert "energy pooling has not been compared with the mean yet" in said
-    assert "of the 3 that have been run, none gains anything" in said
+    assert "transformer blocks, three have been run, and of these none gains anything" in said
     assert "has not been compared with `mean` yet" in sections.primary(results)
     assert "| 3. `multihead` over `qkv`, behind a distractor | not run yet |  |  |" in (
         sections.secondary(results)

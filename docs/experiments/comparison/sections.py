@@ -128,9 +128,9 @@ def inputs(results: Results) -> str:
         [
             table(["gain behind a distractor", *reads.values()], steps),
             table(["gain behind a distractor", *(f"`{model}`" for model in models)], added),
-            "The default also differs in its length, its training and its sizes. What these "
-            "contribute is the difference between it and the model that reads the same kinds of "
-            f"input, `{alike[1]}`. {said}.",
+            "The default also differs in its length, its training and its sizes. What these three "
+            "contribute together is measured by the difference between the default and "
+            f"`{alike[1]}`, which reads the same kinds of input. {said}.",
         ]
     )
 
@@ -205,7 +205,7 @@ def smaller_gains(results: Results) -> str:
     rows = (
         [_compared(each), *(_smallest(results, each, *plan) for plan in plans)] for each in without
     )
-    header = ["smallest gain that would mostly be found, in points"]
+    header = ["smallest gain that would be found in about four of five experiments, in points"]
     header += [f"{seeds} seeds, {reviews:,} reviews" for seeds, reviews in plans]
     return f"{said}\n\n{table(header, rows)}"
 
@@ -274,7 +274,9 @@ def known_names() -> str:
     rows = ([split, f"{share:.0%}", f"{right:.0%}"] for split, (share, right) in leaks.items())
     positive = sum(test.labels) / len(test)
     return (
-        table(["split", "test reviews with a known name", "accuracy of a guess by it"], rows)
+        table(
+            ["split", "test reviews with a known name", "accuracy of a guess from that name"], rows
+        )
         + f"\n\nA name is known if 3 to {FILM} training reviews contain it, and the guess is the "
         "label of most of these reviews. Without any name, always guessing the more frequent "
         f"label of the test reviews is right for {max(positive, 1 - positive):.0%}. The "

@@ -181,7 +181,12 @@ def _above_one_weight(results: Results) -> str:
     if missing == len(steps):
         above = "none of the four steps above one learned weight has been run yet"
     else:
-        of = f"of the {len(steps) - missing} that have been run, " if missing else ""
+        run = len(steps) - missing
+        of = (
+            f"{COUNTS[run]} {'has' if run == 1 else 'have'} been run, and of these "
+            if missing
+            else ""
+        )
         which = {0: "none gains anything significant", 1: "one gains significantly"}
         gain = which.get(len(gaining), f"{COUNTS[len(gaining)]} gain significantly")
         named = f", {listed(gaining)}" if gaining else ""
