@@ -280,10 +280,10 @@ assert torch.allclose(one_by_one, ours, atol=1e-5)
 # .. admonition:: What went wrong: split without transposing
 #    :class: warning
 #
-# Splitting takes two steps: (n, d) becomes (n, h, k), and is then transposed to (h, n, k).
-# ``reshape`` goes straight from (n, d) to (h, n, k) and raises no error, but it reads the numbers
-# in the order in which they are stored, so each head gets all the numbers of a few *words*. To make
-# this visible, let every number say which word it belongs to:
+#    Splitting takes two steps: (n, d) becomes (n, h, k), and is then transposed to (h, n, k).
+#    ``reshape`` goes straight from (n, d) to (h, n, k) and raises no error, but it reads the
+#    numbers in the order in which they are stored, so each head gets all the numbers of a few
+#    *words*. To make this visible, let every number say which word it belongs to:
 
 owner = torch.arange(6)[:, None].expand(6, 12)  # (6, 12)
 right = owner.unflatten(-1, (2, 6)).transpose(0, 1)  # (2, 6, 6)
