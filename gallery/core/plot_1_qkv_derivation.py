@@ -2,7 +2,8 @@
 Self-attention step by step: one word asks, six words answer
 ============================================================
 
-How does a word find out which of its neighbours matter to it, and how can it *learn* to?
+How does a word find out which of its neighbours matter to it, and how can it *learn* to find this
+out?
 
 Every word asks with a vector of its own, its query, and every word of the sentence answers with
 another vector, its key. Each word also has a third vector, its value, and the better its key
@@ -85,8 +86,8 @@ n, d = x.shape
 # .. math:: w_j = \frac{e^{s_j}}{\sum_{i=1}^{6} e^{s_i}}
 #
 # A weight can therefore be read as a share, which says how much of the sum comes from that word. It
-# changes smoothly with every score, so that training has a slope to follow, and the order is kept:
-# the highest score gets the highest weight.
+# changes smoothly with every score, so that training has a slope to follow. The softmax also keeps
+# the order: the highest score gets the highest weight.
 #
 # .. predict:: weights-of-journey
 #
@@ -439,8 +440,8 @@ print(f"journey asks Your, five words away:  {moved_scores[0, 5]:.4f}")
 
 # %%
 # The score is made from the two words alone and does not know how far apart they are. This is also
-# a shortcoming, because the order of the words does not count at all; positional encodings supply
-# it (:doc:`/gallery/core/plot_6_positions`).
+# a shortcoming, because the order of the words does not count at all; positional encodings make it
+# count (:doc:`/gallery/core/plot_6_positions`).
 #
 # Untrained weights say nothing about language
 # --------------------------------------------

@@ -339,9 +339,9 @@ print(f"theory for nn.Linear: {1 / 3:.3f}. All 2,048 weights equal: {1 / 2048:.4
 
 # %%
 # ``torch.rand``, harmless with vectors of 3 numbers, is a disaster with vectors of 512, where one
-# word takes all the weight. A start of variance 1/d gives scores of standard deviation 1 and
-# ``nn.Linear`` a third of that, so the attention weights of a fresh layer made of ``nn.Linear`` are
-# close to equal.
+# word takes all the weight. A start of variance 1/d gives scores of standard deviation 1, and the
+# start of ``nn.Linear`` gives a third of this, so the attention weights of a fresh layer made of
+# ``nn.Linear`` are close to equal.
 
 fig, ax = plt.subplots(figsize=(5, 3.4))
 for name, color in (("variance 1/d", ORANGE), ("nn.Linear", BLUE)):
@@ -408,11 +408,11 @@ assert not torch.allclose(wrong[0], alone)
 
 # %%
 # ``keys.transpose(-2, -1)``, or ``keys.mT`` for short, transposes the last two dimensions and
-# leaves the others alone. The index of the width should be counted from the end, too, as −1 and
-# not as 1. :ref:`The lecture notes <source-notes>` have both indices, with question marks:
-# ``[1]...-1???``. For one sentence, keys are (words, width) and both name the width. For a batch,
-# however, ``shape[1]`` is the number of words, so the code runs with a wrong scale that changes
-# with the length of the sentence.
+# leaves the others alone. The index of the width should be counted from the end, too, as −1 and not
+# as 1. :ref:`The lecture notes <source-notes>` have both indices, with question marks:
+# ``[1]...-1???``. For one sentence, keys are (words, width), and both indices name the width. For a
+# batch, however, ``shape[1]`` is the number of words, so the code runs with a wrong scale that
+# changes with the length of the sentence.
 
 for words_now in (6, 60):
     keys = torch.rand(4, words_now, 2)  # (4, words_now, 2)
@@ -455,8 +455,8 @@ print("can be added to x:", (batched + fused).shape == batched.shape)
 # * Version 1 and version 2 are one function, in value and in gradient, once the matrices of one are
 #   the transposes of the other's.
 # * The weights of a fresh ``nn.Linear`` are uniform between :math:`\pm 1/\sqrt{d_\mathrm{in}}`,
-#   which makes fresh scores small: for independent inputs of variance 1, their standard deviation
-#   is about one third.
+#   which makes fresh scores small: for independent inputs of variance 1, the standard deviation of
+#   the scores is about one third.
 # * Transpose the last two dimensions, and take the width from the last. Code that runs may still be
 #   wrong, so compare a batch with its sentences one by one.
 #

@@ -365,18 +365,18 @@ for name in scales:
     print(f"{name:14}{e.median():8.3f}{j.median():10.6f}{below:7.0%}")
 
 # %%
-# In these medians over the 400 queries, a wide layer without the scale starts with one key, chosen
-# at random, taking nearly everything. With division by k, it starts with the same share for every
-# key, whatever the query is. With division by :math:`\sqrt k`, it starts in the same state
+# By these medians over the 400 queries, a wide layer without the scale starts by giving nearly
+# everything to one key, chosen at random. With division by k, it starts with the same share for
+# every key, whatever the query is. With division by :math:`\sqrt k`, it starts in the same state
 # whichever width you choose, and that is the purpose.
 #
 # The usual explanation is "vanishing gradients", as in :ref:`the blog post <source-blog>`, and that
 # is only half of the story. The band without a scale is wide, because where the two best keys
 # happen to tie, the Jacobian is as large as ever. And the scale itself shrinks what flows back to
 # :math:`\mathrm{query} \cdot \mathrm{key}`, since by the chain rule the Jacobian is multiplied by
-# :math:`1/\sqrt k`. So we compare the sizes of the gradients with this factor included, by their
-# median *and* their mean; the last column is the share of the sum of all sizes that the largest
-# tenth of the gradients has.
+# :math:`1/\sqrt k`. So we compare the median *and* the mean of the sizes of the gradients, with
+# this factor included; the last column adds up the largest tenth of the sizes, as a share of the
+# sum of them all.
 
 whole = {
     "no scale": jacobian["no scale"][-1],

@@ -153,7 +153,7 @@ print(f"accuracy, full sentence given:   {accuracy(sees_all(vectors(ids))[:, :-1
 # %%
 # The model seems to know words that nobody can know. In fact it sees the full sentence, including
 # the word to predict, and has learned to attend one position to the right. In generation, however,
-# that position is still empty, so now we give it the words so far and nothing after them:
+# that position is still empty, so now we give the model the words so far and nothing after them:
 
 
 def predict_as_generator(layer):
@@ -399,8 +399,8 @@ class CausalSelfAttention(nn.Module):
 
 
 # %%
-# A causal layer promises that a word changes nothing *before* it. This can be tested on any model
-# that claims to be causal. Here we give the word "with" different numbers:
+# A causal layer promises that a word has no effect on any output *before* its own. This can be
+# tested on any model that claims to be causal. Here we give the word "with" different numbers:
 
 changed = x.clone()  # (6, 3)
 changed[3] = torch.tensor([0.9, 0.1, 0.9])
@@ -427,10 +427,10 @@ print(f"accuracy, only the words so far: {accuracy(predict_as_generator(honest))
 # %%
 # The KV cache
 # ------------
-# That a word changes nothing before it also saves work. Earlier rows never change, so generation
-# can cache keys and values: each new word needs only its own query, key and value, and attends to
-# the keys and values that were kept, the :term:`KV cache`. We feed the sentence word by word and
-# compare with one pass over all of it.
+# That a word has no effect on earlier outputs also saves work. Earlier rows never change, so
+# generation can cache keys and values: each new word needs only its own query, key and value, and
+# attends to the keys and values that were kept, the :term:`KV cache`. We feed the sentence word by
+# word and compare with one pass over all of it.
 
 kept_keys, kept_values, rows = [], [], []
 with torch.no_grad():

@@ -133,8 +133,9 @@ print(f"largest number returned for starts:  {starts.abs().max().item():.2f}")
 # The vectors are those of the last lesson, where a one-hot vector for the word and one for its
 # position are concatenated to 12 numbers. In sentences of six words in random order, each word now
 # has two targets, the word before it and the first word of the sentence. The layer should return
-# both unmixed and side by side, in six numbers each. The loss is the mean squared error divided by
-# the variance of the targets, so it is the share of their variance that the layer misses.
+# the two targets unmixed, side by side, in six numbers each. The loss is the mean squared error
+# divided by the variance of the targets, so it is the share of their variance that the layer
+# misses.
 #
 # .. predict:: one-head-two-targets
 #

@@ -11,9 +11,9 @@ cosines at several speeds, in which every shift along the sentence is a rotation
 
 You need the layers of :doc:`/gallery/core/plot_2_attention_layer` and the masks of
 :doc:`/gallery/core/plot_4_masks`. Reading takes about 45 minutes, and running the page a few
-seconds. Afterwards you can write the sinusoidal positions from memory, you know how much of the
-word order attention notices with a causal mask and without one, and you can choose from which end
-of a text to count.
+seconds. Afterwards you can write the sinusoidal positions from memory, you know how much attention
+notices of the word order, with a causal mask and without one, and you can choose from which end of
+a text to count.
 """
 
 import matplotlib.pyplot as plt
@@ -157,7 +157,7 @@ for kind in (attention.SelfAttention, attention.CausalSelfAttention):
 # --------------------
 # The simplest encoding would add the number of the position: 0, 1, 2 and so on. But at position 200
 # the embedding of a word would drown in the number that is added to it. We want numbers that stay
-# between −1 and 1, that differ from position to position, and from which the distance of two
+# between −1 and 1, that differ from position to position, and from which the distance between two
 # positions can be computed.
 #
 # A clock does this. Its hands turn at different speeds, and together they show a different reading
@@ -383,9 +383,9 @@ assert not torch.allclose(placed_shuffled, placed[order], atol=1e-2)
 # Counting from the end
 # ---------------------
 # A position need not be counted from the start. Reviews differ in length, and the verdict often
-# comes last; in :ref:`Lab 13 <source-lab>`, another review even comes *before* the one that counts.
-# Counted from the start, the position of the last word varies with the length of the text, whereas
-# counted from the end it is always 0:
+# comes last; in :ref:`Lab 13 <source-lab>`, a text even begins with another review, and the one
+# that counts follows it. Counted from the start, the position of the last word varies with the
+# length of the text, whereas counted from the end it is always 0:
 
 lengths = torch.tensor([6, 4])  # (2,)
 from_end = attention.positions_from_end(lengths, 6)  # (2, 6)

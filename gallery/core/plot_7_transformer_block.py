@@ -407,8 +407,8 @@ fig.set_label(
 # * **The feed-forward layer** computes the sum. Without it the model finds both rooms and is often
 #   wrong about their sum, and the same holds with both matrices but without GELU. What the model
 #   lacks is therefore the nonlinear function and not the parameters. Given more steps at a lower
-#   learning rate, attention alone answers nearly all sums correctly, as it can because its softmax
-#   is not linear.
+#   learning rate, attention alone answers nearly all sums correctly. It can do so because its
+#   softmax is not linear.
 # * **W_out** is not missed here, because the feed-forward layer that follows can mix the slices,
 #   too.
 # * **Residual connections** are needed for every question: without them none is answered reliably.

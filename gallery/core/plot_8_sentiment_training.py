@@ -10,7 +10,7 @@ two are about equally accurate. Where an unrelated review is put in front and on
 counts, attention is several points more accurate, because a mean cannot leave words out. On this
 page you write everything that such an answer takes, from the text to the validation, and then
 compare the three networks of :ref:`Lab 13 <source-lab>` with a mean. The last section prints by how
-much the accuracies differ, and what may be chance.
+much the accuracies differ, and says which of these differences may be due to chance.
 
 You need the masks of :doc:`/gallery/core/plot_4_masks`, the positions of
 :doc:`/gallery/core/plot_6_positions` and the block of

@@ -282,8 +282,8 @@ fig.set_label(
 # So we need another *null hypothesis*: the weights keep their sizes, but fall on words regardless
 # of what the words say. In each review we shuffle the evidence among the words, compute the effects
 # again by the formula (:func:`~attention.analysis.shuffled_effects`), and correlate the same
-# ranking with these effects. Any agreement beyond this null is due to *which* words have the large
-# weights.
+# ranking with these effects. Any agreement beyond this null comes from the choice of the words that
+# have the large weights.
 #
 # Four other rankings are compared in the same way. :cite:t:`kobayashi2020attention` multiply each
 # weight by the norm of its vector, because a large weight on a short vector moves little. *Gradient
@@ -377,14 +377,13 @@ for (kind, seed), found in apart.items():
 # differs between the seeds, so what is found in one model belongs to that model and not to energy
 # pooling. The last column suggests a reason. It takes the half of the words whose weights are
 # smaller, and gives their mean evidence. In two of the three models these words, which hardly
-# count, are shifted far to the positive side, as "the" and "is" are in Figure 2. Their evidence
-# then differs from the verdict by more than the evidence of the words that determined the verdict,
-# so large weights go with small differences. The shift does no harm as long as these words keep
-# their small weights. With equal weights it would weigh heavily, which may be why the equalised
-# models fall so far.
+# count, are shifted far to the positive side, as "the" and "is" are in Figure 2. Their evidence is
+# then further from the verdict than that of the words which determined it, so large weights go with
+# small differences. The shift does no harm as long as these words keep their small weights. With
+# equal weights it would weigh heavily, which may be why the equalised models fall so far.
 #
 # The result of this section is thus that weights agree with deletion beyond their null in all three
-# QKV models, but in energy pooling in one of three, and there only slightly.
+# QKV models, but in only one of the three energy-pooling models, and there only slightly.
 #
 # What training changes
 # ---------------------
@@ -569,7 +568,7 @@ Html("".join(pictures))
 #
 # In a recurrent network the vector of a word already contains its neighbours, so its weight is not
 # the word's alone. In our models a vector stands for its word alone, which makes the formula exact.
-# Our correlations can therefore not be compared, as numbers, with those measured in recurrent
+# Our correlations therefore cannot be compared, as numbers, with those measured in recurrent
 # networks.
 #
 # What is not known from this page
