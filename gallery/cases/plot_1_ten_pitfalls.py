@@ -45,10 +45,10 @@ train = reviews["train"]
 # Przemysław Olbratowski for its way of introducing attention. It is a good lab, and we took three
 # things from it: the path from one learned query to self-attention, the distractor that gives
 # attention something to ignore, and two of our exercises. We thank both authors for them. Its
-# mistakes are those that everybody makes, which is why the list is worth checking one's own work
-# against. For each of them the page names the cell or the section. Lab 13 reads Yelp reviews, while
-# we recompute on the film reviews that come with the package, so on Yelp the numbers would differ.
-# The copy that we read has no outputs, so nothing here is about how well its models did.
+# mistakes are those that everybody makes, so it is worth checking one's own work against the list.
+# For each mistake the page names the cell or the section of Lab 13. The lab reads Yelp reviews,
+# while we recompute on the film reviews that come with the package, so on Yelp the numbers would
+# differ. The copy that we read has no outputs, so nothing here is about how well its models did.
 
 # sphinx_gallery_start_ignore
 
@@ -381,10 +381,10 @@ for name, scale in (("no scale", False), ("divided by √8", True)):
 # %%
 # At k = 64 or 512 the harm is large, as the lesson on :doc:`the scale
 # </gallery/core/plot_3_scaling_variance>` shows. The other mistakes in these layers have pages of
-# their own: :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` that saves nothing, and on the
-# same page a count of d + 1 parameters, which according to Lab 13 "exactly matches" the d of the
-# energy; :doc:`biases </gallery/deeper/plot_2_gauge_and_biases>`; and :doc:`values that fold away
-# </gallery/deeper/plot_3_values_fold>`.
+# their own. One page has :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` that saves nothing,
+# and a count of d + 1 parameters that according to Lab 13 "exactly matches" the d of the energy.
+# The others have :doc:`biases </gallery/deeper/plot_2_gauge_and_biases>` that do nothing, and
+# :doc:`values that fold away </gallery/deeper/plot_3_values_fold>`.
 #
 # .. admonition:: What went wrong, 8: a table outside the module
 #    :class: warning

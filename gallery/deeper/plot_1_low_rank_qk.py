@@ -244,7 +244,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* The scores of one head as a product of four matrices, with the scale left out. All
+# *Figure 2.* The scores of one head as a product of four matrices, without the division by √k. All
 # that the scores take from the tokens passes through the k columns of the two narrow matrices,
 # whose product is M.
 #
@@ -341,8 +341,9 @@ fig.set_label(
 # Suppose that a task needs a certain M of full rank. :cite:t:`eckart1936approximation` found how
 # near a pair of width k can come: keep the k largest singular values and drop the rest. No matrix
 # of rank k is nearer in the Frobenius norm, and the distance is the root of the sum of the squares
-# that were dropped. :func:`~attention.analysis.truncate_rank` does that to a layer. To see whether
-# training finds this nearest matrix, we give Adam only the pair and the squared distance to M.
+# that were dropped. :func:`~attention.analysis.truncate_rank` truncates a layer in this way. To see
+# whether training finds this nearest matrix, we give Adam only the pair and the squared distance to
+# M.
 
 d = 12
 target = QKSelfAttention(d, key_dim=d)

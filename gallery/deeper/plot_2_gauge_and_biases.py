@@ -124,8 +124,8 @@ fig.set_label(
 #
 # Sentences such as "column 3 of the query matrix detects negation" or "this weight is near zero, so
 # it is idle" describe a choice of coordinates. All gauges agree on M, on its singular values, and
-# on the directions in *embedding* space that belong to them. (Even M is not fixed by the weights
-# alone, as a section below shows.)
+# on the directions in *embedding* space that belong to them. (Even M is not fixed by the attention
+# weights alone, as a section below shows.)
 #
 # The freedom goes far enough to turn the query of one token, unless it is zero, into any other
 # non-zero query. Here the gauge is built so that the query of the first token becomes (1, 0, 0, 0):
@@ -164,12 +164,12 @@ assert error(of_queries, of_keys) < 1e-12
 # No other gauge has a lower sum of squares. That least sum is exactly :math:`2 \lVert M \rVert_*`,
 # where the :term:`nuclear norm` :math:`\lVert M \rVert_*` is the sum of the singular values
 # :cite:p:`srebro2004maximum`. So a penalty on the squares of both matrices, which for plain
-# gradient descent is the same as :term:`weight decay`, prefers the balanced pair to the others,
-# although the scores are the same in all. Where training is free to change the gauge, such a
-# penalty acts on the nuclear norm of M and so favours low rank. :cite:t:`kobayashi2024weight` prove
-# that every local minimum of a loss with the penalty on the squares is also a local minimum of the
-# loss with the nuclear norm as its penalty, and they find lower rank in attention trained with
-# weight decay. Here is the balanced pair beside a thousand random gauges:
+# gradient descent is the same as :term:`weight decay`, prefers the balanced pair to the other
+# pairs, although all of them give the same scores. Where training is free to change the gauge, such
+# a penalty acts on the nuclear norm of M and so favours low rank. :cite:t:`kobayashi2024weight`
+# prove that every local minimum of a loss with the penalty on the squares is also a local minimum
+# of the loss with the nuclear norm as its penalty, and they find lower rank in attention trained
+# with weight decay. Here is the balanced pair beside a thousand random gauges:
 
 least = (W_query.square().sum() + W_key.square().sum()).item()
 nuclear_norm = torch.linalg.svdvals(bilinear_form(layer)).sum().item()
@@ -268,16 +268,16 @@ for gauge in gauges:
 # W_\mathrm{key}^\top` with the rotation :math:`\Theta`, and with QK-norm a score is not a
 # :term:`bilinear form` of the tokens at all.
 #
-# Is M itself fixed by the weights?
-# ---------------------------------
+# Do the attention weights determine M itself?
+# --------------------------------------------
 # Not in a layer that reads the output of a :term:`layer normalisation`, as the attention of a
 # transformer does. LayerNorm subtracts from a token the mean of its d numbers, so before its gain γ
 # and its shift β all tokens are orthogonal to the vector of ones :cite:p:`brody2023expressivity`.
-# After them, every token has the same dot product with :math:`1/\gamma`, the vector of the
-# reciprocals of the gains. If a matrix :math:`u\,(1/\gamma)^\top`, with any vector u, is added to
-# M, it therefore adds one and the same number to all scores of a query, and the softmax takes no
-# notice of that number. To stay within layers of width k, we add a vector times :math:`1/\gamma` to
-# the key matrix:
+# Once gain and shift have been applied, every token has the same dot product with :math:`1/\gamma`,
+# the vector of the reciprocals of the gains. If a matrix :math:`u\,(1/\gamma)^\top`, with any
+# vector u, is added to M, it therefore adds one and the same number to all scores of a query, and
+# the softmax takes no notice of that number. To stay within layers of width k, we add a vector
+# times :math:`1/\gamma` to the key matrix:
 
 norm = torch.nn.LayerNorm(d)
 with torch.no_grad():

@@ -10,10 +10,10 @@ nonlinearity follow: several heads or a residual connection need one vector per 
 nonlinearity needs the whole matrix.
 
 You need the two earlier pages of this track; the one on :doc:`low rank
-</gallery/deeper/plot_1_low_rank_qk>` moves the brackets of a product in the same way for queries
-and keys. Reading takes about twenty minutes, and running the page seven seconds. Afterwards you can
-say for a given architecture whether its value matrices fold away, and you can test such a claim
-without relying on one particular way of folding them.
+</gallery/deeper/plot_1_low_rank_qk>` moves the brackets in the product of queries and keys, as this
+page does for the values. Reading takes about twenty minutes, and running the page seven seconds.
+Afterwards you can say for a given architecture whether its value matrices fold away, and you can
+test such a claim without relying on one particular way of folding them.
 """
 
 import matplotlib.pyplot as plt
@@ -116,8 +116,8 @@ for kind in ("qkv", "qk"):
 # give up. The test is whether *any* classifier can match the logits: we leave queries, keys and
 # everything else as they are, take the values away, and give the classifier the best vector and
 # bias that exist. Without values, one feature vector per text reaches the classifier, and finding
-# the best vector for it is a least-squares problem with an exact answer. What is left over is the
-# share of the logits that no such model can produce.
+# the classifier's best vector and bias is a least-squares problem with an exact answer. What is
+# left over is the share of the logits that no such model can produce.
 
 n, TEXTS = 12, 2_000
 x = torch.randn(TEXTS, n, d)  # (TEXTS, n, d)

@@ -2,7 +2,7 @@ r"""
 Effective rank after training: how much film reviews need
 =========================================================
 
-How much of the rank that a key width allows does training use, and how small may the width be?
+A key width allows a certain rank: how much of it does training use, and how small may the width be?
 
 On the film reviews of this page training uses a few directions, and a key width of k = 1 does about
 as well as k = 16. Whether a model with attention does better than the mean of the words may depend
@@ -152,8 +152,8 @@ fig.set_label(
 # two of them review by review. The :term:`confidence interval` should hold for other seeds as well
 # as for other reviews, so we add two variances: that of the mean over the seeds and that of the
 # mean over the reviews. What varies with both is counted twice, which makes the interval too wide,
-# if anything. Only where most of the variance comes from the seeds, which are few, may the factor
-# of 1.96 be too small.
+# if anything. The interval is 1.96 standard errors to either side, a factor that may be too small
+# only where most of the variance comes from the seeds, which are few.
 
 
 def answers(runs):
@@ -222,7 +222,7 @@ fig.set_label(
 # - **k = 1 is about enough here.** One number per query and one per key do about as well as
 #   sixteen; the printed intervals say how far apart they may be. Wider keys don't fit the
 #   *training* reviews much better, either.
-# - **Values change little.** :ref:`The previous page
+# - **Values make little difference.** :ref:`The previous page
 #   <sphx_glr_gallery_deeper_plot_3_values_fold.py>` proved that qk and qkv are the same set of
 #   functions, so what differs can only be the path of training.
 #
@@ -317,9 +317,9 @@ fig.set_label(
 #   the architecture lets heads share them, a translation model keeps its quality with keys a
 #   quarter as wide, and models that are already trained can be cut to half the width without
 #   further training.
-# - :cite:t:`amsel2025quality` construct a task, finding the nearest neighbour of a vector. One head
-#   of full rank solves it for texts of any length, whereas the number of low-rank heads that it
-#   takes grows exponentially with d.
+# - :cite:t:`amsel2025quality` construct a task, which is to find the nearest neighbour of a vector.
+#   One head of full rank solves it for texts of any length, whereas the number of low-rank heads
+#   that it takes grows exponentially with d.
 #
 # How much rank attention needs is therefore a question about the *task*. Some tasks need all of it,
 # and the reviews of this page need next to none.

@@ -104,8 +104,8 @@ fig.set_label(
 
 # %%
 # *Figure 1.* The shapes in one head for our 13 tokens, not drawn to scale. The keys are made like
-# the queries, by a matrix of their own, and a bias is added to both. The softmax of each row of
-# scores, divided by √32, is a row of weights.
+# the queries, by a matrix of their own, and a bias is added to both. Each row of scores is divided
+# by √32, and its softmax is a row of weights.
 
 layer, head, k = "encoder.layer.0.attention.self", 2, 32
 rows = slice(head * k, (head + 1) * k)
@@ -241,7 +241,7 @@ fig.set_label(
 # %%
 # *Figure 3.* Mean weight of each head on five targets, over the reviews. Within a band, layer 0 is
 # on top and layer 5 at the bottom; the strongest head is named as layer.head. Marks at the left
-# edge stand for smaller weights.
+# edge stand for weights too small for the axis.
 #
 # Others have set thresholds at which a head earns a name. :cite:t:`clark2019bert` count heads with
 # more than half of their weight on a neighbour, and :cite:t:`voita2019analyzing` call a head
@@ -329,7 +329,8 @@ fig.set_label(
 #
 # Norms alone don't show that the weight does nothing, because many short vectors may add up. So we
 # intervene: in all layers at once, we set one position's values to 0, or forbid attention to it by
-# a mask, and compare the embedding of the text, the mean of its tokens, with what it was.
+# a mask, and compare the embedding of the text, which is the mean of its token vectors, with the
+# embedding before the change.
 
 
 def embed(ids, silent=(), hidden=()):

@@ -184,8 +184,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* Energy of the largest directions: lines are means, bands reach from the smallest to
-# the largest head, and the thin line marks 90 %. The classifiers are those with k = 16 and a value
+# *Figure 1.* Energy of the largest directions: lines are means, bands reach from the lowest head to
+# the highest, and the thin line marks 90 %. The classifiers are those with k = 16 and a value
 # matrix, one per seed, trained for one label per review, while this encoder was trained on whole
 # sentences.
 #
@@ -195,10 +195,9 @@ fig.set_label(
 # :math:`W_\mathrm{query}^\top W_\mathrm{query} = W_\mathrm{key}^\top W_\mathrm{key}`, have the
 # least sum of squares, and that least sum is :math:`2 \lVert M \rVert_*`, where the *nuclear norm*
 # :math:`\lVert M \rVert_*` adds up the singular values. A penalty on the squares of both matrices
-# is therefore a penalty on the nuclear norm, which prefers low rank.
-# :cite:t:`kobayashi2024weight` prove this at the local minima of such a loss, and find lower rank
-# in attention trained with weight decay, too. The table says how near to balance the
-# pairs of this model are.
+# is therefore a penalty on the nuclear norm, which prefers low rank. :cite:t:`kobayashi2024weight`
+# prove this at the local minima of such a loss, and they also find lower rank in attention trained
+# with weight decay. The table says how near to balance the pairs of this model are.
 
 squares = query.square().sum((-2, -1)) + key.square().sum((-2, -1))  # (6, 12)
 excess = squares / (2 * qk.sum(-1))  # (6, 12)
@@ -283,9 +282,9 @@ fig.set_label(
 # We use one C for each side: queries are centred on their mean over all tokens, and keys on the
 # mean of *their own review*, because a constant cancels if it is the same for all keys of a query.
 # The energy of this matrix is the mean square of :math:`(x_i - \bar x) M (x_j - \bar
-# x_\mathrm{review})^\top` for independent i and j. Computing it takes k × k matrices only, since
-# its singular values are those of :math:`\Sigma_q^{1/2} \Sigma_k^{1/2}`, with the covariances of
-# the queries and of the keys.
+# x_\mathrm{review})^\top` for independent i and j. The singular values of this matrix can be
+# computed from k × k matrices alone, since they are those of :math:`\Sigma_q^{1/2} \Sigma_k^{1/2}`,
+# with the covariances of the queries and of the keys.
 #
 # The inputs need a control of their own, because a C with a few strong directions lowers the
 # effective rank, whatever M is. So the Gaussian pairs are weighted by the same inputs. The mean

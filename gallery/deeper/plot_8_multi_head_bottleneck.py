@@ -119,7 +119,7 @@ for rank in (n - 1, n - 2, k):
 # The result above is about weights that have to be matched *exactly*; pointing at one token is far
 # cheaper. Put n keys on a circle. Each query has one token as its partner, and is the key of that
 # token times a large :math:`\beta`. With k = 2, every query then finds its partner among all n,
-# whatever the permutation.
+# whichever permutation makes them partners.
 
 n = 64
 angle = 2 * math.pi * torch.arange(n, dtype=torch.float64) / n  # (64,)
@@ -172,8 +172,9 @@ for beta in (100, 1000, 10_000):
 # independent and spread evenly over the sphere, that q reaches each head through k numbers, and
 # that heads are *added*. The shares are :math:`w_\ell = N_\ell c_\ell^2`, where :math:`c_\ell` is
 # the mean of :math:`\operatorname{sign}(q \cdot z)` times the Legendre polynomial of r dimensions
-# at :math:`q \cdot z`. The equation of these polynomials gives :math:`c_{\ell + 2} = -c_\ell\, \ell
-# / (\ell + r)`, and so the code needs the first one only.
+# at :math:`q \cdot z`. The differential equation of these polynomials gives :math:`c_{\ell + 2} =
+# -c_\ell\, \ell / (\ell + r)`, so the code computes only the first of these means, :math:`c_1`,
+# itself.
 
 d, r = 16, 15
 
@@ -265,8 +266,8 @@ for (h, k), error in live.items():
 # long for a build, so the page reads a file, which says where it comes from. The file has a second
 # task, which asks each query for *two* answers at once. Beside the sign of :math:`q \cdot z` the
 # query has to retrieve that of :math:`q \cdot z'`. To make z′, the coordinates of z are shifted by
-# one place, once forwards and once back, and the second result is subtracted from the first; this
-# puts z′ at a right angle to z.
+# one place forwards and, starting from z again, by one place backwards, and the second result is
+# subtracted from the first; this puts z′ at a right angle to z.
 
 package = Path(attention.__file__).parent
 file = Path("experiments/bottleneck/results.json")
@@ -368,8 +369,8 @@ for h in sizes:
 # What this does not say
 # ----------------------
 # The task was made to need rank, with fifteen directions that are all alike and points never met
-# before, and nothing here says that language is such a task. The heads of :doc:`a real encoder
-# </gallery/deeper/plot_7_qk_of_a_real_model>` need fewer directions for what they read than they
+# before, and nothing here says that language is such a task. For what they read, the heads of
+# :doc:`a real encoder </gallery/deeper/plot_7_qk_of_a_real_model>` need fewer directions than they
 # have, and film reviews need :doc:`next to none </gallery/deeper/plot_4_rank_on_reviews>`.
 #
 # The proof no longer applies where something other than a sum follows the heads, as the
@@ -378,7 +379,7 @@ for h in sizes:
 #
 # Where the relations are fixed and known, more heads can even be better.
 # :cite:t:`adler2025capacity` counts the relations between known items that one layer can hold. When
-# items outnumber dimensions, the same budget hk holds more of them once it is split among several
+# items outnumber dimensions, the same budget hk holds more relations once it is split among several
 # heads.
 #
 # Between the bound and the measured error there is a gap, which is large where there are many heads
