@@ -132,6 +132,17 @@ def test_steps_that_gain_are_named(simulated):
     assert "Two of the four steps" in verdicts.takeaways(results)
 
 
+def test_a_rate_at_an_end_of_its_list_is_said(simulated):
+    results = simulated(missing=["encoder-fine-tuned"])
+    assert sections.ends_of_the_tuning(results) == ""
+    for name, rate in (("qkv", 0.001), ("multihead", 0.001), ("encoder-frozen", 0.03)):
+        results.runs(name)[0]["options"]["lr"] = rate
+    assert sections.ends_of_the_tuning(results) == (
+        "- The tuning chose the lowest of the learning rates for `qkv` and `multihead` and the "
+        "highest for `encoder-frozen`, so a rate beyond these may be better."
+    )
+
+
 def test_a_missing_model_is_said_to_be_missing(simulated):
     results = simulated(missing=("mean", "multihead"))
     said = verdicts.answer(results)

@@ -14,6 +14,7 @@ from experiments.comparison.page import (
     SETS,
     Results,
     listed,
+    names,
     p_value,
     percent,
     points,
@@ -214,6 +215,22 @@ def _smallest(results: Results, tested: Tested, seeds: int, reviews: int) -> str
     each = tested.hypothesis
     gain = results.detectable_gain(each.first, each.second, each.on, seeds=seeds, reviews=reviews)
     return NOT_RUN if gain is None else f"{100 * gain:.1f}"
+
+
+def ends_of_the_tuning(results: Results) -> str:
+    """Name the models for which the lowest or the highest learning rate was chosen."""
+    lowest: list[str] = []
+    highest: list[str] = []
+    for name in results.run_of(MODELS):
+        rates = results.cells[name]["config"]["tune"].get("lr", [])
+        rate = results.runs(name)[0]["options"].get("lr")
+        if rates and rate in (min(rates), max(rates)):
+            (lowest if rate == min(rates) else highest).append(name)
+    chosen = [f"the lowest of the learning rates for {names(lowest)}"] if lowest else []
+    chosen += [f"the highest for {names(highest)}"] if highest else []
+    if not chosen:
+        return ""
+    return f"- The tuning chose {' and '.join(chosen)}, so a rate beyond these may be better."
 
 
 def calibration(results: Results) -> str:
