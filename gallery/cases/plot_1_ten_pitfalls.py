@@ -467,16 +467,16 @@ for before in (0, 1):
 print("first weight of a model, built first or second:", starts)
 
 # %%
-# The mixture hides what the distractors were meant to show. In this project the lessons measure on
-# validation reviews and leave the test reviews to :doc:`the results page </results>`, a mean is
-# trained alongside every attention model, the seed is set anew before each model is built, and the
-# two accuracies are printed apart.
+# An accuracy over both kinds of reviews hides what the distractors were meant to show. In this
+# project the lessons measure on validation reviews and leave the test reviews to :doc:`the results
+# page </results>`, a mean is trained alongside every attention model, the seed is set anew before
+# each model is built, and the two accuracies are printed apart.
 #
 # Takeaways
 # ---------
 # - What can go wrong around a correct layer? Labels, tokens, truncation, padding, initial values
-#   and comparisons can, and each of these mistakes ran without an error where it was made. Look at
-#   the data before the model.
+#   and comparisons can all go wrong, and each of the ten mistakes ran without an error where it was
+#   made. Look at the data before the model.
 # - Count what a claim is about: samples, tokens, rare words, lost reviews.
 # - A mask makes the padding's share zero at almost no cost. Training alone does not
 #   promise that it becomes zero.

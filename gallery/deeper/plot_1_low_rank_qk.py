@@ -480,7 +480,8 @@ fig.set_label(
 #
 # The closed form assumes independence, which a text does not have: its tokens share a topic, so a
 # query meets keys that resemble it. Here each text has a topic vector that is added to its 6
-# tokens. We measure within the texts, start a pair from the closed form, and let Adam improve it:
+# tokens. We measure the error between tokens of the same text only, start a pair of matrices from
+# the closed form, and let Adam improve it:
 
 own, topic = torch.randn(100, 6, d), torch.randn(100, 1, d)  # (100, 6, d), (100, 1, d)
 together = (own + 2 * topic) * stretch  # (100, 6, d)

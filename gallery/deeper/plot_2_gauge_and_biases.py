@@ -212,10 +212,10 @@ fig.set_label(
 # - with QK-norm, R has to keep lengths, so it is a rotation or reflection of the group O(k);
 # - with QK-norm and different gains, only the signs of coordinates are free.
 #
-# (A common scale of R, which drops out of a normalised query, is not counted.) The first of these
-# is proved in `Complete Characterization of Gauge Symmetries in Transformer Architectures
-# <https://openreview.net/forum?id=KrkbYbK0cH>`_ (2025). All three can be checked in a few lines of
-# code:
+# (A common scale of R, which drops out of a normalised query, is not counted.) The first of the
+# three statements is proved in `Complete Characterization of Gauge Symmetries in Transformer
+# Architectures <https://openreview.net/forum?id=KrkbYbK0cH>`_ (2025). All three can be checked in a
+# few lines of code:
 
 
 def rotary(vectors):
@@ -304,8 +304,8 @@ assert error(seen_shifted, seen) < 1e-12 < 0.5 < error(M_shifted, M)
 # %%
 # The weights are the same to rounding, while M and its singular values have changed. So reading a
 # head by its M needs a second condition: after a LayerNorm, M is readable only up to such matrices.
-# They can be removed by subtracting from each row of M its part along :math:`1/\gamma`, so we
-# compare what is left:
+# These matrices can be removed by subtracting from each row of M its part along :math:`1/\gamma`.
+# We do so before and after the change, and compare what is left:
 
 along = torch.outer(ones, ones) / (ones @ ones)  # (d, d)
 left_M, left_shifted = M - M @ along, M_shifted - M_shifted @ along  # (d, d), (d, d)
@@ -454,11 +454,11 @@ fig.set_label(
 # *Figure 4.* How far the key bias has moved under Adam. Gradient descent is not shown, because its
 # steps are below the last digit of a float32.
 #
-# Many models have such a bias. Lab 13 trains one in both of its models with queries and keys, and
-# in its model with one learned query the bias of the energy is dead for the same reason. That such
-# a bias has moved in training means nothing, because where it went is a record of rounding errors
-# and would be different on another machine. A test that compares trained parameters will fail on it
-# through no fault of the model, so compare outputs.
+# Many models have such a bias. Lab 13 trains a key bias in each of its two models that have queries
+# and keys; in its third model, which has one learned query, the bias of the energy is dead for the
+# same reason. That such a bias has moved in training means nothing, because where it went is a
+# record of rounding errors and would be different on another machine. A test that compares trained
+# parameters will fail on it through no fault of the model, so compare outputs.
 #
 # Takeaways
 # ---------

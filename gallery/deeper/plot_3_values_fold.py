@@ -185,8 +185,8 @@ shares["residual, two vectors"] = left_over(residual, apart)
 # %%
 # **A nonlinearity** may come between the contexts and their mean, as in a :term:`feed-forward
 # layer`, or between the mean and the classifier. Brackets can't be moved past it, so the argument
-# ends there. As in every other case, only the values are taken away and the :term:`ReLU` stays, so
-# it now acts on plain contexts. In two more cases the ReLU is taken away as well:
+# ends there. As in every other case, nothing but the values is taken away. The :term:`ReLU` stays,
+# and it now acts on plain contexts. In two more cases the ReLU is taken away as well:
 
 before, after = F.relu(context).mean(1) @ w, F.relu(context.mean(1)) @ w  # (TEXTS,), (TEXTS,)
 shares["ReLU before the mean"] = left_over(before, F.relu(plain).mean(1))

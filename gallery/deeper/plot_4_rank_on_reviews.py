@@ -286,8 +286,9 @@ axes[0].set_ylabel("validation accuracy (%)")
 axes[0].legend(fontsize=9, loc="lower right")
 fig.set_label(
     "Two panels, without and with regularisation: validation accuracy against learning rate for "
-    "the mean and for three models with attention. Without regularisation the mean lies above the "
-    "others where it is best; with it the curves come close to each other near a rate of 0.01."
+    "the mean and for three models with attention. Without regularisation the mean, at its best "
+    "rate, lies above the others; with regularisation the curves come close to each other near a "
+    "rate of 0.01."
 )
 
 # %%

@@ -6,10 +6,10 @@ Scores can be computed as queries times keys, or with one matrix M in the middle
 
 For all queries of a text at once it is the pair of queries and keys, as long as the keys are at
 most half as wide as the tokens; counted in operations, this limit rises with the length of the
-text. For one query at a time, as when a model generates text, memory decides, and there the
-matrices of a head are indeed multiplied out, as in multi-head latent attention. We count operations
-and bytes, find the line on which both ways cost the same, measure times beside the counts, and end
-with what a KV cache keeps.
+text. For one query at a time, as when a model generates text, memory decides, and in that case the
+matrices of a head really are multiplied into one, as in multi-head latent attention. We count
+operations and bytes, find the line on which both ways cost the same, measure times beside the
+counts, and end with what a KV cache keeps.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` for the matrix M.
 Reading takes half an hour, and running the page about six seconds. Afterwards you can work out the

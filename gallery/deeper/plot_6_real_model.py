@@ -264,11 +264,11 @@ print(f"the first position receives more than any other in {ahead} of 72 heads")
 #
 # Where the first token's weight goes
 # -----------------------------------
-# Users of GPT-2 asked about this pattern early (`Is there anything wrong in my code?
-# <https://github.com/huggingface/transformers/issues/2975>`__). :cite:t:`xiao2024efficient` named
-# it the :term:`attention sink`: weights must sum to 1, so a head that finds nothing has to leave
-# its weight somewhere. :cite:t:`clark2019bert` made the same guess for ``[SEP]``, and called it a
-# "no-op".
+# Users of GPT-2 noticed this pattern early, and one of them asked: `Is there anything wrong in my
+# code? <https://github.com/huggingface/transformers/issues/2975>`__ :cite:t:`xiao2024efficient`
+# named it the :term:`attention sink`: weights must sum to 1, so a head that finds nothing has to
+# leave its weight somewhere. :cite:t:`clark2019bert` made the same guess for ``[SEP]``, and called
+# it a "no-op".
 #
 # A weight multiplies a value, so :cite:t:`kobayashi2020attention` multiply each weight by the norm
 # of the vector that it scales, which is the value after the head's part of :math:`W_\mathrm{out}`.
@@ -312,8 +312,9 @@ below.set(xlabel="layer", ylabel="share of [CLS]", ylim=(0, None))
 below.legend(fontsize=9, loc="center right")
 fig.set_label(
     "Above, each head as a mark: mean weight on CLS against the norm of its value relative to word "
-    "pieces. Layers 1 to 5 lie far left, at a few hundredths, but for one head with little weight "
-    "there. Below, by layer: the large share of weight on CLS shrinks to a small one with norms."
+    "pieces. Layers 1 to 5 lie far left, at a few hundredths, except for one head, which puts "
+    "little weight on CLS. Below, by layer: the large share of weight on CLS shrinks to a small "
+    "one with norms."
 )
 
 # %%
@@ -451,8 +452,8 @@ fig.set_label(
 # the other. The distance between the lines is what the word's vector has taken from its context.
 #
 # To judge the gap between the lines, the table sets it beside the gaps of all 462 ways to split the
-# sentences into two groups of six. Already after the first layer, no other split separates "bank"
-# as well as the senses do, while many splits separate "the" as well as the topics do. In the last
+# sentences into two groups of six. Right after the first layer, no other split separates "bank" as
+# well as the senses do, while many splits separate "the" as well as the topics do. In the last
 # layer, the topics are the best split of the control, too. A likely reason is that the vectors of
 # this layer serve the mean that becomes the sentence's embedding, so by then every token carries
 # the topic. All similarities of "bank" stay high, which means that what the context adds is small
@@ -469,8 +470,8 @@ fig.set_label(
 #   them. A large weight is therefore no sign of a large effect.
 # - From the first layer on, context tells the two senses of "bank" apart. The same gap in the last
 #   layer says less, because the control shows it as well.
-# - A head has earned a name when a count over many texts supports it. Give the count, its condition
-#   and a control with the name.
+# - A head has earned a name when a count over many texts supports it. With the name, give the
+#   count, its condition and a control.
 #
 # *Where next:* :doc:`/gallery/deeper/plot_7_qk_of_a_real_model` asks what the matrices of these
 # heads hold, and :doc:`/gallery/core/plot_9_reading_attention` asks whether weights explain an

@@ -351,11 +351,11 @@ table({"squares": real / isotropic, "covariances": real / scores["row_variance_i
 # %%
 # The assumption does not hold, and it need not, because the argument is about the start of
 # training. In most layers the trained entries vary more than the assumption says, and neither
-# queries nor keys have mean zero. In every layer the scores also vary more, on average, than the
-# mean squares alone would make them. The last table says why: independent tokens with the head's
-# own covariances would give nearly the variance that was measured, so the pairing of tokens within
-# one review adds hardly anything. What the mean squares leave out is that both projections stretch
-# the same directions.
+# queries nor keys have mean zero. In every layer the variance of the scores is also larger, on
+# average, than the mean squares alone would make it. The last table says why: independent tokens
+# with the head's own covariances would give nearly the variance that was measured, so the pairing
+# of tokens within one review adds hardly anything. What the mean squares leave out is that both
+# projections stretch the same directions.
 #
 # Weights with such scores are sharp, and how sharp depends on how many keys there are. A head
 # that shares its weight evenly has entropy :math:`\ln n`, while a head that always picks the same
@@ -398,8 +398,8 @@ fig.set_label(
 # and train nothing afterwards, in three ways that differ in what they know:
 #
 # - *matrix*: the r largest singular values of M are kept, as
-#   :func:`~attention.analysis.truncate_rank` does. The query bias keeps its scores, which are the
-#   same for all queries.
+#   :func:`~attention.analysis.truncate_rank` does. The scores that the query bias adds, which are
+#   the same for all queries, are kept whole.
 # - *matrix and mean query*: the same, except that the scores of the mean query are kept whole.
 # - *data*: the mean query is kept whole, together with the r largest singular values of
 #   :math:`C^{1/2} M C^{1/2}`, with the weighting undone afterwards. :cite:t:`chen2021drone`

@@ -117,9 +117,9 @@ for rank in (n - 1, n - 2, k):
 # Two dimensions are enough to point at a token
 # ---------------------------------------------
 # The result above is about weights that have to be matched *exactly*; pointing at one token is far
-# cheaper. Put n keys on a circle. Each query has one token as its partner, and is the key of that
-# token times a large :math:`\beta`. With k = 2, every query then finds its partner among all n,
-# whichever permutation makes them partners.
+# cheaper. Put n keys on a circle. Each query has one token as its partner, and equals the key of
+# that token multiplied by a large :math:`\beta`. With k = 2, every query then finds its partner
+# among all n, whichever permutation makes them partners.
 
 n = 64
 angle = 2 * math.pi * torch.arange(n, dtype=torch.float64) / n  # (64,)
@@ -140,9 +140,9 @@ for beta in (100, 1000, 10_000):
 # ----------------------
 # Draw a point z on the unit sphere in r = 15 dimensions. Two keys lie at z and at −z, and hand over
 # the answers 1 and −1 in one more coordinate, so d = 16. A query q, drawn in the same way, is to
-# retrieve the answer of the nearer key, which is :math:`\operatorname{sign}(q \cdot z)`. It is the
-# smallest case of the nearest-neighbour task that :cite:t:`amsel2025quality` study. The error is
-# the mean squared error, which is 1 for a layer that always answers 0.
+# retrieve the answer of the nearer key, which is :math:`\operatorname{sign}(q \cdot z)`. This task
+# is the smallest case of the nearest-neighbour task that :cite:t:`amsel2025quality` study. The
+# error is the mean squared error, which is 1 for a layer that always answers 0.
 #
 # For two opposite keys the softmax is a tanh, so a head returns the tanh of a score that is linear
 # in q, times a number that does not depend on q. One head with k = r can have the score
@@ -377,7 +377,7 @@ for h in sizes:
 # feed-forward layer of a block does. :cite:t:`amsel2025quality` show that depth lets low-rank heads
 # approximate their target at short context lengths, and conjecture that long ones need full rank.
 #
-# Where the relations are fixed and known, more heads can even be better.
+# Where a layer has to hold fixed relations between known items, more heads can even be better.
 # :cite:t:`adler2025capacity` counts the relations between known items that one layer can hold. When
 # items outnumber dimensions, the same budget hk holds more relations once it is split among several
 # heads.
