@@ -700,11 +700,11 @@ for name in ways:
     print(f"{name:22}" + "".join(f"{summary(extended[name, n]):>20}" for n in (64, 128)))
 
 # %%
-# Interpolation brings this task down to chance level. The reason is that it shrinks short distances
-# as well. The models have learned the rotation for a distance of five tokens. When positions are
-# half as far apart, this rotation belongs to a distance of ten tokens, and when they are a quarter
-# as far apart, to one of twenty. The models then copy the token that is so many places back, though
-# less reliably at the longer distance:
+# Interpolation brings the accuracy on this task down to chance level. The reason is that it shrinks
+# short distances as well. The models have learned the rotation for a distance of five tokens. When
+# positions are half as far apart, this rotation belongs to a distance of ten tokens, and when they
+# are a quarter as far apart, to one of twenty. The models then copy the token that is so many
+# places back, though less reliably at the longer distance:
 
 back = {n: LAG * n // TRAINED for n in (64, 128)}
 elsewhere = {

@@ -69,9 +69,9 @@ for name, (L, h, h_kv, k) in published.items():
 # In GPT-3, where each head has keys and values of its own, the text of one user thus takes
 # gigabytes. All of the cache has to be read again for each new token, so that decoding waits for
 # memory and not for arithmetic. This is why :cite:t:`shazeer2019fast` lets all heads share one key
-# and one value per token. A reader of such code `wondered why it has keys and values for one head
-# only <https://github.com/lucidrains/memorizing-transformers-pytorch/issues/5>`__. The reason is
-# the memory in the last column of the table, not a different kind of attention.
+# and one value per token. A reader of code that does this `wondered why it has keys and values for
+# one head only <https://github.com/lucidrains/memorizing-transformers-pytorch/issues/5>`__. The
+# reason is the memory in the last column of the table, not a different kind of attention.
 
 # sphinx_gallery_start_ignore
 
@@ -356,9 +356,9 @@ for name, (rank, kept) in ranks.items():
     print(f"{name:13}: rank of all keys {rank:2}, numbers kept per token {kept}")
 
 # %%
-# A latent without rotary positions that keeps as many numbers as groups do can hold all that the
-# groups can. Take the keys and values of the groups, concatenated, as the latent of width :math:`r
-# = 2 h_\mathrm{kv} k`, and let each head's matrices pick the columns of its group;
+# Without rotary positions, a latent that has as many numbers per token as the groups keep can hold
+# all that the groups can. Take the keys and values of the groups, concatenated, as the latent of
+# width :math:`r = 2 h_\mathrm{kv} k`, and let each head's matrices pick the columns of its group;
 # :cite:t:`meng2025transmla` build on this. The converse is false, because the heads of a group
 # share one key, and the heads of a latent need not.
 

@@ -380,8 +380,8 @@ fig.set_label(
 #
 # The cache belongs to a text, whereas the parameters are shared by all texts. With many users at
 # once, or with long texts, it is often the cache that fills the memory, and
-# :cite:t:`pope2022efficiently` (section 3.3) count how sharing keys and values makes room for
-# longer texts.
+# :cite:t:`pope2022efficiently` (section 3.3) work out how much longer the texts can be if heads
+# share keys and values.
 #
 # Work, and time per token
 # ------------------------

@@ -489,11 +489,11 @@ fig.set_label(
 #    {\varphi(q_i) \cdot \sum_j \varphi(k_j)} .
 #
 # On the right, all keys and values of a text have become one matrix of the size of a head, (width
-# of :math:`\varphi`, v), and one vector, so the cost grows with n. That is also the price. The
-# weights are :math:`\varphi(Q)\, \varphi(K)^\top` with each row divided by its sum, and the
-# :term:`rank` of such a product is at most the width of :math:`\varphi`. Dividing the rows doesn't
-# change that. The softmax has no such limit, since the exponential of a matrix of low rank, taken
-# number by number, can have full rank. We measure both on the same tokens.
+# of :math:`\varphi`, v), and one vector, so the cost grows with n. The price is that so little is
+# kept of a text. The weights are :math:`\varphi(Q)\, \varphi(K)^\top` with each row divided by its
+# sum, and the :term:`rank` of such a product is at most the width of :math:`\varphi`. Dividing the
+# rows doesn't change that. The softmax has no such limit, since the exponential of a matrix of low
+# rank, taken number by number, can have full rank. We measure both on the same tokens.
 
 
 def linear_attention(query, key, value):

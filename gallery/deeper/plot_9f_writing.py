@@ -216,10 +216,10 @@ for window in (1, 2, 4, 8, 16, 32, 64, length):
 # that large models fail as well when a window leaves their first tokens behind, and the last
 # section comes back to it. The second column answers the question. The nearest eight tokens already
 # give the model most of what it gains from earlier tokens. The loss at each position says the same:
-# it falls after the first token and then stays. But a longer memory is worth a great deal where a
-# text repeats itself. Reviews rarely do, so a quarter of the rows in training were passages of 8 to
-# 64 tokens that repeat until the row is full. We compare the loss at each position of the 150
-# passages with the loss on their first 63 tokens, read twice in a row:
+# it falls within the first few tokens and then stays level. But a longer memory is worth a great
+# deal where a text repeats itself. Reviews rarely do, so a quarter of the rows in training were
+# passages of 8 to 64 tokens that repeat until the row is full. We compare the loss at each position
+# of the 150 passages with the loss on their first 63 tokens, read twice in a row:
 
 first = held_out[:, 1:64]  # (150, 63)
 start = held_out[:, :1]  # (150, 1)
@@ -237,7 +237,7 @@ ax.set(xlabel="position that is predicted", ylabel="loss in nats per token")
 ax.legend(loc="upper right")
 fig.set_label(
     "Loss against position. On reviews it falls from above 5 at the first token to about 4 within "
-    "a few tokens and then stays. On passages that repeat it jumps above 8 at token 64, the first "
+    "a few tokens and stays there. On passages that repeat it jumps above 8 at token 64, the first "
     "of the repetition, and from token 65 on it is below 1."
 )
 
@@ -247,12 +247,12 @@ fig.set_label(
 #
 # Who copies? A test with random tokens
 # -------------------------------------
-# The repeated reviews mix two things, knowing how reviews go on and copying. Tokens drawn at random
-# separate the two, since only copying can predict them when they come for the second time. We draw
-# 32 such texts, each of 60 random tokens that come twice. For each head we average, over the second
-# halves of these texts, the weight on three places: the token just before, the first token of the
-# text, and the token *after the earlier occurrence* of the token that is being read. The last is
-# what has to be copied.
+# The repeated reviews mix two things, copying and knowing how reviews usually continue. Tokens
+# drawn at random separate the two, since only copying can predict them when they come for the
+# second time. We draw 32 such texts, each of 60 random tokens that come twice. For each head we
+# average, over the second halves of these texts, the weight on three places: the token just before,
+# the first token of the text, and the token *after the earlier occurrence* of the token that is
+# being read. The last is what has to be copied.
 
 torch.manual_seed(0)
 half = torch.randint(257, vocabulary, (32, 60))  # (32, 60), without <start> and single bytes
@@ -300,10 +300,10 @@ fig.set_label(
 # An :term:`induction head` :cite:p:`elhage2021mathematical,olsson2022context` that has read "… A B
 # … A" attends from the second A to B, as the head with much weight in the last map does, and makes
 # B likelier as the next token. How does the query at the second A find B? In the models that
-# :cite:t:`elhage2021mathematical` took apart, it does so by B's key. A key is made of what stands
+# :cite:t:`elhage2021mathematical` took apart, it does so by B's key. A key is made from the vector
 # at its position, and a head in an earlier layer, one with much weight in the first map, has added
-# to it the information which token came before. The key at B then says "after A", which is what the
-# query asks for. A single layer could not do this, because there the key knows of B alone.
+# to that vector which token came before. The key at B then says "after A", which is what the query
+# asks for. A single layer could not do this, because there the key knows of B alone.
 #
 # Removing the heads
 # ------------------
