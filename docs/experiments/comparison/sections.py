@@ -87,12 +87,13 @@ def secondary(results: Results) -> str:
     rows = [[f"{i}. {_compared(each)}", *_tested(each)] for i, each in enumerate(every, 1)]
     missing = sum(each.gain is None for each in every)
     significant = sum(each.is_significant for each in every)
+    untested = f" Not yet tested, because a model is missing: {missing}." if missing else ""
     return (
         table(["compared", "gain, in percentage points", "p", "p, adjusted"], rows)
         + f"\n\nSignificant at 5 % after Holm's correction, and in bold: {significant} of the "
-        f"{len(rows)} hypotheses. Not yet tested, because a model is missing: {missing}. An "
-        f"adjusted p-value allows for all {len(rows)}, while an interval speaks of its own row "
-        "alone, so it may exclude 0 in a row that is not significant."
+        f"{len(rows)} hypotheses.{untested} An adjusted p-value allows for all {len(rows)}, "
+        "while an interval speaks of its own row alone, so it may exclude 0 in a "
+        "row that is not significant."
     )
 
 
@@ -138,9 +139,11 @@ def inputs(results: Results) -> str:
 
 def baselines(results: Results) -> str:
     """List which models beat word counts that know where the review begins."""
-    informed = ("tfidf-marked", "after-separator")
-    said = (against(results, baseline, of) for baseline in informed for of in SETS)
-    return "\n".join(f"- {each}" for each in dict.fromkeys(said))
+    found: dict[str, list[str]] = {}
+    for baseline in ("tfidf-marked", "after-separator"):
+        for of, where in SETS.items():
+            found.setdefault(against(results, baseline, of), []).append(where)
+    return "\n".join(f"- {_sentence(listed(where))[:-1]}, {each}" for each, where in found.items())
 
 
 def fixes(results: Results) -> str:
@@ -194,8 +197,9 @@ def smaller_gains(results: Results) -> str:
     without = [each for each in run if not each.is_gain]
     if not run:
         return "None of the preregistered comparisons has been run yet."
+    which = "" if len(run) == len(tests) else " that have been run"
     said = (
-        f"Of the {len(run)} preregistered comparisons that have been run, {len(without)} "
+        f"Of the {len(run)} preregistered comparisons{which}, {len(without)} "
         f"{'shows' if len(without) == 1 else 'show'} no "
         "significant gain of the first model over the second."
     )
@@ -315,10 +319,10 @@ def origin(results: Results) -> str:
     ]
     lacking = {name: state for name in [*MODELS, *results.cells] if (state := results.state(name))}
     missing = [f"`{name}` ({state})" for name, state in lacking.items()]
+    incomplete = f" Cells that are not complete: {listed(missing)}." if missing else ""
     return (
         f"{text}\n\nThe runs used {'; '.join(hardware)}, and torch {listed(versions)}. The "
-        f"SHA-256 of the reported reviews begins with {listed(prints)}. Cells that are not "
-        f"complete: {listed(missing)}."
+        f"SHA-256 of the reported reviews begins with {listed(prints)}.{incomplete}"
     )
 
 

@@ -253,8 +253,8 @@ def against(results: Results, baseline: str, of: str) -> str:
     less = f", less accurate than {names(above)}" if above else ""
     undecided = f", and no difference from {names(neither)} is found" if neither else ""
     return (
-        f"{SETS[of].capitalize()}, `{baseline}` is more accurate than {beaten} with word vectors "
-        f"that {'has' if count == 1 else 'have'} been run{less}{undecided}."
+        f"`{baseline}` is more accurate than {beaten} with word vectors that "
+        f"{'has' if count == 1 else 'have'} been run{less}{undecided}."
     )
 
 
