@@ -130,9 +130,9 @@ def inputs(results: Results) -> str:
         [
             table(["gain behind a distractor", *reads.values()], steps),
             table(["gain behind a distractor", *(f"`{model}`" for model in models)], added),
-            "The default also differs in its length, its training and its sizes. What these three "
-            "contribute together is measured by the difference between the default and "
-            f"`{alike[1]}`, which reads the same kinds of input. {said}.",
+            "The default also differs in how many words it reads, in its training and in its "
+            "sizes. What these three contribute together is measured by the difference "
+            f"between the default and `{alike[1]}`, which reads the same kinds of input. {said}.",
         ]
     )
 
@@ -143,7 +143,7 @@ def baselines(results: Results) -> str:
     for baseline in ("tfidf-marked", "after-separator"):
         for of, where in SETS.items():
             found.setdefault(against(results, baseline, of), []).append(where)
-    return "\n".join(f"- {_sentence(listed(where))[:-1]}, {each}" for each, where in found.items())
+    return "\n".join(f"- On reviews {listed(where)}, {each}" for each, where in found.items())
 
 
 def fixes(results: Results) -> str:
@@ -332,7 +332,7 @@ def _accuracies(results: Results, name: str) -> list[str]:
 
 def _between(results: Results, first: str, second: str, of: str) -> str:
     gain: Estimate | None = results.gain(first, second, of)
-    return verdict(gain, f"`{first}`", f"`{second}`", SETS[of])
+    return verdict(gain, f"`{first}`", f"`{second}`", f"on reviews {SETS[of]}")
 
 
 def _compared(tested: Tested) -> str:

@@ -200,22 +200,25 @@ def _above_one_weight(results: Results) -> str:
 def _against_word_counts(results: Results) -> str:
     counts = results.accuracy("tfidf-marked", "distractor")
     if counts is None:
-        return "Word counts that know where the distractor ends have not been trained yet."
+        return (
+            "Word counts in which the words of the distractor are marked have not been trained yet."
+        )
     tested = test_secondary(results)[SAME_MARK]
     if tested.gain is None:
-        than = "and have not yet been compared with energy pooling that is told the same"
+        than = "and have not yet been compared with energy pooling with the same mark"
     elif tested.is_significant:
         less_or_more = "less" if tested.gain.mean > 0 else "more"
-        than = f"{less_or_more} often than energy pooling that is told the same"
+        than = f"{less_or_more} often than energy pooling with the same mark"
     else:
-        than = "and no difference from energy pooling that is told the same is found"
+        than = "and no difference from energy pooling with the same mark is found"
     best = most_accurate(results, MODELS, "distractor")
     found = results.accuracy(best, "distractor")
     assert found is not None  # the word counts have been run
+    what = ", which reads only what follows the distractor" if best == "after-separator" else ""
     return (
-        "Word counts that are told where the distractor ends are right for "
+        "Word counts in which the words of the distractor are marked are right for "
         f"{100 * counts.mean:.1f} % of the reviews behind it, {than}; the most accurate model "
-        f"there is `{best}`, with {100 * found.mean:.1f} %."
+        f"there is `{best}`{what}, with {100 * found.mean:.1f} %."
     )
 
 
