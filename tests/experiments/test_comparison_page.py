@@ -277,6 +277,18 @@ def test_the_leader_of_each_size_is_named(simulated):
     assert expected in said
 
 
+def test_the_sizes_at_which_a_model_gains_are_named(simulated):
+    results = simulated(
+        {"curves/energy-1000": (0.70, 0.6), "curves/mean-1000": (0.88, 0.6)},
+        missing=["curves/mean-5000"],
+    )
+    cells = sections.CURVES["energy"], sections.CURVES["mean"]
+    said = verdicts.by_size(results, *cells, "clean")
+    assert "`energy` is less accurate than `mean` with 1,000 reviews and is" in said
+    assert "5,000" not in said
+    assert said in sections.curves(results)
+
+
 def test_time_grows_with_the_reviews(simulated):
     results = simulated()
     runs = sum(len(cell.seeds) for cell in CELLS.values() if cell.group == "yelp")

@@ -24,6 +24,7 @@ from experiments.comparison.statistics import Estimate, calibration_error, relia
 from experiments.comparison.verdicts import (
     Tested,
     against,
+    by_size,
     leaders,
     test_primary,
     test_secondary,
@@ -185,9 +186,11 @@ def curves(results: Results) -> str:
         + [points(results.gain(*pair, of)) for pair in pairs.values()]
         for of, where in SETS.items()
     )
-    said = " ".join(leaders(results, CURVES, of) for of in SETS)
+    said = [leaders(results, CURVES, of) for of in SETS]
+    said += [by_size(results, CURVES["energy"], CURVES["mean"], of) for of in SETS]
     header = ["gain in points, by training reviews", *(f"{size:,}" for size in pairs)]
-    return f"{said} This describes what was measured and tests nothing.\n\n{table(header, rows)}"
+    text = " ".join(filter(None, said))
+    return f"{text} This describes what was measured and tests nothing.\n\n{table(header, rows)}"
 
 
 def smaller_gains(results: Results) -> str:

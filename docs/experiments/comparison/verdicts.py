@@ -270,9 +270,40 @@ def leaders(results: Results, curves: dict[str, dict[int, str]], of: str) -> str
         if cells:
             best.setdefault(cells[most_accurate(results, cells, of)], []).append(size)
     if not best:
-        return f"{SETS[of].capitalize()}, nothing has been run yet."
+        return f"On reviews {SETS[of]}, nothing has been run yet."
     parts = [f"`{name}` with {listed([f'{n:,}' for n in at])} reviews" for name, at in best.items()]
-    return f"{SETS[of].capitalize()}, the most accurate of these models is {listed(parts)}."
+    return f"On reviews {SETS[of]}, the most accurate of these models is {listed(parts)}."
+
+
+def by_size(results: Results, first: dict[int, str], second: dict[int, str], of: str) -> str:
+    """Say with how many training reviews one model is more or less accurate than another.
+
+    Args:
+        results: What was measured.
+        first: The cells of one model, by their number of training reviews.
+        second: Those of the other.
+        of: A name of :data:`experiments.comparison.page.SETS`.
+    """
+    gains = {size: results.gain(first[size], second[size], of) for size in second}
+    sizes = {
+        "is more accurate than": [
+            f"{n:,}" for n, gain in gains.items() if gain and gain.is_above_0
+        ],
+        "is less accurate than": [
+            f"{n:,}" for n, gain in gains.items() if gain and gain.is_below_0
+        ],
+    }
+    decided = [size for found in sizes.values() for size in found]
+    sizes["is not found to differ from"] = [
+        f"{n:,}" for n, gain in gains.items() if gain and f"{n:,}" not in decided
+    ]
+    first_name, second_name = first[max(first)], second[max(second)]
+    parts = [
+        f"{how} `{second_name}` with {listed(found)} reviews"
+        for how, found in sizes.items()
+        if found
+    ]
+    return f"On reviews {SETS[of]}, `{first_name}` {listed(parts)}." if parts else ""
 
 
 def takeaways(results: Results) -> str:
