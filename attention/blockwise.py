@@ -39,10 +39,11 @@ def online_softmax_attention(
 
     Args:
         query: What each token looks for.
-        key: What each token offers to be found by.
+        key: What each token can be found by.
         value: What each token hands over when it is attended to.
-        attn_mask: Boolean, True = may attend, or floating-point, which is added to the scaled
-            scores and forbids with −∞. None lets every query attend to every key.
+        attn_mask: Either boolean, where True means "may attend", or floating-point, which is added
+            to the scaled scores, so that −∞ keeps a query from attending to a key. None lets
+            every query attend to every key.
         is_causal: Whether query i sees keys 0 … i only. Combines with ``attn_mask``. Blocks after
             the last query are skipped.
         scale: The factor on the scores. None means :math:`1/\sqrt{k}`.

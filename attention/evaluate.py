@@ -31,8 +31,8 @@ class EvaluateConfig:
     device: str = "auto"
     """cpu, cuda, cuda:1 …; auto takes a GPU if there is one."""
     precision: Precision = "auto"
-    """Precision of matrix products; auto takes bfloat16 where the GPU, or for minilm the CPU, has
-    units for it."""
+    """Precision of matrix products; auto takes bfloat16 if the GPU has units for it, or, with
+    minilm on a CPU, if the CPU has them."""
 
 
 def evaluate(config: EvaluateConfig) -> dict[str, Measured]:

@@ -61,7 +61,7 @@ def causal_mask(
 def window_mask(
     n: int, window: int, m: int | None = None, *, device: torch.device | str | None = None
 ) -> Tensor:
-    r"""Make the mask of a sliding window, with which a token attends to those less than w away.
+    r"""Make the mask of a sliding window: a token attends to tokens less than w positions away.
 
     .. math:: \mathrm{mask}_{ij} = (|i + m - n - j| < w)
 
@@ -166,10 +166,11 @@ def scaled_dot_product_attention(
 
     Args:
         query: What each token looks for.
-        key: What each token offers to be found by.
+        key: What each token can be found by.
         value: What each token hands over when it is attended to.
-        attn_mask: Boolean, True = may attend, or floating-point, which is added to the scaled
-            scores and forbids with −∞. None lets every query attend to every key.
+        attn_mask: Either boolean, where True means "may attend", or floating-point, which is added
+            to the scaled scores, so that −∞ keeps a query from attending to a key. None lets
+            every query attend to every key.
         is_causal: Whether query i sees keys 0 … i only. Combines with ``attn_mask``.
         scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
         dropout_p: The probability with which each weight is set to 0. The others are divided by
@@ -242,7 +243,7 @@ def fused_attention(
     scale: float | None = None,
     dropout_p: float = 0.0,
 ) -> Tensor:
-    """Compute the same context with torch's fused kernel, which never stores the weights.
+    """Compute the context with torch's fused kernel, which never stores the weights.
 
     Arguments, shapes and errors are those of :func:`scaled_dot_product_attention`.
 

@@ -85,8 +85,8 @@ class PretrainedEncoder(nn.Module):
 
     Raises:
         TypeError: If ids are not integers.
-        ValueError: If shapes do not fit, an id is unknown, or a row is longer than the encoder has
-            positions.
+        ValueError: If shapes do not fit, an id is unknown, or a row has more tokens than the
+            encoder has positions.
 
     Source:
         Devlin et al. (2019), BERT; Wang et al. (2020), MiniLM, for the weights that

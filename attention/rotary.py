@@ -30,8 +30,8 @@ def apply_rotary(
         x: The queries or keys, of one head or of several.
         positions: The position ``p`` of each; None counts 0, 1, … from the start.
         base: Sets the slowest rotation.
-        interleaved: If True, neighbouring numbers form a pair; if False, a number of the first
-            half forms a pair with one of the second. Weights trained with one layout do not fit the
+        interleaved: If True, neighbouring numbers form a pair; if False, each number in the first
+            half forms a pair with one in the second. Weights trained with one layout do not fit the
             other.
 
     Shape:
@@ -65,7 +65,7 @@ def apply_rotary(
 
     Source:
         Su et al. (2021), RoFormer: Enhanced transformer with rotary position embedding, equation 34
-        (interleaved). The halves are the layout of GPT-NeoX and of LLaMA as Hugging Face ships it.
+        (interleaved). GPT-NeoX pairs the two halves, and so does LLaMA as Hugging Face ships it.
     """
     _check(x, positions, base)
     k = x.shape[-1]

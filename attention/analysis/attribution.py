@@ -120,7 +120,7 @@ def gradient_effects(model: Any, ids: Tensor) -> Tensor:
 
 
 def deletion_from_weights(weights: Tensor, evidence: Tensor) -> Tensor:
-    r"""Compute how deleting each word changes the logit of one layer, without deleting any.
+    r"""Compute how deleting each word changes a one-layer model's logit, without deleting any.
 
     .. math:: \mathrm{effect}_i = \frac{1}{n - 1} \Big( c_i - \bar c
               + \sum_{j \ne i} \frac{A_{ji}}{1 - A_{ji}}\, (s_i - c_j) \Big),
@@ -186,9 +186,10 @@ def shuffled_effects(
               \quad \text{with a random permutation } \pi \text{ of the words}
 
     The effect of a word contains its weight as a factor, so the two correlate as soon as weights
-    are uneven, whichever words have the large ones. The correlation of a ranking with the shuffled
-    effects is therefore the null for its correlation with the real ones, and only what exceeds
-    this null is due to the pairing that the model has learned.
+    are uneven, whichever words have the large ones. If words are ranked, for example by their
+    weights, the correlation of the ranking with the shuffled effects is therefore the null for its
+    correlation with the real effects, and only what exceeds this null is due to the pairing that
+    the model has learned.
 
     Args:
         weights: The weights of one query, or of all queries, one row per query.

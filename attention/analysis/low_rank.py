@@ -344,7 +344,7 @@ def parameter_count(kind: str, embed_dim: int, key_dim: int, **options: Any) -> 
             unless ``value_dim`` is given.
         embed_dim: Width ``d`` of a token vector.
         key_dim: Width ``k`` of queries and keys. It plays no role in ``"mean"`` and ``"energy"``,
-            which make no queries or keys, or with several heads, which divide the width d.
+            which make no queries or keys, nor with several heads, which divide the width d.
         options: Other fields of :class:`attention.layers.variants.AttentionConfig`. In ``"gqa"``,
             h = ``num_heads`` heads share g = ``num_kv_heads`` keys and values. ``"latent"`` makes
             keys and values from a vector of width r = ``latent_dim``. ``"transformer"`` has

@@ -142,9 +142,10 @@ class TransformerBlock(nn.Module):
 
     @classmethod
     def from_torch(cls, layer: nn.TransformerEncoderLayer) -> Self:
-        """Copy one of torch's encoder layers, whatever its ``batch_first``; ours is batch first.
+        """Copy one of torch's encoder layers, whatever its ``batch_first``.
 
-        Masks have the opposite meaning in torch's layer, where True forbids.
+        In our layer the batch always comes first. Masks have the opposite
+        meaning in torch's layer, where True forbids.
 
         Raises:
             TypeError: If it is not an ``nn.TransformerEncoderLayer``.

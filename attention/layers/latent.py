@@ -50,7 +50,8 @@ class LatentAttention(nn.Module):
 
     Returns:
         The context, or (context, weights) with ``need_weights=True``. ``absorbed=True`` computes
-        the same in the other order. With a ``cache``, ``x`` holds the new tokens only.
+        the same context by the second form of the scores. With a ``cache``, ``x`` holds the
+        new tokens only.
 
     Raises:
         TypeError: If a width is not an integer, or dtypes differ.

@@ -39,8 +39,8 @@ class MultiHeadAttention(nn.Module):
     (grouped-query attention), and with 1 all of them do (multi-query attention).
 
     With ``rotary=True``, :func:`apply_rotary` turns queries and keys by their positions before the
-    scores are computed. With a window of width w, query i sees keys :math:`|i - j| < w` only, and
-    with ``is_causal=True`` the keys i − w + 1 … i.
+    scores are computed. With a window of width w, query i sees only the keys j with
+    :math:`|i - j| < w`, and with ``is_causal=True`` it sees only the keys i − w + 1 … i.
 
     Args:
         embed_dim: Width ``d`` of a token vector.
@@ -169,13 +169,14 @@ class MultiHeadAttention(nn.Module):
 
     @classmethod
     def from_torch(cls, layer: nn.MultiheadAttention) -> Self:
-        """Copy torch's multi-head attention, whatever its ``batch_first``; ours is batch first.
+        """Copy torch's multi-head attention, whatever its ``batch_first``.
 
-        Boolean masks have the opposite meaning in torch's layer, where True forbids.
+        In our layer the batch always comes first. Boolean masks have the
+        opposite meaning in torch's layer, where True forbids.
 
         Raises:
             TypeError: If it is not an ``nn.MultiheadAttention``.
-            ValueError: If it reads keys or values of another width than the tokens', or adds keys.
+            ValueError: If its keys or values have another width than the tokens, or it adds keys.
 
         Example:
             >>> from torch import nn

@@ -116,7 +116,7 @@ class EnergyPooling(_Pooling):
 
 
 class KeyedPooling(_Pooling):
-    r"""Weight the tokens by the scores of their learned keys with a single learned query.
+    r"""Weight the tokens by scores that compare their learned keys with a single learned query.
 
     .. math::
         e_i = (x_i W_\mathrm{key}) \cdot q, \qquad

@@ -32,7 +32,7 @@ class AttentionConfig:
     """Number of heads of multihead, gqa, latent and transformer, among which embed_dim is
     divided."""
     num_kv_heads: int | None = None
-    """Number of keys and values that the heads of gqa share; half the number of heads if not
+    """Number of key-value heads that the heads of gqa share; half the number of heads if not
     given."""
     latent_dim: int | None = None
     """Width of the vector that latent makes keys and values from; half of embed_dim if not
@@ -40,8 +40,8 @@ class AttentionConfig:
     rotary: bool = False
     """Whether multihead, gqa and transformer rotate queries and keys by their positions."""
     window: int | None = None
-    """Number of words that a word of multihead, gqa or transformer sees to either side, where the
-    word itself counts as the first; all if not given."""
+    """In multihead, gqa and transformer, the number of words that a word sees on either side,
+    itself included; all if not given."""
     num_layers: int = 2
     """Number of blocks of transformer."""
     bias: bool = False

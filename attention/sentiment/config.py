@@ -193,8 +193,8 @@ class TrainConfig:
     device: str = "auto"
     """cpu, cuda, cuda:1 …; auto takes a GPU if there is one."""
     precision: Precision = "auto"
-    """Precision of matrix products; auto takes bfloat16 where the GPU, or for minilm the CPU, has
-    units for it."""
+    """Precision of matrix products; auto takes bfloat16 if the GPU has units for it, or, with
+    minilm on a CPU, if the CPU has them."""
     limit: int | None = None
     """Train on this many reviews only, drawn from both labels in proportion, and validate on a
     tenth as many."""

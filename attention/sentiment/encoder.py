@@ -38,7 +38,7 @@ class ReviewEncoder(nn.Module):
         self.embed_dim = self.config.hidden_size
 
     def load_published(self) -> None:
-        """Replace the weights that were drawn with the published ones.
+        """Replace the randomly drawn weights by the published ones.
 
         Raises:
             ValueError: If they can't be found or downloaded, or are not those that were published.

@@ -43,8 +43,8 @@ class SentimentClassifier(nn.Module):
     up to ``max_length`` may get attention, as in Lab 13.
 
     With the attention ``minilm``, a pretrained encoder computes the hidden states of all word
-    pieces. Only those of the review are pooled, and not those of a distractor: by their mean if the
-    encoder is frozen, and by attention with a single learned query if it is fine-tuned. The class
+    pieces. Only those of the review are pooled, not those of a distractor. A frozen encoder's are
+    pooled by their mean, and a fine-tuned one's by attention with a single learned query. The class
     starts the encoder with random weights; ``attention.sentiment.model.build_model`` loads the
     published ones.
 
@@ -132,7 +132,7 @@ class SentimentClassifier(nn.Module):
 
     @property
     def is_frozen(self) -> bool:
-        """Whether the words are read by an encoder that is not trained."""
+        """Whether a pretrained encoder reads the words, and training leaves it unchanged."""
         return self.encoder is not None and not self.config.fine_tune
 
     def forward(
@@ -227,7 +227,7 @@ class SentimentClassifier(nn.Module):
         return logits
 
     def save_pretrained(self, folder: str | os.PathLike[str], **metadata: object) -> None:
-        """Write ``model.safetensors``, and configuration and metadata to ``config.json``."""
+        """Write weights to ``model.safetensors``, configuration and metadata to ``config.json``."""
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         dtype = str(self.classifier.weight.dtype).removeprefix("torch.")

@@ -38,8 +38,8 @@ def predict(
     Args:
         model: Called in evaluation mode, and then put back into its previous mode.
         tokenizer: The tokenizer of the same run.
-        text: The review. If it is too long, the model reads ``max_length`` words from the end that
-            its configuration keeps, as in training.
+        text: The review. If it is too long, the model reads only its first or its last
+            ``max_length`` words, as its configuration says and as in training.
         precision: The precision of the model's products, see
             :func:`~attention.sentiment.precision.choose_precision`.
 

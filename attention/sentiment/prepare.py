@@ -20,7 +20,7 @@ class Prepared:
 
     tokenizer: Tokenizer
     examples: Examples
-    """The training reviews alone, and behind distractors if the run has any."""
+    """The training reviews, each alone and, if the run has distractors, also behind one."""
     validation: dict[str, Examples]
     """The validation examples by name: ``clean``, and ``distractor`` if the run has any."""
     fingerprints: dict[str, str]
@@ -94,7 +94,7 @@ def measured_examples(
     Args:
         tokenizer: The tokenizer of the model that will be measured.
         reviews: One split.
-        distractors: Whether to measure behind distractors, too.
+        distractors: Whether to measure also on reviews behind distractors.
         distractor_seed: The seed of the distractors. It is 42, as in Lab 13, whatever the seed of
             the training, so that all models are measured on the same examples.
 

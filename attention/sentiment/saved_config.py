@@ -65,7 +65,8 @@ def read_train_config(folder: Path, *, strict: bool) -> TrainConfig:
     Args:
         folder: The run folder.
         strict: Whether every field has to be there. Resuming requires this, because the default of
-            a missing field might not reproduce the behaviour of the version that began the run.
+            a missing training option might not reproduce the behaviour of the version that began
+            the run.
 
     Raises:
         ValueError: If a field is unknown, has another type, is out of range, or is missing

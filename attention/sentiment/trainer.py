@@ -81,8 +81,9 @@ class Trainer:
     """Train one model on one set of examples, from the start or from any state.
 
     The gradient of a batch is the mean over the whole batch, even if several processes take a
-    share each, so that one process and many train the same model. The seed, the step and the
-    process determine the random numbers of dropout, so that training can resume at any step.
+    share each, so the trained model is the same whether one process trains it or many do. The
+    seed, the step and the process determine the random numbers of dropout, so that training can
+    resume at any step.
 
     Args:
         model: The model, which is trained in place.

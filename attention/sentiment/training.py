@@ -34,7 +34,7 @@ def train(config: TrainConfig) -> list[Metrics]:
         RunError: If the folder is in use or holds another run.
         TrainingError: If the loss is not finite any more.
         ValueError: If there is no such device, or the model does not fit into memory.
-        Stopped: If SIGINT or SIGTERM came, after the state was saved.
+        Stopped: If SIGINT or SIGTERM came. It is raised once the state has been saved.
     """
     if config.out is None:
         raise ValueError("--out: expected a folder for the run, got none")
@@ -164,7 +164,7 @@ def choose_device(name: str) -> torch.device:
 
 
 def check_memory(outline: nn.Module) -> None:
-    """Refuse to train a model, given on the meta device, that does not fit into memory.
+    """Refuse to train a model that does not fit into memory. It is given on the meta device.
 
     Nothing else would refuse such a model, because the system grants more memory than there is, and
     later kills the process that uses too much of it.
