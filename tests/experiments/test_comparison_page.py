@@ -289,6 +289,15 @@ def test_the_sizes_at_which_a_model_gains_are_named(simulated):
     assert said in sections.curves(results)
 
 
+def test_a_model_that_sees_fewer_reviews_of_yelp_is_named(simulated):
+    results = simulated()
+    assert "1,000 reviews train each model and" in sections.yelp(results)
+    for run in results.cells["yelp/encoder-fine-tuned"]["runs"]:
+        run["data"]["train"] = 500
+    said = sections.yelp(results)
+    assert "1,000 reviews train each model (but for `encoder-fine-tuned`, which sees only 500)" in said
+
+
 def test_time_grows_with_the_reviews(simulated):
     results = simulated()
     runs = sum(len(cell.seeds) for cell in CELLS.values() if cell.group == "yelp")

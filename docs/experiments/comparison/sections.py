@@ -263,6 +263,14 @@ def yelp(results: Results) -> str:
         return "The models have not been run on Yelp yet."
     cell = results.cells[names[0]]
     run = cell["runs"][0]
+    train = {name: results.runs(name)[0]["data"]["train"] for name in names}
+    most = max(train.values())
+    fewer = [
+        f"`{name.removeprefix('yelp/')}`, which sees only {n:,}"
+        for name, n in train.items()
+        if n < most
+    ]
+    but_for = f" (but for {listed(fewer)})" if fewer else ""
     private = (
         " The reviews may not be passed on, so nobody else can reproduce this table."
         if cell["data"]["private"]
@@ -273,7 +281,7 @@ def yelp(results: Results) -> str:
     taken, whole = results.core_hours("yelp"), results.core_hours("yelp", reviews=YELP_TRAIN)
     return (
         f"{_sentence(verdict(gain, '`energy`', '`mean`', SETS['distractor']))} This is on "
-        f"{cell['data']['name']}, of which {run['data']['train']:,} reviews train each model and "
+        f"{cell['data']['name']}, of which {most:,} reviews train each model{but_for} and "
         f"{run['clean']['n']:,} are those for which accuracies are reported.{private}\n\n"
         + table(["accuracy on Yelp (%)", *SETS.values()], rows)
         + f"\n\nThese runs took {taken:.1f} hours of one core. If each trained on all "
