@@ -303,7 +303,9 @@ def test_a_model_that_sees_fewer_reviews_of_yelp_is_named(simulated):
     for run in results.cells["yelp/encoder-fine-tuned"]["runs"]:
         run["data"]["train"] = 500
     said = sections.yelp(results)
-    assert "1,000 reviews train each model (but for `encoder-fine-tuned`, which sees only 500)" in said
+    assert (
+        "1,000 reviews train each model (but for `encoder-fine-tuned`, which sees only 500)" in said
+    )
 
 
 def test_time_grows_with_the_reviews(simulated):
