@@ -54,7 +54,7 @@ FIXES = (
         "the tail kept,\nnot the head": _fix("head"),
         "the tail, and all\nof the above": _fix("all-but-batch-and-rate"),
         "64 examples per step,\nnot 1,024": _fix("batch"),
-        "and a tuned,\nfalling learning rate": _fix("batch-and-rate"),
+        "64 examples and a tuned,\nfalling learning rate": _fix("batch-and-rate"),
         "all of it": _fix("all"),
     },
 )
