@@ -107,6 +107,13 @@ def test_a_lead_that_is_not_printed_is_shared(simulated):
     assert "%, is reached by `tfidf-marked` and by `default`." in verdicts.answer(results)
 
 
+def test_what_a_model_reads_decides_between_attention_and_none(simulated):
+    said = sections.inputs(simulated({"qkv-bigrams": (0.7, 0.6), "energy": (0.95, 0.95)}))
+    assert "`energy` is more accurate than `mean` on words" in said
+    assert "`qkv` is less accurate than `energy` on words and with bigrams." in said
+    assert "Behind a distractor, no difference" in sections.inputs(simulated())
+
+
 def test_a_null_result_is_answered_with_how_large_a_difference_it_leaves(simulated):
     results = simulated()
     gain = results.gain("energy", "mean", "distractor")

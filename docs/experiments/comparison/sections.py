@@ -1,5 +1,6 @@
 """The sections of the page of results: tables and the sentences around them, in Markdown."""
 
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -129,12 +130,34 @@ def inputs(results: Results) -> str:
         said = _sentence("; ".join(_between(results, *alike, of) for of in SETS)).removesuffix(".")
     return "\n\n".join(
         [
+            _decided(results, models, reads),
             table(["gain behind a distractor", *reads.values()], steps),
             table(["gain behind a distractor", *(f"`{model}`" for model in models)], added),
             "The default also differs in how many words it reads, in its training and in its "
             "sizes. What these three contribute together is measured by the difference "
             f"between the default and `{alike[1]}`, which reads the same kinds of input. {said}.",
         ]
+    )
+
+
+def _decided(results: Results, models: Sequence[str], reads: Iterable[str]) -> str:
+    """Say where the interval of a model's gain over the one before it excludes 0."""
+    called = {"": "on words", "-bigrams": "with bigrams", "-marked": "with the mark"}
+    called["-bigrams-marked"] = "with both"
+    said = []
+    for other, model in pairwise(models):
+        gains = {
+            called[each]: results.gain(model + each, other + each, "distractor") for each in reads
+        }
+        above = [what for what, gain in gains.items() if gain and gain.is_above_0]
+        below = [what for what, gain in gains.items() if gain and gain.is_below_0]
+        for direction, what in (("more", above), ("less", below)):
+            if what:
+                said.append(f"`{model}` is {direction} accurate than `{other}` {listed(what)}")
+    if not said:
+        return "Behind a distractor, no difference from the model before is found."
+    return (
+        f"Behind a distractor, {'; '.join(said)}. The intervals are not corrected for their number."
     )
 
 
