@@ -12,18 +12,17 @@ one sentence, hence :term:`self-attention`. Three matrices make the queries, key
 the words, and the matrices are what is learned.
 
 A word needs its neighbours because it may mean several things. In "the bank of the river" and "the
-money in the bank", the word "bank" starts with the same numbers, because both are looked up in one
-table, so only its neighbours can tell which bank is meant.
+money in the bank", the word "bank" starts with the same numbers, because in both cases they are
+looked up in one table, so only its neighbours can tell which bank is meant.
 
 You need to know what a matrix product is, and a little Python; everything else is explained where
 it is first used. Reading takes about 45 minutes, and running the page some ten seconds. Afterwards
 you can compute attention by hand, write it as a three-line function, and train it.
 
-All lessons follow five teaching documents and correct them where they are mistaken. They are a
-notebook that these pages call :ref:`Lab 13 <source-lab>`, :ref:`a blog post <source-blog>`,
-:ref:`another notebook <source-notebook>`, :ref:`a chapter of a tutorial <source-chapter>` and
-:ref:`lecture notes <source-notes>`. You need none of them, and :doc:`/credits` says what each has
-given.
+All lessons follow five teaching documents, and correct these where they are mistaken: a notebook
+that these pages call :ref:`Lab 13 <source-lab>`, :ref:`a blog post <source-blog>`, :ref:`another
+notebook <source-notebook>`, :ref:`a chapter of a tutorial <source-chapter>` and :ref:`lecture notes
+<source-notes>`. You need none of them, and :doc:`/credits` says what each has given.
 """
 
 import matplotlib.pyplot as plt
@@ -101,7 +100,7 @@ n, d = x.shape
 #        with the length of the vectors, and "starts" is a little shorter than "journey".
 #    "step", with which the sentence ends : ``plain_weights[1].argmax() == 5``
 #        Dot products know nothing of the meaning of a sentence. The embedding of "step" has a small
-#        first number, so it gains little from the first product.
+#        first number, so the first of the three products that are summed adds little to its score.
 
 similarity = x @ x.T  # (6, 6)
 plain_weights = torch.softmax(similarity, dim=-1)  # (6, 6)
@@ -118,7 +117,8 @@ print("scores are symmetric:", torch.equal(similarity, similarity.T))
 # sentence means. And the comparison itself holds no number that training could change, so if it
 # does not suit the task, nothing can improve it.
 #
-# We therefore put three adjustable matrices between the words, because a word plays three roles.
+# We therefore put matrices between the words, because training can change these. There are three of
+# them, because a word plays three roles.
 #
 # One word, three roles
 # ---------------------
@@ -164,8 +164,8 @@ print("scores are symmetric:", torch.equal(similarity, similarity.T))
 # be equal; we choose ``k = 2`` because 2 numbers can be drawn on paper as an arrow.
 #
 # Before training, the matrices hold random numbers, and seed 123 drew these. They are written out
-# so that this page stays correct if the random generator should ever change; the printed line says
-# whether it has.
+# so that this page stays correct even if the random generator should change one day. The printed
+# line says whether the generator still draws them.
 
 W_query = torch.tensor([[0.296112, 0.516562], [0.251671, 0.688557], [0.073972, 0.866522]])  # (3, 2)
 W_key = torch.tensor([[0.136580, 0.102479], [0.184056, 0.726447], [0.315254, 0.687107]])  # (3, 2)
@@ -369,9 +369,9 @@ fig.set_label(
 # ``.shape[-1]`` is the length of the last one, k. In the comments, n counts the queries and m the
 # keys, here both 6, and v is the width of a value, here 2 like k. The dots stand for any number of
 # axes in front: none for one sentence, one for several sentences at once. In the figure and in the
-# function, as in most programs, ``scores`` are the scaled scores. The comment above the function
-# names a file, because the function is the first piece of a program that grows from lesson to
-# lesson.
+# function, as in most programs, the variable ``scores`` holds the scores after scaling. The comment
+# above the function names a file, because the function is the first piece of a program that grows
+# from lesson to lesson.
 
 
 # attention_from_scratch.py
@@ -461,11 +461,11 @@ fig.set_label(
 # .. admonition:: What went wrong: reading meaning into random numbers
 #    :class: warning
 #
-#    :ref:`A notebook <source-notebook>` that takes this sentence from :cite:t:`raschka2024build`
-#    reads its scores as a result: "journey" attends "most to itself" and to "starts". But *every*
-#    row above is largest at "journey", although the matrices are random. To see whether such
-#    agreement means anything, we draw other random matrices, 1,000 times, and count how often all
-#    six words share a favourite.
+#    :ref:`A notebook <source-notebook>`, which takes our six-word sentence from
+#    :cite:t:`raschka2024build`, reads a meaning into the weights of random matrices: "journey"
+#    attends "most to itself" and to "starts". But *every* row above is largest at "journey",
+#    although the matrices are random. To see whether such agreement means anything, we draw other
+#    random matrices, 1,000 times, and count how often all six words share a favourite.
 
 
 def count_agreement(draw, seeds=1000):
@@ -499,13 +499,13 @@ print(f"torch.randn: all six words share a favourite in {agree_randn} of 1,000 s
 #
 # The :term:`gradient` of the loss says, for each number of a matrix, how fast the loss grows when
 # this number grows. A step therefore subtracts from the matrix the gradient times a :term:`learning
-# rate`, which makes the loss a little smaller if that rate is not too large. Training repeats this
+# rate`. If that rate is not too large, the loss is then a little smaller. Training repeats this
 # step, here 1,000 times with the learning rate 1.0.
 #
 # In torch, ``requires_grad`` marks the tensors for which gradients are wanted, ``loss.backward()``
-# computes them, and each tensor has its own in ``.grad``. The step itself must not be tracked,
-# hence ``torch.no_grad()``, and gradients would add up from step to step unless they were set to
-# ``None``.
+# computes them, and each tensor has its own in ``.grad``. For this, torch records every operation
+# on these tensors. The step itself must not be recorded, hence ``torch.no_grad()``, and gradients
+# would add up from step to step unless they were set to ``None``.
 
 target = torch.tensor([1, 2, 3, 4, 5, 0])  # (6,)
 learning_rate = 1.0
@@ -563,8 +563,8 @@ print("mean distance between two words    ", f"{torch.pdist(x).mean():.4f}")
 #   and no score depends on how far apart two words are.
 # * Weights of an untrained layer say nothing about language.
 #
-# *Practise:* :doc:`/exercises/sentence`, first with three words on paper, then on these six with
-# other numbers, so that you can check your own work.
+# *Practise:* :doc:`/exercises/sentence`, first with three words on paper and then with these six
+# and other numbers. A checker says whether your answers are right.
 #
 # *Where next:* :doc:`/gallery/core/plot_2_attention_layer` turns the function into a layer that
 # holds the matrices.

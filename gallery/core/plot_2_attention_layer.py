@@ -209,9 +209,9 @@ print("torch", torch.__version__, "still draws these numbers from seed 789:", sa
 # Two classes, one function
 # -------------------------
 # :ref:`The notebook on trainable weights <source-notebook>` says that "the outputs are different"
-# because of the seeds and the initialisation, and these do differ. But this hides the point that
-# exercise 3.1 of :cite:t:`raschka2024build` makes: as *functions* the two are one. We copy the
-# matrices of version 1, transposed, into version 2 and compare again.
+# because of the seeds and the initialisation, and that is true. But it hides the point that
+# exercise 3.1 of :cite:t:`raschka2024build` makes: as *functions* the two classes are one. We copy
+# the matrices of version 1, transposed, into version 2 and compare again.
 
 with torch.no_grad():
     v2.W_query.weight.copy_(v1.W_query.T)
@@ -271,7 +271,8 @@ for tokens, width in ((6, 3), (256, 256)):
 
 # %%
 # Calling a module runs some Python before the product begins, and how much this matters depends on
-# the sizes and on the machine. Two ratios from one run are no reason to prefer either class.
+# the sizes and on the machine. One run, with one ratio for each of two sizes, is no reason to
+# prefer either class.
 #
 # Where nn.Linear starts
 # ----------------------
@@ -307,12 +308,12 @@ print(f"Xavier: 2 / (d_in + d_out) = {2 / (d + key_dim):.3e}")
 # %%
 # The size of the scores follows from this variance by a rule that :doc:`the next lesson
 # </gallery/core/plot_3_scaling_variance>` explains: for independent numbers of mean 0, the variance
-# of a product is the product of the variances, and that of a sum is their sum. Let the words have d
-# such numbers of variance 1. Each entry of a query is a sum of d products, so its variance is
-# :math:`d \cdot 1/(3d) = 1/3`, and the same holds for a key. A score adds up k products of variance
-# 1/9, so its variance is :math:`k/9`; divided by :math:`\sqrt k`, the score has variance 1/9. The
-# root of the variance is the :term:`standard deviation` σ, the size of a typical score, which is
-# one third.
+# of a product is the product of the variances, and the variance of a sum is the sum of the
+# variances. Let each word be a vector of :math:`d = d_\mathrm{in}` independent numbers of mean 0
+# and variance 1. Each entry of a query is a sum of d products, so its variance is :math:`d \cdot
+# 1/(3d) = 1/3`, and the same holds for a key. A score adds up k products of variance 1/9, so its
+# variance is :math:`k/9`; divided by :math:`\sqrt k`, the score has variance 1/9. The root of the
+# variance is the :term:`standard deviation` σ, the size of a typical score, which is one third.
 
 tokens = torch.randn(2048, d)  # (2048, 512)
 
@@ -338,10 +339,10 @@ for name, draw in starts.items():
 print(f"theory for nn.Linear: {1 / 3:.3f}. All 2,048 weights equal: {1 / 2048:.4f}")
 
 # %%
-# ``torch.rand``, harmless with vectors of 3 numbers, is a disaster with vectors of 512, where one
-# word takes all the weight. A start of variance 1/d gives scores of standard deviation 1, and the
-# start of ``nn.Linear`` gives a third of this, so the attention weights of a fresh layer made of
-# ``nn.Linear`` are close to equal.
+# ``torch.rand``, with which version 1 starts, is harmless with vectors of 3 numbers. With vectors
+# of 512 it is a disaster, because one word takes all the weight. A start of variance 1/d gives
+# scores of standard deviation 1, and the start of ``nn.Linear`` gives a third of this, so the
+# attention weights of a fresh layer made of ``nn.Linear`` are close to equal.
 
 fig, ax = plt.subplots(figsize=(5, 3.4))
 for name, color in (("variance 1/d", ORANGE), ("nn.Linear", BLUE)):
@@ -366,8 +367,8 @@ fig.set_label(
 # Several sentences at once
 # -------------------------
 # A batch of sentences is a tensor (batch, words, width). The layers on this page have already
-# worked on such a batch, without any change. This did not come for free: it depends on how keys are
-# transposed and where their width is read.
+# worked on such a batch, without any change. That they can do so depends on two details: how the
+# keys are transposed, and from which dimension their width is read.
 #
 # .. admonition:: What went wrong: ``keys.T``
 #    :class: warning
@@ -390,8 +391,8 @@ with warnings.catch_warnings(record=True) as caught:
 print("UserWarning:", str(caught[0].message).split(". Consider")[0])
 
 # %%
-# The error is the lucky case. If batch, words and width happen to be the same number, all shapes
-# fit, the code runs, and the scores mix sentences with each other.
+# If an error is raised, as it is here, one is lucky. If batch, words and width happen to be the
+# same number, all shapes fit, the code runs, and the scores mix sentences with each other.
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the warning shown above
@@ -432,8 +433,8 @@ print("a batch through SelfAttentionV1:", tuple(context_batch.shape))
 #
 # Such models also hold the three matrices as one, which `GPT-2's code
 # <https://github.com/openai/gpt-2/blob/master/src/model.py>`__ calls ``c_attn``. This matrix has
-# three times as many columns as a token has numbers, 3 · 768 in the smallest model. One product
-# makes query, key and value side by side, and its result is split into three chunks.
+# three times as many columns as the vector of a word has numbers, 3 · 768 in the smallest model.
+# One product makes query, key and value side by side, and its result is split into three chunks.
 
 square = SelfAttentionV1(d_in=3, d_out=3)
 c_attn = torch.cat([square.W_query, square.W_key, square.W_value], dim=-1)  # (3, 9)
@@ -444,9 +445,9 @@ assert torch.allclose(fused, square(batched))
 print("can be added to x:", (batched + fused).shape == batched.shape)
 
 # %%
-# The numbers are equal, because every column of the product is computed from one column of the
-# matrix. GPT-2 stores ``c_attn`` as (in, out), like version 1, so whoever loads its weights into an
-# ``nn.Linear`` has to transpose them.
+# The one matrix gives the same numbers as the three, because every column of the product is
+# computed from one column of the matrix. GPT-2 stores ``c_attn`` as (in, out), like version 1, so
+# whoever loads its weights into an ``nn.Linear`` has to transpose them.
 #
 # Takeaways
 # ---------
@@ -456,15 +457,15 @@ print("can be added to x:", (batched + fused).shape == batched.shape)
 #   the transposes of the other's.
 # * The weights of a fresh ``nn.Linear`` are uniform between :math:`\pm 1/\sqrt{d_\mathrm{in}}`,
 #   which makes fresh scores small: for independent inputs of variance 1, the standard deviation of
-#   the scores is about one third.
+#   the scaled scores is about one third.
 # * Transpose the last two dimensions, and take the width from the last. Code that runs may still be
 #   wrong, so compare a batch with its sentences one by one.
 #
-# *From memory:* close this page, write ``SelfAttentionV2`` and the function that it calls into an
-# empty file, and then compare three things. The class calls ``super().__init__()`` and makes its
-# three ``nn.Linear`` there, not in ``forward``; the scores are divided by the root of
-# ``key.shape[-1]`` before the softmax; and the keys are transposed in their last two dimensions, so
-# that a batch gives what its sentences give alone.
+# *From memory:* close this page, open an empty file, and write ``SelfAttentionV2`` and the function
+# that it calls. Then compare your code with the page in three things. The class calls
+# ``super().__init__()`` and makes its three ``nn.Linear`` in ``__init__``, not in ``forward``; the
+# scores are divided by the root of ``key.shape[-1]`` before the softmax; and the keys are
+# transposed in their last two dimensions, so that a batch gives what its sentences give alone.
 #
 # *Practise:* :doc:`/exercises/sentence`.
 #

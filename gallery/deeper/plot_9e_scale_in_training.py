@@ -4,12 +4,13 @@ r"""
 
 Does dividing by √k keep the scores in range while a layer is trained?
 
-It does so at the start only. Training aligns the queries with the keys that they should find, after
-which their dot product grows as k and not as √k, so under 1/√k and at the same learning rate the
-scores of a wide layer run ahead of those of a narrow one. A division by k keeps the scores of all
-widths alike if the queries start at zero, and QK-norm bounds the scores by one learned number, the
-gain, whatever the matrices do. We train small layers to watch all three, compute how evenly random
-scores share the weight, and make the entropy of a layer collapse.
+It does so at the start only. Training aligns the queries with the keys that they should find. The
+dot product of aligned vectors is proportional to their width k and not to √k, so under 1/√k, and at
+the same learning rate, the scores of a wide layer grow faster than those of a narrow one. A
+division by k keeps the scores of all widths alike if the queries start at zero, and QK-norm bounds
+the scores by one learned number, the gain, whatever the matrices do. We watch all three in small
+layers that we train. We also compute how evenly random scores share the weight, and make the
+entropy of a layer collapse.
 
 You need the lesson on :doc:`the scale </gallery/core/plot_3_scaling_variance>`. Reading takes half
 an hour, and running the page about twenty seconds. Afterwards you can check how a scale behaves
@@ -32,11 +33,11 @@ use_style()
 # %%
 # A task that aligns queries with keys
 # ------------------------------------
-# A text has 16 tokens that hold an address and a payload, of 8 numbers each, and 16 that ask for a
-# payload, with the same addresses and nothing else. Each asking token is to return the payload that
-# belongs to its address, which is a task of *associative recall*, so its :term:`query` has to find
-# one :term:`key` among 16. All addresses are new in each text and have the same length, because a
-# long one would have large scores without being the right one.
+# Of the 32 tokens of a text, 16 hold an address and a payload, of 8 numbers each. The other 16 have
+# the same addresses and no payload. Each of these asks for the payload that belongs to its address,
+# which is a task of *associative recall*, so its :term:`query` has to find one :term:`key` among
+# 16. All addresses are new in each text and have the same length, because a long one would have
+# large scores without being the right one.
 
 ADDRESS, PAYLOAD, m = 8, 8, 16
 d = ADDRESS + PAYLOAD
@@ -60,15 +61,15 @@ print(f"{payloads.square().mean():.2f}, the mean square of a payload")
 # %%
 # The coordinate check
 # --------------------
-# If a query and a key have coordinates of size 1, their score is k times the cosine of the angle
-# between them. For independent vectors this cosine is a random number of size :math:`1/\sqrt k`,
-# which is the whole reason for the root. Once training has turned the two towards each other by an
-# angle that is the same at all widths, the score is proportional to k.
+# If a query and a key have coordinates of size 1, their dot product is k times the cosine of the
+# angle between them. For independent vectors this cosine is a random number of size :math:`1/\sqrt
+# k`, which is the whole reason for the root. Once training has turned the two towards each other by
+# an angle that is the same at all widths, the dot product is proportional to k.
 #
 # :cite:t:`yang2022tensor` therefore divide by k in their parametrisation μP (definition 4.1), and
 # test any parametrisation by a *coordinate check*, which trains several widths for a few steps at
-# the same settings and compares the size of some quantity. Ours is the :term:`standard deviation`
-# of the scaled scores. In detail:
+# the same settings and compares the size of some quantity. Our quantity is the :term:`standard
+# deviation` of the scaled scores. In detail:
 #
 # - Only k grows, from 8 to 128, while d stays 16. For a matrix whose input keeps its width, μP asks
 #   for the same initialisation and the same :term:`learning rate` of :term:`Adam` at all widths
@@ -76,8 +77,9 @@ print(f"{payloads.square().mean():.2f}, the mean square of a payload")
 #   rate is 0.005 throughout. If d grew as well, μP would divide the rate by d.
 # - A constant before 1/k is free, and :math:`\sqrt 8 / k` makes the two scales equal at k = 8.
 # - The authors' package recommends `starting the query matrix at zero
-#   <https://github.com/microsoft/mup#coord-check>`_, because fresh queries and keys *are*
-#   independent and 1/k is too small for them, so we train with and without this.
+#   <https://github.com/microsoft/mup#coord-check>`_, and we train with and without this. Fresh
+#   queries and keys *are* independent, so under 1/k a wider layer starts with smaller scores, and
+#   if the queries are zero, all widths start alike.
 # - The layer is :class:`~attention.QKSelfAttention`, whose values are the tokens themselves, so
 #   that nothing but queries and keys is learned. The :term:`loss` is the mean squared error of the
 #   payload.
@@ -156,11 +158,11 @@ fig.set_label(
 # *Figure 1.* Standard deviation of the scaled scores over three seeds (mean, and lowest to highest
 # as a band). Under 1/√k the widths start together and move apart; under 1/k they end together.
 #
-# Under 1/√k the start is level, as the variance argument says, and after 30 steps the standard
-# deviation rises with the width. Under 1/k with a random start it *falls* with the width at first,
-# because there the vectors are still independent, and training makes up for it. Only with queries
-# that start at zero is the standard deviation about the same for all widths at each of the three
-# steps, though a little larger at the narrow ones.
+# Under 1/√k all widths start with about the same standard deviation, because queries and keys are
+# still independent, and after 30 steps a wider layer has a larger one. Under 1/k with a random
+# start, a wider layer starts with a *smaller* one, and training makes up for the difference. Only
+# with queries that start at zero is the standard deviation about the same for all widths at each of
+# the three steps, though a little larger at the narrow ones.
 #
 # The column of the cosine says why: from a random start, 30 steps turn queries and keys by about
 # the same angle at all widths and under both scales. In a score under 1/√k the same cosine is
@@ -170,9 +172,9 @@ fig.set_label(
 #
 # What a wide layer gains is in the last column, the mean weight of the pairs that belong together.
 # Under 1/√k, the same 30 steps at the same learning rate take a layer of width 128 much further
-# than one of width 8. On this task further is better, but in general a rate that is right for one
-# width may then be wrong for another, which is what μP is meant to avoid. The check is about the
-# first steps; once a layer has solved its task, the task decides how large the scores have to be.
+# than one of width 8. Here this is an advantage, but in general a rate that is right for one width
+# may then be wrong for another, which is what μP is meant to avoid. The check is about the first
+# steps; once a layer has solved its task, the task decides how large the scores have to be.
 #
 # How evenly do random scores share the weight?
 # ---------------------------------------------
@@ -253,8 +255,9 @@ fig.set_label(
 # At fixed :math:`\sigma` the largest weight falls as keys are added, since the number of keys that
 # share the weight, :math:`m\,e^{-\sigma^2/2}`, is proportional to m. To keep this number from
 # growing, :math:`\sigma` has to grow as :math:`\sqrt{\ln m}`, or in other words the :term:`softmax
-# temperature` has to fall as :math:`1/\sqrt{\ln m}`. The factor before :math:`\sqrt{\ln m}` must be
-# more than :math:`\sqrt 2`, at which the number is 1 and the freezing begins. We compare a fixed
+# temperature` has to fall as :math:`1/\sqrt{\ln m}`. If :math:`\sigma = c \sqrt{\ln m}`, the number
+# is :math:`m^{1 - c^2/2}`, which still grows with m if :math:`c < \sqrt 2`. At :math:`c = \sqrt 2`
+# it is 1 and the freezing begins, so c has to be larger than that. We compare a fixed
 # :math:`\sigma` with two ways in which it can grow; all three begin with :math:`\sigma = 1.5
 # \sqrt{2 \ln 16}` at 16 keys.
 
@@ -294,11 +297,11 @@ fig.set_label(
 # that grows as :math:`\sqrt{\ln m}` roughly keeps them sharp, and one that grows as :math:`\ln m`
 # makes them sharper.
 #
-# The answer is a different one when a single key is right. If its score exceeds all others by the
-# same margin, its weight is :math:`1 / (1 + (m - 1)\, e^{-\mathrm{margin}})`, and a given weight
-# requires a margin that grows as :math:`\ln m`. For such a case :cite:t:`chiang2022overcoming`
-# multiply the scores by :math:`\ln m`. Random scores need the root of the logarithm, and a margin
-# needs the logarithm itself.
+# The answer is a different one when a single key is right. If its score is higher than each of the
+# others by a margin that is the same for all, its weight is :math:`1 / (1 + (m - 1)\,
+# e^{-\mathrm{margin}})`, and a given weight requires a margin that grows as :math:`\ln m`. For such
+# a case :cite:t:`chiang2022overcoming` multiply the scores by :math:`\ln m`. Random scores need the
+# root of the logarithm, and a margin needs the logarithm itself.
 
 print("margin for a weight of 0.9, over ln m")
 for length in LENGTHS:
@@ -310,12 +313,12 @@ for length in LENGTHS:
 # -------------------------
 # All this assumes that :math:`\sigma` is known, but training moves it. :term:`QK-norm` takes the
 # lengths of queries and keys out of the scores. :cite:t:`henry2020query` divide each query and each
-# key by its length and multiply by one learned number, the *gain*, in place of :math:`1/\sqrt k`;
-# :cite:t:`dehghani2023scaling` apply :term:`layer normalisation` to both in a vision transformer of
-# 22 billion parameters, because a smaller one had diverged with weights that were nearly one-hot.
-# We take the first form, in which a score is the gain times a cosine and so lies between −gain and
-# gain. We start the gain at :math:`\sqrt k`. This is the score, with the usual division by
-# :math:`\sqrt k`, of two vectors of length :math:`\sqrt k` that point the same way.
+# key by its length and multiply the dot products by one learned number, the *gain*, in place of
+# :math:`1/\sqrt k`; :cite:t:`dehghani2023scaling` apply :term:`layer normalisation` to both in a
+# vision transformer of 22 billion parameters, because a smaller one had diverged with weights that
+# were nearly one-hot. We take the first form, in which a score is the gain times a cosine and so
+# lies between −gain and gain. We start the gain at :math:`\sqrt k`, because two vectors of length
+# :math:`\sqrt k` that point the same way have this score under the usual division.
 
 
 class QKNormSelfAttention(SelfAttention):
@@ -337,9 +340,9 @@ class QKNormSelfAttention(SelfAttention):
 
 # %%
 # To test the bound, we multiply the query and key matrices of a fresh layer of each kind by 1, 10
-# and 100. The gain belongs to the bound and stays as it is. The weights tell us the differences
-# between scores, because the difference of two scores of a query is the logarithm of the ratio of
-# their weights, and with QK-norm this difference is at most twice the gain.
+# and 100. We leave the gain as it is, because it sets the bound. The weights tell us the
+# differences between scores, because the difference of two scores of a query is the logarithm of
+# the ratio of their weights, and with QK-norm this difference is at most twice the gain.
 
 LAYERS = {"plain": SelfAttention, "QK-norm": QKNormSelfAttention}
 
@@ -365,9 +368,10 @@ for name, kind in LAYERS.items():
         print(f"{name:8} {factor:6} {gaps[name, factor]:20.4f} {entropy_of(weights[:, :m]):10.4f}")
 
 # %%
-# The scores of the plain layer grow with the square of the factor, until the smaller weights round
-# to zero and the gap is infinite. With QK-norm the scores stay the same, and their gap stays below
-# twice the gain, which is 8.
+# The gap is the largest difference between two scores of one query. In the plain layer it grows
+# with the square of the factor, until the smaller weights round to zero and the gap that is
+# computed from them is infinite. With QK-norm the scores do not change. The gain is 4 here, and the
+# gap stays below twice the gain.
 #
 # A bound has its price: with gaps of at most twice the gain, a weight is at most :math:`1 / (1 +
 # (m - 1)\, e^{-2\,\mathrm{gain}})`, so if the gain is too small for the length of the text, no
@@ -464,9 +468,10 @@ fig.set_label(
 # saturated in these first steps, and in all three seeds the entropy falls only as the right key is
 # found.
 #
-# So a low entropy alone is no fault. Both layers end with a low one wherever they learn, because
-# the task has one right key per query. A collapse is an entropy that is low *before* the right key
-# is found, so to see one, follow the entropy from the first step on, beside the loss.
+# So a low entropy alone is no fault. At each learning rate at which it learns, either layer ends
+# with a low entropy, because the task has one right key per query. A collapse is an entropy that is
+# low *before* the right key is found, so to see one, follow the entropy from the first step on,
+# beside the loss.
 #
 # The values were trained at the same high rate, so are they to blame? We give queries and keys one
 # rate and values another.
@@ -484,9 +489,9 @@ for (name, rate, value_rate), table in controls.items():
 
 # %%
 # With the high rate in the queries and keys alone the plain layer collapses all the same, and with
-# the high rate in the values alone it learns. So it is the queries and keys that do not tolerate
-# the rate, and with QK-norm they tolerate three times as much. Over all rates the two layers
-# compare like this:
+# the high rate in the values alone it learns. So it is the queries and keys that do not tolerate a
+# rate of 1. With QK-norm they tolerate even a rate of 3. Over all rates the two layers compare like
+# this:
 
 fig, ax = plt.subplots()
 final = {name: table[:, :, -20:, 0].mean(dim=-1) for name, table in runs.items()}
@@ -513,10 +518,10 @@ fig.set_label(
 #
 # At low rates the plain layer is the better one on this task, probably because its scores may grow
 # freely, whereas those of the other are bounded by a gain that :term:`Adam` moves by about one
-# learning rate per step at most. At a rate of 3 both fail, but for QK-norm this is not a collapse,
-# since its entropy ends near :math:`\ln 16`, as the next cell prints. In the experiment with two
-# rates, the layer with QK-norm did learn at a rate of 3 for all but the values, so at this rate it
-# is the values that do not tolerate it.
+# learning rate per step at most. At a rate of 3 both fail. With QK-norm this failure is not a
+# collapse, since the entropy ends near :math:`\ln 16`, as the next cell prints. Its cause is the
+# rate of the values: with a rate of 0.03 for the values and of 3 for everything else, the layer
+# with QK-norm learned in the experiment above.
 
 print("entropy at the last step, learning rate 3.0")
 for name, table in runs.items():
@@ -527,36 +532,38 @@ for name, table in runs.items():
 # ----------------------
 # These are single layers of width 16 on one made-up task, and the highest learning rates are
 # extreme: at a rate of 1, one step of Adam moves an entry of a matrix by up to four times the
-# largest value with which that entry can start. That entropies collapse in real transformers is
-# what :cite:t:`zhai2023stabilizing` measure. :cite:t:`wortsman2023small` find that QK-norm makes
-# small transformers less sensitive to the learning rate, and the growth of the scores is only one
-# of the two instabilities that they study.
+# largest value with which that entry can start. :cite:t:`zhai2023stabilizing` measure how entropies
+# collapse in real transformers. :cite:t:`wortsman2023small` find that QK-norm makes small
+# transformers less sensitive to the learning rate, and the growth of the scores is only one of the
+# two instabilities that they study.
 #
-# QK-norm is one remedy among several. :cite:t:`zhai2023stabilizing` bound the matrices themselves,
-# by dividing each by its largest :term:`singular value` and learning a factor, and a learning rate
-# that rises slowly at first (*warm-up*) may also be enough, but neither was tried here. QK-norm
-# also changes what a layer can express, since the length of a key no longer counts. On our task
-# this does not matter, because all addresses have one length; if their lengths differed, a cosine
-# would be the better choice for a reason that has nothing to do with training.
+# QK-norm is one remedy among several. :cite:t:`zhai2023stabilizing` bound the matrices themselves:
+# they divide each by its largest :term:`singular value` and multiply it by a learned factor. A
+# learning rate that rises slowly at first (*warm-up*) may also be enough. Neither was tried here.
+# QK-norm also changes what a layer can express, since the length of a key no longer counts. On our
+# task this does not matter, because all addresses have the same length. If their lengths differed,
+# a cosine would be the better choice for one more reason: a dot product favours long addresses,
+# whether they are right or not.
 #
 # Takeaways
 # ---------
 # - Does dividing by :math:`\sqrt k` keep the scores in range during training? No. It makes all
 #   widths start alike, and as queries and keys align, the scores of wide layers grow faster.
-# - With 1/k, queries that start at zero, and a learning rate that μP prescribes, the scores of all
-#   widths stay together through the steps that we took.
+# - If the scale is 1/k, the queries start at zero and the learning rate is the one that μP
+#   prescribes, the scores of all widths stay together through the steps that we took.
 # - Normal scores with standard deviation :math:`\sigma` give an entropy of about :math:`\ln m -
-#   \sigma^2/2`, as long as :math:`\sigma` is well below :math:`\sqrt{2 \ln m}`. To stay sharp over
-#   longer texts, the standard deviation of random scores has to grow as :math:`\sqrt{\ln m}`, with
-#   a factor above :math:`\sqrt 2`, and the margin of a single right key as :math:`\ln m`.
-# - QK-norm bounds every score by its gain. At a high learning rate this kept our layer from
-#   entropy collapse, and at a low one it learned more slowly than the plain layer.
+#   \sigma^2/2`, as long as :math:`\sigma` is well below :math:`\sqrt{2 \ln m}`. If attention is to
+#   stay sharp over longer texts, the standard deviation of random scores has to grow as
+#   :math:`\sqrt{\ln m}`, with a factor above :math:`\sqrt 2`, and the margin of a single right key
+#   as :math:`\ln m`.
+# - QK-norm bounds every score by its gain. It kept our layer from entropy collapse at a high
+#   learning rate, and made it learn more slowly at a low one.
 # - A low entropy is a collapse only if the right key has not been found.
 #
 # *Practise:* :doc:`/exercises/scale`.
 #
 # *Where next:* :doc:`/gallery/deeper/plot_9f_writing`, where a small model built from such parts
-# writes texts, or :doc:`/gallery/deeper/plot_2_gauge_and_biases`, for what QK-norm leaves of the
-# freedom to change coordinates.
+# writes texts, or :doc:`/gallery/deeper/plot_2_gauge_and_biases`, which shows how queries and keys
+# can be changed together without any effect, with QK-norm and without it.
 
 plt.show()

@@ -5,10 +5,10 @@ A language model that writes: next tokens, temperature and induction heads
 How can a model write a text when all that it has learned is to predict one token?
 
 By predicting again and again. The model gives every :term:`token` of its :term:`vocabulary` a
-probability of coming next. A token is then drawn, appended, and read with the rest. Whatever the
-model uses of the tokens before the last one, its heads must fetch by attending to them, and for
-some heads one can say what they do: continue a repetition, or attend to the first token when
-nothing else matches.
+probability of coming next. A token is then drawn, appended, and read with the rest. Only attention
+carries anything from one token to another, so all that the model knows about the earlier tokens was
+brought by its heads. For some heads one can say what they do: some continue a repetition, and some
+attend to the first token when nothing else matches.
 
 The model of this page is small and has read nothing but film reviews. It knows how reviews sound
 and nothing else, so do not believe what it writes. You need the lessons on :doc:`the transformer
@@ -53,9 +53,9 @@ L, h, d = model.config.num_layers, model.config.num_heads, model.config.embed_di
 # positions <RoPE>`. It gives each position a vector of :math:`d` numbers, and the products of this
 # vector with the embeddings of all tokens are the :term:`logits <logit>` of the token that follows.
 # The matrix E of embeddings therefore stands at both ends of the model, which is called *tied
-# weights* :cite:p:`press2017using`. The whole has the form of GPT-2 :cite:p:`radford2019language`,
-# but for its size, the rotary positions, keys and values that two heads share (:term:`grouped
-# queries <grouped-query attention>`), and layers without biases.
+# weights* :cite:p:`press2017using`. The model has the form of GPT-2 :cite:p:`radford2019language`
+# but is far smaller. Its positions are rotary, every two heads share their keys and values
+# (:term:`grouped queries <grouped-query attention>`), and its layers have no biases.
 
 # sphinx_gallery_start_ignore
 
@@ -94,19 +94,19 @@ for probability, i in zip(*probabilities[-1].topk(6), strict=True):
 # ``<start>`` precedes every text, so that the first word is predicted from something, too.
 #
 # One pass predicts the token after every prefix of the text, and the causal mask keeps each
-# prediction from seeing its answer. A text of n tokens after ``<start>`` is therefore n lessons at
+# prediction from seeing its answer. A text of n tokens after ``<start>`` is therefore n examples at
 # once, and what training lowers is the mean :term:`cross-entropy` over all of them, in nats per
 # token:
 #
 # .. math:: \mathrm{loss} = -\frac1n \sum_{i=1}^{n} \ln p(\mathrm{id}_i \mid \mathrm{id}_0, \dots,
 #           \mathrm{id}_{i-1})
 #
-# What is a good loss? We measure the loss on the beginnings of 150 reviews that were not used for
-# training, for our model and, for comparison, for three simpler models that need no attention. The
-# first takes all tokens as equally likely. The second takes each as likely as it was in 3,000
-# reviews, and the third as likely as it was in those reviews after the same preceding token (a
-# *bigram model*, smoothed towards the second). Our model has read more than these 3,000 reviews,
-# about seven times as many tokens.
+# What is a good loss? We take 150 passages, which are the beginnings of reviews that were not used
+# for training, and measure the loss of our model and of three simpler models that need no
+# attention. The first takes all tokens as equally likely. The second takes each as likely as it was
+# in 3,000 reviews, and the third as likely as it was in those reviews after the same preceding
+# token (a *bigram model*, smoothed towards the second). Our model was trained on more text than
+# these 3,000 reviews, on about seven times as many tokens.
 
 reviews = load_reviews("imdb")
 
@@ -145,8 +145,8 @@ for name, value in nats.items():
     print(f"{name:21}{value:8.2f}{math.exp(value):17.0f}")
 
 # %%
-# The last column is e to the loss, the *perplexity*: the number of tokens among which an even
-# choice would be as uncertain. It depends on the tokenizer and on the texts, so the losses per
+# The last column is the *perplexity*, e to the power of the loss: a choice among that many equally
+# likely tokens has the same loss. It depends on the tokenizer and on the texts, so the losses per
 # token of two models can be compared only if both read the same texts and cut them alike. The model
 # was trained once, by a command that takes a long time, and the page reads the files that this
 # command left:
@@ -185,11 +185,11 @@ for temperature, text in written.items():
 
 # %%
 # At 0 the text is the same each time, and soon repeats itself. This model's training may have added
-# to the repetition, as we shall see. At 2 most of the tokens drawn are among the many that are
-# individually improbable, and after a few of them the model reads a text unlike any that it was
-# trained on. In between lies what one usually wants, which is a matter of taste, so a temperature
-# is chosen by reading and not by the loss. ``continuation`` computes one row per token with a
-# :term:`KV cache`, and ``python -m attention.write`` does the same from the command line.
+# to the repetition, as we shall see. At 2, most of the tokens that are drawn are improbable ones,
+# because there are so many of these, and soon the model reads a text unlike any that it was trained
+# on. In between lies what one usually wants, which is a matter of taste, so a temperature is chosen
+# by reading and not by the loss. ``continuation`` computes one row per token with a :term:`KV
+# cache`, and ``python -m attention.write`` does the same from the command line.
 #
 # How far back it reads
 # ---------------------
@@ -214,12 +214,13 @@ for window in (1, 2, 4, 8, 16, 32, 64, length):
 # The first column holds a surprise, which has little to do with how far back the model reads:
 # without ``<start>`` this model fails, even if it sees 64 tokens. :cite:t:`xiao2024efficient` found
 # that large models fail as well when a window leaves their first tokens behind, and the last
-# section comes back to it. The second column answers the question. The nearest eight tokens already
-# give the model most of what it gains from earlier tokens. The loss at each position says the same:
-# it falls within the first few tokens and then stays level. But a longer memory is worth a great
-# deal where a text repeats itself. Reviews rarely do, so a quarter of the rows in training were
-# passages of 8 to 64 tokens that repeat until the row is full. We compare the loss at each position
-# of the 150 passages with the loss on their first 63 tokens, read twice in a row:
+# section comes back to it. How much earlier tokens help is in the second column: the nearest eight
+# tokens already give the model most of what it gains from earlier tokens. The loss at each
+# position, which Figure 2 will show, says the same: it falls within the first few tokens and then
+# stays level. But a longer memory is worth a great deal where a text repeats itself. Reviews rarely
+# do, so a quarter of the training sequences repeat a piece of 8 to 64 tokens until the sequence is
+# full. We compare the loss at each position of our 150 passages with the loss on their first 63
+# tokens, read twice in a row:
 
 first = held_out[:, 1:64]  # (150, 63)
 start = held_out[:, :1]  # (150, 1)
@@ -300,18 +301,20 @@ fig.set_label(
 # An :term:`induction head` :cite:p:`elhage2021mathematical,olsson2022context` that has read "… A B
 # … A" attends from the second A to B, as the head with much weight in the last map does, and makes
 # B likelier as the next token. How does the query at the second A find B? In the models that
-# :cite:t:`elhage2021mathematical` took apart, it does so by B's key. A key is made from the vector
-# at its position, and a head in an earlier layer, one with much weight in the first map, has added
-# to that vector which token came before. The key at B then says "after A", which is what the query
-# asks for. A single layer could not do this, because there the key knows of B alone.
+# :cite:t:`elhage2021mathematical` took apart, it does so by B's key. That key is made from the
+# vector at B, to which a head in an earlier layer has added information about the token before it.
+# In our model this would be the head with much weight in the first map. The key at B then says
+# "after A", which is what the query asks for. A single layer could not do this, because there the
+# key knows of B alone.
 #
 # Removing the heads
 # ------------------
 # If this is how it works, then removing either head must end the copying, and removing the earlier
 # one must also end the *attention* of the induction head, which then has nothing to find B by. We
-# remove a head by setting its columns of W_out to 0, so that nothing of what it reads reaches the
-# next layer, and do so with each head of the model in turn. Where no copying is left, the loss
-# should be about that of the first half, where nothing can be copied.
+# remove each head of the model in turn, by setting its columns of W_out to 0, so that nothing from
+# it reaches the next layer. Beside the losses we measure the *weight that copies*, which is the
+# mean weight of the induction head on the token that has to be copied. Where no copying is left,
+# the loss should be about that of the first half, where nothing can be copied.
 
 
 def without(*heads):
@@ -371,18 +374,19 @@ fig.set_label(
 # *Figure 4.* What remains of copying when one head is removed, for each head by itself. The numbers
 # with all heads are in the first row of the table above.
 #
-# The losses are in nats per token. Without either of the two heads the copying ends, and the loss
-# is about that of the first half. This is above that of an even choice, ln 2048 ≈ 7.62, because the
-# model expects what would be likely in a review. When the induction head is removed, its weights
-# stay as they were, as they must, since nothing that it reads has changed; only what they fetch is
-# lost. When the head that attends to the token before is removed, the induction head's weights
-# themselves are lost.
+# The losses are in nats per token. When either of the two heads is removed, the copying ends, and
+# the loss is about that of the first half. An even choice would have a lower loss, ln 2048 ≈ 7.62,
+# because the model expects what would be likely in a review. When the induction head is removed,
+# its attention weights stay as they were, because nothing that it reads has changed; only its
+# output is lost. When the head that attends to the token before is removed, the induction head
+# loses its attention weights as well.
 #
 # Four heads of the first three layers attend neither to the token before nor to the token to be
 # copied, and yet removing any one of them lowers the weight that copies, too. Do they take part?
 # Setting a head to 0 also takes away what it adds to all tokens alike, which the later layers were
-# trained with. So we let each of the six heads hand over its mean over all tokens of these texts,
-# whatever it reads.
+# trained with. So we take each of the six heads, these four and the two above, and replace its
+# output by the mean of its output over all tokens of these texts, which does not depend on what it
+# reads.
 
 
 def averaged(layer, head):
@@ -410,17 +414,17 @@ for each in six:
 
 # %%
 # For three of the four a constant will do: they are needed for what they add to all tokens alike,
-# and not for what they read. In this harder test the two heads named before still turn out to be
-# needed, and so does the fourth. What the fourth reads for the copying is not yet known. To find
-# out, one would have to trace what it hands to whom.
+# and not for what they read. By this stricter test the induction head, the head on the token before
+# and the fourth of these four are still needed. What this fourth head reads that helps the copying
+# is not yet known. To find out, one would have to trace what it hands to whom.
 #
-# On reviews the induction head is worth little, and this is why a quarter of the rows in training
-# repeat a passage: the first model that we trained for this page, of another shape and trained on
-# fewer rows, had read reviews alone, and none of its heads copied. :cite:t:`olsson2022context` find
-# that in larger models, trained on more text, such heads form by themselves.
+# On reviews the induction head is worth little, and this is why a quarter of the training sequences
+# repeat a piece: the first model that we trained for this page, of another shape and trained on
+# fewer sequences, had read reviews alone, and none of its heads copied. :cite:t:`olsson2022context`
+# find that in larger models, trained on more text, such heads form by themselves.
 #
-# If the loss on these texts rises without a head, this model needs what the head hands over there,
-# even if that is only a constant. If the loss does not rise, the head may work all the same:
+# If the loss on the random texts rises without a head, this model needs what the head hands over
+# there, even if that is only a constant. If the loss does not rise, the head may work all the same:
 # another may replace it, and then removing one alone shows nothing.
 #
 # What the first token is for
@@ -477,10 +481,10 @@ for place, name in enumerate(("<start>", "the first word")):
 # %%
 # On reviews, which rarely repeat, the induction head keeps nearly all of its weight on ``<start>``,
 # which is its way of saying nothing about the text. When no later token may attend to ``<start>``,
-# the loss rises by more than all that the model had gained over frequencies alone, whereas masking
-# the first word instead hardly matters.
+# the loss rises by more than the model's whole advantage over token frequencies (the second of the
+# simple models), whereas masking the first word instead hardly matters.
 #
-# Little of this comes from the value, without which the loss hardly rises. What is missed is the
+# The value is hardly missed: when it is set to 0, the loss rises little. What is missed is the
 # place. Weights sum to 1, so a query that finds no match has to put its weight somewhere, and where
 # ``<start>`` is forbidden, the other weights of its row grow, and it takes in values that it did
 # not look for.
