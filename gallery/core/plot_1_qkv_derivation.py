@@ -84,7 +84,7 @@ n, d = x.shape
 #
 # .. math:: w_j = \frac{e^{s_j}}{\sum_{i=1}^{6} e^{s_i}}
 #
-# A weight can therefore be read as a share, which says how much of the sum comes from that word. It
+# A weight can therefore be read as a share, which says how much of the sum comes from one word. It
 # changes smoothly with every score, so that training has a slope to follow. The softmax also keeps
 # the order: the highest score gets the highest weight.
 #
@@ -246,9 +246,9 @@ print("context_2", context_2)
 # %%
 # The same in the plane
 # ---------------------
-# Two numbers are an arrow, so we can draw what happened. Drop a key onto the line of the query, as
-# if it cast a shadow there. The dot product is the length of that shadow, measured from the origin,
-# times the length of the query.
+# Two numbers are an arrow, so we can draw what happened. Project a key at a right angle onto the
+# line of the query, as if it cast a shadow there. The dot product is the length of that shadow,
+# measured from the origin, times the length of the query.
 
 shadow_lengths = keys @ (query_2 / query_2.norm())  # (6,)
 assert torch.allclose(shadow_lengths * query_2.norm(), scores_2)
@@ -395,10 +395,10 @@ for name, other in (("steps above", context), ("package", packages), ("torch", t
     assert torch.allclose(ours, other)
 
 # %%
-# The softmax is easily forgotten, as in :ref:`lecture notes <source-notes>` with the same example
-# sentence, which print the formula as :math:`(Q K^\top / \sqrt{d})\, V`, and call the third matrix
-# :math:`Q_v` where :math:`W_v` is meant. Without the softmax, no row here sums to 1, and the result
-# for "journey" leaves the hull of the values, since it is longer than any of them.
+# The softmax is easily forgotten: :ref:`the lecture notes <source-notes>`, which use the same
+# example sentence, print the formula as :math:`(Q K^\top / \sqrt{d})\, V`, and call the third
+# matrix :math:`Q_v` where :math:`W_v` is meant. Without the softmax, no row here sums to 1, and the
+# result for "journey" leaves the hull of the values, since it is longer than any of them.
 
 no_softmax = scores / key_dim**0.5  # (6, 6)
 print("row sums", no_softmax.sum(dim=-1))
@@ -408,7 +408,7 @@ print("length of journey's context vector        ", f"{context[1].norm():.4f}")
 
 # %%
 # Now the two banks can be told apart. With one embedding per word, also made up by hand, "bank" is
-# the same vector beside "river" and beside "money", and after attention it no longer is.
+# the same vector beside "river" and beside "money", and after attention the two vectors differ.
 
 table = {"river": [0.1, 0.9, 0.2], "money": [0.9, 0.1, 0.3], "bank": [0.6, 0.6, 0.4]}
 banks = {}

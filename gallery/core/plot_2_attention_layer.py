@@ -45,8 +45,9 @@ x = torch.tensor(
 # %%
 # A class with three matrices
 # ---------------------------
-# A layer takes the vectors of n words and returns one context vector for each. The dots in its
-# shapes stand for leading dimensions: none for one sentence, one for a :term:`batch` of sentences.
+# A layer takes the vectors of n words and returns one context vector for each. The dots in the
+# shapes of the figure below stand for leading dimensions: none for one sentence, one for a
+# :term:`batch` of sentences.
 
 # sphinx_gallery_start_ignore
 
@@ -116,8 +117,8 @@ for name, parameter in v1.named_parameters():
 print(v1(x))
 
 # %%
-# Seed 123 drew the three matrices of the first lesson, so the context vectors are the same as
-# there.
+# The layer was created after setting seed 123, which also drew the three matrices of the first
+# lesson, so the context vectors are the same as there.
 #
 # What torch does with a module
 # -----------------------------
@@ -288,7 +289,7 @@ for tokens, width in ((6, 3), (256, 256)):
 #
 # .. math:: \sqrt{\frac{2}{1 + a^2}} \cdot \sqrt{\frac{3}{d_\mathrm{in}}} ,
 #
-# where the argument a is meant to be a slope: that of the activation function after the layer, for
+# where the argument a is meant to be the slope that the activation function after the layer has for
 # negative numbers. With a = 0 this is Kaiming's rule. But ``nn.Linear`` calls it with ``a=√5``, for
 # which the product collapses to :math:`1/\sqrt{d_\mathrm{in}}`. What is drawn is uniform between
 # :math:`\pm 1/\sqrt{d_\mathrm{in}}`, which is neither Kaiming's initialisation nor Xavier's. The
@@ -339,10 +340,10 @@ for name, draw in starts.items():
 print(f"theory for nn.Linear: {1 / 3:.3f}. All 2,048 weights equal: {1 / 2048:.4f}")
 
 # %%
-# ``torch.rand``, with which version 1 starts, is harmless with vectors of 3 numbers. With vectors
-# of 512 it is a disaster, because one word takes all the weight. A start of variance 1/d gives
-# scores of standard deviation 1, and the start of ``nn.Linear`` gives a third of this, so the
-# attention weights of a fresh layer made of ``nn.Linear`` are close to equal.
+# ``torch.rand``, with which version 1 starts, still gives moderate weights with vectors of 3
+# numbers. With vectors of 512, one word takes all the weight. A start of variance 1/d gives scores
+# of standard deviation 1, and the start of ``nn.Linear`` gives a third of this, so the attention
+# weights of a fresh layer made of ``nn.Linear`` are close to equal.
 
 fig, ax = plt.subplots(figsize=(5, 3.4))
 for name, color in (("variance 1/d", ORANGE), ("nn.Linear", BLUE)):
