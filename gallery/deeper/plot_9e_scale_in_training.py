@@ -35,9 +35,9 @@ use_style()
 # ------------------------------------
 # Of the 32 tokens of a text, 16 hold an address and a payload, of 8 numbers each. The other 16 have
 # the same addresses and no payload. Each of these asks for the payload that belongs to its address,
-# which is a task of *associative recall*, so its :term:`query` has to find one :term:`key` among
-# 16. All addresses are new in each text and have the same length, because a long one would have
-# large scores without being the right one.
+# which is a task of *associative recall*, so its :term:`query` has to find one among 16 :term:`keys
+# <key>`. All addresses are new in each text. As vectors they have the same length, because a long
+# vector would have large scores without being the right one.
 
 ADDRESS, PAYLOAD, m = 8, 8, 16
 d = ADDRESS + PAYLOAD
@@ -73,8 +73,9 @@ print(f"{payloads.square().mean():.2f}, the mean square of a payload")
 #
 # - Only k grows, from 8 to 128, while d stays 16. For a matrix whose input keeps its width, μP asks
 #   for the same initialisation and the same :term:`learning rate` of :term:`Adam` at all widths
-#   (their table 3). So the entries of both matrices are drawn with variance 1/d, and the learning
-#   rate is 0.005 throughout. If d grew as well, μP would divide the rate by d.
+#   (their table 3). So the entries of the query matrix and the key matrix are drawn with variance
+#   1/d, and the learning rate is 0.005 throughout. If d grew as well, μP would divide the rate by
+#   d.
 # - A constant before 1/k is free, and :math:`\sqrt 8 / k` makes the two scales equal at k = 8.
 # - The authors' package recommends `starting the query matrix at zero
 #   <https://github.com/microsoft/mup#coord-check>`_, and we train with and without this. Fresh
@@ -161,8 +162,8 @@ fig.set_label(
 # Under 1/√k all widths start with about the same standard deviation, because queries and keys are
 # still independent, and after 30 steps a wider layer has a larger one. Under 1/k with a random
 # start, a wider layer starts with a *smaller* one, and training makes up for the difference. Only
-# with queries that start at zero is the standard deviation about the same for all widths at each of
-# the three steps, though a little larger at the narrow ones.
+# with queries that start at zero is the standard deviation about the same for all widths at the
+# start, after 10 and after 30 steps, though a little larger for the small widths.
 #
 # The column of the cosine says why: from a random start, 30 steps turn queries and keys by about
 # the same angle at all widths and under both scales. In a score under 1/√k the same cosine is
@@ -257,9 +258,9 @@ fig.set_label(
 # growing, :math:`\sigma` has to grow as :math:`\sqrt{\ln m}`, or in other words the :term:`softmax
 # temperature` has to fall as :math:`1/\sqrt{\ln m}`. If :math:`\sigma = c \sqrt{\ln m}`, the number
 # is :math:`m^{1 - c^2/2}`, which still grows with m if :math:`c < \sqrt 2`. At :math:`c = \sqrt 2`
-# it is 1 and the freezing begins, so c has to be larger than that. We compare a fixed
-# :math:`\sigma` with two ways in which it can grow; all three begin with :math:`\sigma = 1.5
-# \sqrt{2 \ln 16}` at 16 keys.
+# it is 1 for every m, and the freezing begins. For the largest weights to stay large, c has to be
+# above this limit. We compare a fixed :math:`\sigma` with two ways in which it can grow; all three
+# begin with :math:`\sigma = 1.5 \sqrt{2 \ln 16}` at 16 keys.
 
 start = 1.5 * math.sqrt(2 * math.log(16))
 growths = {
@@ -314,11 +315,12 @@ for length in LENGTHS:
 # All this assumes that :math:`\sigma` is known, but training moves it. :term:`QK-norm` takes the
 # lengths of queries and keys out of the scores. :cite:t:`henry2020query` divide each query and each
 # key by its length and multiply the dot products by one learned number, the *gain*, in place of
-# :math:`1/\sqrt k`; :cite:t:`dehghani2023scaling` apply :term:`layer normalisation` to both in a
-# vision transformer of 22 billion parameters, because a smaller one had diverged with weights that
-# were nearly one-hot. We take the first form, in which a score is the gain times a cosine and so
-# lies between −gain and gain. We start the gain at :math:`\sqrt k`, because two vectors of length
-# :math:`\sqrt k` that point the same way have this score under the usual division.
+# :math:`1/\sqrt k`; :cite:t:`dehghani2023scaling` apply :term:`layer normalisation` to queries and
+# keys in a vision transformer of 22 billion parameters, because a smaller one had diverged with
+# attention weights that were nearly one-hot. We take the first form, in which a score is the gain
+# times a cosine and so lies between −gain and gain. We start the gain at :math:`\sqrt k`, because
+# two vectors of length :math:`\sqrt k` that point the same way have this score under the usual
+# division.
 
 
 class QKNormSelfAttention(SelfAttention):
@@ -373,9 +375,10 @@ for name, kind in LAYERS.items():
 # computed from them is infinite. With QK-norm the scores do not change. The gain is 4 here, and the
 # gap stays below twice the gain.
 #
-# A bound has its price: with gaps of at most twice the gain, a weight is at most :math:`1 / (1 +
-# (m - 1)\, e^{-2\,\mathrm{gain}})`, so if the gain is too small for the length of the text, no
-# query can single out a key. This is why the gain has to be learned, or chosen by :math:`\ln m`.
+# A bound has its price: with gaps of at most twice the gain, a weight is at most :math:`1 / (1 + (m
+# - 1)\, e^{-2\,\mathrm{gain}})`, so if the gain is too small for the length of the text, no query
+# can single out a key. This is why the gain has to be learned, or chosen in proportion to
+# :math:`\ln m`.
 
 print("largest possible weight")
 for gain in (1, 2, 4, 8):
@@ -388,7 +391,7 @@ for gain in (1, 2, 4, 8):
 # :cite:t:`zhai2023stabilizing` follow the entropy of the weights through the training of
 # transformers and find that it falls to nearly zero where training is unstable, which they call
 # :term:`entropy collapse`. :cite:t:`wortsman2023small` produce the instabilities of large models in
-# small ones by raising the learning rate. We do the same with one layer on our task, which now
+# small ones by raising the learning rate. We do the same on our task with one layer, which now
 # learns its values as well: six learning rates, three seeds, 200 steps of Adam, with and without
 # QK-norm. Every step draws new texts, so the loss is that of texts never seen before.
 
@@ -461,15 +464,15 @@ fig.set_label(
 # *Figure 4.* Entropy of the weights and loss on new texts, per step, at a learning rate of 1; three
 # seeds per layer. The plain layer collapses at once and does not recover, and QK-norm learns.
 #
-# Without QK-norm the entropy is near zero after ten steps, while the right key has no more than
-# about its share of one in sixteen: each query has settled on *some* key. Most queries then get
-# next to no gradient, as :doc:`the earlier lesson </gallery/core/plot_3_scaling_variance>` measures
-# for saturated weights, and the loss stays above that of answering 0. With QK-norm no weight is
-# saturated in these first steps, and in all three seeds the entropy falls only as the right key is
-# found.
+# Without QK-norm the entropy is near zero after ten steps, while the right key has a mean weight of
+# about 1/16 at most, as if all weights were equal: each query has settled on *some* key. Most
+# queries then get next to no gradient, as :doc:`the earlier lesson
+# </gallery/core/plot_3_scaling_variance>` measures for saturated weights, and the loss stays above
+# that of answering 0. With QK-norm no weight is saturated in these first steps, and in all three
+# seeds the entropy falls only as the right key is found.
 #
-# So a low entropy alone is no fault. At each learning rate at which it learns, either layer ends
-# with a low entropy, because the task has one right key per query. A collapse is an entropy that is
+# So a low entropy alone is no fault. Both layers end with a low entropy at every learning rate at
+# which they learn, because the task has one right key per query. A collapse is an entropy that is
 # low *before* the right key is found, so to see one, follow the entropy from the first step on,
 # beside the loss.
 #
@@ -518,10 +521,10 @@ fig.set_label(
 #
 # At low rates the plain layer is the better one on this task, probably because its scores may grow
 # freely, whereas those of the other are bounded by a gain that :term:`Adam` moves by about one
-# learning rate per step at most. At a rate of 3 both fail. With QK-norm this failure is not a
-# collapse, since the entropy ends near :math:`\ln 16`, as the next cell prints. Its cause is the
-# rate of the values: with a rate of 0.03 for the values and of 3 for everything else, the layer
-# with QK-norm learned in the experiment above.
+# learning rate per step at most. At a rate of 3 for all parameters both layers fail. With QK-norm
+# this failure is not a collapse, since the entropy ends near :math:`\ln 16`, as the next cell
+# prints. Its cause is the rate of the values: with a rate of 0.03 for the values and of 3 for
+# everything else, the layer with QK-norm learned in the experiment above.
 
 print("entropy at the last step, learning rate 3.0")
 for name, table in runs.items():
@@ -531,9 +534,9 @@ for name, table in runs.items():
 # What this does not say
 # ----------------------
 # These are single layers of width 16 on one made-up task, and the highest learning rates are
-# extreme: at a rate of 1, one step of Adam moves an entry of a matrix by up to four times the
-# largest value with which that entry can start. :cite:t:`zhai2023stabilizing` measure how entropies
-# collapse in real transformers. :cite:t:`wortsman2023small` find that QK-norm makes small
+# extreme: at a rate of 1, one step of Adam can move an entry of a matrix by 1, which is four times
+# the largest value that ``nn.Linear`` draws for it. :cite:t:`zhai2023stabilizing` measure how
+# entropies collapse in real transformers. :cite:t:`wortsman2023small` find that QK-norm makes small
 # transformers less sensitive to the learning rate, and the growth of the scores is only one of the
 # two instabilities that they study.
 #
@@ -542,8 +545,8 @@ for name, table in runs.items():
 # learning rate that rises slowly at first (*warm-up*) may also be enough. Neither was tried here.
 # QK-norm also changes what a layer can express, since the length of a key no longer counts. On our
 # task this does not matter, because all addresses have the same length. If their lengths differed,
-# a cosine would be the better choice for one more reason: a dot product favours long addresses,
-# whether they are right or not.
+# the loss would even be a gain, since a dot product favours long addresses, whether they are right
+# or not.
 #
 # Takeaways
 # ---------

@@ -146,10 +146,10 @@ for name, value in nats.items():
 
 # %%
 # The last column is the *perplexity*, e to the power of the loss: a choice among that many equally
-# likely tokens has the same loss. It depends on the tokenizer and on the texts, so the losses per
-# token of two models can be compared only if both read the same texts and cut them alike. The model
-# was trained once, by a command that takes a long time, and the page reads the files that this
-# command left:
+# likely tokens has the same loss. Both numbers depend on the tokenizer and on the texts, so two
+# models can be compared only if they read the same texts and cut them into the same tokens. The
+# model was trained once, by a command that takes a long time, and the page reads the files that
+# this command left:
 
 training = json.loads((folder / "results.json").read_text(encoding="utf-8"))
 print("made by:", training["origin"]["command"], "in", training["cpu_seconds"] // 60, "minutes")
@@ -213,14 +213,14 @@ for window in (1, 2, 4, 8, 16, 32, 64, length):
 # %%
 # The first column holds a surprise, which has little to do with how far back the model reads:
 # without ``<start>`` this model fails, even if it sees 64 tokens. :cite:t:`xiao2024efficient` found
-# that large models fail as well when a window leaves their first tokens behind, and the last
-# section comes back to it. How much earlier tokens help is in the second column: the nearest eight
-# tokens already give the model most of what it gains from earlier tokens. The loss at each
-# position, which Figure 2 will show, says the same: it falls within the first few tokens and then
-# stays level. But a longer memory is worth a great deal where a text repeats itself. Reviews rarely
-# do, so a quarter of the training sequences repeat a piece of 8 to 64 tokens until the sequence is
-# full. We compare the loss at each position of our 150 passages with the loss on their first 63
-# tokens, read twice in a row:
+# that large models fail as well when a window leaves their first tokens behind, and the section on
+# the first token comes back to this. How much earlier tokens help is in the second column: the
+# nearest eight tokens already give the model most of what it gains from earlier tokens. The loss at
+# each position, which Figure 2 will show, says the same: it falls within the first few tokens and
+# then stays level. But a longer memory is worth a great deal where a text repeats itself. Reviews
+# rarely do. For the model to learn it all the same, a quarter of the training sequences repeat a
+# piece of 8 to 64 tokens until the sequence is full. We compare the loss at each position of our
+# 150 passages with the loss on their first 63 tokens, read twice in a row:
 
 first = held_out[:, 1:64]  # (150, 63)
 start = held_out[:, :1]  # (150, 1)
@@ -312,7 +312,7 @@ fig.set_label(
 # If this is how it works, then removing either head must end the copying, and removing the earlier
 # one must also end the *attention* of the induction head, which then has nothing to find B by. We
 # remove each head of the model in turn, by setting its columns of W_out to 0, so that nothing from
-# it reaches the next layer. Beside the losses we measure the *weight that copies*, which is the
+# it reaches the next layer. Beside the losses we measure the *copying weight*, which is the
 # mean weight of the induction head on the token that has to be copied. Where no copying is left,
 # the loss should be about that of the first half, where nothing can be copied.
 
@@ -327,7 +327,7 @@ def without(*heads):
 
 
 def measure(changed):
-    """Return the loss where tokens repeat, that on reviews, and the weight that copies."""
+    """Return the loss where tokens repeat, that on reviews, and the copying weight."""
     logits, weights = changed(random_twice, need_weights=True)
     return torch.tensor(
         [
@@ -349,7 +349,7 @@ everyone = [(layer, head) for layer in range(L) for head in range(h)]
 whole = measure(model)  # (3,)
 removed = {each: measure(without(each)) for each in everyone}
 
-print("removed, (layer, head)        copied tokens   reviews   weight that copies")
+print("removed, (layer, head)        copied tokens   reviews   copying weight")
 rows = {"none": whole, f"the induction head, {induction}": removed[induction]}
 rows[f"on the token before, {previous}"] = removed[previous]
 for name, (copied, natural, on) in rows.items():
@@ -358,7 +358,7 @@ first_time = losses(model, random_twice)[:, :60].mean().item()
 print(f"\nthe first half, with all heads{first_time:13.2f}")
 
 fig, axes = plt.subplots(2, figsize=(5, 5.6))
-titles = "loss on copied tokens", "weight that copies"
+titles = "loss on copied tokens", "copying weight"
 for ax, title, column, top in zip(axes, titles, (0, 2), (12, 1), strict=True):
     table = torch.stack([removed[each][column] for each in everyone]).view(L, h)  # (L, h)
     draw_numbers(ax, table, top)
@@ -366,7 +366,7 @@ for ax, title, column, top in zip(axes, titles, (0, 2), (12, 1), strict=True):
 fig.set_label(
     "Two maps, a number for each head of four layers. The loss on copied tokens is about 1 for "
     "most heads, above 11 for head 0 of layer 2 and head 1 of layer 3, and from 7 to 9.4 for four "
-    "heads of layers 0 to 2. The weight that copies is about 0.7 for most heads, that of the "
+    "heads of layers 0 to 2. The copying weight is about 0.7 for most heads, that of the "
     "induction head included, and at most 0.2 for the other five."
 )
 
@@ -375,18 +375,18 @@ fig.set_label(
 # with all heads are in the first row of the table above.
 #
 # The losses are in nats per token. When either of the two heads is removed, the copying ends, and
-# the loss is about that of the first half. An even choice would have a lower loss, ln 2048 ≈ 7.62,
-# because the model expects what would be likely in a review. When the induction head is removed,
-# its attention weights stay as they were, because nothing that it reads has changed; only its
-# output is lost. When the head that attends to the token before is removed, the induction head
+# the loss is about that of the first half. Both losses are above ln 2048 ≈ 7.62, that of a uniform
+# guess, because the model expects what would be likely in a review. When the induction head is
+# removed, its attention weights stay as they were, because nothing that it reads has changed; only
+# its output is lost. When the head that attends to the token before is removed, the induction head
 # loses its attention weights as well.
 #
 # Four heads of the first three layers attend neither to the token before nor to the token to be
-# copied, and yet removing any one of them lowers the weight that copies, too. Do they take part?
+# copied, and yet removing any one of them lowers the copying weight, too. Do they take part?
 # Setting a head to 0 also takes away what it adds to all tokens alike, which the later layers were
 # trained with. So we take each of the six heads, these four and the two above, and replace its
-# output by the mean of its output over all tokens of these texts, which does not depend on what it
-# reads.
+# output by the mean of its output over all tokens of these texts, a constant that does not depend
+# on what the head reads.
 
 
 def averaged(layer, head):
@@ -414,9 +414,10 @@ for each in six:
 
 # %%
 # For three of the four a constant will do: they are needed for what they add to all tokens alike,
-# and not for what they read. By this stricter test the induction head, the head on the token before
-# and the fourth of these four are still needed. What this fourth head reads that helps the copying
-# is not yet known. To find out, one would have to trace what it hands to whom.
+# and not for what they read. By this stricter test, three heads are still needed: the induction
+# head, the head that attends to the token before, and the fourth of these four. What this fourth
+# head reads that helps the copying is not yet known. To find out, one would have to trace what it
+# hands to whom.
 #
 # On reviews the induction head is worth little, and this is why a quarter of the training sequences
 # repeat a piece: the first model that we trained for this page, of another shape and trained on
@@ -432,10 +433,10 @@ for each in six:
 # The heads of the last layer attend strongly to ``<start>``, although it says nothing about the
 # text: under the causal mask its position sees itself only, so its key and its value are the same
 # in every text. Such a place is called an :term:`attention sink` :cite:p:`xiao2024efficient`. We
-# try to do without it in two ways. With a value of 0, later tokens may still attend there and take
-# nothing; with its position masked, their weight has to go to other tokens. The position of
-# ``<start>`` itself goes on reading its own value, because otherwise its vector would change, and
-# its keys in the later layers with it.
+# try to do without ``<start>`` in two ways. If its value is set to 0, later tokens may still attend
+# to it, but take nothing from it; if its position is masked, their weight has to go to other
+# tokens. The position of ``<start>`` itself goes on reading its own value, because otherwise its
+# vector would change, and its keys in the later layers with it.
 
 _, weights = model(held_out[:50], need_weights=True)  # (50, 128, vocabulary), (L, 50, h, 128, 128)
 on_start = weights[:, :, :, 16:, 0].mean(dim=(1, 3))  # (L, h)
