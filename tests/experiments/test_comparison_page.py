@@ -304,6 +304,13 @@ def test_the_sizes_at_which_a_model_gains_are_named(simulated):
     assert said in sections.curves(results)
 
 
+def test_on_yelp_a_loss_alone_is_said_beside_a_gain_behind_a_distractor(simulated):
+    results = simulated({"yelp/energy": (0.70, 0.88), "yelp/mean": (0.88, 0.70)})
+    said = sections.yelp(results)
+    assert said.startswith("Behind a distractor, `energy` is more accurate than `mean`, by ")
+    assert "On reviews alone, `energy` is less accurate than `mean`, by " in said
+
+
 def test_a_model_that_sees_fewer_reviews_of_yelp_is_named(simulated):
     results = simulated()
     assert "1,000 reviews train each model and" in sections.yelp(results)

@@ -299,13 +299,17 @@ def yelp(results: Results) -> str:
         if cell["data"]["private"]
         else ""
     )
-    gain = results.gain("yelp/energy", "yelp/mean", "distractor")
+    where = {"distractor": SETS["distractor"], "clean": f"on reviews {SETS['clean']}"}
+    said = " ".join(
+        _sentence(verdict(results.gain("yelp/energy", "yelp/mean", of), "`energy`", "`mean`", at))
+        for of, at in where.items()
+    )
     rows = ([f"`{name}`", *_accuracies(results, f"yelp/{name}")[1:]] for name in MODELS)
     taken, whole = results.core_hours("yelp"), results.core_hours("yelp", reviews=YELP_TRAIN)
     return (
-        f"{_sentence(verdict(gain, '`energy`', '`mean`', SETS['distractor']))} This is on "
-        f"{cell['data']['name']}, of which {most:,} reviews train each model{but_for} and "
-        f"{run['clean']['n']:,} are those for which accuracies are reported.{private}\n\n"
+        f"{said} Both were measured on {cell['data']['name']}, of which {most:,} reviews train "
+        f"each model{but_for} and {run['clean']['n']:,} are those for which accuracies are "
+        f"reported.{private}\n\n"
         + table(["accuracy on Yelp (%)", *SETS.values()], rows)
         + f"\n\nThese runs took {taken:.1f} hours of one core. If each trained on all "
         f"{YELP_TRAIN:,} reviews of the official set, for which `reviews` has to be raised in "
