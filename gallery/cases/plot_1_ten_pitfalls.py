@@ -5,10 +5,10 @@ Ten pitfalls around a correct attention layer
 What can go wrong around an attention layer that is itself correct?
 
 Nearly everything: what the labels mean, how a text becomes tokens, which of them the model reads,
-how the model is put together, and what is compared with what. In the program in which we found
-them, none of these mistakes raises an error, so they have to be looked for, and most are found by
-counting something that one believes one already knows. This page shows ten of them, each with the
-place where it was made, and measures what they do.
+how the model is put together, and what is compared with what. This page shows ten such mistakes,
+each with the place where it was made, and measures what they do. None of them raises an error in
+the program in which we found them, so they have to be looked for, and most are found by counting
+something that one believes one already knows.
 
 You need the lesson on :doc:`training a classifier </gallery/core/plot_8_sentiment_training>` for
 the task. Reading takes half an hour, and running the page about forty seconds. Afterwards you can
@@ -91,9 +91,10 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* The path of N reviews through the program, in batches of B, and the number of each
-# pitfall where it lies. Five of the ten happen before the first layer is called. Here the
-# vocabulary is counted before the reviews are paired, which avoids the third pitfall.
+# *Figure 1.* The path of N reviews through the program, in batches of B. The numbers of the ten
+# pitfalls are printed at the steps where they lie. Five of the ten happen before the first layer is
+# called. Here the vocabulary is counted before the reviews are paired, which avoids the third
+# pitfall.
 #
 # What a label means
 # ------------------
@@ -110,8 +111,8 @@ fig.set_label(
 #    can't check this, but under either rule they contain lukewarm reviews. Look up how a label was
 #    made before you say what a model has learned.
 #
-# Film reviews have the same trap (:cite:t:`maas2011learning`). Reviewers often write their rating
-# into the text, as "7/10", so we can count those ratings by label:
+# The film reviews (:cite:t:`maas2011learning`) are labelled by ratings, too. Reviewers often write
+# their rating into the text, as "7/10", so we can count those ratings by label:
 
 marks = Counter()
 for review, label in zip(train.texts, train.labels, strict=True):
@@ -137,8 +138,8 @@ fig.set_label(
 # %%
 # *Figure 2.* Training reviews that name a rating out of ten, by label.
 #
-# A "negative" film may have had four points out of ten. Hardly anyone who wrote a rating gave one
-# in the middle, so no accuracy on these reviews says how a model reads a lukewarm review.
+# A "negative" film may have had four points out of ten. Hardly any review names 5 or 6 points, so
+# no accuracy on these reviews says how a model reads a lukewarm review.
 #
 # How a text becomes tokens
 # -------------------------
@@ -381,10 +382,11 @@ for name, scale in (("no scale", False), ("divided by √8", True)):
 # %%
 # At k = 64 or 512 the harm is large, as the lesson on :doc:`the scale
 # </gallery/core/plot_3_scaling_variance>` shows. The other mistakes in these layers have pages of
-# their own. One page has :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` that saves nothing,
-# and a count of d + 1 parameters that according to Lab 13 "exactly matches" the d of the energy.
-# The others have :doc:`biases </gallery/deeper/plot_2_gauge_and_biases>` that do nothing, and
-# :doc:`values that fold away </gallery/deeper/plot_3_values_fold>`.
+# their own. One of them is about a :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` that saves
+# nothing, and about a count of d + 1 parameters that according to Lab 13 "exactly matches" the d
+# parameters of its energy. Two others are about :doc:`biases
+# </gallery/deeper/plot_2_gauge_and_biases>` that do nothing and about :doc:`values that fold away
+# </gallery/deeper/plot_3_values_fold>`.
 #
 # .. admonition:: What went wrong, 8: a table outside the module
 #    :class: warning
@@ -420,8 +422,9 @@ for layer in (WithGlobalTable(), SinusoidalPositions(16)):
 #    In the formula :math:`E = F (QK^\top) F^\top` of :ref:`Lab 13 <source-lab>` ("Matrix
 #    Formulation"), F is the table of the tokens. In its code ``F`` is ``torch.nn.functional``. The
 #    lab's program is right, because it multiplies ``queries`` by ``keys`` and never writes the
-#    formula out, so this is a clash of notation and not a bug. But write the formula into the code
-#    as it is, and the softmax is gone.
+#    formula out, so this is a clash of notation and not a bug. But if the formula is written into
+#    the code with its own letters, ``F`` becomes the table of the tokens, and ``F.softmax`` can't
+#    be called any more.
 
 
 def weights_as_in_the_formula(F, QK):
@@ -442,11 +445,11 @@ except TypeError as error:
 #    :class: warning
 #
 #    :ref:`Lab 13 <source-lab>` splits off a *test set* and never measures on it, so what it reports
-#    is the validation accuracy that one watches while choosing. It says that the task is harder for
-#    a *mean* of the words, but trains no such model in this lab. It calls ``torch.manual_seed``
-#    once, in the cell of the data loaders, so each model starts with the *random state* that the
-#    previous model left. Finally, its one accuracy *mixes* reviews that stand alone with reviews
-#    behind a distractor.
+#    is the validation accuracy that one watches while choosing. Lab 13 says that its task is harder
+#    for a *mean* of the words, but trains no such model. It calls ``torch.manual_seed`` once, in
+#    the cell of the data loaders, so each model starts with the *random state* that the previous
+#    model left. Finally, its one accuracy *mixes* reviews that stand alone with reviews behind a
+#    distractor.
 #
 # The first two can be read in its cells, and the other two can be shown in a few lines. Here are
 # the accuracies from above, mixed and apart:

@@ -488,10 +488,10 @@ for name in ("divided by √k", "divided by k"):
 # continues from here, to QK-norm and to a training run that fails.
 #
 # There need not be a division at all: T5 (:cite:t:`raffel2020exploring`) does without one, because
-# its code draws the query matrix smaller by the same factor (``fold_scaling_into_initializer`` in
-# Mesh TensorFlow). At the start such a layer computes the same function, up to rounding, as one
-# that divides. We check this at a width of 1,000 and not of 1,024: the root of 1,024 is 32, a power
-# of two, and dividing by it would involve no rounding.
+# its code starts the query matrix with numbers that are smaller by a factor of :math:`\sqrt k`
+# (``fold_scaling_into_initializer`` in Mesh TensorFlow). At the start such a layer computes the
+# same function, up to rounding, as one that divides. We check this at a width of 1,000 and not of
+# 1,024: the root of 1,024 is 32, a power of two, and dividing by it would involve no rounding.
 
 W_query, W_key = torch.randn(2, 64, 1000, generator=generator) / 8  # (64, 1000), (64, 1000)
 divided = (tokens @ W_query) @ (tokens @ W_key).T / math.sqrt(1000)  # (16, 16)

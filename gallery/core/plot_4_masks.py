@@ -7,8 +7,8 @@ How do you keep a word from attending to words that it must not see?
 You set the scores of the forbidden words to −∞ before the softmax, so that they receive no weight
 and the others share all of it. A mask says which words are forbidden. A causal mask hides all later
 words, because a model in training would otherwise copy the very word that it should predict. A
-padding mask hides the filler after short texts. A word that may attend to nothing at all needs a
-rule of its own, because its softmax would be 0/0.
+padding mask hides the filler after short texts. A word that is not allowed to attend to anything
+needs a rule of its own, because its softmax would be 0/0.
 
 You need :doc:`a self-attention layer </gallery/core/plot_2_attention_layer>` and :doc:`its scale
 </gallery/core/plot_3_scaling_variance>`. Reading takes about 40 minutes, and running the page ten
@@ -83,8 +83,9 @@ fig.set_label(
 # To see what a mask is for, we first train without one, on the task of predicting the *next* word.
 # A model that predicts each word from those before it is called :term:`autoregressive`. It
 # generates a text by appending its own prediction to the words so far and predicting again. Our
-# sentences are six words drawn at random, so nobody can know the next one, and any honest guess is
-# correct in one case out of six, which is the *chance level* of the task.
+# sentences are six words, drawn at random from a vocabulary of six, so nobody can know the next
+# one, and any honest guess is correct in one case out of six, which is the *chance level* of the
+# task.
 #
 # Attention needs vectors, and the simplest vector of a word is *one-hot*: it has one number per
 # word of the vocabulary, 1 for the word itself and 0 for all others. We concatenate a second
@@ -311,9 +312,9 @@ print(f"weight on later words: {leaky[~causal].sum():.4f} of {leaky.sum():.0f}")
 # A word that may attend to nothing
 # ---------------------------------
 # In an empty text, or when padding is put *before* a text under a causal mask, some positions have
-# nothing to attend to, and a softmax over no scores at all is 0/0. We put "starts" in such a
-# position and compare what several programs return for it, among them torch's :term:`fused kernel`.
-# The values are the rows of an identity matrix, so that each context vector shows its own weights.
+# nothing to attend to, and a softmax over no scores at all is 0/0. We forbid "starts" all six words
+# and compare what several programs return for it; one of them is torch's :term:`fused kernel`. The
+# values are the rows of an identity matrix, so that each context vector shows its own weights.
 
 allowed = causal_mask(6)  # (6, 6)
 allowed[2] = False
@@ -346,9 +347,9 @@ for name, program in programs.items():
 # sum over no words: the word receives nothing and passes no gradient back. This project returns
 # zeros, and so does torch's kernel, whereas ``nn.MultiheadAttention`` may still return NaN.
 #
-# With masks, the function of the first lesson becomes the following. A blind row, one that may
-# attend to nothing, goes through the softmax with its finite scores and loses its weights only
-# afterwards.
+# With masks, the function of the first lesson becomes the following. The row of a word that may
+# attend to nothing is called ``blind``. It is left out of the masking, so its scores stay finite,
+# and its weights are set to 0 after the softmax.
 
 
 # attention_from_scratch.py
@@ -400,7 +401,7 @@ class CausalSelfAttention(nn.Module):
 
 # %%
 # A causal layer promises that a word has no effect on any output *before* its own. This can be
-# tested on any model that claims to be causal. Here we give the word "with" different numbers:
+# tested on any model that claims to be causal. Here we change the numbers of one word, "with":
 
 changed = x.clone()  # (6, 3)
 changed[3] = torch.tensor([0.9, 0.1, 0.9])
@@ -459,8 +460,9 @@ with torch.no_grad():
 #   can cache keys and values.
 #
 # *From memory:* close this page and write ``causal_mask``, ``padding_mask`` and
-# ``CausalSelfAttention``. Then check three things: if one word changes, no row before it moves; if
-# the padding changes, no word's row moves; and a word that may attend to nothing gets zeros.
+# ``CausalSelfAttention``. Then check three things: if one word changes, the results of all words in
+# front of it stay the same; if the padding changes, the results of all words stay the same; and a
+# word that may attend to nothing gets zeros.
 #
 # *Practise:* :doc:`/exercises/masks`.
 #

@@ -121,18 +121,17 @@ assert torch.allclose(LayerNorm(4)(token), nn.LayerNorm(4)(token))
 
 # %%
 # By hand, the first number is (1 − 3) / √3.5. A token that is ten times as large comes out the
-# same, but for ``eps``, a tiny number that keeps the code from dividing by 0, so the part that
-# reads the token never has to deal with its size. Unlike in batch normalisation, nothing is shared
-# between tokens or between texts.
+# same, so the part that reads the token never has to deal with its size. (This is exact but for
+# ``eps``, a tiny number that keeps the code from dividing by 0.) Unlike in batch normalisation,
+# nothing is shared between tokens or between texts.
 #
 # The feed-forward layer: each token by itself
 # --------------------------------------------
-# A context vector is a weighted *sum* of values, and W_out is linear as well. To compute more than
-# such linear functions, a layer needs a nonlinear one, because two matrices in a row are one
-# matrix, :math:`(x W_1)\, W_2 = x\, (W_1 W_2)`. A :term:`feed-forward layer` therefore has such a
-# function between its two matrices. :cite:t:`vaswani2017attention` use ReLU(z) = max(z, 0) and an
-# inner width of 4d. We keep that width and use :term:`GELU` (:cite:t:`hendrycks2016gaussian`), a
-# smooth version of ReLU.
+# A context vector is a weighted *sum* of values, and W_out is linear as well. More of the same
+# would add nothing, because two matrices in a row are one matrix, :math:`(x W_1)\, W_2 = x\, (W_1
+# W_2)`. A :term:`feed-forward layer` therefore has a nonlinear function between its two matrices.
+# :cite:t:`vaswani2017attention` use ReLU(z) = max(z, 0) and an inner width of 4d. We keep that
+# width and use :term:`GELU` (:cite:t:`hendrycks2016gaussian`), a smooth version of ReLU.
 
 
 # attention_from_scratch.py
@@ -224,16 +223,16 @@ for name, part in ours.named_children():
 # ----------
 # Concatenated, the heads have width d again, so what is the output projection for? A reader of
 # Transformer Explainer noticed that it is missing there (`poloclub/transformer-explainer, #71
-# <https://github.com/poloclub/transformer-explainer/issues/71>`__). Split W_out into groups of k
-# rows, one group per head, and the context is a sum of one contribution per head, on which
-# :cite:t:`elhage2021mathematical` base their analysis:
+# <https://github.com/poloclub/transformer-explainer/issues/71>`__). If W_out is split into groups
+# of k rows, one group per head, the output of the layer is a sum of one contribution per head.
+# :cite:t:`elhage2021mathematical` base their analysis on this sum:
 #
 # .. math:: [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
 #           = \sum_{i=1}^{h} \mathrm{head}_i\, W_\mathrm{out}^{(i)}
 #
 # Without W_out, a head of width k reads all d numbers of a token but can change only the k numbers
-# of its own slice. We measure what share of the first head's contribution, as a sum of squares,
-# lies outside that slice.
+# of its own slice. With W_out it can change all d. We measure what share of the first head's
+# contribution, as a sum of squares, lies outside its slice.
 
 
 def without_output(layer):
@@ -392,16 +391,18 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Accuracy with each part left out in turn, with one mark per seed: circles for two
-# steps, squares for three, triangles for the sum. All models but one take the same number of steps
-# at the same learning rate, so the figure shows what is learned in this time and not what could be
-# learned.
+# steps, squares for three, triangles for the sum. All models are trained for the same number of
+# steps at the same learning rate, except for the one with 500 steps, so the figure shows what is
+# learned in this time and not what could be learned.
 #
 # * **Attention** brings notes to other tokens. Without it each room knows its own note only, and
 #   the model is left with the most probable answers given that note. Three steps then look easier
 #   than two. If the first step leads a walker into a cycle of one or two rooms, the walker is in
-#   the same room after the third step as after the first. A room's own note is therefore the right
-#   answer in 218 of 512 cases, or 0.426, which the line below the table confirms. A model of one
-#   block also knows which room comes second, but that does not raise the share of 0.426.
+#   the same room after the third step as after the first. Otherwise this happens by chance, in one
+#   case of eight. A room's own note is therefore the right answer with probability :math:`\frac18 +
+#   \frac78 \, (\frac28 + \frac68 \cdot \frac18) = 0.426`, which the line below the table confirms.
+#   A model of one block also fetches the note of the next room. This does not raise the
+#   probability, because outside such a cycle the third step is still a guess.
 # * **Depth** is needed because one block fetches one note, and the second fetch needs the result of
 #   the first.
 # * **The feed-forward layer** computes the sum. Without it the model finds both rooms and is often
@@ -418,8 +419,9 @@ fig.set_label(
 # What does a token lose without its residual connection? The usual answer is its gradient, to which
 # we come below, but here there is another answer. Fresh attention weights are nearly equal, so
 # every token receives nearly the same mixture, and without a residual connection the mixture is all
-# that it keeps. After each block we subtract the mean of all tokens, and print the mean cosine
-# between two tokens of a text, which is near 0 for unrelated tokens and 1 for identical ones.
+# that it keeps. To see this, we copy the tokens after each block, subtract the mean of all tokens
+# of all texts from the copy, and print how similar two tokens of one text are on average: their
+# cosine is near 0 for unrelated tokens and 1 for identical ones.
 
 torch.manual_seed(0)
 notes, answers = draw_walks(64)  # (64, ROOMS), (64, ROOMS, 3)

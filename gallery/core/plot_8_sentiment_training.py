@@ -9,8 +9,9 @@ transformer block learns in fewer epochs than a plain mean of the words' vectors
 two are about equally accurate. Where an unrelated review is put in front and only the second one
 counts, attention is several points more accurate, because a mean cannot leave words out. On this
 page you write everything that such an answer takes, from the text to the validation, and then
-compare the three networks of :ref:`Lab 13 <source-lab>` with a mean. The last section prints by how
-much the accuracies differ, and says which of these differences may be due to chance.
+compare a mean with three networks of :ref:`Lab 13 <source-lab>`, the notebook that these lessons
+grew from. The last section prints by how much the accuracies differ, and says which of these
+differences may be due to chance.
 
 You need the masks of :doc:`/gallery/core/plot_4_masks`, the positions of
 :doc:`/gallery/core/plot_6_positions` and the block of
@@ -46,9 +47,10 @@ use_style()
 
 # %%
 # Film reviews (:cite:t:`maas2011learning`) come with the package, so every machine can run this
-# page. With ``DATA = "yelp"`` it reads restaurant reviews (:cite:t:`zhang2015character`) instead,
-# once they have been fetched. There each label stands for more than one star rating, as the first
-# of the :doc:`ten pitfalls </gallery/cases/plot_1_ten_pitfalls>` says.
+# page. With ``DATA = "yelp"`` it reads reviews of restaurants and other businesses
+# (:cite:t:`zhang2015character`) instead, once they have been fetched. There each label stands for
+# several star ratings, as the first of the :doc:`ten pitfalls </gallery/cases/plot_1_ten_pitfalls>`
+# says.
 
 DATA = "imdb"
 
@@ -139,10 +141,10 @@ for start in [start for start in starts if 1 in encode(start, vocabulary)][:5]:
         print("\n".join(textwrap.wrap(line, 60, replace_whitespace=False)))
 
 # %%
-# In its section *Tokenizer*, :ref:`Lab 13 <source-lab>` means to "Print 5 real examples" with an
-# unknown word, and finds none. Its code counts words after each review has been written down twice,
-# alone and behind another, so no word occurs only once and the vector of ``<unk>`` is never
-# trained.
+# The section *Tokenizer* of :ref:`Lab 13 <source-lab>` sets out to "Print 5 real examples" with an
+# unknown word, and finds no example. The lab uses each review twice, alone and behind another
+# review, and counts the words only after this doubling. So no word occurs only once, and the vector
+# of ``<unk>`` is never trained.
 #
 # The loader: reviews padded to one length
 # ----------------------------------------
@@ -356,10 +358,11 @@ plt.show()
 # transformer block (circles). Where the dashed loss still falls and the solid one rises, the model
 # is overfitting.
 #
-# By its training curve alone, the block is far better and worth more epochs. Validation says
-# otherwise. The block *overfits*: it fits what is peculiar to its 6,000 reviews, and its loss on
-# other reviews rises because it becomes more confident in its mistakes, while their number hardly
-# changes. The remedy is to stop where the validation loss is lowest, or to find more reviews.
+# By its training curve alone, the block is far better, and should be trained for more epochs.
+# Validation says otherwise. The block *overfits*: it fits what is peculiar to its 6,000 reviews,
+# and its loss on other reviews rises because it becomes more confident in its mistakes, while their
+# number hardly changes. The remedy is to stop where the validation loss is lowest, or to find more
+# reviews.
 #
 # A program of your own
 # ---------------------
@@ -457,16 +460,16 @@ print(f"keep the tail: {(review > most).float().mean():.1%} lose their beginning
 # .. admonition:: What went wrong: cutting off the review that counts
 #    :class: warning
 #
-#    With its function ``pad``, :ref:`Lab 13 <source-lab>` keeps the head, so what survives is
-#    mostly the distractor, and the label belongs to words of which the model sees few or none. We
-#    keep the tail, and count positions from its end.
+#    The function ``pad`` of :ref:`Lab 13 <source-lab>` keeps the beginning of a text, its *head*,
+#    so what survives is mostly the distractor, and the label belongs to words of which the model
+#    sees few or none. We keep the end, the *tail*, and count positions from there.
 #
 # Three networks and a mean
 # -------------------------
 # In *mean*, the baseline, every word counts the same. In *energy*, which is attention pooling, the
 # weight of a word depends on the word and its position, counted from the end, and one learned query
-# serves all reviews. In *qk* every word has a query of its own, which it compares with every word's
-# key, and receives a mixture of words; in *qkv* it receives a mixture of values.
+# serves all reviews. In *qk* every word has a query of its own, compares it with every word's key,
+# and receives a mixture of words. In *qkv* every word receives a mixture of values.
 #
 # As formulas, with rows :math:`x_i` of X for word plus position, and a learned vector w:
 #
@@ -494,10 +497,10 @@ print(f"largest gradient of the weights: {score.weight.grad.abs().max().item():.
 print(f"gradient of the bias: {score.bias.grad.abs().item():.0e}")
 
 # %%
-# Rounding errors apart, this bias is never trained, and our energy has none. Which other biases are
-# never trained, and when, is the subject of :doc:`/gallery/deeper/plot_2_gauge_and_biases`. Here
-# are the accuracies of the four models after the last epoch and, in validation, a 95 %
-# :term:`confidence interval`:
+# Rounding errors apart, this bias is never trained, so our *energy* network does without it. Which
+# other biases are never trained, and when, is the subject of
+# :doc:`/gallery/deeper/plot_2_gauge_and_biases`. Here are the accuracies of the four models after
+# the last epoch and, in validation, a 95 % :term:`confidence interval`:
 
 models, history = {}, {}
 for kind in ("mean", "energy", "qk", "qkv"):
@@ -618,9 +621,10 @@ with torch.no_grad():
 # kind; they say nothing about another training seed. Two such intervals may overlap although the
 # models differ, because all models read the same reviews and mostly fail on the same ones. So we
 # compare review by review: 1 where only the model with attention is right, −1 where only the mean
-# is, and 0 otherwise. The average of these numbers is the difference of the accuracies. Its
-# interval extends by 1.96 times their standard deviation over √N to either side, because 95 % of a
-# normal distribution lie within 1.96 standard deviations of its mean.
+# is, and 0 otherwise. The average of these numbers is the difference of the accuracies. The
+# interval reaches from this average to either side by 1.96 times the standard deviation of the N
+# numbers, divided by √N, because 95 % of a normal distribution lie within 1.96 standard deviations
+# of its mean.
 
 
 @torch.no_grad()
@@ -649,13 +653,14 @@ for name, trained, kind, mean, validation in comparisons:
 
 # %%
 # The line marked *alone* compares two models that never met a distractor. The other lines are for
-# models trained on both tasks at once. Among these the mean, which cannot tell the two tasks apart,
-# has to compromise, so gains on *clean* reviews are not gains over a mean that was trained for
-# clean reviews alone. All of this holds for these reviews, these settings and one seed. Seven
-# comparisons are made, and even if no two models differed, about one interval in twenty would
-# exclude zero. Where a setting was chosen by looking at these validation reviews, the accuracies on
-# them are too favourable. This page leaves the test reviews alone. They are read on :doc:`the
-# results page </results>`, which compares tuned models over several seeds.
+# models trained on both tasks at once. Of these models, the mean cannot tell the two tasks apart
+# and has to compromise, so what another model gains on *clean* reviews, which stand alone, is not a
+# gain over a mean that was trained for such reviews only. All of this holds for these reviews,
+# these settings and one seed. Seven comparisons are made, and even if no two models differed, about
+# one interval in twenty would exclude zero. Whoever chooses a setting by looking at these
+# validation reviews makes the accuracies on them too favourable. This page leaves the test reviews
+# alone. They are read on :doc:`the results page </results>`, which compares tuned models over
+# several seeds.
 #
 # Takeaways
 # ---------

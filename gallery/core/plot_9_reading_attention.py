@@ -58,8 +58,8 @@ use_style()
 # The task is that of :doc:`/gallery/core/plot_8_sentiment_training`: half of the time an unrelated
 # review, the :term:`distractor`, is in front, and only the second review counts. *energy* gives
 # each word one weight. In *qkv* every word attends to every word, and the contexts are averaged.
-# Instead of positions, one learned vector marks what is in front of a separator, which makes a
-# formula further down exact.
+# The models know no positions, which makes a formula further down exact. Instead, a learned vector
+# marks each word in front of a separator.
 #
 # :cite:t:`wiegreffe2019attention` begin with a test that looks at no weight at all: train the same
 # model with uniform weights, because where it is as accurate as the model with learned weights,
@@ -187,9 +187,10 @@ fig.set_label(
 #
 # So the effect of a word is its weight over one minus its weight, times the difference between its
 # evidence and the logit, which is the verdict of the whole review. A word that says what all the
-# others say is not missed, however large its weight. In QKV a word is missed twice: as a key, by
-# each of the other queries j, whose own verdict is :math:`c_j = \sum_i a_{ji} s_i`, and as a query,
-# because its verdict leaves the mean:
+# others say is not missed, however large its weight. In QKV each query j has a verdict of its own,
+# :math:`c_j = \sum_l a_{jl} s_l`, and the logit is the mean of these verdicts. Word i is therefore
+# missed twice: as a key, by each of the other queries, and as a query, because its own verdict
+# leaves the mean:
 #
 # .. math:: \mathrm{effect}_i = \frac{1}{n - 1} \Big( c_i - \mathrm{logit}
 #           + \sum_{j \ne i} \frac{a_{ji}}{1 - a_{ji}}\, (s_i - c_j) \Big)
@@ -373,14 +374,15 @@ for (kind, seed), found in apart.items():
     print(f"{strength:+13.3f} (null {strength_null:+.3f}) {lighter:+22.2f}")
 
 # %%
-# In QKV the large weights do fall on such words, with each seed. In energy pooling even the sign
-# differs between the seeds, so what is found in one model belongs to that model and not to energy
-# pooling. The last column suggests a reason. It takes the half of the words whose weights are
-# smaller, and gives their mean evidence. In two of the three models these words, which hardly
-# count, are shifted far to the positive side, as "the" and "is" are in Figure 2. Their evidence is
-# then further from the verdict than that of the words which determined it, so large weights go with
-# small differences. The shift does no harm as long as these words keep their small weights. With
-# equal weights it would weigh heavily, which may be why the equalised models fall so far.
+# In QKV the large weights do fall on such words, with each seed. In energy pooling even the sign of
+# this correlation differs between the seeds, so what is found in one model belongs to that model
+# and not to energy pooling. The last column suggests a reason. It takes the half of the words whose
+# weights are smaller, and gives their mean evidence. In two of the three models these words, which
+# hardly count, are shifted far to the positive side, as "the" and "is" are in Figure 2. Their
+# evidence is then further from the verdict than that of the words which determined it, so large
+# weights go with small differences. The shift does no harm as long as these words keep their small
+# weights. With equal weights it would weigh heavily, which may be why the equalised models fall so
+# far.
 #
 # The result of this section is thus that weights agree with deletion beyond their null in all three
 # QKV models, but in only one of the three energy-pooling models, and there only slightly.
@@ -395,12 +397,12 @@ for (kind, seed), found in apart.items():
 # .. math:: \frac{\sigma_a}{\sqrt{\sigma_a^2 + \sigma_s^2}} .
 #
 # This neglects the factor :math:`1 - a_i`, which is near 1 for most words. Where the factors are
-# independent, the correlation must therefore rise as training spreads the weights, whichever words
-# the large ones are on. We follow each model from before the first epoch to after the last. If the
-# spread is what matters, an *untrained* energy pooling must agree with deletion, too, provided that
-# its scores are multiplied by a number that makes its log-weights spread as far as those of the
-# trained one. Such a model has learned nothing, and its accuracy, printed last, is that of
-# guessing.
+# independent, the correlation must therefore rise as training spreads the weights, unless it
+# spreads the strengths in the same proportion, and it does not matter which words the large weights
+# are on. We follow each model from before the first epoch to after the last. If the spread is what
+# matters, an *untrained* energy pooling must agree with deletion, too, provided that its scores are
+# multiplied by a number that makes its log-weights spread as far as those of the trained one. Such
+# a model has learned nothing, and its accuracy, printed last, is that of guessing.
 
 
 def follow(model, seed):
@@ -489,18 +491,19 @@ for (kind, label), found in signs.items():
     print(f"{kind:6} {label:18} {measured:9.3f} {by_evidence:19.3f} {by_weights:18.3f}")
 
 # %%
-# A null need not be 0, and in energy pooling the nulls of the weight are not. With the evidence
-# shuffled, most words still lie a little above the verdict and a few far below it, so most effects
-# are positive, and more so where the weight is larger. With the weights shuffled, the effects
-# follow the evidence, and in these models larger weights go with less positive evidence.
+# A null need not be 0, and in energy pooling both nulls of the first ranking, the one by weight,
+# differ from 0. With the evidence shuffled, most words still lie a little above the verdict and a
+# few far below it, so most effects are positive, and a larger weight makes a positive effect
+# larger. With the weights shuffled, the effects follow the evidence, with which the original
+# weights are correlated: in these models, larger weights go with less positive evidence.
 #
 # In QKV the weight alone says nothing about the sign, and in energy pooling it says little: larger
 # weights are somewhat more often on words against the film. Evidence by itself puts the words
 # nearly in the order of their effects, and does so nearly as well, or better, when the weights are
 # shuffled. That order is therefore above all a matter of what the words say, which in these models
 # is the same in every review. No correlation can decide between the two factors, because each
-# agrees with effects that contain it. The formula can: a contribution is their product, and the
-# contributions add up to the answer.
+# agrees with effects that contain it. The formula does not have to: a contribution is the product
+# of the two, and the contributions add up to the answer.
 #
 # Other weights, the same answer
 # ------------------------------
@@ -558,8 +561,8 @@ Html("".join(pictures))
 # * :cite:t:`serrano2019attention` delete words in the order of their weights until the decision
 #   changes. They find weights a noisy guide; rankings that use the gradient often get there sooner.
 # * :cite:t:`kobayashi2020attention` show for BERT that norms of weighted vectors tell a different
-#   story from weights. In our classifier a single number is left of each weighted vector, so its
-#   norm is the size of weight × evidence, and the sign is known besides.
+#   story from weights. Our classifier turns each weighted vector into a single number, weight ×
+#   evidence. The norm is the size of this number, and we know its sign as well.
 # * :cite:t:`bastings2020elephant` ask why one should explain a prediction by weights at all, when
 #   saliency methods were made for it and follow the computation from input to output.
 # * :cite:t:`deyoung2020eraser` collect the passages that people marked as reasons, and measure how

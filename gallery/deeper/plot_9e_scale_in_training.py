@@ -161,9 +161,9 @@ fig.set_label(
 #
 # Under 1/√k all widths start with about the same standard deviation, because queries and keys are
 # still independent, and after 30 steps a wider layer has a larger one. Under 1/k with a random
-# start, a wider layer starts with a *smaller* one, and training makes up for the difference. Only
-# with queries that start at zero is the standard deviation about the same for all widths at the
-# start, after 10 and after 30 steps, though a little larger for the small widths.
+# start, a wider layer starts with a *smaller* standard deviation, and training makes up for the
+# difference. Only with queries that start at zero is the standard deviation about the same for all
+# widths at the start, after 10 and after 30 steps, though a little larger for the small widths.
 #
 # The column of the cosine says why: from a random start, 30 steps turn queries and keys by about
 # the same angle at all widths and under both scales. In a score under 1/√k the same cosine is
@@ -259,7 +259,7 @@ fig.set_label(
 # temperature` has to fall as :math:`1/\sqrt{\ln m}`. If :math:`\sigma = c \sqrt{\ln m}`, the number
 # is :math:`m^{1 - c^2/2}`, which still grows with m if :math:`c < \sqrt 2`. At :math:`c = \sqrt 2`
 # it is 1 for every m, and the freezing begins. For the largest weights to stay large, c has to be
-# above this limit. We compare a fixed :math:`\sigma` with two ways in which it can grow; all three
+# above this limit. We compare a :math:`\sigma` that is fixed with two that grow with m; all three
 # begin with :math:`\sigma = 1.5 \sqrt{2 \ln 16}` at 16 keys.
 
 start = 1.5 * math.sqrt(2 * math.log(16))

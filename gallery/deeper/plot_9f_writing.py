@@ -214,8 +214,8 @@ for window in (1, 2, 4, 8, 16, 32, 64, length):
 # The first column holds a surprise, which has little to do with how far back the model reads:
 # without ``<start>`` this model fails, even if it sees 64 tokens. :cite:t:`xiao2024efficient` found
 # that large models fail as well when a window leaves their first tokens behind, and the section on
-# the first token comes back to this. How much earlier tokens help is in the second column: the
-# nearest eight tokens already give the model most of what it gains from earlier tokens. The loss at
+# the first token comes back to this. The second column shows how much the earlier tokens help: the
+# nearest eight of them already give the model most of what it gains from all of them. The loss at
 # each position, which Figure 2 will show, says the same: it falls within the first few tokens and
 # then stays level. But a longer memory is worth a great deal where a text repeats itself. Reviews
 # rarely do. For the model to learn it all the same, a quarter of the training sequences repeat a
@@ -378,8 +378,8 @@ fig.set_label(
 # the loss is about that of the first half. Both losses are above ln 2048 ≈ 7.62, that of a uniform
 # guess, because the model expects what would be likely in a review. When the induction head is
 # removed, its attention weights stay as they were, because nothing that it reads has changed; only
-# its output is lost. When the head that attends to the token before is removed, the induction head
-# loses its attention weights as well.
+# its output is lost. When the other head is removed, the one that attends to the token before, the
+# induction head loses its attention weights as well.
 #
 # Four heads of the first three layers attend neither to the token before nor to the token to be
 # copied, and yet removing any one of them lowers the copying weight, too. Do they take part?
@@ -487,8 +487,8 @@ for place, name in enumerate(("<start>", "the first word")):
 #
 # The value is hardly missed: when it is set to 0, the loss rises little. What is missed is the
 # place. Weights sum to 1, so a query that finds no match has to put its weight somewhere, and where
-# ``<start>`` is forbidden, the other weights of its row grow, and it takes in values that it did
-# not look for.
+# ``<start>`` is forbidden, the query gives more weight to other tokens and takes in values that it
+# did not look for.
 #
 # This is also why the window failed without ``<start>``, and why :cite:t:`xiao2024efficient` keep
 # the first tokens in the cache when they let a model write for longer than its window. In the
