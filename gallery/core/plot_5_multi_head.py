@@ -426,10 +426,10 @@ fig.set_label(
 # columns (the last axis, along which the softmax runs). Other programs name the axes differently:
 # CircuitsVis, for example, calls them "destination" and "source", and `one of its users asked
 # <https://github.com/TransformerLensOrg/CircuitsVis/issues/56>`__ which of the two belongs to the
-# :term:`encoder`, the part that reads the original and so supplies the keys. The destination is the
-# query, and the source is the key. A mask must fit (n, m) as well. Usually it is a padding mask for
-# the text of the keys, (B, 1, m), whereas a causal mask makes no sense where the positions of two
-# texts have no common order.
+# :term:`encoder`, the part that reads the text to be translated and so supplies the keys. The
+# destination is the query, and the source is the key. A mask must fit (n, m) as well. Usually it is
+# a padding mask for the text of the keys, (B, 1, m), whereas a causal mask makes no sense where the
+# positions of two texts have no common order.
 #
 # What if the value matrix is learned, too? Here are eight seeds, with the mean weight that an
 # English word gives to its translation:
@@ -442,11 +442,11 @@ for seed in range(8):
     print(f"seed {seed}: variance missed {missed_by_cross:.1%}, weight on translation {weight:.2f}")
 
 # %%
-# All eight heads solve the task, but several do so in reverse: they attend to every German word
-# *except* the translation, and their value matrix has the opposite sign, so that the position with
-# the least weight is the one that they name. The picture of such a head shows where the answer is
-# not. What a weight means can only be said together with the values, as the lesson on :doc:`reading
-# attention </gallery/core/plot_9_reading_attention>` shows.
+# The head solves the task with all eight seeds, but with several of them it does so in reverse: it
+# attends to every German word *except* the translation, and its value matrix has the opposite sign,
+# so that the position with the least weight is the one that it names. The picture of such a head
+# shows where the answer is not. What a weight means can only be said together with the values, as
+# the lesson on :doc:`reading attention </gallery/core/plot_9_reading_attention>` shows.
 #
 # Takeaways
 # ---------

@@ -11,9 +11,8 @@ cosines at several speeds, in which every shift along the sentence is a rotation
 
 You need the layers of :doc:`/gallery/core/plot_2_attention_layer` and the masks of
 :doc:`/gallery/core/plot_4_masks`. Reading takes about 45 minutes, and running the page a few
-seconds. Afterwards you can write the sinusoidal positions from memory, you know how much attention
-notices of the word order, with a causal mask and without one, and you can choose from which end of
-a text to count.
+seconds. Afterwards you can write the sinusoidal positions from memory, say what attention notices
+of the word order, with a causal mask and without one, and choose from which end of a text to count.
 """
 
 import matplotlib.pyplot as plt
@@ -128,9 +127,9 @@ assert torch.allclose(shuffled, context[order])
 # stacking such layers does not help, because each hands shuffled rows to the next.
 #
 # Under a causal mask, each word of the first layer sees a bag of the words up to itself. Suppose
-# that the five words before "step" are shuffled. In the first layer "step" sees the same bag as
-# before, but each of the others now has other words before it and so another context vector. A
-# second layer hands those context vectors to "step".
+# that the five words before "step" are shuffled as in the next cell. In the first layer "step" sees
+# the same bag as before, but each of the others now has other words before it than it had, and so
+# another context vector. A second layer hands those context vectors to "step".
 
 others = torch.tensor([3, 0, 4, 1, 2, 5])  # (6,), all but the last are shuffled
 last_moved = {}
@@ -314,14 +313,14 @@ fig.set_label(
 # not fall steadily to either side.
 #
 # The product is thus largest at distance 0, where every cosine is 1, but it does not measure the
-# distance like a ruler, because the fast hands come round again: positions 5 and 31 apart have
-# nearly the same product. A single product can reliably distinguish only near neighbours, here
+# distance like a ruler, because the fast hands come round again: distances of 5 and of 31 positions
+# give nearly the same product. A single product can reliably distinguish only near neighbours, here
 # those up to two positions away, from all other positions.
 #
-# A query can therefore look for a *relative* position. If the query matrix is the rotation by −1
-# and the key matrix the identity, each word looks for the position before its own, whatever the
-# words are. Nothing is trained here, because we know the matrix; the code multiplies it by 20,
-# which makes the scores large enough for a clear choice.
+# Because the product depends on the distance alone, a query can look for a *relative* position. If
+# the query matrix is the rotation by −1 and the key matrix the identity, each word looks for the
+# position before its own, whatever the words are. Nothing is trained here, because we know the
+# matrix; the code multiplies it by 20, which makes the scores large enough for a clear choice.
 
 positions = S[:6]  # (6, 16)
 query, key = 20 * positions @ rotation(-1), positions  # (6, 16), (6, 16)
@@ -401,10 +400,10 @@ print("from the start, differ by", f"{(start[0, 2:] - start[1, :4]).abs().max():
 assert torch.equal(end[0, 2:], end[1, :4])
 
 # %%
-# "starts with one step" has the same positions alone and at the end of the sentence, and therefore
-# the same vectors, whereas counting from the start gives it different ones. All padding counts as
-# position 0, which does no harm behind a padding mask. A text that is still being written has no
-# end yet, so counting from the end is for complete texts only.
+# If we count from the end, "starts with one step" has the same positions as a text of its own and
+# as the end of the sentence, and therefore the same vectors. Counting from the start gives it
+# different ones. All padding counts as position 0, which does no harm behind a padding mask. A text
+# that is still being written has no end yet, so counting from the end is for complete texts only.
 #
 # Other encodings, and texts longer than those of training
 # --------------------------------------------------------
@@ -422,8 +421,8 @@ print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d
 
 # %%
 # That a vector exists does not mean that a model can use it. The matrices were trained on the
-# positions that occurred, and :cite:t:`kazemnejad2023impact` found several common encodings,
-# absolute and rotary ones among them, ill suited to inputs longer than those of training.
+# positions that occurred, and :cite:t:`kazemnejad2023impact` report that several common encodings,
+# absolute and rotary ones among them, are ill suited to inputs longer than those of training.
 #
 # Many of today's language models use *rotary position embeddings* (RoPE,
 # :cite:t:`su2024roformer`), which add nothing to the word. They apply the rotation of this page to

@@ -248,8 +248,8 @@ fig.set_label(
 # reach has a gradient that is orders of magnitude smaller than the largest, because only one path
 # of tokens leads to it, with the longest possible step in every layer. The report of
 # :cite:t:`jiang2023mistral` gives w = 4,096 and 32 layers in its table 1, and an attention span of
-# about 131 thousand tokens in its section 2. The cache of such a layer needs the last w positions
-# only.
+# about 131 thousand tokens in its section 2. The cache of a layer with a window needs the last w
+# positions only.
 
 w, L = 4096, 32
 print(f"(w − 1)L = {(w - 1) * L:,}")
@@ -277,9 +277,9 @@ for m in (2_048, 8_192, 32_768):
 # .. math:: q \cdot (c_j W_\mathrm{key}) = (q\, W_\mathrm{key}^\top) \cdot c_j .
 #
 # In this *absorbed* form the query takes over the key matrix, and is compared with the latents
-# themselves. The value matrix can wait in the same way: instead of multiplying each latent by it
-# and mixing the results, one mixes the latents and multiplies the mixture. Here are both forms,
-# first the one in which the layer is trained:
+# themselves. The value matrix can be moved as well: instead of multiplying each latent by it and
+# mixing the results, one mixes the latents and multiplies the mixture. Here are both forms of the
+# layer, first the one in which it is trained, then the absorbed one:
 
 n, d, h, k, r = 40, 32, 4, 8, 6
 latent_layer = LatentAttention(d, h, latent_dim=r).double().requires_grad_(False)
@@ -356,11 +356,11 @@ for name, (rank, kept) in ranks.items():
     print(f"{name:13}: rank of all keys {rank:2}, numbers kept per token {kept}")
 
 # %%
-# Without rotary positions, a latent that has as many numbers per token as the groups keep can hold
-# all that the groups can. Take the keys and values of the groups, concatenated, as the latent of
-# width :math:`r = 2 h_\mathrm{kv} k`, and let each head's matrices pick the columns of its group;
-# :cite:t:`meng2025transmla` build on this. The converse is false, because the heads of a group
-# share one key, and the heads of a latent need not.
+# Without rotary positions, a latent can hold all that groups of heads can hold, if both keep the
+# same number of numbers per token. Take the keys and values of the groups, concatenated, as the
+# latent of width :math:`r = 2 h_\mathrm{kv} k`, and let each head's matrices pick the columns of
+# its group; :cite:t:`meng2025transmla` build on this. The converse is false, because the heads of a
+# group share one key, and the heads of a latent need not.
 
 r_two = 2 * 2 * k
 as_latent = LatentAttention(d, h, latent_dim=r_two).double().requires_grad_(False)
@@ -457,9 +457,10 @@ for (name, kept), distance in distances.items():
 # %%
 # At r = d = 384 nothing would be lost, since the token itself is then the latent, and it takes half
 # as many numbers as keys and values do. At a lower rank the embeddings move, but much less if the
-# truncation knows the inputs, as in the lesson on that encoder. With 192 numbers kept, the latents
-# of either truncation move the embeddings less than the mean of groups does. This is one small
-# encoder, read on sixteen excerpts, and nothing was trained afterwards, whereas
+# truncation knows the inputs, by which :doc:`the lesson on QKᵀ in this encoder
+# </gallery/deeper/plot_7_qk_of_a_real_model>` weights its matrices as well. With 192 numbers kept,
+# the latents of either truncation move the embeddings less than the mean of groups does. This was
+# measured with one small encoder on sixteen reviews, and nothing was trained afterwards, whereas
 # :cite:t:`ainslie2023gqa` train on for a twentieth of the original steps.
 #
 # Why a rotary key is kept apart
@@ -647,7 +648,8 @@ for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
 # - In latent attention the query can absorb the key matrix, since brackets in a product can be
 #   moved. This form is cheaper for one token, the other for a long prompt if r > k.
 # - The keys that all heads make from a latent have rank r at most. Without rotary positions, a
-#   latent can express whatever groups with as many cached numbers can, but the converse is false.
+#   latent can express everything that groups of heads with as many cached numbers can express, but
+#   the converse is false.
 # - A rotation between query and key matrix depends on the distance and cannot be absorbed, so the
 #   rotated key is kept apart.
 #

@@ -244,8 +244,8 @@ assert logits_error < 1e-12
 # How the next token is chosen from the logits, greedily or at random (:term:`sampling`), makes no
 # difference to the cache.
 #
-# Mistakes that raise no error, and errors that prevent some
-# ----------------------------------------------------------
+# Mistakes that raise no error, and errors that prevent mistakes
+# --------------------------------------------------------------
 # .. admonition:: What went wrong: positions that start again at 0
 #    :class: warning
 #
@@ -330,9 +330,9 @@ for m in (16, 64, 256):
 # heads (:term:`grouped-query attention`), keep a latent vector from which they can be made
 # (:term:`multi-head latent attention`), or keep the tokens of a :term:`window <sliding-window
 # attention>` only. How they work is the subject of :doc:`the lesson before this one
-# </gallery/deeper/plot_9b_grouped_and_latent>`. We count them for a layer of 32 heads of width 128,
-# with groups of four, a latent of 512 with a rotated key of 64, and a window of 4,096, in 32 layers
-# and 16 bits per number.
+# </gallery/deeper/plot_9b_grouped_and_latent>`. We count the bytes of each way for 32 layers of 32
+# heads of width 128, with 16 bits per number: groups of four heads, the same with a window of
+# 4,096, and a latent of 512 with a rotated key of 64.
 
 k, layers, size = 128, 32, 2
 kept_per_token = {}
