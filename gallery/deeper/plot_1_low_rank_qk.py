@@ -45,7 +45,8 @@ def error(got, expected):
 #
 # With the brackets moved, a single vector :math:`w = W_\mathrm{key}\, q` of width d is all that is
 # left of the key matrix and the query. :ref:`Lab 13 <source-lab>`, from which this question comes,
-# calls the resulting score an :term:`energy`. We make both poolings, copy w over and compare:
+# calls the resulting score an :term:`energy`. We make a pooling with a key matrix and a query, and
+# one with a vector alone, give the second the w of the first, and compare:
 
 n, d, k = 7, 16, 8
 x = torch.randn(5, n, d)  # (5, n, d)
@@ -387,8 +388,8 @@ fig.set_label(
 
 # %%
 # *Figure 5.* The least distance possible, and the distance that training reached. Training lands on
-# the curve, or is still above it where the last directions are weak, and it never gets below,
-# because nothing can.
+# the curve, or is still above it where the weakest of the k directions are slow to learn, and it
+# never gets below, because nothing can.
 #
 # The nearest matrix and the nearest scores
 # -----------------------------------------

@@ -6,8 +6,9 @@ What does one entry of a query matrix mean?
 
 Nothing by itself, as long as queries and keys meet in a plain dot product. They can then be written
 in other coordinates, and no score changes, although every entry of both matrices does. Under the
-same condition no weight depends on the key bias, although an optimiser moves it all the same.
-Rotary positions and normalised queries leave only part of this freedom, and we measure which part.
+same condition no attention weight depends on the key bias, although an optimiser moves it all the
+same. Rotary positions and normalised queries leave only part of this freedom, and we measure which
+part.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, which introduces the
 product M of the two matrices. Reading takes half an hour, and running the page about twelve
@@ -276,8 +277,8 @@ for gauge in gauges:
 # Once gain and shift have been applied, every token has the same dot product with :math:`1/\gamma`,
 # the vector of the reciprocals of the gains. If a matrix :math:`u\,(1/\gamma)^\top`, with any
 # vector u, is added to M, it therefore adds one and the same number to all scores of a query, and
-# the softmax takes no notice of that number. To stay within layers of width k, we add a vector
-# times :math:`1/\gamma` to the key matrix:
+# the softmax takes no notice of that number. To stay within layers of width k, we add such a
+# matrix, the outer product of :math:`1/\gamma` and a vector of width k, to the key matrix:
 
 norm = torch.nn.LayerNorm(d)
 with torch.no_grad():
@@ -303,9 +304,10 @@ assert error(seen_shifted, seen) < 1e-12 < 0.5 < error(M_shifted, M)
 
 # %%
 # The weights are the same to rounding, while M and its singular values have changed. So reading a
-# head by its M needs a second condition: after a LayerNorm, M is readable only up to such matrices.
-# These matrices can be removed by subtracting from each row of M its part along :math:`1/\gamma`.
-# We do so before and after the change, and compare what is left:
+# head by its M needs another condition beside the plain dot product, that no LayerNorm comes before
+# it. After a LayerNorm, M can be read only up to such matrices. These matrices can be removed by
+# subtracting from each row of M its part along :math:`1/\gamma`. We do so before and after the
+# change, and compare what is left:
 
 along = torch.outer(ones, ones) / (ones @ ones)  # (d, d)
 left_M, left_shifted = M - M @ along, M_shifted - M_shifted @ along  # (d, d), (d, d)
@@ -455,10 +457,10 @@ fig.set_label(
 # steps are below the last digit of a float32.
 #
 # Many models have such a bias. Lab 13 trains a key bias in each of its two models that have queries
-# and keys; in its third model, which has one learned query, the bias of the energy is dead for the
-# same reason. That such a bias has moved in training means nothing, because where it went is a
-# record of rounding errors and would be different on another machine. A test that compares trained
-# parameters will fail on it through no fault of the model, so compare outputs.
+# and keys; in its third model, attention pooling with one learned query, the bias in the score is
+# dead for the same reason. That such a bias has moved in training means nothing, because where it
+# went is a record of rounding errors and would be different on another machine. A test that
+# compares trained parameters will fail on it through no fault of the model, so compare outputs.
 #
 # Takeaways
 # ---------

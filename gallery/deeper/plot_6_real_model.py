@@ -152,8 +152,9 @@ head_atlas(weights[:, 0], tokens)
 # So we measure on 300 film reviews of the validation split, each cut to its first 62 word pieces
 # between ``[CLS]`` and ``[SEP]``; the few that are shorter are left out. For each query, five keys
 # are of interest: the token before it, the query's own token (*same* in the table), the token after
-# it, the first position and the separator. Queries near the ends are left out as well, so that the
-# five are different keys for every query. Uniform weights would give each key the same share, 1/64.
+# it, the first position and the separator. Queries near the ends are left out as well, so that for
+# every query the five keys are five different ones. Uniform weights would give each key the same
+# share, 1/64.
 
 
 def layers(ids):
@@ -259,8 +260,8 @@ print(f"the first position receives more than any other in {ahead} of 72 heads")
 # attends to the previous token. Few other heads have a neighbour as their target for most queries,
 # because the usual target is the first token. What :cite:t:`clark2019bert` saw in BERT, middle
 # layers that put over half of their attention on ``[SEP]``, is not found in this model, although it
-# descends from BERT. Distillation and training for sentence embeddings lie between the two models,
-# and our count can't tell which of these steps made the difference.
+# has BERT's architecture. It was distilled from another model and then trained for sentence
+# embeddings, and our count can't tell which of these steps made the difference.
 #
 # Where the first token's weight goes
 # -----------------------------------
@@ -322,11 +323,11 @@ fig.set_label(
 # head. Below, the share of ``[CLS]`` by weight alone and by weight times norm, a mean over heads
 # and reviews.
 #
-# From layer 1 on, the more weight a head leaves on ``[CLS]``, the nearer its context comes to 0,
-# and a head with a context near 0 adds hardly anything to the token. The head named in the figure
-# is an exception in its values, but agrees with this reading: its value of ``[CLS]`` is by far the
-# longest in these layers, and it hardly attends to ``[CLS]``. The values of ``[SEP]`` are longer
-# than those of ``[CLS]`` in every layer.
+# From layer 1 on, the more weight a head leaves on ``[CLS]``, the nearer its context vector comes
+# to 0, and a head with a context vector near 0 adds hardly anything to the token that attends. The
+# head named in the figure is an exception in its values, but agrees with this reading: its value of
+# ``[CLS]`` is by far the longest in these layers, and it hardly attends to ``[CLS]``. The values of
+# ``[SEP]`` are longer than those of ``[CLS]`` in every layer.
 #
 # Norms alone don't show that the weight does nothing, because many short vectors may add up. So we
 # intervene: in all layers at once, we set one position's values to 0, or forbid attention to it by

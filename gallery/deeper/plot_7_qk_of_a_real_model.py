@@ -186,8 +186,8 @@ fig.set_label(
 # %%
 # *Figure 1.* Energy of the largest directions: lines are means, bands reach from the lowest head to
 # the highest, and the thin line marks 90 %. The classifiers are those with k = 16 and a value
-# matrix, one per seed, trained for one label per review, while this encoder was trained on whole
-# sentences.
+# matrix, of which there is one per seed. They learned a single label per review, whereas this
+# encoder learned to embed whole sentences.
 #
 # Balanced pairs, and weight decay
 # --------------------------------
@@ -290,7 +290,7 @@ fig.set_label(
 # effective rank, whatever M is. So the Gaussian pairs are weighted by the same inputs. The mean
 # query, which the centring removes, deserves a number of its own, because it, too, contributes to
 # the scores: to the score of each key it adds a number that is the same for every query. The last
-# column of the second table is the mean query's share of the energy within a row of scores.
+# column of the second table is the mean query's share of the variance within a row of scores.
 
 plain = column("QK", "effective_rank")  # (6, 12)
 weighted = column("weighted", "effective_rank")  # (6, 12)
@@ -327,9 +327,9 @@ fig.set_label(
 # The long line is the mean of the Gaussian pairs, and the short ones are their means after the
 # same weighting.
 #
-# From the dots down to the short lines, the fall is due to the inputs alone. The rest, from there
-# down to the triangles, is due to the head, whose strong directions meet strong directions of its
-# inputs.
+# From the long line down to the short ones, the fall is due to the inputs alone. What is left, from
+# there down to the triangles, is due to the head, whose strong directions meet strong directions of
+# its inputs.
 #
 # Does the scale lesson's assumption hold?
 # ----------------------------------------
@@ -352,10 +352,10 @@ table({"squares": real / isotropic, "covariances": real / scores["row_variance_i
 # The assumption does not hold, and it need not, because the argument is about the start of
 # training. In most layers the trained entries vary more than the assumption says, and neither
 # queries nor keys have mean zero. In every layer the variance of the scores is also larger, on
-# average, than the mean squares alone would make it. The last table says why: independent tokens
-# with the head's own covariances would give nearly the variance that was measured, so the pairing
-# of tokens within one review adds hardly anything. What the mean squares leave out is that both
-# projections stretch the same directions.
+# average, than the mean squares of the queries' and keys' entries alone would make it. The last
+# table says why. The mean squares leave out that both projections stretch the same directions:
+# independent tokens with the head's own covariances would give nearly the variance that was
+# measured. The pairing of tokens within one review therefore adds hardly anything.
 #
 # Weights with such scores are sharp, and how sharp depends on how many keys there are. A head
 # that shares its weight evenly has entropy :math:`\ln n`, while a head that always picks the same
@@ -503,13 +503,13 @@ fig.set_label(
 # is the finer comparison, because the truncated and the whole model are judged on the same reviews.
 #
 # For weights and embeddings the three ways lie in the same order at every rank above 0, and the
-# step from the first to the second is as instructive as the step to the third. Keeping the mean
-# query whole adds no direction to M, and already prevents much of the damage, since no rank is then
-# spent on what all queries share. With truncation by the matrix alone, keeping the first directions
-# even moves the embeddings further than keeping none. The probe does not tell the three ways apart.
-# Its accuracy drops at the smallest ranks, but with only this many reviews no row's sign test would
-# survive a correction for the number of rows. So it is left open here to what extent sentiment
-# depends on who attends to whom.
+# step from the first to the second is as instructive as the step to the third. Keeping the scores
+# of the mean query whole leaves M with the same directions, and already prevents much of the
+# damage, since what all queries share is then not cut off. With truncation by the matrix alone,
+# keeping the first directions even moves the embeddings further than keeping none. The probe does
+# not tell the three ways apart. Its accuracy drops at the smallest ranks, but with only this many
+# reviews no sign test, of which there is one per row of the table, would survive a correction for
+# their number. So it is left open here to what extent sentiment depends on who attends to whom.
 #
 # Which heads collapse first?
 # ---------------------------
@@ -534,12 +534,12 @@ for name, other in (
     print(f"{name:26} {rank_correlation(moved.flatten(), other.flatten()):5.2f}")
 
 # %%
-# No single head carries the embedding. Truncated by the matrix, the last layer suffers most, and
-# truncated by the data it suffers least. What collapses there is not the directions of M but the
-# scores of the mean query, which hold most of the energy in that layer and which plain truncation
-# cuts. The correlations agree: the mean query's share predicts the damage, and the effective rank
-# of M hardly does. They can't separate that share from the layer's number, because both rise
-# together.
+# No single head carries the embedding. On average, heads of the last layer suffer most when they
+# are truncated by the matrix, and least when they are truncated by the data. What collapses there
+# is not the directions of M but the scores of the mean query, which hold most of the energy in that
+# layer and which plain truncation cuts. The correlations agree: the mean query's share predicts the
+# damage, and the effective rank of M hardly does. They can't separate that share from the layer's
+# number, because both rise together.
 #
 # What is not known
 # -----------------
