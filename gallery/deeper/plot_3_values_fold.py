@@ -103,12 +103,12 @@ for kind in ("qkv", "qk"):
 # .. admonition:: What went wrong: a redundancy, unnoticed
 #    :class: warning
 #
-#    :ref:`Lab 13 <source-lab>` argues well that its :math:`K q` is one vector, and that keys
-#    therefore add nothing under one query. The last cell, ``Net_SelfAttention``, then learns a
-#    d × d matrix :math:`W_\mathrm{value}` that is only ever used as the vector
-#    :math:`W_\mathrm{value} w`, which is the same argument from its other side. The section
-#    "Introducing Values" says of a value that it "represents the *content*" a token offers. In
-#    this model that content is one number per token, :math:`x_j \cdot (W_\mathrm{value} w)`.
+#    :ref:`Lab 13 <source-lab>` rightly argues that its key matrix times its only query, :math:`K
+#    q`, is one vector, so that keys add nothing if there is a single query. The last cell,
+#    ``Net_SelfAttention``, then learns a d × d matrix :math:`W_\mathrm{value}` that is only ever
+#    used as the vector :math:`W_\mathrm{value} w`, so the same argument applies to it. The section
+#    "Introducing Values" says of a value that it "represents the *content*" a token offers. In this
+#    model that content is one number per token, :math:`x_j \cdot (W_\mathrm{value} w)`.
 #
 # What keeps a value matrix from folding?
 # ---------------------------------------
@@ -185,8 +185,8 @@ shares["residual, two vectors"] = left_over(residual, apart)
 # %%
 # **A nonlinearity** may come between the contexts and their mean, as in a :term:`feed-forward
 # layer`, or between the mean and the classifier. Brackets can't be moved past it, so the argument
-# ends there. As in every other case, nothing but the values is taken away. The :term:`ReLU` stays,
-# and it now acts on plain contexts. In two more cases the ReLU is taken away as well:
+# ends there. To show this, we first take nothing but the values away. The :term:`ReLU` stays, and
+# it now acts on plain contexts. In two more cases we take the ReLU away as well:
 
 before, after = F.relu(context).mean(1) @ w, F.relu(context.mean(1)) @ w  # (TEXTS,), (TEXTS,)
 shares["ReLU before the mean"] = left_over(before, F.relu(plain).mean(1))
@@ -257,10 +257,10 @@ fig.set_label(
 # - With one path the values vanish, as in Lab 13's model, with or without an output projection.
 # - With several paths (heads, a residual) one vector per path must stay, and nothing more is
 #   needed.
-# - With a nonlinearity that depends on several numbers of a value, the matrix stays, up to a change
-#   of coordinates. If an output projection is in front of the nonlinearity, the product
-#   :math:`W_\mathrm{value} W_\mathrm{out}` counts, with a :term:`gauge` like that of queries and
-#   keys.
+# - With a nonlinearity that depends on several entries of a value vector, the value matrix can't be
+#   removed. If an output projection is in front of the nonlinearity, only the product
+#   :math:`W_\mathrm{value} W_\mathrm{out}` matters: the two matrices have a :term:`gauge` freedom
+#   like that of queries and keys.
 #
 # For *two* classes the classifier is one vector, while for C classes w has C columns, and the
 # values fold into d × C numbers.

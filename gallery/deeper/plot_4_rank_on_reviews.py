@@ -150,10 +150,11 @@ fig.set_label(
 # The other directions can be dropped after training. To see whether they can be dropped before it,
 # we now train with a small k from the start. All models read the same reviews, so we compare any
 # two of them review by review. The :term:`confidence interval` should hold for other seeds as well
-# as for other reviews, so we add two variances: that of the mean over the seeds and that of the
-# mean over the reviews. What varies with both is counted twice, which makes the interval too wide,
-# if anything. The interval is 1.96 standard errors to either side, a factor that may be too small
-# only where most of the variance comes from the seeds, which are few.
+# as for other reviews, so we add two variances of the mean: the one that comes from drawing other
+# seeds and the one that comes from drawing other reviews. What depends on seed and review together
+# is counted in both, which makes the interval too wide, if anything. The interval is 1.96 standard
+# errors to either side, a factor that may be too small only where most of the variance comes from
+# the seeds, which are few.
 
 
 def answers(runs):
@@ -217,7 +218,8 @@ fig.set_label(
 # *Figure 3.* Accuracy against key width, with one standard deviation over the seeds. The level line
 # and its band are the mean of the words, without attention.
 #
-# Two things can be read off, both under the settings named at the top.
+# Two things can be read off, both for the three epochs, the learning rate and the dropout that the
+# first cell prints.
 #
 # - **k = 1 is about enough here.** One number per query and one per key do about as well as
 #   sixteen; the printed intervals say how far apart they may be. Wider keys don't fit the
@@ -299,8 +301,8 @@ fig.set_label(
 # for it on these very reviews, so all of them are flattered a little. Without regularisation the
 # mean is ahead, and with it the lead shrinks; where an interval includes zero, these reviews and
 # seeds can't tell the lead from zero. So "the mean does better" holds at most for models that
-# overfit, and is no statement about how a review should be read. The comparison of models, which
-# regularises, makes no such statement either.
+# overfit, and is no statement about how a review should be read. Regularised models are compared on
+# :doc:`the results page </results>`.
 #
 # What others found
 # -----------------

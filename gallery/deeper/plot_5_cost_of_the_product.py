@@ -63,7 +63,8 @@ fig.set_label(
 
 # %%
 # *Figure 1.* The last product in each of the two ways; the results are equal. With queries and
-# keys, k numbers meet for each pair of tokens, and with M in the middle d numbers do.
+# keys, each pair of tokens takes a dot product of k numbers, and with M in the middle one of d
+# numbers.
 
 
 def through_pair(x, W_query, W_key):
@@ -239,12 +240,12 @@ fig.set_label(
 
 # %%
 # *Figure 3.* The cost with M over the cost with the pair, by both counts and by the clock. The
-# orange line belongs to the machine that built this site and to what else it was doing, so it
-# differs on another machine, whereas the other two lines do not.
+# orange line was measured on the machine that built this site, while it may have been doing other
+# work, so it is different on another machine. The other two lines are the same everywhere.
 #
 # Where keys are wide, the clock follows the count of operations. Where they are narrow, M's
-# measured slowdown is smaller than the count predicts, presumably because products with 8 columns
-# don't keep a processor's arithmetic busy.
+# measured slowdown is smaller than the count predicts, presumably because the pair's products with
+# only k = 8 columns don't keep a processor's arithmetic busy.
 #
 # The KV cache: one vector for all heads
 # --------------------------------------

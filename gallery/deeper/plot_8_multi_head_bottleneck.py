@@ -85,10 +85,11 @@ fig.set_label(
 # :math:`\rho`. ∎
 #
 # Since a centred row sums to zero, k = n − 1 is always enough for such tokens.
-# :cite:t:`bhojanapalli2020low` (theorem 1, with k = d) prove that k ≥ n is enough, and that for k <
-# n there are tokens and a P that no head produces. This does not contradict k = n − 1: with d = k <
-# n, the width of a token is less than n, and n such tokens are never linearly independent. Here is
-# a head with k = 3, and beside it a random P that asks for all n − 1 directions.
+# :cite:t:`bhojanapalli2020low` prove in their theorem 1, where k = d, that k ≥ n is enough, and
+# that for k < n there are tokens and a P that no head produces. This does not contradict our
+# statement that k = n − 1 is enough: with d = k < n, the width of a token is less than n, and n
+# such tokens are never linearly independent. Here is a head with k = 3, and beside it a random P
+# that asks for all n − 1 directions.
 
 n, d, k = 12, 16, 3
 x = torch.randn(n, d, dtype=torch.float64)  # (12, 16)
@@ -160,13 +161,14 @@ for beta in (100, 1000, 10_000):
 #
 # *Proof.* Spherical harmonics of different degrees are orthogonal, so errors may be added degree by
 # degree. Because the task is the same after any rotation, a random z spreads the mean square of
-# degree :math:`\ell` evenly over all :math:`N_\ell` directions. A head sees q through k numbers
-# only, so what it returns does not change when q is rotated around those k directions, and neither
-# does its part of degree :math:`\ell`. A harmonic polynomial with that symmetry is fixed by its
-# terms in the k coordinates alone, because Laplace's equation gives the others, and there are
-# :math:`\binom{k + \ell - 1}{\ell}` such terms. So one head fills at most that many of the
-# :math:`N_\ell` directions, and h heads at most h times that number. These directions are the same
-# for every z, and the target's share in all the others is error. ∎
+# degree :math:`\ell` evenly over all :math:`N_\ell` directions. A head sees only the k coordinates
+# of q in a subspace, so what it returns does not change under a rotation of q that leaves these k
+# coordinates as they are, and neither does its part of degree :math:`\ell`. A harmonic polynomial
+# with that symmetry is determined by those of its terms that contain nothing but the k coordinates,
+# because Laplace's equation gives all other terms, and there are :math:`\binom{k + \ell - 1}{\ell}`
+# such terms. So one head fills at most that many of the :math:`N_\ell` directions, and h heads at
+# most h times that number. These directions are the same for every z, and the target's share in all
+# the others is error. ∎
 #
 # The proof uses neither the softmax nor the size of a weight. It requires that q and z are
 # independent and spread evenly over the sphere, that q reaches each head through k numbers, and
@@ -210,8 +212,8 @@ for degree, share, size in HARMONICS[:4]:
 # %%
 # Degree 1 is the linear part of the sign, and its threshold is hk = r, so the usual coupling hk = d
 # is just enough for it. Degree 3 needs about :math:`(r / k)^3` heads when k is not small, and each
-# further degree about :math:`(r / k)^2` times as many. With k ≤ r − 2, no number of heads is enough
-# for all degrees.
+# further odd degree about :math:`(r / k)^2` times as many; even degrees do not occur in the sign.
+# With k ≤ r − 2, no number of heads is enough for all degrees.
 #
 # Three layers, trained here
 # --------------------------
@@ -257,8 +259,8 @@ for (h, k), error in live.items():
     print(f"h = {h}, k = {k:2}: error {error:.3f}, bound {bound(h, k):.3f}")
 
 # %%
-# Only the wide head learns the task. The others end a little above their bound, and that bound is
-# already most of the nonlinear part of the sign.
+# Only the wide head learns the task. Each of the others ends a little above its bound, and already
+# this bound is more than half of the error of a layer that learns the linear part only.
 #
 # The grid
 # --------
@@ -316,7 +318,8 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Mean squared error over three seeds, for hk up to 64. A layer has 4dhk parameters, so
-# equal budgets lie on diagonals parallel to the solid line. The dotted line marks k = r.
+# equal budgets lie on diagonals parallel to the solid line, which marks hk = d. The dotted line
+# marks k = r.
 #
 # Above the dotted line, where a head is at least as wide as a comparison needs, one head is enough
 # for one comparison. Below the dotted line the error falls as heads are added, up to the solid
@@ -369,9 +372,10 @@ for h in sizes:
 # What this does not say
 # ----------------------
 # The task was made to need rank, with fifteen directions that are all alike and points never met
-# before, and nothing here says that language is such a task. For what they read, the heads of
-# :doc:`a real encoder </gallery/deeper/plot_7_qk_of_a_real_model>` need fewer directions than they
-# have, and film reviews need :doc:`next to none </gallery/deeper/plot_4_rank_on_reviews>`.
+# before, and nothing here says that language is such a task. The heads of :doc:`a real encoder
+# </gallery/deeper/plot_7_qk_of_a_real_model>` use fewer directions on real sentences than they
+# have, and a classifier of film reviews needs :doc:`next to none
+# </gallery/deeper/plot_4_rank_on_reviews>`.
 #
 # The proof no longer applies where something other than a sum follows the heads, as the
 # feed-forward layer of a block does. :cite:t:`amsel2025quality` show that depth lets low-rank heads

@@ -257,10 +257,11 @@ fig.set_label(
 # *Figure 3.* The two layouts for k = 8, with pair 0 the fastest in both.
 #
 # Neither is better, because a permutation leads from one to the other, and a permutation of both
-# queries and keys changes no dot product. So the weights can be converted: the rows of
-# ``W_query.weight`` and of ``W_key.weight`` (torch stores one row per query dimension) are put into
-# the order 0, 2, 4, 6, 1, 3, 5, 7, for each head by itself. The ``permute`` in `Hugging Face's
-# conversion script <https://github.com/huggingface/transformers/blob/main/src/transformers/models/
+# queries and keys changes no dot product. So the weights can be converted. To go from neighbours to
+# halves, the rows of ``W_query.weight`` and of ``W_key.weight`` (torch stores one row per query
+# dimension) are put into the order 0, 2, 4, 6, 1, 3, 5, 7, for each head by itself. The ``permute``
+# in `Hugging Face's conversion script
+# <https://github.com/huggingface/transformers/blob/main/src/transformers/models/
 # llama/convert_llama_weights_to_hf.py>`__ does this. Readers who missed this conversion have asked
 # why the first code of LLaMA and Hugging Face's library rotate differently (`#25199
 # <https://github.com/huggingface/transformers/issues/25199>`__, `#31859
@@ -673,10 +674,11 @@ print(f"trained in halves, rotated as neighbours: {summary(mixed_up)}")
 # What do people do when a trained model has to read longer texts? :cite:t:`chen2023extending`
 # shrink all positions until the text fits into the trained range, which is called :term:`position
 # interpolation`. A text of 128 tokens then has the positions 0, ¼, ½ and so on, and no distance is
-# new. Another way is to raise the base. With :term:`NTK-aware scaling`, the base is multiplied by
-# the ratio of the new length to the trained one, raised to the power k/(k − 2). This slows the
-# slowest pair by that ratio and leaves the fastest alone (:cite:t:`peng2024yarn`, section 3.1). We
-# apply both to the trained models:
+# longer than those of training, although fractions of a position are new. Another way is to raise
+# the base. With :term:`NTK-aware scaling`, the base is multiplied by the ratio of the new length to
+# the trained one, raised to the power k/(k − 2). This slows the slowest pair by that ratio and
+# leaves the fastest alone (:cite:t:`peng2024yarn`, section 3.1). We apply both to the trained
+# models:
 
 
 def interpolated(n):
