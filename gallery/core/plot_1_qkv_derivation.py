@@ -19,8 +19,8 @@ You need to know what a matrix product is, and a little Python; everything else 
 it is first used. Reading takes about 45 minutes, and running the page some ten seconds. Afterwards
 you can compute attention by hand, write it as a three-line function, and train it.
 
-All lessons follow five teaching documents, and correct these where they are mistaken: a notebook
-that these pages call :ref:`Lab 13 <source-lab>`, :ref:`a blog post <source-blog>`, :ref:`another
+All lessons follow five teaching documents and correct their mistakes. These documents are a
+notebook that we call :ref:`Lab 13 <source-lab>`, :ref:`a blog post <source-blog>`, :ref:`another
 notebook <source-notebook>`, :ref:`a chapter of a tutorial <source-chapter>` and :ref:`lecture notes
 <source-notes>`. You need none of them, and :doc:`/credits` says what each has given.
 """
@@ -322,9 +322,10 @@ print(context)
 # .. raw:: html
 #    :file: ../../_parts/workbench.html
 #
-# Project, compare, scale, softmax, mix: these are the five steps. The last four are called *scaled
-# dot-product attention* (:cite:t:`vaswani2017attention`, equation 1), where :math:`Q`, :math:`K`
-# and :math:`V` are the tables of all queries, keys and values with one row per word:
+# Multiply by the three matrices, compare, scale, softmax, mix: these are the five steps. The last
+# four are called *scaled dot-product attention* (:cite:t:`vaswani2017attention`, equation 1), where
+# :math:`Q`, :math:`K` and :math:`V` are the tables of all queries, keys and values with one row per
+# word:
 #
 # .. math:: \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
 
@@ -462,10 +463,11 @@ fig.set_label(
 #    :class: warning
 #
 #    :ref:`A notebook <source-notebook>`, which takes our six-word sentence from
-#    :cite:t:`raschka2024build`, reads a meaning into the weights of random matrices: "journey"
-#    attends "most to itself" and to "starts". But *every* row above is largest at "journey",
-#    although the matrices are random. To see whether such agreement means anything, we draw other
-#    random matrices, 1,000 times, and count how often all six words share a favourite.
+#    :cite:t:`raschka2024build`, reads a meaning into such weights: "journey" attends "most to
+#    itself" and to "starts". But the matrices are random, and *every* row above is largest at
+#    "journey", so the row of "journey" says nothing about this word. To see how often random
+#    matrices agree in this way, we draw 1,000 others and count how often all six words share a
+#    favourite.
 
 
 def count_agreement(draw, seeds=1000):
@@ -563,8 +565,8 @@ print("mean distance between two words    ", f"{torch.pdist(x).mean():.4f}")
 #   and no score depends on how far apart two words are.
 # * Weights of an untrained layer say nothing about language.
 #
-# *Practise:* :doc:`/exercises/sentence`, first with three words on paper and then with these six
-# and other numbers. A checker says whether your answers are right.
+# *Practise:* :doc:`/exercises/sentence`, first with three words on paper, and then with the six
+# words of this page and other numbers. A checker says whether your answers are right.
 #
 # *Where next:* :doc:`/gallery/core/plot_2_attention_layer` turns the function into a layer that
 # holds the matrices.

@@ -272,8 +272,8 @@ for tokens, width in ((6, 3), (256, 256)):
 
 # %%
 # Calling a module runs some Python before the product begins, and how much this matters depends on
-# the sizes and on the machine. One run, with one ratio for each of two sizes, is no reason to
-# prefer either class.
+# the sizes and on the machine. So these two ratios, from a single run, are no reason to prefer
+# either class.
 #
 # Where nn.Linear starts
 # ----------------------
@@ -340,10 +340,10 @@ for name, draw in starts.items():
 print(f"theory for nn.Linear: {1 / 3:.3f}. All 2,048 weights equal: {1 / 2048:.4f}")
 
 # %%
-# ``torch.rand``, with which version 1 starts, still gives moderate weights with vectors of 3
-# numbers. With vectors of 512, one word takes all the weight. A start of variance 1/d gives scores
-# of standard deviation 1, and the start of ``nn.Linear`` gives a third of this, so the attention
-# weights of a fresh layer made of ``nn.Linear`` are close to equal.
+# ``torch.rand``, with which version 1 starts, still gives moderate attention weights if the vectors
+# have 3 numbers. If they have 512, one word takes all the weight. A start of variance 1/d gives
+# scores of standard deviation 1, and the start of ``nn.Linear`` gives a third of this, so the
+# attention weights of a fresh layer made of ``nn.Linear`` are close to equal.
 
 fig, ax = plt.subplots(figsize=(5, 3.4))
 for name, color in (("variance 1/d", ORANGE), ("nn.Linear", BLUE)):
