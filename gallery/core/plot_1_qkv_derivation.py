@@ -248,7 +248,8 @@ print("context_2", context_2)
 # ---------------------
 # Two numbers are an arrow, so we can draw what happened. Project a key at a right angle onto the
 # line of the query, as if it cast a shadow there. The dot product is the length of that shadow,
-# measured from the origin, times the length of the query.
+# measured from the origin, times the length of the query, and it is negative if the shadow falls
+# behind the origin.
 
 shadow_lengths = keys @ (query_2 / query_2.norm())  # (6,)
 assert torch.allclose(shadow_lengths * query_2.norm(), scores_2)

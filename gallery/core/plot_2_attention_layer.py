@@ -280,8 +280,8 @@ for tokens, width in ((6, 3), (256, 256)):
 # The random numbers with which a matrix starts are its :term:`initialisation`. An initialisation
 # rule sets the :term:`variance` of these numbers, the mean squared distance from the mean, which
 # says how far they scatter. Kaiming's rule makes it :math:`2/d_\mathrm{in}`, and Xavier's
-# :math:`2/(d_\mathrm{in} + d_\mathrm{out})`, so that the numbers neither grow nor shrink much from
-# layer to layer.
+# :math:`2/(d_\mathrm{in} + d_\mathrm{out})`, so that the values passed from layer to layer neither
+# grow nor shrink much.
 #
 # :ref:`The notebook <source-notebook>` says "Kaiming/Xavier by default", and a look into torch
 # seems to confirm the first, since ``nn.Linear`` calls ``kaiming_uniform_``. This function draws
@@ -411,10 +411,10 @@ assert not torch.allclose(wrong[0], alone)
 # %%
 # ``keys.transpose(-2, -1)``, or ``keys.mT`` for short, transposes the last two dimensions and
 # leaves the others alone. The index of the width should be counted from the end, too, as −1 and not
-# as 1. :ref:`The lecture notes <source-notes>` have both indices, with question marks:
-# ``[1]...-1???``. For one sentence, keys are (words, width), and both indices name the width. For a
-# batch, however, ``shape[1]`` is the number of words, so the code runs with a wrong scale that
-# changes with the length of the sentence.
+# as 1. :ref:`The lecture notes <source-notes>` leave open which of the two it is, in the line ``d_k
+# = keys.shape[1]...-1???``. For one sentence, keys are (words, width), and both indices name the
+# width. For a batch, however, ``shape[1]`` is the number of words, so the code runs with a wrong
+# scale that changes with the length of the sentence.
 
 for words_now in (6, 60):
     keys = torch.rand(4, words_now, 2)  # (4, words_now, 2)
