@@ -28,6 +28,7 @@ EVERY = [
     sections.calibration,
     sections.yelp,
     sections.origin,
+    sections.ends_of_the_tuning,
 ]
 SAME = (0.88, 0.84)
 
@@ -152,7 +153,9 @@ def test_steps_that_gain_are_named(simulated):
 
 def test_a_rate_at_an_end_of_its_list_is_said(simulated):
     results = simulated(missing=["encoder-fine-tuned"])
-    assert sections.ends_of_the_tuning(results) == ""
+    assert sections.ends_of_the_tuning(results) == (
+        "- The tuning chose neither the lowest nor the highest learning rate for any model."
+    )
     for name, rate in (("qkv", 0.001), ("multihead", 0.001), ("encoder-frozen", 0.03)):
         results.runs(name)[0]["options"]["lr"] = rate
     assert sections.ends_of_the_tuning(results) == (

@@ -37,6 +37,8 @@ def test_a_page_is_sound(visit, http_root, name, size):
         assert violations(page) == []
     assert page.evaluate(UNREADABLE_MATHS) == []
     assert page.evaluate(PICTURES_WITHOUT_WORDS) == []
+    # What a cell returns is shown by this name if it has nothing to show, such as Markdown("").
+    assert "<IPython.core" not in page.locator("body").inner_text()
     assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
     assert seen.complaints == []
     assert seen.foreign(http_root) == []

@@ -259,7 +259,7 @@ def ends_of_the_tuning(results: Results) -> str:
     chosen = [f"the lowest of the learning rates for {names(lowest)}"] if lowest else []
     chosen += [f"the highest for {names(highest)}"] if highest else []
     if not chosen:
-        return ""
+        return "- The tuning chose neither the lowest nor the highest learning rate for any model."
     return f"- The tuning chose {' and '.join(chosen)}, so a rate beyond these may be better."
 
 
