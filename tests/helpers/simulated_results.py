@@ -68,6 +68,7 @@ def _run(name, seed, expected, hard):
     return {
         "seed": seed,
         "options": {"lr": 0.01, "dropout": 0.1},
+        "best_epoch": 1,
         **measured,
         "data": {"train": 1_000, "sha256": dict.fromkeys(SPLITS, SHA256)},
         "cpu_seconds": 36.0,

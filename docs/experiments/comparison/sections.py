@@ -23,6 +23,7 @@ from experiments.comparison.page import (
 )
 from experiments.comparison.statistics import Estimate, calibration_error, reliability
 from experiments.comparison.verdicts import (
+    STEPS,
     Tested,
     against,
     by_size,
@@ -47,13 +48,13 @@ FIXES = (
         "positions from the end,\nnot from the start": _fix("positions-start"),
         "positions from the end,\nnot none": _fix("positions-none"),
         "a separator": _fix("no-separator"),
-        "a separator, with the mark": _fix("corrected", "segments"),
+        "the mark,\nbesides a separator": _fix("corrected", "segments"),
         "rare words as <unk>": _fix("every-word"),
         "scores scaled": _fix("no-scale"),
     },
     {
         "the tail kept,\nnot the head": _fix("head"),
-        "the tail, and all\nof the above": _fix("all-but-batch-and-rate"),
+        "the tail, and five more\n(see the text)": _fix("all-but-batch-and-rate"),
         "64 examples per step,\nnot 1,024": _fix("batch"),
         "64 examples and a tuned,\nfalling learning rate": _fix("batch-and-rate"),
         "all of it": _fix("all"),
@@ -90,13 +91,26 @@ def secondary(results: Results) -> str:
     missing = sum(each.gain is None for each in every)
     significant = sum(each.is_significant for each in every)
     untested = f" Not yet tested, because a model is missing: {missing}." if missing else ""
+    lowest = [name for name in (step.first for step in STEPS) if _is_lowest_rate(results, name)]
+    slower = (
+        f" For {names(lowest)}, the tuning chose the lowest of the learning rates, so an even "
+        "lower one might help."
+        if lowest
+        else ""
+    )
     return (
         table(["compared", "gain, in percentage points", "p", "p, adjusted"], rows)
         + f"\n\nSignificant at 5 % after Holm's correction, and in bold: {significant} of the "
         f"{len(rows)} hypotheses.{untested} An adjusted p-value allows for all {len(rows)}, "
         "while an interval speaks of its own row alone, so it may exclude 0 in a "
-        "row that is not significant."
+        f"row that is not significant.{slower}"
     )
+
+
+def _is_lowest_rate(results: Results, name: str) -> bool:
+    runs = results.runs(name)
+    rates = results.cells[name]["config"]["tune"].get("lr", []) if runs else []
+    return bool(rates) and runs[0]["options"].get("lr") == min(rates)
 
 
 def _tested(tested: Tested) -> list[str]:
@@ -133,9 +147,9 @@ def inputs(results: Results) -> str:
             _decided(results, models, reads),
             table(["gain behind a distractor", *reads.values()], steps),
             table(["gain behind a distractor", *(f"`{model}`" for model in models)], added),
-            "The default also differs in how many words it reads, in its training and in its "
-            "sizes. What these three contribute together is measured by the difference "
-            f"between the default and `{alike[1]}`, which reads the same kinds of input. {said}.",
+            "The default also reads more words and no positions, has more vectors for bigrams, and "
+            "is trained in another way. What these four contribute together is measured by the "
+            f"difference between the default and `{alike[1]}`. {said}.",
         ]
     )
 
@@ -155,7 +169,7 @@ def _decided(results: Results, models: Sequence[str], reads: Iterable[str]) -> s
             if what:
                 said.append(f"`{model}` is {direction} accurate than `{other}` {listed(what)}")
     if not said:
-        return "Behind a distractor, no difference from the model before is found."
+        return "Behind a distractor, no significant difference from the model before is found."
     return (
         f"Behind a distractor, {'; '.join(said)}. The intervals are not corrected for their number."
     )
@@ -196,7 +210,11 @@ def fixes(results: Results) -> str:
         if labels
     ]
     if decided or found["make no significant difference"]:
-        said = ["The fixes, by what they do to the accuracy behind a distractor:\n", *said]
+        said = [
+            "The fixes, by what they do to the accuracy behind a distractor, with intervals that "
+            "are not corrected for their number:\n",
+            *said,
+        ]
     lines = "\n".join(said)
     return f"{lines}\n\n{_folded('The same figures as a table', text)}"
 
@@ -213,7 +231,10 @@ def curves(results: Results) -> str:
     said += [by_size(results, CURVES["energy"], CURVES["mean"], of) for of in SETS]
     header = ["gain in points, by training reviews", *(f"{size:,}" for size in pairs)]
     text = " ".join(filter(None, said))
-    return f"{text} This describes what was measured and tests nothing.\n\n{table(header, rows)}"
+    return (
+        f"{text} These statements go by intervals that are not corrected for their number, and "
+        f"were not preregistered.\n\n{table(header, rows)}"
+    )
 
 
 def smaller_gains(results: Results) -> str:
@@ -229,6 +250,13 @@ def smaller_gains(results: Results) -> str:
         f"{'shows' if len(without) == 1 else 'show'} no "
         "significant gain of the first model over the second."
     )
+    losses = sum(each.is_significant for each in without)
+    if losses:
+        said += (
+            f" In {losses} of these the first is significantly less accurate, and in the other "
+            f"{len(without) - losses} no significant difference is found."
+        )
+    without = [each for each in without if not each.is_significant]
     if not without:
         return said
     count = results.runs(without[0].hypothesis.first)[0]["clean"]["n"]
@@ -276,7 +304,14 @@ def calibration(results: Results) -> str:
         return "No model has been run yet."
     rows = ([f"`{name}`", *(error(name, of) for of in SETS)] for name in names)
     text = table(["mean distance from the diagonal, in points", *SETS.values()], rows)
-    return _folded("The calibration error of other models", text)
+    folded = _folded("The calibration error of other models", text)
+    if "energy" not in names:
+        return folded
+    off = " and ".join(error("energy", of) for of in SETS)
+    return (
+        f"On average, the probabilities of energy pooling are {off} points away from the share of "
+        f"right answers, on reviews alone and behind a distractor.\n\n{folded}"
+    )
 
 
 def yelp(results: Results) -> str:
@@ -304,12 +339,19 @@ def yelp(results: Results) -> str:
         _sentence(verdict(results.gain("yelp/energy", "yelp/mean", of), "`energy`", "`mean`", at))
         for of, at in where.items()
     )
+    last = [
+        f"{sum(each['best_epoch'] == cell['config']['epochs'] for each in runs)} of the "
+        f"{len(runs)} runs of `{name}`"
+        for name in ("energy", "mean")
+        if (runs := results.runs(f"yelp/{name}"))
+    ]
     rows = ([f"`{name}`", *_accuracies(results, f"yelp/{name}")[1:]] for name in MODELS)
     taken, whole = results.core_hours("yelp"), results.core_hours("yelp", reviews=YELP_TRAIN)
     return (
         f"{said} Both were measured on {cell['data']['name']}, of which {most:,} reviews train "
         f"each model{but_for} and {run['clean']['n']:,} are those for which accuracies are "
-        f"reported.{private}\n\n"
+        f"reported. The last of the epochs was the best in {listed(last)}, so with more epochs, or "
+        f"a rate chosen on Yelp, the difference might be another.{private}\n\n"
         + table(["accuracy on Yelp (%)", *SETS.values()], rows)
         + f"\n\nThese runs took {taken:.1f} hours of one core. If each trained on all "
         f"{YELP_TRAIN:,} reviews of the official set, for which `reviews` has to be raised in "

@@ -56,13 +56,14 @@ STEPS = (
     Hypothesis("transformer-2", "transformer-1", "distractor"),
 )
 SAME_MARK = Hypothesis("energy-marked", "tfidf-marked", "distractor")
+SAME_INPUT = Hypothesis("energy-bigrams-marked", "tfidf-marked", "distractor")
 SECONDARY = (
     ALONE,
     *STEPS,
     Hypothesis("mean-bigrams", "mean", "clean"),
     Hypothesis("energy-marked", "energy", "distractor"),
     SAME_MARK,
-    Hypothesis("energy-bigrams-marked", "tfidf-marked", "distractor"),
+    SAME_INPUT,
     Hypothesis("energy-bigrams-marked", "mean-bigrams-marked", "distractor"),
     Hypothesis("encoder-frozen", "tfidf-marked", "clean"),
     Hypothesis("encoder-fine-tuned", "encoder-frozen", "distractor"),
@@ -116,11 +117,10 @@ def verdict(
         direction = "more" if gain.mean > 0 else "less"
         by = f"{100 * abs(gain.mean):.1f} percentage points"
         return f"{where}, {first} is {direction} accurate than {second}, by {by} ({interval(gain)})"
-    most = f"{100 * max(abs(gain.low), abs(gain.high)):.1f}"
     corrected = ", which is not significant after Holm's correction" if excludes_0 else ""
     return (
-        f"{where}, no difference of more than {most} percentage points is found between {first} "
-        f"and {second} ({interval(gain)}{corrected})"
+        f"{where}, no significant difference between {first} and {second} is found "
+        f"({signed(gain.mean)} percentage points, {interval(gain)}{corrected})"
     )
 
 
@@ -175,11 +175,16 @@ def _above_one_weight(results: Results) -> str:
         alone.gain,
         "energy pooling",
         "the mean",
-        "on reviews alone",
+        "on film reviews alone, with 20,000 to learn from",
         is_significant=alone.is_significant,
     )
+    on_yelp = results.gain("yelp/energy", "yelp/mean", "clean")
+    if on_yelp and (on_yelp.is_below_0 or on_yelp.is_above_0):
+        how = "less" if on_yelp.is_below_0 else "more"
+        by = f"{signed(on_yelp.mean)}, {interval(on_yelp)}"
+        said += f", but on Yelp reviews alone it is {how} accurate ({by})"
     if missing == len(steps):
-        above = "none of the four steps above one learned weight has been run yet"
+        above = "none of the four steps above one learned query has been run yet"
     else:
         run = len(steps) - missing
         of = (
@@ -191,10 +196,10 @@ def _above_one_weight(results: Results) -> str:
         gain = which.get(len(gaining), f"{COUNTS[len(gaining)]} gain significantly")
         named = f", {listed(gaining)}" if gaining else ""
         above = (
-            f"of the four steps from one learned weight up to two transformer blocks, {of}{gain} "
+            f"of the four steps from one learned query up to two transformer blocks, {of}{gain} "
             f"behind a distractor{named}"
         )
-    return f"{said[0].upper()}{said[1:]}, and {above}."
+    return f"{said[0].upper()}{said[1:]}; {above}."
 
 
 def _against_word_counts(results: Results) -> str:
@@ -210,22 +215,24 @@ def _against_word_counts(results: Results) -> str:
         less_or_more = "less" if tested.gain.mean > 0 else "more"
         than = f"{less_or_more} often than energy pooling with the same mark"
     else:
-        than = "and no difference from energy pooling with the same mark is found"
+        than = "and no significant difference from energy pooling with the same mark is found"
+    with_pairs = test_secondary(results)[SAME_INPUT]
+    if with_pairs.gain and not with_pairs.is_significant:
+        than += ", but not found to differ if energy pooling reads pairs of words as well"
     found = {name: results.accuracy(name, "distractor") for name in MODELS}
     shown = {name: f"{100 * each.mean:.1f}" for name, each in found.items() if each}
     highest = max(shown.values(), key=float)
     # A lead that the printed figure does not show is no lead.
-    called = [
-        "by word counts that read only what follows the distractor (`after-separator`)"
-        if name == "after-separator"
-        else f"by `{name}`"
-        for name in MODELS
-        if shown.get(name) == highest
-    ]
+    title = {
+        "after-separator": "word counts that read only what follows the distractor",
+        "default": "our preset, called `default`,",
+        "encoder-fine-tuned": "the fine-tuned encoder",
+    }
+    called = [title.get(name, f"`{name}`") for name in MODELS if shown.get(name) == highest]
     return (
         "Word counts in which the words of the distractor are marked are right for "
         f"{100 * counts.mean:.1f} % of the reviews behind it, {than}; the highest accuracy "
-        f"there, {highest} %, is reached {listed(called)}."
+        f"there, {highest} %, is that of {listed(called)}.".replace(",.", ".")
     )
 
 
@@ -261,7 +268,7 @@ def against(results: Results, baseline: str, of: str) -> str:
     else:
         beaten = f"{len(below) or 'none'} of the {count} models"
     less = f", less accurate than {names(above)}" if above else ""
-    undecided = f", and no difference from {names(neither)} is found" if neither else ""
+    undecided = f", and no significant difference from {names(neither)} is found" if neither else ""
     return (
         f"`{baseline}` is more accurate than {beaten} with word vectors that "
         f"{'has' if count == 1 else 'have'} been run{less}{undecided}."
@@ -318,17 +325,29 @@ def takeaways(results: Results) -> str:
     primary, secondary = test_primary(results), test_secondary(results)
     lines = [
         _takeaway(primary, "A learned weight for each word", "behind a distractor"),
-        _takeaway(secondary[ALONE], "The same weight", "on reviews alone"),
+        _takeaway(secondary[ALONE], "The same weight", "on film reviews alone"),
     ]
     steps = [secondary[each] for each in STEPS]
     if all(each.gain for each in steps):
         gaining = [each for each in steps if each.is_gain]
         lines.append(
-            f"{COUNTS[len(gaining)].capitalize()} of the four steps above one such weight, which "
+            f"{COUNTS[len(gaining)].capitalize()} of the four steps above one learned query, which "
             "are queries with keys and values, several heads, a transformer block and a second "
-            "one, made a model of this size significantly more accurate."
+            "one, made a model of this size significantly more accurate behind a distractor."
         )
+    on_yelp = {of: results.gain("yelp/energy", "yelp/mean", of) for of in ("distractor", "clean")}
+    effects = [
+        f"{_effect(gain.is_above_0, gain.is_below_0)} {SETS[of]}"
+        for of, gain in on_yelp.items()
+        if gain
+    ]
+    if effects:
+        lines.append(f"On Yelp the learned weight {' and '.join(effects)}, with three seeds.")
     return "\n".join(f"- {line}" for line in lines)
+
+
+def _effect(is_above_0: bool, is_below_0: bool) -> str:
+    return "helps" if is_above_0 else "harms" if is_below_0 else "makes no significant difference"
 
 
 def _takeaway(tested: Tested, subject: str, where: str) -> str:
