@@ -91,7 +91,7 @@ def secondary(results: Results) -> str:
     missing = sum(each.gain is None for each in every)
     significant = sum(each.is_significant for each in every)
     untested = f" Not yet tested, because a model is missing: {missing}." if missing else ""
-    lowest = [name for name in (step.first for step in STEPS) if _is_lowest_rate(results, name)]
+    lowest = [step.first for step in STEPS if _end_of_the_rates(results, step.first) == "lowest"]
     slower = (
         f" For {names(lowest)}, the tuning chose the lowest of the learning rates, so an even "
         "lower one might help."
@@ -107,10 +107,13 @@ def secondary(results: Results) -> str:
     )
 
 
-def _is_lowest_rate(results: Results, name: str) -> bool:
+def _end_of_the_rates(results: Results, name: str) -> str:
+    """Say whether the lowest or the highest of its learning rates was chosen for a model."""
     runs = results.runs(name)
-    rates = results.cells[name]["config"]["tune"].get("lr", []) if runs else []
-    return bool(rates) and runs[0]["options"].get("lr") == min(rates)
+    rates = results.cells[name]["config"]["tune"].get("lr") if runs else None
+    if not rates:
+        return ""
+    return {min(rates): "lowest", max(rates): "highest"}.get(runs[0]["options"].get("lr"), "")
 
 
 def _tested(tested: Tested) -> list[str]:
@@ -277,13 +280,10 @@ def _smallest(results: Results, tested: Tested, seeds: int, reviews: int) -> str
 
 def ends_of_the_tuning(results: Results) -> str:
     """Name the models for which the lowest or the highest learning rate was chosen."""
-    lowest: list[str] = []
-    highest: list[str] = []
-    for name in results.run_of(MODELS):
-        rates = results.cells[name]["config"]["tune"].get("lr", [])
-        rate = results.runs(name)[0]["options"].get("lr")
-        if rates and rate in (min(rates), max(rates)):
-            (lowest if rate == min(rates) else highest).append(name)
+    lowest, highest = (
+        [name for name in MODELS if _end_of_the_rates(results, name) == end]
+        for end in ("lowest", "highest")
+    )
     chosen = [f"the lowest of the learning rates for {names(lowest)}"] if lowest else []
     chosen += [f"the highest for {names(highest)}"] if highest else []
     if not chosen:
@@ -310,7 +310,7 @@ def calibration(results: Results) -> str:
     off = " and ".join(error("energy", of) for of in SETS)
     return (
         f"On average, the probabilities of energy pooling are {off} points away from the share of "
-        f"right answers, on reviews alone and behind a distractor.\n\n{folded}"
+        f"positive reviews, on reviews alone and behind a distractor.\n\n{folded}"
     )
 
 
@@ -340,24 +340,33 @@ def yelp(results: Results) -> str:
         for of, at in where.items()
     )
     last = [
-        f"{sum(each['best_epoch'] == cell['config']['epochs'] for each in runs)} of the "
-        f"{len(runs)} runs of `{name}`"
+        f"{_best_at_the_end(results, f'yelp/{name}')} of `{name}`"
         for name in ("energy", "mean")
-        if (runs := results.runs(f"yelp/{name}"))
+        if f"yelp/{name}" in names
     ]
+    unfinished = (
+        f" The last of the epochs was the best in {listed(last)}, so with more epochs, or a rate "
+        "chosen on Yelp, the difference might be another."
+        if last
+        else ""
+    )
     rows = ([f"`{name}`", *_accuracies(results, f"yelp/{name}")[1:]] for name in MODELS)
     taken, whole = results.core_hours("yelp"), results.core_hours("yelp", reviews=YELP_TRAIN)
     return (
         f"{said} Both were measured on {cell['data']['name']}, of which {most:,} reviews train "
         f"each model{but_for} and {run['clean']['n']:,} are those for which accuracies are "
-        f"reported. The last of the epochs was the best in {listed(last)}, so with more epochs, or "
-        f"a rate chosen on Yelp, the difference might be another.{private}\n\n"
+        f"reported.{unfinished}{private}\n\n"
         + table(["accuracy on Yelp (%)", *SETS.values()], rows)
         + f"\n\nThese runs took {taken:.1f} hours of one core. If each trained on all "
         f"{YELP_TRAIN:,} reviews of the official set, for which `reviews` has to be raised in "
         f"`cells.toml`, they would take about {whole:,.0f} hours, provided that time grows in "
         "proportion."
     )
+
+
+def _best_at_the_end(results: Results, name: str) -> str:
+    runs, epochs = results.runs(name), results.cells[name]["config"]["epochs"]
+    return f"{sum(run['best_epoch'] == epochs for run in runs)} of the {len(runs)} runs"
 
 
 def known_names() -> str:

@@ -225,14 +225,14 @@ def _against_word_counts(results: Results) -> str:
     # A lead that the printed figure does not show is no lead.
     title = {
         "after-separator": "word counts that read only what follows the distractor",
-        "default": "our preset, called `default`,",
+        "default": "our preset `default`",
         "encoder-fine-tuned": "the fine-tuned encoder",
     }
     called = [title.get(name, f"`{name}`") for name in MODELS if shown.get(name) == highest]
     return (
         "Word counts in which the words of the distractor are marked are right for "
         f"{100 * counts.mean:.1f} % of the reviews behind it, {than}; the highest accuracy "
-        f"there, {highest} %, is that of {listed(called)}.".replace(",.", ".")
+        f"there, {highest} %, is that of {listed(called)}."
     )
 
 
@@ -335,19 +335,20 @@ def takeaways(results: Results) -> str:
             "are queries with keys and values, several heads, a transformer block and a second "
             "one, made a model of this size significantly more accurate behind a distractor."
         )
-    on_yelp = {of: results.gain("yelp/energy", "yelp/mean", of) for of in ("distractor", "clean")}
     effects = [
-        f"{_effect(gain.is_above_0, gain.is_below_0)} {SETS[of]}"
-        for of, gain in on_yelp.items()
-        if gain
+        f"{_effect(gain)} {where}"
+        for of, where in (("distractor", SETS["distractor"]), ("clean", "on reviews alone"))
+        if (gain := results.gain("yelp/energy", "yelp/mean", of))
     ]
     if effects:
         lines.append(f"On Yelp the learned weight {' and '.join(effects)}, with three seeds.")
     return "\n".join(f"- {line}" for line in lines)
 
 
-def _effect(is_above_0: bool, is_below_0: bool) -> str:
-    return "helps" if is_above_0 else "harms" if is_below_0 else "makes no significant difference"
+def _effect(gain: Estimate) -> str:
+    if not (gain.is_above_0 or gain.is_below_0):
+        return "makes no significant difference"
+    return "helps" if gain.is_above_0 else "harms"
 
 
 def _takeaway(tested: Tested, subject: str, where: str) -> str:
