@@ -3,6 +3,9 @@
 Sphinx's search ranks a page's text by whether a word is in it at all, so that "padding mask" found
 whatever names both words. An entry of the index counts most; the glossary's terms and synonyms are
 such entries by themselves, and here each lesson gets those for what it teaches.
+
+A second build writes only what has changed, and Sphinx then forgets the entries of all other pages
+(its issue 12599), so these are read into the index again.
 """
 
 from typing import Any
@@ -59,6 +62,27 @@ class AddEntries(SphinxTransform):
             section.insert(1, addnodes.index(entries=entries))
 
 
+class Written:
+    """The pages that this build has written, which Sphinx itself has indexed."""
+
+    def __init__(self) -> None:
+        self.pages: set[str] = set()
+
+    def remember(self, _app: Sphinx, _page: nodes.document, docname: str) -> None:
+        self.pages.add(docname)
+
+    def index_others(self, app: Sphinx) -> list[tuple[str, dict[str, Any], str]]:
+        """Index the pages that are not written this time; add no page to the site."""
+        if self.pages and app.builder.name == "html":
+            for docname in sorted(app.env.found_docs - self.pages):
+                title = app.env.titles[docname].astext()
+                app.builder.index_page(docname, app.env.get_doctree(docname), title)
+        return []
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_transform(AddEntries)
+    written = Written()
+    app.connect("doctree-resolved", written.remember)
+    app.connect("html-collect-pages", written.index_others)
     return {"parallel_read_safe": True}

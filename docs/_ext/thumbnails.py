@@ -33,7 +33,12 @@ def draw(lesson: str) -> bytes:
 
 
 def write_thumbnails(app: Sphinx) -> None:
-    """Write each picture whose bytes are new: a page that shows a touched file is read again."""
+    """Write each picture whose bytes are new: a page that shows a touched file is read again.
+
+    The site is built before the book and the doctests, which find its pictures.
+    """
+    if app.builder.name != "html":
+        return
     gallery = app.srcdir.parent / "gallery"
     scripts = gallery.glob("*/plot_*.py")
     lessons = {path.relative_to(gallery).with_suffix("").as_posix() for path in scripts}

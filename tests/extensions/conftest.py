@@ -16,7 +16,9 @@ def site(tmp_path: Path) -> Iterator[Callable[..., SphinxTestApp]]:
         source = tmp_path / "docs"
         source.mkdir(exist_ok=True)
         (source / "conf.py").touch()
-        (source / "index.rst").write_text(f"Page\n====\n\n{text}\n", encoding="utf-8")
+        page, whole = source / "index.rst", f"Page\n====\n\n{text}\n"
+        if not page.exists() or page.read_text(encoding="utf-8") != whole:
+            page.write_text(whole, encoding="utf-8")
         settings = {"extensions": list(extensions), "html_theme": "basic", **settings}
         apps.append(SphinxTestApp(builder, srcdir=source, confoverrides=settings))
         return apps[-1]
