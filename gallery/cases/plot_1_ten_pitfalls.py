@@ -8,7 +8,7 @@ Nearly everything: what the labels mean, how a text becomes tokens, which of the
 how the model is put together, and what is compared with what. This page shows ten such mistakes,
 each with the place where it was made, and measures what they do. None of them raises an error in
 the program in which we found them, so they have to be looked for, and most are found by counting
-something that one believes one already knows.
+something that seemed to be known already.
 
 You need the lesson on :doc:`training a classifier </gallery/core/plot_8_sentiment_training>` for
 the task. Reading takes half an hour, and running the page about forty seconds. Afterwards you can
@@ -91,10 +91,10 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* The path of N reviews through the program, in batches of B. The numbers of the ten
-# pitfalls are printed at the steps where they lie. Five of the ten happen before the first layer is
-# called. Here the vocabulary is counted before the reviews are paired, which avoids the third
-# pitfall.
+# *Figure 1.* The path of N reviews through the program, in batches of B. The number of each pitfall
+# is printed beside the step at which it happens; five of the ten happen before the first layer is
+# called. In this drawing the vocabulary is counted before the reviews are paired, which avoids the
+# third pitfall.
 #
 # What a label means
 # ------------------
@@ -108,11 +108,11 @@ fig.set_label(
 #    as `a reader concluded
 #    <https://huggingface.co/datasets/fancyzhx/yelp_polarity/discussions/3>`__ from matching the
 #    texts with the same authors' five-star data set. The files themselves carry no stars, so we
-#    can't check this, but under either rule they contain lukewarm reviews. Look up how a label was
-#    made before you say what a model has learned.
+#    can't check this. Under either rule, however, they contain lukewarm reviews. Look up how a
+#    label was made before you say what a model has learned.
 #
-# The film reviews (:cite:t:`maas2011learning`) are labelled by ratings, too. Reviewers often write
-# their rating into the text, as "7/10", so we can count those ratings by label:
+# Our film reviews (:cite:t:`maas2011learning`) are labelled by ratings, too. Reviewers often write
+# their rating into the text, as "7/10", so we can count these ratings by label:
 
 marks = Counter()
 for review, label in zip(train.texts, train.labels, strict=True):
@@ -148,7 +148,7 @@ fig.set_label(
 #
 #    In the Yelp files a line break is written as a backslash and the letter n. The cell of
 #    :ref:`Lab 13 <source-lab>` that defines ``tokenize`` replaces everything that is not a letter
-#    by a space, so the backslash goes, while the n stays and sticks to the next word.
+#    by a space, so the backslash disappears, while the n stays and sticks to the next word.
 
 sample = r"Kind staff.\nWarm soup!"
 for name, clean_text in (("as in Lab 13", False), ("cleaned first", True)):
@@ -156,7 +156,7 @@ for name, clean_text in (("as in Lab 13", False), ("cleaned first", True)):
     print(f"{name}:", tokenizer.encode(sample).tokens)
 
 # %%
-# To see how much harm that does, take our film reviews, which have ``<br />`` at a line break,
+# To see how much harm this does, we take our film reviews, in which a line break is ``<br />``. We
 # write each line break as Yelp does, and count the words in the vocabulary:
 
 as_yelp_writes = [re.sub(r"(<br />)+", r"\\n", review) for review in train.texts]
@@ -185,9 +185,9 @@ for times in (1, 2):
     print(f"each review counted {times}×: {(ids.flat == UNK_ID).sum():,} tokens are <unk>")
 
 # %%
-# Once the rule takes effect, a second mistake shows, because ``build_vocab`` numbers the words
-# *before* it leaves out the rare ones. The ids then have holes, and the embedding holds a row for
-# each of them:
+# Once the rule does take effect, a second mistake shows, because ``build_vocab`` numbers the words
+# *before* it leaves out the rare ones. The ids then have holes, and the embedding holds an unused
+# row for each hole:
 
 counts = Counter(["a", "cold", "soup", "a", "fine", "soup"])
 with_holes = {word: i + 2 for i, (word, count) in enumerate(counts.items()) if count >= 2}
@@ -199,10 +199,10 @@ print(with_holes, "→ rows:", max(with_holes.values()) + 1, "needed:", len(with
 # .. admonition:: What went wrong, 4: a number of samples that was not counted
 #    :class: warning
 #
-#    With distractors, says :ref:`Lab 13 <source-lab>` (section "Adding Artificial (Concatenated)
-#    Sentences"), the data set doubles in tokens while "preserving both the number of samples" and
-#    the distribution of labels. The function below that section returns the old reviews *and* the
-#    pairs.
+#    :ref:`Lab 13 <source-lab>` (section "Adding Artificial (Concatenated) Sentences") says that
+#    with distractors the data set doubles in tokens while "preserving both the number of samples"
+#    and the distribution of labels. However, the function below that section returns the old
+#    reviews *and* the pairs.
 
 alone, both = make_examples(words, train.labels), make_examples(words, train.labels, pairs=True)
 print(f"samples: {len(alone):,}, then {len(both):,}: times {len(both) / len(alone):.1f}")
@@ -230,8 +230,8 @@ print(f"the distractor has the pair's label in {agree:.1%}")
 # %%
 # To see what this costs, we train two models with energy pooling, with three seeds each. One reads
 # the front of an example and counts positions from the start, as in Lab 13; the other reads the end
-# and counts from there. Each is measured in the way in which it was trained, and the mean of the
-# words is the :term:`baseline`.
+# and counts from there. Each is measured in the way in which it was trained. The :term:`baseline`
+# is a model that takes the mean of the words.
 
 config = TrainConfig(
     model=ModelConfig(attention="energy", embed_dim=16, embedding_std=0.1),
@@ -274,9 +274,9 @@ for name, changes in (
 # .. admonition:: What went wrong, 6: attention on the padding
 #    :class: warning
 #
-#    Each review is padded to 256 positions. A model with attention, says :ref:`Lab 13 <source-lab>`
-#    (the section of pitfall 4), can "suppress noise, including any trailing ``<PAD>`` tokens".
-#    Until it has learned to, the :term:`padding` gets its share like any word.
+#    Each review is padded to 256 positions. :ref:`Lab 13 <source-lab>` (the section that pitfall 4
+#    quotes) says that a model with attention can "suppress noise, including any trailing ``<PAD>``
+#    tokens". Until a model has learned to do so, the :term:`padding` gets its share like any word.
 #
 # Here are twenty untrained networks with energy pooling and twenty with QKV attention, on 100
 # single reviews and on 100 pairs:
@@ -332,9 +332,10 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The share of attention on padding in untrained networks, one mark per review, a mean
-# over the networks. The line is the padding's share of the positions. The marks lie somewhat below
-# it, most of all for *qkv* and short reviews. Why they do is not measured here.
+# *Figure 3.* The share of attention on padding in untrained networks, with one mark per review for
+# each kind of network, a mean over the networks of that kind. The line is the padding's share of
+# the positions. The marks lie somewhat below it, most of all for *qkv* and short reviews. Why they
+# lie below it is not measured here.
 #
 # To see what is left of this after training, we take energy pooling as in Lab 13, without a mask,
 # on 100 validation reviews without a distractor:
@@ -382,21 +383,21 @@ for name, scale in (("no scale", False), ("divided by √8", True)):
 # %%
 # At k = 64 or 512 the harm is large, as the lesson on :doc:`the scale
 # </gallery/core/plot_3_scaling_variance>` shows. The other mistakes in these layers have pages of
-# their own. One of them is about a :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` that saves
-# nothing, and about a count of d + 1 parameters that according to Lab 13 "exactly matches" the d
-# parameters of its energy. Two others are about :doc:`biases
-# </gallery/deeper/plot_2_gauge_and_biases>` that do nothing and about :doc:`values that fold away
-# </gallery/deeper/plot_3_values_fold>`.
+# their own. The first of these pages is about a :doc:`low rank
+# </gallery/deeper/plot_1_low_rank_qk>` that saves nothing, and about a count of d + 1 parameters
+# that according to Lab 13 "exactly matches" the d parameters of its energy. The second is about
+# :doc:`biases </gallery/deeper/plot_2_gauge_and_biases>` that do nothing, and the third about
+# :doc:`values that fold away </gallery/deeper/plot_3_values_fold>`.
 #
 # .. admonition:: What went wrong, 8: a table outside the module
 #    :class: warning
 #
 #    The networks of :ref:`Lab 13 <source-lab>` add a global tensor ``S``, the table of positions,
-#    in their ``forward``. That works as long as there is one device. When a module goes to another
-#    device, however, it moves its own tensors and can't move that one, whereas a *buffer*, which is
-#    registered with the module, moves along.
+#    in their ``forward``. That works as long as there is one device. When a module is moved to
+#    another device, however, its own tensors move with it, but ``S`` stays where it is. A table
+#    that is registered with the module as a *buffer* moves along.
 #
-# Here the other device is torch's "meta", which every machine has:
+# The other device in this example is torch's "meta", which every machine has:
 
 S = torch.rand(6, 16)  # (6, 16)
 
@@ -445,14 +446,14 @@ except TypeError as error:
 #    :class: warning
 #
 #    :ref:`Lab 13 <source-lab>` splits off a *test set* and never measures on it, so what it reports
-#    is the validation accuracy that one watches while choosing. Lab 13 says that its task is harder
-#    for a *mean* of the words, but trains no such model. It calls ``torch.manual_seed`` once, in
-#    the cell of the data loaders, so each model starts with the *random state* that the previous
-#    model left. Finally, its one accuracy *mixes* reviews that stand alone with reviews behind a
-#    distractor.
+#    is the validation accuracy that one watches while choosing a model. Lab 13 says that its task
+#    is harder for a *mean* of the words, but trains no such model. It calls ``torch.manual_seed``
+#    once, in the cell of the data loaders, so each model starts with the *random state* that the
+#    previous model left. Finally, its one accuracy *mixes* reviews that stand alone with reviews
+#    behind a distractor.
 #
-# The first two can be read in its cells, and the other two can be shown in a few lines. Here are
-# the accuracies from above, mixed and apart:
+# The first two of the four can be seen in the lab's cells, and the other two can be shown in a few
+# lines. We begin with the last. Here are the accuracies from above, mixed and apart:
 
 for name, accuracy in results.items():
     alone_, pairs = accuracy.mean(dim=0)  # (), ()
@@ -470,10 +471,10 @@ for before in (0, 1):
 print("first weight of a model, built first or second:", starts)
 
 # %%
-# An accuracy over both kinds of reviews hides what the distractors were meant to show. In this
-# project the lessons measure on validation reviews and leave the test reviews to :doc:`the results
-# page </results>`, a mean is trained alongside every attention model, the seed is set anew before
-# each model is built, and the two accuracies are printed apart.
+# An accuracy over both kinds of reviews hides what the distractors were meant to show. This project
+# avoids all four ways as follows. The lessons measure on validation reviews and leave the test
+# reviews to :doc:`the results page </results>`. A mean is trained alongside every attention model,
+# the seed is set anew before each model is built, and the two accuracies are printed apart.
 #
 # Takeaways
 # ---------
@@ -481,8 +482,8 @@ print("first weight of a model, built first or second:", starts)
 #   and comparisons can all go wrong, and each of the ten mistakes ran without an error where it was
 #   made. Look at the data before the model.
 # - Count what a claim is about: samples, tokens, rare words, lost reviews.
-# - A mask makes the padding's share zero at almost no cost. Training alone does not
-#   promise that it becomes zero.
+# - A mask makes the padding's share zero at almost no cost. Training alone does not promise that it
+#   becomes zero.
 # - One accuracy over two tasks tells you the accuracy on neither; a baseline and several seeds
 #   belong beside any accuracy.
 #

@@ -11,9 +11,9 @@ matches the query, the more of that value it hands over. All these vectors come 
 one sentence, hence :term:`self-attention`. Three matrices make the queries, keys and values out of
 the words, and the matrices are what is learned.
 
-A word needs its neighbours because it may mean several things. In "the bank of the river" and "the
-money in the bank", the word "bank" starts with the same numbers, because in both cases they are
-looked up in one table, so only its neighbours can tell which bank is meant.
+A word needs its neighbours because it may mean several things. The numbers for a word are looked up
+in a table, so "bank" starts with the same numbers in "the bank of the river" and in "the money in
+the bank". Only its neighbours can tell which bank is meant.
 
 You need to know what a matrix product is, and a little Python; everything else is explained where
 it is first used. Reading takes about 45 minutes, and running the page some ten seconds. Afterwards
@@ -22,7 +22,7 @@ you can compute attention by hand, write it as a three-line function, and train 
 All lessons follow five teaching documents and correct their mistakes. These documents are a
 notebook that we call :ref:`Lab 13 <source-lab>`, :ref:`a blog post <source-blog>`, :ref:`another
 notebook <source-notebook>`, :ref:`a chapter of a tutorial <source-chapter>` and :ref:`lecture notes
-<source-notes>`. You need none of them, and :doc:`/credits` says what each has given.
+<source-notes>`. You need none of them, and :doc:`/credits` says what each has contributed.
 """
 
 import matplotlib.pyplot as plt
@@ -54,8 +54,8 @@ use_style()
 # were made up by hand to fit on a page, whereas real ones have hundreds of numbers and are learned.
 #
 # There are ``n = 6`` words, and each embedding has ``d = 3`` numbers. Python counts from 0, so
-# "journey", the second word, is ``x[1]``. In formulas it is :math:`x_2`, and the names in the code
-# keep that 2.
+# "journey", the second word, is ``x[1]``. In formulas it is :math:`x_2`, and names in the code such
+# as ``x_2`` keep that 2.
 
 words = ["Your", "journey", "starts", "with", "one", "step"]
 x = torch.tensor(
@@ -75,12 +75,13 @@ n, d = x.shape
 # Attention without any matrices
 # ------------------------------
 # The simplest comparison of two words is the dot product of their embeddings: multiply the numbers
-# pair by pair, and add. All pairs at once are one matrix product, ``x`` times its transpose.
+# pair by pair, and add. For all pairs of words at once, the dot products are one matrix product,
+# ``x`` times its transpose.
 #
 # To gather something from all six words, "journey" takes a weighted sum of their embeddings. Its
-# dot products cannot serve as the weights yet, because they may be negative and add up to anything.
-# The :term:`softmax` turns scores :math:`s_1, \ldots, s_6` into :term:`weights <weight>`, which are
-# positive and add up to 1:
+# six dot products, which we call *scores* :math:`s_1, \ldots, s_6`, cannot serve as the weights
+# yet, because they may be negative and may add up to anything. The :term:`softmax` turns them into
+# :term:`weights <weight>`, which are positive and add up to 1:
 #
 # .. math:: w_j = \frac{e^{s_j}}{\sum_{i=1}^{6} e^{s_i}}
 #
@@ -113,9 +114,9 @@ print("scores are symmetric:", torch.equal(similarity, similarity.T))
 
 # %%
 # This is attention already, since each word has gathered a mixture of all six, but two things are
-# wrong with it. "journey" scores "starts" exactly as "starts" scores "journey", whatever the
-# sentence means. And the comparison itself holds no number that training could change, so if it
-# does not suit the task, nothing can improve it.
+# wrong with it. First, "journey" gives "starts" exactly the score that "starts" gives "journey",
+# whatever the sentence means. Second, the comparison itself holds no number that training could
+# change, so if it does not suit the task, nothing can improve it.
 #
 # We therefore put matrices between the words, because training can change these. There are three of
 # them, because a word plays three roles.
@@ -151,7 +152,7 @@ print("scores are symmetric:", torch.equal(similarity, similarity.T))
 # a query, and the language of the queries and that of the index are learned together.
 #
 # **A database.** ``SELECT value WHERE key = query``. *Where it breaks:* a key fits or it does not,
-# and where none fits, no row comes back. Attention knows only degrees, and it always returns
+# and if none fits, no row comes back. Attention knows only degrees, and it always returns
 # something, even when nothing fits.
 #
 # The names *query*, *key* and *value* come from databases, but what distinguishes attention from a
@@ -160,12 +161,13 @@ print("scores are symmetric:", torch.equal(similarity, similarity.T))
 #
 # Three matrices
 # --------------
-# Each matrix takes a vector of width ``d = 3`` to one of width ``k = 2``. The two widths need not
-# be equal; we choose ``k = 2`` because 2 numbers can be drawn on paper as an arrow.
+# Each matrix turns a vector of 3 numbers into one of 2, from the width ``d = 3`` to the width ``k =
+# 2``. The two widths need not be equal; we choose ``k = 2`` because 2 numbers can be drawn on paper
+# as an arrow.
 #
-# Before training, the matrices hold random numbers, and seed 123 drew these. They are written out
-# so that this page stays correct even if the random generator should change one day. The printed
-# line says whether the generator still draws them.
+# Before training, the matrices hold random numbers. Those below were drawn with seed 123, and they
+# are written out so that this page stays correct even if the random generator should change one
+# day. The printed line says whether the generator still draws them.
 
 W_query = torch.tensor([[0.296112, 0.516562], [0.251671, 0.688557], [0.073972, 0.866522]])  # (3, 2)
 W_key = torch.tensor([[0.136580, 0.102479], [0.184056, 0.726447], [0.315254, 0.687107]])  # (3, 2)
@@ -201,8 +203,9 @@ score_22 = query_2 @ keys[1]
 print(f"journey asks journey: {score_22:.4f}")
 
 # %%
-# The attention :term:`score` is a dot product again, now of a query with a key. It is large where
-# the two are long and point the same way. All six scores are one product with the transposed keys.
+# The attention :term:`score` is a dot product again, now of a query with a key. It is large when
+# the two are long and point the same way. All six scores of "journey" come from one product of its
+# query with the transposed keys.
 
 scores_2 = query_2 @ keys.T  # (6,)
 for word, score in zip(words, scores_2, strict=True):
@@ -225,9 +228,10 @@ fig.set_label(
 #
 # From scores to the context vector
 # ---------------------------------
-# The softmax makes weights of these scores, as before. Only one step is new: the scores are first
-# divided by :math:`\sqrt{k} = \sqrt{2}`, which makes them *scaled scores*, for reasons given in a
-# lesson of their own, :doc:`/gallery/core/plot_3_scaling_variance`.
+# The softmax turns these scores into weights, as it did without the matrices. Only one step is new:
+# the scores are first divided by :math:`\sqrt{k} = \sqrt{2}`, and are then called *scaled scores*.
+# The reasons for this division have a lesson of their own,
+# :doc:`/gallery/core/plot_3_scaling_variance`.
 
 key_dim = keys.shape[-1]
 weights_2 = torch.softmax(scores_2 / key_dim**0.5, dim=-1)  # (6,)
@@ -236,9 +240,9 @@ for word, weight in zip(words, weights_2, strict=True):
 print(f"sum     {weights_2.sum():.4f}")
 
 # %%
-# Now every word hands over its value, as much of it as its weight says. The sum is what "journey"
-# knows after it has asked, its :term:`context vector`. It has 2 numbers, the width of a value,
-# whereas the embedding had 3.
+# Now every word hands over its value, multiplied by its weight. The sum is the :term:`context
+# vector` of "journey", which holds what the word knows after it has asked. It has 2 numbers, as a
+# value does, whereas the embedding had 3.
 
 context_2 = weights_2 @ values  # (2,)
 print("context_2", context_2)
@@ -248,8 +252,8 @@ print("context_2", context_2)
 # ---------------------
 # Two numbers are an arrow, so we can draw what happened. Project a key at a right angle onto the
 # line of the query, as if it cast a shadow there. The dot product is the length of that shadow,
-# measured from the origin, times the length of the query, and it is negative if the shadow falls
-# behind the origin.
+# measured from the origin, times the length of the query. If the shadow falls behind the origin,
+# the dot product is negative.
 
 shadow_lengths = keys @ (query_2 / query_2.norm())  # (6,)
 assert torch.allclose(shadow_lengths * query_2.norm(), scores_2)
@@ -267,13 +271,13 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* Scores as shadows of the keys on the line of the query. The keys point in much the
-# same direction, since every number that went in was positive, so their scores differ mostly by how
+# *Figure 2.* Scores as shadows of the keys on the line of the query. Every number that went in was
+# positive, so the keys point in much the same direction, and their scores differ mostly by how
 # *long* the keys are.
 #
-# The second picture shows the values. A sum with weights that are positive and add up to 1 can't
-# leave the shape that the values span, their :term:`convex hull`, so the context vector lies inside
-# it whatever the weights are.
+# The next picture shows the values. A sum with weights that are positive and add up to 1 can't
+# leave the shape that the values span, their :term:`convex hull`. The context vector therefore lies
+# inside this hull, whatever the weights are.
 
 fig, ax = plt.subplots(figsize=(5, 5.4))
 draw_mixture(ax, values, context_2, words)
@@ -295,13 +299,13 @@ film
 # %%
 # *Figure 4.* All steps in order: one score after the other, the softmax, then the weighted values,
 # tip to tail, until they end at the context vector. The picture is the last frame of an animation;
-# unfold it to play.
+# unfold the animation to play it.
 #
 # All words at once
 # -----------------
-# With a query for every word, all scores are one product again: row i, column j says how well the
-# key of word j matches the query of word i. The softmax runs along each row (``dim=-1``, across the
-# keys), so that the weights of each query sum to 1.
+# With a query for every word, all scores are again one product, a table of six rows and six
+# columns. Row i, column j says how well the key of word j matches the query of word i. The softmax
+# runs along each row (``dim=-1``, across the keys), so that the weights of each query sum to 1.
 
 queries = x @ W_query  # (6, 2)
 scores = queries @ keys.T  # (6, 6)
@@ -324,9 +328,9 @@ print(context)
 #    :file: ../../_parts/workbench.html
 #
 # Multiply by the three matrices, compare, scale, softmax, mix: these are the five steps. The last
-# four are called *scaled dot-product attention* (:cite:t:`vaswani2017attention`, equation 1), where
-# :math:`Q`, :math:`K` and :math:`V` are the tables of all queries, keys and values with one row per
-# word:
+# four are called *scaled dot-product attention* (:cite:t:`vaswani2017attention`, equation 1). In
+# its formula, :math:`Q`, :math:`K` and :math:`V` are the tables of all queries, keys and values,
+# with one row per word:
 #
 # .. math:: \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
 
@@ -367,13 +371,13 @@ fig.set_label(
 # *Figure 5.* The shapes, for n words of width d and vectors of width k, here 6, 3 and 2. Only the
 # two tables in the middle relate words to words.
 #
-# As a function, the formula takes three lines. ``.mT`` transposes the last two axes, and
-# ``.shape[-1]`` is the length of the last one, k. In the comments, n counts the queries and m the
-# keys, here both 6, and v is the width of a value, here 2 like k. The dots stand for any number of
-# axes in front: none for one sentence, one for several sentences at once. In the figure and in the
-# function, as in most programs, the variable ``scores`` holds the scores after scaling. The comment
-# above the function names a file, because the function is the first piece of a program that grows
-# from lesson to lesson.
+# As a function, the formula takes three lines. In them, ``.mT`` transposes the last two axes, and
+# ``.shape[-1]`` is the length of the last axis, k. The comments give the shapes: n counts the
+# queries and m the keys, here both 6, and v is the width of a value, here 2 like k. The dots stand
+# for any number of axes in front: none for one sentence, one for several sentences at once. In the
+# figure and in the function, as in most programs, the variable ``scores`` holds the scores after
+# scaling. The comment above the function names a file, because the function is the first piece of a
+# program that grows from lesson to lesson.
 
 
 # attention_from_scratch.py
@@ -398,9 +402,9 @@ for name, other in (("steps above", context), ("package", packages), ("torch", t
 
 # %%
 # The softmax is easily forgotten: :ref:`the lecture notes <source-notes>`, which use the same
-# example sentence, print the formula as :math:`(Q K^\top / \sqrt{d})\, V`, and call the third
-# matrix :math:`Q_v` where :math:`W_v` is meant. Without the softmax, no row here sums to 1, and the
-# result for "journey" leaves the hull of the values, since it is longer than any of them.
+# example sentence, print the formula as :math:`(Q K^\top / \sqrt{d})\, V`. (They also call the
+# third matrix :math:`Q_v`, but mean :math:`W_v`.) Without the softmax, no row here sums to 1, and
+# the result for "journey" leaves the hull of the values, since it is longer than any value.
 
 no_softmax = scores / key_dim**0.5  # (6, 6)
 print("row sums", no_softmax.sum(dim=-1))
@@ -409,8 +413,9 @@ print("length of journey's result without softmax", f"{(no_softmax[1] @ values).
 print("length of journey's context vector        ", f"{context[1].norm():.4f}")
 
 # %%
-# Now the two banks can be told apart. With one embedding per word, also made up by hand, "bank" is
-# the same vector beside "river" and beside "money", and after attention the two vectors differ.
+# Now the two banks can be told apart. The table below holds one embedding per word, also made up by
+# hand, so "bank" starts as the same vector beside "river" and beside "money". After attention, the
+# two context vectors of "bank" differ.
 
 table = {"river": [0.1, 0.9, 0.2], "money": [0.9, 0.1, 0.3], "bank": [0.6, 0.6, 0.4]}
 banks = {}
@@ -425,13 +430,14 @@ for neighbour in ("river", "money"):
 # --------------------------------
 # :ref:`Lab 13 <source-lab>` names two reasons for self-attention, that models can "process
 # sequences in parallel" and that they capture dependencies "regardless of distance". To try the
-# first, we ask with one query at a time and compare with one product for all.
+# first, we ask with one query at a time and compare the results with those of one product for all
+# queries.
 
 one_by_one = [scaled_dot_product_attention(query[None], keys, values)[0] for query in queries]
 print("one by one equals all at once:", torch.allclose(torch.cat(one_by_one), context))
 
 # %%
-# No query needs the result of another, so all of them can be computed at the same time, whereas a
+# No query needs the result of another, so all of them can be answered at the same time, whereas a
 # recurrent network has to wait for the previous word. To try the second reason, we move "Your" from
 # the place beside "journey" to the end of the sentence.
 
@@ -466,9 +472,9 @@ fig.set_label(
 #    :ref:`A notebook <source-notebook>`, which takes our six-word sentence from
 #    :cite:t:`raschka2024build`, reads a meaning into such weights: "journey" attends "most to
 #    itself" and to "starts". But the matrices are random, and *every* row above is largest at
-#    "journey", so the row of "journey" says nothing about this word. To see how often random
-#    matrices agree in this way, we draw 1,000 others and count how often all six words share a
-#    favourite.
+#    "journey", so the row of "journey" says nothing about this word. To see how often all rows
+#    agree in this way, we draw the matrices with 1,000 seeds and count how often all six words
+#    share a favourite, the word with the highest score.
 
 
 def count_agreement(draw, seeds=1000):
@@ -486,29 +492,31 @@ print(f"torch.rand : all six words share a favourite in {agree_rand} of 1,000 se
 print(f"torch.randn: all six words share a favourite in {agree_randn} of 1,000 seeds")
 
 # %%
-# ``torch.rand`` draws numbers between 0 and 1, and vectors of positive numbers times matrices of
+# ``torch.rand`` draws numbers between 0 and 1. Vectors of positive numbers times matrices of
 # positive numbers give queries and keys that all point much the same way, as in Figure 2, so the
-# longest key mostly wins, whoever asks. ``torch.randn`` draws both signs, and most of the agreement
-# is gone. So the column with the largest weights tells us how the matrices were drawn, and nothing
-# about journeys.
+# longest key mostly wins, whichever word asks. ``torch.randn`` draws numbers of both signs, and
+# most of the agreement is gone. So the column with the largest weights tells us how the matrices
+# were drawn, and nothing about journeys.
 #
 # Now let it learn
 # ----------------
-# Suppose that a task wants each word to attend to the next one, and the last to the first. In the
-# code, ``learned[range(n), target]`` picks the six weights that words give to their targets: from
-# row i, the weight in column ``target[i]``. The :term:`loss` is one number, the mean of :math:`-\ln
-# w` over the six weights. Since :math:`-\ln w` is 0 for w = 1 and grows without bound as w nears 0,
-# a target with hardly any weight counts most.
+# Suppose that a task wants each word to attend to the next one, and the last word to the first. In
+# the code, ``learned[range(n), target]`` picks the six weights that the words give to their
+# targets: from row i, the weight in column ``target[i]``. The :term:`loss` is one number, the mean
+# of :math:`-\ln w` over the six weights. Since :math:`-\ln w` is 0 for w = 1 and grows without
+# bound as w nears 0, a target with hardly any weight counts most.
 #
 # The :term:`gradient` of the loss says, for each number of a matrix, how fast the loss grows when
-# this number grows. A step therefore subtracts from the matrix the gradient times a :term:`learning
-# rate`. If that rate is not too large, the loss is then a little smaller. Training repeats this
-# step, here 1,000 times with the learning rate 1.0.
+# this number grows. A training step therefore subtracts the gradient, multiplied by a
+# :term:`learning rate`, from the matrix. If the learning rate is not too large, the loss is a
+# little smaller after the step. Training repeats this step, here 1,000 times with the learning rate
+# 1.0.
 #
-# In torch, ``requires_grad`` marks the tensors for which gradients are wanted, ``loss.backward()``
-# computes them, and each tensor has its own in ``.grad``. For this, torch records every operation
-# on these tensors. The step itself must not be recorded, hence ``torch.no_grad()``, and gradients
-# would add up from step to step unless they were set to ``None``.
+# In torch, ``requires_grad`` marks the tensors for which gradients are wanted, and torch records
+# every operation on these tensors. From this record ``loss.backward()`` computes the gradients, and
+# leaves each in the ``.grad`` of its tensor. The step itself must not be recorded, hence
+# ``torch.no_grad()``. After the step each gradient is set to ``None``, because the next gradient
+# would otherwise be added to it.
 
 target = torch.tensor([1, 2, 3, 4, 5, 0])  # (6,)
 learning_rate = 1.0
@@ -542,10 +550,10 @@ fig.set_label(
 # *Figure 7.* The weights after training, on the scale of Figure 6. Four words attend to their
 # targets, and the rows of "journey" and "starts" remain spread out.
 #
-# Six numbers in each of two matrices were enough for four of the six targets. The other two are
-# those of "journey" and "starts", which have almost the same embedding and therefore almost the
-# same query, yet should attend to different words, so a step that helps one of them tends to hurt
-# the other.
+# Six numbers in each of two matrices were enough for four of the six targets. The other two targets
+# are those of "journey" and "starts". These words have almost the same embedding and therefore
+# almost the same query, yet they should attend to different words, so a step that helps one of them
+# tends to hurt the other.
 
 print("distance between journey and starts", f"{(x[1] - x[2]).norm():.4f}")
 print("mean distance between two words    ", f"{torch.pdist(x).mean():.4f}")
@@ -557,11 +565,11 @@ print("mean distance between two words    ", f"{torch.pdist(x).mean():.4f}")
 # Takeaways
 # ---------
 # * A word finds out which neighbours matter by comparing its query with their keys, and it can
-#   learn to, because the matrices that make queries and keys are trained. A fixed comparison of
+#   learn this, because the matrices that make queries and keys are trained. A fixed comparison of
 #   embeddings is symmetric and can't adapt.
-# * A query and a key give a score, and the softmax makes scaled scores into weights, which are
-#   positive and sum to 1. Weights mix the values into a context vector, which lies inside the hull
-#   of the values.
+# * A query and a key give a score, and the softmax turns scaled scores into weights, which are
+#   positive and sum to 1. The weights mix the values into a context vector, which lies inside the
+#   hull of the values.
 # * For all words at once, the same steps take a few matrix products. No query waits for another,
 #   and no score depends on how far apart two words are.
 # * Weights of an untrained layer say nothing about language.

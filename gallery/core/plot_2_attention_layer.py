@@ -4,12 +4,12 @@ The attention layer as a PyTorch module: two classes, one function
 
 How does a formula become a layer that can be trained?
 
-A layer is the formula together with the numbers that it learns. In PyTorch this is a subclass of
-``nn.Module``. We write it twice, once with three bare matrices and once with three ``nn.Linear``,
-which :cite:t:`raschka2024build` calls versions 1 and 2. On the same sentence the two print
-different numbers, and yet they are one function: once the matrices of one have been copied into the
-other, transposed, the numbers agree. They differ in where training starts and in what else each
-class brings.
+A layer is the formula together with the numbers that are learned. In PyTorch a layer is a subclass
+of ``nn.Module``. We write it twice, once with three bare matrices and once with three
+``nn.Linear``; :cite:t:`raschka2024build` calls the two classes versions 1 and 2. On the same
+sentence the two print different numbers, and yet they are one function: once the matrices of one
+have been transposed and copied into the other, the numbers agree. The classes differ in where
+training starts and in what else each of them brings.
 
 You need the function of :doc:`/gallery/core/plot_1_qkv_derivation`. Reading takes about 50 minutes,
 and running the page ten seconds. Afterwards you can write an attention layer for any number of
@@ -46,8 +46,8 @@ x = torch.tensor(
 # A class with three matrices
 # ---------------------------
 # A layer takes the vectors of n words and returns one context vector for each. The dots in the
-# shapes of the figure below stand for leading dimensions: none for one sentence, one for a
-# :term:`batch` of sentences.
+# shapes of the figure below stand for leading dimensions, the axes in front: none for one sentence,
+# one for a :term:`batch` of sentences.
 
 # sphinx_gallery_start_ignore
 
@@ -81,9 +81,10 @@ fig.set_label(
 # *Figure 1.* The layer with its shapes. The three matrices are all that is learned, since the
 # function below them has no parameters.
 #
-# ``nn.Module`` is the base class of all layers in torch. A layer's ``__init__`` runs once and
-# creates what it learns; each matrix is wrapped in ``nn.Parameter``, which tells torch that it is
-# to be trained. ``forward`` computes with them whenever the layer is called, as in ``layer(x)``.
+# ``nn.Module`` is the base class of all layers in torch. A layer's ``__init__`` runs once, when the
+# layer is made, and creates the matrices. Each of them is wrapped in ``nn.Parameter``, which tells
+# torch that the matrix is to be trained. ``forward`` computes with the matrices whenever the layer
+# is called, as in ``layer(x)``.
 
 
 # attention_from_scratch.py
@@ -122,10 +123,10 @@ print(v1(x))
 #
 # What torch does with a module
 # -----------------------------
-# The ``grad_fn`` at the end of the output says by which operation the tensor was made, here by a
-# matrix product. Each such operation also knows those before it, so one can walk back from the
-# result, which is how ``backward()`` finds the matrices. Where the path branches, we follow the
-# first branch.
+# The ``grad_fn`` at the end of the output says which operation made the tensor, here a matrix
+# product. Each such operation also knows the operations before it, so one can walk back from the
+# result, and this is how ``backward()`` finds the matrices. We walk back in the same way, and
+# wherever the path branches, we follow the first branch.
 
 node, trail = v1(x).grad_fn, []
 while node is not None:
@@ -138,10 +139,11 @@ print(" ← ".join(trail))
 # product that made the query. It ends in ``AccumulateGrad``, where the gradient is added to the
 # ``.grad`` of a :term:`parameter`, here W_query.
 #
-# ``layer.parameters()`` lists what is to be trained, and an optimiser is given this list. Plain
-# gradient descent, ``SGD`` in torch, takes the step that the first lesson wrote by hand;
-# :term:`Adam`, which later lessons use, also gives each number a step size of its own. A tensor
-# that is not an ``nn.Parameter`` is not in the list, so no optimiser would ever change it.
+# ``layer.parameters()`` lists what is to be trained. This list is given to an :term:`optimiser`,
+# which takes the training steps. Plain gradient descent, ``SGD`` in torch, takes the step that the
+# first lesson wrote by hand; :term:`Adam`, which later lessons use, also gives each number a step
+# size of its own. A tensor that is not an ``nn.Parameter``, like ``layer.plain`` below, is not in
+# the list, so no optimiser would ever change it.
 
 layer = SelfAttentionV1(3, 2)
 layer.plain = torch.rand(3, 2)
@@ -158,9 +160,10 @@ print("optimizer.step() is the step written by hand")
 # The same with nn.Linear
 # -----------------------
 # ``nn.Linear`` is a module that holds one matrix and multiplies by it. A module inside a module
-# brings its parameters along, so ``layer.parameters()`` lists all three matrices. ``nn.Linear``
-# stores its matrix as ``weight`` of shape (d_out, d_in) and computes :math:`x W^\top`, and it can
-# add a :term:`bias`, a learned vector, which ``qkv_bias=True`` asks for.
+# brings its parameters along, so ``layer.parameters()`` lists the matrices of all three
+# ``nn.Linear`` in the class below. ``nn.Linear`` stores its matrix as ``weight``, of shape (d_out,
+# d_in), and computes :math:`x W^\top`. It can also add a :term:`bias`, a learned vector; in our
+# class, ``qkv_bias=True`` asks for one.
 
 
 # attention_from_scratch.py
@@ -210,9 +213,9 @@ print("torch", torch.__version__, "still draws these numbers from seed 789:", sa
 # Two classes, one function
 # -------------------------
 # :ref:`The notebook on trainable weights <source-notebook>` says that "the outputs are different"
-# because of the seeds and the initialisation, and that is true. But it hides the point that
-# exercise 3.1 of :cite:t:`raschka2024build` makes: as *functions* the two classes are one. We copy
-# the matrices of version 1, transposed, into version 2 and compare again.
+# because of the seeds and the initialisation, and that is true. But this explanation hides the
+# point that exercise 3.1 of :cite:t:`raschka2024build` makes: as *functions* the two classes are
+# one. We copy the matrices of version 1, transposed, into version 2 and compare again.
 
 with torch.no_grad():
     v2.W_query.weight.copy_(v1.W_query.T)
@@ -245,10 +248,11 @@ for ours, packages in pairs:
     print(type(ours).__name__, "equals the package's, parameters:", len(list(ours.parameters())))
 
 # %%
-# So the choice rests on other grounds. The bare matrix reads like the formula, while ``nn.Linear``
-# brings the bias, a start that suits training, and a form that tools for loading and quantising
-# recognise. We also time the two in turn, on the machine that built this page, twenty times each,
-# and divide the shortest time of ``nn.Linear`` by the shortest of the bare product.
+# So the choice between the two rests on other grounds. The bare matrix reads like the formula,
+# while ``nn.Linear`` brings the bias, a start that suits training, and a form that tools for
+# loading and quantising recognise. We also compare their speed on the machine that built this page.
+# Each of the two is timed twenty times, in turn with the other, and the shortest time of
+# ``nn.Linear`` is divided by the shortest time of the bare product.
 
 
 def time_ratio(linear, W, rows):
@@ -279,22 +283,22 @@ for tokens, width in ((6, 3), (256, 256)):
 # ----------------------
 # The random numbers with which a matrix starts are its :term:`initialisation`. An initialisation
 # rule sets the :term:`variance` of these numbers, the mean squared distance from the mean, which
-# says how far they scatter. Kaiming's rule makes it :math:`2/d_\mathrm{in}`, and Xavier's
-# :math:`2/(d_\mathrm{in} + d_\mathrm{out})`, so that the values passed from layer to layer neither
-# grow nor shrink much.
+# says how far they scatter. Kaiming's rule sets the variance to :math:`2/d_\mathrm{in}`, and
+# Xavier's rule to :math:`2/(d_\mathrm{in} + d_\mathrm{out})`. Both rules are chosen so that the
+# values passed from layer to layer neither grow nor shrink much.
 #
-# :ref:`The notebook <source-notebook>` says "Kaiming/Xavier by default", and a look into torch
-# seems to confirm the first, since ``nn.Linear`` calls ``kaiming_uniform_``. This function draws
-# uniformly between plus and minus
+# :ref:`The notebook <source-notebook>` says "Kaiming/Xavier by default", and a look into torch's
+# code seems to confirm the first name, since ``nn.Linear`` calls ``kaiming_uniform_``. This
+# function draws uniformly between plus and minus
 #
 # .. math:: \sqrt{\frac{2}{1 + a^2}} \cdot \sqrt{\frac{3}{d_\mathrm{in}}} ,
 #
-# where the argument a is meant to be the slope that the activation function after the layer has for
-# negative numbers. With a = 0 this is Kaiming's rule. But ``nn.Linear`` calls it with ``a=√5``, for
-# which the product collapses to :math:`1/\sqrt{d_\mathrm{in}}`. What is drawn is uniform between
-# :math:`\pm 1/\sqrt{d_\mathrm{in}}`, which is neither Kaiming's initialisation nor Xavier's. The
-# mean of such numbers is 0 and their mean square is a third of the largest square, so the variance
-# is :math:`1/(3 d_\mathrm{in})`.
+# where the argument a is meant to be a slope: that of the :term:`activation function` after the
+# layer, for negative numbers. With a = 0 this is Kaiming's rule. But ``nn.Linear`` calls the
+# function with ``a=√5``, for which the product collapses to :math:`1/\sqrt{d_\mathrm{in}}`. The
+# numbers drawn are therefore uniform between :math:`\pm 1/\sqrt{d_\mathrm{in}}`, which is neither
+# Kaiming's initialisation nor Xavier's. Their mean is 0 and their mean square is a third of the
+# square of this bound, so their variance is :math:`1/(3 d_\mathrm{in})`.
 
 d, key_dim = 512, 64
 torch.manual_seed(0)
@@ -311,10 +315,15 @@ print(f"Xavier: 2 / (d_in + d_out) = {2 / (d + key_dim):.3e}")
 # </gallery/core/plot_3_scaling_variance>` explains: for independent numbers of mean 0, the variance
 # of a product is the product of the variances, and the variance of a sum is the sum of the
 # variances. Let each word be a vector of :math:`d = d_\mathrm{in}` independent numbers of mean 0
-# and variance 1. Each entry of a query is a sum of d products, so its variance is :math:`d \cdot
-# 1/(3d) = 1/3`, and the same holds for a key. A score adds up k products of variance 1/9, so its
-# variance is :math:`k/9`; divided by :math:`\sqrt k`, the score has variance 1/9. The root of the
-# variance is the :term:`standard deviation` σ, the size of a typical score, which is one third.
+# and variance 1. Each entry of a query is a sum of d products, each of variance :math:`1/(3d)`, so
+# the variance of the entry is :math:`d \cdot 1/(3d) = 1/3`, and the same holds for a key. The
+# product of two such entries has variance 1/9, and a score adds up k of these products, so its
+# variance is :math:`k/9`. The division by :math:`\sqrt k` divides the variance by k, so a scaled
+# score has variance 1/9. The root of the variance is the :term:`standard deviation` σ, which says
+# how large a typical score is. For a scaled score σ is therefore one third.
+#
+# We now measure σ for three ways to start. Beside it we print the *top weight*, the largest of the
+# weights of one query, as the median over all queries.
 
 tokens = torch.randn(2048, d)  # (2048, 512)
 
@@ -340,10 +349,10 @@ for name, draw in starts.items():
 print(f"theory for nn.Linear: {1 / 3:.3f}. All 2,048 weights equal: {1 / 2048:.4f}")
 
 # %%
-# ``torch.rand``, with which version 1 starts, still gives moderate attention weights if the vectors
-# have 3 numbers. If they have 512, one word takes all the weight. A start of variance 1/d gives
-# scores of standard deviation 1, and the start of ``nn.Linear`` gives a third of this, so the
-# attention weights of a fresh layer made of ``nn.Linear`` are close to equal.
+# Version 1 starts with ``torch.rand``, which still gives moderate attention weights if the vectors
+# have 3 numbers. If they have 512, one word takes all the weight of the typical query. A start of
+# variance 1/d gives scaled scores of standard deviation 1. The start of ``nn.Linear`` gives a third
+# of this, so the attention weights of a fresh layer made of ``nn.Linear`` are close to equal.
 
 fig, ax = plt.subplots(figsize=(5, 3.4))
 for name, color in (("variance 1/d", ORANGE), ("nn.Linear", BLUE)):
@@ -392,8 +401,8 @@ with warnings.catch_warnings(record=True) as caught:
 print("UserWarning:", str(caught[0].message).split(". Consider")[0])
 
 # %%
-# If an error is raised, as it is here, one is lucky. If batch, words and width happen to be the
-# same number, all shapes fit, the code runs, and the scores mix sentences with each other.
+# An error, as here, is the lucky case. If batch, words and width happen to be the same number, all
+# shapes fit, the code runs, and the scores mix sentences with each other.
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # the warning shown above
@@ -410,11 +419,11 @@ assert not torch.allclose(wrong[0], alone)
 
 # %%
 # ``keys.transpose(-2, -1)``, or ``keys.mT`` for short, transposes the last two dimensions and
-# leaves the others alone. The index of the width should be counted from the end, too, as −1 and not
-# as 1. :ref:`The lecture notes <source-notes>` leave open which of the two it is, in the line ``d_k
-# = keys.shape[1]...-1???``. For one sentence, keys are (words, width), and both indices name the
-# width. For a batch, however, ``shape[1]`` is the number of words, so the code runs with a wrong
-# scale that changes with the length of the sentence.
+# leaves the others alone. The index of the width should also be counted from the end: it is −1, and
+# not 1. :ref:`The lecture notes <source-notes>` leave open which of the two is right, in the line
+# ``d_k = keys.shape[1]...-1???``. For one sentence, keys are (words, width), and both indices name
+# the width. For a batch, however, ``shape[1]`` is the number of words. The code then still runs,
+# but with a wrong scale that changes with the length of the sentence.
 
 for words_now in (6, 60):
     keys = torch.rand(4, words_now, 2)  # (4, words_now, 2)
@@ -433,9 +442,10 @@ print("a batch through SelfAttentionV1:", tuple(context_batch.shape))
 # stacked, as :doc:`/gallery/core/plot_7_transformer_block` does.
 #
 # Such models also hold the three matrices as one, which `GPT-2's code
-# <https://github.com/openai/gpt-2/blob/master/src/model.py>`__ calls ``c_attn``. This matrix has
-# three times as many columns as the vector of a word has numbers, 3 · 768 in the smallest model.
-# One product makes query, key and value side by side, and its result is split into three chunks.
+# <https://github.com/openai/gpt-2/blob/master/src/model.py>`__ calls ``c_attn``. This matrix has as
+# many rows as the vector of a word has numbers, and three times as many columns: 768 and 3 · 768 in
+# the smallest model. One product with it makes query, key and value side by side, and the result is
+# split into three chunks.
 
 square = SelfAttentionV1(d_in=3, d_out=3)
 c_attn = torch.cat([square.W_query, square.W_key, square.W_value], dim=-1)  # (3, 9)
@@ -446,9 +456,9 @@ assert torch.allclose(fused, square(batched))
 print("can be added to x:", (batched + fused).shape == batched.shape)
 
 # %%
-# The one matrix gives the same numbers as the three, because every column of the product is
-# computed from one column of the matrix. GPT-2 stores ``c_attn`` as (in, out), like version 1, so
-# whoever loads its weights into an ``nn.Linear`` has to transpose them.
+# The single matrix gives the same numbers as the three matrices, because every column of the
+# product is computed from one column of the matrix. GPT-2 stores ``c_attn`` as (in, out), like
+# version 1, so whoever loads its weights into an ``nn.Linear`` has to transpose them.
 #
 # Takeaways
 # ---------
@@ -459,11 +469,11 @@ print("can be added to x:", (batched + fused).shape == batched.shape)
 # * The weights of a fresh ``nn.Linear`` are uniform between :math:`\pm 1/\sqrt{d_\mathrm{in}}`,
 #   which makes fresh scores small: for independent inputs of variance 1, the standard deviation of
 #   the scaled scores is about one third.
-# * Transpose the last two dimensions, and take the width from the last. Code that runs may still be
-#   wrong, so compare a batch with its sentences one by one.
+# * Transpose the last two dimensions of the keys, and take the width from the last one. Code that
+#   runs may still be wrong, so compare a batch with its sentences one by one.
 #
 # *From memory:* close this page, open an empty file, and write ``SelfAttentionV2`` and the function
-# that it calls. Then compare your code with the page in three things. The class calls
+# that it calls. Then compare your code with the page on three points. The class calls
 # ``super().__init__()`` and makes its three ``nn.Linear`` in ``__init__``, not in ``forward``; the
 # scores are divided by the root of ``key.shape[-1]`` before the softmax; and the keys are
 # transposed in their last two dimensions, so that a batch gives what its sentences give alone.

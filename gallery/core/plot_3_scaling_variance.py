@@ -6,10 +6,11 @@ Why does attention divide its scores by the square root of the key width?
 
 Because of how a layer starts. As long as the numbers in queries and keys are independent, with mean
 0 and variance 1, the dot product of a query and a key of width k has a standard deviation of √k.
-With wide keys the scores are then so large that the softmax gives nearly everything to one key and
-passes almost no gradient to most queries. Divided by √k, the scores have the same standard
+With wide keys the scores are then so large that the softmax gives nearly all the weight to one key
+and passes almost no gradient to most queries. Divided by √k, the scores have the same standard
 deviation at every width when training starts. The argument is a footnote of
-:cite:t:`vaswani2017attention` (section 3.2.1, footnote 4); here it is computed and measured.
+:cite:t:`vaswani2017attention` (section 3.2.1, footnote 4); this lesson works it out and checks it
+by measurement.
 
 You need the :doc:`five steps of attention </gallery/core/plot_1_qkv_derivation>`. Reading takes an
 hour and a quarter, and running the page ten seconds. Afterwards you can derive the √k from the
@@ -61,13 +62,13 @@ fig.set_label(
 
 # %%
 # *Figure 1.* From n queries and m keys of width k to the weights. The width k is summed over in the
-# first step and does not appear in any later shape, but the size of the scores depends on it. A
-# *score* is the dot product in this lesson; divided by √k it is a scaled score.
+# first step and does not appear in any later shape, but the size of the scores depends on it. In
+# this lesson a *score* is the dot product itself; divided by √k it is a *scaled score*.
 #
 # What large scores do to a softmax
 # ---------------------------------
-# Take five scores, and then the same scores 8 times as large, so that their order stays the same
-# and so does every ratio between them.
+# Take five scores, and then the same scores times 8. The order of the scores stays the same, and so
+# does every ratio between them.
 
 scores = torch.tensor([0.1, -0.2, 0.3, -0.2, 0.5])  # (5,)
 shared = torch.softmax(scores, dim=-1)  # (5,)
@@ -93,13 +94,14 @@ fig.set_label(
 # *Figure 2.* The same five scores, and the same scores times 8, after the softmax. The largest
 # weight grows from 0.29 to 0.80 although the scores keep their order and their ratios.
 #
-# The softmax depends on *differences* between scores, :math:`w_i / w_j = e^{s_i - s_j}`. Eight
-# times the scores means eight times the differences, which raises each ratio of weights to the
-# power of eight.
+# The softmax depends on *differences* between scores, since :math:`w_i / w_j = e^{s_i - s_j}`.
+# Eight times the scores means eight times the differences, which raises each ratio of weights to
+# the power of eight.
 #
-# One word holding most of the weight does no harm in itself, if training has led there. The harm is
-# done to learning, because a score can be trained only in so far as it moves the weights. So we
-# raise one score, that of "c", by 0.01, and divide the change of each weight by 0.01:
+# If training has given most of the weight to one word, this does no harm in itself. What large
+# scores harm is learning, because a score can be trained only in so far as a change in the score
+# changes the weights. To see how far that is, we raise one score, that of "c", by 0.01, and divide
+# the change of each weight by 0.01:
 
 nudge = torch.tensor([0.0, 0.0, 0.01, 0.0, 0.0])  # (5,)
 change = (torch.softmax(scores + nudge, dim=-1) - shared) / 0.01  # (5,)
@@ -109,10 +111,11 @@ for key, *pair in zip("abcde", change, change_of_8, strict=True):
     print(key, "{:7.4f} {:11.4f}".format(*pair))
 
 # %%
-# What "c" gains, the others lose, and most of these numbers are smaller for 8 × scores. Each
-# printed column is approximately one column of a table with one row per weight and one column per
-# score, the :term:`Jacobian` of the softmax, which holds the derivative of each weight with respect
-# to each score:
+# What "c" gains, the others lose, and most of these numbers are smaller in the second column, that
+# of 8 × scores. Each printed number is approximately the derivative of one weight with respect to
+# the score of "c". The derivatives of all weights with respect to all scores form a table, the
+# :term:`Jacobian` of the softmax, which has one row per weight and one column per score. Each
+# printed column is approximately the column of "c" in such a table:
 #
 # .. math::
 #    J &= \mathrm{diag}(w) - w w^\top \\
@@ -121,8 +124,8 @@ for key, *pair in zip("abcde", change, change_of_8, strict=True):
 # where :math:`\delta_{ij}` is 1 if i = j, else 0. By the chain rule every gradient that reaches the
 # scores is multiplied by this table. When one weight approaches 1 and the others 0, every entry of
 # the table approaches 0, and little of the gradient gets through. We first check the formula
-# against torch's own derivative, and then measure the size of the Jacobian. Here and throughout
-# this lesson that size is its :term:`Frobenius norm`, the square root of the sum of all squared
+# against torch's own derivative, and then measure the size of the Jacobian. Throughout this lesson,
+# the size of a Jacobian is its :term:`Frobenius norm`, the square root of the sum of all squared
 # entries.
 
 
@@ -166,8 +169,8 @@ variance = (pairs[0] * pairs[1]).sum(dim=-1).var()
 print(f"variance of 1,000 dot products: {variance:.1f}")
 
 # %%
-# Under this assumption the variance of one product is the product of two variances, and the
-# variance of a sum is the sum:
+# Under this assumption the variance of a product is the product of the two variances, and the
+# variance of a sum is the sum of the variances:
 #
 # .. math::
 #    \mathrm{Var}(\mathrm{query}_i\, \mathrm{key}_i) &= 1 \cdot 1 = 1 \\
@@ -177,10 +180,11 @@ print(f"variance of 1,000 dot products: {variance:.1f}")
 # :math:`\sqrt k`, the standard deviation is divided by :math:`\sqrt k` and the variance by k, which
 # brings both back to 1.
 #
-# Of the documents that these lessons follow, :ref:`the tutorial chapter <source-chapter>` explains
-# the scale with the words "multiplying two random numbers increases the variance", and :ref:`the
-# lecture notes <source-notes>` use nearly the same words. But a product of two such numbers has
-# variance 1, as each factor has. What increases the variance is *adding* k of the products.
+# Two of the documents that these lessons follow give another reason. :ref:`The tutorial chapter
+# <source-chapter>` explains the scale with the words "multiplying two random numbers increases the
+# variance", and :ref:`the lecture notes <source-notes>` use nearly the same words. But a product of
+# two such numbers has variance 1, as each of the two numbers has. What increases the variance is
+# *adding* k of the products.
 
 generator = torch.Generator().manual_seed(100)
 one, other = torch.randn(2, 1_000_000, generator=generator)  # (1000000,), (1000000,)
@@ -213,19 +217,20 @@ for k in (5, 20):
 # .. admonition:: What went wrong: a check that can't fail
 #    :class: warning
 #
-#    :ref:`The chapter <source-chapter>` prints the same two columns and takes the second for
-#    evidence. But "after" is "before" divided by k, up to rounding, for *any* numbers whatever, so
-#    if the theory were wrong, "after" would be wrong by the very same factor. Here is the
-#    difference between "before" divided by k and "after":
+#    :ref:`The chapter <source-chapter>` prints the same two columns, the variance "before" and
+#    "after" the scale, and takes the second as evidence. But "after" is "before" divided by k, up
+#    to rounding, for *any* numbers whatever, so if the theory were wrong, "after" would be wrong by
+#    the very same factor as "before". The following lines divide "before" by k and subtract
+#    "after":
 
 for k, (before, after) in variances.items():
     print(f"k = {k:2}: before / k - after = {before / k - after:+.1e}")
     assert math.isclose(before / k, after)
 
 # %%
-# The numbers that the chapter prints can't be reproduced, either, because it calls
-# ``torch.manual_seed(100)`` and then draws with numpy, which has a generator of its own. Seeded
-# twice, torch repeats its number and numpy does not:
+# The chapter has a second fault: the numbers that it prints can't be reproduced. It calls
+# ``torch.manual_seed(100)`` and then draws with numpy, which has a generator of its own. We make
+# this call twice and draw after each call: torch repeats its number, and numpy does not.
 
 numpy_draws, torch_draws = [], []
 for _ in range(2):
@@ -240,18 +245,19 @@ for name, draws in {"numpy": numpy_draws, "torch": torch_draws}.items():
 # The measurements on this page draw from a ``torch.Generator`` that is passed explicitly.
 #
 # A measurement deserves the name only if it could have come out otherwise. So we now take ten
-# widths from 2 to 1,024, and repeat the 1,000 trials 100 times for each. The repeats show the
-# sampling variability of one estimate, and theory predicts this as well; the dashed lines of Figure
-# 3 are its prediction. The next paragraph derives the prediction for readers who know some
-# statistics, and you can skip it.
+# widths from 2 to 1,024, and for each width we repeat the measurement on 1,000 pairs 100 times. The
+# repeats show the sampling variability, that is, how much the measured variance differs between
+# repeats. The theory predicts this scatter as well; the dashed lines of Figure 3 are its
+# prediction. The next paragraph derives the prediction for readers who know some statistics, and
+# you can skip it.
 #
-# The variance of 1,000 numbers itself scatters from repeat to repeat, with a standard deviation of
-# about :math:`\sqrt{(\mu_4 - \sigma^4) / 1000}`, where :math:`\mu_4` is the *fourth moment*, the
-# mean of the fourth powers, which is large if a few numbers lie far out. A standard normal variable
-# has a fourth moment of 3, and the product of two independent ones has 9. In the fourth moment of a
-# sum of k such products, each product contributes 9 and each of the k (k − 1) ordered pairs
-# contributes 3, which makes :math:`9k + 3k(k-1) = k^2 (3 + 6/k)`. Since :math:`\sigma^4 = k^2`, the
-# predicted scatter is :math:`k\,\sqrt{(2 + 6/k)/1000}`.
+# The variance of 1,000 numbers itself scatters from repeat to repeat. The standard deviation of
+# this scatter is about :math:`\sqrt{(\mu_4 - \sigma^4) / 1000}`, where :math:`\mu_4` is the *fourth
+# moment*, the mean of the fourth powers, which is large if a few numbers lie far out. The fourth
+# moment of a standard normal variable is 3, and that of the product of two independent ones is 9.
+# In the fourth moment of a sum of k such products, each product contributes 9 and each of the
+# :math:`k(k-1)` ordered pairs of products contributes 3, which makes :math:`9k + 3k(k-1) = k^2 (3 +
+# 6/k)`. Since :math:`\sigma^4 = k^2`, the predicted scatter is :math:`k\,\sqrt{(2 + 6/k)/1000}`.
 
 widths = [2**i for i in range(1, 11)]
 repeats, trials = 100, 1_000
@@ -297,22 +303,23 @@ fig.set_label(
 
 # %%
 # *Figure 3.* Measured variance (circles) and standard deviation (squares) of the dot products
-# against the key width, with the middle 90 % of 100 repeats as a band. The lower panel divides the
-# variance by k: it stays at 1, and the scatter agrees with the theory.
+# against the key width, with the middle 90 % of 100 repeats as a band. The lower panel shows the
+# variance divided by k, which stays at 1, and the scatter agrees with the theory.
 #
 # If it is the variance σ² that is k times too large, why not divide by k? Because dividing
-# *numbers* by c divides their standard deviation by c and their variance by :math:`c^2`. Divided by
-# k, independent scores have variance :math:`1/k`, which makes the weights of a wide layer nearly
-# equal, as the next section shows.
+# *numbers* by c divides their standard deviation by c and their variance by :math:`c^2`. If we
+# divided by k, the variance of independent scores would fall from k to :math:`k/k^2 = 1/k`, and the
+# weights of a wide layer would be nearly equal, as the next section shows.
 #
 # What the scale does to the weights
 # ----------------------------------
 # Now one query meets 16 keys, 400 times for each width, and we measure two properties of the
-# weights. How evenly they are shared is measured by their :term:`entropy` :math:`-\sum_j w_j \ln
-# w_j`, which is :math:`\ln 16` if all weights are equal and 0 if one key has everything, so we
-# divide it by :math:`\ln 16`. How well the scores can still be trained is measured by the size of
-# the Jacobian. If all :math:`m` = 16 weights are equal, this size is :math:`\sqrt{m-1}/m`, the
-# dotted line in the figure.
+# weights. The first is how evenly the weight is shared among the keys. It is measured by the
+# :term:`entropy` :math:`-\sum_j w_j \ln w_j`, which is :math:`\ln 16` if all weights are equal and
+# 0 if one key has all the weight. We divide the entropy by :math:`\ln 16`, so that its largest
+# value is 1. The second is how well the scores can still be trained, and this is measured by the
+# size of the Jacobian. If all :math:`m` = 16 weights are equal, this size is :math:`\sqrt{m-1}/m`,
+# the dotted line in the figure.
 
 m, repeats = 16, 400
 scales = {
@@ -352,11 +359,11 @@ fig.set_label(
 
 # %%
 # *Figure 4.* Entropy of the weights and size of the Jacobian against the key width, as medians of
-# 400 queries with bands for the middle 90 %. Without a scale (squares) both fall, divided by √k
-# (circles) both stay level, and divided by k (triangles) the weights become equal.
+# 400 queries with bands for the middle 90 %. Without a scale (squares) both fall, with division by
+# √k (circles) both stay level, and with division by k (triangles) the weights become nearly equal.
 #
-# These are the medians at the largest width. The last column is the share of the queries whose
-# Jacobian is smaller than 0.01.
+# The next table gives these medians at the largest width. Its last column is the share of the
+# queries whose Jacobian is smaller than 0.01.
 
 print("k = 1,024      entropy  Jacobian  <0.01")
 for name in scales:
@@ -365,18 +372,18 @@ for name in scales:
     print(f"{name:14}{e.median():8.3f}{j.median():10.6f}{below:7.0%}")
 
 # %%
-# By these medians over the 400 queries, a wide layer without the scale starts by giving nearly
-# everything to one key, chosen at random. With division by k, it starts with the same share for
-# every key, whatever the query is. With division by :math:`\sqrt k`, it starts in the same state
-# whichever width you choose, and that is the purpose.
+# By these medians over the 400 queries, a wide layer without the scale starts by giving nearly all
+# the weight to one key, chosen at random. With division by k, it starts with nearly the same share
+# for every key, whatever the query is. With division by :math:`\sqrt k`, it starts in the same
+# state whichever width you choose, and that is the purpose of the scale.
 #
 # The usual explanation is "vanishing gradients", as in :ref:`the blog post <source-blog>`, and that
-# is only half of the story. The band without a scale is wide, because where the two best keys
-# happen to tie, the Jacobian is as large as ever. And the scale itself shrinks what flows back to
-# :math:`\mathrm{query} \cdot \mathrm{key}`, since by the chain rule the Jacobian is multiplied by
-# :math:`1/\sqrt k`. So we compare the median *and* the mean of the sizes of the gradients, with
-# this factor included; the last column adds up the largest tenth of the sizes, as a share of the
-# sum of them all.
+# is only half of the story. In Figure 4 the band without a scale is wide, because for a query whose
+# two best keys happen to tie, the Jacobian is as large as ever. And the scale itself shrinks the
+# gradient that flows back to :math:`\mathrm{query} \cdot \mathrm{key}`, since by the chain rule the
+# Jacobian is multiplied by :math:`1/\sqrt k`. So we include this factor in the sizes of the
+# gradients, and compare their median *and* their mean. The last column takes the largest tenth of
+# the sizes, and gives their sum as a share of the sum of all.
 
 whole = {
     "no scale": jacobian["no scale"][-1],
@@ -388,32 +395,33 @@ for name, size in whole.items():
     print(f"{name:14}{size.median():9.6f}{size.mean():9.6f}{tenth:7.0%}")
 
 # %%
-# On average the unscaled gradient is the larger one, but it goes to the few queries whose best keys
-# tie, while the typical query gets next to nothing. With the scale, every query gets about the
-# same, so what the scale buys is *evenness*.
+# On average the gradient is larger without the scale than with it, but most of it goes to the few
+# queries whose best keys tie, while the typical query gets next to nothing. With the scale, every
+# query gets about the same, so what the scale buys is *evenness*.
 #
-# All of this rests on independent numbers of variance 1. Even for a fresh layer that is an
-# idealisation, because the default initialisation of ``nn.Linear`` is smaller, as :doc:`the lesson
-# on the layer </gallery/core/plot_2_attention_layer>` measures. The next two sections show two
-# further limits.
+# All of this assumes independent numbers of variance 1 in queries and keys. Even for a fresh layer
+# that is an idealisation, because the default initialisation of ``nn.Linear`` makes smaller
+# numbers, as :doc:`the lesson on the layer </gallery/core/plot_2_attention_layer>` measures. The
+# next two sections show two further limits.
 #
 # The number of keys
 # ------------------
-# What matters besides the width k is the number m of keys that a query meets. If s is drawn from
-# the normal distribution of mean 0 and variance 1, then :math:`e^s` and :math:`s\,e^s` have the
-# same mean, :math:`e^{1/2}`. For many independent scores of this kind, :math:`\sum_j e^{s_j}` and
-# :math:`\sum_j s_j e^{s_j}` are therefore both about :math:`m\,e^{1/2}`. The second divided by the
-# first is the weighted mean of the scores, :math:`\sum_j w_j s_j`, which is thus about 1. The
-# entropy is the logarithm of the first sum minus this mean:
+# What matters besides the width k is the number m of keys that a query meets. To see how much it
+# matters, we estimate the entropy of the weights for scaled scores that are independent and drawn
+# from the normal distribution of mean 0 and variance 1. For one such score s, :math:`e^s` and
+# :math:`s\,e^s` have the same mean, :math:`e^{1/2}`. For m scores, if there are many, the two sums
+# :math:`\sum_j e^{s_j}` and :math:`\sum_j s_j e^{s_j}` are therefore both about :math:`m\,e^{1/2}`.
+# The second sum divided by the first is the weighted mean of the scores, :math:`\sum_j w_j s_j`,
+# which is thus about 1. The entropy is the logarithm of the first sum minus this mean:
 #
 # .. math::
 #    -\sum_j w_j \ln w_j &= \ln \sum_j e^{s_j} - \sum_j w_j s_j \\
 #    &\approx \ln m + \tfrac12 - 1 = \ln m - \tfrac12
 #
-# So :math:`e^{\mathrm{entropy}}` is about a fixed share of m and grows with the text. It can be
-# read as a number of keys: attention shared evenly among that many keys would have the same
-# entropy. We print the measured entropy beside this estimate and as a share of its maximum,
-# :math:`\ln m`; the last column is the largest weight.
+# So :math:`e^{\mathrm{entropy}}` is about a fixed share of m and grows with the length of the text.
+# It can be read as a number of keys: attention shared evenly among that many keys would have the
+# same entropy. We print the measured entropy, this estimate of it, and the measured entropy as a
+# share of its maximum, :math:`\ln m`. The last column is the largest weight.
 
 k, repeats = 64, 50
 lengths = [16, 64, 256, 1024, 4096]
@@ -429,23 +437,24 @@ for m in lengths:
     print(f"{m:5,}{entropy_of_length[m]:8.3f}{expected:10.3f}{share:7.3f}{largest:9.4f}")
 
 # %%
-# These medians over 50 queries show that how a layer starts depends on the length of the text in
-# spite of the scale: among more keys the largest weight is smaller and the entropy is nearer to its
+# As these medians over 50 queries show, the start of a layer depends on the length of the text in
+# spite of the scale: with more keys, the largest weight is smaller and the entropy is nearer to its
 # maximum. No power of k can change that, since k says nothing about m.
 # :cite:t:`chiang2022overcoming` multiply the scores by :math:`\ln m` for this reason.
 #
 # What training does to the scores
 # --------------------------------
 # The variance of a score is k only while queries and keys are independent. Training makes them
-# dependent, because a query and the key that it should find are moved towards each other, and then
-# the k products no longer cancel and their sum grows as k instead of :math:`\sqrt k`. For this
+# dependent, because it moves a query and the key that the query should find towards each other. The
+# k products then no longer cancel, and their sum grows as k instead of :math:`\sqrt k`. For this
 # reason :cite:t:`yang2022tensor` divide by k (definition 4.1 of their parametrisation, μP), so that
 # settings found for a narrow model also fit a wide one.
 #
 # To watch this happen, we train each of sixteen random tokens to attend to the next one, with ten
-# steps of Adam at one learning rate for all widths. We print by how much the undivided scores
-# :math:`\mathrm{query} \cdot \mathrm{key}` of these sixteen pairs have grown. The last two columns
-# are the mean weight of the pairs before the first step and after the last.
+# steps of Adam at one learning rate for all widths. A token and the next one make a pair. We print
+# by how much the undivided scores :math:`\mathrm{query} \cdot \mathrm{key}` of the sixteen pairs
+# have grown on average, once in units of :math:`\sqrt k` and once in units of k. The last two
+# columns are the mean weight of the pairs before the first step and after the last.
 
 tokens = torch.randn(16, 64, generator=generator)  # (16, 64)
 following = torch.arange(1, 17) % 16  # (16,)
@@ -480,12 +489,13 @@ for name in ("divided by √k", "divided by k"):
 
 # %%
 # Measured in units of :math:`\sqrt k`, the growth rises with the width; measured in units of k it
-# stays nearly level, as the argument says. So with :math:`1/\sqrt k` the same ten steps take a wide
-# layer much further than a narrow one, whereas with :math:`1/k` they take all widths equally far.
-# Neither scale is right in itself: the root keeps the *start* the same at every width, and k keeps
-# the effect of the *steps* the same. With the root, a learning rate that fits one width need not
-# fit another. :doc:`A lesson on the scale in training </gallery/deeper/plot_9e_scale_in_training>`
-# continues from here, to QK-norm and to a training run that fails.
+# stays nearly level, as the argument says. So with the scale :math:`1/\sqrt k` the same ten steps
+# take a wide layer much further than a narrow one, whereas with :math:`1/k` they take all widths
+# equally far. Neither scale is right in itself: division by :math:`\sqrt k` keeps the *start* the
+# same at every width, and division by k keeps the effect of the *steps* the same. With division by
+# :math:`\sqrt k`, a learning rate that fits one width need not fit another. :doc:`A lesson on the
+# scale in training </gallery/deeper/plot_9e_scale_in_training>` continues from here, to QK-norm and
+# to a training run that fails.
 #
 # There need not be a division at all: T5 (:cite:t:`raffel2020exploring`) does without one, because
 # its code starts the query matrix with numbers that are smaller by a factor of :math:`\sqrt k`
@@ -507,7 +517,7 @@ assert torch.allclose(divided, folded, atol=1e-4)
 #   so that layers of all widths start alike. Division by k would make the fresh weights of wide
 #   layers nearly equal.
 # * One such product has variance 1; it is the sum of k of them that has variance k.
-# * A softmax of large scores gives one word nearly everything, and its Jacobian, through which
+# * A softmax of large scores gives one word nearly all the weight, and its Jacobian, through which
 #   every gradient must pass, is close to 0 for most queries.
 # * All of this is a statement about initialisation. The scale does not remove the dependence on the
 #   number of keys, and with training, which aligns queries with keys, scores grow as k.

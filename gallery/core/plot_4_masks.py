@@ -74,17 +74,17 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* One attention layer with two masks, of which the causal one is the same for all texts
-# and the padding mask the same for all queries of a text. Both :term:`broadcast <broadcasting>` to
-# the shape of the scores, which means that an axis that is missing, or has length 1, is repeated.
+# *Figure 1.* One attention layer with two masks. The causal mask is the same for all texts, and the
+# padding mask is the same for all queries of a text. Both :term:`broadcast <broadcasting>` to the
+# shape of the scores: an axis that is missing, or that has length 1, is repeated.
 #
 # A task, a loss and a loop
 # -------------------------
 # To see what a mask is for, we first train without one, on the task of predicting the *next* word.
 # A model that predicts each word from those before it is called :term:`autoregressive`. It
 # generates a text by appending its own prediction to the words so far and predicting again. Our
-# sentences are six words, drawn at random from a vocabulary of six, so nobody can know the next
-# one, and any honest guess is correct in one case out of six, which is the *chance level* of the
+# sentences have six words, each drawn at random from a vocabulary of six, so nobody can know the
+# next one. Any honest guess is correct in one case out of six, which is the *chance level* of the
 # task.
 #
 # Attention needs vectors, and the simplest vector of a word is *one-hot*: it has one number per
@@ -153,8 +153,9 @@ print(f"accuracy, full sentence given:   {accuracy(sees_all(vectors(ids))[:, :-1
 
 # %%
 # The model seems to know words that nobody can know. In fact it sees the full sentence, including
-# the word to predict, and has learned to attend one position to the right. In generation, however,
-# that position is still empty, so now we give the model the words so far and nothing after them:
+# the word to predict, and has learned to attend one position to the right. While a text is being
+# generated, however, that position is still empty. So we now give the model the words so far and
+# nothing after them:
 
 
 def predict_as_generator(layer):
@@ -166,13 +167,15 @@ def predict_as_generator(layer):
 print(f"accuracy, only the words so far: {accuracy(predict_as_generator(sees_all)):.0%}")
 
 # %%
-# This is chance level, because all that the model has learned is to copy an answer which is no
-# longer there. Each word must therefore be kept from attending to later words in training, too.
+# This is chance level, because the model has learned only to copy the answer, and the answer is no
+# longer there. In generation no word can attend to later words, since they do not exist yet. So
+# each word must be kept from attending to them in training as well.
 #
 # The causal mask
 # ---------------
-# A :term:`mask` says for each pair whether query i may attend to key j. In this project ``True``
-# means that it may. A :term:`causal mask` is ``True`` where j does not come after i:
+# A :term:`mask` says for each pair of a query i and a key j whether the query may attend to the
+# key. In this project ``True`` means that it may. A :term:`causal mask` is ``True`` where j does
+# not come after i:
 
 
 # attention_from_scratch.py
@@ -182,17 +185,18 @@ def causal_mask(n):
 
 
 # %%
-# Back to the sentence and matrices of :doc:`the first lesson
-# </gallery/core/plot_1_qkv_derivation>`. Where the mask is ``False`` the score becomes
-# :math:`-\infty`, and since :math:`e^{-\infty} = 0`, the softmax gives that key no weight and
-# shares everything among the others.
+# We return to the sentence and the matrices of :doc:`the first lesson
+# </gallery/core/plot_1_qkv_derivation>`. Where the mask is ``False``, the score becomes
+# :math:`-\infty`. Since :math:`e^{-\infty} = 0`, the softmax gives that key no weight, and the
+# other keys share all of it.
 #
 # .. predict:: first-row
 #
 #    "Your" is the first word. What does its row of weights look like under a causal mask?
 #
 #    Each word has a sixth of the weight : ``weights[0].min() == weights[0].max()``
-#        This is what six equal scores give. Here five of them are −∞, and those words get nothing.
+#        This is what six equal scores give. Here five of the six scores are −∞, so five words get
+#        nothing.
 #    All weights are 0, as no word comes before it : ``weights[0].sum() == 0``
 #        A causal mask forbids what comes *after* a word, so a word may always attend to itself.
 #    All of the weight is on "Your" itself : ``weights[0].tolist() == [1, 0, 0, 0, 0, 0]``
@@ -246,12 +250,12 @@ fig.set_label(
 # The padding mask
 # ----------------
 # The texts of a batch differ in length, and the short ones are padded to the length of the longest.
-# No word should attend to the padding, which is a different condition from the causal one:
+# No word should attend to the padding. This condition differs from the causal one:
 #
-# * Whether a key is a word at all depends on the text and not on the query, so a mask for
-#   :term:`padding` has one row per text: (B, 1, n).
-# * Whether query i may attend to key j depends on the two positions and not on the text, so a
-#   causal mask is one square for all texts, (n, n), and is often called a 2-D mask.
+# * Whether a key is a word or padding depends on the text and not on the query. A mask for
+#   :term:`padding` therefore has one row per text, and its shape is (B, 1, n).
+# * Whether a key comes after the query depends on the two positions and not on the text. A causal
+#   mask is therefore one square for all texts, (n, n), and is often called a 2-D mask.
 
 
 # attention_from_scratch.py
@@ -262,8 +266,9 @@ def padding_mask(lengths, n):
 
 
 # %%
-# The operator ``&`` joins the two by broadcasting to (B, n, n). The batch of our example holds the
-# sentence itself, and a text of its first four words with two positions of padding.
+# The operator ``&`` joins the two masks by broadcasting them to (B, n, n). The batch of our example
+# holds two texts: the sentence itself, and its first four words followed by two positions of
+# padding.
 
 padding = padding_mask(torch.tensor([6, 4]), 6)  # (2, 1, 6)
 both = padding & causal  # (2, 6, 6)
@@ -293,16 +298,16 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The two masks of a text of four words in a batch of length six, and the two joined,
-# with the masked pairs hatched. Rows of padding still attend to words, which does no harm as long
-# as nothing reads those rows.
+# *Figure 3.* The padding mask and the causal mask of a text of four words that is padded to six,
+# and the two joined, with the masked pairs hatched. The rows of the padding still attend to words,
+# which does no harm as long as nothing reads those rows.
 #
 # .. admonition:: What went wrong: a mask of 0.0 and 1.0
 #    :class: warning
 #
 #    A mask may also consist of floating-point numbers, which torch and this package then *add* to
 #    the scores. If you convert a boolean mask to floats, you therefore add 1 to every allowed score
-#    and 0 to every forbidden one, so nothing is forbidden, and no error is raised. An additive mask
+#    and 0 to every forbidden one. Nothing is forbidden, and no error is raised. An additive mask
 #    needs 0 where a query may attend and −∞ elsewhere.
 
 leaky = F.scaled_dot_product_attention(query, key, torch.eye(6), attn_mask=causal.float())  # (6, 6)
@@ -311,10 +316,12 @@ print(f"weight on later words: {leaky[~causal].sum():.4f} of {leaky.sum():.0f}")
 # %%
 # A word that may attend to nothing
 # ---------------------------------
-# In an empty text, or when padding is put *before* a text under a causal mask, some positions have
-# nothing to attend to, and a softmax over no scores at all is 0/0. We forbid "starts" all six words
-# and compare what several programs return for it; one of them is torch's :term:`fused kernel`. The
-# values are the rows of an identity matrix, so that each context vector shows its own weights.
+# Sometimes a position has nothing to attend to. This happens in an empty text, and also when
+# padding is put *before* a text under a causal mask. The softmax over no scores at all is then 0/0.
+#
+# To see what follows, we do not let "starts" attend to any of the six words. We compare what four
+# programs return for this word; the last of them is torch's :term:`fused kernel`. The values are
+# the rows of an identity matrix, so that each context vector shows its own weights.
 
 allowed = causal_mask(6)  # (6, 6)
 allowed[2] = False
@@ -339,17 +346,22 @@ for name, program in programs.items():
     print(f"{'':17} values get a finite gradient: {v.grad.isfinite().all().item()}")
 
 # %%
-# Which of the three results is right? **NaN** is an honest answer to 0/0, but it spreads: although
-# the loss never read that row, 0 · NaN = NaN on the way back, and the gradients of the values are
-# lost. **Uniform weights** result from −1e9 because all six scores are now the same number, hence
-# 1/6 each. They look harmless and are the worst of the three, since they mix a little of everything
-# that was forbidden, padding included, without any sign that something is wrong. **Zeros** are the
-# sum over no words: the word receives nothing and passes no gradient back. This project returns
-# zeros, and so does torch's kernel, whereas ``nn.MultiheadAttention`` may still return NaN.
+# The four programs return three different results. Which of the three is right?
 #
-# With masks, the function of the first lesson becomes the following. The row of a word that may
-# attend to nothing is called ``blind``. It is left out of the masking, so its scores stay finite,
-# and its weights are set to 0 after the softmax.
+# **NaN** is an honest answer to 0/0, but it spreads. The loss never read the row of "starts", yet
+# on the way back 0 · NaN = NaN, and the gradients of the values are lost.
+#
+# **Uniform weights** result from −1e9: all six scores are now the same number, so each weight is
+# 1/6. They look harmless and are the worst of the three, because they mix a little of everything
+# that was forbidden, padding included, and nothing shows that something is wrong.
+#
+# **Zeros** are the sum over no words: the word receives nothing and passes no gradient back. This
+# project returns zeros, and so does torch's kernel, whereas ``nn.MultiheadAttention`` may still
+# return NaN.
+#
+# With masks, the function of the first lesson becomes the following. Its variable ``blind`` marks
+# the rows of words that may attend to nothing. These rows are left out of the masking, so their
+# scores stay finite, and their weights are set to 0 after the softmax.
 
 
 # attention_from_scratch.py
@@ -375,8 +387,9 @@ assert torch.allclose(ours, packages)
 # %%
 # A causal layer
 # --------------
-# ``SelfAttentionV2`` needs only a few more lines, which make a causal mask and join it with any
-# mask that the caller passes. The layer also lets values have another width than queries and keys.
+# To become causal, ``SelfAttentionV2`` needs only a few more lines. They make a causal mask and
+# join it with any mask that the caller passes. The new layer also lets values have another width
+# than queries and keys.
 
 
 # attention_from_scratch.py
@@ -401,7 +414,8 @@ class CausalSelfAttention(nn.Module):
 
 # %%
 # A causal layer promises that a word has no effect on any output *before* its own. This can be
-# tested on any model that claims to be causal. Here we change the numbers of one word, "with":
+# tested on any model that claims to be causal. Here we change the numbers of one word, "with", and
+# measure how far each context vector moves:
 
 changed = x.clone()  # (6, 3)
 changed[3] = torch.tensor([0.9, 0.1, 0.9])
@@ -413,9 +427,9 @@ for word, distance in zip(words, moved, strict=True):
 assert moved[:3].max() == 0
 
 # %%
-# It follows that one pass over a sentence trains all its predictions at once, because no row has
-# seen its own answer. Trained on the task from above, the causal layer stays near chance level
-# whether or not it is given the full sentence, which on random sentences is the correct result. If
+# No row has seen its own answer, so one pass over a sentence trains all its predictions at once. We
+# now train the causal layer on the task from above. It stays near chance level, whether it is given
+# the full sentence or only the words so far, and on random sentences this is the correct result. If
 # such a layer does better than chance on real sentences, it cannot be because it has seen the
 # answer.
 
@@ -428,10 +442,11 @@ print(f"accuracy, only the words so far: {accuracy(predict_as_generator(honest))
 # %%
 # The KV cache
 # ------------
-# That a word has no effect on earlier outputs also saves work. Earlier rows never change, so
-# generation can cache keys and values: each new word needs only its own query, key and value, and
-# attends to the keys and values that were kept, the :term:`KV cache`. We feed the sentence word by
-# word and compare with one pass over all of it.
+# A causal layer also saves work. Since a word has no effect on earlier outputs, earlier rows never
+# change when a word is appended. Generation can therefore keep the keys and values of all words so
+# far; this store is called the :term:`KV cache`. Each new word needs only its own query, key and
+# value, and its query attends to the keys and values in the cache. We feed the sentence word by
+# word and compare the rows with those of one pass over the whole sentence.
 
 kept_keys, kept_values, rows = [], [], []
 with torch.no_grad():
@@ -446,15 +461,17 @@ with torch.no_grad():
 
 # %%
 # No mask appears in this loop, since keys of later words do not exist yet. The mask is needed
-# wherever several words are processed in one pass, as in training or for a prompt. :doc:`The lesson
-# on the KV cache </gallery/deeper/plot_9c_cache>` generates text with whole stacks of layers.
+# wherever several words are processed in one pass, as in training or for a prompt, the given text
+# that generation continues. :doc:`The lesson on the KV cache </gallery/deeper/plot_9c_cache>`
+# generates text with whole stacks of layers.
 #
 # Takeaways
 # ---------
 # * How do you keep a word from attending to another? Set the score to −∞ before the softmax. A
 #   causal mask does so for all later words, so that no output depends on what comes after it.
-# * A padding mask is about the key, (B, 1, n), and a causal mask about the pair, (n, n). Join them
-#   with ``&``, and look up what ``True`` means in each function to which you pass a mask.
+# * A padding mask is about the key, and its shape is (B, 1, n). A causal mask is about the pair of
+#   query and key, (n, n). Join the two with ``&``, and before you pass a mask to a function, look
+#   up what ``True`` means there.
 # * A query that may attend to nothing gets zeros, because NaN spreads and uniform weights leak.
 # * Since earlier rows never change, one pass trains all predictions of a sentence, and generation
 #   can cache keys and values.
@@ -466,7 +483,7 @@ with torch.no_grad():
 #
 # *Practise:* :doc:`/exercises/masks`.
 #
-# *Where next:* one row of weights per word is sometimes too few, and :doc:`multi-head attention
+# *Where next:* one row of weights per word is sometimes not enough, and :doc:`multi-head attention
 # </gallery/core/plot_5_multi_head>` places several side by side.
 
 plt.show()

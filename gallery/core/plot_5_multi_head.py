@@ -4,11 +4,12 @@ Multi-head attention: several sets of weights side by side
 
 Why does an attention layer have several heads instead of one?
 
-Because a head has one row of weights per word, and a row sums to 1. If a word needs two things at
-once, such as the word before it and the first word of the sentence, a single head can at best blend
-the two, and the single head trained below gives up one of these things. Several heads have several
-rows of weights, and each hands over a vector of its own, so nothing needs to be blended or given
-up. They share the width of the layer and therefore add no parameters.
+Because a head, which is attention as in the lessons so far, has one row of weights per word, and a
+row sums to 1. A word may need two things at once, such as the word before it and the first word of
+the sentence. A single head can at best blend the two, and the one trained below gives up one of
+them. Several heads have several rows of weights per word, and each head hands over a vector of its
+own, so nothing needs to be blended or given up. The heads share the width of the layer and
+therefore add no parameters.
 
 You need :doc:`masks and a causal layer </gallery/core/plot_4_masks>`. Reading takes about 50
 minutes, and running the page ten seconds. Afterwards you can write multi-head attention from
@@ -33,12 +34,14 @@ words = ["Your", "journey", "starts", "with", "one", "step"]
 # The layer in one diagram
 # ------------------------
 # :term:`Multi-head attention <multi-head attention>` (:cite:t:`vaswani2017attention`, section
-# 3.2.2) computes h heads side by side, each with queries, keys and values of its own. Their results
-# are concatenated, and a last matrix mixes them, so that each head may write into all d numbers of
-# the result and not only into its own k (:doc:`the lesson after next
-# </gallery/core/plot_7_transformer_block>` measures this):
+# 3.2.2) computes h heads side by side, each with queries, keys and values of its own. A head
+# returns k numbers per word. The results of all heads are concatenated, and a last matrix mixes
+# them:
 #
 # .. math:: \mathrm{context} = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
+#
+# Thanks to this matrix, each head may write into all d numbers of the result and not only into k of
+# them, as :doc:`the lesson after next </gallery/core/plot_7_transformer_block>` measures.
 
 # sphinx_gallery_start_ignore
 
@@ -77,15 +80,15 @@ fig.set_label(
 
 # %%
 # *Figure 1.* Multi-head attention with h heads of width k, where d = h · k. Between the split and
-# the concatenation the heads are one more batch axis, so they compute side by side and do not meet
+# the concatenation, the heads are one more batch axis, so they compute side by side and do not meet
 # before W_out.
 #
 # The layer as a class
 # --------------------
-# Three matrices compute the queries, keys and values of all heads in one product each, and each
-# result is then split: (n, d) becomes (n, h, k), and the head axis moves in front of the word axis.
-# From there on the function of the last lesson does the rest, because it takes any number of
-# leading axes, and one mask serves all heads.
+# Three matrices compute the queries, the keys and the values of all heads, in one product each.
+# Each of the three results is then split: (n, d) becomes (n, h, k), and the head axis moves in
+# front of the word axis, which gives (h, n, k). From there on the function of the last lesson does
+# the rest: it takes any number of leading axes, and one mask serves all heads.
 
 
 # attention_from_scratch.py
@@ -116,9 +119,9 @@ class MultiHeadAttention(nn.Module):
 
 
 # %%
-# The last step is for a word that may attend to nothing. The function has given it a context vector
-# of zeros, but ``W_out`` would then add its bias, and a word that has seen nothing would still
-# return something.
+# The last step of ``forward`` is for a word that may attend to nothing. The function of the last
+# lesson has given it a context vector of zeros, but if ``W_out`` has a bias, it adds this bias to
+# the zeros. A word that has seen nothing would then still return something.
 
 blind = causal_mask(6)  # (6, 6)
 blind[2] = False
@@ -130,17 +133,17 @@ print(f"largest number returned for starts:  {starts.abs().max().item():.2f}")
 # %%
 # A task with two targets
 # -----------------------
-# The vectors are those of the last lesson, where a one-hot vector for the word and one for its
-# position are concatenated to 12 numbers. In sentences of six words in random order, each word now
-# has two targets, the word before it and the first word of the sentence. The layer should return
-# the two targets unmixed, side by side, in six numbers each. The loss is the mean squared error
-# divided by the variance of the targets, so it is the share of their variance that the layer
-# misses.
+# The vectors are those of the last lesson: a one-hot vector for the word and one for its position
+# are concatenated to 12 numbers. Each sentence now consists of the same six words in random order,
+# and each word from the second on has two targets: the word before it and the first word of the
+# sentence. The layer should return the two targets unmixed, side by side, in six numbers each. The
+# loss is the mean squared error divided by the variance of the targets, so it is the share of their
+# variance that the layer misses.
 #
 # .. predict:: one-head-two-targets
 #
-#    We train a layer with one head and a layer with two, which are equally wide. How much of that
-#    variance does the single head miss after training?
+#    We train a layer with one head and a layer with two, and both layers are equally wide. How much
+#    of the targets' variance does the single head miss after training?
 #
 #    Next to nothing : ``missed[1] < 0.1``
 #        Two heads can do that. One head has one row of weights per word, and all that it fetches
@@ -149,7 +152,7 @@ print(f"largest number returned for starts:  {starts.abs().max().item():.2f}")
 #        A single row of weights can fetch one word unmixed, so one target is met and most of the
 #        other is missed.
 #    Nearly all : ``missed[1] > 0.9``
-#        One head cannot serve both targets, but it loses less if it serves one of them well.
+#        One head cannot serve both targets, but it misses less if it serves one of them well.
 
 
 def vectors(ids, size=6):
@@ -194,12 +197,14 @@ for h, layer in layers.items():
     print(f"num_heads {h} misses {previous:5.1%} of the previous word, {first:.1%} of the first")
 
 # %%
-# A single head could divide its weight between the two words, but then both would pass through the
-# same value matrix in one blend, in which the parts can't be told apart. The one trained here gives
-# one target up instead: it fetches the first word and misses most of the other, whereas two heads
-# miss next to nothing of either. To see the weights, we load the parameters of both layers into the
-# package's :class:`~attention.MultiHeadAttention`: the class that you wrote, with checks and more
-# options, which returns its weights on request.
+# A single head could divide its weight between the two words. But then both words would pass
+# through the same value matrix in one blend, in which the parts can't be told apart. The head
+# trained here gives up one target instead: it fetches the first word and misses most of the
+# previous word. The layer with two heads misses next to nothing of either.
+#
+# To see the weights, we load the parameters of both layers into the package's
+# :class:`~attention.MultiHeadAttention`. This is the class that you wrote, with checks and more
+# options, and it returns its weights on request.
 
 one_head, two_heads = (attention.MultiHeadAttention(12, h) for h in layers)
 one_head.load_state_dict(layers[1].state_dict())
@@ -228,14 +233,19 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* Weights after training, on one sentence under a causal mask, of a layer with one head
-# and of a layer with two. The single head fetches the first word and little else. Of the two heads,
-# one fetches the first word and the other the previous one, although nobody assigned these roles.
+# *Figure 2.* Weights of a layer with one head and of a layer with two heads after training, on one
+# sentence under a causal mask. The single head fetches the first word and little else. Of the two
+# heads, one fetches the first word and the other fetches the previous word, although nobody
+# assigned these roles.
 #
 # The roles are not clean, however, because the second head also puts some weight on "Your". That
-# does no harm: the first head delivers "Your" pure, and W_out uses it to subtract what the second
-# adds. Of the twelve numbers that the layer returns for "step", six are for the word before it,
-# which is "one". Here is how much of "Your" each head adds to those six:
+# does no harm: the first head delivers "Your" pure, and W_out uses this to subtract what the second
+# head adds.
+#
+# Of the twelve numbers that the layer returns for "step", the first six are for the word before it,
+# which is "one". In a perfect answer, only the number that belongs to "one" would be 1, and the
+# number that belongs to "Your", the first of the six, would be 0. Here is how much each head adds
+# to that first number because it attends to "Your":
 
 layer = layers[2]
 projections = (layer.W_query, layer.W_key, layer.W_value)
@@ -253,17 +263,17 @@ print(f"both heads and all words together: {ours[0, 5, 0]:+.2f}")
 # ``head_dim`` and ``embed_dim``
 # ------------------------------
 # The heads *share* the width: with ``embed_dim`` = 12 and two heads, ``head_dim`` is 12 / 2 = 6,
-# and the scale is :math:`1/\sqrt 6`. More heads add no parameters, because they only split the
-# width into narrower heads:
+# and the scale is :math:`1/\sqrt 6`. More heads add no parameters, because the same width is split
+# into narrower heads:
 
 for h in (1, 2, 3, 6):
     count = sum(parameter.numel() for parameter in MultiHeadAttention(12, h).parameters())
     print(f"num_heads {h}, head_dim {12 // h:2}: {count} parameters")
 
 # %%
-# A head is thus nothing new: it is the attention of the last lesson with a slice of six columns of
-# the queries, keys and values. Computed one by one and concatenated, the heads give the same result
-# as the layer.
+# A head is thus nothing new: it is the attention of the last lesson with a slice of the queries,
+# keys and values, here six columns of each. If we compute the heads one by one, concatenate them
+# and multiply by ``W_out``, we get the same result as from the layer.
 
 heads = []
 for columns in slices:
@@ -281,10 +291,11 @@ assert torch.allclose(one_by_one, ours, atol=1e-5)
 # .. admonition:: What went wrong: split without transposing
 #    :class: warning
 #
-#    Splitting takes two steps: (n, d) becomes (n, h, k), and is then transposed to (h, n, k).
-#    ``reshape`` goes straight from (n, d) to (h, n, k) and raises no error, but it reads the
-#    numbers in the order in which they are stored, so each head gets all the numbers of a few
-#    *words*. To make this visible, let every number say which word it belongs to:
+#    Splitting takes two steps: (n, d) becomes (n, h, k), and is then transposed to (h, n, k). A
+#    single ``reshape`` from (n, d) to (h, n, k) raises no error, but it reads the numbers in the
+#    order in which they are stored. Each head then gets all the numbers of a few *words*, instead
+#    of a few numbers of every word. To make this visible, let every number say which word it
+#    belongs to:
 
 owner = torch.arange(6)[:, None].expand(6, 12)  # (6, 12)
 right = owner.unflatten(-1, (2, 6)).transpose(0, 1)  # (2, 6, 6)
@@ -295,12 +306,15 @@ print("reshaped at once,     head 1:", [words[i] for i in wrong[0, :, 0]])
 # %%
 # The same numbers as torch's module
 # ----------------------------------
-# ``nn.MultiheadAttention`` stores its first three matrices as one. We copy ours into it and give
-# the same two texts, one of six words and one of four with two positions of padding, to our layer,
-# to torch's module and to the package's layer, which calls torch's :term:`fused kernel`. The masks
-# of torch's module need care: in ``F.scaled_dot_product_attention`` and on this site ``True`` means
-# *may attend*, whereas in both masks of ``nn.MultiheadAttention`` it means *leave out*, so we
-# negate them with ``~``. The page on :doc:`notation </notation>` shows what happens if one forgets.
+# ``nn.MultiheadAttention`` stores its first three matrices as one, so we concatenate ours and copy
+# them into it. Then three layers get the same two texts, one of six words and one of four words
+# with two positions of padding. The three are our layer, torch's module, and the package's layer,
+# which calls torch's :term:`fused kernel`.
+#
+# The masks of torch's module need care. On this site and in ``F.scaled_dot_product_attention``,
+# ``True`` means *may attend*. In both masks of ``nn.MultiheadAttention``, ``True`` means *leave
+# out*, so we negate ours with ``~``. The page on :doc:`notation </notation>` shows what happens if
+# one forgets to do so.
 
 torchs = nn.MultiheadAttention(12, 2, bias=False, batch_first=True)
 with torch.no_grad():
@@ -322,10 +336,10 @@ assert torch.allclose(by_ours, fused, atol=1e-5)
 # %%
 # Dropout acts on the weights
 # ---------------------------
-# So that a network does not come to rely on a single word or head, :term:`dropout` sets each weight
-# to 0 with probability p during training, *after* the softmax. What remains is divided by 1 − p, so
-# a row sums to 1 on average, though hardly ever exactly. Here is the causal row of "step" from the
-# last lesson with p = 0.5:
+# A network should not come to rely on a single word or head. During training, :term:`dropout`
+# therefore sets each weight to 0 with probability p, *after* the softmax. The weights that remain
+# are divided by 1 − p, so a row sums to 1 on average, though hardly ever exactly. Here is the row
+# of "step" under the causal mask of the last lesson, with p = 0.5:
 
 row = torch.tensor([0.1557, 0.2092, 0.2048, 0.1419, 0.1089, 0.1794])  # (6,)
 torch.manual_seed(123)
@@ -336,8 +350,9 @@ print("one draw     ", one_draw, f"sum {one_draw.sum():.2f}")
 print("10,000 draws ", many.mean(dim=0), f"sum {many.sum(dim=-1).mean():.2f}")
 
 # %%
-# Applied to the *scores*, dropout would remove no word, because :math:`e^0 = 1` and a score of 0 is
-# a score like any other. The package's layers drop weights in training, and none after ``eval()``.
+# If dropout acted on the *scores*, it would remove no word, because :math:`e^0 = 1` and a score of
+# 0 is a score like any other. The package's layers drop weights in training and keep them all after
+# ``eval()``.
 
 with_dropout = attention.MultiHeadAttention(12, 2, dropout=0.5)
 print("twice the same in training:  ", torch.equal(with_dropout(texts), with_dropout(texts)))
@@ -369,10 +384,11 @@ class CrossAttention(nn.Module):
 
 
 # %%
-# In German our sentence may read "Mit einem einzigen Schritt beginnt deine Reise", where "einem
-# einzigen" means "one single". Each English word should find the positions of its German words,
-# whose order is drawn anew for every example, so that positions can't be learned by heart. For the
-# moment the value matrix is fixed: it hands over the position of a word and drops the word itself.
+# In German our sentence may read "Mit einem einzigen Schritt beginnt deine Reise". Its words "einem
+# einzigen" mean "one single", so the English "one" belongs to two German words. Each English word
+# should find the positions of its German words. The order of the German words is drawn anew for
+# every example, so that positions can't be learned by heart. For the moment the value matrix is
+# fixed: it hands over the position of a German word and drops the word itself.
 
 german = ["Mit", "einem", "einzigen", "Schritt", "beginnt", "deine", "Reise"]
 means = {"Your": [5], "journey": [6], "starts": [4], "with": [0], "one": [1, 2], "step": [3]}
@@ -422,17 +438,19 @@ fig.set_label(
 # German key. Each row sums to 1 while a column need not, and "one" divides its weight between two
 # German words.
 #
-# In a table of weights the queries are the rows (the last axis but one), and the keys are the
-# columns (the last axis, along which the softmax runs). Other programs name the axes differently:
-# CircuitsVis, for example, calls them "destination" and "source", and `one of its users asked
+# In a table of weights, the queries are the rows and the keys are the columns. The columns are the
+# last axis, along which the softmax runs, and the rows are the axis before it. Other programs name
+# the axes differently. CircuitsVis, for example, calls them "destination" and "source": the
+# destination is the query, and the source is the key. `One of its users asked
 # <https://github.com/TransformerLensOrg/CircuitsVis/issues/56>`__ which of the two belongs to the
-# :term:`encoder`, the part that reads the text to be translated and so supplies the keys. The
-# destination is the query, and the source is the key. A mask must fit (n, m) as well. Usually it is
-# a padding mask for the text of the keys, (B, 1, m), whereas a causal mask makes no sense where the
-# positions of two texts have no common order.
+# :term:`encoder`. The encoder is the part that reads the text to be translated, so it supplies the
+# keys, and the source belongs to it.
 #
-# What if the value matrix is learned, too? Here are eight seeds, with the mean weight that an
-# English word gives to its translation:
+# A mask for cross-attention must fit (n, m). Usually it is a padding mask for the text of the keys,
+# (B, 1, m). A causal mask makes no sense if the positions of the two texts have no common order.
+#
+# What if the value matrix is learned, too? We train the head with eight seeds, and print the
+# variance missed and the mean weight that an English word gives to its translation:
 
 found = []
 for seed in range(8):
@@ -443,10 +461,10 @@ for seed in range(8):
 
 # %%
 # The head solves the task with all eight seeds, but with several of them it does so in reverse: it
-# attends to every German word *except* the translation, and its value matrix has the opposite sign,
-# so that the position with the least weight is the one that it names. The picture of such a head
-# shows where the answer is not. What a weight means can only be said together with the values, as
-# the lesson on :doc:`reading attention </gallery/core/plot_9_reading_attention>` shows.
+# attends to every German word *except* the translation. Its value matrix then has the opposite
+# sign, so that the head names the position with the least weight. The heatmap of such a head shows
+# where the answer is not. What a weight means can be said only together with the values, as the
+# lesson on :doc:`reading attention </gallery/core/plot_9_reading_attention>` shows.
 #
 # Takeaways
 # ---------
@@ -455,21 +473,22 @@ for seed in range(8):
 #   rows.
 # * Heads share the width, ``head_dim`` = ``embed_dim`` / ``num_heads``, so more heads are narrower
 #   and add no parameters.
-# * Split the width first and then transpose, because a bare ``reshape`` gives each head a few
-#   words.
+# * Split the width first and then transpose, because a bare ``reshape`` gives each head all the
+#   numbers of a few words.
 # * Dropout acts on the weights, in training only.
-# * In cross-attention, queries come from one text, keys and values from another, and the weights
-#   are (n, m), with one row per query.
+# * In cross-attention, the queries come from one text, and the keys and values from another. The
+#   weights have the shape (n, m), with one row per query.
 # * Roles of heads emerge in training, but a heatmap alone does not show what a head contributes.
 #
 # *From memory:* close this page and write ``MultiHeadAttention``. Then copy its parameters into
 # ``nn.MultiheadAttention``, as above, and check that both return the same numbers under a causal
-# and a padding mask, and that a word which may attend to nothing gets zeros even with a bias.
+# and a padding mask. Check also that in your layer a word that may attend to nothing gets zeros
+# even with a bias.
 #
 # *Practise:* :ref:`splitting the width into heads <ex-split-heads>`.
 #
-# *Where next:* the sentences above carried their positions in six extra numbers. The next lesson
-# shows how :doc:`positional encodings </gallery/core/plot_6_positions>` do this for hundreds of
-# words.
+# *Where next:* each word of the sentences above carried its position in six extra numbers. The next
+# lesson shows how :doc:`positional encodings </gallery/core/plot_6_positions>` mark the positions
+# of hundreds of words.
 
 plt.show()

@@ -4,10 +4,11 @@ Positional encodings: where a word stands
 
 How can a layer that does not notice the order of its words read a sentence?
 
-Without help it can't, and the usual help is a positional encoding: a vector that depends on nothing
-but the position in the sentence, and that is added to the embedding of the word there. The same
-word at two positions then becomes two different inputs. The classic encoding consists of sines and
-cosines at several speeds, in which every shift along the sentence is a rotation.
+Without help it can't, and the usual help is a positional encoding: each position in the sentence
+has a vector that depends on nothing but the position, and this vector is added to the embedding of
+the word there. The same word at two positions then becomes two different inputs. The classic
+encoding consists of sines and cosines at several speeds. With it, every shift along the sentence is
+a rotation.
 
 You need the layers of :doc:`/gallery/core/plot_2_attention_layer` and the masks of
 :doc:`/gallery/core/plot_4_masks`. Reading takes about 45 minutes, and running the page a few
@@ -121,15 +122,16 @@ assert torch.allclose(shuffled, context[order])
 
 # %%
 # Each word gets the same context vector wherever it stands. The reason is in the formula: a score
-# depends on two words and on nothing else, and a sum does not depend on the order of its terms.
-# Shuffled input rows give equally shuffled output rows, which is called *permutation equivariance*.
-# To attention without a mask and without positions, a sentence is therefore a bag of words, and
-# stacking such layers does not help, because each hands shuffled rows to the next.
+# depends on two words and on nothing else, and a sum does not depend on the order of its terms. If
+# the input rows are shuffled, the output rows are shuffled in the same way, which is called
+# *permutation equivariance*. To attention without a mask and without positions, a sentence is
+# therefore a bag of words. Stacking such layers does not help, because each layer passes the
+# shuffled rows on to the next.
 #
-# Under a causal mask, each word of the first layer sees a bag of the words up to itself. Suppose
-# that the five words before "step" are shuffled as in the next cell. In the first layer "step" sees
-# the same bag as before, but each of the others now has other words before it than it had, and so
-# another context vector. A second layer hands those context vectors to "step".
+# Under a causal mask, each word in the first layer sees a bag of the words up to itself. Suppose
+# that the five words before "step" are shuffled, as in the next cell. In the first layer, "step"
+# still sees the same bag of words. But each of the other five words now sees a different bag, so
+# its context vector changes. In the second layer, "step" attends to these changed vectors.
 
 others = torch.tensor([3, 0, 4, 1, 2, 5])  # (6,), all but the last are shuffled
 last_moved = {}
@@ -145,12 +147,12 @@ for kind in (attention.SelfAttention, attention.CausalSelfAttention):
             print(f"{kind.__name__:20} layers: {depth}   step moved by {moved:.0e} of its length")
 
 # %%
-# Numbers near 1e-16 are rounding errors. A causal mask and a second layer thus let the order in
-# without any positions. :cite:t:`haviv2022transformer` trained causal language models without
-# positions and found positions in their hidden layers. :cite:t:`kazemnejad2023impact` report that
-# such models do as well as models with explicit positions, or better, on reasoning tasks with
-# inputs longer than any in training. A model without a causal mask, such as the classifiers of this
-# site, has no such help.
+# Numbers near 1e-16 are rounding errors. With a causal mask and a second layer, the result thus
+# depends on the order of the words even without positions. :cite:t:`haviv2022transformer` trained
+# causal language models without positional encodings and still found positions in their hidden
+# layers. :cite:t:`kazemnejad2023impact` tested such models on reasoning tasks with inputs longer
+# than any in training, and report that they do as well as models with explicit positions, or
+# better. A model without a causal mask, such as the classifiers of this site, has no such help.
 #
 # Sinusoidal positions
 # --------------------
@@ -161,8 +163,9 @@ for kind in (attention.SelfAttention, attention.CausalSelfAttention):
 #
 # A clock does this. Its hands turn at different speeds, and together they show a different reading
 # at every minute of twelve hours. :cite:t:`vaswani2017attention` (section 3.5) take d/2 hands and
-# write down the sine and the cosine of each (if d is odd, as in an example below, the last hand has
-# only its sine):
+# write down the sine and the cosine of the angle of each. If d is odd, as in an example below, the
+# last hand has only its sine. At position p, hand number i has turned by the angle
+# :math:`p\,\omega_i`, where :math:`\omega_i` is its speed:
 #
 # .. math::
 #    S_{p,\,2i} = \sin(p\,\omega_i), \qquad S_{p,\,2i+1} = \cos(p\,\omega_i), \qquad
@@ -180,10 +183,10 @@ def sinusoidal_positions(n, embed_dim, base=10_000.0):
 
 # %%
 # The first hand turns by 1 radian per position, and each of the others more slowly than the one
-# before it. The slowest has :math:`i = d/2 - 1` and turns by :math:`\mathrm{base}^{2/d} /
+# before it. The slowest hand has :math:`i = d/2 - 1` and turns by :math:`\mathrm{base}^{2/d} /
 # \mathrm{base}`, which is more than 1/base. We take base 1,000 and d = 16 from :ref:`Lab 13
-# <source-lab>`, and compare the table with that of the package's
-# :class:`~attention.SinusoidalPositions`, a module which adds the table to its input.
+# <source-lab>`. We compare our table with that of the package's
+# :class:`~attention.SinusoidalPositions`, a module that adds its table to its input.
 
 d, base, length = 16, 1000.0, 256
 S = sinusoidal_positions(length, d, base)  # (256, 16)
@@ -195,8 +198,9 @@ print("positions for one turn:", [round(turn) for turn in (2 * torch.pi / speed)
 print(f"slowest: {speed[-1]:.4f} radians per position; 1/base: {1 / base:.4f}")
 
 # %%
-# There are two ways to arrange the columns, both in use: all sines first and then all cosines, or
-# interleaved as in the formula, where the two numbers of a hand are neighbours.
+# The columns can be arranged in two ways, and both are in use. Either all sines come first and then
+# all cosines, or the two are interleaved as in the formula, so that the two numbers of a hand are
+# neighbours.
 
 sine, cosine = S[:, 0::2], S[:, 1::2]  # (256, 8), (256, 8)
 gap = torch.full((length, 1), torch.nan)  # (256, 1)
@@ -219,17 +223,17 @@ fig.set_label(
 
 # %%
 # *Figure 2.* The same table twice, one row per position and one column per sine or cosine. The
-# stripes of a column are the turns of its hand, short for the fast hands and longer from hand to
-# hand; the slowest completes no turn within 256 positions.
+# stripes of a column are the turns of its hand. They are short for the fast hands and become longer
+# from hand to hand. The slowest hand does not complete a turn within 256 positions.
 #
 # A program may use either order of the columns, because the matrices that follow have one row per
-# column of this table and are learned with that order. The order must not change between training
-# and loading, however.
+# column of this table, and these rows are learned for that order. But once a model has been
+# trained, the program that loads it must use the same order.
 #
 # A shift is a rotation
 # ---------------------
-# Why does each hand have two numbers? With a sine and a cosine, a shift by :math:`\Delta` positions
-# becomes a *rotation*. The angle-sum formulas say
+# Why does each hand have two numbers? Because with a sine and a cosine, a shift by :math:`\Delta`
+# positions becomes a *rotation*. The angle-sum formulas say:
 #
 # .. math::
 #    \begin{pmatrix} \sin((p+\Delta)\,\omega) \\ \cos((p+\Delta)\,\omega) \end{pmatrix} =
@@ -237,8 +241,8 @@ fig.set_label(
 #    -\sin \Delta\omega & \cos \Delta\omega \end{pmatrix}
 #    \begin{pmatrix} \sin p\,\omega \\ \cos p\,\omega \end{pmatrix}
 #
-# and the matrix contains the shift, but *not the position p*. We build it for all eight hands and
-# shift all positions at once:
+# The matrix contains the shift :math:`\Delta`, but *not the position p*. We build it for all eight
+# hands and shift all positions at once:
 
 
 def rotation(shift):
@@ -276,13 +280,14 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The six words on two of the eight circles. From each word to the next, the angle grows
-# by the same amount, which is large for the fastest hand and small for the third.
+# *Figure 3.* The six words on the circles of two of the eight hands. From each word to the next,
+# the angle grows by the same amount, which is large for the fastest hand and small for the third.
 #
 # What the rotation is good for
 # -----------------------------
-# The dot product of the vectors of two positions depends on their *distance* alone, because
-# rotating both by the same angle changes nothing between them:
+# The dot product of the vectors of two positions depends on their *distance* alone. If both
+# positions are shifted by the same amount, both vectors are rotated in the same way, and a rotation
+# leaves their dot product as it was:
 #
 # .. math:: S_p \cdot S_{p+\Delta} = \sum_i \cos(\Delta\,\omega_i)
 
@@ -308,19 +313,20 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* Dot products of positions 60, 128 and 200 with those up to 40 before and after them.
-# The three curves coincide, since only the distance counts. They are highest at distance 0 but do
-# not fall steadily to either side.
+# *Figure 4.* Dot products of positions 60, 128 and 200 with the positions up to 40 before and after
+# each of them. The three curves coincide, since only the distance counts. They are highest at
+# distance 0 but do not fall steadily to either side.
 #
-# The product is thus largest at distance 0, where every cosine is 1, but it does not measure the
-# distance like a ruler, because the fast hands come round again: distances of 5 and of 31 positions
-# give nearly the same product. A single product can reliably distinguish only near neighbours, here
-# those up to two positions away, from all other positions.
+# The dot product is thus largest at distance 0, where every cosine is 1. But it does not measure
+# the distance like a ruler, because the fast hands come round again: distances of 5 and of 31
+# positions give nearly the same product. A single product can reliably distinguish only near
+# neighbours, here those up to two positions away, from all other positions.
 #
 # Because the product depends on the distance alone, a query can look for a *relative* position. If
 # the query matrix is the rotation by −1 and the key matrix the identity, each word looks for the
 # position before its own, whatever the words are. Nothing is trained here, because we know the
-# matrix; the code multiplies it by 20, which makes the scores large enough for a clear choice.
+# matrix. The code multiplies the query by 20, which makes the scores large enough for a clear
+# choice.
 
 positions = S[:6]  # (6, 16)
 query, key = 20 * positions @ rotation(-1), positions  # (6, 16), (6, 16)
@@ -339,7 +345,7 @@ fig.set_label(
 
 # %%
 # *Figure 5.* Weights from positions alone, with the query rotated back by one. Each word attends
-# mostly to the word before it; "Your" has none and attends mostly to itself.
+# mostly to the word before it. "Your" has no word before it and attends mostly to itself.
 #
 # Training will not necessarily find this matrix, but it exists, works for all positions at once,
 # and needs no additional parameters.
@@ -356,10 +362,10 @@ fig.set_label(
 #    \underbrace{S_i M x_j^\top}_{\text{position, word}} +
 #    \underbrace{S_i M S_j^\top}_{\text{position, position}}
 #
-# One score has four terms, and M weighs them. In 3 dimensions words and positions interfere with
-# each other. In hundreds of dimensions there is room for both, though how a trained model keeps
-# them apart has to be measured in that model. Concatenating them would keep them apart by
-# construction, at the price of a wider layer.
+# The score has four terms, and M decides how much each of them counts. In 3 dimensions, as here,
+# words and positions interfere with each other. In hundreds of dimensions there is room for both,
+# though how a trained model keeps them apart has to be measured in that model. Concatenating words
+# and positions would keep them apart by construction, at the price of a wider layer.
 
 P = sinusoidal_positions(6, 3)  # (6, 3)
 with torch.no_grad():
@@ -382,9 +388,9 @@ assert not torch.allclose(placed_shuffled, placed[order], atol=1e-2)
 # Counting from the end
 # ---------------------
 # A position need not be counted from the start. Reviews differ in length, and the verdict often
-# comes last; in :ref:`Lab 13 <source-lab>`, a text even begins with another review, and the one
-# that counts follows it. Counted from the start, the position of the last word varies with the
-# length of the text, whereas counted from the end it is always 0:
+# comes last; in :ref:`Lab 13 <source-lab>`, a text even begins with another review, and the review
+# that counts follows it. If we count from the start, the position of the last word varies with the
+# length of the text. If we count from the end, it is always 0:
 
 lengths = torch.tensor([6, 4])  # (2,)
 from_end = attention.positions_from_end(lengths, 6)  # (2, 6)
@@ -400,17 +406,18 @@ print("from the start, differ by", f"{(start[0, 2:] - start[1, :4]).abs().max():
 assert torch.equal(end[0, 2:], end[1, :4])
 
 # %%
-# If we count from the end, "starts with one step" has the same positions as a text of its own and
-# as the end of the sentence, and therefore the same vectors. Counting from the start gives it
-# different ones. All padding counts as position 0, which does no harm behind a padding mask. A text
-# that is still being written has no end yet, so counting from the end is for complete texts only.
+# Our second text is "starts with one step", the end of the sentence. If we count from the end, its
+# words have the same positions in both texts, and therefore the same vectors. If we count from the
+# start, they have different positions in the two texts. All padding counts as position 0, which
+# does no harm as long as a padding mask hides it. A text that is still being written has no end
+# yet, so counting from the end is for complete texts only.
 #
 # Other encodings, and texts longer than those of training
 # --------------------------------------------------------
 # Many models, such as BERT (:cite:t:`devlin2019bert`), have *learned positional embeddings*
 # instead: a table with one trained row per position, which is added in the same way.
-# :cite:t:`vaswani2017attention` tried both and report nearly identical results. A learned table
-# ends at its last row, whereas sines and cosines exist for every position:
+# :cite:t:`vaswani2017attention` tried both kinds of encoding and report nearly identical results. A
+# learned table ends at its last row, whereas sines and cosines exist for every position:
 
 learned = nn.Embedding(length, d)
 try:
@@ -420,28 +427,29 @@ except IndexError as error:
 print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d, base)[-1, :4])
 
 # %%
-# That a vector exists does not mean that a model can use it. The matrices were trained on the
-# positions that occurred, and :cite:t:`kazemnejad2023impact` report that several common encodings,
-# absolute and rotary ones among them, are ill suited to inputs longer than those of training.
+# That a vector exists does not mean that a model can use it. The matrices of a model are trained on
+# the positions that occur in its training texts, and :cite:t:`kazemnejad2023impact` report that
+# several common encodings, absolute and rotary ones among them, are ill suited to inputs longer
+# than those of training.
 #
-# Many of today's language models use *rotary position embeddings* (RoPE,
-# :cite:t:`su2024roformer`), which add nothing to the word. They apply the rotation of this page to
-# the queries and keys of every layer instead, so that each score depends on two words and on the
-# distance between them. A later page, :doc:`/gallery/deeper/plot_9a_rotary`, derives them from the
-# sinusoids and measures both on texts longer than those of training.
+# Many of today's language models use *rotary position embeddings* (RoPE, :cite:t:`su2024roformer`),
+# which add nothing to the word. Instead, they apply the rotation of this page to the queries and
+# keys of every layer, so that each score depends on two words and on the distance between them. A
+# later page, :doc:`/gallery/deeper/plot_9a_rotary`, derives rotary embeddings from the sinusoids
+# and measures both encodings on texts longer than those of training.
 #
 # Takeaways
 # ---------
-# * How does attention read a sentence in order? It is told each word's position by a vector added
-#   to the embedding. Without positions and without a mask it reads a bag of words, however many
-#   layers there are.
-# * Under a causal mask, each word of one layer sees a bag of the words up to itself. A deeper
+# * How does attention read a sentence in order? A vector added to each word's embedding tells it
+#   the position of the word. Without positions and without a mask it reads a bag of words, however
+#   many layers there are.
+# * Under a causal mask, each word in a single layer sees a bag of the words up to itself. A deeper
 #   causal model can learn the order from its mask.
 # * Sines and cosines at several speeds give each position its own bounded vector, and the order of
 #   their columns does not matter as long as it stays the same.
-# * A shift is one rotation for all positions. Dot products of positions therefore depend on the
-#   distance, and a fixed query matrix can look one position back.
-# * Added to the word, the position enters the score in three of four terms.
+# * A shift is the same rotation for all positions. Dot products of positions therefore depend on
+#   the distance, and a fixed query matrix can look one position back.
+# * A position that is added to the word enters the score in three of four terms.
 # * Count positions from the end if what matters is at the end of the texts, and from the start if
 #   it is at their start.
 #

@@ -4,11 +4,11 @@ The transformer block: attention, residual connection, layer normalisation, feed
 
 What does a transformer add to attention, and what is each addition for?
 
-Attention lets tokens exchange information, and a transformer block adds three things to it: a
-feed-forward layer, which computes with what was exchanged; residual connections, which keep what a
-token was and let gradients through a deep stack; and layer normalisation, which keeps the numbers
-at one size. We write each part as a class of a few lines, check that the block equals torch's, and
-then train it with one part left out at a time.
+Attention lets tokens exchange information, and a transformer block adds three things to it. A
+feed-forward layer computes with what was exchanged. Residual connections keep what a token was and
+let gradients through a deep stack. Layer normalisation keeps the numbers at one size. We write each
+part as a class of a few lines, check that the block equals torch's, and then train the block with
+one part left out at a time.
 
 You need the heads of :doc:`/gallery/core/plot_5_multi_head`. Reading takes an hour, and running the
 page about a minute. Afterwards you can write a block from memory, and you know which part to
@@ -32,8 +32,8 @@ use_style()
 # %%
 # The whole block in one diagram
 # ------------------------------
-# A batch of B texts enters, with n tokens per text and d numbers per token. A block returns the
-# shape that it takes, so blocks can be stacked.
+# A batch of B texts enters, with n tokens per text and d numbers per token. The result of a block
+# has the same shape, so blocks can be stacked.
 
 # sphinx_gallery_start_ignore
 
@@ -80,18 +80,19 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* A transformer block with its norms first. The thick line is the residual connection;
-# two branches read the tokens from it and add their results to it. The first branch is attention,
-# in which the tokens meet, and the second is the feed-forward layer, in which each token is
-# processed by itself. The h heads have the width k = d / h each.
+# *Figure 1.* A transformer block in which each branch begins with layer normalisation, a *norm* for
+# short. The thick line is the residual connection; two branches read the tokens from it and add
+# their results to it. The first branch is attention, in which the tokens meet, and the second is
+# the feed-forward layer, in which each token is processed by itself. Each of the h heads has the
+# width k = d / h.
 #
 # Layer normalisation: every token at one size
 # --------------------------------------------
-# Attention is the package's :class:`~attention.MultiHeadAttention`, the class that you wrote in
-# :doc:`/gallery/core/plot_5_multi_head`, and the other parts follow. :term:`Layer normalisation
-# <layer normalisation>` (:cite:t:`ba2016layer`) subtracts from each token the mean of its d numbers
-# and divides by their standard deviation. Each number is then multiplied by a learned factor and
-# shifted by a learned amount.
+# For attention we take the package's :class:`~attention.MultiHeadAttention`, the class that you
+# wrote in :doc:`/gallery/core/plot_5_multi_head`. The other parts follow. :term:`Layer
+# normalisation <layer normalisation>` (:cite:t:`ba2016layer`) subtracts from each token the mean of
+# its d numbers and divides by their standard deviation. Each number is then multiplied by a learned
+# factor and shifted by a learned amount.
 
 
 # attention_from_scratch.py
@@ -121,15 +122,15 @@ assert torch.allclose(LayerNorm(4)(token), nn.LayerNorm(4)(token))
 
 # %%
 # By hand, the first number is (1 − 3) / √3.5. A token that is ten times as large comes out the
-# same, so the part that reads the token never has to deal with its size. (This is exact but for
-# ``eps``, a tiny number that keeps the code from dividing by 0.) Unlike in batch normalisation,
-# nothing is shared between tokens or between texts.
+# same, so the part that reads the token never has to deal with its size. (The two results differ
+# only by the effect of ``eps``, a tiny number that keeps the code from dividing by 0.) Unlike in
+# batch normalisation, no mean and no variance is shared between tokens or between texts.
 #
 # The feed-forward layer: each token by itself
 # --------------------------------------------
-# A context vector is a weighted *sum* of values, and W_out is linear as well. More of the same
-# would add nothing, because two matrices in a row are one matrix, :math:`(x W_1)\, W_2 = x\, (W_1
-# W_2)`. A :term:`feed-forward layer` therefore has a nonlinear function between its two matrices.
+# A context vector is a weighted *sum* of values, and W_out is linear as well. One more matrix would
+# add nothing, because two matrices in a row are one matrix, :math:`(x W_1)\, W_2 = x\, (W_1 W_2)`.
+# A :term:`feed-forward layer` therefore has two matrices with a nonlinear function between them.
 # :cite:t:`vaswani2017attention` use ReLU(z) = max(z, 0) and an inner width of 4d. We keep that
 # width and use :term:`GELU` (:cite:t:`hendrycks2016gaussian`), a smooth version of ReLU.
 
@@ -181,8 +182,8 @@ class TransformerBlock(nn.Module):
 # %%
 # To check our block, we copy the parameters of torch's layer into the package's
 # :class:`~attention.TransformerBlock`, and from there into ours, whose parameters come in the same
-# order. Then we compare results and gradients under a causal mask. In torch's mask True forbids, so
-# torch is given the inverted mask.
+# order. Then we compare results and gradients under a causal mask. In torch's mask, True means that
+# attention is forbidden, so torch is given the inverted mask.
 
 d, h, k = 32, 2, 16
 x, target = torch.randn(5, 7, d, requires_grad=True), torch.randn(5, 7, d)  # (5, 7, d), (5, 7, d)
@@ -217,12 +218,14 @@ for name, part in ours.named_children():
     print(f"{name:12} {sum(p.numel() for p in part.parameters()):5} parameters")
 
 # %%
-# The feed-forward layer holds 8d² of the block's numbers and attention 4d², apart from biases.
+# Apart from biases, the feed-forward layer holds 8d² of the block's parameters, and attention holds
+# 4d².
 #
 # Why W_out?
 # ----------
-# Concatenated, the heads have width d again, so what is the output projection for? A reader of
-# Transformer Explainer noticed that it is missing there (`poloclub/transformer-explainer, #71
+# The concatenated heads have width d again, so what is the output projection for? A reader of the
+# website Transformer Explainer noticed that this projection is missing there
+# (`poloclub/transformer-explainer, #71
 # <https://github.com/poloclub/transformer-explainer/issues/71>`__). If W_out is split into groups
 # of k rows, one group per head, the output of the layer is a sum of one contribution per head.
 # :cite:t:`elhage2021mathematical` base their analysis on this sum:
@@ -231,8 +234,8 @@ for name, part in ours.named_children():
 #           = \sum_{i=1}^{h} \mathrm{head}_i\, W_\mathrm{out}^{(i)}
 #
 # Without W_out, a head of width k reads all d numbers of a token but can change only the k numbers
-# of its own slice. With W_out it can change all d. We measure what share of the first head's
-# contribution, as a sum of squares, lies outside its slice.
+# of its own slice. With W_out it can change all d. To measure this, we add up the squares of the
+# first head's contribution, and print the share of this sum that lies outside the head's slice.
 
 
 def without_output(layer):
@@ -256,22 +259,24 @@ for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
 
 # %%
 # With W_out, a head writes wherever its group of rows points, and several heads can write to the
-# same place. With a single head, W_out adds nothing that W_value could not do, because the two then
-# act as one product (:doc:`/gallery/deeper/plot_3_values_fold`).
+# same place. In a layer with a single head, W_value alone could do what W_value and W_out do
+# together, because the two then act as one product (:doc:`/gallery/deeper/plot_3_values_fold`).
 #
-# A task that needs every part
+# A task with work for every part
 # ----------------------------
 # There are eight rooms, and in each of them a note names the room to go to next. The notes are
-# drawn at random, so a note may even name its own room. Token i is room i together with its note,
-# and the model answers three questions about a walker who starts there.
+# drawn at random, so a note may even name its own room. Each room is a token: token i is room i
+# together with its note, and eight tokens make a text. For each token, the model answers three
+# questions about a walker who starts in that room.
 #
-# * Room after **two steps**: attention must fetch the note of one other room.
-# * Room after **three steps**: the second note can be fetched only when the first has been read,
-#   which takes a second block.
+# * Room after **two steps**: the token's own note says where the first step leads, and attention
+#   must fetch the note of that room.
+# * Room after **three steps**: attention must also fetch a second note. Only the first fetched note
+#   says which one that is, so a second block is needed.
 # * **Sum** of these two room numbers, modulo 8: the model has to compute it from both.
 #
-# A part is left out by replacing it with something that does nothing: zeros for a branch, and the
-# identity for a norm. A block without residual connections passes on what its parts return.
+# To leave a part out, we replace it with something that does nothing: zeros for a branch, and the
+# identity for a norm. A block without residual connections passes on only what its parts return.
 
 ROOMS, SEEDS, STEPS = 8, 5, 120
 QUESTIONS = ("two steps", "three steps", "sum")
@@ -298,7 +303,7 @@ class Walker(nn.Module):
         return self.answers(self.norm(x)).unflatten(-1, (-1, ROOMS))
 
 
-class Zeros(nn.Identity):  # which may be made with any arguments
+class Zeros(nn.Identity):  # an nn.Identity accepts any arguments
     def forward(self, x, attn_mask=None):
         return torch.zeros_like(x)
 
@@ -391,37 +396,41 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Accuracy with each part left out in turn, with one mark per seed: circles for two
-# steps, squares for three, triangles for the sum. All models are trained for the same number of
-# steps at the same learning rate, except for the one with 500 steps, so the figure shows what is
-# learned in this time and not what could be learned.
+# steps, squares for three, triangles for the sum. All models but the one with 500 steps are trained
+# equally long, at the same learning rate. The figure therefore shows what a model learns in this
+# time and not what it could learn.
 #
 # * **Attention** brings notes to other tokens. Without it each room knows its own note only, and
 #   the model is left with the most probable answers given that note. Three steps then look easier
-#   than two. If the first step leads a walker into a cycle of one or two rooms, the walker is in
-#   the same room after the third step as after the first. Otherwise this happens by chance, in one
-#   case of eight. A room's own note is therefore the right answer with probability :math:`\frac18 +
-#   \frac78 \, (\frac28 + \frac68 \cdot \frac18) = 0.426`, which the line below the table confirms.
-#   A model of one block also fetches the note of the next room. This does not raise the
-#   probability, because outside such a cycle the third step is still a guess.
+#   than two, because a room's own note is often the right answer. It names the room after the first
+#   step, and the walker is often in that room again after the third. In a cycle of one or two rooms
+#   this is certain. The walker is in such a cycle if the first note names its own room, in one case
+#   of eight. If it does not, the walker is still in such a cycle if the second note names one of
+#   the two rooms already visited, in two cases of eight. Outside such a cycle the walker returns by
+#   chance, in one case of eight. Together, a room's own note is the right answer with probability
+#   :math:`\frac18 + \frac78 \, (\frac28 + \frac68 \cdot \frac18) = 0.426`, which the line below the
+#   table confirms. A model of one block also fetches the note of the next room. This does not raise
+#   the probability, because outside such a cycle the third step is still a guess.
 # * **Depth** is needed because one block fetches one note, and the second fetch needs the result of
 #   the first.
 # * **The feed-forward layer** computes the sum. Without it the model finds both rooms and is often
-#   wrong about their sum, and the same holds with both matrices but without GELU. What the model
-#   lacks is therefore the nonlinear function and not the parameters. Given more steps at a lower
-#   learning rate, attention alone answers nearly all sums correctly. It can do so because its
-#   softmax is not linear.
-# * **W_out** is not missed here, because the feed-forward layer that follows can mix the slices,
-#   too.
+#   wrong about their sum. The same holds if only GELU is left out and both matrices are kept, so
+#   what the model lacks is the nonlinear function and not the parameters. The model without
+#   feed-forward layers answers nearly all sums correctly if it is trained for more steps at a lower
+#   learning rate. It can do so because the softmax of its attention is not linear.
+# * **W_out** is not missed here, because the feed-forward layer that follows can also mix the
+#   slices.
 # * **Residual connections** are needed for every question: without them none is answered reliably.
-# * **Norms** help little here at torch's initialisation. Where the initial matrices are twice as
-#   large, however, complete blocks learn the task as before and those without norms do not.
+# * **Norms** help little here at torch's initialisation. If the initial matrices are twice as
+#   large, however, complete blocks still learn the task, and blocks without norms do not.
 #
 # What does a token lose without its residual connection? The usual answer is its gradient, to which
-# we come below, but here there is another answer. Fresh attention weights are nearly equal, so
-# every token receives nearly the same mixture, and without a residual connection the mixture is all
-# that it keeps. To see this, we copy the tokens after each block, subtract the mean of all tokens
-# of all texts from the copy, and print how similar two tokens of one text are on average: their
-# cosine is near 0 for unrelated tokens and 1 for identical ones.
+# we come below, but here it loses what makes it different from the other tokens. In a fresh model
+# the attention weights are nearly equal, so every token receives nearly the same mixture, and
+# without a residual connection the mixture is all that it keeps. To see this, we copy the tokens
+# after each block, subtract the mean of all tokens of all texts from the copy, and print the
+# average cosine of two tokens of one text. This cosine is near 0 for unrelated tokens and 1 for
+# identical ones.
 
 torch.manual_seed(0)
 notes, answers = draw_walks(64)  # (64, ROOMS), (64, ROOMS, 3)
@@ -447,14 +456,15 @@ for name, kind in (("with residual connections", TransformerBlock), ("without", 
 # instead, and says so only in a docstring, "Note for code simplicity the norm is first as opposed
 # to last." Its readers keep asking which of the two is right (`harvardnlp/annotated-transformer,
 # #13 <https://github.com/harvardnlp/annotated-transformer/issues/13>`__). Both are in use, and they
-# are different functions: in pre-norm the residual path holds nothing but additions, whereas in
-# post-norm every norm rescales it.
+# are different functions. In pre-norm the residual path holds nothing but additions, whereas in
+# post-norm every norm rescales what is on that path.
 #
-# :cite:t:`xiong2020layer` derive what this means at initialisation. In the last block, the gradient
-# of post-norm keeps its size whatever the depth L, while that of pre-norm shrinks like
-# :math:`1/\sqrt{L}`. They conclude that post-norm, unlike pre-norm, needs a warm-up, which is a
-# learning rate that starts small and grows during the first steps. We measure both with Xavier's
-# initialisation, which their analysis assumes, and print means over five seeds.
+# :cite:t:`xiong2020layer` derive what this means at initialisation, for a stack of L blocks. In the
+# last block, the gradient of post-norm keeps its size for any depth L, while that of pre-norm
+# shrinks like :math:`1/\sqrt{L}`. They conclude that post-norm, unlike pre-norm, needs a warm-up,
+# which is a learning rate that starts small and grows during the first steps. We measure both
+# gradients with Xavier's initialisation, which their analysis assumes, and print means over five
+# seeds.
 
 
 def gradient_norms(**options):
@@ -478,7 +488,7 @@ for L in (3, 9, 27):
 
 # %%
 # The gradient of pre-norm falls with the depth, although at these depths somewhat more slowly than
-# :math:`1/\sqrt{L}`, and that of post-norm does not fall. Now we compare the gradients in all
+# :math:`1/\sqrt{L}`. The gradient of post-norm does not fall. Now we compare the gradients in all
 # twelve blocks of a stack, for the two placements and for blocks that lack the norms, the residual
 # connections or both:
 
@@ -512,26 +522,27 @@ fig.set_label(
 #
 # The upper panel shows what norms and residual connections do. With neither, the gradient vanishes
 # on its way down to the first block. Residual connections alone let the gradient through, but it
-# grows, because each block multiplies it by 1 plus a derivative of its own. Norms alone keep its
-# size but can't keep the tokens different, as the cosines show, so a deep stack needs both.
+# grows, because each block multiplies it by 1 plus a derivative of its own. Norms alone keep the
+# size of the gradient but can't keep the tokens different, as the cosines above show. A deep stack
+# therefore needs norms and residual connections together.
 #
 # Takeaways
 # ---------
 # * What does a transformer add to attention? A feed-forward layer, which computes with what was
 #   fetched, for each token by itself; residual connections, which keep what a token was and give
-#   gradients a way past every part; and layer normalisation, which keeps what each part reads at
+#   gradients a way past every part; and layer normalisation, which keeps the input of each part at
 #   one size.
 # * Whether a part is missed depends on the task and on the initialisation. On this task the norms
 #   were missed only when the initial matrices were larger, and W_out not at all.
 # * W_out lets each head write to all d numbers of a token instead of its own slice.
-# * Pre-norm and post-norm are different functions. At initialisation post-norm has the larger
-#   gradients in its last block, and the difference grows with the depth.
+# * Pre-norm and post-norm are different functions. At initialisation, the gradients in the last
+#   block are larger with post-norm than with pre-norm, and the difference grows with the depth.
 #
 # *Practise:* :ref:`ex-count-block` and :ref:`ex-transformer-block`. Then close this page and write
-# the three classes from memory, paste them over ours in the script of this page and run it. If its
-# assertions hold, your block computes what torch's does, with both placements of the norms, in
-# value and in gradient; the parts have to be created in the order that is printed above, because
-# parameters are copied in that order.
+# the three classes from memory, paste them over ours in the script of this page and run it. Create
+# the parts of the block in the order that is printed above, because parameters are copied in that
+# order. If the assertions hold, your block computes what torch's does, in value and in gradient,
+# with both placements of the norms.
 #
 # *Where next:* the package stacks these blocks in :class:`~attention.TransformerEncoder`. In the
 # next lesson, :doc:`/gallery/core/plot_8_sentiment_training`, attention is trained on reviews.

@@ -4,14 +4,16 @@ Train a sentiment classifier: the loader, the loop, the validation
 
 Does attention help to tell a good review from a bad one?
 
-On single film reviews it helps little here, if all models are trained on single reviews only: a
-transformer block learns in fewer epochs than a plain mean of the words' vectors, but in the end the
-two are about equally accurate. Where an unrelated review is put in front and only the second one
-counts, attention is several points more accurate, because a mean cannot leave words out. On this
-page you write everything that such an answer takes, from the text to the validation, and then
-compare a mean with three networks of :ref:`Lab 13 <source-lab>`, the notebook that these lessons
-grew from. The last section prints by how much the accuracies differ, and says which of these
-differences may be due to chance.
+On single film reviews it helps little here, as long as all models are trained on single reviews
+only. A transformer block then learns in fewer epochs than a plain mean of the words' vectors, but
+in the end the two are about equally accurate. The task is different when an unrelated review is put
+in front of each review and only the second one counts. There attention is several points more
+accurate than the mean, because a mean cannot leave words out.
+
+On this page you write everything that such an answer takes, from the text to the validation, and
+then compare a mean with three networks of :ref:`Lab 13 <source-lab>`, the notebook that these
+lessons grew from. The last section prints by how much the accuracies differ, and says which of
+these differences may be due to chance.
 
 You need the masks of :doc:`/gallery/core/plot_4_masks`, the positions of
 :doc:`/gallery/core/plot_6_positions` and the block of
@@ -47,10 +49,10 @@ use_style()
 
 # %%
 # Film reviews (:cite:t:`maas2011learning`) come with the package, so every machine can run this
-# page. With ``DATA = "yelp"`` it reads reviews of restaurants and other businesses
-# (:cite:t:`zhang2015character`) instead, once they have been fetched. There each label stands for
-# several star ratings, as the first of the :doc:`ten pitfalls </gallery/cases/plot_1_ten_pitfalls>`
-# says.
+# page. With ``DATA = "yelp"`` the page reads reviews of restaurants and other businesses
+# (:cite:t:`zhang2015character`) instead, once they have been fetched. Each of their labels stands
+# for several star ratings, as the first of the :doc:`ten pitfalls
+# </gallery/cases/plot_1_ten_pitfalls>` says.
 
 DATA = "imdb"
 
@@ -73,7 +75,7 @@ for name, split in reviews.items():
 # The whole pipeline in one diagram
 # ---------------------------------
 # A :term:`batch` of B reviews goes in, and B numbers come out. In between, each review has n words,
-# padding included, and each word d numbers.
+# padding included, and each word has d numbers.
 
 STEPS = {
     "B reviews": "texts",
@@ -130,7 +132,8 @@ def encode(text, vocabulary, max_length=256):
 
 
 # %%
-# Here are the beginnings of five reviews in which a word is unknown.
+# Here are the beginnings of five reviews, each with an unknown word in it. Below each of them are
+# its words as the model knows them, and their ids.
 
 vocabulary = build_vocabulary(reviews["train"].texts)
 print(f"{len(vocabulary):,} ids in the vocabulary")
@@ -142,20 +145,21 @@ for start in [start for start in starts if 1 in encode(start, vocabulary)][:5]:
 
 # %%
 # The section *Tokenizer* of :ref:`Lab 13 <source-lab>` sets out to "Print 5 real examples" with an
-# unknown word, and finds no example. The lab uses each review twice, alone and behind another
-# review, and counts the words only after this doubling. So no word occurs only once, and the vector
-# of ``<unk>`` is never trained.
+# unknown word, and finds none. The reason is that the lab uses each review twice, alone and behind
+# another review, and counts the words only after this doubling. So no word occurs only once, and
+# the vector of ``<unk>`` is never trained.
 #
 # The loader: reviews padded to one length
 # ----------------------------------------
 # The reviews of a batch share one tensor, so each is padded to the longest among them, and a
-# padding :term:`mask` says which ids are words. In training, the order is drawn anew for each
-# epoch. With a ``DataLoader`` of torch, the padding would be the work of its ``collate_fn``.
+# padding :term:`mask` says which ids are words. In training, the order of the reviews is drawn anew
+# for each epoch. With a ``DataLoader`` of torch, the padding would be the work of its
+# ``collate_fn``.
 
 
 # attention_from_scratch.py
 def batches(examples, batch_size, shuffle=False):
-    """Yield ids (B, n), mask (B, 1, n) and labels (B,) of examples, pairs (ids, label)."""
+    """Yield ids (B, n), mask (B, 1, n) and labels (B,); each example is a pair (ids, label)."""
     order = torch.randperm(len(examples)) if shuffle else torch.arange(len(examples))
     for rows in order.split(batch_size):
         texts, labels = zip(*(examples[i] for i in rows), strict=True)
@@ -176,10 +180,12 @@ print(f"the first batch: {mask.sum()} words, {(~mask).sum()} ids of padding")
 # %%
 # The model
 # ---------
-# The vectors of a word and of its position are added, blocks follow, and the mean over the words,
-# without the padding, goes into a linear layer. Its result is the :term:`logit`, which is positive
-# where the model takes a review to be positive. The embeddings are initialised at a tenth of the
-# size that torch gives them, which is a choice that this page does not test.
+# The vector of each word and the vector of its position are added, and blocks follow. After a last
+# layer normalisation, the mean over the words, without the padding, goes into a linear layer. The
+# result of this layer is the
+# :term:`logit`, which is positive if the model takes a review to be positive. The embeddings are
+# initialised at a tenth of the size that torch gives them, which is a choice that this page does
+# not test.
 
 
 def sinusoidal_positions(n, embed_dim):
@@ -251,16 +257,16 @@ print("logits and gradients agree")
 #
 # .. math:: p = \frac{1}{1 + \exp(-z)}
 #
-# The :term:`loss` is −ln p where the label y is 1, and −ln(1 − p) where it is 0. Its unit is the
-# *nat*, because the logarithm is the natural one, and an undecided p = 1/2 costs ln 2 ≈ 0.69 nats.
-# Computed literally, the loss fails where p rounds to 0, so torch computes it from the logit
-# itself. For y = 1 its derivative with respect to z is
+# The :term:`loss` is −ln p if the label y is 1, and −ln(1 − p) if it is 0. Its unit is the *nat*,
+# because the logarithm is the natural one. An undecided p = 1/2 costs ln 2 ≈ 0.69 nats. Computed by
+# this formula, the loss fails where p rounds to 0, so torch computes it from the logit itself. For
+# y = 1 the derivative of the loss with respect to z is
 #
 # .. math:: \frac{\mathrm{d}}{\mathrm{d}z} \ln\big(1 + \exp(-z)\big)
 #           = \frac{-\exp(-z)}{1 + \exp(-z)} = p - 1 ,
 #
-# and for y = 0 it is p, by the same steps, so in both cases the derivative is p − y. Only a review
-# that is misjudged, or judged with little confidence, therefore moves the weights much.
+# and for y = 0 the same steps give p, so in both cases the derivative is p − y. The weights are
+# therefore moved much only by a review that is misjudged, or judged with little confidence.
 
 z = torch.tensor([2.0, -2.0, -120.0], requires_grad=True)  # (3,)
 p, y = torch.sigmoid(z), torch.ones(3)  # (3,), (3,)
@@ -274,11 +280,11 @@ assert torch.allclose(z.grad, (p - y).detach())
 # %%
 # The loop, and the validation
 # ----------------------------
-# A step takes one batch and computes its logits, their loss and the gradients, and then moves the
-# parameters against the gradients; an :term:`epoch` is one pass over all batches. Validation
-# computes the same loss without gradients, on reviews that are not trained on. The two modes,
-# ``train`` and ``eval``, only matter to layers such as dropout, which this model lacks and another
-# one may have.
+# A step takes one batch, computes its logits, their loss and the gradients, and then moves the
+# parameters against the gradients. An :term:`epoch` is one pass over all batches. Validation
+# computes the same loss without gradients, on reviews that are not trained on. The two modes of a
+# model, ``train`` and ``eval``, matter only to layers such as dropout. This model has no such
+# layer, but another model may.
 
 
 # attention_from_scratch.py
@@ -313,9 +319,9 @@ def validate(model, loader):
 
 # %%
 # We train two models on the last 128 words of each review, with :term:`Adam`. Both are of the class
-# written above, one with a single block of four heads and one without any block. The latter takes
-# the mean of LayerNorm(word + position), in which no word depends on another, and is the
-# :term:`baseline` for what attention adds.
+# written above, one with a single block of four heads and one without any block. The model without
+# a block takes the mean of LayerNorm(word + position), in which no word depends on another. It is
+# the :term:`baseline` for what attention adds.
 
 own_models, curves = {}, {}
 print(f"{'':20}training      validation")
@@ -358,11 +364,11 @@ plt.show()
 # transformer block (circles). Where the dashed loss still falls and the solid one rises, the model
 # is overfitting.
 #
-# By its training curve alone, the block is far better, and should be trained for more epochs.
-# Validation says otherwise. The block *overfits*: it fits what is peculiar to its 6,000 reviews,
-# and its loss on other reviews rises because it becomes more confident in its mistakes, while their
-# number hardly changes. The remedy is to stop where the validation loss is lowest, or to find more
-# reviews.
+# By its training curve alone, the block is far better than the mean, and should be trained for more
+# epochs. Validation says otherwise. The block *overfits*: it fits what is peculiar to its 6,000
+# reviews. Its loss on other reviews rises because it becomes more confident in its mistakes, while
+# the number of mistakes hardly changes. The remedy is to stop where the validation loss is lowest,
+# or to find more reviews.
 #
 # A program of your own
 # ---------------------
@@ -427,12 +433,12 @@ def main(arguments):
 # ---------------------
 # :ref:`Lab 13 <source-lab>` sets a harder task, for which its networks were made. Each review is
 # read twice per epoch: alone, and behind a :term:`distractor`, which is another review followed by
-# ``<sep>``. The label is always that of the second review. Distractors are drawn at random, once
-# and from all reviews, so a review has the same one in every epoch and may even draw itself, which
-# is to be expected for about one review in the whole data set.
+# ``<sep>``. The label of such a pair is always that of the second review. Distractors are drawn at
+# random from all reviews, and only once, so a review has the same distractor in every epoch. A
+# review may even draw itself, which is to be expected for about one review in the whole data set.
 #
-# From here on, the package does what you wrote. ``prepare`` makes the vocabulary, the ids and the
-# pairs, and :class:`~attention.sentiment.trainer.Trainer` is the loop.
+# From here on, the package does what you have written so far. ``prepare`` makes the vocabulary, the
+# ids and the pairs, and :class:`~attention.sentiment.trainer.Trainer` is the loop.
 
 prepared = prepare(config, reviews)
 tokenizer = prepared.tokenizer
@@ -460,18 +466,21 @@ print(f"keep the tail: {(review > most).float().mean():.1%} lose their beginning
 # .. admonition:: What went wrong: cutting off the review that counts
 #    :class: warning
 #
-#    The function ``pad`` of :ref:`Lab 13 <source-lab>` keeps the beginning of a text, its *head*,
-#    so what survives is mostly the distractor, and the label belongs to words of which the model
-#    sees few or none. We keep the end, the *tail*, and count positions from there.
+#    The function ``pad`` of :ref:`Lab 13 <source-lab>` keeps the beginning of a text, its *head*.
+#    What survives is mostly the distractor, whereas the label belongs to the second review, and the
+#    model sees few of its words or none. We keep the end, the *tail*, and count positions from
+#    there.
 #
 # Three networks and a mean
 # -------------------------
-# In *mean*, the baseline, every word counts the same. In *energy*, which is attention pooling, the
-# weight of a word depends on the word and its position, counted from the end, and one learned query
-# serves all reviews. In *qk* every word has a query of its own, compares it with every word's key,
-# and receives a mixture of words. In *qkv* every word receives a mixture of values.
+# In *mean*, the baseline, every word counts the same. The second model, *energy*, is attention
+# pooling: one learned query serves all reviews, and the weight of a word depends on the word and on
+# its position, counted from the end. In *qk* every word has a query of its own, compares it with
+# every word's key, and receives a mixture of words. The last model, *qkv*, does the same, but every
+# word receives a mixture of values.
 #
-# As formulas, with rows :math:`x_i` of X for word plus position, and a learned vector w:
+# In formulas, :math:`x_i` is the sum of the vectors of word i and of its position, X has these sums
+# as its rows, and w is a learned vector:
 #
 # .. math::
 #
@@ -481,11 +490,12 @@ print(f"keep the tail: {(review > most).float().mean():.1%} lose their beginning
 #    \text{qk:} \quad & \mathrm{context} = \mathrm{softmax}(Q K^\top / \sqrt{k})\, X \\
 #    \text{qkv:} \quad & \mathrm{context} = \mathrm{softmax}(Q K^\top / \sqrt{k})\, V
 #
-# The contexts of *qk* and *qkv*, one row per word, are averaged over the rows, and one linear layer
-# decides. All four models read the same batches, and the same seed is set before each of them is
-# built, whereas Lab 13 sets one before its first network only. Lab 13 computes its energy with
-# ``nn.Linear(…, 1)``, whose :term:`bias` adds one constant to all scores of a review. A softmax
-# takes no notice of that:
+# *qk* and *qkv* make one context per word, and the mean over the words is taken. In all four
+# models, one linear layer then decides. The models read the same batches, and the same seed is set
+# before each of them is built, whereas Lab 13 sets a seed before its first network only.
+#
+# Lab 13 computes its energy with ``nn.Linear(…, 1)``, which has a :term:`bias`. This bias adds one
+# constant to all scores of a review, and a softmax takes no notice of that:
 
 score = nn.Linear(24, 1).double()
 x = torch.randn(5, 7, 24).double()  # (5, 7, 24)
@@ -497,10 +507,13 @@ print(f"largest gradient of the weights: {score.weight.grad.abs().max().item():.
 print(f"gradient of the bias: {score.bias.grad.abs().item():.0e}")
 
 # %%
-# Rounding errors apart, this bias is never trained, so our *energy* network does without it. Which
-# other biases are never trained, and when, is the subject of
-# :doc:`/gallery/deeper/plot_2_gauge_and_biases`. Here are the accuracies of the four models after
-# the last epoch and, in validation, a 95 % :term:`confidence interval`:
+# Apart from rounding errors, this bias is never trained, so our *energy* network does without it.
+# Which other biases are never trained, and when, is the subject of
+# :doc:`/gallery/deeper/plot_2_gauge_and_biases`.
+#
+# Here are the accuracies of the four models after the last epoch, those in validation with a 95 %
+# :term:`confidence interval`. The validation reviews are read twice: alone, which is printed as
+# *clean*, and behind a *distractor*.
 
 models, history = {}, {}
 for kind in ("mean", "energy", "qk", "qkv"):
@@ -537,13 +550,13 @@ plt.show()
 # %%
 # *Figure 3.* Training (dashed) and validation (solid) of the three networks of Lab 13 (circles),
 # each beside the mean (squares). In validation, each curve is the average of two tasks: reviews
-# read alone, and reviews read behind distractors.
-# The validation loss of *qkv* rises again, while those of the others still fall or stay level.
+# read alone, and reviews read behind distractors. The validation loss of *qkv* rises again, while
+# that of each other model still falls or stays level.
 #
 # Where does it look?
 # -------------------
 # Here is a review that we wrote, as energy pooling reads it. The stronger a word's colour, the
-# larger its weight, and the weights sum to 1; point at a word for the number.
+# larger its weight. The weights sum to 1; point at a word to see its weight.
 
 text = (
     "The trailer promised a thriller and the first hour is slow, but the ending is wonderful "
@@ -559,10 +572,10 @@ probability = logit_of_energy.sigmoid().item()
 words_as_html(encoded.tokens, weights[0].tolist(), f"Energy pooling: {probability:.0%} positive")
 
 # %%
-# In *qkv* every word has a query, and so there is a row of weights for each. We print the eight
-# words that receive the most weight, on average over all rows. A large weight, however, only says
-# that the model looked there, and not that the word decided. So we also delete words, now for
-# energy pooling, and print by how much its answer changes.
+# In *qkv* every word has a query, so there is one row of weights per word. We average the rows, and
+# print the eight words that receive the most weight. A large weight, however, only says that the
+# model looked there, and not that the word decided. So we also delete words, now for energy
+# pooling, and print by how much the logit changes.
 
 with torch.no_grad():
     _, weights = models["qkv"].eval()(ids, need_weights=True)  # (1,), (1, n, n)
@@ -583,18 +596,19 @@ with torch.no_grad():
         print(f"without {word!r:12} {count} {change.item():+6.2f} {in_place.item():+11.2f}")
 
 # %%
-# Deleting a word has two effects here. The word is gone, and every word before it moves nearer to
-# the end, from which positions are counted, so that those words get other vectors and other
-# weights. In the last column the words that are left keep their positions. The five "the" have
-# little weight, and nearly all of the change that their deletion brings is due to the movement of
-# the other words. The next lesson, :doc:`/gallery/core/plot_9_reading_attention`, avoids this
-# movement by leaving positions out.
+# Deleting a word has two effects here. First, the word is gone. Second, every word before it moves
+# nearer to the end, from which positions are counted, and so gets another vector and another
+# weight. For the last column, the words that are left keep their positions, so only the first
+# effect remains. The five occurrences of "the" have little weight, and nearly all of the change
+# that their deletion brings is due to the movement of the other words. The next lesson,
+# :doc:`/gallery/core/plot_9_reading_attention`, avoids this movement by leaving positions out.
 
 # %%
 # Keep the models
 # ---------------
-# A model is its numbers, its configuration and the words that it knows: three files in a folder of
-# its own, below the folder in which you run this page. Loaded again, a model gives the same answer.
+# A saved model consists of its parameters, its configuration and the words that it knows. These are
+# three files in a folder of its own, below the folder in which you run this page. Once it is loaded
+# again, the model gives the same answer.
 
 for kind in ("energy", "qkv"):
     folder = Path("runs", "plot_8", kind)
@@ -608,23 +622,26 @@ with torch.no_grad():
 
 # %%
 # You can also have a saved model read any review of your own, from a terminal in the folder in
-# which you ran this page. On the page :doc:`/playground`, reviews are read in the browser by other
-# models, which also take negations into account.
+# which you ran this page:
 #
 # .. code-block:: console
 #
 #    $ python -m attention.predict runs/plot_8/qkv "The plot is thin, but the music is wonderful."
 #
+# On the page :doc:`/playground`, other models read reviews in the browser. Those models also take
+# negations into account.
+#
 # Does attention help, or is it chance?
 # -------------------------------------
 # Of 95 % intervals like those above, about 95 in 100 cover the accuracy on all reviews of this
-# kind; they say nothing about another training seed. Two such intervals may overlap although the
-# models differ, because all models read the same reviews and mostly fail on the same ones. So we
-# compare review by review: 1 where only the model with attention is right, −1 where only the mean
-# is, and 0 otherwise. The average of these numbers is the difference of the accuracies. The
-# interval reaches from this average to either side by 1.96 times the standard deviation of the N
-# numbers, divided by √N, because 95 % of a normal distribution lie within 1.96 standard deviations
-# of its mean.
+# kind. They say nothing about another training seed. Two such intervals may overlap although the
+# models differ, because all models read the same reviews and mostly fail on the same ones.
+#
+# So we compare two models review by review. A review counts as 1 if only the model with attention
+# is right, as −1 if only the mean is right, and as 0 otherwise. The average of these N numbers is
+# the difference of the accuracies. Its interval extends to either side by 1.96 times the standard
+# deviation of the N numbers, divided by √N. The factor is 1.96 because 95 % of a normal
+# distribution lie within 1.96 standard deviations of its mean.
 
 
 @torch.no_grad()
@@ -652,33 +669,34 @@ for name, trained, kind, mean, validation in comparisons:
     print(f"{name:11}{kind:6} - mean: {gain.mean():+.3f} ({low:+.3f} to {high:+.3f}) {verdict}")
 
 # %%
-# The line marked *alone* compares two models that never met a distractor. The other lines are for
-# models trained on both tasks at once. Of these models, the mean cannot tell the two tasks apart
-# and has to compromise, so what another model gains on *clean* reviews, which stand alone, is not a
-# gain over a mean that was trained for such reviews only. All of this holds for these reviews,
-# these settings and one seed. Seven comparisons are made, and even if no two models differed, about
-# one interval in twenty would exclude zero. Whoever chooses a setting by looking at these
-# validation reviews makes the accuracies on them too favourable. This page leaves the test reviews
-# alone. They are read on :doc:`the results page </results>`, which compares tuned models over
-# several seeds.
+# The line marked *alone* compares two models that never met a distractor. The other lines compare
+# models that were trained on both tasks at once. The mean among these models cannot tell the two
+# tasks apart and has to compromise. If another model gains on *clean* reviews, which are read
+# alone, that is therefore not a gain over a mean that was trained on such reviews only.
+#
+# All of this holds for these reviews, these settings and one seed. Seven comparisons are made, and
+# even if no two models differed, about one interval in twenty would exclude zero. Whoever chooses a
+# setting by looking at these validation reviews makes the accuracies on them too favourable. This
+# page leaves the test reviews alone. They are read on :doc:`the results page </results>`, which
+# compares tuned models over several seeds.
 #
 # Takeaways
 # ---------
 # * Does attention help to tell a good review from a bad one? Behind a distractor, where words must
-#   be left out, the lines that end in *better* say that attention helps here. A line that says
-#   *better* for *clean* reviews does not show this, because the mean in the comparison was trained
-#   on both tasks at once. Where a line says *not told apart*, as for single reviews read by a
-#   transformer block, these reviews do not settle the question.
-# * A training loop is logits, loss, gradients and a step, batch by batch. The training curve means
-#   little without the validation curve.
+#   be left out, the lines that end in *better* say that attention helps here. For *clean* reviews,
+#   a line that ends in *better* does not show that attention helps, because the mean in the
+#   comparison was trained on both tasks at once. Where a line ends in *not told apart*, as it does
+#   for single reviews read by a transformer block, these reviews do not settle the question.
+# * A training loop computes logits, loss and gradients and then takes a step, batch by batch. The
+#   training curve means little without the validation curve.
 # * A model reads a list of ids, so what is cut from a review is lost before any model sees it.
-# * Weights show where a model looked, and deleting a word shows how much this model's answer
-#   depends on it, provided that the other words keep their positions. Neither shows that the task
-#   needs attention. To find that out, compare with a model that was trained without attention, like
-#   the mean here.
+# * Weights show where a model looked. Deleting a word shows how much this model's answer depends on
+#   the word, provided that the other words keep their positions. Neither shows that the task needs
+#   attention. To find that out, compare with a model that was trained without attention, like the
+#   mean here.
 #
 # *Practise:* :doc:`/exercises/training`.
 #
-# *Where next:* the models are trained and their weights can be drawn, but is that an explanation?
-# :doc:`/gallery/core/plot_9_reading_attention` answers this. What else can go wrong around a
-# correct layer is in :doc:`/gallery/cases/plot_1_ten_pitfalls`.
+# *Where next:* the models are trained and their weights can be drawn, but do such weights explain
+# an answer? :doc:`/gallery/core/plot_9_reading_attention` answers this. What else can go wrong
+# around a correct layer is in :doc:`/gallery/cases/plot_1_ten_pitfalls`.

@@ -4,18 +4,18 @@ Attention as explanation: what a weight says about a word
 
 Does the attention weight of a word say how much the answer depends on that word?
 
-Only together with what it multiplies. When a word is left out of a review, the answer of one layer
-of attention changes by an amount that can be written down exactly: it depends on the word's weight
-and on the evidence that the word hands over, which may speak for or against. Even where weights
-follow the sizes of these changes, no weight shows which side a word is on. In the QKV attention
-trained here the weights follow the sizes closely; in the energy pooling they do so no more closely,
-on average, than weights on random words would. The picture to draw is therefore weight × evidence,
-with its sign.
+Only together with what the weight multiplies, which is the evidence that the word hands over. When
+a word is left out of a review, the answer of one layer of attention changes by an amount that can
+be written down exactly. It depends on the weight of the word and on its evidence, which may speak
+for or against. No weight shows which side a word is on, even where weights follow the sizes of the
+changes. In the QKV attention trained here, the weights follow these sizes closely. In the energy
+pooling they do so no more closely, on average, than weights on random words would. The picture to
+draw is therefore weight × evidence, with its sign.
 
 You need the models of :doc:`/gallery/core/plot_8_sentiment_training`. Reading takes about two
 hours, and running the page two minutes. Afterwards you can take the answer of an attention layer
-apart word by word, and you know which null hypothesis a correlation of weights with importance has
-to beat.
+apart word by word, and you know with which null hypothesis a correlation between weights and
+importance has to be compared.
 """
 
 import copy
@@ -59,15 +59,17 @@ use_style()
 # review, the :term:`distractor`, is in front, and only the second review counts. *energy* gives
 # each word one weight. In *qkv* every word attends to every word, and the contexts are averaged.
 # The models know no positions, which makes a formula further down exact. Instead, a learned vector
-# marks each word in front of a separator.
+# is added to that of each word in front of a separator, and so marks the distractor.
 #
-# :cite:t:`wiegreffe2019attention` begin with a test that looks at no weight at all: train the same
-# model with uniform weights, because where it is as accurate as the model with learned weights,
-# there is nothing that learned weights could explain. With uniform weights both models take the
-# mean of the words, and the value matrix of *qkv* merges into the classifier
-# (:doc:`/gallery/deeper/plot_3_values_fold`), so *mean* is the model with uniform weights for both.
+# :cite:t:`wiegreffe2019attention` begin with a test that looks at no weight at all: they train the
+# same model with uniform weights. Where this model is as accurate as the one with learned weights,
+# there is nothing that learned weights could explain. Here, the model with uniform weights is
+# *mean*, for *energy* and for *qkv* alike. With uniform weights both take the mean of the words,
+# and the value matrix of *qkv* merges into the classifier
+# (:doc:`/gallery/deeper/plot_3_values_fold`).
+#
 # Each model is trained from three seeds, and a seed also draws its own split into training and
-# validation reviews. A copy of the model is kept from before the first epoch, and another from
+# validation reviews. We keep a copy of each model from before the first epoch, and another from
 # after each epoch.
 
 SEEDS = (1, 2, 3)
@@ -118,24 +120,24 @@ print(f"95 % interval of one accuracy, for other reviews: ± {(high - low) / 2:.
 
 # %%
 # Both kinds of attention are more accurate than the mean, most of all energy pooling behind a
-# distractor, so on this task the weights matter. The last row is a different test, which is easily
-# mistaken for this one: there the weights of a *trained* energy-pooling model are set equal, and
-# how far its accuracy falls shows how closely the rest of the model was fitted to its weights.
-# Whether the task requires weights is decided by the row marked *mean*.
+# distractor, so on this task the weights matter. The last row, *equalised*, is a different test,
+# which is easily mistaken for this one. There the weights of a *trained* energy-pooling model are
+# set equal. How far its accuracy falls then shows how closely the rest of the model was fitted to
+# its weights. Whether the task requires weights is decided by the row marked *mean*.
 #
 # What a word contributes
 # -----------------------
-# What would the model answer if the whole review were word i alone? We call that :term:`logit` the
-# word's :term:`evidence` :math:`s_i`. A single word has all the weight, so its evidence is what the
-# classifier makes of its vector or, in QKV, of its value. Both the classifier and the mean over
-# contexts are linear, and weights sum to 1, so the logit of a review is a weighted mean of
-# evidence, with nothing left over:
+# What would the model answer if the whole review were word i alone? We call this answer, a
+# :term:`logit`, the word's :term:`evidence` :math:`s_i`. A single word has all the weight, so its
+# evidence is what the classifier makes of its vector or, in QKV, of its value. Both the classifier
+# and the mean over contexts are linear, and weights sum to 1. The logit of a review is therefore a
+# weighted mean of the evidence of its words, with nothing left over:
 #
 # .. math:: \mathrm{logit} = \sum_i a_i\, s_i ,
 #
-# where :math:`a_i` is the word's weight. For QKV it is the weight that the word *receives*,
-# averaged over all queries. So word i adds :math:`a_i s_i` to the logit, and a heatmap shows the
-# first factor only. The bias of the classifier is part of each :math:`s_i`.
+# where :math:`a_i` is the weight of word i. For QKV it is the weight that the word *receives*,
+# averaged over all queries. So word i adds :math:`a_i s_i` to the logit, and a heatmap of weights
+# shows the first factor only. The bias of the classifier is part of each :math:`s_i`.
 
 # sphinx_gallery_start_ignore
 
@@ -175,30 +177,32 @@ fig.set_label(
 #
 # When a word is left out
 # -----------------------
-# If word i is left out, its contribution is gone, and the other words share its weight in
-# proportion, so their weights are divided by :math:`1 - a_i`. For energy pooling the logit is then
+# If word i is left out, its contribution is gone. The other words share its weight in proportion to
+# their own weights, which are thus divided by :math:`1 - a_i`. For energy pooling the logit is then
 #
 # .. math:: \mathrm{logit}' = \frac{\mathrm{logit} - a_i s_i}{1 - a_i} .
 #
-# Subtracted from the old logit, this gives what the logit loses, the :term:`deletion effect`:
+# The old logit minus this new one is what the logit loses, the :term:`deletion effect`:
 #
 # .. math:: \mathrm{effect}_i = \mathrm{logit} - \mathrm{logit}'
 #           = \frac{a_i}{1 - a_i}\, (s_i - \mathrm{logit})
 #
-# So the effect of a word is its weight over one minus its weight, times the difference between its
-# evidence and the logit, which is the verdict of the whole review. A word that says what all the
-# others say is not missed, however large its weight. In QKV each query j has a verdict of its own,
-# :math:`c_j = \sum_l a_{jl} s_l`, and the logit is the mean of these verdicts. Word i is therefore
-# missed twice: as a key, by each of the other queries, and as a query, because its own verdict
-# leaves the mean:
+# So the effect of a word is a product. One factor is its weight, divided by one minus its weight.
+# The other is the difference between its evidence and the logit, which is the verdict of the whole
+# review. A word that says what all the others say is not missed, however large its weight.
+#
+# In QKV each query j has a verdict of its own, :math:`c_j = \sum_l a_{jl} s_l`, where
+# :math:`a_{jl}` is its weight on word l. The logit is the mean of these verdicts. Word i is
+# therefore missed twice: as a key, by each of the other queries, and as a query, because its own
+# verdict leaves the mean:
 #
 # .. math:: \mathrm{effect}_i = \frac{1}{n - 1} \Big( c_i - \mathrm{logit}
 #           + \sum_{j \ne i} \frac{a_{ji}}{1 - a_{ji}}\, (s_i - c_j) \Big)
 #
-# :func:`~attention.analysis.deletion_from_weights` computes both effects. The formulas hold for one
-# layer in which each score depends only on the words that it is computed from, and not on
-# positions, which would shift when a word goes. We compare them with
-# :func:`~attention.analysis.deletion_effects`, which runs the model once without each word, on
+# :func:`~attention.analysis.deletion_from_weights` computes the effects by these formulas. They
+# hold for one layer in which each score depends only on the words that it is computed from. Scores
+# must not depend on positions, because these would shift when a word goes. We compare the formulas
+# with :func:`~attention.analysis.deletion_effects`, which runs the model once without each word, on
 # validation reviews of 20 to 200 words.
 
 
@@ -232,8 +236,9 @@ for kind in ("energy", "qkv"):
     print(f"{kind:6} formula against deletion in {SOME} reviews, largest difference: {worst:.0e}")
 
 # %%
-# Formula and deletion agree up to rounding. For each word of a review that we wrote, read by energy
-# pooling, here are its weight, its evidence, the product of the two, and its deletion effect.
+# Formula and deletion agree up to rounding. Here is a review that we wrote, as energy pooling reads
+# it. The figure shows for each word its weight, its evidence, the product of the two, and its
+# deletion effect.
 
 text = "The first hour is awful, but the ending is wonderful and the music is the best."
 encoded = prepared[1].tokenizer.encode(text)
@@ -265,32 +270,34 @@ fig.set_label(
 # logit. The products sum to the logit of the review.
 #
 # A weight is never negative, so it can't say that "awful" and "wonderful" pull in opposite
-# directions. At best it tells how *strongly* a word pulls, which is what is usually tested. It is
-# not an error that "the" and "is" have more positive evidence than "wonderful": their weights are
-# so small that this hardly moves the answer, and so training had little reason to correct it.
+# directions. At best it tells how *strongly* a word pulls, and this is what is usually tested. That
+# "the" and "is" have more positive evidence than "wonderful" is not an error. Their weights are so
+# small that their evidence hardly moves the answer, so training had little reason to correct it.
 #
 # Do weights agree with deletion?
 # -------------------------------
 # In each review we rank the words by weight and by the size of their deletion effect, and compare
-# the orders by Spearman's :term:`rank correlation`: 1 if they are the same, near 0 if one says
-# nothing about the other. How far do two such rankings agree by construction? The obvious
-# :term:`baseline` is a random ranking, but the formula has the weight *inside* the effect, and two
+# the two orders by Spearman's :term:`rank correlation`. It is 1 if they are the same, and near 0 if
+# one says nothing about the other.
+#
+# How far do two such rankings agree by construction? The obvious :term:`baseline` is a random
+# ranking, but it is not enough here, because the formula has the weight *inside* the effect. Two
 # quantities that share a factor are correlated even if all the rest is independent, as
 # :cite:t:`pearson1897spurious` showed for ratios of measured bones. A ranking by weight can
-# therefore agree with deletion better than a random one does, merely because the weight is in the
-# formula.
+# therefore agree with deletion better than a random ranking does, merely because the weight is in
+# the formula.
 #
 # So we need another *null hypothesis*: the weights keep their sizes, but fall on words regardless
 # of what the words say. In each review we shuffle the evidence among the words, compute the effects
-# again by the formula (:func:`~attention.analysis.shuffled_effects`), and correlate the same
-# ranking with these effects. Any agreement beyond this null comes from the choice of the words that
-# have the large weights.
+# again by the formula (:func:`~attention.analysis.shuffled_effects`), and correlate the ranking by
+# weight with these effects. The result is the *null* of this ranking. Any agreement beyond the null
+# comes from the choice of the words that have the large weights.
 #
 # Four other rankings are compared in the same way. :cite:t:`kobayashi2020attention` multiply each
-# weight by the norm of its vector, because a large weight on a short vector moves little. *Gradient
-# × input* (:func:`~attention.analysis.gradient_effects`) says to first order what the logit would
-# lose if the word's vector shrank to zero. The size of weight × evidence and a random order
-# complete the list.
+# weight by the norm of the vector that it multiplies, because a large weight on a short vector
+# moves little. *Gradient × input* (:func:`~attention.analysis.gradient_effects`) says to first
+# order what the logit would lose if the word's vector shrank to zero. The last two rank the words
+# by the size of weight × evidence, and in random order.
 
 generator = torch.Generator().manual_seed(0)
 
@@ -347,22 +354,23 @@ for (kind, label), found in sizes.items():
 # %%
 # Compare the two rows of *weight*. In QKV the correlation is far above its null, because these
 # models give large weights to words whose evidence is strong. In energy pooling it is below its
-# null, so the same weights on random words would agree better with the sizes of the effects. On the
-# single word with the largest weight, however, energy pooling agrees with deletion far more often
-# than its null does. Figure 2 suggests how both can be true: the few words with large weights are
-# well chosen, but a word with hardly any weight may have any evidence, because that costs the model
-# next to nothing.
+# null, so the same weights on random words would agree better with the sizes of the effects. The
+# top word, however, is another matter: in energy pooling, the word with the largest weight is also
+# the one with the largest effect far more often than under the null. Figure 2 suggests how both can
+# be true. The few words with large weights are well chosen, but a word with hardly any weight may
+# have any evidence, because that costs the model next to nothing.
 #
-# Four of the five rankings contain the weight, so their nulls are far above the random order's, and
-# no correlation of this kind means much without its null. Multiplying by the norm helps energy
-# pooling and hardly helps QKV. Gradient × input is not the standard by which to judge the others,
-# because a vector of zeros stays in the softmax and keeps a share of the weight, which a deleted
-# word does not.
+# Four of the five rankings contain the weight, so their nulls are far above that of the random
+# order. A correlation of this kind therefore means little without its null. Multiplying the weight
+# by the norm helps energy pooling and hardly helps QKV. Gradient × input is not the standard by
+# which to judge the others. It describes a vector that shrinks to zero, and a vector of zeros stays
+# in the softmax and keeps a share of the weight, whereas a deleted word keeps none.
 #
 # The intervals come from drawing the reviews anew with replacement, which is called the bootstrap.
-# They say how far the means would change with other reviews but not with other training seeds, so
-# we look at each seed separately. The formula also lets us set the shared factor aside and ask: do
-# large weights fall on words whose evidence differs much from the verdict, in either direction?
+# They say how far the means would change with other reviews, but not how far they would change with
+# other training seeds, so we look at each seed separately. The formula also lets us take the two
+# factors apart and compare the weight with the other factor alone: do large weights fall on words
+# whose evidence differs much from the verdict, in either direction?
 
 print(f"{'':8}   weight with deletion     weight with |evidence − logit|   evidence, lighter half")
 for (kind, seed), found in apart.items():
@@ -376,33 +384,39 @@ for (kind, seed), found in apart.items():
 # %%
 # In QKV the large weights do fall on such words, with each seed. In energy pooling even the sign of
 # this correlation differs between the seeds, so what is found in one model belongs to that model
-# and not to energy pooling. The last column suggests a reason. It takes the half of the words whose
-# weights are smaller, and gives their mean evidence. In two of the three models these words, which
-# hardly count, are shifted far to the positive side, as "the" and "is" are in Figure 2. Their
-# evidence is then further from the verdict than that of the words which determined it, so large
-# weights go with small differences. The shift does no harm as long as these words keep their small
-# weights. With equal weights it would weigh heavily, which may be why the equalised models fall so
-# far.
+# and not to energy pooling.
+#
+# The last column suggests a reason. It takes the half of the words whose weights are smaller, and
+# gives their mean evidence. In two of the three energy-pooling models, the evidence of these words,
+# which hardly count, is shifted far to the positive side, like that of "the" and "is" in Figure 2.
+# It is then further from the verdict than the evidence of the words which determined the verdict,
+# so large weights go with small differences. The shift does no harm as long as these words keep
+# their small weights. With equal weights it would weigh heavily, which may be why the accuracy of
+# the equalised models falls so far.
 #
 # The result of this section is thus that weights agree with deletion beyond their null in all three
 # QKV models, but in only one of the three energy-pooling models, and there only slightly.
 #
 # What training changes
 # ---------------------
-# If the effect is the product of the weight and an independent strength, then its logarithm is the
-# sum of the logarithms of these two factors. With standard deviations :math:`\sigma_a` of the
-# log-weights and :math:`\sigma_s` of the log-strengths :math:`|s_i - \mathrm{logit}|`, the
-# correlation between log-weight and log-effect is
+# Suppose that the size of an effect is the product of the weight and an independent strength,
+# :math:`|s_i - \mathrm{logit}|`. Then the logarithm of this size is the sum of two logarithms, the
+# log-weight and the log-strength. If their standard deviations are :math:`\sigma_a` and
+# :math:`\sigma_s`, the correlation between log-weight and log-effect is
 #
 # .. math:: \frac{\sigma_a}{\sqrt{\sigma_a^2 + \sigma_s^2}} .
 #
-# This neglects the factor :math:`1 - a_i`, which is near 1 for most words. Where the factors are
-# independent, the correlation must therefore rise as training spreads the weights, unless it
-# spreads the strengths in the same proportion, and it does not matter which words the large weights
-# are on. We follow each model from before the first epoch to after the last. If the spread is what
-# matters, an *untrained* energy pooling must agree with deletion, too, provided that its scores are
-# multiplied by a number that makes its log-weights spread as far as those of the trained one. Such
-# a model has learned nothing, and its accuracy, printed last, is that of guessing.
+# This is the effect in energy pooling, but for the divisor :math:`1 - a_i`, which is near 1 for
+# most words. For QKV, whose effect is a sum over the queries, it is a rough model. Where weight and
+# strength are independent, the correlation must therefore rise as training spreads the weights,
+# unless training spreads the strengths in at least the same proportion. It does not matter which
+# words the large weights are on.
+#
+# We follow each model from before the first epoch to after the last. If the spread is what matters,
+# even an *untrained* energy-pooling model must agree with deletion once its log-weights spread as
+# far as those of the trained one. To reach this spread, we multiply its scores by a number, which
+# *stretches* them. The stretched model has learned nothing, and its accuracy, printed last, is that
+# of guessing.
 
 
 def follow(model, seed):
@@ -466,24 +480,28 @@ fig.set_label(
 # %%
 # *Figure 3.* Each mark is a model after some epoch: filled marks show it as measured, and hollow
 # ones with its evidence shuffled. Crosses are untrained models with stretched scores. The vertical
-# distance between filled and hollow is what the choice of words adds, or takes away.
+# distance between the filled and the hollow mark of a model is what the choice of words adds, or
+# takes away.
 #
-# The curve is a correlation of logarithms, with the :math:`\sigma_s` of energy pooling, whereas the
-# marks are rank correlations. The two can be compared because no rank changes when logarithms are
-# taken, and because for normally distributed numbers the rank correlation is at most 0.02 below the
-# linear one. Our logarithms are only roughly normal, so hollow circles need not lie on the curve.
+# The curve is the correlation of logarithms given by the formula, with the :math:`\sigma_s` of
+# energy pooling, whereas the marks are rank correlations. The two can be compared for two reasons.
+# No rank changes when logarithms are taken, and for normally distributed numbers the rank
+# correlation is at most 0.02 below the linear one. Our logarithms are only roughly normal, so
+# hollow circles need not lie on the curve.
 #
 # In energy pooling, a correlation that appears with training is thus due to the growing spread, and
 # in two of the three models the choice of words even lowers it. In QKV the agreement is there after
-# one epoch, with weights less uneven than those of energy pooling after its last epoch, and it does
-# result from the choice of words. We do not know why the two kinds differ in this.
+# one epoch, when the weights are less uneven than those of energy pooling after its last epoch.
+# This agreement does result from the choice of words. We do not know why the two kinds of attention
+# differ in this.
 #
 # The sign
 # --------
 # Effects can also be ranked *with* their sign, from the word that speaks most against the film to
-# the one that speaks most for it. Because evidence is a factor of the effect just as the weight is,
-# it deserves the same suspicion. For a ranking by weight the null has the evidence shuffled, as
-# before, and for a ranking by evidence it has the weights shuffled.
+# the one that speaks most for it. Evidence is a factor of the effect just as the weight is, so a
+# ranking by evidence deserves the same suspicion as a ranking by weight. The null of a ranking by
+# weight has the evidence shuffled, as before, and the null of a ranking by evidence has the weights
+# shuffled.
 
 print(f"{'':26} measured   evidence shuffled   weights shuffled")
 for (kind, label), found in signs.items():
@@ -492,25 +510,28 @@ for (kind, label), found in signs.items():
 
 # %%
 # A null need not be 0, and in energy pooling both nulls of the first ranking, the one by weight,
-# differ from 0. With the evidence shuffled, most words still lie a little above the verdict and a
-# few far below it, so most effects are positive, and a larger weight makes a positive effect
-# larger. With the weights shuffled, the effects follow the evidence, with which the original
-# weights are correlated: in these models, larger weights go with less positive evidence.
+# differ from 0. With the evidence shuffled, the evidence of most words is still a little above the
+# verdict, and that of a few words far below it. Most effects are therefore positive, and a larger
+# weight makes a positive effect larger. With the weights shuffled, the effects follow the evidence.
+# The original weights, by which the words are ranked, are correlated with the evidence: in these
+# models, larger weights go with less positive evidence.
 #
-# In QKV the weight alone says nothing about the sign, and in energy pooling it says little: larger
+# In QKV the weight alone says nothing about the sign. In energy pooling it says little: larger
 # weights are somewhat more often on words against the film. Evidence by itself puts the words
 # nearly in the order of their effects, and does so nearly as well, or better, when the weights are
-# shuffled. That order is therefore above all a matter of what the words say, which in these models
-# is the same in every review. No correlation can decide between the two factors, because each
-# agrees with effects that contain it. The formula does not have to: a contribution is the product
-# of the two, and the contributions add up to the answer.
+# shuffled. The order of the effects is therefore above all a matter of what the words say, and in
+# these models a word says the same in every review.
+#
+# No correlation can decide between weight and evidence, because each agrees with effects that
+# contain it. The formula does not have to decide: a contribution is the product of the two, and the
+# contributions add up to the answer.
 #
 # Other weights, the same answer
 # ------------------------------
 # :cite:t:`jain2019attention` ask whether very different weights would have given the same answer.
 # For energy pooling the formula says when: any weights that give the same weighted mean of the
-# evidence will do. For our review two words are enough, one with evidence above the verdict, one
-# below.
+# evidence will do. For our review it is enough to give weight to two words, one with evidence above
+# the verdict and one with evidence below it.
 
 _, a, s = read(models["energy", 1], ids_of_ours)  # (16,), (16,)
 above, below = (
@@ -524,19 +545,20 @@ print(f"other weights:   logit {other @ s:+.4f}, all on {[words[i] for i in (abo
 print(f"weight that had to be moved: {(a - other).clamp(min=0).sum():.0%}")
 
 # %%
-# Weights made up for one text are not a model, however, as :cite:t:`wiegreffe2019attention` object:
-# one would have to find a *model* that answers as this one does on all texts, with other weights on
-# each. They train such models, called adversaries, and report that the adversaries' weights do not
-# help a simpler model that has to use them. We trained only the simplest alternative of this kind,
-# the model with uniform weights, and it is less accurate.
+# Weights that are made up for one text are not a model, however, as
+# :cite:t:`wiegreffe2019attention` object. One would have to find a *model* that gives the same
+# answers as this one on all texts, but with other weights on each. They train such models, called
+# adversaries, and report that the adversaries' weights do not help a simpler model that has to use
+# them. We trained only the simplest alternative of this kind, the model with uniform weights, and
+# it is less accurate.
 #
 # What to draw
 # ------------
 # The honest picture of one layer of attention colours each word by its signed contribution, weight
 # × evidence. It needs neither deletion nor gradient, and its numbers sum to the logit that is
 # explained. Our review is shown three times, first with the weights of energy pooling, then with
-# the contributions in energy pooling and in QKV. Blue speaks for the film; orange with a dashed
-# line speaks against it.
+# the contributions in energy pooling and in QKV. In the pictures of contributions, a blue word
+# speaks for the film, and an orange word with a dashed line speaks against it.
 
 pictures = [words_as_html(words, a.tolist(), "energy: weights")]
 for kind in ("energy", "qkv"):
@@ -548,8 +570,9 @@ for kind in ("energy", "qkv"):
 Html("".join(pictures))
 
 # %%
-# Such a picture has a limit, because a contribution is not a deletion effect: it says what was
-# added up, and not what would change, which also depends on what the other words say.
+# Such a picture has a limit, because a contribution is not a deletion effect. It says what the word
+# added to the sum, and not what would change without the word, which also depends on what the other
+# words say.
 #
 # What others found
 # -----------------
@@ -559,44 +582,46 @@ Html("".join(pictures))
 #   tests: uniform weights, the variance over seeds, weights transferred to a simpler model, and a
 #   trained adversary. The first two tests are on this page.
 # * :cite:t:`serrano2019attention` delete words in the order of their weights until the decision
-#   changes. They find weights a noisy guide; rankings that use the gradient often get there sooner.
+#   changes. They find weights a noisy guide: rankings that use the gradient often change the
+#   decision sooner.
 # * :cite:t:`kobayashi2020attention` show for BERT that norms of weighted vectors tell a different
 #   story from weights. Our classifier turns each weighted vector into a single number, weight ×
-#   evidence. The norm is the size of this number, and we know its sign as well.
+#   evidence. The norm of a single number is its size, and we know its sign as well.
 # * :cite:t:`bastings2020elephant` ask why one should explain a prediction by weights at all, when
-#   saliency methods were made for it and follow the computation from input to output.
-# * :cite:t:`deyoung2020eraser` collect the passages that people marked as reasons, and measure how
-#   far an answer drops without a passage (comprehensiveness) and how well it is kept by the passage
-#   alone (sufficiency). We delete one word at a time, and have no passages that people marked.
+#   saliency methods were made for this purpose and follow the computation from input to output.
+# * :cite:t:`deyoung2020eraser` collect the passages that people marked as reasons. They measure how
+#   far an answer drops without a passage (comprehensiveness) and how well the passage alone keeps
+#   it (sufficiency). We delete one word at a time, and have no passages that people marked.
 #
-# In a recurrent network the vector of a word already contains its neighbours, so its weight is not
-# the word's alone. In our models a vector stands for its word alone, which makes the formula exact.
-# Our correlations therefore cannot be compared, as numbers, with those measured in recurrent
-# networks.
+# In a recurrent network the vector of a word already contains its neighbours, so the weight on this
+# vector is not a weight on the word alone. In our models a vector represents its word alone, which
+# makes the formula exact. Our correlations therefore cannot be compared, as numbers, with those
+# measured in recurrent networks.
 #
 # What is not known from this page
 # --------------------------------
 # * *Deeper models.* After one layer, vectors are mixtures of words, so the evidence of a word has
-#   to be defined anew. With positions, residual connections or several heads the formula no longer
-#   holds as it is, either.
+#   to be defined anew. The formula also has to change for positions, residual connections or
+#   several heads.
 # * *Other tasks and larger models.* All of this was measured on two kinds of attention of one size,
 #   with three seeds, on film reviews, and energy pooling differs even between the seeds.
 # * *What deletion misses.* Words are deleted one at a time, so two words that say the same thing
-#   cover for each other, and a review with a gap is a text that nobody would write.
+#   cover for each other. Moreover, a review with a gap is a text that nobody would write.
 # * *What a person would call a reason.* We compared the model with itself, and never with what a
 #   reader of the review would have marked.
 #
 # Takeaways
 # ---------
 # * Does a weight say how much the answer depends on a word? It is one of two factors. The weight is
-#   how much of the word was taken and the evidence is what was taken, so the picture to draw is
-#   their product with its sign, which is what the word contributed.
-# * For one layer of energy pooling the effect of deleting a word is exactly its weight over one
-#   minus its weight, times the difference between its evidence and the verdict.
-# * Weight and effect share a factor, so their correlation needs a null that shares it, too: shuffle
-#   the evidence. On these film reviews the agreement exceeded its null in our QKV attention, and on
-#   average did not in our energy pooling.
-# * Whether weights matter at all is answered by training the same model with uniform ones.
+#   how much of the word was taken, and the evidence is what was taken. The picture to draw is
+#   therefore their product with its sign, which is what the word contributed.
+# * For one layer of energy pooling, the effect of deleting a word is exactly the product of two
+#   factors. One is its weight divided by one minus its weight, and the other is the difference
+#   between its evidence and the verdict.
+# * The effect contains the weight as a factor, so a correlation of the two needs a null that
+#   contains it, too: shuffle the evidence. On these film reviews the agreement exceeded its null in
+#   our QKV attention but not, on average, in our energy pooling.
+# * Whether weights matter at all is answered by training the same model with uniform weights.
 #
 # *Practise:* :doc:`/exercises/reading`.
 #

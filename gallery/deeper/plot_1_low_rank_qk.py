@@ -4,10 +4,11 @@ Low-rank attention: what a product QKᵀ can hold
 
 Attention multiplies by a query matrix and by a key matrix. Which of their numbers have any effect?
 
-With one query for all texts the key matrix does nothing that a vector could not do, and with a
-query per token the two matrices act as one matrix of limited rank. We find this out by writing the
-same function with fewer numbers and printing by how much the two versions differ. Everything here
-is computed in float64, so "the same" means a relative error near 10⁻¹⁶.
+With one query for all texts, a single vector can do all that the key matrix does. With a query per
+token, the two matrices act as one matrix of limited rank. We find this out by writing the same
+function with one vector, or with one matrix, in place of the two matrices, and by printing how much
+the two versions differ. Everything here is computed in float64, so "the same" means a relative
+error near 10⁻¹⁶.
 
 You need the lesson on :doc:`the attention layer </gallery/core/plot_2_attention_layer>`, matrix
 products and the idea of a singular value. Reading takes half an hour, and running the page about
@@ -36,17 +37,18 @@ def error(got, expected):
 # %%
 # One query for every text
 # ------------------------
-# We begin with the smallest attention there is, :term:`pooling` with a single learned query: a text
-# of n tokens, each a vector :math:`x_i` of width d, is pooled into one vector, and the same query q
-# is used for every text. Each token has a :term:`key` :math:`x_i W_\mathrm{key}` of width k, and
-# its score is
+# We begin with the smallest attention there is, :term:`pooling` with a single learned query. A text
+# of n tokens, each a vector :math:`x_i` of width d, is pooled into one vector, and every text is
+# pooled with the same query q. Each token has a :term:`key` :math:`x_i W_\mathrm{key}` of width k,
+# and its score is
 #
 # .. math:: e_i = (x_i W_\mathrm{key}) \cdot q = x_i \cdot (W_\mathrm{key}\, q) .
 #
-# With the brackets moved, a single vector :math:`w = W_\mathrm{key}\, q` of width d is all that is
-# left of the key matrix and the query. :ref:`Lab 13 <source-lab>`, from which this question comes,
-# calls the resulting score an :term:`energy`. We make a pooling with a key matrix and a query, and
-# one with a vector alone, give the second the w of the first, and compare:
+# Once the brackets are moved, all that is left of the key matrix and the query is a single vector
+# :math:`w = W_\mathrm{key}\, q` of width d. :ref:`Lab 13 <source-lab>`, from which the question of
+# this page comes, calls the resulting score an :term:`energy`. We make two poolings, one with a key
+# matrix and a query and one with a vector alone. Then we give the second the w of the first, and
+# compare their results:
 
 n, d, k = 7, 16, 8
 x = torch.randn(5, n, d)  # (5, n, d)
@@ -58,8 +60,8 @@ assert error(energy(x), keyed(x)) < 1e-12
 print(f"keys against energy: relative error {error(energy(x), keyed(x)):.0e}")
 
 # %%
-# Wider keys add nothing, because k = 1 is already enough for the same w. The key matrix is then the
-# single column w, and the query is the number 1:
+# Keys of width k > 1 add nothing, because k = 1 is already enough for the same w. In that case we
+# let the key matrix be the single column w, and the query the number 1:
 
 narrow = KeyedPooling(d, key_dim=1)
 with torch.no_grad():
@@ -80,17 +82,17 @@ for kind, width in [("energy", 1), ("keys", 1), ("keys", k), ("keys", d)]:
 # In symbols, these are d for the energy, dk + k with keys, and :math:`d^2 + d` with keys as wide as
 # the tokens. Lab 13 (section "Low-Rank Factorization") counts d + 1 for k = 1 and writes that this
 # "exactly matches" the d of the energy, although d + 1 is one more. The extra number is redundant,
-# because nothing changes when the query is doubled and the keys are halved. Nor, as long as there
-# is one query for all texts, can k > 1 bring the "richer attention structures" that the same
-# section promises, because the functions are the same.
+# because nothing changes when the query is doubled and the keys are halved. The same section also
+# promises "richer attention structures" for k > 1. With one query for all texts k > 1 can bring
+# none of these, because the functions are the same.
 #
 # The same functions, another path
 # --------------------------------
-# Both parametrisations express the same functions, but the path of training may still depend on
-# which of them is trained. Let the loss have gradient g with respect to w. A small step of size
-# :math:`\eta` down the energy's gradient moves w by :math:`-\eta g`. A step on the pair moves the
-# key matrix by :math:`-\eta g q^\top` and the query by :math:`-\eta W_\mathrm{key}^\top g`, so
-# their product moves by
+# An energy and a pair of key matrix and query express the same functions, but the path of training
+# may still depend on which of the two is trained. Let the loss have gradient g with respect to w. A
+# small step of size :math:`\eta` down the energy's gradient moves w by :math:`-\eta g`. A step on
+# the pair moves the key matrix by :math:`-\eta g q^\top` and the query by :math:`-\eta
+# W_\mathrm{key}^\top g`, so their product moves by
 #
 # .. math:: \Delta w = -\eta \left(W_\mathrm{key} W_\mathrm{key}^\top
 #           + \lVert q \rVert^2 I\right) g + O(\eta^2) .
@@ -109,8 +111,8 @@ assert error(by_formula, moved) < 1e-4
 # %%
 # Now we train on a small task. In each text of this task one token is marked by a large number in
 # the last place of its vector, and the label is the sign of the number in the first place of that
-# vector. Every pooling starts from the *same* w and the *same* classifier, and learns by plain
-# gradient descent.
+# vector. An energy and two pairs, with keys of width 1 and of width 16, start from the *same* w and
+# the *same* classifier, and learn by plain gradient descent.
 
 STEPS, RATE, SEEDS = 300, 0.3, range(5)
 texts = torch.randn(256, 12, d)  # (256, 12, d)
@@ -198,24 +200,25 @@ fig.set_label(
 # *Figure 1.* Training losses above, and below them the distance to the energy's w, for five seeds;
 # the band is one standard deviation. Both keyed poolings leave the path of the energy at once.
 #
-# All three start as the same function and diverge at the first step. Each could be rewritten as an
-# energy at every moment, so only the optimisation path differs. Which path is better depends on the
-# start, and five starts on one made-up task don't settle the question.
+# All three start as the same function and diverge at the first step. At every moment each of them
+# could be rewritten as an energy, so only the optimisation path differs. Which path is better
+# depends on the start, and five starts on one made-up task don't settle the question.
 #
 # A query per token
 # -----------------
-# In *self*-attention every token has a query of its own. Query and key are both made from tokens,
-# so the score of token i for token j is
+# In *self*-attention every token has a query of its own. Queries and keys are both made from the
+# tokens, the rows of X, so the scores of all pairs of tokens are
 #
 # .. math:: \mathrm{scores} = \frac{(X W_\mathrm{query})(X W_\mathrm{key})^\top}{\sqrt k}
 #           = \frac{X \, M X^\top}{\sqrt k},
 #           \qquad M = W_\mathrm{query} W_\mathrm{key}^\top .
 #
-# Again the brackets can be moved, so the two matrices affect the scores only through their product,
-# the d × d matrix M of a :term:`bilinear form`, which :cite:t:`elhage2021mathematical` call the *QK
-# circuit* of a head. Lab 13 writes F for X, Q for :math:`W_\mathrm{query}` and K for
-# :math:`W_\mathrm{key}`; its E is therefore :math:`F (QK^\top) F^\top`, and its :math:`QK^\top` is
-# our M and the product in the title of this page. On these pages the letter is M throughout.
+# Again the brackets can be moved, so the two matrices affect the scores only through their product
+# M, a d × d matrix. It is the matrix of a :term:`bilinear form`, and
+# :cite:t:`elhage2021mathematical` call it the *QK circuit* of a head. Lab 13 writes F for X, Q for
+# :math:`W_\mathrm{query}` and K for :math:`W_\mathrm{key}`, so its scores are :math:`E = F
+# (QK^\top) F^\top`. Its :math:`QK^\top`, which is also the product in the title of this page, is
+# called M on all our pages.
 
 # sphinx_gallery_start_ignore
 
@@ -249,9 +252,11 @@ fig.set_label(
 # that the scores take from the tokens passes through the k columns of the two narrow matrices,
 # whose product is M.
 #
-# This time nothing collapses to a vector, because M has a token on either side. The whole page is
-# about such plain dot products; with rotary positions or normalised queries there is no single M,
-# as :ref:`the next page <sphx_glr_gallery_deeper_plot_2_gauge_and_biases.py>` shows.
+# With a query per token nothing collapses to a vector, because M has a token on either side. This
+# whole page is about plain dot products of queries and keys; with rotary positions or normalised
+# queries there is no single M, as :ref:`the next page
+# <sphx_glr_gallery_deeper_plot_2_gauge_and_biases.py>` shows. First we check that the weights of a
+# layer can be computed through M:
 
 d, k = 32, 8
 layer = QKSelfAttention(d, key_dim=k)
@@ -265,8 +270,8 @@ print(f"weights through M: relative error {error(through_M, weights):.0e}")
 # %%
 # M has d² entries, but it cannot be an arbitrary matrix. It factors through a bottleneck of width
 # k, so its :term:`rank` is at most k, which means that its rows are all mixtures of the same k
-# rows. The :term:`singular values <singular value>` show this, because they say how strongly M
-# stretches each of d directions, and all but k of them are zero.
+# rows. The :term:`singular values <singular value>` of M make this visible. They say how strongly M
+# stretches each of d directions, and all but k of them are zero:
 
 spectra = {}
 for width in (4, 8, 16):
@@ -294,7 +299,8 @@ fig.set_label(
 #
 # What low rank saves
 # -------------------
-# The pair holds 2dk numbers and a free M would hold d², so they are equal at k = d/2.
+# The pair of query and key matrix holds 2dk numbers. A free matrix M, which need not be the product
+# of a pair, would hold d². The two counts are equal at k = d/2.
 
 d = 16
 widths = torch.arange(1, d + 1)  # (d,)
@@ -321,7 +327,7 @@ fig.set_label(
 
 # %%
 # *Figure 4.* Parameters of the pair and of a free M; the dashed line counts only those degrees of
-# freedom of the pair that change M. Below k = d/2 the pair is the cheaper one.
+# freedom of the pair that change M. If k is less than d/2, the pair is the cheaper of the two.
 #
 # .. admonition:: What went wrong: "low rank" that saves nothing
 #    :class: warning
@@ -332,19 +338,21 @@ fig.set_label(
 #    as many numbers as a free matrix, so the full price is paid for a matrix of half the rank. (The
 #    biases, which that cell leaves in, add 2k more.)
 #
-# The dashed curve counts what is left of the pair's freedom once we drop what changes nothing:
-# matrices of rank k form a surface of dimension 2dk − k². The other k² numbers only choose
-# coordinates for queries and keys, which is the :ref:`next page's subject
-# <sphx_glr_gallery_deeper_plot_2_gauge_and_biases.py>`.
+# The dashed curve shows what is left of the pair's 2dk numbers once those that change nothing are
+# dropped. It is at 2dk − k², because the matrices of rank k form a surface of this dimension. The
+# other k² numbers only choose coordinates for queries and keys, which is the :ref:`next page's
+# subject <sphx_glr_gallery_deeper_plot_2_gauge_and_biases.py>`.
 #
 # The nearest matrix of rank k
 # ----------------------------
-# Suppose that a task needs a certain M of full rank. :cite:t:`eckart1936approximation` found how
-# near a pair of width k can come: keep the k largest singular values and drop the rest. No matrix
-# of rank k is nearer in the Frobenius norm, and the distance is the root of the sum of the squares
-# that were dropped. :func:`~attention.analysis.truncate_rank` truncates a layer in this way. To see
-# whether training finds this nearest matrix, we give Adam only the pair and the squared distance to
-# M.
+# Suppose that a task needs a certain M of full rank. How near can a pair of width k come to it?
+# :cite:t:`eckart1936approximation` found the answer: keep the k largest singular values of M and
+# set the others to zero. No other matrix of rank k is nearer to M in the Frobenius norm, and the
+# distance is the root of the sum of the squares of the singular values that were dropped.
+# :func:`~attention.analysis.truncate_rank` truncates a layer in this way.
+#
+# To see whether training finds this nearest matrix, we give Adam only the pair and the squared
+# distance to M:
 
 d = 12
 target = QKSelfAttention(d, key_dim=d)
@@ -388,25 +396,30 @@ fig.set_label(
 
 # %%
 # *Figure 5.* The least distance possible, and the distance that training reached. Training lands on
-# the curve, or is still above it where the weakest of the k directions are slow to learn, and it
-# never gets below, because nothing can.
+# the curve, or stays above it where the weakest of the k directions are slow to learn. It never
+# gets below the curve, because nothing can.
 #
 # The nearest matrix and the nearest scores
 # -----------------------------------------
 # The truncated matrix is nearest *as a matrix*, whereas attention uses the scores :math:`x_i M
-# x_j^\top`, and real tokens do not spread equally in all directions. Let :math:`C_q` be the mean of
-# :math:`x_i^\top x_i` over the tokens that act as queries, and :math:`C_k` the same over those that
-# act as keys. If *every query meets every key*, so that the two are independent, the mean squared
-# error of the scores is :math:`\lVert C_q^{1/2} (M - M_r)\, C_k^{1/2} \rVert_F^2`. So the pair with
-# the nearest *scores* comes from truncating :math:`C_q^{1/2} M C_k^{1/2}` and undoing the stretch
-# afterwards, an idea that :cite:t:`chen2021drone` use to compress whole models.
+# x_j^\top`. Real tokens do not spread equally in all directions, so an error of M counts more in
+# some directions than in others.
 #
-# If the *weights* are what counts, the keys should be centred on their mean before :math:`C_k` is
-# computed, because the part of a score that is the same for all keys of a query cancels in the
-# softmax. In this example the tokens vary far more along some directions than along others, and
-# their mean is not zero. Each of the three truncations, of the matrix, of the scores, and of the
-# scores with centred keys, is measured twice: by the whole score, and by what is left once its mean
-# over the keys is subtracted.
+# Let :math:`C_q` be the mean of :math:`x_i^\top x_i` over the tokens that act as queries, and
+# :math:`C_k` the same mean over those that act as keys. If *every query meets every key*, so that
+# the two are independent, a matrix :math:`M_r` of rank r in place of M gives the scores a mean
+# squared error of :math:`\lVert C_q^{1/2} (M - M_r)\, C_k^{1/2} \rVert_F^2`. To find the pair with
+# the nearest *scores*, we therefore truncate :math:`C_q^{1/2} M C_k^{1/2}` instead of M, and undo
+# the two roots afterwards. :cite:t:`chen2021drone` use this idea to compress whole models.
+#
+# If a part of a score is the same for all keys of a query, it cancels in the softmax. So if the
+# *weights* are what counts, the keys should be centred on their mean before :math:`C_k` is
+# computed.
+#
+# In the following example the tokens vary far more along some directions than along others, and
+# their mean is not zero. We compare three truncations: that of the matrix, that of the scores, and
+# that of the scores with centred keys. Each is measured twice, by its error in the whole score and
+# by its error in what is left of the score once the mean over the keys is subtracted:
 
 stretch = torch.logspace(0.5, -1, d)  # (d,)
 tokens = torch.randn(2000, d) * stretch + 2 * torch.randn(d)  # (2000, d)
@@ -479,10 +492,11 @@ fig.set_label(
 # the weights depend (below). If it is the weights that matter, centring the keys is best at every
 # rank.
 #
-# The closed form assumes independence, which a text does not have: its tokens share a topic, so a
-# query meets keys that resemble it. Here each text has a topic vector that is added to its 6
-# tokens. We measure the error between tokens of the same text only, start a pair of matrices from
-# the closed form, and let Adam improve it:
+# The truncation for the nearest scores is a closed form, a formula that needs no training. However,
+# it assumes that queries and keys are independent, and in a text they are not: the tokens of a text
+# share a topic, so a query meets keys that resemble it. In the next example each text has a topic
+# vector that is added to its 6 tokens. We start a pair of matrices from the closed form and let
+# Adam improve it, once for all pairs of tokens and once for pairs of tokens of the same text only:
 
 own, topic = torch.randn(100, 6, d), torch.randn(100, 1, d)  # (100, 6, d), (100, 1, d)
 together = (own + 2 * topic) * stretch  # (100, 6, d)
@@ -516,10 +530,10 @@ assert met["every query meets every key"][1] > (1 - 1e-9) * met["every query mee
 assert met["tokens of one text"][1] < 0.95 * met["tokens of one text"][0]
 
 # %%
-# Where every query meets every key, Adam can't improve on the closed form, while within texts the
-# closed form is only a good start. Neither distance, that of the matrices or that of the scores,
-# weighs an error as the softmax does. What training minimises is neither of them but the loss of a
-# task.
+# Where every query meets every key, Adam can't improve on the closed form. Within texts the closed
+# form is only a good start. We have now used two distances, that of the matrices and that of the
+# scores, and neither of them weighs an error as the softmax does. Training minimises neither of the
+# two but the loss of a task.
 #
 # So a small singular value of M does not prove that its direction is idle, and a large one does not
 # prove that its direction is used, because the use of a direction depends on the tokens. What
@@ -529,9 +543,9 @@ assert met["tokens of one text"][1] < 0.95 * met["tokens of one text"][0]
 # Takeaways
 # ---------
 # - Which of the numbers have any effect? With one query for all texts the key matrix is redundant,
-#   whatever its width, because it changes the path of training but not the set of functions. With a
-#   query per token the two matrices act as one matrix M of rank at most k.
-# - The pair holds 2dk numbers, which at k = d/2 is already the d² of a free matrix.
+#   whatever its width: it changes the path of training but not the set of functions. With a query
+#   per token the two matrices act as one matrix M of rank at most k.
+# - The pair holds 2dk numbers, which at k = d/2 are already as many as the d² of a free matrix.
 # - The nearest matrix of rank k is known in closed form. So are the nearest scores, if queries and
 #   keys are independent; if it is the weights that matter, the keys are centred first.
 #

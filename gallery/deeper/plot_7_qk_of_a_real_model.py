@@ -5,8 +5,9 @@ QKᵀ in a real model: spectra, rank, biases and scores of 72 heads
 Does a real encoder use only a handful of directions of QKᵀ, as our own classifiers did?
 
 Its matrices say no, because their spectra are almost as flat as those of random matrices. Its
-inputs say otherwise: weighted by what each head reads, the scores need fewer directions, and a
-truncation that knows the inputs costs far less than one that knows the matrices alone.
+inputs say otherwise: once the directions are weighted by what each head reads, the scores need
+fewer of them, and a truncation that knows the inputs does far less damage than one that knows the
+matrices alone.
 
 The product is called :math:`M = W_\mathrm{query} W_\mathrm{key}^\top` as before, and the
 classifiers are those of :doc:`the lesson on rank after training
@@ -39,11 +40,11 @@ use_style()
 # ----------------------------------------
 # all-MiniLM-L6-v2 has 6 layers of 12 heads, with d = 384 and k = 32 (:cite:t:`wang2020minilm`,
 # fine-tuned for sentence embeddings as :cite:t:`reimers2019sentence` proposed). Everything that
-# follows from its weights alone is computed on this page. What needs hundreds of reviews comes from
-# a file in the repository, which names the command that wrote it, and where the file and this page
-# overlap we check that they agree. Layers and heads are counted from 1 on this page, but from 0 on
-# :doc:`the previous page </gallery/deeper/plot_6_real_model>` and in the model's file, where layer
-# 1, head 1 of this page is layer 0, head 0.
+# follows from its parameters alone is computed on this page. What needs hundreds of reviews comes
+# from a file in the repository, which names the command that wrote it; where the file and this page
+# overlap, we check that they agree. Layers and heads are counted from 1 on this page, but from 0 on
+# :doc:`the previous page </gallery/deeper/plot_6_real_model>` and in the model's file. So head 1 of
+# layer 1 here is head 0 of layer 0 there.
 
 encoder, tokenizer = load_encoder("minilm")
 encoder.requires_grad_(False)
@@ -93,13 +94,16 @@ def split(linear, columns=False):
 # %%
 # The spectra
 # -----------
-# Each head has two products of width k: the *QK circuit* :math:`M = W_\mathrm{query}
-# W_\mathrm{key}^\top`, which decides who attends to whom, and the *OV circuit*
-# :math:`W_\mathrm{value} W_\mathrm{out}`, which decides what is handed over; both names are from
-# :cite:t:`elhage2021mathematical`. The k singular values that can differ from zero can be computed
-# without a d × d matrix: with the QR decompositions :math:`A = Q_A R_A` and :math:`B = Q_B R_B` of
-# its two factors, a product :math:`A B^\top` has the singular values of the k × k matrix :math:`R_A
-# R_B^\top`.
+# Each head has two products of a d × k and a k × d matrix. The *QK circuit* :math:`M =
+# W_\mathrm{query} W_\mathrm{key}^\top` decides who attends to whom, and the *OV circuit*
+# :math:`W_\mathrm{value} W_\mathrm{out}` decides what is handed over; both names are from
+# :cite:t:`elhage2021mathematical`.
+#
+# Each product is a d × d matrix, but only k of its singular values can differ from zero, and these
+# can be computed without the large matrix. Write the product as :math:`A B^\top`, where A and B
+# have k columns each, with the QR decompositions :math:`A = Q_A R_A` and :math:`B = Q_B R_B`. Since
+# the columns of :math:`Q_A` and :math:`Q_B` are orthonormal, the k singular values are those of the
+# k × k matrix :math:`R_A R_B^\top`.
 
 
 def spectrum(left, right):
@@ -116,10 +120,10 @@ M = bilinear_form(layers[0])[0].double()  # (384, 384)
 torch.testing.assert_close(qk[0, 0], torch.linalg.svdvals(M)[:k], rtol=1e-4, atol=1e-4)
 
 # %%
-# As a control that stands for an untrained head, we draw two matrices of the same sizes with
-# independent Gaussian entries, twenty times. Two numbers sum up a spectrum: the *effective rank* of
-# :cite:t:`roy2007effective`, and how many directions hold 90 % of the energy, here the sum of the
-# squared singular values.
+# The control is a *Gaussian pair*, which stands for an untrained head: two matrices of the same
+# sizes as a head's, with independent Gaussian entries. We draw twenty such pairs. Two numbers sum
+# up a spectrum: the *effective rank* of :cite:t:`roy2007effective`, and the number of directions
+# that hold 90 % of the energy, which is here the sum of the squared singular values.
 
 
 def directions(sigma, share=0.9):
@@ -147,8 +151,8 @@ table({"90 % of energy in, QKᵀ": directions(qk).double(), "OV": directions(ov)
 # Judged by their matrices, almost all heads use almost all of their 32 directions. Only some heads,
 # most of them in the first and the fifth layer, fall well below a Gaussian pair. Our own
 # classifiers are another matter, and figure 1 draws them beside the heads. Each curve adds up the
-# energy, largest direction first, and the axis counts directions as a share of k, because k is 16
-# in our classifiers and 32 in the heads.
+# energy, largest direction first. The horizontal axis counts directions as a share of k, because k
+# is 16 in our classifiers and 32 in the heads.
 
 low_rank = results_of("low_rank")
 seeds = len(low_rank["origin"]["seeds"])
@@ -184,20 +188,25 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* Energy of the largest directions: lines are means, bands reach from the lowest head to
-# the highest, and the thin line marks 90 %. The classifiers are those with k = 16 and a value
-# matrix, of which there is one per seed. They learned a single label per review, whereas this
-# encoder learned to embed whole sentences.
+# *Figure 1.* Energy of the largest directions: lines are means, bands reach from the lowest curve
+# to the highest, and the thin line marks 90 %. The classifiers are those with k = 16 and a value
+# matrix, one per seed. They learned a single label per review, whereas this encoder learned to
+# embed whole sentences.
 #
 # Balanced pairs, and weight decay
 # --------------------------------
-# Of all pairs of matrices with the product M, the *balanced* ones, in which
-# :math:`W_\mathrm{query}^\top W_\mathrm{query} = W_\mathrm{key}^\top W_\mathrm{key}`, have the
-# least sum of squares, and that least sum is :math:`2 \lVert M \rVert_*`, where the *nuclear norm*
-# :math:`\lVert M \rVert_*` adds up the singular values. A penalty on the squares of both matrices
-# is therefore a penalty on the nuclear norm, which prefers low rank. :cite:t:`kobayashi2024weight`
-# prove this at the local minima of such a loss, and they also find lower rank in attention trained
-# with weight decay. The table says how near to balance the pairs of this model are.
+# Many pairs of matrices have the same product M. A pair is *balanced* if
+# :math:`W_\mathrm{query}^\top W_\mathrm{query} = W_\mathrm{key}^\top W_\mathrm{key}`, and of all
+# pairs with the product M the balanced ones have the least sum of squares. That least sum is
+# :math:`2 \lVert M \rVert_*`, where the *nuclear norm* :math:`\lVert M \rVert_*` is the sum of the
+# singular values of M. A penalty on the squares of both matrices therefore acts as a penalty on the
+# nuclear norm, which prefers low rank. :cite:t:`kobayashi2024weight` prove that it does so at the
+# local minima of a loss with this penalty, and they also find lower rank in attention trained with
+# weight decay.
+#
+# The table says how near to balance the pairs of this model are. It divides the sum of squares by
+# the least possible sum, and the norm of the query matrix by the norm of the key matrix. For a
+# balanced pair, both ratios are 1.
 
 squares = query.square().sum((-2, -1)) + key.square().sum((-2, -1))  # (6, 12)
 excess = squares / (2 * qk.sum(-1))  # (6, 12)
@@ -210,18 +219,18 @@ print(f"Gaussian pairs: squares / 2‖M‖_* {control.min():.3f} to {control.max
 
 # %%
 # All 72 pairs are near balance, but that alone proves nothing. With d much larger than k, the
-# columns of a Gaussian matrix are nearly orthogonal and equally long, so a pair of them starts
-# near balance, as the last line shows, and most heads are no nearer. The spectra are not low in
-# rank either. If weight decay acted on these products, neither their balance nor their rank shows
-# it, and how strong it was during pre-training can't be read from the files.
+# columns of a Gaussian matrix are nearly orthogonal and equally long, so a Gaussian pair is near
+# balance without any training. The last line shows this, and most heads are no nearer. The spectra
+# do not show a low rank, either. If weight decay acted on these products, neither their balance nor
+# their rank shows it. How strong it was during pre-training can't be read from the files.
 #
 # The dead key bias
 # -----------------
-# The key bias adds :math:`q_i \cdot b_\mathrm{key}` to every score of query i, the same for all
-# keys, and the softmax takes no notice. :cite:t:`cordonnier2020multihead` point this out, and
-# :cite:t:`namazifar2023role` prove and test it. The bias is dead where queries and keys meet in a
-# plain dot product, as here, where positions are added to the embeddings. With rotary positions
-# (RoPE), or with normalised keys, a key bias does change the weights.
+# The key bias adds the same number, :math:`q_i \cdot b_\mathrm{key}`, to every score of query i,
+# and the softmax takes no notice of it. :cite:t:`cordonnier2020multihead` point this out, and
+# :cite:t:`namazifar2023role` prove and test it. The bias is dead wherever queries and keys meet in
+# a plain dot product, as they do in this model, because its positions are added to the embeddings.
+# With rotary positions (RoPE), or with normalised keys, a key bias does change the weights.
 
 ids = torch.tensor([tokenizer.encode("The film was slow, but the soup was lovely.").ids])  # (1, 13)
 _, before = encoder(ids, need_weights=True)  # (1, 13, 384), (6, 1, 12, 13, 13)
@@ -242,8 +251,8 @@ assert results["key_bias_moves_weights_by"] < 1e-12
 # %%
 # The small norms of the key biases fit this, because a bias that changes nothing has a gradient of
 # zero, up to rounding, and stays near its start, which for BERT's family is zero. The query bias is
-# far larger, because it does work: :math:`b_\mathrm{query} \cdot k_j` is a score that key j gets
-# from every query.
+# far larger, because it does have an effect: it adds :math:`b_\mathrm{query} \cdot k_j` to the
+# score that key j gets from every query.
 #
 # What the heads see
 # ------------------
@@ -279,18 +288,20 @@ fig.set_label(
 # *Figure 2.* One head, weighted by its inputs on either side. Whatever C is, the rank is 32 at
 # most, so no more than 32 singular values differ from zero.
 #
-# We use one C for each side: queries are centred on their mean over all tokens, and keys on the
-# mean of *their own review*, because a constant cancels if it is the same for all keys of a query.
-# The energy of this matrix is the mean square of :math:`(x_i - \bar x) M (x_j - \bar
-# x_\mathrm{review})^\top` for independent i and j. The singular values of this matrix can be
-# computed from k × k matrices alone, since they are those of :math:`\Sigma_q^{1/2} \Sigma_k^{1/2}`,
-# with the covariances of the queries and of the keys.
+# More exactly, there is one C for each side of M. On the side of the queries, the inputs are
+# centred on their mean over all tokens. On the side of the keys, they are centred on the mean of
+# *their own review*, because whatever is the same for all keys of a query cancels in the softmax.
+# The energy of :math:`C^{1/2} M C^{1/2}` is then the mean square of :math:`(x_i - \bar x) M (x_j -
+# \bar x_\mathrm{review})^\top` for independent i and j. The singular values can be computed from k
+# × k matrices alone: they are those of :math:`\Sigma_q^{1/2} \Sigma_k^{1/2}`, where
+# :math:`\Sigma_q` and :math:`\Sigma_k` are the covariances of the queries and of the keys.
 #
 # The inputs need a control of their own, because a C with a few strong directions lowers the
-# effective rank, whatever M is. So the Gaussian pairs are weighted by the same inputs. The mean
-# query, which the centring removes, deserves a number of its own, because it, too, contributes to
-# the scores: to the score of each key it adds a number that is the same for every query. The last
-# column of the second table is the mean query's share of the variance within a row of scores.
+# effective rank, whatever M is. So the Gaussian pairs are weighted by the same inputs.
+#
+# The centring removes the mean query, although it contributes to the scores, too: it adds a number
+# to the score of each key, and this number is the same for every query. The last column of the
+# second table is therefore the mean query's share of the variance within a row of scores.
 
 plain = column("QK", "effective_rank")  # (6, 12)
 weighted = column("weighted", "effective_rank")  # (6, 12)
@@ -327,16 +338,18 @@ fig.set_label(
 # The long line is the mean of the Gaussian pairs, and the short ones are their means after the
 # same weighting.
 #
-# From the long line down to the short ones, the fall is due to the inputs alone. What is left, from
-# there down to the triangles, is due to the head, whose strong directions meet strong directions of
-# its inputs.
+# The fall from the long line to a short one is due to the inputs alone. The rest of the fall, from
+# the short line to a triangle, is due to the head, because its strong directions meet strong
+# directions of its inputs.
 #
 # Does the scale lesson's assumption hold?
 # ----------------------------------------
 # Dividing by :math:`\sqrt k` gives the scores a variance of 1 if queries and keys have independent
 # entries with mean 0 and variance 1. Training is free to break every part of this assumption, and
-# the file holds what is left of it on validation reviews. Of the scores we report the variance
-# within a row, because the softmax sees only differences within a row.
+# the file holds what is left of it on validation reviews. For queries and keys, the first two
+# tables give the mean square of an entry, and the share of this mean square that is due to the mean
+# query or the mean key. For the scores, we report the variance within a row, because the softmax
+# sees only differences within a row.
 
 scores = {name: column("scores", name) for name in results["heads"][0]["scores"]}
 print(f"assumed: mean squares 1, shares of the mean 0, row variance {k}, after the scale 1")
@@ -349,18 +362,23 @@ print("row variance, divided by what the mean squares alone, or the covariances 
 table({"squares": real / isotropic, "covariances": real / scores["row_variance_if_independent"]})
 
 # %%
-# The assumption does not hold, and it need not, because the argument is about the start of
-# training. In most layers the trained entries vary more than the assumption says, and neither
-# queries nor keys have mean zero. In every layer the variance of the scores is also larger, on
-# average, than the mean squares of the queries' and keys' entries alone would make it. The last
-# table says why. The mean squares leave out that both projections stretch the same directions:
-# independent tokens with the head's own covariances would give nearly the variance that was
-# measured. The pairing of tokens within one review therefore adds hardly anything.
+# The assumption does not hold, and it need not, because the argument for the scale is about the
+# start of training. In most layers the trained entries vary more than the assumption says, and
+# neither queries nor keys have mean zero.
 #
-# Weights with such scores are sharp, and how sharp depends on how many keys there are. A head
-# that shares its weight evenly has entropy :math:`\ln n`, while a head that always picks the same
-# few keys has an entropy that does not grow with n. The same reviews, cut to five lengths, tell
-# these apart.
+# The scores vary more as well. In every layer, their variance is on average larger than it would be
+# if only the mean squares of the queries and keys mattered. The last table says why. The mean
+# squares leave out that both projections stretch the same directions, which the covariances of
+# queries and keys take into account. Independent tokens with the head's own covariances would give
+# nearly the variance that was measured, so the pairing of tokens within one review adds hardly
+# anything.
+#
+# Such scores make the weights sharp, and how sharp they are, as measured by their :term:`entropy`,
+# depends on the number n of keys. A head that shares its weight evenly has the entropy :math:`\ln
+# n`, while the entropy of a head that always spreads over the same number of keys does not grow
+# with n. To tell such heads apart, we cut the same reviews to five lengths, and divide the growth
+# of the entropy from the shortest to the longest by the growth of :math:`\ln n`. This is the slope
+# in the table.
 
 lengths = torch.tensor(origin["config"]["lengths"]).double()  # (5,)
 entropy = column("entropy")  # (6, 12, 5)
@@ -385,8 +403,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* :term:`Entropy <entropy>` of the weights, a mean over queries, heads and reviews, for
-# reviews of five lengths.
+# *Figure 4.* Entropy of the weights, a mean over queries, heads and reviews, for reviews of five
+# lengths.
 #
 # The slope printed above the figure is 1 for a head that spreads over a fixed share of the keys and
 # 0 for one that always takes the same number of them. Most heads are between the two; a slope above
@@ -394,19 +412,21 @@ fig.set_label(
 #
 # Truncating the heads
 # --------------------
-# What a spectrum says can be tested by truncating it. We keep r directions of every head at once
-# and train nothing afterwards, in three ways that differ in what they know:
+# What a spectrum says can be tested by truncating it. We keep r directions of every head, in all
+# heads at once, and train nothing afterwards. The r directions are chosen in three ways, which
+# differ in what they know:
 #
 # - *matrix*: the r largest singular values of M are kept, as
 #   :func:`~attention.analysis.truncate_rank` does. The scores that the query bias adds, which are
 #   the same for all queries, are kept whole.
-# - *matrix and mean query*: the same, except that the scores of the mean query are kept whole.
-# - *data*: the mean query is kept whole, together with the r largest singular values of
-#   :math:`C^{1/2} M C^{1/2}`, with the weighting undone afterwards. :cite:t:`chen2021drone`
-#   compress whole models this way.
+# - *matrix and mean query*: the same r singular values of M are kept, and the scores of the mean
+#   query are kept whole as well.
+# - *data*: the r largest singular values of :math:`C^{1/2} M C^{1/2}` are kept, after which the
+#   weighting is undone. The scores of the mean query are kept whole here, too.
+#   :cite:t:`chen2021drone` compress whole models this way.
 #
-# As a check of the file we first truncate one head by hand, one of the first layer, whose inputs
-# are the embeddings.
+# As a check of the file, we first truncate one head by hand. It is a head of the first layer,
+# because the inputs of that layer are the embeddings.
 
 config, head = origin["config"], 7
 texts = []
@@ -438,10 +458,12 @@ for r in (1, 8, 24):
     assert math.isclose(moved, there, rel_tol=1e-3)
 
 # %%
-# "Moved" is the :term:`total variation`: half the sum of the absolute differences of a query's
-# weights, which is the share of weight that went to other keys. For all heads at once we add the
-# cosine distance of the sentence embeddings, and the accuracy of a :term:`linear probe`, a ridge
-# regression fitted to the embeddings of the untruncated model.
+# How far the weights moved is measured by the :term:`total variation`: half the sum of the absolute
+# differences between a query's weights before and after the truncation, which is the share of
+# weight that went to other keys. Now we truncate all heads at once. For these truncations the file
+# holds two more measures: the cosine distance between the sentence embeddings before and after, and
+# the accuracy of a :term:`linear probe`, a ridge regression fitted to the embeddings of the
+# untruncated model.
 
 STYLES = {
     "matrix": (BLUE, "o-"),
@@ -499,22 +521,29 @@ fig.set_label(
 # weights, the cosine distance of the sentence embeddings, and the accuracy of the probe, with the
 # 95 % interval of the whole model's accuracy as a band.
 #
-# The table's last columns count the reviews that the probe loses and gains by the truncation. This
-# is the finer comparison, because the truncated and the whole model are judged on the same reviews.
+# In the table's last columns, *lost* counts the reviews that the probe classifies correctly only
+# with the whole model, and *gained* those that it classifies correctly only with the truncated one.
+# This is a finer comparison than that of two accuracies, because both models are judged on the same
+# reviews.
 #
-# For weights and embeddings the three ways lie in the same order at every rank above 0, and the
-# step from the first to the second is as instructive as the step to the third. Keeping the scores
-# of the mean query whole leaves M with the same directions, and already prevents much of the
-# damage, since what all queries share is then not cut off. With truncation by the matrix alone,
-# keeping the first directions even moves the embeddings further than keeping none. The probe does
-# not tell the three ways apart. Its accuracy drops at the smallest ranks, but with only this many
-# reviews no sign test, of which there is one per row of the table, would survive a correction for
-# their number. So it is left open here to what extent sentiment depends on who attends to whom.
+# For weights and embeddings, the three ways come in the same order at every rank above 0:
+# truncation by the matrix does the most damage, and truncation by the data the least. The step from
+# the first way to the second is as instructive as the step from the second to the third. Both the
+# first and the second keep the same directions of M, but the second also keeps the scores of the
+# mean query. This already prevents much of the damage, because what all queries share is no longer
+# cut off. With truncation by the matrix alone, keeping the first one or two directions even
+# moves the embeddings further than keeping none.
+#
+# The probe does not tell the three ways apart. Its accuracy drops at the smallest ranks. However,
+# there is one sign test per row of the table, and with only this many reviews none of the tests
+# would survive a correction for their number. So it is left open here to what extent sentiment
+# depends on who attends to whom.
 #
 # Which heads collapse first?
 # ---------------------------
-# Truncate one head to rank 1, by the matrix, and leave the other 71 whole. The distance that the
-# sentence embeddings move says what this head's directions were worth to them.
+# Truncate one head to rank 1, by the matrix, and leave the other 71 whole. How far the sentence
+# embeddings move then says what the head's other directions were worth to them. Beside this
+# distance, we print the distance for the same head truncated by the data.
 
 moved = column("embedding_moved_by_rank_1", "matrix")  # (6, 12)
 by_data = column("embedding_moved_by_rank_1", "data")  # (6, 12)
@@ -536,10 +565,10 @@ for name, other in (
 # %%
 # No single head carries the embedding. On average, heads of the last layer suffer most when they
 # are truncated by the matrix, and least when they are truncated by the data. What collapses there
-# is not the directions of M but the scores of the mean query, which hold most of the energy in that
-# layer and which plain truncation cuts. The correlations agree: the mean query's share predicts the
-# damage, and the effective rank of M hardly does. They can't separate that share from the layer's
-# number, because both rise together.
+# is not the directions of M but the scores of the mean query: they hold most of the energy in that
+# layer, and truncation by the matrix cuts them. The correlations agree with this, because the mean
+# query's share predicts the damage, whereas the effective rank of M hardly does. But the
+# correlations can't separate that share from the layer's number, because both rise together.
 #
 # What is not known
 # -----------------
@@ -557,9 +586,10 @@ for name, other in (
 #   same way, and a good part of the scores is the same for all queries. A truncation that takes
 #   both into account does only a fraction of the damage of plain truncation.
 # - A near-balanced pair is what chance gives at these widths, so it is no sign of weight decay.
-# - The key bias is dead wherever queries meet keys in a plain dot product, and the files show it.
-# - The variance that :math:`1/\sqrt k` restores is the one at the start of training; training is
-#   free to change it.
+# - The key bias is dead wherever queries meet keys in a plain dot product, and in this model's file
+#   it is still close to zero.
+# - The scale :math:`1/\sqrt k` keeps the variance of the scores at 1 at the start of training, and
+#   training is free to change it.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #

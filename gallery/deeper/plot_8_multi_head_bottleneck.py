@@ -5,17 +5,17 @@ The multi-head bottleneck: how many heads, and how wide?
 How many heads does a layer need, and how wide must each of them be?
 
 The usual rule divides the embedding dimension among the heads, so more heads are narrower heads. On
-a task that needs rank the answer is a different one: as many heads as there are comparisons to make
-at once, each as wide as one comparison needs, because many narrow heads do not add up to a wide
-one. We prove this for a small task, measure it on a grid, and say where it stops holding.
+a task that needs rank, the answer is a different one. There should be as many heads as there are
+comparisons to make at once, and each head should be as wide as one comparison needs, because many
+narrow heads do not add up to a wide one. We prove this for a small task, measure it on a grid, and
+say where it stops holding.
 
 The bottleneck was named by :cite:t:`bhojanapalli2020low`, and :cite:t:`amsel2025quality` proved for
 one task that more heads can't make up for heads that are too narrow. You need the lessons on
 :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` and on :doc:`several heads
-</gallery/core/plot_5_multi_head>`.
-Reading takes half an hour, and running the page about fifteen seconds. Afterwards you can tell how
-wide a head has to be for a given comparison, and which claims about "too narrow" heads need a
-condition.
+</gallery/core/plot_5_multi_head>`. Reading takes half an hour, and running the page about fifteen
+seconds. Afterwards you can tell how wide a head has to be for a given comparison, and which claims
+about "too narrow" heads need a condition.
 """
 
 import json
@@ -36,8 +36,9 @@ use_style()
 # %%
 # The same parameters, in one head or in two
 # ------------------------------------------
-# Under the usual rule, the product hk of the number of heads and their width stays d, the
-# :term:`embedding` dimension. What the rule leaves open is which comparisons a layer can make.
+# Under the usual rule, h heads have the width k = d / h each, where d is the :term:`embedding`
+# dimension, so the product hk is always d. What the rule leaves open is which comparisons a layer
+# can make.
 
 # sphinx_gallery_start_ignore
 
@@ -67,29 +68,30 @@ fig.set_label(
 
 # %%
 # *Figure 1.* Query and key matrices of one head of width 16, and of two heads of width 8, for d =
-# 16. Both have the same number of parameters. The two heads have a softmax each, and their results
-# are added, but neither can make a comparison of rank 16.
+# 16. Both layers have the same number of parameters. The two heads have a softmax each, and their
+# results are added, but neither head can make a comparison of rank 16.
 #
 # What one head can't hold
 # ------------------------
 # Let the n tokens of a text be linearly independent, and let P be an n × n matrix of attention
 # weights, all positive. Can a head of width k produce exactly P? Take the logarithm of P, subtract
-# from each row its mean, and call the rank of what remains :math:`\rho`. The head exists if and
+# its mean from each row, and call the rank of what remains :math:`\rho`. Such a head exists if and
 # only if :math:`k \ge \rho`.
 #
 # *Proof.* Two rows of scores have the same :term:`softmax` exactly when they differ by a constant.
 # So the scores S give P if and only if their centred rows, :math:`S\,(I - \tfrac1n \mathbf 1
-# \mathbf 1^\top)`, are those of :math:`\ln P`. The rank of S is k at most, and centring can't
-# raise it. Conversely, the centred logarithm L equals :math:`X M X^\top` for :math:`M = X^+ L\,
-# (X^+)^\top`, which has the rank of L and so factors into a query and a key matrix of width
-# :math:`\rho`. ∎
+# \mathbf 1^\top)`, equal the centred rows of :math:`\ln P`, which we call L. The rank of S is k at
+# most, and centring can't raise it, so k must be at least :math:`\rho`, the rank of L. Conversely,
+# let the tokens be the rows of X, and let :math:`X^+` be its pseudoinverse. Then L equals :math:`X
+# M X^\top` for :math:`M = X^+ L\, (X^+)^\top`. This M has the rank of L, so it factors into a query
+# and a key matrix of width :math:`\rho`. ∎
 #
 # Since a centred row sums to zero, k = n − 1 is always enough for such tokens.
 # :cite:t:`bhojanapalli2020low` prove in their theorem 1, where k = d, that k ≥ n is enough, and
 # that for k < n there are tokens and a P that no head produces. This does not contradict our
-# statement that k = n − 1 is enough: with d = k < n, the width of a token is less than n, and n
-# such tokens are never linearly independent. Here is a head with k = 3, and beside it a random P
-# that asks for all n − 1 directions.
+# statement that k = n − 1 is enough: if d = k < n, each token has fewer than n numbers, so n tokens
+# are never linearly independent. We check the statement on the weights of a head with k = 3, and on
+# a random P, which needs all n − 1 directions.
 
 n, d, k = 12, 16, 3
 x = torch.randn(n, d, dtype=torch.float64)  # (12, 16)
@@ -118,9 +120,9 @@ for rank in (n - 1, n - 2, k):
 # Two dimensions are enough to point at a token
 # ---------------------------------------------
 # The result above is about weights that have to be matched *exactly*; pointing at one token is far
-# cheaper. Put n keys on a circle. Each query has one token as its partner, and equals the key of
-# that token multiplied by a large :math:`\beta`. With k = 2, every query then finds its partner
-# among all n, whichever permutation makes them partners.
+# cheaper. Let k = 2, and put n keys on a circle. Each query has one token as its partner and equals
+# the key of that token, multiplied by a large number :math:`\beta`. Every query then finds its
+# partner among all n tokens, whichever permutation makes them partners.
 
 n = 64
 angle = 2 * math.pi * torch.arange(n, dtype=torch.float64) / n  # (64,)
@@ -133,50 +135,57 @@ for beta in (100, 1000, 10_000):
 
 # %%
 # The price is large queries: the cosine between neighbours on the circle is below 1 by only about
-# :math:`2 \pi^2 / n^2`, so :math:`\beta` must grow like :math:`n^2`. The trick also has to know all
-# tokens in advance, to place them. So weights that look like a permutation prove no need for rank,
-# and a task that does need it has to ask about tokens which the layer has never met.
+# :math:`2 \pi^2 / n^2`, so :math:`\beta` must grow like :math:`n^2`. The trick also works only if
+# all tokens are known in advance, because each of them has to be placed on the circle. So weights
+# that look like a permutation do not show that a task needs rank. A task that does need it has to
+# ask about tokens which the layer has never met.
 #
 # A task that needs rank
 # ----------------------
-# Draw a point z on the unit sphere in r = 15 dimensions. Two keys lie at z and at −z, and hand over
-# the answers 1 and −1 in one more coordinate, so d = 16. A query q, drawn in the same way, is to
-# retrieve the answer of the nearer key, which is :math:`\operatorname{sign}(q \cdot z)`. This task
-# is the smallest case of the nearest-neighbour task that :cite:t:`amsel2025quality` study. The
-# error is the mean squared error, which is 1 for a layer that always answers 0.
+# Draw a point z on the unit sphere in r = 15 dimensions. One key lies at z and another at −z. They
+# hand over the answers 1 and −1, which are in one more coordinate, so d = 16. A query q, drawn in
+# the same way as z, is to retrieve the answer of the nearer key, which is
+# :math:`\operatorname{sign}(q \cdot z)`. This task is the smallest case of the nearest-neighbour
+# task that :cite:t:`amsel2025quality` study. The error is the mean squared error, which is 1 for a
+# layer that always answers 0.
 #
-# For two opposite keys the softmax is a tanh, so a head returns the tanh of a score that is linear
-# in q, times a number that does not depend on q. One head with k = r can have the score
-# :math:`\beta\, q \cdot z`, and its error falls to zero as :math:`\beta` grows. For h heads of
-# width k < r there is a bound,
+# With two opposite keys the scores are s and −s, and the difference of the two weights is the tanh
+# of s. A head therefore returns the tanh of a score that is linear in q, times a number that does
+# not depend on q. One head with k = r can have the score :math:`\beta\, q \cdot z`, and its error
+# falls to zero as :math:`\beta` grows. For h heads of width k < r, however, the error has a lower
+# bound,
 #
 # .. math::
 #     \text{error} \;\ge\; \sum_{\ell\ \mathrm{odd}} w_\ell\, \max\!\left(0,\;
 #     1 - \frac{h}{N_\ell} \binom{k + \ell - 1}{\ell}\right),
 #     \qquad N_\ell = \binom{r + \ell - 1}{\ell} - \binom{r + \ell - 3}{\ell - 2} .
 #
-# Here :math:`w_\ell` is the share of the target's mean square that has degree :math:`\ell` in q,
-# and :math:`N_\ell` is the dimension of the space of *spherical harmonics* of that degree, which
-# are functions on the sphere.
+# The bound splits functions of q into *spherical harmonics* of degree :math:`\ell`, which are to
+# the sphere what sines and cosines are to the circle. Here :math:`w_\ell` is the share of the
+# target's mean square that has degree :math:`\ell`, and :math:`N_\ell` is the dimension of the
+# space of spherical harmonics of that degree.
 #
 # *Proof.* Spherical harmonics of different degrees are orthogonal, so errors may be added degree by
-# degree. Because the task is the same after any rotation, a random z spreads the mean square of
-# degree :math:`\ell` evenly over all :math:`N_\ell` directions. A head sees only the k coordinates
-# of q in a subspace, so what it returns does not change under a rotation of q that leaves these k
-# coordinates as they are, and neither does its part of degree :math:`\ell`. A harmonic polynomial
-# with that symmetry is determined by those of its terms that contain nothing but the k coordinates,
-# because Laplace's equation gives all other terms, and there are :math:`\binom{k + \ell - 1}{\ell}`
-# such terms. So one head fills at most that many of the :math:`N_\ell` directions, and h heads at
-# most h times that number. These directions are the same for every z, and the target's share in all
-# the others is error. ∎
+# degree. Because the task is the same after any rotation, a random z spreads the target's mean
+# square of degree :math:`\ell` evenly over all :math:`N_\ell` directions in the space of harmonics
+# of that degree.
+#
+# How many of these directions can a head fill? It sees only the k coordinates of q in a subspace.
+# What it returns therefore does not change if q is rotated in a way that leaves these k coordinates
+# as they are, and the same holds for the part of degree :math:`\ell` of what it returns. A harmonic
+# polynomial with that symmetry is determined by those of its terms that contain nothing but the k
+# coordinates, because Laplace's equation gives all other terms. There are :math:`\binom{k + \ell -
+# 1}{\ell}` such terms of degree :math:`\ell`. So one head fills at most that many of the
+# :math:`N_\ell` directions, and h heads fill at most h times that number. The filled directions are
+# the same for every z, and the target's share in all the others is error. ∎
 #
 # The proof uses neither the softmax nor the size of a weight. It requires that q and z are
 # independent and spread evenly over the sphere, that q reaches each head through k numbers, and
-# that heads are *added*. The shares are :math:`w_\ell = N_\ell c_\ell^2`, where :math:`c_\ell` is
-# the mean of :math:`\operatorname{sign}(q \cdot z)` times the Legendre polynomial of r dimensions
-# at :math:`q \cdot z`. The differential equation of these polynomials gives :math:`c_{\ell + 2} =
-# -c_\ell\, \ell / (\ell + r)`, so the code computes only the first of these means, :math:`c_1`,
-# itself.
+# that heads are *added*. The shares are :math:`w_\ell = N_\ell c_\ell^2`. Here :math:`c_\ell` is
+# the mean of :math:`\operatorname{sign}(q \cdot z)` times the Legendre polynomial of degree
+# :math:`\ell` in r dimensions, taken at :math:`q \cdot z`. The differential equation of these
+# polynomials gives :math:`c_{\ell + 2} = -c_\ell\, \ell / (\ell + r)`, so the code computes
+# :math:`c_1` first and each of the other means from the one before.
 
 d, r = 16, 15
 
@@ -210,15 +219,16 @@ for degree, share, size in HARMONICS[:4]:
     print(f"{degree:6} {share:7.3f} {size:11,}   {', '.join(f'{h:,}' for h in heads)}")
 
 # %%
-# Degree 1 is the linear part of the sign, and its threshold is hk = r, so the usual coupling hk = d
-# is just enough for it. Degree 3 needs about :math:`(r / k)^3` heads when k is not small, and each
-# further odd degree about :math:`(r / k)^2` times as many; even degrees do not occur in the sign.
-# With k ≤ r − 2, no number of heads is enough for all degrees.
+# Degree 1 is the linear part of the sign. It is within reach from hk = r on, so the usual coupling
+# hk = d is just enough for it. Degree 3 needs about :math:`(r / k)^3` heads if k is not small, and
+# each further odd degree needs about :math:`(r / k)^2` times as many as the one before; even
+# degrees do not occur in the sign. If k ≤ r − 2, no number of heads is enough for all degrees.
 #
 # Three layers, trained here
 # --------------------------
-# All three layers have the same number of parameters, since hk = 16. Each step draws new points,
-# and the error is measured on points that no step has drawn.
+# We train one head of width 16, two heads of width 8, and four heads of width 4. All three layers
+# have the same number of parameters, since hk = 16. Each training step draws new points, and the
+# error is measured on points that no step has drawn.
 
 
 def sample(B, generator, m=8):
@@ -259,17 +269,17 @@ for (h, k), error in live.items():
     print(f"h = {h}, k = {k:2}: error {error:.3f}, bound {bound(h, k):.3f}")
 
 # %%
-# Only the wide head learns the task. Each of the others ends a little above its bound, and already
-# this bound is more than half of the error of a layer that learns the linear part only.
+# Only the wide head learns the task. Each of the other two layers ends a little above its bound,
+# and the bound alone is more than half of the error of a layer that learns the linear part only.
 #
 # The grid
 # --------
-# Training for all h and k with hk up to 64, each from three seeds and with more steps, takes too
-# long for a build, so the page reads a file, which says where it comes from. The file has a second
-# task, which asks each query for *two* answers at once. Beside the sign of :math:`q \cdot z` the
-# query has to retrieve that of :math:`q \cdot z'`. To make z′, the coordinates of z are shifted by
-# one place forwards and, starting from z again, by one place backwards, and the second result is
-# subtracted from the first; this puts z′ at a right angle to z.
+# Training a layer for every h and k with hk up to 64, each from three seeds and with more steps,
+# takes too long for a build. So the page reads the errors from a file, which says where it comes
+# from. The file has a second task as well, in which each query has to retrieve *two* answers at
+# once: the sign of :math:`q \cdot z` and the sign of :math:`q \cdot z'`. The second vector, z′, is
+# made from z. Shift the coordinates of z by one place forwards in a circle, and subtract what a
+# shift by one place backwards would give; the difference is z′, which is at a right angle to z.
 
 package = Path(attention.__file__).parent
 file = Path("experiments/bottleneck/results.json")
@@ -318,12 +328,12 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Mean squared error over three seeds, for hk up to 64. A layer has 4dhk parameters, so
-# equal budgets lie on diagonals parallel to the solid line, which marks hk = d. The dotted line
-# marks k = r.
+# layers with equally many parameters lie on a diagonal parallel to the solid line, which marks hk =
+# d. The dotted line marks k = r.
 #
 # Above the dotted line, where a head is at least as wide as a comparison needs, one head is enough
-# for one comparison. Below the dotted line the error falls as heads are added, up to the solid
-# line, where the linear part is within reach, and further heads gain little. Figure 3 puts the
+# for one comparison. Below the dotted line, the error falls as heads are added, but only up to the
+# solid line, where the linear part is within reach. Further heads gain little. Figure 3 puts the
 # bound beside the measured errors.
 
 fig, ax = plt.subplots(figsize=(5, 3.8))
@@ -346,19 +356,20 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* Filled markers are measured and hollow ones are the bound, joined to guide the eye.
-# With the usual coupling hk = d, only a single head learns much more than the linear part.
+# *Figure 3.* Filled markers are measured errors. Hollow ones are the bound, joined to guide the
+# eye. With the usual coupling hk = d, only a single head learns much more than the linear part.
 #
 # What several heads are for
 # --------------------------
-# Several heads are needed because each has one softmax. In the second task, all that a query can
-# choose in a head is the difference t of its two weights, a number between −1 and 1. The head's two
-# answers are t times two numbers that z fixes, whatever the width. Since z′ is at a right angle to
-# z, the four pairs of signs are equally probable for every z. Such a pair, taken as a vector, has
-# the squared length 2, and its part along any one direction that z fixes has the squared length 1
-# on average. So one head has an error of at least ½, while that of two heads with k = r can come as
-# near to zero as one likes. The table compares layers with hk = 32, which all have the same number
-# of parameters.
+# Several heads are needed because each has one softmax. Take a single head on the second task. All
+# that a query can choose in it is the difference t of its two weights, a number between −1 and 1.
+# The head's two answers are t times two numbers that z fixes, so for a given z they always lie
+# along one direction, whatever the width. The answers to retrieve do not: they are two signs, and
+# since z′ is at a right angle to z, all four pairs of signs are equally probable for every z. Such
+# a pair, taken as a vector, has the squared length 2, and its part along any one direction that z
+# fixes has the squared length 1 on average. The head misses at least the other half, so its error
+# is at least ½. The error of two heads with k = r, however, can come as near to zero as one likes.
+# The table compares layers with hk = 32, which all have the same number of parameters.
 
 print("heads  width   one comparison (bound)   two at once")
 for h in sizes:
@@ -371,35 +382,36 @@ for h in sizes:
 #
 # What this does not say
 # ----------------------
-# The task was made to need rank, with fifteen directions that are all alike and points never met
-# before, and nothing here says that language is such a task. The heads of :doc:`a real encoder
-# </gallery/deeper/plot_7_qk_of_a_real_model>` use fewer directions on real sentences than they
-# have, and a classifier of film reviews needs :doc:`next to none
+# The task was made to need rank: its fifteen directions are all alike, and the layer has never met
+# its points before. Nothing here says that language is such a task. The heads of :doc:`a real
+# encoder </gallery/deeper/plot_7_qk_of_a_real_model>` use fewer directions on real sentences than
+# they have, and a classifier of film reviews needs :doc:`next to none
 # </gallery/deeper/plot_4_rank_on_reviews>`.
 #
-# The proof no longer applies where something other than a sum follows the heads, as the
-# feed-forward layer of a block does. :cite:t:`amsel2025quality` show that depth lets low-rank heads
-# approximate their target at short context lengths, and conjecture that long ones need full rank.
+# The proof no longer applies if the heads are followed by something other than a sum, such as the
+# feed-forward layer of a block. :cite:t:`amsel2025quality` show that depth lets low-rank heads
+# approximate the target of their task at short context lengths, and conjecture that long contexts
+# need full rank.
 #
-# Where a layer has to hold fixed relations between known items, more heads can even be better.
-# :cite:t:`adler2025capacity` counts the relations between known items that one layer can hold. When
-# items outnumber dimensions, the same budget hk holds more relations once it is split among several
+# If a layer has to hold fixed relations between known items, more heads can even be better.
+# :cite:t:`adler2025capacity` counts how many such relations one layer can hold. If there are more
+# items than dimensions, the same budget hk holds more relations once it is split among several
 # heads.
 #
-# Between the bound and the measured error there is a gap, which is large where there are many heads
-# or where the width of each is nearly r. We do not know whether training or the bound falls short;
-# one learning rate, chosen on one cell, served all cells.
+# Between the bound and the measured error there is a gap, which is large if there are many heads or
+# if each is nearly r wide. We do not know whether training falls short of what is possible or the
+# bound is too low. One learning rate, chosen on one cell of the grid, served all cells.
 #
 # Takeaways
 # ---------
-# - How many heads, and how wide? As many as there are different comparisons to make at once,
-#   because a head has one softmax, and each as wide as the rank of one comparison, because adding
-#   narrow heads does not make a wide one.
+# - How many heads, and how wide? There should be as many heads as there are different comparisons
+#   to make at once, because a head has one softmax. Each should be as wide as the rank of one
+#   comparison, because adding narrow heads does not make a wide one.
 # - This holds for one layer of attention that compares unseen points which use all directions
-#   alike. There hk = d is enough for the linear part of the comparison, and more narrow heads gain
-#   little.
+#   alike. In such a layer, hk = d is enough for the linear part of the comparison, and more narrow
+#   heads gain little.
 # - To match given weights exactly, a head has to be at least as wide as the rank of their centred
-#   logarithm. Pointing at known tokens needs two directions only, but large norms.
+#   logarithm. Pointing at known tokens needs only two directions, but large norms.
 # - When a model's heads seem too narrow, measure first how much rank their inputs use.
 #
 # *Practise:* :doc:`/exercises/low_rank`.

@@ -5,15 +5,16 @@ Rotary positional embeddings (RoPE): positions as rotations
 How can a score depend on the distance between two words, if nothing is added to their embeddings?
 
 By rotating each query and each key through an angle that grows with its position. A dot product
-does not notice a rotation that both sides share, so what remains in the score is the difference of
-the two positions. The price is that query and key matrices no longer merge into one product, that a
-layout has to be agreed on, and that distances longer than those of training are new to the model.
+does not change if both of its vectors are rotated by the same angle, so only the difference of the
+two positions remains in the score. This has a price. The query matrix and the key matrix no longer
+merge into one product, and programs have to agree on which two numbers form a pair. Distances
+longer than those of training are new to the model.
 
 You need the sinusoids of :doc:`/gallery/core/plot_6_positions` and the change of coordinates of
 :doc:`/gallery/deeper/plot_2_gauge_and_biases`. Reading takes 45 minutes, and running the page about
 fifteen seconds. Afterwards you can write RoPE in eight lines, move weights from one layout to the
-other, say which redundant parameters RoPE leaves, and extend a trained model to longer texts while
-knowing what to measure.
+other, say which redundant parameters remain redundant under RoPE, and extend a trained model to
+longer texts while knowing what to measure.
 """
 
 import copy
@@ -56,22 +57,23 @@ def error(got, expected):
 # %%
 # From sinusoids to rotations
 # ---------------------------
-# The :term:`sinusoidal positions` have a pair of numbers for each *frequency* :math:`\omega`, as
-# the papers call it. This page calls :math:`\omega` a *speed*, because the pair turns by the angle
-# :math:`\omega` per position. A shift by :math:`\Delta` positions rotates that pair by the angle
-# :math:`\Delta\omega`. If the cosine is written first, position 0 has the pair (1, 0), and
-# therefore position p has (1, 0) rotated by :math:`p\,\omega`:
+# The :term:`sinusoidal positions` have a pair of numbers, a sine and a cosine, for each *frequency*
+# :math:`\omega`. This page calls :math:`\omega` a *speed*, because the pair turns by the angle
+# :math:`\omega` per position, so a shift by :math:`\Delta` positions rotates it by the angle
+# :math:`\Delta\omega`. If the cosine is written first, the pair of position 0 is (1, 0), and the
+# pair of position p is therefore (1, 0), rotated by :math:`p\,\omega`:
 #
 # .. math::
 #    (\cos p\,\omega,\ \sin p\,\omega) = (1, 0)
 #    \begin{pmatrix} \cos p\,\omega & \sin p\,\omega \\
 #    -\sin p\,\omega & \cos p\,\omega \end{pmatrix}
 #
-# Sinusoids rotate a fixed vector and add the result to the :term:`embedding`, where the layers have
-# to disentangle the two. :term:`RoPE` (rotary position embedding, :cite:t:`su2024roformer`) omits
-# the fixed vector and the sum, and rotates the :term:`query` and the :term:`key` themselves. The
-# queries of our first lesson have width 2, which is one pair. It turns by 1 radian per position, so
-# "starts", at position 2, turns by 2 radians:
+# Sinusoids are thus a fixed vector that is rotated and then added to the :term:`embedding`, so that
+# the layers have to disentangle the two. :term:`RoPE` (rotary position embedding,
+# :cite:t:`su2024roformer`) has no fixed vector and adds nothing: it rotates the :term:`query` and
+# the :term:`key` themselves. The queries of our first lesson have width 2, so each of them is a
+# single pair. This pair turns by 1 radian per position, so the query of "starts", at position 2,
+# turns by 2 radians:
 
 angle = torch.tensor(2.0)
 first, second = query[2]
@@ -86,10 +88,9 @@ print(f"query of starts: ({first:.4f}, {second:.4f}), of length {query[2].norm()
 print(f"rotated:         ({by_hand[0]:.4f}, {by_hand[1]:.4f}), of length {by_hand.norm():.4f}")
 
 # %%
-# A wider query is cut into pairs, and each pair has its own speed, as each pair of the sinusoids
-# has. For queries of width k the speeds are 1, :math:`\mathrm{base}^{-2/k}`,
-# :math:`\mathrm{base}^{-4/k}` and so on, where the base is 10,000 in the paper. All of RoPE is then
-# eight lines:
+# A wider query is cut into pairs, and each pair has its own speed, as in the sinusoids. For queries
+# of width k the speeds are 1, :math:`\mathrm{base}^{-2/k}`, :math:`\mathrm{base}^{-4/k}` and so on;
+# the base is 10,000 in the paper. All of RoPE is then eight lines:
 
 
 def rotate(x, positions, base=10_000.0):
@@ -130,10 +131,11 @@ fig.set_label(
 # *Figure 1.* The six queries of width 2, as the query matrix makes them and after the rotation.
 # Lengths are kept, and every word turns by one radian more than the word before it.
 #
-# The function is that of the package, :func:`~attention.apply_rotary`, with ``interleaved=True``,
-# which a section below explains. It is also a multiplication: if a pair is taken as one complex
-# number, rotating it by an angle means multiplying it by the complex number of length 1 with that
-# angle. Finally, applied to (1, 0) in every pair, it gives the sinusoids back.
+# We check ``rotate`` in three ways. It does the same as the package's
+# :func:`~attention.apply_rotary` with ``interleaved=True``, an option that a section below
+# explains. It is also a multiplication of complex numbers. If each pair is taken as one complex
+# number, rotating it by an angle means multiplying it by the complex number of length 1 that has
+# this angle. Finally, if every pair of the input is (1, 0), ``rotate`` returns the sinusoids:
 
 
 def times(x, factors):
@@ -165,8 +167,9 @@ print("(1, 0), rotated, is a sinusoid:", torch.allclose(rotate(ones, at), cosine
 # Only the distance counts
 # ------------------------
 # Write :math:`\Theta_p` for the matrix that rotates all pairs of a row by their angles at position
-# p. Rotations by two angles in turn are one rotation by their sum, and the transpose rotates back.
-# So the score of word i for word j is
+# p. Two rotations in turn are one rotation by the sum of their angles, and the transpose of a
+# rotation rotates back by the same angle. So the score of the query of word i and the key of word j
+# is
 #
 # .. math::
 #    (x_i W_\mathrm{query} \Theta_i)(x_j W_\mathrm{key} \Theta_j)^\top
@@ -174,8 +177,8 @@ print("(1, 0), rotated, is a sinusoid:", torch.allclose(rotate(ones, at), cosine
 #    = x_i W_\mathrm{query}\, \Theta_{i-j}\, W_\mathrm{key}^\top x_j^\top .
 #
 # The score depends on the two words and on their distance i − j, but not on where the two are.
-# Therefore a shift of all positions leaves the scores as they are, whereas a change of distances
-# does not:
+# Therefore the scores stay the same if all positions are shifted, and they change if the distances
+# do:
 
 
 def scores_at(query_positions, key_positions):
@@ -195,11 +198,12 @@ for change, others in moved.items():
 print(f"journey for itself: {query[1] @ key[1]:.4f} without rotation, {scores[1, 1]:.4f} with it")
 
 # %%
-# The score of a word for itself is at distance 0, so RoPE leaves it unchanged. Values are not
-# rotated, and hence the positions reach the weights but not what the weights mix.
+# A word is at distance 0 from itself, so RoPE leaves its score for itself unchanged. Values are not
+# rotated, so the positions affect the weights, but not the vectors that the weights mix.
 #
-# To see the distance alone, put the same word in all six positions. Without rotation all scores are
-# equal, whereas with rotation they are equal along each diagonal:
+# To see the effect of the distance alone, put the same word in all six positions. Without rotation
+# all scores are equal, and with rotation they are equal along each diagonal, where the distance is
+# the same:
 
 torch.manual_seed(0)
 same_query, same_key = torch.randn(2, 1, k).expand(2, 6, k)  # (6, 8), (6, 8)
@@ -213,15 +217,15 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Attention weights with RoPE between six copies of one word, at positions 0 to 5, for a
-# random query and key of width 8. Scores along a diagonal are equal. Weights are equal there except
-# for a factor per row, because the softmax divides each row by a sum of its own.
+# random query and key of width 8. Along a diagonal, scores are equal, and weights are equal up to a
+# factor per row, because the softmax divides each row by a sum of its own.
 #
 # RoPE interleaved, or in halves?
 # -------------------------------
 # Which two numbers form a pair? In the paper, and in the first code of LLaMA, they are neighbours:
-# (0, 1), (2, 3) and so on. In GPT-NeoX, and in the LLaMA of Hugging Face's library, number 0 is
-# paired with number k/2, 1 with k/2 + 1, and so on. The package has both, and halves are its
-# default.
+# (0, 1), (2, 3) and so on, a layout that is called *interleaved*. In GPT-NeoX, and in the LLaMA of
+# Hugging Face's library, number 0 is paired with number k/2, 1 with k/2 + 1, and so on; this layout
+# is *in halves*. The package has both layouts, and halves are its default.
 
 # sphinx_gallery_start_ignore
 
@@ -254,13 +258,13 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The two layouts for k = 8, with pair 0 the fastest in both.
+# *Figure 3.* The two layouts for k = 8; pair 0 is the fastest in both.
 #
-# Neither is better, because a permutation leads from one to the other, and a permutation of both
-# queries and keys changes no dot product. So the weights can be converted. To go from neighbours to
-# halves, the rows of ``W_query.weight`` and of ``W_key.weight`` (torch stores one row per query
-# dimension) are put into the order 0, 2, 4, 6, 1, 3, 5, 7, for each head by itself. The ``permute``
-# in `Hugging Face's conversion script
+# Neither layout is better, because a permutation leads from one to the other. If queries and keys
+# are permuted alike, no dot product changes, so trained weights can be converted. To go from
+# neighbours to halves, we put the rows of ``W_query.weight`` and of ``W_key.weight`` into the order
+# 0, 2, 4, 6, 1, 3, 5, 7, in each head by itself. (Torch stores one row per query dimension.) The
+# ``permute`` in `Hugging Face's conversion script
 # <https://github.com/huggingface/transformers/blob/main/src/transformers/models/
 # llama/convert_llama_weights_to_hf.py>`__ does this. Readers who missed this conversion have asked
 # why the first code of LLaMA and Hugging Face's library rotate differently (`#25199
@@ -289,8 +293,8 @@ print(f"in halves, rows as they were:   scores differ by {error(mixed, paired):.
 assert error(converted, paired) < 1e-12 < 0.1 < error(mixed, paired)
 
 # %%
-# In the last line one layout's weights meet the other's rotation, and nothing protests. Shapes and
-# dtypes agree, and so does whatever one would think of checking first:
+# In the last printed line, weights of one layout meet the rotation of the other, and no error is
+# raised. Shapes and dtypes agree, and so does everything that one would check first:
 
 start = torch.arange(100, 100 + n)  # (64,)
 mixed_shifted = rotated_scores(W_query, W_key, positions=start)  # (64, 64)
@@ -305,29 +309,32 @@ for check, difference in unnoticed.items():
     print(f"{check} differ by {difference:.0e}")
 
 # %%
-# The mixed-up version keeps lengths, agrees at distance 0 and does not notice a common shift,
-# because it is RoPE too, only not the one that the weights were trained with. What finds the bug is
-# a comparison with the scores, or logits, of the original program. How much accuracy the bug costs
-# a trained model is measured below.
+# The mixed-up version passes all three checks: it keeps lengths, agrees with the original at
+# distance 0, and does not notice a common shift. The reason is that it is RoPE as well, though not
+# the RoPE with which the weights were trained. The bug is found by comparing the scores, or the
+# logits, with those of the original program. A section below measures how much accuracy the bug
+# costs a trained model.
 #
 # The gauge that survives
 # -----------------------
-# Without rotation, any invertible k × k matrix R may be put between queries and keys: replace
+# Without rotation, any invertible k × k matrix R may be put between queries and keys: if we replace
 # :math:`W_\mathrm{query}` by :math:`W_\mathrm{query} R` and :math:`W_\mathrm{key}` by
-# :math:`W_\mathrm{key} R^{-\top}`, and no score changes, which is the :term:`gauge` freedom. With
-# rotation the score becomes
+# :math:`W_\mathrm{key} R^{-\top}`, no score changes. This is the :term:`gauge` freedom. With
+# rotation, the same replacement turns the score into
 #
 # .. math::
-#    x_i W_\mathrm{query}\, R\, \Theta_{i-j}\, R^{-1}\, W_\mathrm{key}^\top x_j^\top ,
+#    x_i W_\mathrm{query}\, R\, \Theta_{i-j}\, R^{-1}\, W_\mathrm{key}^\top x_j^\top .
 #
-# which equals the score without R for all tokens if and only if :math:`R\, \Theta_\Delta =
-# \Theta_\Delta R` for each distance that occurs (provided that both matrices have rank k and the
-# tokens span all d dimensions). It is enough to require this for distance 1, since all other
-# rotations are powers of :math:`\Theta_1`. :math:`R\, \Theta_1 - \Theta_1 R = 0` is a linear system
-# with k² unknowns, so the dimension of its solutions is k² minus its rank. To write the system as
-# one matrix, the rows of R are concatenated into one long vector. Multiplying R by
-# :math:`\Theta_1`, from either side, then means multiplying this vector by one matrix, a Kronecker
-# product with the identity:
+# Suppose that both matrices have rank k and that the tokens span all d dimensions. Then the new
+# score equals the score without R for all tokens if and only if :math:`R\, \Theta_\Delta =
+# \Theta_\Delta R` for each distance :math:`\Delta` that occurs. It is enough to require this for
+# distance 1, since the rotations by all other distances are powers of :math:`\Theta_1`.
+#
+# So R has to solve the equation :math:`R\, \Theta_1 - \Theta_1 R = 0`. This is a linear system with
+# k² unknowns, the entries of R, and the dimension of its solutions is k² minus its rank. To write
+# the system as one matrix, the rows of R are concatenated into one long vector. Multiplying R by
+# :math:`\Theta_1`, from the left or from the right, then means multiplying this vector by one
+# matrix, a Kronecker product with the identity:
 
 
 def rotation(distance, base=10_000.0):
@@ -353,10 +360,10 @@ for name, dimension in free.items():
     print(f"{name:28} {dimension:2} free dimensions of {k * k}")
 
 # %%
-# Of k² dimensions, k are left. If the speeds differ, R can't mix one pair with another, and
-# within a pair only a rotation times a scale commutes with rotations. These are two numbers per
-# pair, or one complex number. If all pairs had the same speed, R could mix them as well, and half
-# of the k² dimensions would be left.
+# Of k² dimensions, RoPE leaves k. If the speeds differ, R can't mix one pair with another, and
+# within a pair only a rotation times a scale commutes with rotations. Angle and scale are two
+# numbers per pair, or one complex number. If all pairs had the same speed, R could mix them as
+# well, and half of the k² dimensions would be left.
 
 order_of = {"interleaved": torch.arange(k), "in halves": order}
 fig, axes = plt.subplots(1, 2, figsize=(5, 2.8))
@@ -374,7 +381,7 @@ fig.set_label(
 
 # %%
 # *Figure 4.* Where a surviving R may have entries other than zero, from the solutions of the linear
-# system. Each pair fills four cells, but has two free numbers only. The layouts differ by the
+# system. Each pair fills four cells, but it has only two free numbers. The layouts differ by the
 # permutation alone.
 #
 # One R that survives and some that don't, in the layout of neighbours:
@@ -410,8 +417,8 @@ for name in gauges:
     print(f"{name:30} {changed[name, False]:8.0e} {changed[name, True]:8.0e}")
 
 # %%
-# All five are free in a plain dot product, and only the last is free with RoPE. With RoPE, a
-# statement about which pairs a head uses therefore has a meaning: no gauge moves what is in one
+# In a plain dot product, all five leave the scores unchanged, but with RoPE only the last one does.
+# It is therefore meaningful to say which pairs a head with RoPE uses: no gauge moves what is in one
 # pair into another.
 #
 # The key bias comes alive
@@ -449,8 +456,9 @@ for name in parts:
     print(f"{name:28} {without[name, False]:8.0e} {without[name, True]:8.0e}")
 
 # %%
-# What does not affect the weights has no :term:`gradient`. In a layer of the package, the gradient
-# of the key bias is zero up to rounding without rotation, and of ordinary size with it:
+# The key bias acts on the output through the weights alone, so where it does not affect the
+# weights, its :term:`gradient` is zero. In a layer of the package, this gradient is zero up to
+# rounding without rotation, and of ordinary size with rotation:
 
 gradients = {}
 for rotary in (False, True):
@@ -465,16 +473,16 @@ for rotary in (False, True):
 # %%
 # Term 4 contains no word at all. It is a :term:`relative position <relative positional encoding>`
 # bias, a number per distance that is added to every score, whatever the words are. `Su (2023)
-# <https://kexue.fm/archives/9577>`__ suggests such biases for reading longer texts. A layer with
-# RoPE that leaves the biases out loses these terms, unless the embeddings have a constant part,
-# which acts in the same way.
+# <https://kexue.fm/archives/9577>`__ suggests biases of queries and keys for reading longer texts.
+# A layer with RoPE but without these biases lacks terms 2 to 4, unless the embeddings have a
+# constant part, which acts in the same way.
 #
 # No single product for all positions
 # -----------------------------------
 # Can :math:`W_\mathrm{query}` and :math:`W_\mathrm{key}` still be multiplied into one matrix, as
 # the page about :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` does with :math:`M =
-# W_\mathrm{query} W_\mathrm{key}^\top`? Only for one distance at a time, because between them lies
-# the rotation by the distance:
+# W_\mathrm{query} W_\mathrm{key}^\top`? Only for one distance at a time, because the rotation by
+# the distance comes between the two matrices:
 #
 # .. math:: M_\Delta = W_\mathrm{query}\, \Theta_\Delta\, W_\mathrm{key}^\top .
 
@@ -491,17 +499,19 @@ print(f"{len(M)} products, of which {independent} are linearly independent")
 assert error(by_products, with_rope) < 1e-12
 
 # %%
-# Each product has rank k at most, as before. There are as many as there are distances, but all of
-# them are mixtures of k matrices, two per pair: one goes with :math:`\cos \Delta\omega` and one
-# with :math:`\sin \Delta\omega`. So a model with RoPE can be read pair by pair, though not as one
-# matrix.
+# Each product has rank k at most, as without rotation. There are as many products as distances, but
+# all of them are linear combinations of the same k matrices. Each pair contributes two of these:
+# one is multiplied by :math:`\cos \Delta\omega` and the other by :math:`\sin \Delta\omega`, where
+# :math:`\omega` is the speed of the pair. So a model with RoPE can be read pair by pair, though not
+# as one matrix.
 #
 # Past the length of training
 # ---------------------------
 # Sines, cosines and rotations exist for every position. Can a model use positions that training
-# never reached? We measure one task, in which each token of a random text has to copy the token
-# five places before it. The model is one causal layer of attention of width 32, with biases, and it
-# is trained on texts of 32 tokens, once with sinusoids added to the embeddings and once with RoPE.
+# never reached? We measure this on one task: at each position of a random text, the model has to
+# copy the token five places before. The model is one causal layer of attention of width 32, with
+# biases. We train it on texts of 32 tokens, once with sinusoids added to the embeddings and once
+# with RoPE.
 
 torch.set_default_dtype(torch.float32)
 TOKENS, LAG, TRAINED, SEEDS, STEPS = 16, 5, 32, range(3), 300
@@ -533,7 +543,7 @@ class Copier(nn.Module):
         return self.classifier(context)  # (..., n, TOKENS)
 
     def query_and_key(self, x, **how):
-        """Return queries and keys, with RoPE rotated; ``how`` goes to ``apply_rotary``."""
+        """Return queries and keys, rotated if ``rotary``; ``how`` goes to ``apply_rotary``."""
         both = self.W_query(x), self.W_key(x)
         return [attention.apply_rotary(each, **how) for each in both] if self.rotary else both
 
@@ -553,7 +563,7 @@ def train(model, steps, generator, n=TRAINED, **how):
 
 @torch.no_grad()
 def accuracy(model, n, lag=LAG, **how):
-    """Return, for each position, the share of texts in which the token ``lag`` before is named."""
+    """Return, per position, in what share of texts the model names the token ``lag`` before."""
     ids = torch.randint(TOKENS, (200, n), generator=torch.Generator().manual_seed(1000))  # (200, n)
     named = model(ids, **how).argmax(dim=-1)  # (200, n)
     return (named[:, lag:] == ids[:, :-lag]).float().mean(dim=0)
@@ -567,8 +577,9 @@ for kind, rotary in (("sinusoids", False), ("RoPE", True)):
         models[kind, seed] = train(Copier(rotary), STEPS, generators[kind, seed])
 
 # %%
-# In a causal model a token does not see what follows it. One measurement with texts of 128 tokens
-# therefore covers shorter texts, too; :term:`chance level` is 1 in 16.
+# In a causal model a token does not see what follows it, so one measurement with texts of 128
+# tokens covers shorter texts, too. There are 16 different tokens, so the :term:`chance level` is 1
+# in 16.
 
 
 def summary(curves):
@@ -599,20 +610,20 @@ ax.set(xlabel="position of the token", ylabel="accuracy (%)", ylim=(0, 103))
 ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2)
 fig.set_label(
     "Accuracy against the position of the token, from 5 to 127, as means and bands over three "
-    "seeds. Both are at 100 % up to the trained length of 32. There sinusoids drop steeply and "
-    "then go up and down with a wide band. RoPE stays at 100 % for some more positions and goes "
-    "down in a few steps, with level stretches between them."
+    "seeds. Both are at 100 % up to the trained length of 32. Beyond it sinusoids drop steeply "
+    "and then go up and down with a wide band. RoPE stays at 100 % for some more positions and "
+    "goes down in a few steps, with level stretches between them."
 )
 
 # %%
 # *Figure 5.* Accuracy at each position, as the mean over three seeds; bands reach from the lowest
 # to the highest seed, and the grey line is at the trained length.
 #
-# Both models are nearly perfect within the trained length. Beyond it sinusoids fail at once and
-# erratically, because every position is new. RoPE goes down in steps, for which there must be
-# another reason, since its scores contain no positions but only distances. The token at position
-# 100 meets keys at distances up to 100, of which training has shown no more than 31. Let us see
-# which distances the last token of long texts attends to:
+# Both models are nearly perfect within the trained length. Beyond it, sinusoids fail at once and
+# erratically, because every position is new. With RoPE, accuracy goes down in steps, and this must
+# have another cause, since scores with RoPE contain only distances and no positions. The token at
+# position 100 meets keys at distances up to 100, but in training no distance was longer than 31.
+# Let us see which distances the last token of long texts attends to:
 
 
 @torch.no_grad()
@@ -630,13 +641,15 @@ for seed, shares in zip(SEEDS, by_distance, strict=True):
     print(f"seed {seed}: " + ", ".join(top))
 
 # %%
-# A good part of the weight is not on distance 5, and the distances that take it are nearly the same
-# for all seeds. Most of these distances follow from the speeds alone. The pairs turn like the hands
-# of a clock, and the fast ones come round again, so at some distances the three fastest pairs are
-# rotated almost as they are at distance 5. Within the trained length there is no such distance,
-# apart from the neighbours 4 and 6, and so training had no reason to guard against one. For every
-# distance, we take the three angles between these pairs' rotations and those at distance 5, and
-# list the distances at which the mean of the three cosines is above 0.7:
+# A good part of the weight is on distances other than 5, and these distances are nearly the same
+# for all seeds. Most of them follow from the speeds alone. The pairs turn like the hands of a
+# clock, and the fast ones come round again, so at some distances the three fastest pairs are
+# rotated almost as they are at distance 5. Within the trained length, this is the case only at the
+# neighbouring distances 4 and 6, so training had no reason to guard against any other.
+#
+# To find these distances, we compare each distance with distance 5. In each of the three fastest
+# pairs, we take the cosine of the angle between the rotations by the two distances, and we list the
+# distances for which the mean of the three cosines is above 0.7:
 
 distance = torch.arange(128)  # (128,)
 fastest = 10_000.0 ** (-torch.arange(0, 6, 2) / d)  # (3,)
@@ -645,10 +658,10 @@ alike = distance[likeness > 0.7].tolist()
 print("distances that look like 5 to the three fastest pairs:", alike)
 
 # %%
-# So the steps of Figure 5 are where such a distance comes into reach. If this is right, a
-# :term:`sliding window <sliding-window attention>` of 32 keys should repair RoPE, because it hides
-# all distances that training has not shown. It can't repair sinusoids completely, because their
-# positions remain new:
+# This explains the steps of Figure 5: accuracy drops where such a distance comes into reach. If the
+# explanation is right, a :term:`sliding window <sliding-window attention>` of 32 keys should repair
+# RoPE, because it hides all distances that training has not shown. It can't repair sinusoids
+# completely, because their positions remain new:
 
 windowed = {
     kind: [accuracy(models[kind, seed], 128, window=TRAINED) for seed in SEEDS] for kind in curves
@@ -657,11 +670,11 @@ for kind, each in windowed.items():
     print(f"{kind:10} 128 tokens, each query sees the last {TRAINED}: {summary(each)}")
 
 # %%
-# The window does repair RoPE, and it helps sinusoids only in part. So RoPE alone does not make a
-# model read longer texts: in this task the model fails through scores at distances on which it was
-# never trained.
+# The window does repair RoPE, and it helps sinusoids only in part. So RoPE alone does not enable a
+# model to read longer texts: in this task the model fails because of scores at distances on which
+# it was never trained.
 #
-# The trained model also shows what the mix-up of layouts costs, here on texts of the trained
+# The trained models also show what it costs to mix up the two layouts, here on texts of the trained
 # length:
 
 rope = [models["RoPE", seed] for seed in SEEDS]
@@ -672,13 +685,14 @@ print(f"trained in halves, rotated as neighbours: {summary(mixed_up)}")
 # Interpolating the positions
 # ---------------------------
 # What do people do when a trained model has to read longer texts? :cite:t:`chen2023extending`
-# shrink all positions until the text fits into the trained range, which is called :term:`position
-# interpolation`. A text of 128 tokens then has the positions 0, ¼, ½ and so on, and no distance is
-# longer than those of training, although fractions of a position are new. Another way is to raise
-# the base. With :term:`NTK-aware scaling`, the base is multiplied by the ratio of the new length to
-# the trained one, raised to the power k/(k − 2). This slows the slowest pair by that ratio and
-# leaves the fastest alone (:cite:t:`peng2024yarn`, section 3.1). We apply both to the trained
-# models:
+# divide all positions by one factor, so that the text fits into the trained range. This is called
+# :term:`position interpolation`. Our texts of 128 tokens then have the positions 0, ¼, ½ and so on.
+# No distance is longer than those of training, although fractions of a position are new.
+#
+# Another way is to raise the base, which is called :term:`NTK-aware scaling`
+# (:cite:t:`peng2024yarn`, section 3.1). Take the ratio of the new length to the trained length,
+# raise it to the power k/(k − 2), and multiply the base by the result. This slows the slowest pair
+# by the ratio and leaves the fastest as it was. We apply both ways to the trained models:
 
 
 def interpolated(n):
@@ -705,8 +719,8 @@ for name in ways:
 # Interpolation brings the accuracy on this task down to chance level. The reason is that it shrinks
 # short distances as well. The models have learned the rotation for a distance of five tokens. When
 # positions are half as far apart, this rotation belongs to a distance of ten tokens, and when they
-# are a quarter as far apart, to one of twenty. The models then copy the token that is so many
-# places back, though less reliably at the longer distance:
+# are a quarter as far apart, to a distance of twenty. So the models now copy the token ten or
+# twenty places back, though less reliably at the longer distance:
 
 back = {n: LAG * n // TRAINED for n in (64, 128)}
 elsewhere = {
@@ -716,12 +730,12 @@ for n, each in elsewhere.items():
     print(f"interpolated, {n:3} tokens: the token {back[n]:2} places back is named {summary(each)}")
 
 # %%
-# The NTK-aware base keeps the fast pairs, and with them the short distances. At twice the length it
-# therefore does this task no harm, while at four times the length the models lose accuracy with it,
-# much as they do without it.
+# The NTK-aware base keeps the fast pairs, and with them the short distances. At twice the trained
+# length it therefore does no harm in this task. At four times the trained length the models lose
+# accuracy with it, much as they do without it.
 #
 # :cite:t:`chen2023extending` train their interpolated models further, for up to 1,000 steps. We
-# fine-tune on texts of 128 tokens, with interpolation, and for comparison without it:
+# fine-tune our models on texts of 128 tokens, with interpolation and, for comparison, without it:
 
 tuned = {}
 for name, way, steps in (
@@ -741,8 +755,8 @@ for name, way, steps in (
 # With interpolation the model has to learn its short distance anew; without interpolation it only
 # has to learn to ignore the long distances, which takes far fewer steps. This says nothing against
 # interpolation in language models. Our task needs one exact short distance and nothing else,
-# whereas :cite:t:`chen2023extending` measure language modelling, retrieval of a passkey and
-# summaries with LLaMA, where they report good results from interpolation with fine-tuning. What the
+# whereas :cite:t:`chen2023extending` measure LLaMA in language modelling, in retrieval of a passkey
+# and in writing summaries. They report good results from interpolation with fine-tuning. What the
 # small model does show is that an extension of the context has to be measured on the task at hand,
 # on short distances as well as on long ones.
 #
@@ -752,16 +766,18 @@ for name, way, steps in (
 #   embeddings? Queries and keys are rotated by their positions, and a dot product keeps only the
 #   difference of two rotations.
 # - RoPE in neighbours and RoPE in halves differ by a permutation of the rows of ``W_query`` and
-#   ``W_key``. Weights of one with the rotation of the other fail without an error, and no test of
-#   lengths, of shapes or of shifts finds the mistake.
+#   ``W_key``. If weights of one layout meet the rotation of the other, the model fails without an
+#   error, and no test of lengths, of shapes or of shifts finds the mistake.
 # - Of the k² dimensions of the gauge, RoPE leaves k, one complex number per pair, as long as the
 #   speeds differ.
 # - The key bias, which is dead in a plain dot product, changes the weights with RoPE, and all four
 #   terms of a score count.
-# - There is one product :math:`M_\Delta` per distance, and they span k dimensions.
-# - Trained to copy the token five places before, a model with RoPE fails step by step on longer
-#   texts, because of distances that it never saw. A window of the trained length repairs this;
-#   interpolation without further training makes the model copy from the wrong distance.
+# - There is one product :math:`M_\Delta` per distance, and all these products together span k
+#   dimensions.
+# - A model with RoPE that was trained to copy the token five places before fails step by step on
+#   longer texts, because of distances that it never met in training. A window of the trained length
+#   repairs this; interpolation without further training makes the model copy from the wrong
+#   distance.
 #
 # *Practise:* :doc:`/exercises/today`, whose first exercise mixes the two layouts.
 #

@@ -4,16 +4,16 @@ Grouped-query, multi-query and latent attention (GQA, MQA, MLA): what heads can 
 
 Does every head need keys and values of its own?
 
-No, because heads that share their keys and values still differ in their queries, so each keeps
-attention weights of its own. Sharing matters when a model generates text, since it then has to keep
-the keys and values of every token. Grouped-query attention shares them among a few heads,
-multi-query attention among all, and latent attention makes those of all heads from one narrow
-vector. This page counts what each of them keeps and computes, and shows what each cannot express.
-The effect on quality has been measured in large training runs, which are cited at the end of the
-page.
+No, because heads that share their keys and values still differ in their queries, so each head has
+attention weights of its own. Sharing matters when a model generates text, since the model then has
+to keep the keys and values of every token. In grouped-query attention a few heads share them, in
+multi-query attention all heads do, and in latent attention the keys and values of all heads are
+made from one narrow vector. This page counts what each of these variants keeps and computes, and
+shows what each cannot express. The effect on quality has been measured in large training runs,
+which are cited at the end of the page.
 
 You need the lessons on :doc:`several heads </gallery/core/plot_5_multi_head>` and on :doc:`masks
-</gallery/core/plot_4_masks>`. For the latent you also need the one on :doc:`low rank
+</gallery/core/plot_4_masks>`. For latent attention you also need the one on :doc:`low rank
 </gallery/deeper/plot_1_low_rank_qk>`, and for the rotary key the one on :doc:`rotary positions
 </gallery/deeper/plot_9a_rotary>`. Reading takes forty minutes, and running the page about ten
 seconds. Afterwards you can write grouped-query attention and both forms of latent attention, count
@@ -46,10 +46,11 @@ use_style()
 # What a model keeps of each token
 # --------------------------------
 # An :term:`autoregressive` model adds one token after another, and each new query attends to the
-# keys and values of all tokens before. They never change, so the model keeps them, in a :term:`KV
-# cache`. With h heads of width k, one layer keeps k numbers per head for the key and k for the
-# value, 2hk per token, and L layers keep 2hkL. If only :math:`h_\mathrm{kv}` of the heads have keys
-# and values of their own, it is :math:`2 h_\mathrm{kv} k L`. The sizes below are from table 2.1 of
+# keys and values of all tokens before. These keys and values never change, so the model keeps them,
+# in a :term:`KV cache`. With h heads of width k, a layer keeps for each token and each head k
+# numbers for the key and k for the value. That makes 2hk numbers per token in one layer, and 2hkL
+# in L layers. If the h heads of queries share :math:`h_\mathrm{kv}` heads of keys and values, it is
+# :math:`2 h_\mathrm{kv} k L`. The sizes of the models below are from table 2.1 of
 # :cite:t:`brown2020language`, table 1 and section 2 of :cite:t:`chowdhery2022palm`, table 1 of
 # :cite:t:`jiang2023mistral` and table 3 of :cite:t:`grattafiori2024llama`.
 
@@ -67,11 +68,12 @@ for name, (L, h, h_kv, k) in published.items():
 
 # %%
 # In GPT-3, where each head has keys and values of its own, the text of one user thus takes
-# gigabytes. All of the cache has to be read again for each new token, so that decoding waits for
-# memory and not for arithmetic. This is why :cite:t:`shazeer2019fast` lets all heads share one key
-# and one value per token. A reader of code that does this `wondered why it has keys and values for
-# one head only <https://github.com/lucidrains/memorizing-transformers-pytorch/issues/5>`__. The
-# reason is the memory in the last column of the table, not a different kind of attention.
+# gigabytes. All of the cache has to be read again for each new token, so generating text means
+# waiting for memory and not for arithmetic. This is why :cite:t:`shazeer2019fast` lets all heads
+# share one key and one value per token. A reader of code that does this `wondered why it has keys
+# and values for one head only
+# <https://github.com/lucidrains/memorizing-transformers-pytorch/issues/5>`__. The reason is the
+# memory in the last column of the table, not a different kind of attention.
 
 # sphinx_gallery_start_ignore
 
@@ -120,7 +122,7 @@ fig.set_label(
 # Grouped queries: one line more
 # ------------------------------
 # :term:`Grouped-query attention <grouped-query attention>` (:cite:t:`ainslie2023gqa`) is multi-head
-# attention with one line more, which lets each head of keys and values serve the h /
+# attention with one more line of code. This line lets each head of keys and values serve h /
 # :math:`h_\mathrm{kv}` neighbouring heads of queries.
 
 B, n, d, h, h_kv = 3, 7, 24, 6, 2
@@ -167,7 +169,7 @@ for name, difference in grouped_errors.items():
 # .. admonition:: What went wrong: ``repeat`` in place of ``repeat_interleave``
 #    :class: warning
 #
-#    ``repeat`` gives keys of the right shape in another order, so no error is raised, but most
+#    ``repeat`` gives keys of the right shape in another order, so no error is raised, but some
 #    heads meet the keys of another group:
 
 
@@ -183,16 +185,16 @@ print("repeat:           ", torch.arange(h_kv).repeat(h // h_kv).tolist())
 print(f"relative difference of the contexts: {slip:.2f}")
 
 # %%
-# Neither order is better: layers that are trained with either of them differ merely in how their
-# heads are numbered. Weights that were trained with one order are wrong in the other, however, so
-# the slip shows when somebody else's model is loaded.
+# Neither order is better: a layer trained with ``repeat`` differs from one trained with
+# ``repeat_interleave`` merely in how its heads are numbered. Weights that were trained with one
+# order are wrong in the other, however, so the mistake shows when somebody else's model is loaded.
 #
 # Windows: fewer tokens instead of fewer heads
 # --------------------------------------------
 # :term:`Sliding-window attention <sliding-window attention>` (:cite:t:`beltagy2020longformer`)
-# forbids distant keys, which here are all those that are w or more tokens away. A window is a mask
-# and nothing else, so it combines with the causal mask by ``&``, which leaves each query w keys at
-# most: its own and the w − 1 before it.
+# forbids distant keys, here all keys that are w or more tokens away. A window is a mask and nothing
+# else, so it combines with the causal mask by ``&``. Each query is then left with w keys at most:
+# its own and the w − 1 before it.
 
 w = 3
 both_sides = window_mask(6, w)  # (6, 6)
@@ -207,9 +209,10 @@ print(f"window=3 against a mask: {window_error:.0e}")
 assert window_error < 1e-12
 
 # %%
-# A stack sees further than one window. A token of layer 2 mixes tokens of layer 1, each of which
-# has mixed its own window already, so information travels w − 1 tokens per layer, and (w − 1)L in
-# all. We measure this by the gradient of the last token's output with respect to each input.
+# A stack of layers sees further than one window. Layer 2 mixes outputs of layer 1, and each of
+# these outputs is already a mixture of a window of its own. So information travels up to w − 1
+# tokens per layer, and up to (w − 1)L tokens in L layers. We measure this by the gradient of the
+# last token's output with respect to each input.
 
 n, w = 24, 5
 reach, influence = {}, {}
@@ -244,12 +247,14 @@ fig.set_label(
 # *Figure 2.* How much the last token's output depends on each earlier token, in untrained stacks
 # with windows of w = 5. The dotted lines are at (w − 1)L.
 #
-# What is within reach is not necessarily used. With two layers or more, the farthest token within
-# reach has a gradient that is orders of magnitude smaller than the largest, because only one path
-# of tokens leads to it, with the longest possible step in every layer. The report of
-# :cite:t:`jiang2023mistral` gives w = 4,096 and 32 layers in its table 1, and an attention span of
-# about 131 thousand tokens in its section 2. The cache of a layer with a window needs the last w
-# positions only.
+# A token within reach is not necessarily used. With two layers or more, the gradient of the
+# farthest token within reach is orders of magnitude smaller than the largest gradient, because only
+# one path leads to that token, the one with the longest possible step in every layer.
+#
+# The report of :cite:t:`jiang2023mistral` gives w = 4,096 and 32 layers in its table 1, and an
+# attention span of about 131 thousand tokens in its section 2. The report counts w tokens per
+# layer. We compute (w − 1)L, because a window of ours includes the token itself. A window also
+# saves memory, because the cache of a layer with a window needs only the last w positions:
 
 w, L = 4096, 32
 print(f"(w − 1)L = {(w - 1) * L:,}")
@@ -258,28 +263,30 @@ for m in (2_048, 8_192, 32_768):
 
 # %%
 # (The package's :class:`~attention.KVCache` keeps all positions, even of layers with a window. To
-# save the memory, it would have to overwrite the oldest position, as that report's rolling buffer
-# does.)
+# save the memory, it would have to overwrite the oldest position, as the rolling buffer in the
+# report of :cite:t:`jiang2023mistral` does.)
 #
 # Latent attention: keys and values from one vector
 # -------------------------------------------------
 # :term:`Multi-head latent attention <multi-head latent attention>` (:cite:t:`deepseek2024v2`,
 # section 2.1) projects each token to a *latent* vector :math:`c = x W_\mathrm{latent}` of width r,
-# and makes the keys and values of all heads from c, by matrices that each head has for itself.
-# Only c is kept. In one of the heads, let q be the query of the new token, and
+# and makes the keys and values of all heads from c. For this, each head has a key matrix and a
+# value matrix of its own. Only c is kept. In one of the heads, let q be the query of the new token,
+# and let the key and the value of token j be
 #
 # .. math:: k_j = c_j W_\mathrm{key}, \qquad v_j = c_j W_\mathrm{value} .
 #
-# Making these keys anew for each query would save memory at the price of much arithmetic. But a
-# score is a product of three factors, and :doc:`brackets in a product can be moved
-# </gallery/deeper/plot_5_cost_of_the_product>`:
+# Making these keys anew for each new query would save memory, but at the price of much arithmetic.
+# There is another way, because a score is a product of three factors, and :doc:`brackets in a
+# product can be moved </gallery/deeper/plot_5_cost_of_the_product>`:
 #
 # .. math:: q \cdot (c_j W_\mathrm{key}) = (q\, W_\mathrm{key}^\top) \cdot c_j .
 #
-# In this *absorbed* form the query takes over the key matrix, and is compared with the latents
-# themselves. The value matrix can be moved as well: instead of multiplying each latent by it and
-# mixing the results, one mixes the latents and multiplies the mixture. Here are both forms of the
-# layer, first the one in which it is trained, then the absorbed one:
+# In this *absorbed* form the query takes over the key matrix: it is multiplied by the transpose of
+# that matrix, and then compared with the latents themselves. The value matrix can be moved as well.
+# Instead of multiplying each latent by the value matrix and mixing the results, one mixes the
+# latents and multiplies the mixture. Here are both forms of the layer, first the one in which it is
+# trained, then the absorbed one:
 
 n, d, h, k, r = 40, 32, 4, 8, 6
 latent_layer = LatentAttention(d, h, latent_dim=r).double().requires_grad_(False)
@@ -306,7 +313,7 @@ def trained_form(x):
 
 
 def absorbed_form(x):
-    """Compare queries that have taken over the key matrix with the latents, and mix these."""
+    """Let queries take over the key matrix, compare them with the latents, and mix the latents."""
     c = x @ W_latent  # (n, r)
     query = x @ W_query @ W_key.mT  # (h, n, r)
     weights = causal_softmax(query @ c.T / k**0.5)  # (h, n, n)
@@ -326,22 +333,23 @@ for name, difference in latent_errors.items():
     assert difference < 1e-12
 
 # %%
-# The scale is :math:`1/\sqrt k` in both forms, although the vectors of the absorbed one have width
-# r, because the scores are the same numbers.
+# The scale is :math:`1/\sqrt k` in both forms. The absorbed form compares vectors of width r, but
+# its scores are the same numbers as in the trained form.
 #
-# In the absorbed form, latent attention *is* multi-query attention, with wide queries and one
-# shared key and value, the latent. What sets the heads apart is that each reads the latent through
-# matrices of its own.
+# In the absorbed form, latent attention *is* multi-query attention, with queries of width r and
+# with the latent as the one key and value that all heads share. The heads still differ, because
+# each reads the latent through matrices of its own.
 #
 # What a latent can hold
 # ----------------------
-# All keys of all heads are made from r numbers, so the (n, hk) matrix of all keys, concatenated
-# over the heads, has :term:`rank` r at most. In multi-head attention its rank can be as high as hk,
-# if n and d allow, and in grouped-query attention as high as :math:`h_\mathrm{kv} k`.
+# Concatenate the keys of all heads, so that each token has one row of hk numbers. Since these
+# numbers are all made from the r numbers of the token's latent, the (n, hk) matrix of all keys has
+# :term:`rank` r at most. In multi-head attention its rank can be as high as hk, if n and d allow,
+# and in grouped-query attention as high as :math:`h_\mathrm{kv} k`.
 
 
 def rank_of_keys(W_key, made_from, copies=1):
-    """Return the rank of the keys of all heads, shared ones once per head."""
+    """Return the rank of the keys of all heads; shared keys are repeated for each head."""
     keys = split(W_key(made_from), W_key.out_features // k)  # (..., n, k)
     return torch.linalg.matrix_rank(keys.repeat_interleave(copies, 0).movedim(0, 1).flatten(1))
 
@@ -356,11 +364,12 @@ for name, (rank, kept) in ranks.items():
     print(f"{name:13}: rank of all keys {rank:2}, numbers kept per token {kept}")
 
 # %%
-# Without rotary positions, a latent can hold all that groups of heads can hold, if both keep the
-# same number of numbers per token. Take the keys and values of the groups, concatenated, as the
-# latent of width :math:`r = 2 h_\mathrm{kv} k`, and let each head's matrices pick the columns of
-# its group; :cite:t:`meng2025transmla` build on this. The converse is false, because the heads of a
-# group share one key, and the heads of a latent need not.
+# Without rotary positions, a latent can hold all that groups of heads can hold, if both keep
+# equally many numbers per token. To see this, take the keys and values of the groups, concatenated,
+# as the latent, which then has width :math:`r = 2 h_\mathrm{kv} k`, and let each head's matrices
+# pick the columns of its group. :cite:t:`meng2025transmla` build on this. The converse is false:
+# the heads of a group share one key, whereas heads that share a latent can still make different
+# keys from it.
 
 r_two = 2 * 2 * k
 as_latent = LatentAttention(d, h, latent_dim=r_two).double().requires_grad_(False)
@@ -376,15 +385,17 @@ print(f"two groups, written as a latent of width {r_two}: difference {group_erro
 assert group_error < 1e-12
 
 # %%
-# How narrow could the latents of a trained model be? Every multi-head layer is a latent one whose
-# :math:`W_\mathrm{latent}` is the identity, with r = d. To narrow it, we truncate the stacked key
-# and value matrices of each layer of :doc:`a real encoder
-# </gallery/deeper/plot_7_qk_of_a_real_model>` to rank r. We then see how far its embeddings of some
-# reviews move, measured as the mean of 1 minus the cosine between the old embedding and the new.
-# The truncation keeps the r strongest directions, either of the matrix alone or of what the matrix
-# returns on other reviews. For comparison, we pool the key and value matrices of each group of
-# heads into their mean, which is how :cite:t:`ainslie2023gqa` (section 2.1) begin before they train
-# further.
+# How narrow could the latents of a trained model be? Every multi-head layer can be written as a
+# latent layer with r = d, in which :math:`W_\mathrm{latent}` is the identity. To narrow the latent,
+# we stack the key and value matrices of each layer of :doc:`a real encoder
+# </gallery/deeper/plot_7_qk_of_a_real_model>` and truncate them to rank r. The truncation keeps the
+# r strongest directions, in one of two ways: those of the matrix alone, or those of what the matrix
+# returns on reviews other than those we test.
+#
+# The test is how far the encoder's embeddings of some reviews move, measured as the mean of 1 minus
+# the cosine between the old embedding and the new one. For comparison, we also replace the key and
+# value matrices of each group of heads by their mean, which is how :cite:t:`ainslie2023gqa`
+# (section 2.1) begin before they train further.
 
 encoder, tokenizer = load_encoder("minilm")
 encoder.requires_grad_(False)
@@ -455,13 +466,13 @@ for (name, kept), distance in distances.items():
     print(f"{kept:3} numbers kept, {name:14}: embeddings moved by {distance:.3f}")
 
 # %%
-# At r = d = 384 nothing would be lost, since the token itself is then the latent, and it takes half
-# as many numbers as keys and values do. At a lower rank the embeddings move, but much less if the
-# truncation knows the inputs, by which :doc:`the lesson on QKᵀ in this encoder
-# </gallery/deeper/plot_7_qk_of_a_real_model>` weights its matrices as well. With 192 numbers kept,
-# the latents of either truncation move the embeddings less than the mean of groups does. This was
-# measured with one small encoder on sixteen reviews, and nothing was trained afterwards, whereas
-# :cite:t:`ainslie2023gqa` train on for a twentieth of the original steps.
+# At r = d = 384 nothing would be lost, since the latent is then the token itself, which takes half
+# as many numbers as its keys and values do. At a lower rank the embeddings move, but much less if
+# the truncation knows the inputs. (:doc:`The lesson on QKᵀ in this encoder
+# </gallery/deeper/plot_7_qk_of_a_real_model>` weights its matrices by the inputs as well.) With 192
+# numbers kept, either truncation moves the embeddings less than the mean of groups does. We
+# measured this with one small encoder on sixteen reviews and trained nothing afterwards, whereas
+# :cite:t:`ainslie2023gqa` train further, for a twentieth of the original steps.
 #
 # Why a rotary key is kept apart
 # ------------------------------
@@ -490,14 +501,17 @@ for distance, change in changes.items():
     print(f"distance {distance:2}: the matrix to absorb differs by {change:.2f} from distance 0")
 
 # %%
-# There is no single matrix that a query could take over; each cached token would need the one of
-# its own distance. DeepSeek-V2 therefore gives each query a few more numbers, which are rotated and
-# meet one rotated key that all heads share (section 2.1.3). A score is the sum of two products, and
-# the part without positions is absorbed as before. Only the rotated key is kept in addition to c,
-# and the scale counts both parts, :math:`1/\sqrt{k + \mathrm{rotary\_dim}}`. (The report's layer
-# also makes its queries from a latent, and normalises both latents, which ours does not.) Without
-# the rotated part, and without a mask, the layer does not notice the order of its tokens: if they
-# are reversed, the same weights come out in reversed order. With that part they change:
+# There is no single matrix that a query could take over, because each cached token would need the
+# matrix of its own distance. DeepSeek-V2 (section 2.1.3) therefore gives each query a second part
+# of a few more numbers. This part is rotated, and it is compared with a rotated key that all heads
+# share. A score is then the sum of two dot products: one is without positions and is absorbed as
+# before, and the other is that of the rotated parts. In addition to c, only the rotated key has to
+# be kept. The scale counts both parts, :math:`1/\sqrt{k + \mathrm{rotary\_dim}}`. (The report's
+# layer also makes its queries from a latent, and normalises both latents, which ours does not.)
+#
+# Without the rotated part, and without a mask, the layer does not notice the order of its tokens:
+# if the tokens are reversed, the same weights come out in reversed order. With the rotated part,
+# the weights change:
 
 rotary = LatentAttention(d, h, latent_dim=r, rotary_dim=4).double().requires_grad_(False)
 rotary_error = (rotary(x) - rotary(x, absorbed=True)).abs().max().item()
@@ -513,9 +527,10 @@ for dim, each in ((0, latent_layer), (4, rotary)):
 # Bytes per token
 # ---------------
 # A :class:`~attention.KVCache` counts its own bytes, so what each variant keeps can be measured. We
-# give it one token and room for many, with heads of width 32 in float32, and vary the number of
-# heads. The latent is four heads wide and the rotated key half a head, as in
-# DeepSeek-V2 (section 3.1.2).
+# make a cache with room for many tokens, pass one token through the layer, and divide the bytes of
+# the cache by its room. The heads have width 32, in float32, and we vary their number. The latent
+# is as wide as four heads and the rotated key as wide as half a head, as in DeepSeek-V2 (section
+# 3.1.2).
 
 k, room = 32, 128
 kinds = {
@@ -557,18 +572,20 @@ fig.set_label(
 # *Figure 3.* Bytes that a cache holds per token in one layer, as counted by ``KVCache.nbytes``, for
 # heads of width 32 in float32.
 #
-# A latent takes the same memory whether it serves four heads or sixty-four, so it saves more the
-# more heads there are. DeepSeek-V2 has 128 heads of width 128, and keeps 576 numbers per token and
-# layer, as many as 2.25 groups would, as table 1 of the report says. With few heads, groups keep
-# less.
+# A latent takes the same memory whether it serves four heads or sixty-four, so the more heads there
+# are, the more it saves. DeepSeek-V2 has 128 heads of width 128, and keeps 576 numbers per token
+# and layer. As table 1 of the report says, 2.25 groups would keep as many. With few heads, groups
+# keep less than a latent.
 #
 # Which form is cheaper when
 # --------------------------
-# Both forms give the same numbers, but not at the same price. Let n new tokens attend to m tokens
-# in all, themselves included, whose latents are in the cache. The trained form makes the keys and
-# values of all m tokens and then compares at width k; the absorbed form transforms the n queries
-# and the n mixtures of latents, and compares at width r. (Projections to queries and latents, the
-# last matrix and the rotated part are the same in both.)
+# The trained and the absorbed form give the same numbers, but not at the same price. Let n new
+# tokens attend to m tokens in all, themselves included, and let the latents of all m tokens be in
+# the cache. The trained form makes keys and values of all m tokens, and then compares and mixes
+# vectors of width k. The absorbed form multiplies only the n queries and the n mixtures of latents
+# by the matrices of the heads, but it compares and mixes vectors of width r. (The projections to
+# queries and latents, the last matrix and the rotated part cost the same in both.) The counts of
+# multiplications are:
 #
 # .. math:: \text{trained: } 2hk\,(mr + nm), \qquad \text{absorbed: } 2hr\,(nk + nm) .
 #
@@ -621,32 +638,35 @@ for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
 # %%
 # A measured time includes everything that both forms share, and also the time that it takes to
 # start each operation. For one token this overhead weighs heavily, so the measured ratio is far
-# smaller than the counted one. In a large model the step waits for memory, and there the absorbed
-# form saves writing and reading the keys and values of all m tokens.
+# smaller than the counted one. In a large model, a step with one token waits for memory instead,
+# and there the absorbed form saves writing and reading the keys and values of all m tokens.
 #
 # What this page does not show
 # ----------------------------
-# Only by training large models can one decide whether a model loses quality when its heads share
-# keys and values, and the published answers differ. In table 1 of :cite:t:`ainslie2023gqa`, T5 XXL
+# Whether a model loses quality when its heads share keys and values can be decided only by training
+# large models, and the published answers differ. In table 1 of :cite:t:`ainslie2023gqa`, T5 XXL
 # scores 47.2 on average over its tasks with multi-head attention, 47.1 with eight groups and 46.6
-# with one, at 1.51, 0.28 and 0.24 seconds per sample; the shared variants were converted from the
-# first and trained further. :cite:t:`deepseek2024v2` train models of 7 billion parameters from
-# scratch (table 8 of the appendix), in which multi-head attention is clearly ahead of both ways of
-# sharing on hard benchmarks. In their table 9, of mixture-of-experts models, latent attention is
-# ahead of multi-head attention on most benchmarks, with a cache many times smaller. These are the
-# authors' own measurements, of their own models.
+# with one. In the same order, a sample takes 1.51, 0.28 and 0.24 seconds. The two variants with
+# sharing were converted from the multi-head model and trained further.
+#
+# :cite:t:`deepseek2024v2` train models of 7 billion parameters from scratch. In their comparison
+# (table 8 of the appendix), multi-head attention is clearly ahead of grouped-query and of
+# multi-query attention on hard benchmarks. Their table 9 compares mixture-of-experts models, and
+# there latent attention is ahead of multi-head attention on most benchmarks, with a cache many
+# times smaller. These are the authors' own measurements, of their own models.
 #
 # Takeaways
 # ---------
-# - Does every head need keys and values of its own? No: heads differ by their queries, and sharing
-#   keys and values reduces what a model keeps per token, from 2hk numbers per layer to
-#   :math:`2h_\mathrm{kv}k`, or to r for a latent, plus its rotated key where there is one.
-# - Grouped-query attention takes one line more, with ``repeat_interleave``. With ``repeat``, shapes
-#   fit and numbers do not.
-# - A window needs only the last w positions, and a stack of L layers reaches (w − 1)L tokens back,
-#   faintly.
+# - Does every head need keys and values of its own? No: heads differ by their queries. Sharing keys
+#   and values reduces what a layer keeps per token from 2hk numbers to :math:`2h_\mathrm{kv}k`, or
+#   to the r numbers of a latent, plus a rotated key if there is one.
+# - Grouped-query attention takes one more line, with ``repeat_interleave``. With ``repeat`` in its
+#   place, the shapes are right and the numbers are wrong.
+# - A layer with a window needs to keep only the last w positions. A stack of L such layers reaches
+#   (w − 1)L tokens back, though faintly.
 # - In latent attention the query can absorb the key matrix, since brackets in a product can be
-#   moved. This form is cheaper for one token, the other for a long prompt if r > k.
+#   moved. This absorbed form is cheaper for one token; for a long prompt, the trained form is
+#   cheaper if r > k.
 # - The keys that all heads make from a latent have rank r at most. Without rotary positions, a
 #   latent can express everything that groups of heads with as many cached numbers can express, but
 #   the converse is false.

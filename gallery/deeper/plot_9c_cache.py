@@ -4,10 +4,10 @@ KV cache, generating one token after another: what need not be computed twice
 
 Why does a model that writes a text not have to compute the whole text again for each new token?
 
-Because of the causal mask. A new token changes nothing that was computed for the tokens before it,
-so their keys and values can be kept, in a KV cache, and each step computes a single row. Queries
-are not kept, because each of them is used once. The cache trades memory for work: it grows with
-every token, and each step has to read all of it.
+Because of the causal mask. Under this mask a new token changes nothing that was computed for the
+tokens before it. Their keys and values can therefore be kept, in a KV cache, and each step computes
+a single row, that of the new token. Queries are not kept, because each of them is used only once.
+The cache trades memory for work: it grows with every token, and each step has to read all of it.
 
 You need the lessons on :doc:`masks </gallery/core/plot_4_masks>`, on :doc:`several heads
 </gallery/core/plot_5_multi_head>` and on :doc:`the transformer block
@@ -42,11 +42,11 @@ use_style()
 # Generating means appending
 # --------------------------
 # An :term:`autoregressive` model returns :term:`logits <logit>` for the next token, one per entry
-# of its vocabulary. To generate, one chooses a token by these logits, appends it, and asks again.
-# Ours is a stack of causal :term:`transformer blocks <transformer block>` with rotary positions
-# (:term:`RoPE`). It is untrained and so writes nonsense, but whether two ways of computing agree
-# does not depend on training. It computes in float64, in which "the same" can be told from "nearly
-# the same".
+# of its vocabulary. To generate text, one chooses a token by these logits, appends it to the text,
+# and applies the model again. Our model is a stack of causal :term:`transformer blocks <transformer
+# block>` with rotary positions (:term:`RoPE`). It is untrained and so writes nonsense. This does no
+# harm, because we ask only whether two ways of computing agree, and that does not depend on
+# training. The model computes in float64, in which "the same" can be told from "nearly the same".
 
 d, h, L, vocabulary = 32, 4, 3, 50
 embedding = nn.Embedding(vocabulary, d).double()
@@ -73,12 +73,13 @@ print("generated:", whole[6:].tolist())
 # Each step computes a row of logits for every token and reads the last row only. Choosing the
 # likeliest token each time is called :term:`greedy decoding`.
 #
-# Is a mask needed where there is no future yet? A reader asks why the decoder `masks again at
-# inference <https://github.com/jadore801120/attention-is-all-you-need-pytorch/issues/213>`__. The
-# new token has no future, but the tokens before it do: if several tokens pass through the model
-# together, each but the last has some that come later. Without the mask these earlier tokens attend
-# to later ones, which they never did in training. The last token does not notice in the first
-# layer, but from the second layer on it attends to tokens that have changed.
+# Does a model that generates need the mask, when there are no future tokens yet? A reader of
+# another implementation asks why its decoder `masks again at inference
+# <https://github.com/jadore801120/attention-is-all-you-need-pytorch/issues/213>`__. The newest
+# token has no future, but the tokens before it do: if several tokens pass through the model
+# together, each but the last is followed by others. Without the mask these earlier tokens attend to
+# later ones, which they never did in training. In the first layer this makes no difference to the
+# last token, but from the second layer on it attends to tokens that have changed.
 
 x = embedding(whole)  # (14, d)
 unmasked = {}
@@ -91,17 +92,17 @@ for count in (1, 2, 3):
     print(f"layers: {count}, without the mask the last token moves by {unmasked[count]:.0e}")
 
 # %%
-# Other mistakes are made in training and show only in generation: the loss of `a reader's decoder
-# <https://github.com/pytorch/tutorials/issues/719>`__ fell during training, and yet the decoder
-# then repeated one token for ever. In such a case, check the target first. It has to be the input
-# shifted by one position, because a model whose target is its own input only learns to copy. A
-# causal mask that is missing in training lets the model copy, too, as :doc:`the lesson on masks
-# </gallery/core/plot_4_masks>` shows.
+# Other mistakes are made in training and show only in generation. The loss of `a reader's decoder
+# <https://github.com/pytorch/tutorials/issues/719>`__, for example, fell during training, and yet
+# the decoder repeated one token for ever when it generated. In such a case, check the target first.
+# It has to be the input shifted by one position, because a model whose target is its own input only
+# learns to copy. If the causal mask is missing in training, the model can copy as well, as
+# :doc:`the lesson on masks </gallery/core/plot_4_masks>` shows.
 #
 # What changes when a token is appended
 # -------------------------------------
 # Under the causal mask, row i of any layer depends on tokens 0 … i only. We append a token and
-# compare the rows of the earlier ones after each block:
+# compare the rows of the earlier tokens after each block:
 
 longer = torch.cat([x, embedding(torch.tensor([7]))])  # (15, d)
 moved_by_append = {}
@@ -115,16 +116,16 @@ for (is_causal, number), change in moved_by_append.items():
     print(f"{kind:11}, after block {number}: earlier rows moved by {change:.0e}")
 
 # %%
-# With the mask the earlier rows move by rounding at most, and without it by far more, so an encoder
-# that reads in both directions can't have such a cache. What does the row of the new token i need
-# from the tokens before it?
+# With the mask the earlier rows move by rounding at most. Without it they move by far more, so an
+# encoder that reads in both directions can't have a cache. What does the row of the new token i
+# need from the tokens before it?
 #
 # .. math:: \mathrm{context}_i = \sum_{j \le i} \mathrm{softmax}_j\!\left(\frac{q_i \cdot
 #           k_j}{\sqrt k}\right) v_j
 #
-# The new row needs every key and every value, but one query only, its own. The queries of earlier
-# tokens occur in their own rows and nowhere else. This is why a cache holds keys and values, and no
-# queries.
+# The new row needs the key and the value of every token so far, but only one query, its own. The
+# queries of earlier tokens occur in the rows of those tokens and nowhere else. This is why a cache
+# holds keys and values, and no queries.
 
 # sphinx_gallery_start_ignore
 
@@ -160,13 +161,15 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* What one layer computes for the sixth token (orange), and what it reads from its cache
-# (green). What is grey was computed when the earlier tokens came.
+# *Figure 1.* What one layer computes for the sixth token (orange), without a cache and with one,
+# and what it reads from the cache (green). The grey scores were computed when the earlier tokens
+# came.
 #
 # A cache in ten lines
 # --------------------
-# A cache is memory for a fixed number of tokens, and a count of how many it holds. Concatenating
-# with ``torch.cat`` would do as well, but it copies all keys and values at every step.
+# A cache is memory for a fixed number of tokens, and a count of how many it holds. Appending the
+# new keys and values with ``torch.cat`` would do as well, but it copies all of the kept ones at
+# every step.
 
 
 class Cache:
@@ -178,7 +181,7 @@ class Cache:
         self.length = 0
 
     def append(self, key, value):
-        """Add those of new tokens, and return those of all."""
+        """Add the keys and values of new tokens, and return those of all tokens."""
         start, self.length = self.length, self.length + key.shape[-2]
         self.keys[:, start : self.length] = key
         self.values[:, start : self.length] = value
@@ -186,7 +189,7 @@ class Cache:
 
 
 def attend(layer, x, cache, positions=None):
-    """Let new tokens attend to themselves and to all in the cache."""
+    """Let new tokens attend to themselves and to all tokens in the cache."""
     query, key, value = (
         W(x).unflatten(-1, (layer.num_heads, -1)).transpose(0, 1)  # (..., n, k)
         for W in (layer.W_query, layer.W_key, layer.W_value)
@@ -217,7 +220,7 @@ for name, difference in cache_errors.items():
 # --------------------
 # The prompt is known from the start, so all of it passes through the model in one piece. That step
 # is called the :term:`prefill`; the steps that follow, of one token each, are the :term:`decoding`.
-# Every layer has keys and values of its own, so a stack of L blocks takes L caches.
+# Every layer has keys and values of its own, so a stack of L blocks needs L caches.
 
 
 def generate_with_caches(ids, steps):
@@ -250,7 +253,8 @@ assert logits_error < 1e-12
 #    :class: warning
 #
 #    With rotary positions, keys are rotated before they are kept. The new token's position is the
-#    number of tokens before it, not 0, although it is the first row of what the layer is given.
+#    number of tokens before it. It is not 0, although the token is the first row of what the layer
+#    is given.
 
 rotary = MultiHeadAttention(d, h, rotary=True).double().requires_grad_(False)
 right, wrong = [], []
@@ -273,8 +277,9 @@ for name, difference in position_errors.items():
 #    :class: warning
 #
 #    ``F.scaled_dot_product_attention(…, is_causal=True)`` treats the queries as the *first* tokens,
-#    because its mask is aligned to the top left. A new query then sees the oldest key alone. What
-#    one needs is a mask for the last n of m tokens, ``causal_mask(n, m)``.
+#    because its mask is aligned to the top left. A single new query then sees only the oldest key.
+#    The mask has to be aligned to the bottom right instead, for queries that are the last n of m
+#    tokens: ``causal_mask(n, m)``.
 
 query, key = torch.randn(1, 1, 2), torch.randn(1, 5, 2)  # (1, 1, 2), (1, 5, 2)
 values = torch.eye(5)[None]  # (1, 5, 5), so that the context shows the weights
@@ -284,13 +289,13 @@ print("is_causal=True:   ", [round(weight, 2) for weight in top_left.flatten().t
 print("causal_mask(1, 5):", [round(weight, 2) for weight in bottom_right.flatten().tolist()])
 
 # %%
-# A single new token needs no causal mask at all. For several, as in a prompt that arrives in two
-# pieces, the mask is needed, and the package's layers make the right one.
+# A single new token needs no causal mask at all. For several new tokens at once, as in a prompt
+# that arrives in two pieces, the mask is needed, and the package's layers make the right one.
 #
-# The package's cache refuses two other mistakes. Its memory is written in place, which would
-# destroy numbers that a backward pass still needs, so it takes no keys that carry a gradient. Nor
-# does it take a token when it is full. Our ``Cache`` would drop that token silently, because torch
-# broadcasts a single row to the empty slice that is left.
+# The package's cache prevents two other mistakes. First, it refuses keys and values that carry a
+# gradient, because its memory is written in place, which would destroy numbers that a backward pass
+# still needs. Second, it refuses a token when it is full. Our ``Cache`` would drop that token
+# silently, because torch broadcasts a single row to the empty slice that is left.
 
 trainable = MultiHeadAttention(d, h).double()
 refusals = {}
@@ -304,12 +309,13 @@ for name, layer_to_try, max_length in (("a gradient", trainable, 14), ("a full c
 # %%
 # Bytes: what a text costs
 # ------------------------
-# A cache keeps, per token and layer, a key and a value for each of its :math:`h_\mathrm{kv}` heads.
-# With B texts of at most m tokens and s bytes per number, L layers take
+# Per token and layer, a cache keeps a key and a value of width k for each of its
+# :math:`h_\mathrm{kv}` heads. With B texts of at most m tokens and s bytes per number, L layers
+# take
 #
 # .. math:: \mathrm{bytes} = 2\, h_\mathrm{kv}\, k\, L \cdot m \cdot B \cdot s .
 #
-# The formula, beside what :class:`~attention.KVCache` counts for our model (B = 1, s = 8):
+# Here is the formula beside what :class:`~attention.KVCache` counts for our model (B = 1, s = 8):
 
 
 def cache_bytes(m, L, h_kv, k, size, B=1):
@@ -326,13 +332,15 @@ for m in (16, 64, 256):
     print(f", by the formula {cache_bytes(m, L, h, d // h, size=8):7,}")
 
 # %%
-# There are three ways to keep less per token or to keep fewer tokens: share keys and values among
-# heads (:term:`grouped-query attention`), keep a latent vector from which they can be made
-# (:term:`multi-head latent attention`), or keep the tokens of a :term:`window <sliding-window
-# attention>` only. How they work is the subject of :doc:`the lesson before this one
-# </gallery/deeper/plot_9b_grouped_and_latent>`. We count the bytes of each way for 32 layers of 32
-# heads of width 128, with 16 bits per number: groups of four heads, the same with a window of
-# 4,096, and a latent of 512 with a rotated key of 64.
+# There are three ways to make a cache smaller, and :doc:`the lesson before this one
+# </gallery/deeper/plot_9b_grouped_and_latent>` explains all of them. The first two keep less per
+# token: heads share keys and values (:term:`grouped-query attention`), or the cache keeps a latent
+# vector from which keys and values can be made (:term:`multi-head latent attention`). The third
+# keeps fewer tokens, only those of a :term:`window <sliding-window attention>`.
+#
+# We count the bytes for a model of 32 layers of 32 heads of width 128, with 16 bits per number. The
+# table compares multi-head attention, groups of four heads, a latent of width 512 with a rotated
+# key of width 64, and groups of four heads with a window of 4,096 tokens.
 
 k, layers, size = 128, 32, 2
 kept_per_token = {}
@@ -375,21 +383,21 @@ fig.set_label(
 # %%
 # *Figure 2.* Bytes of one text in a model of 32 layers, in 16 bits. The first three lines are
 # measured by ``KVCache.nbytes`` for one token and multiplied by the number of tokens and layers.
-# The last one is grouped-query attention with a window of 4,096 and a cache that overwrites what
-# has left the window.
+# The last line is for grouped-query attention with a window of 4,096 and a cache that overwrites
+# what has left the window.
 #
-# The cache belongs to a text, whereas the parameters are shared by all texts. With many users at
-# once, or with long texts, it is often the cache that fills the memory, and
+# Each text has a cache of its own, whereas all texts share the parameters. With many users at once,
+# or with long texts, it is therefore often the cache that fills the memory.
 # :cite:t:`pope2022efficiently` (section 3.3) work out how much longer the texts can be if heads
 # share keys and values.
 #
 # Work, and time per token
 # ------------------------
-# For one new token after m − 1 others, a block of multi-head attention multiplies :math:`4d^2`
-# times in its four projections, :math:`8d^2` times in its feed-forward layer of width 4d, and 2md
-# times for scores and mixture. Without a cache it does the first two for all m tokens, and the
-# third for each of m queries, or about half of that where a kernel leaves out what the mask
-# forbids.
+# Let one new token come after m − 1 others. A block with multi-head attention then makes
+# :math:`4d^2` multiplications in its four projections, :math:`8d^2` in its feed-forward layer of
+# width 4d, and 2md for scores and mixture. Without a cache it does all of this for each of the m
+# tokens. (For scores and mixtures, it does only about half as much if its kernel leaves out what
+# the mask forbids.)
 
 
 def work(m, d, cached):
@@ -443,20 +451,20 @@ fig.set_label(
 
 # %%
 # *Figure 3.* Time for one more token in a small stack of two blocks: the median of eight steps,
-# with a band from the lower to the upper quartile. It was measured on the machine that built this
-# page, beside whatever else that machine was doing, and is different on any other.
+# with a band from the lower to the upper quartile. The time was measured on the machine that built
+# this page, beside whatever else that machine was doing, and is different on any other machine.
 #
-# Without a cache the work is m times as large. The times are nearer to each other, because in such
-# a small stack a step with a single row needs so little arithmetic that starting its operations
-# takes longer than doing them. In large models the step waits for memory instead, because it has to
-# read all keys and values for a single row (:cite:t:`shazeer2019fast`).
+# Without a cache the work is m times as large. The measured times are nearer to each other. In such
+# a small stack, a step with a single row needs so little arithmetic that starting its operations
+# takes longer than doing them. In a large model, a step with a single row waits for memory instead,
+# because it has to read all keys and values for that row (:cite:t:`shazeer2019fast`).
 #
 # Prompts of different lengths in one batch
 # -----------------------------------------
 # A cache that has one length for the whole batch adds the new tokens of all texts at the same
 # index, so the prompts have to *end* together. Prompts of different lengths are therefore padded on
 # the left, and a mask keeps every query away from the padding. The mask has to cover all tokens so
-# far, kept or new, so it grows with the text.
+# far, those in the cache and the new ones, so it grows with the text.
 
 d, h, L = 32, 4, 3
 lengths = torch.tensor([6, 3])  # (2,)
@@ -485,22 +493,23 @@ assert padded_error < 1e-12
 
 # %%
 # The padding shifts the positions of the short text by three, and yet nothing changes, because
-# rotary scores depend on positions only through their differences. With :term:`positional encodings
+# rotary scores depend only on differences of positions. With :term:`positional encodings
 # <positional encoding>` that are added to the embeddings, positions would have to be counted from
-# each text's first word. Padding on the right would put filler between the prompt and what is
-# generated, and the logits of the last row would be those of filler.
+# each text's first word. Padding on the right would put filler between the prompt and the generated
+# tokens, and the logits of the last row would be those of filler.
 #
 # Takeaways
 # ---------
 # - Why is the text not computed again for each token? Under a causal mask a new token changes no
-#   earlier row, in any layer, so keys and values can be kept; a query is needed once.
-# - The causal mask is needed wherever several tokens pass through the model together, at inference
-#   as well, whereas one token alone needs none.
-# - The prompt is read in one piece (prefill), then one token per step (decoding), with a cache per
-#   layer. Positions continue from those in the cache, and the mask is aligned to the last token.
+#   earlier row, in any layer, so keys and values can be kept. A query is needed only once.
+# - The causal mask is needed whenever several tokens pass through the model together, also at
+#   inference. A single new token needs none.
+# - The model reads the prompt in one piece (prefill), then one token per step (decoding), with a
+#   cache per layer. Positions continue from those in the cache, and the mask is aligned to the last
+#   token.
 # - A cache takes :math:`2h_\mathrm{kv}k` numbers per token and layer and grows with the text. With
-#   multi-head attention, a step costs :math:`12d^2 + 2md` multiplications per block instead of m
-#   times as many.
+#   multi-head attention and a cache, a step costs :math:`12d^2 + 2md` multiplications per block.
+#   Without a cache it costs m times as many.
 # - Prompts of different lengths are padded on the left, with a mask over all tokens so far.
 #
 # *From memory:* close this page and write ``Cache`` and ``attend``. Then check three things: that

@@ -4,17 +4,20 @@ FlashAttention and the online softmax: attention without the matrix of weights
 
 How can attention be exact if the matrix of its weights is never in memory?
 
-By reading the keys in blocks. Of the blocks read so far, three things are kept per query: the
-highest score, the sum of the exponentials, and the sum of the values, each multiplied by its
-exponential. When a later block holds a higher score, both sums are rescaled, so that after the last
-block their quotient is the context vector itself, up to rounding, and not an approximation. This is
-the :term:`online softmax` of :cite:t:`milakov2018online`, on which :term:`FlashAttention` rests.
+By reading the keys in blocks. For each query, three things are kept of the blocks read so far: the
+highest score, the sum of the exponentials of the scores, and the sum of the values, each multiplied
+by the exponential of its score. In every exponential, the highest score so far is subtracted from
+the score. So when a later block holds a higher score, both sums are rescaled. After the last block,
+the second sum divided by the first is the context vector itself, up to rounding, and not an
+approximation. Rescaling the sum of the exponentials in this way is the :term:`online softmax` of
+:cite:t:`milakov2018online`. :term:`FlashAttention` does the same with the sum of the values.
 
 You need the lesson on :doc:`masks </gallery/core/plot_4_masks>` and, for the gradients, the
 Jacobian of the softmax from the lesson on :doc:`the scale </gallery/core/plot_3_scaling_variance>`.
 Reading takes three quarters of an hour, and running the page about ten seconds. Afterwards you can
-write attention in blocks with its backward pass, say how much memory each way takes, and say what a
-fused kernel saves, what only linear attention saves, and at what price.
+write attention in blocks, with its backward pass, and say how much memory attention takes with
+blocks and without. You can also say what a fused kernel saves, what only linear attention saves,
+and at what price.
 """
 
 import math
@@ -36,8 +39,9 @@ use_style()
 # %%
 # The matrix is what costs memory
 # -------------------------------
-# Queries, keys, values and contexts grow with the length of the text, and the matrix of weights
-# with its square. Here are the bytes of both, for one head of width 64 and one text in float32:
+# The memory for queries, keys, values and context vectors grows in proportion to the length n of
+# the text, and the memory for the matrix of weights in proportion to n². Here are the bytes of
+# both, for one head of width 64 and one text in float32:
 
 k = 64
 print("tokens   Q, K, V, context   weights")
@@ -48,35 +52,39 @@ for n in (512, 2_048, 8_192):
 
 # %%
 # A layer that spells the formula out holds such a matrix for each head of each text, and for a
-# moment it holds both the scores and the weights. The vectors are needed in any case. The matrix is
-# not, because a layer hands on nothing but the context vectors, and a row of weights is used once,
-# to mix the values.
+# moment even two such matrices, the scores and the weights. The vectors are needed in any case. The
+# matrix is not, because a layer hands on nothing but the context vectors, and each row of weights
+# is used only once, to mix the values.
 #
 # Tiling and the online softmax
 # -----------------------------
-# Computing a product of matrices in blocks is called *tiling*, and for the two products of
-# attention it is no problem. A block of keys gives the scores of a few columns, and a mixture of
-# values is a sum, which can be taken block by block. What is in the way is the :term:`softmax`
-# between the products, because the denominator of a weight needs the scores of *all* keys. A stable
-# softmax even reads the row twice before it can divide: once for its highest score, which is
-# subtracted so that no exponential overflows, and once for the sum. The :term:`online softmax`
-# removes this obstacle, and the :term:`fused kernel` of this lesson rests on both, the tiles and
-# the online softmax.
+# Attention consists of two products of matrices, with a :term:`softmax` between them. Computing a
+# product of matrices in blocks is called *tiling*. The first product, of queries and keys, is easy
+# to tile, because a block of keys gives a few columns of the scores. So is the second, of weights
+# and values, because a mixture of values is a sum, and a sum can be taken block by block.
 #
-# Suppose we have read some of the scores :math:`s_j` of one query, and know the largest of them,
-# the total of their exponentials, and the values mixed by these:
+# The obstacle is the softmax between the two products, because the denominator of every weight
+# needs the scores of *all* keys. A stable softmax even reads each row of scores twice before it can
+# divide: once to find the highest score, which it subtracts so that no exponential overflows, and
+# once to add up the exponentials. The :term:`online softmax` removes this obstacle. The
+# :term:`fused kernel` of this lesson, FlashAttention, rests on both tiling and the online softmax.
+#
+# Suppose we have read some of the scores :math:`s_j` of one query. We have kept the largest of
+# these scores and two sums: the total of their exponentials, and the sum of the values, each
+# multiplied by the exponential of its score. In every exponential, the largest score is subtracted:
 #
 # .. math::
 #    \mathrm{total} &= \sum_{j\ \mathrm{read}} e^{s_j - \mathrm{largest}} \\
 #    \mathrm{mixed} &= \sum_{j\ \mathrm{read}} e^{s_j - \mathrm{largest}}\, v_j
 #
-# (The papers on FlashAttention write m for the largest score, ℓ for the total and O for what is
-# mixed, which the first version divides by ℓ after every block. On this page m counts keys.)
+# (In the papers on FlashAttention, m is the largest score, ℓ the total and O the mixed values,
+# which the first version of FlashAttention divides by ℓ after every block. On this page, m is the
+# number of keys.)
 #
-# Now a block of new scores arrives, whose highest may exceed the largest so far. If it does, every
-# exponential in both sums has been taken relative to a number that is no longer the maximum. But
-# all of them are wrong by the same factor, which is why the sums can be corrected without the
-# scores that they were made from:
+# Now a block of new scores arrives, and one of them may exceed the largest so far. If it does, the
+# number that was subtracted in every exponential of both sums is no longer the maximum. But all
+# these exponentials are wrong by the same factor. So the two sums can be corrected without the
+# scores from which they were made:
 #
 # .. math::
 #    \mathrm{largest}' &= \max(\mathrm{largest},\ \text{the new } s_j) \\
@@ -85,17 +93,18 @@ for n in (512, 2_048, 8_192):
 #    \mathrm{mixed}' &= e^{\mathrm{largest} - \mathrm{largest}'}\, \mathrm{mixed}
 #       + \sum_{j\ \mathrm{new}} e^{s_j - \mathrm{largest}'}\, v_j
 #
-# Since :math:`e^{a}\, e^{b} = e^{a + b}`, the two sums are again what the definition says, with the
-# new scores among those read. So this holds after every block, and after the last one
-# :math:`\mathrm{mixed} / \mathrm{total}` is the context vector, whatever the size of the blocks and
-# their order. No exponent is ever positive, so nothing overflows.
+# Since :math:`e^{a}\, e^{b} = e^{a + b}`, the corrected sums are again what the definition says,
+# now with the new scores among those read. The definition therefore holds after every block. After
+# the last one, :math:`\mathrm{mixed} / \mathrm{total}` is the context vector, for blocks of any
+# size and in any order. No exponent is ever positive, so nothing overflows.
 #
 # Six scores by hand
 # ------------------
-# "journey" is the second word of the sentence of :doc:`/gallery/core/plot_1_qkv_derivation`. We
-# read its six scaled scores one after the other, in blocks of one key, with the matrices of that
-# lesson. The column *factor* is :math:`e^{\mathrm{largest} - \mathrm{largest}'}`, by which the old
-# sums are multiplied.
+# We take the sentence and the matrices of :doc:`the first lesson
+# </gallery/core/plot_1_qkv_derivation>` and compute the context vector of its second word,
+# "journey". The six scaled scores of this word are read one after the other, in blocks of one key.
+# The column *factor* is :math:`e^{\mathrm{largest} - \mathrm{largest}'}`, by which the old sums are
+# multiplied.
 
 words = ["Your", "journey", "starts", "with", "one", "step"]
 x = torch.tensor(
@@ -133,15 +142,17 @@ assert torch.allclose(mixed / total, by_softmax)
 
 # %%
 # The first word sets the maximum, and its factor of 0 changes nothing, because the sums are still
-# empty. "journey" raises the maximum, so the total, which was 1, shrinks by the factor in its row
-# before a new 1 is added. No later word scores higher, so all further factors are 1.
+# empty. "journey" raises the maximum. So the total, which was 1, first shrinks by the factor in the
+# row of "journey", and then the exponential of the new maximum is added, which is 1. No later word
+# scores higher, so all further factors are 1.
 #
 # The online softmax in twenty lines of PyTorch
 # ---------------------------------------------
-# For n queries at once, largest and total are columns and mixed is a matrix. A block's scores that
-# a mask forbids become −∞, whose exponential is 0. A first block in which a query may attend to
-# nothing would then leave the largest score at −∞, and −∞ minus −∞ is NaN, so we start from the
-# lowest finite number instead.
+# For n queries at once, largest and total are columns, and mixed is a matrix. Where a mask forbids
+# a key, the score becomes −∞, and its exponential is 0. This needs care at the start. Suppose that
+# largest began at −∞ and that a query may attend to nothing in the first block. Its largest score
+# would then still be −∞, and −∞ minus −∞ is NaN. So largest starts at the lowest finite number
+# instead.
 
 
 def block_scores(query, key, allowed, block):
@@ -169,11 +180,12 @@ def attend_in_blocks(query, key, value, allowed=None, block_size=64):
 
 
 # %%
-# Besides the context it returns :math:`\mathrm{largest} + \ln\, \mathrm{total}`, which is
-# :math:`\ln \sum_j e^{s_j}`, the *log-sum-exp* of the row; the backward pass will need it. We
-# compare the context with the formula in float64, for several sizes of a block, without a mask,
-# with a causal one, and with one whose fourth query may attend to nothing. The package has the same
-# loop for any leading dimensions and any mask, :func:`attention.online_softmax_attention`.
+# Besides the context vectors, ``attend_in_blocks`` returns :math:`\mathrm{largest} + \ln\,
+# \mathrm{total}` for each query. This is :math:`\ln \sum_j e^{s_j}`, the *log-sum-exp* of the row
+# of scores, which the backward pass will need. We compare the context vectors with those of the
+# formula in float64, for blocks of several sizes. We do so without a mask, with a causal mask, and
+# with a mask under which the fourth query may attend to nothing. The package has the same loop, for
+# any leading dimensions and any mask, in :func:`attention.online_softmax_attention`.
 
 n, m, k, v = 50, 70, 8, 5
 query, key, value = (
@@ -195,7 +207,7 @@ empty_context = attend_in_blocks(query, key, value, with_empty)[0][3]  # (v,)
 print("context of the query that may attend to nothing:", empty_context.tolist())
 
 # %%
-# The same loop in pictures, for 8 queries and 24 keys in blocks of 4, where one query is followed
+# Here is the same loop in pictures, for 8 queries and 24 keys in blocks of 4. One query is followed
 # from block to block:
 
 # sphinx_gallery_start_ignore
@@ -261,27 +273,28 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* Scores in the order in which the blocks are read, and what the framed query has kept
-# after each block. Where its largest score rises, its total falls in this example, because every
-# exponential in the total is now taken relative to the new maximum. After each block, the quotient
-# is the exact context vector of the keys read so far.
+# *Figure 1.* Scores in the order in which the blocks are read, and what is kept for the framed
+# query after each block. In this example, the total falls wherever the largest score rises, because
+# every exponential in the total is then taken relative to the new maximum. After each block, the
+# quotient mixed / total is the exact context vector of the keys read so far.
 #
 # dQ, dK, dV by hand
 # ------------------
-# For a forward pass we are done, but training also goes backwards, and autograd keeps what the
-# backward pass of each step will need. In our loop this includes the exponentials of every block,
-# so all n · m of them are in memory again, only in pieces. The remedy is to keep nothing of a block
-# and compute its weights again in the :term:`backward pass`. The log-sum-exp makes that a single
-# step, since
+# For a forward pass we are done, but training also needs a :term:`backward pass`. For this,
+# autograd keeps intermediate results of every step. In our loop these include the exponentials of
+# every block, so all n · m of them are in memory again, only in pieces. The remedy is to keep
+# nothing of a block and to compute its weights a second time in the backward pass. With the
+# log-sum-exp, which is written lse here, this takes a single step, since
 #
 # .. math::
 #    w_{ij} &= e^{s_{ij} - \mathrm{lse}_i} \\
 #    \mathrm{lse}_i &= \ln \sum_j e^{s_{ij}} .
 #
-# Write C for the context vectors, one row per query, and dC for the gradient of the loss with
-# respect to them, which the later layers hand back; dQ, dK, dV are the gradients with respect to Q,
-# K, V, and so on. C is a product of weights and values, and the scores are a product of queries and
-# keys, divided by :math:`\sqrt k`, so these steps are those of any product:
+# Let C be the matrix of context vectors, one row per query, and dC the gradient of the loss with
+# respect to C, which the later layers hand back. In the same way, dQ, dK and dV are the gradients
+# with respect to Q, K and V, and so on. The context vectors are a product of weights and values,
+# and the scores are a product of queries and keys, divided by :math:`\sqrt k`. So four of the
+# gradients follow from the rule that holds for every product of matrices:
 #
 # .. math::
 #    \mathrm{d}V &= \mathrm{weights}^\top\, \mathrm{d}C \\
@@ -289,10 +302,11 @@ fig.set_label(
 #    \mathrm{d}Q &= \mathrm{d}\mathrm{scores}\, K / \sqrt k \\
 #    \mathrm{d}K &= \mathrm{d}\mathrm{scores}^\top\, Q / \sqrt k
 #
-# What leads from the gradient of the weights to that of the scores is the :term:`Jacobian` of the
-# softmax, :math:`\mathrm{diag}(w) - w w^\top` for each row w of weights. It needs a sum over the
-# whole row, which looks like the old obstacle, but that sum is a dot product of two vectors that we
-# have, the context and its gradient:
+# The step from the gradient of the weights to that of the scores is still missing. In this step,
+# the gradient of each row of weights is multiplied by the :term:`Jacobian` of the softmax, which is
+# :math:`\mathrm{diag}(w) - w w^\top` for a row w of weights. This needs a sum over the whole row,
+# which looks like the old obstacle. But the sum is a dot product of two vectors that we already
+# have, the context vector of the query and its gradient:
 #
 # .. math::
 #    \mathrm{d}s_{ij} &= w_{ij} \left( \mathrm{d}w_{ij}
@@ -300,8 +314,8 @@ fig.set_label(
 #    \sum_{j'} w_{ij'}\, \mathrm{d}w_{ij'} &= \mathrm{d}C_i \cdot \sum_{j'} w_{ij'}\, v_{j'}
 #    = \mathrm{d}C_i \cdot C_i
 #
-# So a forward pass has to keep Q, K, V, C and one log-sum-exp per query, and from these and dC the
-# backward pass can go block by block, too. This is the backward pass of FlashAttention
+# So a forward pass has to keep Q, K, V, C and one log-sum-exp per query. From these and dC, the
+# backward pass can be computed block by block as well. This is the backward pass of FlashAttention
 # (:cite:t:`dao2022flashattention`, section 3.1 and appendix B.2), written for one head:
 
 
@@ -351,21 +365,24 @@ for name, allowed in masks.items():
     assert max(gradient_errors[name]) < 1e-14
 
 # %%
-# The price is arithmetic: the scores are computed twice. Forward and backward together, the formula
-# takes six products of matrices (two forward and four backward), whereas with our backward pass
-# there are seven.
+# The price is arithmetic: the scores are computed twice. For the forward and the backward pass
+# together, the formula takes six products of matrices (two forward and four backward), whereas our
+# blocks take seven.
 #
 # Peak memory, measured
 # ---------------------
-# To see what each way holds at its worst moment, we count the bytes of all tensors that are alive
-# after each operation of torch, and keep the largest sum. The inputs are not counted, as they are
-# the same for all. This is a count of tensors, so buffers *inside* an operation are not in it.
-# Torch's fused kernel is a single operation, and so its working memory is missing from its figure,
-# while that of our loops, which consist of many operations, is included.
+# How much memory does attention hold at its worst moment? We compare four ways to compute it: the
+# formula, our loop under autograd, our loop with the backward pass by hand, and torch's fused
+# kernel. After each operation of torch we count the bytes of all tensors that are alive, and we
+# keep the largest sum. The inputs are not counted, as they are the same in all four cases.
+#
+# This is a count of tensors, so buffers *inside* an operation are not in it. Torch's fused kernel
+# is a single operation, so its working memory is missing from the count. Our loops consist of many
+# operations, so their working memory is included.
 
 
 class PeakBytes(TorchDispatchMode):
-    """Count the bytes of all tensors alive that were made inside, and keep the largest sum."""
+    """Count the bytes of all tensors that were made inside and are alive; keep the largest sum."""
 
     def __init__(self):
         super().__init__()
@@ -436,51 +453,58 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Peak bytes of tensors, without the inputs, for one head of width 64 in float32 and
-# blocks of 64 keys. Torch's kernel is drawn without its own buffers. In the upper panel both loops
-# coincide.
+# blocks of 64 keys. Torch's kernel is drawn without its own buffers. In the upper panel the lines
+# of our two loops coincide.
 #
-# Without gradients the loop is enough. With them, the loop under autograd grows as the formula
-# does, and it is the backward pass by hand that makes the peak grow with n and no longer with n².
-# Both numbers in the last printed line are ratios from one run at one length, and they roughly
-# double when n doubles.
+# Without gradients the loop is enough. With gradients, the peak of the loop under autograd grows
+# with n², as that of the formula does. It takes the backward pass by hand to make the peak of the
+# loop grow with n only. The two ratios in the last printed line come from one run at one length,
+# and they roughly double when n doubles.
 #
 # What a real kernel does beyond this
 # -----------------------------------
 # Our loop saves memory, and we do not claim that it saves time. What follows is about graphics
-# cards, taken from the sources and not measured on this page.
+# cards. It is taken from the sources and was not measured on this page.
 #
 # A graphics card has a large memory and, next to the units that do the arithmetic, a small fast
-# one. The formula writes scores and weights to the large memory and reads them back, and for long
-# texts this traffic, rather than the arithmetic, takes most of its time. FlashAttention
-# (:cite:t:`dao2022flashattention`) is *one* program for the whole computation. It cuts the queries
-# into blocks as well as the keys, and sizes both so that a tile of scores is made, used and
-# forgotten within the fast memory. Let us count the numbers that are moved to and from the large
-# memory. For the formula this count is of the order of nk + n². For FlashAttention it is of the
+# one. The formula writes the scores and the weights to the large memory and reads them back. For
+# long texts, most of the formula's time goes into this traffic rather than into the arithmetic.
+# FlashAttention (:cite:t:`dao2022flashattention`) is *one* program for the whole computation. It
+# cuts both the queries and the keys into blocks, and their sizes are chosen so that a tile of
+# scores is made, used and forgotten within the fast memory.
+#
+# How much traffic does this save? Let us count the numbers that are moved to and from the large
+# memory. For the formula, this count is of the order of nk + n². For FlashAttention, it is of the
 # order of n²k² divided by the size of the fast memory (theorem 2, for a fast memory of k to nk
-# numbers), which is less as long as the fast memory holds many more numbers than k². This is where
-# the speed of FlashAttention comes from, because it does no less arithmetic, and in the backward
-# pass even more.
+# numbers). This is less than for the formula as long as the fast memory holds many more numbers
+# than k², which is 4,096 for k = 64. This is where the speed of FlashAttention comes from. It does
+# not come from the arithmetic, because FlashAttention does no less of it than the formula, and in
+# the backward pass even more.
 #
-# In the first version the outer loop ran over keys, as ours does, so a query's sums were written
-# and read again for each block. FlashAttention-2 (:cite:t:`dao2024flashattention2`, section 3)
-# loops over queries outside and over keys inside. The sums of a block of queries then stay in fast
-# memory until they are done, and blocks of queries, which do not depend on each other, run in
-# parallel, so that a single long text can occupy a whole card. It divides by the total once at the
-# end, keeps one log-sum-exp instead of a maximum and a total, both as we have done, and under a
-# causal mask it skips the tiles in which every key is later than every query.
+# In the first version of FlashAttention the outer loop ran over keys, as ours does, so the sums of
+# a query were written to the large memory and read again for each block. In FlashAttention-2
+# (:cite:t:`dao2024flashattention2`, section 3) the outer loop runs over queries and the inner loop
+# over keys. The sums of a block of queries then stay in the fast memory until they are done.
+# Besides, blocks of queries do not depend on each other, so they can run in parallel, and a single
+# long text can occupy a whole card. Like our code, FlashAttention-2 divides by the total once at
+# the end, and keeps one log-sum-exp instead of a maximum and a total. Under a causal mask, it skips
+# the tiles in which every key is later than every query.
 #
-# The idea itself doesn't depend on a kernel written by hand. :cite:t:`rabe2021memory` reach exact
-# attention with memory that grows as the root of n, besides inputs and outputs, in code for JAX,
-# and report a running time within a few percent of the standard implementation's.
+# The idea itself doesn't depend on a kernel written by hand. :cite:t:`rabe2021memory` compute exact
+# attention in code for JAX. Its memory grows as the square root of n, if inputs and outputs are not
+# counted, and they report a running time within a few percent of that of the standard
+# implementation.
 #
 # Linear attention: what one gets by giving the softmax up
 # --------------------------------------------------------
-# All of this saves memory and traffic, while the arithmetic still grows with n². To make it grow
-# more slowly, something has to be given up: :term:`sliding-window attention` gives up the distant
-# keys, and :term:`linear attention` gives up the softmax. :cite:t:`katharopoulos2020transformers`
-# replace :math:`e^{s_{ij}}` by a product :math:`\varphi(q_i) \cdot \varphi(k_j)` of features that
-# are positive, with :math:`\varphi(z) = \mathrm{elu}(z) + 1` taken number by number. Now no
-# exponential separates the two products of attention, and the brackets can be moved:
+# All of this saves memory and traffic, while the arithmetic still grows with n². To make the
+# arithmetic grow more slowly, something has to be given up: :term:`sliding-window attention` gives
+# up the distant keys, and :term:`linear attention` gives up the softmax.
+# :cite:t:`katharopoulos2020transformers` replace :math:`e^{s_{ij}}` by a dot product
+# :math:`\varphi(q_i) \cdot \varphi(k_j)` of positive features. They take :math:`\varphi(z) =
+# \mathrm{elu}(z) + 1` number by number, which is :math:`z + 1` for positive z and :math:`e^z`
+# otherwise. Now no exponential separates the two products of attention, and the brackets can be
+# moved:
 #
 # .. math::
 #    \mathrm{context}_i = \frac{\sum_j \varphi(q_i) \cdot \varphi(k_j)\, v_j}
@@ -488,12 +512,15 @@ fig.set_label(
 #    = \frac{\varphi(q_i) \left(\varphi(K)^\top V\right)}
 #    {\varphi(q_i) \cdot \sum_j \varphi(k_j)} .
 #
-# On the right, all keys and values of a text have become one matrix of the size of a head, (width
-# of :math:`\varphi`, v), and one vector, so the cost grows with n. The price is that so little is
-# kept of a text. The weights are :math:`\varphi(Q)\, \varphi(K)^\top` with each row divided by its
-# sum, and the :term:`rank` of such a product is at most the width of :math:`\varphi`. Dividing the
-# rows doesn't change that. The softmax has no such limit, since the exponential of a matrix of low
-# rank, taken number by number, can have full rank. We measure both on the same tokens.
+# On the right, all keys and values of a text have been summed up in one matrix of shape (width of
+# :math:`\varphi`, v) and one vector. Both are the same for every query, and their sizes do not
+# depend on n, so the cost grows with n. The price is that so little is kept of a text.
+#
+# The weights show what this means. They are :math:`\varphi(Q)\, \varphi(K)^\top` with each row
+# divided by its sum. The :term:`rank` of such a product is at most the width of :math:`\varphi`,
+# and dividing the rows doesn't change that. The softmax has no such limit. It takes the exponential
+# of each score, and even if the matrix of scores has a low rank, the matrix of their exponentials
+# can have full rank. We measure the rank of both kinds of weights on the same tokens.
 
 
 def linear_attention(query, key, value):
@@ -543,30 +570,33 @@ fig.set_label(
 
 # %%
 # *Figure 3.* Singular values of the weights. With linear attention, the number of singular values
-# above zero is the width of the features, and what lies below is rounding.
+# above zero is the width of the features, and all further ones are rounding errors.
 #
-# A matrix of rank r cannot be near to many sharp choices at once. If each of n tokens is to attend
-# to a partner of its own, the weights are a permutation matrix. All its singular values are 1, so
-# every matrix of rank r misses it by at least n − r in squared :term:`Frobenius norm`
-# (:cite:t:`eckart1936approximation`). A softmax of width 2 can come as near as one likes, as
-# :doc:`the lesson on the bottleneck </gallery/deeper/plot_8_multi_head_bottleneck>` shows, although
-# only with large norms. So :term:`FlashAttention` and linear attention are answers to different
-# questions: the first computes the same function with less memory, and the second computes a
-# different function with less arithmetic.
+# What does a low rank cost? Suppose that each of n tokens should attend to a partner of its own.
+# The weights are then a permutation matrix, with a single 1 in every row and column. All n singular
+# values of such a matrix are 1, so every matrix of rank r misses it by at least n − r in squared
+# :term:`Frobenius norm` (:cite:t:`eckart1936approximation`). For n = 64 and features of width 8,
+# this is 56, while the squared norm of the permutation matrix itself is 64. Softmax attention with
+# keys of width 2 can come as near to the permutation as one likes, as :doc:`the lesson on the
+# bottleneck </gallery/deeper/plot_8_multi_head_bottleneck>` shows, although only with queries or
+# keys of large norm.
+#
+# So :term:`FlashAttention` and linear attention answer different questions: the first computes the
+# same function with less memory, and the second computes a different function with less arithmetic.
 #
 # Takeaways
 # ---------
-# - How can attention be exact without the matrix of its weights? Because a context vector
-#   needs only the largest score and two sums, and both sums can be rescaled whenever a larger score
-#   arrives.
+# - How can attention be exact without the matrix of its weights? For each query, it keeps only the
+#   largest score and two sums, and it rescales both sums whenever a larger score arrives.
 # - Tiling cuts the products into blocks, and the online softmax takes the step between the products
 #   block by block as well. Blocks may have any size and come in any order.
-# - The backward pass needs the context and one log-sum-exp per query. It computes the weights again
-#   and so pays with one product of matrices more.
-# - Without a backward pass of its own, a loop over blocks saves memory only where no gradients are
-#   needed, because autograd keeps the exponentials of every block.
-# - Linear attention also saves arithmetic, but its weights have at most the rank of its features,
-#   and so it is another function.
+# - Besides Q, K and V, the backward pass needs the context vectors and one log-sum-exp per query.
+#   It computes the weights again, which costs one more product of matrices.
+# - Under autograd, a loop over blocks saves memory only if no gradients are needed, because
+#   otherwise autograd keeps the exponentials of every block. To save memory in training as well,
+#   the loop needs a backward pass of its own.
+# - Linear attention also saves arithmetic, but the rank of its weights is at most the width of its
+#   features, so it computes another function.
 #
 # *Practise:* :doc:`/exercises/today`, where two blocks of keys are merged.
 #

@@ -5,17 +5,17 @@ r"""
 Does dividing by √k keep the scores in range while a layer is trained?
 
 It does so at the start only. Training aligns the queries with the keys that they should find. The
-dot product of aligned vectors is proportional to their width k and not to √k, so under 1/√k, and at
-the same learning rate, the scores of a wide layer grow faster than those of a narrow one. A
-division by k keeps the scores of all widths alike if the queries start at zero, and QK-norm bounds
-the scores by one learned number, the gain, whatever the matrices do. We watch all three in small
-layers that we train. We also compute how evenly random scores share the weight, and make the
-entropy of a layer collapse.
+dot product of two aligned vectors of width k is proportional to k, and not to √k. So if scores are
+divided by √k, those of a wide layer grow faster than those of a narrow one at the same learning
+rate. A division by k keeps the scores of all widths alike if the queries start at zero. QK-norm
+bounds the scores by one learned number, the gain, whatever the matrices do. We watch all three, the
+two divisions and QK-norm, in small layers that we train. We also compute how evenly a softmax of
+random scores shares the weight, and we make the entropy of a layer collapse.
 
 You need the lesson on :doc:`the scale </gallery/core/plot_3_scaling_variance>`. Reading takes half
 an hour, and running the page about twenty seconds. Afterwards you can check how a scale behaves
-across widths, say how sharp a softmax over m keys can be, and tell an entropy that has collapsed
-from one that the task asks for.
+across widths, say how sharp a softmax over m keys can be, and tell a collapsed entropy from a low
+entropy that the task asks for.
 """
 
 import math
@@ -33,11 +33,12 @@ use_style()
 # %%
 # A task that aligns queries with keys
 # ------------------------------------
-# Of the 32 tokens of a text, 16 hold an address and a payload, of 8 numbers each. The other 16 have
-# the same addresses and no payload. Each of these asks for the payload that belongs to its address,
-# which is a task of *associative recall*, so its :term:`query` has to find one among 16 :term:`keys
-# <key>`. All addresses are new in each text. As vectors they have the same length, because a long
-# vector would have large scores without being the right one.
+# Our task is *associative recall*. Of the 32 tokens of a text, 16 hold an address and a payload,
+# which are vectors of 8 numbers each. The other 16 hold the same addresses without a payload, and
+# each of them asks for the payload that belongs to its address. So the :term:`query` of an asking
+# token has to find one among 16 :term:`keys <key>`, those of the tokens with a payload. The
+# addresses are new in each text. As vectors they all have the same length, because a longer one
+# would have larger scores even if it were not the right one.
 
 ADDRESS, PAYLOAD, m = 8, 8, 16
 d = ADDRESS + PAYLOAD
@@ -63,27 +64,30 @@ print(f"{payloads.square().mean():.2f}, the mean square of a payload")
 # --------------------
 # If a query and a key have coordinates of size 1, their dot product is k times the cosine of the
 # angle between them. For independent vectors this cosine is a random number of size :math:`1/\sqrt
-# k`, which is the whole reason for the root. Once training has turned the two towards each other by
-# an angle that is the same at all widths, the dot product is proportional to k.
+# k`, so the dot product has size :math:`\sqrt k`, which is the whole reason for the root. But once
+# training has turned the two vectors towards each other, by an angle that is the same at all
+# widths, their dot product is proportional to k.
 #
-# :cite:t:`yang2022tensor` therefore divide by k in their parametrisation μP (definition 4.1), and
-# test any parametrisation by a *coordinate check*, which trains several widths for a few steps at
-# the same settings and compares the size of some quantity. Our quantity is the :term:`standard
+# :cite:t:`yang2022tensor` therefore divide by k in their parametrisation μP (definition 4.1), a set
+# of rules for the initialisation, the learning rates and the scale at each width. They test any
+# parametrisation by a *coordinate check*: layers of several widths are trained for a few steps at
+# the same settings, and the size of some quantity is compared. Our quantity is the :term:`standard
 # deviation` of the scaled scores. In detail:
 #
 # - Only k grows, from 8 to 128, while d stays 16. For a matrix whose input keeps its width, μP asks
 #   for the same initialisation and the same :term:`learning rate` of :term:`Adam` at all widths
 #   (their table 3). So the entries of the query matrix and the key matrix are drawn with variance
-#   1/d, and the learning rate is 0.005 throughout. If d grew as well, μP would divide the rate by
-#   d.
-# - A constant before 1/k is free, and :math:`\sqrt 8 / k` makes the two scales equal at k = 8.
-# - The authors' package recommends `starting the query matrix at zero
-#   <https://github.com/microsoft/mup#coord-check>`_, and we train with and without this. Fresh
-#   queries and keys *are* independent, so under 1/k a wider layer starts with smaller scores, and
-#   if the queries are zero, all widths start alike.
+#   1/d, and the learning rate is 0.005 throughout. If d grew as well, μP would divide the learning
+#   rate by d.
+# - The scale 1/k may be multiplied by any constant. We use :math:`\sqrt 8 / k`, which is equal to
+#   :math:`1/\sqrt k` at k = 8.
+# - Fresh queries and keys *are* independent, so under 1/k a wider layer starts with smaller scores.
+#   If the queries start at zero, all widths start alike. The authors' package recommends `starting
+#   the query matrix at zero <https://github.com/microsoft/mup#coord-check>`_, and we train with and
+#   without this.
 # - The layer is :class:`~attention.QKSelfAttention`, whose values are the tokens themselves, so
-#   that nothing but queries and keys is learned. The :term:`loss` is the mean squared error of the
-#   payload.
+#   that only the query matrix and the key matrix are learned. The :term:`loss` is the mean squared
+#   error of the payload.
 
 WIDTHS, SEEDS, MARKS = (8, 16, 32, 64, 128), (0, 1, 2), (0, 10, 30)
 SCALES = {
@@ -160,29 +164,33 @@ fig.set_label(
 # as a band). Under 1/√k the widths start together and move apart; under 1/k they end together.
 #
 # Under 1/√k all widths start with about the same standard deviation, because queries and keys are
-# still independent, and after 30 steps a wider layer has a larger one. Under 1/k with a random
-# start, a wider layer starts with a *smaller* standard deviation, and training makes up for the
-# difference. Only with queries that start at zero is the standard deviation about the same for all
-# widths at the start, after 10 and after 30 steps, though a little larger for the small widths.
+# still independent. After 30 steps, the wider the layer, the larger the standard deviation. Under
+# 1/k with a random start, the wider layers start with a *smaller* standard deviation, and training
+# makes up for the difference. With queries that start at zero, and only then, all widths have about
+# the same standard deviation at the start, after 10 and after 30 steps, though that of the small
+# widths is a little larger.
 #
-# The column of the cosine says why: from a random start, 30 steps turn queries and keys by about
-# the same angle at all widths and under both scales. In a score under 1/√k the same cosine is
-# multiplied by :math:`\sqrt k`, and in a score under 1/k by a constant. From k = 8 to k = 128 the
-# standard deviation under 1/√k grows by less than the factor :math:`\sqrt{128/8} = 4`, since it
-# contains the spread of the random start.
+# The column of the cosine says why: from a random start, 30 steps turn queries and keys towards
+# each other by about the same angle, at all widths and under both scales. If all coordinates have
+# size 1, a dot product is k times this cosine. So under 1/√k a score is :math:`\sqrt k` times the
+# cosine, and under 1/k it is a constant times the cosine. If nothing else contributed, the standard
+# deviation under 1/√k would grow by the factor :math:`\sqrt{128/8} = 4` from k = 8 to k = 128. It
+# grows by less, since it also contains the spread of the random start.
 #
-# What a wide layer gains is in the last column, the mean weight of the pairs that belong together.
+# The last column, the mean weight of the pairs that belong together, shows what a wide layer gains.
 # Under 1/√k, the same 30 steps at the same learning rate take a layer of width 128 much further
-# than one of width 8. Here this is an advantage, but in general a rate that is right for one width
-# may then be wrong for another, which is what μP is meant to avoid. The check is about the first
-# steps; once a layer has solved its task, the task decides how large the scores have to be.
+# than one of width 8. Here this is an advantage, but in general a learning rate that is right for
+# one width may then be wrong for another. This is what μP is meant to avoid. The coordinate check
+# is about the first steps. Once a layer has solved its task, the task decides how large the scores
+# have to be.
 #
 # How evenly do random scores share the weight?
 # ---------------------------------------------
-# A standard deviation says little until one knows what a :term:`softmax` makes of it. Let the
-# scores of m keys be independent normal numbers with mean 0 and standard deviation :math:`\sigma`.
-# The sum of all :math:`e^{s_j}` is then about :math:`m\,e^{\sigma^2/2}` if there are many keys, and
-# the mean of the scores under the weights is about :math:`\sigma^2`, so the :term:`entropy` is
+# A standard deviation says little until one knows what a :term:`softmax` makes of the scores. Let
+# the scores of m keys be independent normal numbers with mean 0 and standard deviation
+# :math:`\sigma`. If there are many keys, the sum of all :math:`e^{s_j}` is about
+# :math:`m\,e^{\sigma^2/2}`, and the weighted mean of the scores, :math:`\sum_j w_j s_j`, is about
+# :math:`\sigma^2`. So the :term:`entropy` is
 #
 # .. math::
 #    -\sum_j w_j \ln w_j = \ln \sum_j e^{s_j} - \sum_j w_j s_j
@@ -190,12 +198,13 @@ fig.set_label(
 #
 # For :math:`\sigma = 1` this is the :math:`\ln m - \tfrac12` of :doc:`the earlier lesson
 # </gallery/core/plot_3_scaling_variance>`. The formula can't hold for every :math:`\sigma`, because
-# an entropy is never negative, and the derivation of the formula says where it stops being valid.
-# The weight lies on scores near :math:`\sigma^2`, which are :math:`\sigma` standard deviations
-# above the mean, and about :math:`m\,e^{-\sigma^2/2}` of m keys have such a score. There is at
-# least one of them as long as :math:`\sigma < \sqrt{2 \ln m}`. Beyond that, the few largest scores
-# dominate the sum. In physics this is the freezing of the random energy model
-# (:cite:t:`derrida1981random`), which :cite:t:`giorlandino2025failure` carry over to attention.
+# an entropy is never negative. The derivation says where the formula stops being valid. The weight
+# lies on scores near :math:`\sigma^2`, that is, :math:`\sigma` standard deviations above the mean.
+# Of the m keys, about :math:`m\,e^{-\sigma^2/2}` have such a score. There is at least one such key
+# as long as :math:`\sigma < \sqrt{2 \ln m}`, which for 1,024 keys is about 3.7. Beyond this limit,
+# the few largest scores dominate the sum. In physics this is known as the freezing of the random
+# energy model (:cite:t:`derrida1981random`), and :cite:t:`giorlandino2025failure` carry it over to
+# attention.
 
 generator = torch.Generator().manual_seed(0)
 LENGTHS = (16, 64, 256, 1024, 4096, 16384)
@@ -245,22 +254,26 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Entropy of the weights for normal scores, as a mean of 100 queries. The formula
-# (dashed) is close up to about half of :math:`\sqrt{2 \ln m}` and wrong where it meets the axis.
+# (dashed) is a good approximation if :math:`\sigma` is at most about half of :math:`\sqrt{2 \ln
+# m}`, and wrong where it meets the axis.
 #
-# Up to half of :math:`\sqrt{2 \ln m}` the formula is off by about a tenth of a :term:`nat` at
-# most, and by less for more keys. At :math:`\sqrt{2 \ln m}` it says 0, while the measured entropy
-# is about 2 to 3 nats.
+# Up to half of :math:`\sqrt{2 \ln m}`, the formula is off by about a tenth of a :term:`nat` at
+# most, and the more keys there are, the smaller the error. At :math:`\sigma = \sqrt{2 \ln m}` the
+# formula gives 0, while the measured entropy is about 2 to 3 nats.
 #
 # Which temperature keeps attention sharp?
 # ----------------------------------------
-# At fixed :math:`\sigma` the largest weight falls as keys are added, since the number of keys that
-# share the weight, :math:`m\,e^{-\sigma^2/2}`, is proportional to m. To keep this number from
-# growing, :math:`\sigma` has to grow as :math:`\sqrt{\ln m}`, or in other words the :term:`softmax
-# temperature` has to fall as :math:`1/\sqrt{\ln m}`. If :math:`\sigma = c \sqrt{\ln m}`, the number
-# is :math:`m^{1 - c^2/2}`, which still grows with m if :math:`c < \sqrt 2`. At :math:`c = \sqrt 2`
-# it is 1 for every m, and the freezing begins. For the largest weights to stay large, c has to be
-# above this limit. We compare a :math:`\sigma` that is fixed with two that grow with m; all three
-# begin with :math:`\sigma = 1.5 \sqrt{2 \ln 16}` at 16 keys.
+# If :math:`\sigma` is fixed, the largest weight falls as keys are added, since the number of keys
+# that share the weight, :math:`m\,e^{-\sigma^2/2}`, is proportional to m. To keep this number from
+# growing, :math:`\sigma` has to grow as :math:`\sqrt{\ln m}`. In other words, the :term:`softmax
+# temperature` has to fall as :math:`1/\sqrt{\ln m}`.
+#
+# The factor before the root matters as well. If :math:`\sigma = c \sqrt{\ln m}`, the number of keys
+# that share the weight is :math:`m^{1 - c^2/2}`. For :math:`c < \sqrt 2`, this number still grows
+# with m. At :math:`c = \sqrt 2` it is 1 for every m, and the freezing begins. So c has to be above
+# this limit if the largest weights are to stay large. We compare three cases: :math:`\sigma` is
+# fixed, it grows as :math:`\sqrt{\ln m}`, or it grows as :math:`\ln m`. All three begin with
+# :math:`\sigma = 1.5 \sqrt{2 \ln 16}` at 16 keys.
 
 start = 1.5 * math.sqrt(2 * math.log(16))
 growths = {
@@ -298,11 +311,12 @@ fig.set_label(
 # that grows as :math:`\sqrt{\ln m}` roughly keeps them sharp, and one that grows as :math:`\ln m`
 # makes them sharper.
 #
-# The answer is a different one when a single key is right. If its score is higher than each of the
-# others by a margin that is the same for all, its weight is :math:`1 / (1 + (m - 1)\,
-# e^{-\mathrm{margin}})`, and a given weight requires a margin that grows as :math:`\ln m`. For such
-# a case :cite:t:`chiang2022overcoming` multiply the scores by :math:`\ln m`. Random scores need the
-# root of the logarithm, and a margin needs the logarithm itself.
+# The answer is different if a single key is right. Suppose that all other scores are equal, and
+# that the score of the right key is higher by some margin. The weight of the right key is then
+# :math:`1 / (1 + (m - 1)\, e^{-\mathrm{margin}})`. To keep this weight at some value, such as 0.9,
+# the margin has to grow as :math:`\ln m`. For such a case :cite:t:`chiang2022overcoming` multiply
+# the scores by :math:`\ln m`. So random scores need the root of the logarithm, and a margin needs
+# the logarithm itself.
 
 print("margin for a weight of 0.9, over ln m")
 for length in LENGTHS:
@@ -312,15 +326,16 @@ for length in LENGTHS:
 # %%
 # QK-norm bounds the scores
 # -------------------------
-# All this assumes that :math:`\sigma` is known, but training moves it. :term:`QK-norm` takes the
+# All this assumes that :math:`\sigma` is known, but training changes it. :term:`QK-norm` takes the
 # lengths of queries and keys out of the scores. :cite:t:`henry2020query` divide each query and each
-# key by its length and multiply the dot products by one learned number, the *gain*, in place of
-# :math:`1/\sqrt k`; :cite:t:`dehghani2023scaling` apply :term:`layer normalisation` to queries and
-# keys in a vision transformer of 22 billion parameters, because a smaller one had diverged with
-# attention weights that were nearly one-hot. We take the first form, in which a score is the gain
-# times a cosine and so lies between −gain and gain. We start the gain at :math:`\sqrt k`, because
-# two vectors of length :math:`\sqrt k` that point the same way have this score under the usual
-# division.
+# key by its length. They then multiply the dot products by one learned number, the *gain*, in place
+# of :math:`1/\sqrt k`. :cite:t:`dehghani2023scaling` apply :term:`layer normalisation` to queries
+# and keys in a vision transformer of 22 billion parameters, because a smaller one had diverged with
+# attention weights that were nearly one-hot.
+#
+# We take the first form, in which a score is the gain times a cosine and so lies between −gain and
+# gain. We start the gain at :math:`\sqrt k`. This is the score that the usual division by
+# :math:`\sqrt k` gives to two vectors of length :math:`\sqrt k` that point the same way.
 
 
 class QKNormSelfAttention(SelfAttention):
@@ -341,10 +356,11 @@ class QKNormSelfAttention(SelfAttention):
 
 
 # %%
-# To test the bound, we multiply the query and key matrices of a fresh layer of each kind by 1, 10
-# and 100. We leave the gain as it is, because it sets the bound. The weights tell us the
-# differences between scores, because the difference of two scores of a query is the logarithm of
-# the ratio of their weights, and with QK-norm this difference is at most twice the gain.
+# To test the bound, we take a fresh layer of each kind, one plain and one with QK-norm, and
+# multiply its query matrix and its key matrix by 1, 10 and 100. We leave the gain as it is, because
+# it sets the bound. We measure the largest *gap*, where a gap is the difference between two scores
+# of the same query. The weights alone show the gaps, because the difference of two scores is the
+# logarithm of the ratio of their weights. With QK-norm every gap is at most twice the gain.
 
 LAYERS = {"plain": SelfAttention, "QK-norm": QKNormSelfAttention}
 
@@ -370,15 +386,16 @@ for name, kind in LAYERS.items():
         print(f"{name:8} {factor:6} {gaps[name, factor]:20.4f} {entropy_of(weights[:, :m]):10.4f}")
 
 # %%
-# The gap is the largest difference between two scores of one query. In the plain layer it grows
-# with the square of the factor, until the smaller weights round to zero and the gap that is
-# computed from them is infinite. With QK-norm the scores do not change. The gain is 4 here, and the
-# gap stays below twice the gain.
+# In the plain layer the largest gap grows with the square of the factor, because both matrices are
+# multiplied by it. In the end the smaller weights round to zero, and the gap that is computed from
+# them is infinite. With QK-norm the scores do not change. The gain is 4 here, and the largest gap
+# stays below twice the gain.
 #
-# A bound has its price: with gaps of at most twice the gain, a weight is at most :math:`1 / (1 + (m
-# - 1)\, e^{-2\,\mathrm{gain}})`, so if the gain is too small for the length of the text, no query
-# can single out a key. This is why the gain has to be learned, or chosen in proportion to
-# :math:`\ln m`.
+# The bound has its price. The best that a query can do is to score one key at +gain and all other
+# keys at −gain. The weight of the one key is then :math:`1 / (1 + (m - 1)\,
+# e^{-2\,\mathrm{gain}})`, the formula above with a margin of twice the gain. So if the gain is too
+# small for the length of the text, no query can single out a key. This is why the gain has to be
+# learned, or chosen in proportion to :math:`\ln m`.
 
 print("largest possible weight")
 for gain in (1, 2, 4, 8):
@@ -389,11 +406,12 @@ for gain in (1, 2, 4, 8):
 # Entropy collapse
 # ----------------
 # :cite:t:`zhai2023stabilizing` follow the entropy of the weights through the training of
-# transformers and find that it falls to nearly zero where training is unstable, which they call
+# transformers. They find that it falls to nearly zero where training is unstable, which they call
 # :term:`entropy collapse`. :cite:t:`wortsman2023small` produce the instabilities of large models in
-# small ones by raising the learning rate. We do the same on our task with one layer, which now
-# learns its values as well: six learning rates, three seeds, 200 steps of Adam, with and without
-# QK-norm. Every step draws new texts, so the loss is that of texts never seen before.
+# small ones by raising the learning rate. We do the same on our task with a single layer, which now
+# learns its values as well. We train it with and without QK-norm, at six learning rates and with
+# three seeds each, for 200 steps of Adam. Every step draws new texts, so the loss is that of texts
+# never seen before.
 
 RATES, STEPS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 200
 
@@ -464,20 +482,21 @@ fig.set_label(
 # *Figure 4.* Entropy of the weights and loss on new texts, per step, at a learning rate of 1; three
 # seeds per layer. The plain layer collapses at once and does not recover, and QK-norm learns.
 #
-# Without QK-norm the entropy is near zero after ten steps, while the right key has a mean weight of
-# about 1/16 at most, as if all weights were equal: each query has settled on *some* key. Most
-# queries then get next to no gradient, as :doc:`the earlier lesson
+# Without QK-norm the entropy is near zero after ten steps, so each query gives nearly all of its
+# weight to a single key. But this is seldom the right one: the mean weight of the right key is
+# about 1/16 at most, which is no more than equal weights would give it. Each query has settled on
+# *some* key. Most queries then get next to no gradient, as :doc:`the earlier lesson
 # </gallery/core/plot_3_scaling_variance>` measures for saturated weights, and the loss stays above
-# that of answering 0. With QK-norm no weight is saturated in these first steps, and in all three
-# seeds the entropy falls only as the right key is found.
+# that of answering 0. With QK-norm the entropy stays high in these first steps, and in all three
+# seeds it falls only as the right key is found.
 #
-# So a low entropy alone is no fault. Both layers end with a low entropy at every learning rate at
-# which they learn, because the task has one right key per query. A collapse is an entropy that is
-# low *before* the right key is found, so to see one, follow the entropy from the first step on,
-# beside the loss.
+# So a low entropy is not a fault in itself. The task has one right key per query, and therefore
+# both layers end with a low entropy at every learning rate at which they learn. A collapse is an
+# entropy that is low *before* the right key is found. To notice one, follow the entropy and the
+# loss together from the first step on.
 #
-# The values were trained at the same high rate, so are they to blame? We give queries and keys one
-# rate and values another.
+# The values were trained at the same high learning rate, so are they to blame? To find out, we give
+# queries and keys one learning rate and values another.
 
 CONTROLS = (("plain", 1.0, 0.03), ("plain", 0.03, 1.0), ("QK-norm", 3.0, 0.03))
 controls = {}
@@ -491,10 +510,10 @@ for (name, rate, value_rate), table in controls.items():
     print(f"{name:8} {rate:24} {value_rate:10}  {entropy:18}  {losses}")
 
 # %%
-# With the high rate in the queries and keys alone the plain layer collapses all the same, and with
-# the high rate in the values alone it learns. So it is the queries and keys that do not tolerate a
-# rate of 1. With QK-norm they tolerate even a rate of 3. Over all rates the two layers compare like
-# this:
+# If only the queries and keys have the high rate, the plain layer collapses all the same, whereas
+# it learns if only the values have the high rate. So it is the queries and keys that do not
+# tolerate a rate of 1. With QK-norm they tolerate even a rate of 3. Here is how the two layers
+# compare over all learning rates, now again with one rate for all parameters:
 
 fig, ax = plt.subplots()
 final = {name: table[:, :, -20:, 0].mean(dim=-1) for name, table in runs.items()}
@@ -519,12 +538,14 @@ fig.set_label(
 # band). QK-norm extends the range of usable learning rates upwards, and has a higher loss at the
 # lowest rates.
 #
-# At low rates the plain layer is the better one on this task, probably because its scores may grow
-# freely, whereas those of the other are bounded by a gain that :term:`Adam` moves by about one
-# learning rate per step at most. At a rate of 3 for all parameters both layers fail. With QK-norm
-# this failure is not a collapse, since the entropy ends near :math:`\ln 16`, as the next cell
-# prints. Its cause is the rate of the values: with a rate of 0.03 for the values and of 3 for
-# everything else, the layer with QK-norm learned in the experiment above.
+# At low rates the plain layer is the better one on this task. The reason is probably that its
+# scores may grow freely, whereas those of the layer with QK-norm are bounded by the gain, and
+# :term:`Adam` moves the gain by about one learning rate per step at most.
+#
+# At a rate of 3 for all parameters both layers fail. With QK-norm this failure is not a collapse,
+# since the entropy ends near :math:`\ln 16`, as the next cell prints. The cause is the rate of the
+# values: in the experiment above, the layer with QK-norm learned with a rate of 0.03 for the values
+# and of 3 for everything else.
 
 print("entropy at the last step, learning rate 3.0")
 for name, table in runs.items():
@@ -534,31 +555,35 @@ for name, table in runs.items():
 # What this does not say
 # ----------------------
 # These are single layers of width 16 on one made-up task, and the highest learning rates are
-# extreme: at a rate of 1, one step of Adam can move an entry of a matrix by 1, which is four times
+# extreme. At a rate of 1, one step of Adam can move an entry of a matrix by 1, which is four times
 # the largest value that ``nn.Linear`` draws for it. :cite:t:`zhai2023stabilizing` measure how
 # entropies collapse in real transformers. :cite:t:`wortsman2023small` find that QK-norm makes small
-# transformers less sensitive to the learning rate, and the growth of the scores is only one of the
-# two instabilities that they study.
+# transformers less sensitive to the learning rate. They study two instabilities, and the growth of
+# the scores is only one of them.
 #
 # QK-norm is one remedy among several. :cite:t:`zhai2023stabilizing` bound the matrices themselves:
-# they divide each by its largest :term:`singular value` and multiply it by a learned factor. A
-# learning rate that rises slowly at first (*warm-up*) may also be enough. Neither was tried here.
+# they divide each matrix by its largest :term:`singular value` and multiply it by a learned factor.
+# A learning rate that rises slowly at first (*warm-up*) may also be enough. We tried neither of
+# these two remedies.
+#
 # QK-norm also changes what a layer can express, since the length of a key no longer counts. On our
 # task this does not matter, because all addresses have the same length. If their lengths differed,
-# the loss would even be a gain, since a dot product favours long addresses, whether they are right
-# or not.
+# it would even help that lengths no longer count, since a dot product favours long addresses,
+# whether they are right or not.
 #
 # Takeaways
 # ---------
 # - Does dividing by :math:`\sqrt k` keep the scores in range during training? No. It makes all
-#   widths start alike, and as queries and keys align, the scores of wide layers grow faster.
-# - If the scale is 1/k, the queries start at zero and the learning rate is the one that μP
-#   prescribes, the scores of all widths stay together through the steps that we took.
+#   widths start alike, but as queries and keys align, the scores of wide layers grow faster than
+#   those of narrow ones.
+# - The scores of all widths stay together through the steps that we took if three conditions hold:
+#   the scale is 1/k, the queries start at zero, and the learning rate is the one that μP
+#   prescribes.
 # - Normal scores with standard deviation :math:`\sigma` give an entropy of about :math:`\ln m -
-#   \sigma^2/2`, as long as :math:`\sigma` is well below :math:`\sqrt{2 \ln m}`. If attention is to
-#   stay sharp over longer texts, the standard deviation of random scores has to grow as
-#   :math:`\sqrt{\ln m}`, with a factor above :math:`\sqrt 2`, and the margin of a single right key
-#   as :math:`\ln m`.
+#   \sigma^2/2`, as long as :math:`\sigma` is well below :math:`\sqrt{2 \ln m}`.
+# - If attention is to stay sharp over longer texts, the standard deviation of random scores has to
+#   grow as :math:`\sqrt{\ln m}`, with a factor above :math:`\sqrt 2`. The margin of a single right
+#   key has to grow as :math:`\ln m`.
 # - QK-norm bounds every score by its gain. It kept our layer from entropy collapse at a high
 #   learning rate, and made it learn more slowly at a low one.
 # - A low entropy is a collapse only if the right key has not been found.

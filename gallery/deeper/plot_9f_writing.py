@@ -5,17 +5,18 @@ A language model that writes: next tokens, temperature and induction heads
 How can a model write a text when all that it has learned is to predict one token?
 
 By predicting again and again. The model gives every :term:`token` of its :term:`vocabulary` a
-probability of coming next. A token is then drawn, appended, and read with the rest. Only attention
-carries anything from one token to another, so all that the model knows about the earlier tokens was
-brought by its heads. For some heads one can say what they do: some continue a repetition, and some
-attend to the first token when nothing else matches.
+probability of coming next. A token is drawn by these probabilities, appended to the text, and read
+with the rest when the next one is predicted. Only attention carries anything from one token to
+another, so all that the model knows about the earlier tokens was brought by its attention heads.
+For some heads one can say what they do: some continue a repetition, and some attend to the first
+token when nothing else matches.
 
 The model of this page is small and has read nothing but film reviews. It knows how reviews sound
 and nothing else, so do not believe what it writes. You need the lessons on :doc:`the transformer
 block </gallery/core/plot_7_transformer_block>` and on :doc:`the KV cache
 </gallery/deeper/plot_9c_cache>`. Reading takes forty minutes, and running the page about twenty
 seconds. Afterwards you can draw text from a model at a chosen :term:`temperature`, judge a loss in
-nats per token, find an induction head, and test by removing it whether the model needs it.
+nats per token, find an induction head, and test whether the model needs this head by removing it.
 """
 
 import copy
@@ -49,12 +50,14 @@ L, h, d = model.config.num_layers, model.config.num_heads, model.config.embed_di
 # %%
 # The next token
 # --------------
-# The model is a stack of causal :term:`transformer blocks <transformer block>` with :term:`rotary
-# positions <RoPE>`. It gives each position a vector of :math:`d` numbers, and the products of this
-# vector with the embeddings of all tokens are the :term:`logits <logit>` of the token that follows.
-# The matrix E of embeddings therefore stands at both ends of the model, which is called *tied
-# weights* :cite:p:`press2017using`. The model has the form of GPT-2 :cite:p:`radford2019language`
-# but is far smaller. Its positions are rotary, every two heads share their keys and values
+# The model is a stack of causal :term:`transformer blocks <transformer block>`. The last block
+# gives each position a vector of :math:`d` numbers. The dot products of this vector with the
+# embeddings of all tokens are the :term:`logits <logit>` of the token that follows. The matrix E of
+# embeddings is therefore used at both ends of the model, which is called *tied weights*
+# :cite:p:`press2017using`.
+#
+# The model has the form of GPT-2 :cite:p:`radford2019language` but is far smaller. Unlike GPT-2, it
+# has :term:`rotary positions <RoPE>`, every two of its heads share their keys and values
 # (:term:`grouped queries <grouped-query attention>`), and its layers have no biases.
 
 # sphinx_gallery_start_ignore
@@ -77,8 +80,9 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* The shapes at the end of the model, not drawn to scale. Each row of the logits becomes
-# a probability for each of the 2,048 tokens by a softmax.
+# *Figure 1.* The shapes at the end of the model, not drawn to scale. The rows of *hidden* are the
+# vectors of the n positions. A softmax turns each row of the logits into a probability for each of
+# the 2,048 tokens.
 
 prompt = "The acting was"
 ids = encode(tokenizer, prompt)
@@ -89,24 +93,26 @@ for probability, i in zip(*probabilities[-1].topk(6), strict=True):
     print(f"{probability:.3f} {tokenizer.decode([i.item()])!r}")
 
 # %%
-# A token is a word with the space before it (``Ġ``), or a piece of a rarer word, because the
-# tokenizer is a byte-pair encoding :cite:p:`sennrich2016neural` that can spell any text. The token
-# ``<start>`` precedes every text, so that the first word is predicted from something, too.
+# A token is a word with the space before it (printed as ``Ġ``), or a piece of a rarer word. The
+# tokenizer is a byte-pair encoding :cite:p:`sennrich2016neural`, which can spell any text with its
+# tokens. The token ``<start>`` precedes every text, so that the first word is predicted from
+# something, too.
 #
 # One pass predicts the token after every prefix of the text, and the causal mask keeps each
-# prediction from seeing its answer. A text of n tokens after ``<start>`` is therefore n examples at
-# once, and what training lowers is the mean :term:`cross-entropy` over all of them, in nats per
-# token:
+# prediction from seeing its answer. A text of n tokens after ``<start>`` is therefore n training
+# examples at once. What training lowers is the mean :term:`cross-entropy` over all of them, in nats
+# per token. If :math:`\mathrm{id}_0` is ``<start>``, this mean is
 #
 # .. math:: \mathrm{loss} = -\frac1n \sum_{i=1}^{n} \ln p(\mathrm{id}_i \mid \mathrm{id}_0, \dots,
 #           \mathrm{id}_{i-1})
 #
-# What is a good loss? We take 150 passages, which are the beginnings of reviews that were not used
-# for training, and measure the loss of our model and of three simpler models that need no
-# attention. The first takes all tokens as equally likely. The second takes each as likely as it was
-# in 3,000 reviews, and the third as likely as it was in those reviews after the same preceding
-# token (a *bigram model*, smoothed towards the second). Our model was trained on more text than
-# these 3,000 reviews, on about seven times as many tokens.
+# What is a good loss? We compare the loss of our model with that of three simpler models that need
+# no attention. All four are measured on 150 passages, the beginnings of reviews that were not used
+# for training. The first simple model takes all tokens as equally likely. The second takes each
+# token as likely as it was in 3,000 reviews. The third is a *bigram model*: it takes each token as
+# likely as it was in those reviews after the same preceding token (smoothed towards the second
+# model). Our model was trained on more text, on about seven times as many tokens as these 3,000
+# reviews hold.
 
 reviews = load_reviews("imdb")
 
@@ -146,10 +152,11 @@ for name, value in nats.items():
 
 # %%
 # The last column is the *perplexity*, e to the power of the loss: a choice among that many equally
-# likely tokens has the same loss. Both numbers depend on the tokenizer and on the texts, so two
-# models can be compared only if they read the same texts and cut them into the same tokens. The
-# model was trained once, by a command that takes a long time, and the page reads the files that
-# this command left:
+# likely tokens has the same loss. Loss and perplexity depend on the tokenizer and on the texts, so
+# two models can be compared only if they read the same texts and cut them into the same tokens.
+#
+# Our model was trained once, by a command that takes a long time, and this page reads the files
+# that the command left:
 
 training = json.loads((folder / "results.json").read_text(encoding="utf-8"))
 print("made by:", training["origin"]["command"], "in", training["cpu_seconds"] // 60, "minutes")
@@ -159,11 +166,14 @@ print(f"read: {training['tokens']['train']:,} tokens of {training['words']['trai
 # %%
 # Drawing a text
 # --------------
-# Dividing the logits by a :term:`temperature` before the softmax changes how much is left to
-# chance. Below 1 the likely tokens become likelier, and above 1 the tokens become more equal. One
-# can't divide by 0, so a temperature of 0 stands for always taking the likeliest (greedy decoding):
+# Before the softmax, the logits can be divided by a :term:`temperature`, which changes how much is
+# left to chance:
 #
 # .. math:: p_i = \mathrm{softmax}(\mathrm{logits} / \mathrm{temperature})_i
+#
+# At a temperature below 1 the likely tokens become even likelier, and above 1 all tokens become
+# more equal. One can't divide by 0, so a temperature of 0 stands for always taking the likeliest
+# token (greedy decoding).
 
 logits = model(torch.tensor(ids))[-1]  # (vocabulary,)
 print("temperature   likeliest   entropy")
@@ -184,21 +194,23 @@ for temperature, text in written.items():
     print(f"\ntemperature {temperature}: {text}")
 
 # %%
-# At 0 the text is the same each time, and soon repeats itself. This model's training may have added
-# to the repetition, as we shall see. At 2, most of the tokens that are drawn are improbable ones,
-# because there are so many of these, and soon the model reads a text unlike any that it was trained
-# on. In between lies what one usually wants, which is a matter of taste, so a temperature is chosen
-# by reading and not by the loss. ``continuation`` computes one row per token with a :term:`KV
-# cache`, and ``python -m attention.write`` does the same from the command line.
+# At a temperature of 0 the text is the same each time, and it soon repeats itself. The training of
+# this model may have added to the repetition, as we shall see. At 2, most of the tokens that are
+# drawn are improbable ones, because there are so many of these. Soon the model reads a text unlike
+# any that it was trained on. What one usually wants lies in between. Where exactly is a matter of
+# taste, so a temperature is chosen by reading the texts and not by the loss.
+#
+# The function ``continuation``, which draws the tokens here, computes one row per token with a
+# :term:`KV cache`, and ``python -m attention.write`` does the same from the command line.
 #
 # How far back it reads
 # ---------------------
-# Do earlier tokens help at all? We let each token see itself and the w − 1 tokens before it, by a
-# mask, and measure the loss of the second half of each passage. In the second column ``<start>``
-# stays visible to all tokens as well. The window applies in each layer, and what a token has
-# gathered in one layer can be read by other tokens in the next, so that in 4 layers something may
-# come from 4(w − 1) tokens back. This is a test of what the trained model uses; a model trained
-# with such a window might use it better.
+# Do earlier tokens help at all? To find out, we let each token see only itself and the w − 1 tokens
+# before it, by a mask, and measure the loss on the second half of each passage. In the last column
+# of the table, ``<start>`` stays visible to all tokens as well. The window applies in each layer,
+# but what a token has gathered in one layer can be read by other tokens in the next. So in 4
+# layers, something may come from 4(w − 1) tokens back. This is a test of what the trained model
+# uses, and a model that is trained with such a window might use it better.
 
 seen = torch.arange(length) == 0  # (128,), True for <start>
 by_window = {}
@@ -211,16 +223,20 @@ for window in (1, 2, 4, 8, 16, 32, 64, length):
     print("{:11}{:15.2f}{:18.2f}".format(window, *by_window[window]))
 
 # %%
-# The first column holds a surprise, which has little to do with how far back the model reads:
-# without ``<start>`` this model fails, even if it sees 64 tokens. :cite:t:`xiao2024efficient` found
-# that large models fail as well when a window leaves their first tokens behind, and the section on
-# the first token comes back to this. The second column shows how much the earlier tokens help: the
-# nearest eight of them already give the model most of what it gains from all of them. The loss at
-# each position, which Figure 2 will show, says the same: it falls within the first few tokens and
-# then stays level. But a longer memory is worth a great deal where a text repeats itself. Reviews
-# rarely do. For the model to learn it all the same, a quarter of the training sequences repeat a
-# piece of 8 to 64 tokens until the sequence is full. We compare the loss at each position of our
-# 150 passages with the loss on their first 63 tokens, read twice in a row:
+# The losses without ``<start>`` hold a surprise: this model fails if ``<start>`` is hidden, even if
+# each token sees 64 tokens. This has little to do with how far back the model reads.
+# :cite:t:`xiao2024efficient` found that large models fail as well when a window leaves their first
+# tokens behind, and the section on the first token comes back to this.
+#
+# The last column shows how much the earlier tokens help: a window of eight tokens already gives the
+# model most of what it gains from all of them. The loss at each position, which Figure 2 will show,
+# says the same: it falls within the first few tokens and then stays level.
+#
+# But a longer memory is worth a great deal where a text repeats itself, which reviews rarely do. So
+# that the model learns to use repetitions all the same, a quarter of its training sequences consist
+# of a piece of 8 to 64 tokens that is repeated until the sequence is full. To see what it has
+# learned, we take the first 63 tokens of each of our 150 passages and let the model read them twice
+# in a row. We compare the loss at each position with that on the passages themselves:
 
 first = held_out[:, 1:64]  # (150, 63)
 start = held_out[:, :1]  # (150, 1)
@@ -243,17 +259,19 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* Mean loss at each position over 150 passages; the repetition begins at the dotted
-# line. Its first token is a surprise, and from the second on the model continues what it has read.
+# *Figure 2.* Mean loss at each position over 150 passages. The repetition begins at the dotted
+# line. Its first token comes as a surprise to the model, and from the second on the model continues
+# what it has read.
 #
 # Who copies? A test with random tokens
 # -------------------------------------
-# The repeated reviews mix two things, copying and knowing how reviews usually continue. Tokens
-# drawn at random separate the two, since only copying can predict them when they come for the
-# second time. We draw 32 such texts, each of 60 random tokens that come twice. For each head we
-# average, over the second halves of these texts, the weight on three places: the token just before,
-# the first token of the text, and the token *after the earlier occurrence* of the token that is
-# being read. The last is what has to be copied.
+# Two things help the model with the repeated reviews: copying, and knowing how reviews usually
+# continue. Random tokens separate the two, since only copying can predict them when they come for
+# the second time. We draw 32 texts of 60 random tokens each and let each text come twice in a row.
+# For each head we measure its weight on three places, as a mean over the second halves. The first
+# place is the token just before the token that is being read, and the second is ``<start>``, the
+# first token of the text. The third place is the token *after the earlier occurrence* of the token
+# that is being read, which is the one that has to be copied.
 
 torch.manual_seed(0)
 half = torch.randint(257, vocabulary, (32, 60))  # (32, 60), without <start> and single bytes
@@ -298,23 +316,26 @@ fig.set_label(
 # *Figure 3.* Mean weights of each head in the second half of random tokens that repeat. Layers and
 # heads are counted from 0.
 #
-# An :term:`induction head` :cite:p:`elhage2021mathematical,olsson2022context` that has read "… A B
-# … A" attends from the second A to B, as the head with much weight in the last map does, and makes
-# B likelier as the next token. How does the query at the second A find B? In the models that
-# :cite:t:`elhage2021mathematical` took apart, it does so by B's key. That key is made from the
-# vector at B, to which a head in an earlier layer has added information about the token before it.
-# In our model this would be the head with much weight in the first map. The key at B then says
-# "after A", which is what the query asks for. A single layer could not do this, because there the
-# key knows of B alone.
+# An :term:`induction head` :cite:p:`elhage2021mathematical,olsson2022context` is a head that
+# continues a repetition. When it has read "… A B … A", it attends from the second A to B and makes
+# B likelier as the next token. The head with much weight in the last map attends in this way.
+#
+# How does the query at the second A find B? In the models that :cite:t:`elhage2021mathematical`
+# took apart, it does so by B's key. This key is made from the vector at B, to which a head in an
+# earlier layer has added information about the token before it. The key at B then says "after A",
+# which is what the query at the second A looks for. In our model, the head in the earlier layer
+# would be the one with much weight in the first map. A single layer could not do this, because in a
+# first layer the key at B knows of B alone.
 #
 # Removing the heads
 # ------------------
-# If this is how it works, then removing either head must end the copying, and removing the earlier
-# one must also end the *attention* of the induction head, which then has nothing to find B by. We
-# remove each head of the model in turn, by setting its columns of W_out to 0, so that nothing from
-# it reaches the next layer. Beside the losses we measure the *copying weight*, which is the
-# mean weight of the induction head on the token that has to be copied. Where no copying is left,
-# the loss should be about that of the first half, where nothing can be copied.
+# If the copying works in this way, then removing either of the two heads must end it. Removing the
+# earlier head must also end the *attention* of the induction head, which then has nothing to find B
+# by. We remove each head of the model in turn, by setting its columns of W_out to 0, so that
+# nothing from it reaches the next layer. Then we measure the loss on the copied tokens, the loss on
+# reviews, and the *copying weight*, which is the mean weight of the induction head on the token
+# that has to be copied. If no copying is left, the loss on the copied tokens should be about that
+# of the first half, where nothing can be copied.
 
 
 def without(*heads):
@@ -371,26 +392,29 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* What remains of copying when one head is removed, for each head by itself. The numbers
-# with all heads are in the first row of the table above.
+# *Figure 4.* What remains of copying when each head is removed by itself. The numbers with all
+# heads are in the first row of the table above.
 #
 # The losses are in nats per token. When either of the two heads is removed, the copying ends, and
-# the loss is about that of the first half. Both losses are above ln 2048 ≈ 7.62, that of a uniform
-# guess, because the model expects what would be likely in a review. When the induction head is
-# removed, its attention weights stay as they were, because nothing that it reads has changed; only
-# its output is lost. When the other head is removed, the one that attends to the token before, the
-# induction head loses its attention weights as well.
+# the loss is about that of the first half. In both cases it is above ln 2048 ≈ 7.62, the loss of a
+# uniform guess, because the model expects what would be likely in a review.
 #
-# Four heads of the first three layers attend neither to the token before nor to the token to be
-# copied, and yet removing any one of them lowers the copying weight, too. Do they take part?
-# Setting a head to 0 also takes away what it adds to all tokens alike, which the later layers were
-# trained with. So we take each of the six heads, these four and the two above, and replace its
-# output by the mean of its output over all tokens of these texts, a constant that does not depend
-# on what the head reads.
+# The copying weight distinguishes the two cases. When the induction head is removed, only its
+# output is lost. Its attention weights stay as they were, because nothing that it reads has
+# changed. When the head that attends to the token before is removed, the induction head also loses
+# its weight on the token that has to be copied.
+#
+# Four other heads, in the first three layers, attend neither to the token before nor to the token
+# to be copied, and yet removing any one of them lowers the copying weight, too. Do they take part
+# in the copying? Setting a head to 0 does not answer this, because it also takes away what the head
+# adds to all tokens alike, and the later layers were trained with this addition. So we make a
+# stricter test: we replace the output of a head by its mean over all tokens of these texts, a
+# constant that does not depend on what the head reads. We do this for each of the six heads, these
+# four and the two above.
 
 
 def averaged(layer, head):
-    """Return a copy of the model in which a head hands over its mean over the first texts read."""
+    """Return a copy of the model in which a head hands over its mean output of the first call."""
     changed = copy.deepcopy(model)
     means = []
 
@@ -414,29 +438,35 @@ for each in six:
 
 # %%
 # For three of the four a constant will do: they are needed for what they add to all tokens alike,
-# and not for what they read. By this stricter test, three heads are still needed: the induction
-# head, the head that attends to the token before, and the fourth of these four. What this fourth
-# head reads that helps the copying is not yet known. To find out, one would have to trace what it
-# hands to whom.
+# and not for what they read. By the stricter test, three of the six heads are still needed. These
+# are the induction head, the head that attends to the token before, and one of the four others.
+# What this last head reads, and how that helps the copying, is not yet known. To find out, one
+# would have to trace what it hands on, and to which heads.
 #
-# On reviews the induction head is worth little, and this is why a quarter of the training sequences
-# repeat a piece: the first model that we trained for this page, of another shape and trained on
-# fewer sequences, had read reviews alone, and none of its heads copied. :cite:t:`olsson2022context`
-# find that in larger models, trained on more text, such heads form by themselves.
+# On reviews the induction head is worth little. The first model that we trained for this page had
+# read reviews alone, and none of its heads copied. (It also had another shape and was trained on
+# fewer sequences.) This is why a quarter of the training sequences now repeat a piece.
+# :cite:t:`olsson2022context` find that in larger models, trained on more text, such heads form by
+# themselves.
 #
-# If the loss on the random texts rises without a head, this model needs what the head hands over
-# there, even if that is only a constant. If the loss does not rise, the head may work all the same:
-# another may replace it, and then removing one alone shows nothing.
+# What does removing a head show? If the loss on the random texts rises, this model needs what the
+# head hands over there, even if that is only a constant. If the loss does not rise, the head may
+# still take part in the copying: another head may replace it, and then removing one head alone
+# shows nothing.
 #
 # What the first token is for
 # ---------------------------
 # The heads of the last layer attend strongly to ``<start>``, although it says nothing about the
-# text: under the causal mask its position sees itself only, so its key and its value are the same
-# in every text. Such a place is called an :term:`attention sink` :cite:p:`xiao2024efficient`. We
-# try to do without ``<start>`` in two ways. If its value is set to 0, later tokens may still attend
-# to it, but take nothing from it; if its position is masked, their weight has to go to other
-# tokens. The position of ``<start>`` itself goes on reading its own value, because otherwise its
-# vector would change, and its keys in the later layers with it.
+# text. Under the causal mask its position sees only itself, so its key and its value are the same
+# in every text. A token with so much weight is called an :term:`attention sink`
+# :cite:p:`xiao2024efficient`.
+#
+# Is it the value of ``<start>`` that matters, or only that there is a token to attend to? We try to
+# do without ``<start>`` in two ways. In the first, we set its value to 0, so that later tokens may
+# still attend to it but take nothing from it. In the second, we mask its position, so that the
+# weight of later tokens has to go elsewhere. In both cases, the position of ``<start>`` still reads
+# its own value. Otherwise its vector would change, and with it the keys that it has in the later
+# layers.
 
 _, weights = model(held_out[:50], need_weights=True)  # (50, 128, vocabulary), (L, 50, h, 128, 128)
 on_start = weights[:, :, :, 16:, 0].mean(dim=(1, 3))  # (L, h)
@@ -482,40 +512,42 @@ for place, name in enumerate(("<start>", "the first word")):
 # %%
 # On reviews, which rarely repeat, the induction head keeps nearly all of its weight on ``<start>``,
 # which is its way of saying nothing about the text. When no later token may attend to ``<start>``,
-# the loss rises by more than the model's whole advantage over token frequencies (the second of the
-# simple models), whereas masking the first word instead hardly matters.
+# the loss rises by more than our model's whole advantage over the second of the simple models, the
+# one that knows the token frequencies. When the first word is masked instead, the loss hardly
+# changes.
 #
-# The value is hardly missed: when it is set to 0, the loss rises little. What is missed is the
-# place. Weights sum to 1, so a query that finds no match has to put its weight somewhere, and where
-# ``<start>`` is forbidden, the query gives more weight to other tokens and takes in values that it
-# did not look for.
+# The value of ``<start>`` is hardly missed: when it is set to 0, the loss rises little. What is
+# missed is the place. Weights sum to 1, so a query that finds no match still has to put its weight
+# somewhere. If ``<start>`` is forbidden, the query gives more weight to other tokens and takes in
+# values that it did not look for.
 #
 # This is also why the window failed without ``<start>``, and why :cite:t:`xiao2024efficient` keep
-# the first tokens in the cache when they let a model write for longer than its window. In the
-# encoder of :doc:`another lesson </gallery/deeper/plot_6_real_model>`, too, the values at such a
-# place add next to nothing.
+# the first tokens in the cache when they let a model write for longer than its window. The encoder
+# of :doc:`another lesson </gallery/deeper/plot_6_real_model>` has an attention sink, too, and the
+# values there add next to nothing.
 #
 # Limits
 # ------
 # The model has read eight million tokens, at most 128 at a time, and seldom gets further than one
-# grammatical sentence. It was not trained to answer anybody. The places of its heads are those
-# of one training run, and another seed would put them elsewhere. For drawing, we left out what most
-# systems add to a temperature, which is to cut off the improbable tokens, by their rank or by their
-# total probability.
+# grammatical sentence. It was not trained to answer anybody. The places of its heads, layer by
+# layer, are those of one training run, and another seed would put such heads elsewhere. Most
+# systems that draw tokens do more than use a temperature: they also cut off the improbable tokens,
+# by their rank or by their total probability. We left that out.
 #
 # Takeaways
 # ---------
 # - How can a model write when all that it has learned is to predict one token? By appending what it
 #   drew and predicting again. One pass per text teaches it the token after every prefix, as long as
 #   a causal mask hides the answers.
-# - A loss in nats per token has a meaning only in comparison: with the loss of models that merely
-#   count, and with that of models that have the same tokenizer.
+# - A loss in nats per token has a meaning only in comparison with the losses of other models on the
+#   same texts, such as models that merely count, and only if all of them have the same tokenizer.
 # - A temperature divides the logits. Here the text repeats itself at 0 and falls apart at 2.
 # - An induction head continues a repetition, and needs a head in an earlier layer that marks each
-#   token with the one before. Removing either ends the copying, and removing the earlier one also
-#   takes the induction head's attention away.
+#   token with the one before. Removing either head ends the copying, and removing the earlier head
+#   also takes away the attention of the induction head.
 # - Setting a head to 0 also takes away what it adds to all tokens alike. Of four more heads that
-#   seemed to be needed for copying, three could be replaced by their mean.
+#   seemed to be needed for copying, three could be replaced by a constant, the mean of their
+#   output.
 # - Weight on the first token can be a way to attend to nothing. This model can do without the value
 #   there, but not without the place.
 #
