@@ -24,22 +24,23 @@ _OURS = (
 
 @contextmanager
 def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
-    r"""Capture the weights of every attention layer in a model while it is called.
+    r"""Capture the attention weights of every attention layer in a model while the model runs.
 
-    Inside the ``with`` block the model returns the same as outside. Its attention layers spell the
-    formula out, because the fused kernel stores no weights.
+    Inside the ``with`` block the model returns the same as outside, but its attention layers
+    compute the formula step by step, because the fused kernel stores no weights.
 
     Args:
-        model: Any module that contains attention layers, ours or ``nn.MultiheadAttention``, also
-            within ``nn.TransformerEncoder``.
+        model: Any module that contains attention layers, either those of this package or
+            ``nn.MultiheadAttention``, which may also be inside an ``nn.TransformerEncoder``.
 
     Shape:
-        - weights: :math:`(..., h, n, m)` of layers with several heads, :math:`(..., n, n)` of
-          self-attention with one, :math:`(..., n)` of pooling
+        - weights: :math:`(..., h, n, m)` for layers with several heads, :math:`(..., n, n)` for
+          self-attention with one head, :math:`(..., n)` for pooling
 
     Returns:
-        A context manager. It gives a dictionary from the name of each layer to the weights of its
-        last call, as ``need_weights=True`` returns them; those of torch's layers are per head.
+        A context manager. It gives a dictionary that maps the name of each layer to the weights of
+        its last call, as ``need_weights=True`` returns them. For torch's layers, too, the weights
+        are per head.
 
     Raises:
         ValueError: If the model contains no attention layer.

@@ -20,7 +20,7 @@ def online_softmax_attention(
     scale: float | None = None,
     block_size: int = 64,
 ) -> Tensor:
-    r"""Compute the same context in one pass over blocks of keys, without an (n, m) matrix.
+    r"""Compute attention in one pass over blocks of keys, without an (n, m) matrix of weights.
 
     .. math::
         \mathrm{largest}'_i &= \max(\mathrm{largest}_i,\ \max_j s_{ij}) \\
@@ -30,23 +30,26 @@ def online_softmax_attention(
             + \sum_j e^{s_{ij} - \mathrm{largest}'_i}\, V_j
 
     Here :math:`s_{ij}` is the scaled score of query i and key j, and j runs over the keys of one
-    block. After the last block, :math:`\mathrm{mixed}_i / \mathrm{total}_i` is the context of query
-    i. Masks, queries that may attend to nothing, and inputs of 16 bits are treated as in
-    :func:`scaled_dot_product_attention`.
+    block. Each query keeps three results from block to block, and a prime marks them after the
+    block: its largest score so far, the total of the exponentials, and the sum of the values
+    weighted by these exponentials. After the last block,
+    :math:`\mathrm{mixed}_i / \mathrm{total}_i` is the context of query i, the same as that of
+    :func:`scaled_dot_product_attention`. Masks, queries that may attend to nothing, and inputs of
+    16 bits are also treated as they are there.
 
-    This saves memory only where no gradients are needed: where they are, autograd keeps the
-    exponentials of every block, which are n · m numbers again.
+    This saves memory only if no gradients are needed. Otherwise, autograd keeps the exponentials of
+    every block, which are n · m numbers again.
 
     Args:
         query: What each token looks for.
         key: What each token can be found by.
         value: What each token hands over when it is attended to.
-        attn_mask: Either boolean, where True means "may attend", or floating-point, which is added
-            to the scaled scores, so that −∞ keeps a query from attending to a key. None lets
-            every query attend to every key.
-        is_causal: Whether query i sees keys 0 … i only. Combines with ``attn_mask``. Blocks after
-            the last query are skipped.
-        scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
+        attn_mask: A boolean mask, in which True means "may attend", or a floating-point mask, which
+            is added to the scaled scores, so that −∞ keeps a query from attending to a key. None
+            lets every query attend to every key.
+        is_causal: Whether query i sees keys 0 … i only. Combines with ``attn_mask``. Blocks of
+            keys that come after the last query are skipped.
+        scale: The factor on :math:`Q K^\top`. None means :math:`1/\sqrt{k}`.
         block_size: How many keys are read at once.
 
     Shape:

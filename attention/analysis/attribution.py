@@ -126,15 +126,16 @@ def deletion_from_weights(weights: Tensor, evidence: Tensor) -> Tensor:
               + \sum_{j \ne i} \frac{A_{ji}}{1 - A_{ji}}\, (s_i - c_j) \Big),
               \qquad c_j = \sum_i A_{ji}\, s_i
 
-    The evidence :math:`s_i` is the logit of word i as a text of its own, :math:`c_j` is what the
-    context of query j contributes, and the mean of c is the logit. Deleting a word removes it as a
-    query, which is the term :math:`c_i - \bar c`, and as a key, whose weight the other keys then
-    share. With a single query, as in energy pooling, only
-    :math:`\frac{a_i}{1 - a_i} (s_i - \bar c)` is left.
+    Here :math:`A_{ji}` is the weight of word i in the row of query j. The evidence :math:`s_i` is
+    the logit of word i as a text of its own, and :math:`c_j` is what the context of query j
+    contributes; the mean of all :math:`c_j` is the logit. Deleting word i removes it as a query,
+    which gives the term :math:`c_i - \bar c`, and as a key, whose weight the other keys then share,
+    which gives the sum. With a single query, as in energy pooling, word i has one weight
+    :math:`a_i`, and only :math:`\frac{a_i}{1 - a_i} (s_i - \bar c)` is left.
 
-    This equals :func:`deletion_effects` if the model has a single layer with one head, averages the
-    contexts and classifies their mean linearly, and if its scores depend neither on other words nor
-    on positions.
+    This equals :func:`deletion_effects` under three conditions: the model has a single layer with
+    one head, it averages the contexts and classifies their mean linearly, and its scores depend
+    neither on other words nor on positions.
 
     Args:
         weights: The weights of one query, or of all queries, one row per query. If a word has all
@@ -185,11 +186,11 @@ def shuffled_effects(
     .. math:: \mathrm{effect}^{\pi} = \mathrm{effect}(A,\, s_\pi)
               \quad \text{with a random permutation } \pi \text{ of the words}
 
-    The effect of a word contains its weight as a factor, so the two correlate as soon as weights
-    are uneven, whichever words have the large ones. If words are ranked, for example by their
-    weights, the correlation of the ranking with the shuffled effects is therefore the null for its
-    correlation with the real effects, and only what exceeds this null is due to the pairing that
-    the model has learned.
+    The effect of a word contains its weight as a factor. Weights and effects therefore correlate as
+    soon as the weights are uneven, whichever words have the large weights. This gives a null for
+    any ranking of the words, for example by their weights: the ranking's correlation with the
+    shuffled effects. Only as far as the ranking's correlation with the real effects exceeds this
+    null is it due to the pairing that the model has learned.
 
     Args:
         weights: The weights of one query, or of all queries, one row per query.
@@ -236,7 +237,8 @@ def rank_correlation(one: Tensor, other: Tensor) -> float:
     .. math:: \rho = \frac{\sum_i (r_i - \bar r)(s_i - \bar s)}
               {\sqrt{\sum_i (r_i - \bar r)^2 \sum_i (s_i - \bar s)^2}}
 
-    where r and s are the ranks of the numbers. Equal numbers share the mean of their ranks.
+    Here r and s are the ranks of the two tensors' numbers. Equal numbers share the mean of their
+    ranks.
 
     Args:
         one: A number for each word.
@@ -249,7 +251,7 @@ def rank_correlation(one: Tensor, other: Tensor) -> float:
         Spearman's :math:`\rho`.
 
     Raises:
-        ValueError: If shapes differ, or all numbers of one side are equal and so have no order.
+        ValueError: If shapes differ, or all numbers of one tensor are equal and so have no order.
 
     Example:
         >>> from attention.analysis import rank_correlation

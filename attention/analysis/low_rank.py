@@ -29,10 +29,10 @@ def bilinear_form(layer: nn.Module) -> Tensor:
     .. math:: M = W_\mathrm{query} W_\mathrm{key}^\top, \qquad
         \mathrm{scores}_{ij} = \frac{x_i M x_j^\top}{\sqrt{k}}
 
-    M includes no biases and no scale, be it :math:`1/\sqrt{k}` or the layer's own. A query bias b
-    and a key bias c add three terms to the scores: :math:`b W_\mathrm{key}^\top x_j^\top`, which
-    differs from key to key, and two that are the same for every key of a query and therefore
-    cancel in the softmax.
+    M includes neither biases nor the scale, which is :math:`1/\sqrt{k}` or the layer's own. A query
+    bias b and a key bias c add three terms to the scores. The first,
+    :math:`b W_\mathrm{key}^\top x_j^\top`, differs from key to key. The other two are the same for
+    every key of a query and therefore cancel in the softmax.
 
     All of this holds for a plain dot product. Rotary positions put a rotation between the two
     matrices, a different one for each distance, and with normalised queries and keys the scores are
@@ -84,8 +84,9 @@ def effective_rank(matrix: Tensor) -> Tensor:
         p_i = \frac{\sigma_i}{\sum_j \sigma_j}, \qquad
         \mathrm{erank} = \exp\Big(-\sum_i p_i \ln p_i\Big)
 
-    The effective rank is a rank without a threshold: it is r for r equal singular values, and
-    approaches 1 as one of them outgrows the others.
+    The singular values :math:`\sigma_i` are the spectrum of the matrix. The effective rank is a
+    rank without a threshold: it is r for r equal singular values, and approaches 1 as one of them
+    outgrows the others.
 
     Args:
         matrix: Any matrix, or a stack of them.
@@ -130,7 +131,7 @@ def change_gauge(layer: Layer, R: Tensor) -> Layer:
 
     Biases are transformed likewise, :math:`b' = bR` and :math:`c' = cR^{-\top}`. Any invertible R
     will do, because in these layers nothing comes between the projections and their dot product.
-    With rotary positions or normalised queries and keys, fewer R leave the scores unchanged.
+    With rotary positions or normalised queries and keys, only some R leave the scores unchanged.
 
     Args:
         layer: A layer with one head.
@@ -171,7 +172,7 @@ def change_gauge(layer: Layer, R: Tensor) -> Layer:
 
 
 def balance(layer: Layer) -> Layer:
-    r"""Factor the product of the query and the key matrix into two factors of the same norm.
+    r"""Replace the query and the key matrix by a pair with the same product and equal norms.
 
     .. math::
         M = U \Sigma V^\top, \qquad
@@ -191,7 +192,7 @@ def balance(layer: Layer) -> Layer:
 
     Raises:
         TypeError: If the layer is of another type.
-        ValueError: If M has a rank below k, and the query bias acts on keys in a direction that M
+        ValueError: If M has a rank below k and the query bias acts on keys in a direction that M
             does not reach, because no balanced pair of this width can express such a bias.
 
     Example:
@@ -280,9 +281,10 @@ def fold_values(model: Model) -> Model:
         \mathrm{logit} = \Big(\frac{1}{n} \sum_{ij} a_{ij}\, x_j W_\mathrm{value}\Big) w + b
         = \Big(\frac{1}{n} \sum_{ij} a_{ij}\, x_j\Big) (W_\mathrm{value} w) + b
 
-    Between the values and the logit there are only weighted sums, so the two matrices act as their
-    product. A value bias :math:`b_v` adds :math:`b_v \cdot w` to b, because the weights of each
-    query sum to 1.
+    Here :math:`a_{ij}` is an attention weight, and w and b are the weights and the bias of the
+    classifier. Between the values and the logit there are only weighted sums, so
+    :math:`W_\mathrm{value}` and w act as their product. A value bias :math:`b_v` adds
+    :math:`b_v \cdot w` to b, because the attention weights of each query sum to 1.
 
     Args:
         model: An :class:`attention.SentimentClassifier` with the attention ``"qkv"``.
@@ -344,7 +346,8 @@ def parameter_count(kind: str, embed_dim: int, key_dim: int, **options: Any) -> 
             unless ``value_dim`` is given.
         embed_dim: Width ``d`` of a token vector.
         key_dim: Width ``k`` of queries and keys. It plays no role in ``"mean"`` and ``"energy"``,
-            which make no queries or keys, nor with several heads, which divide the width d.
+            which make no queries or keys, nor in variants with several heads, which divide the
+            width d among them.
         options: Other fields of :class:`attention.layers.variants.AttentionConfig`. In ``"gqa"``,
             h = ``num_heads`` heads share g = ``num_kv_heads`` keys and values. ``"latent"`` makes
             keys and values from a vector of width r = ``latent_dim``. ``"transformer"`` has

@@ -26,10 +26,10 @@ def fold_keys(answer: object) -> str:
         return made
 
     slips = {
-        "nn.Linear stores the transpose of W_key, so w = W_key q takes the transpose of its weight "
-        "in code.": lambda p: energy(p.W_key.weight @ p.query),
-        "You left the query out, without which the keys give no score: w = W_key q.": lambda p: (
-            energy(p.W_key.weight.sum(0))
+        "nn.Linear stores the transpose of W_key, so w = W_key q is W_key.weight.T @ query in "
+        "code.": lambda p: energy(p.W_key.weight @ p.query),
+        "You left the query out, but a score needs query and key: w = W_key q.": lambda p: energy(
+            p.W_key.weight.sum(0)
         ),
         "A pooling with one learned query has no scale √k here, so w needs none.": (
             lambda p: energy(p.query @ p.W_key.weight * p.key_dim**-0.5)
@@ -70,10 +70,10 @@ def other_pair(answer: object) -> str:
         "The keys were changed like the queries. To keep the product, they need R⁻ᵀ.": (
             lambda Q, K, R: (Q @ R, K @ R)
         ),
-        "The inverse is there, but its transpose is not, so the product has R R⁻ᵀ in its middle.": (
+        "The inverse is there, but its transpose is not: the product has R R⁻ᵀ in the middle.": (
             lambda Q, K, R: (Q @ R, K @ torch.linalg.inv(R))
         ),
-        "A transpose undoes R only where R is a rotation, and in general the inverse is needed.": (
+        "A transpose is not an inverse: the product has R R in the middle. The keys need R⁻ᵀ.": (
             lambda Q, K, R: (Q @ R, K @ R.T)
         ),
         "The product is the same because nothing has changed, but the new W_query should be "

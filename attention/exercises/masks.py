@@ -27,7 +27,7 @@ def causal_by_hand(answer: object) -> str:
         "A word may attend to itself, too: the mask includes its diagonal.": shares(
             [True, False, False]
         ),
-        "The mask is the wrong way round: it lets the word see what comes, not what came.": (
+        "The mask is the wrong way round: the word sees those after it, not those before.": (
             shares([False, True, True])
         ),
         "You set the forbidden score to 0, which is a score like any other: use -inf.": (
@@ -141,7 +141,7 @@ def bug_padding(answer: object) -> str:
         "You masked the queries of the padding, but it is its keys that must get no attention.": (
             lambda s, lengths: fill(s, padding(s, lengths).mT)
         ),
-        "The mask has shape (B, m), so it lies over queries and keys. It should be (B, 1, m).": (
+        "The mask has shape (B, m), so B is aligned with the queries. It should be (B, 1, m).": (
             lambda s, lengths: fill(s, padding(s, lengths)[:, 0])
         ),
         "The softmax runs over the queries. Each row should sum to 1: dim=-1.": (

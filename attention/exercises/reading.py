@@ -50,9 +50,8 @@ def deletion_from_weights(answer: object) -> str:
         "Nearly. The others' weights must sum to 1 again, so divide by 1 − weight.": (
             lambda a, s: a * (s - a @ s)
         ),
-        "You divided the contribution by 1 − weight, but the others' sum is divided by it, too.": (
-            lambda a, s: a / (1 - a) * s
-        ),
+        "You divided the word's own contribution by 1 − weight. Divide the others' sum by it, and "
+        "subtract the result from the logit of the review.": lambda a, s: a / (1 - a) * s,
         "Compare the evidence with its weighted mean, in which each word counts by its weight, "
         "and not with the plain mean.": lambda a, s: a / (1 - a) * (s - s.mean()),
         "The sign is wrong, because a word that raised the logit should get a positive number.": (
@@ -70,8 +69,8 @@ def deletion_from_weights(answer: object) -> str:
     ]
     judge_function(answer, right, cases, slips)
     return (
-        "So a word's effect is its evidence minus the weighted mean of all evidence, times its "
-        "weight over one minus its weight."
+        "So a word's effect is a product: weight / (1 − weight), times the difference between the "
+        "word's evidence and the weighted mean of all evidence."
     )
 
 

@@ -13,12 +13,13 @@ def product_variance(answer: object) -> str:
         "You multiplied the standard deviations 2 and 3. Variances are their squares.": 300,
         "That is the variance of one product. A score adds up k of them.": 36,
         "That is the standard deviation. The variance is its square.": 1800**0.5,
-        "That is the variance of one product, times √k. The sum of k has k times it.": 36 * 50**0.5,
+        "That is the variance of one product, times √k. The sum of k products has k times this "
+        "variance.": 36 * 50**0.5,
         "You added the variances. For a product of independent numbers of mean 0 they multiply.": (
             13 * 50
         ),
         "That is right for variances of 1. These are 4 and 9.": 50,
-        "The variance of a sum of k independent numbers is k times theirs, not k squared.": 90_000,
+        "A sum of k independent numbers has k times the variance of one, not k squared.": 90_000,
     }
     judge_number(answer, 1800, slips)
     return "A product has variance 4 · 9, and 50 of them are added."
@@ -55,8 +56,8 @@ def jacobian(answer: object) -> str:
         "The outer product is right, but the diagonal term diag(w) is missing.": (
             lambda w: right(w) - torch.diag_embed(w)
         ),
-        "One row of weights is right. Where several come at once, leave the leading dimensions "
-        "alone.": outer,
+        "One row of weights is right. If several rows come at once, make one table for each and "
+        "leave the leading dimensions alone.": outer,
         "That is the derivative of each weight with respect to its own score. The Jacobian has a "
         "row and a column for each key.": lambda w: w * (1 - w),
     }

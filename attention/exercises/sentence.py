@@ -68,7 +68,7 @@ def score_by_hand(answer: object) -> str:
         "That is key with key, but the word that asks does so with its query.": (
             KEY[TEA] @ KEY[PLEASE]
         ),
-        "That is already divided by √k, but the score comes before the scale.": right / 2**0.5,
+        "That is already divided by √k. Give the score before this division.": right / 2**0.5,
         "That is query with value, but scores are made from keys.": QUERY[TEA] @ VALUE[PLEASE],
         "The number is right, but its sign is wrong.": -right,
     }
@@ -104,11 +104,13 @@ def context_by_hand(answer: object) -> str:
         "That mixes the keys, but what a word hands over is its value.": weights[TEA] @ KEY,
         "That is the plain mean of the values, in which the weights are missing.": VALUE.mean(0),
         "That is the plain sum of the values, in which the weights are missing.": VALUE.sum(0),
-        "That mixes by the scores, but the shares are the weights.": SCORES[TEA] @ VALUE,
-        "That used a column of the weights, but those of a query are a row.": (
+        "You mixed the values by the scores. Mix them by the weights.": SCORES[TEA] @ VALUE,
+        "You used a column of the weights, but the weights of a query are a row.": (
             weights[:, TEA] @ VALUE
         ),
-        "The weights lack the scale √k.": torch.softmax(SCORES[TEA], -1) @ VALUE,
+        "The weights lack the scale: divide the scores by √k.": (
+            torch.softmax(SCORES[TEA], -1) @ VALUE
+        ),
     }
     judge_numbers(answer, right, slips)
     return "It lies inside the triangle of the three values, as every mixture of them does."
@@ -124,7 +126,7 @@ def journey_scores(answer: object) -> str:
         'Those are the scores of all queries for the key of "journey", a column of the table.': (
             SCORES_OF_SIX[:, JOURNEY]
         ),
-        "Those are already divided by √k, but the score comes before the scale.": right / 2**0.5,
+        "Those are already divided by √k. Give the scores before this division.": right / 2**0.5,
         "That is query with query, but the words that answer do so with their keys.": (
             QUERIES[JOURNEY] @ QUERIES.T
         ),
@@ -229,7 +231,7 @@ def global_width(answer: object) -> str:
         "Those are the scaled scores, and the softmax is still to come.": s / 200**0.5,
     }
     judge_numbers(answer, torch.softmax(s / 200**0.5, dim=-1), slips, tolerance=1e-4)
-    return "There is no error, and the weights are nearly equal."
+    return "No error is raised, and yet the weights are now nearly equal."
 
 
 def run_order(answer: object) -> str:
@@ -250,7 +252,7 @@ def run_order(answer: object) -> str:
         torch.tensor([10, 11, 13, 14]),
         {message: torch.tensor(slip) for message, slip in slips.items()},
     )
-    return "The code at the top of the page was run last, and none of the outputs is its own."
+    return "The cell at the top was run last, after all three outputs had been printed."
 
 
 def typed_decimals(answer: object) -> str:

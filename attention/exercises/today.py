@@ -53,8 +53,8 @@ def bug_rotary(answer: object) -> str:
         "Now the angles are those of the halves, but the pairs are neighbours.": (
             rotating(neighbours_with_halves_angles)
         ),
-        "That is the interleaved layout, (2i, 2i + 1), complete. It is a rotation, but weights "
-        "trained with halves, (i, i + k/2), do not fit it.": rotating(
+        "That is a correct rotation in the interleaved layout, (2i, 2i + 1), but weights trained "
+        "with halves, (i, i + k/2), do not fit this layout.": rotating(
             lambda x, at: apply_rotary(x, at, interleaved=True)
         ),
         "You rotate the other way: the sign of the angle, or of the sine, is wrong.": rotating(
@@ -62,9 +62,8 @@ def bug_rotary(answer: object) -> str:
         ),
         "The exponent of the base is i/k, but it should be 2i/k, so that it runs from 0 to nearly "
         "1.": rotating(lambda x, at: apply_rotary(x, at, base=100.0)),
-        "The values are rotated, too. Only what the scores are made of has a position.": rotating(
-            apply_rotary, parts=3
-        ),
+        "The values are rotated, too. Only queries and keys, of which the scores are made, have a "
+        "position.": rotating(apply_rotary, parts=3),
         "The keys are not rotated, so a score depends on the query's position alone.": rotating(
             apply_rotary, parts=1
         ),
@@ -106,8 +105,8 @@ def share_keys(answer: object) -> str:
         "You repeated the numbers of each key. The axis of the heads is -3.": along(-1),
         "You counted the axis of the heads from the front, so it is right with one number of "
         "leading dimensions only. Count from the end: -3.": along(1),
-        "You repeated the first axis, which is that of the heads without a batch only. Count from "
-        "the end: -3.": along(0),
+        "You repeated the first axis, which is that of the heads only if there is no batch. Count "
+        "from the end: -3.": along(0),
         "You repeated num_heads times, but a group has num_heads / num_kv_heads heads.": (
             lambda key, h: key.repeat_interleave(h, dim=-3)
         ),
@@ -338,10 +337,10 @@ def merge_blocks(answer: object) -> str:
         return torch.maximum(s1, s2), true1 + true2, context
 
     slips = {
-        "Neither the sums nor the contexts are rescaled: both sums refer to a highest score of "
-        "their own.": merging(rescale_total=False, rescale_context=False),
-        "The context is right, but the sum is not rescaled: multiply each by exp(its highest score "
-        "− the new one).": merging(rescale_total=False),
+        "Neither the sums nor the contexts are rescaled: each sum still refers to the highest "
+        "score of its own block.": merging(rescale_total=False, rescale_context=False),
+        "The context is right, but the sum is not rescaled: multiply each block's sum by exp(its "
+        "highest score − the new one).": merging(rescale_total=False),
         "The sum is right, but the contexts are weighted by sums that are not rescaled.": (
             merging(rescale_context=False)
         ),

@@ -12,8 +12,8 @@ from attention.exercises.judging import Checker, judge_function, judge_number
 def keep_the_end(answer: object) -> str:
     """Judge a function that puts a distractor before a review and cuts the pair to a length."""
     slips = {
-        "You kept the head, so what is lost is the review, to which the label belongs: keep the "
-        "tail.": lambda front, review, most: (front + review)[:most],
+        "You kept the head, so words of the review are lost, but the label is the review's: keep "
+        "the tail.": lambda front, review, most: (front + review)[:most],
         "The distractor is behind the review, and should be in front of it.": (
             lambda front, review, most: (review + front)[-most:]
         ),
@@ -92,7 +92,7 @@ def deletion(answer: object) -> str:
         "The sign is wrong: a word that made the logit larger should get a positive number.": (
             lambda logit, ids: -right(logit, ids)
         ),
-        "You wrote 0 in place of the word. Padding in the middle is another text: leave it out.": (
+        "You wrote 0 in place of the word, which puts padding in the text. Leave the word out.": (
             lambda logit, ids: effects(
                 logit, ids, lambda ids, i: torch.where(torch.arange(len(ids)) == i, 0, ids)
             )
@@ -126,8 +126,9 @@ def margin(answer: object) -> str:
     }
     judge_number(answer, 1.96 * error, slips, tolerance=5e-5)
     return (
-        "That is the margin of one accuracy. For the difference of two it is √2 times as wide on "
-        "separate reviews and usually narrower on the same ones, so compare review by review."
+        "That is the margin of one accuracy. The margin of the difference of two accuracies is √2 "
+        "times as wide if they come from separate reviews. It is usually narrower than that if "
+        "they come from the same reviews, so compare review by review."
     )
 
 

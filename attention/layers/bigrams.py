@@ -14,12 +14,13 @@ class BigramEmbedding(nn.Module):
     The meaning of "not good" is not a sum of the meanings of "not" and "good", so no weighted mean
     of single words can express it. There are too many pairs to give each its own vector, so a hash
     assigns pairs to buckets, and the pairs of a bucket share its vector. Padding, unknown words and
-    separators do not form pairs; ``is_pair`` tells where a pair ends.
+    separators do not form pairs; ``is_pair`` tells where a pair ends. In the equation, a, b and p
+    are fixed primes.
 
     Args:
         embed_dim: Width ``d`` of a vector.
         buckets: The number of vectors that the pairs share.
-        first_word: The lowest id that is a word; those below it are special.
+        first_word: The lowest id that stands for a word; the ids below it are special.
 
     Shape:
         - ids: :math:`(..., n)`, integers

@@ -34,18 +34,21 @@ class TransformerBlock(nn.Module):
         hidden_dim: Width between the two matrices of the feed-forward layer; None means ``4 d``.
         norm_first: Whether the norms come before attention and feed-forward layer (pre-norm) or
             after the sums (post-norm).
-        activation: ``"gelu"`` or ``"relu"``.
-        dropout: The probability of setting to 0, in training, an attention weight, a number in the
-            middle of the feed-forward layer, or a number that is added to the residual stream.
+        activation: The function in the middle of the feed-forward layer, ``"gelu"`` or ``"relu"``.
+        dropout: The probability of setting a number to 0 in training. This applies to the attention
+            weights, to the numbers in the middle of the feed-forward layer, and to those that are
+            added to the residual stream.
         bias: Whether projections, feed-forward layers and norms have a bias.
-        eps: What the norms add to the variance.
-        num_kv_heads: This argument and those that follow are as in :class:`MultiHeadAttention`.
+        eps: The number that the norms add to the variance.
+        num_kv_heads: The number of key–value heads that the ``num_heads`` heads share, as in
+            :class:`MultiHeadAttention`; None means ``num_heads``.
         rotary: Whether queries and keys are rotated by their positions.
-        window: The width of the window that each query sees.
+        window: The width of the window that each query sees; None means all keys.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, m)`, boolean or added to the scores
+        - attn_mask: broadcasts to :math:`(..., n, m)`; boolean, where True means "may attend", or
+          numbers that are added to the scores
         - returns: :math:`(..., n, d)`
         - weights: :math:`(..., h, n, m)`, where :math:`m = n` without a cache
 
@@ -190,7 +193,7 @@ class TransformerBlock(nn.Module):
 
 
 class TransformerEncoder(nn.Module):
-    r"""Stack blocks, each reading what the one before it returned.
+    r"""Stack transformer blocks, each of which reads what the block before it returned.
 
     .. math:: x^{(l)} = \mathrm{block}_l(x^{(l-1)}), \qquad l = 1, \ldots, L
 
@@ -200,19 +203,23 @@ class TransformerEncoder(nn.Module):
         embed_dim: Width ``d`` of a token vector, a multiple of ``num_heads``.
         num_heads: The number of heads in each block.
         num_layers: The number of blocks ``L``.
-        hidden_dim: This argument and those that follow are as in :class:`TransformerBlock`.
-        norm_first: Whether the norms come before attention and feed-forward layer.
-        activation: ``"gelu"`` or ``"relu"``.
+        hidden_dim: Width between the two matrices of each feed-forward layer; None means ``4 d``.
+            This argument and those that follow are passed on to each :class:`TransformerBlock`.
+        norm_first: Whether the norms come before attention and feed-forward layer (pre-norm) or
+            after the sums (post-norm).
+        activation: The function in the middle of the feed-forward layer, ``"gelu"`` or ``"relu"``.
         dropout: The probability of setting a number to 0 in training.
-        bias: Whether the layers have biases.
-        eps: What the norms add to the variance.
-        num_kv_heads: This argument and those that follow are as in :class:`MultiHeadAttention`.
+        bias: Whether projections, feed-forward layers and norms have a bias.
+        eps: The number that the norms add to the variance.
+        num_kv_heads: The number of key–value heads that the ``num_heads`` heads share; None means
+            ``num_heads``.
         rotary: Whether queries and keys are rotated by their positions.
-        window: The width of the window that each query sees.
+        window: The width of the window that each query sees; None means all keys.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, m)`, boolean or added to the scores
+        - attn_mask: broadcasts to :math:`(..., n, m)`; boolean, where True means "may attend", or
+          numbers that are added to the scores
         - returns: :math:`(..., n, d)`
         - weights: :math:`(L, ..., h, n, m)`, where :math:`m = n` without caches
 

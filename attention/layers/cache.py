@@ -16,8 +16,9 @@ class KVCache:
     .. math:: \mathrm{bytes} = \mathrm{max\_length} \cdot (k + v) \cdot
         h_\mathrm{kv} \cdot \mathrm{batch} \cdot \mathrm{bytes\ per\ number}
 
-    A cache serves inference. Its memory is written in place, which a backward pass would not
-    survive, so it refuses keys or values that carry a gradient.
+    Here :math:`h_\mathrm{kv}` is the number of key–value heads, whose keys have width k and whose
+    values have width v. A cache is for inference only. Its memory is written in place, which would
+    break a backward pass, so the cache refuses keys or values that carry a gradient.
 
     Args:
         max_length: The number of tokens that it holds at most.
@@ -54,7 +55,7 @@ class KVCache:
 
     @property
     def nbytes(self) -> int:
-        """Number of bytes that the keys and values take up, used or not."""
+        """Number of bytes allocated for keys and values, filled or not."""
         return 0 if self._memory is None else sum(each.nbytes for each in self._memory)
 
     def check_room(self, n: int) -> None:

@@ -24,14 +24,15 @@ class LatentAttention(nn.Module):
         = \frac{(Q_i W_{\mathrm{key},i}^\top)\, C^\top}{\sqrt{k}}
 
     The second form of the scores is the *absorbed* one: each query is multiplied by the matrix that
-    would have made the keys, and is compared with the latents themselves. The same goes for the
-    values, whose matrix is applied to the mixture of latents. A cache then has to hold ``r``
+    would have made the keys, and is compared with the latents themselves. The matrix of the values
+    is likewise applied later, to the weighted mean of the latents. A cache then has to hold ``r``
     numbers per token for all heads together, instead of :math:`2hk`.
 
-    A rotation between :math:`Q_i` and :math:`W_{\mathrm{key},i}^\top` would depend on both
-    positions and could not be absorbed. With ``rotary_dim`` above 0, each query therefore has that
-    many additional numbers, which are rotated and meet one rotated key that all heads share. The
-    factor on the scores is then :math:`1/\sqrt{k + \mathrm{rotary\_dim}}`.
+    With rotary positions, there would be a rotation between :math:`Q_i` and
+    :math:`W_{\mathrm{key},i}^\top`. It would depend on the positions of both query and key, so the
+    matrix could not be absorbed. With ``rotary_dim`` above 0, each query therefore has that many
+    additional numbers. These are rotated and multiplied with one rotated key, which all heads
+    share. The scores are then divided by :math:`\sqrt{k + \mathrm{rotary\_dim}}`.
 
     Args:
         embed_dim: Width ``d`` of a token vector.
@@ -43,8 +44,8 @@ class LatentAttention(nn.Module):
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, m)`, boolean or added to the scores; the same for
-          all heads
+        - attn_mask: broadcasts to :math:`(..., n, m)`; boolean, where True means "may attend", or
+          numbers that are added to the scores; the same for all heads
         - context: :math:`(..., n, d)`
         - weights: :math:`(..., h, n, m)`, where :math:`m = n` without a cache
 

@@ -33,14 +33,15 @@ class MultiHeadAttention(nn.Module):
     Head i uses the i-th block of :math:`k` = ``head_dim`` columns of
     :math:`Q = X W_\mathrm{query}`. If there are as many key–value heads as query heads,
     then :math:`g(i) = i`, and head i also has its own columns of :math:`K = X W_\mathrm{key}` and
-    :math:`V = X W_\mathrm{value}`. If, besides, ``head_dim`` has its default, the number of heads
+    :math:`V = X W_\mathrm{value}`. If ``head_dim`` also has its default, the number of heads
     changes neither the number of parameters nor the number of multiplications, except in the
     softmax. With ``num_kv_heads`` below ``num_heads``, neighbouring heads share keys and values
     (grouped-query attention), and with 1 all of them do (multi-query attention).
 
-    With ``rotary=True``, :func:`apply_rotary` turns queries and keys by their positions before the
-    scores are computed. With a window of width w, query i sees only the keys j with
-    :math:`|i - j| < w`, and with ``is_causal=True`` it sees only the keys i − w + 1 … i.
+    With ``rotary=True``, :func:`apply_rotary` rotates queries and keys by their positions before
+    the scores are computed. With a window of width w, query i sees only the keys j with
+    :math:`|i - j| < w`. If the layer is also called with ``is_causal=True``, query i sees only the
+    keys i − w + 1 … i.
 
     Args:
         embed_dim: Width ``d`` of a token vector.
@@ -52,13 +53,13 @@ class MultiHeadAttention(nn.Module):
         rotary: Whether queries and keys are rotated by their positions, for which ``head_dim`` must
             be even.
         window: The width ``w`` of the window that each query sees; None means all keys.
-        dropout: The probability of setting a weight to 0 in training.
+        dropout: The probability of setting an attention weight to 0 in training.
         bias: Whether the four projections add a bias.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, m)`, boolean or added to the scores; the same for
-          all heads
+        - attn_mask: broadcasts to :math:`(..., n, m)`; boolean, where True means "may attend", or
+          numbers that are added to the scores; the same for all heads
         - context: :math:`(..., n, d)`
         - weights: :math:`(..., h, n, m)`, where :math:`m = n` without a cache
 
@@ -176,7 +177,8 @@ class MultiHeadAttention(nn.Module):
 
         Raises:
             TypeError: If it is not an ``nn.MultiheadAttention``.
-            ValueError: If its keys or values have another width than the tokens, or it adds keys.
+            ValueError: If its keys or values have another width than the tokens, or if it adds keys
+                to those of the tokens (``add_bias_kv`` or ``add_zero_attn``).
 
         Example:
             >>> from torch import nn

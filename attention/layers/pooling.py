@@ -40,7 +40,8 @@ class MeanPooling(_Pooling):
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., 1, n)`, boolean or added to the scores
+        - attn_mask: broadcasts to :math:`(..., 1, n)`; boolean, where True means "may attend", or
+          numbers that are added to the scores
         - context: :math:`(..., d)`
         - weights: :math:`(..., n)`
 
@@ -48,6 +49,7 @@ class MeanPooling(_Pooling):
         The context, or (context, weights) with ``need_weights=True``.
 
     Raises:
+        TypeError: If ``embed_dim`` is not an integer.
         ValueError: If ``embed_dim`` < 1, or ``x`` has another width.
 
     Example:
@@ -68,21 +70,23 @@ class MeanPooling(_Pooling):
 
 
 class EnergyPooling(_Pooling):
-    r"""Weight the tokens by their scores with a single learned query, which all texts share.
+    r"""Average the tokens with the attention weights of a single learned query.
 
     .. math::
         e_i = x_i \cdot w, \qquad
         \mathrm{context} = \sum_{i=1}^{n} \mathrm{softmax}(e)_i \, x_i
 
-    The score :math:`e_i` is the energy of Lab 13. It has no bias, because a bias would add the same
-    number to every score of a text, which does not change their softmax.
+    All texts share the learned query w. Its score with token i, :math:`e_i`, is called the energy
+    in Lab 13. The score has no bias, because a bias would add the same number to every score of a
+    text, which does not change their softmax.
 
     Args:
         embed_dim: Width ``d`` of a token vector.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., 1, n)`, boolean or added to the scores
+        - attn_mask: broadcasts to :math:`(..., 1, n)`; boolean, where True means "may attend", or
+          numbers that are added to the scores
         - context: :math:`(..., d)`
         - weights: :math:`(..., n)`
 
@@ -116,13 +120,14 @@ class EnergyPooling(_Pooling):
 
 
 class KeyedPooling(_Pooling):
-    r"""Weight the tokens by scores that compare their learned keys with a single learned query.
+    r"""Average the tokens with attention weights from comparing their keys with a learned query.
 
     .. math::
         e_i = (x_i W_\mathrm{key}) \cdot q, \qquad
         \mathrm{context} = \sum_{i=1}^{n} \mathrm{softmax}(e)_i \, x_i
 
-    As a function this is :class:`EnergyPooling` with :math:`w = W_\mathrm{key}\, q`.
+    All texts share the learned query q. This is the same function as :class:`EnergyPooling` with
+    :math:`w = W_\mathrm{key}\, q`.
 
     Args:
         embed_dim: Width ``d`` of a token vector.
@@ -130,7 +135,8 @@ class KeyedPooling(_Pooling):
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., 1, n)`, boolean or added to the scores
+        - attn_mask: broadcasts to :math:`(..., 1, n)`; boolean, where True means "may attend", or
+          numbers that are added to the scores
         - context: :math:`(..., d)`
         - weights: :math:`(..., n)`
 

@@ -8,7 +8,7 @@ from attention._checks import check_lengths, check_number, check_positions, chec
 
 
 def positions_from_end(lengths: Tensor, n: int) -> Tensor:
-    r"""Number the words of each sequence from its last word, which gets position 0.
+    r"""Number the words of each sequence backwards from its last word, which gets position 0.
 
     .. math:: p_{bj} = \max(\mathrm{lengths}_b - 1 - j,\; 0)
 

@@ -13,13 +13,13 @@ from attention.functional import Attended, attend
 
 
 class SelfAttentionV1(nn.Module):
-    r"""Compute queries, keys and values with three bare matrices, and attend.
+    r"""Compute self-attention, with queries, keys and values from three bare matrices.
 
     .. math::
         Q = X W_\mathrm{query}, \quad K = X W_\mathrm{key}, \quad V = X W_\mathrm{value},
         \qquad \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
 
-    The matrices are initialised uniformly in [0, 1), which keeps the worked example positive and
+    The matrices are initialised uniformly in [0, 1), which keeps a worked example positive and
     readable but is a poor start for training. :class:`SelfAttentionV2` uses the initialisation of
     ``nn.Linear``.
 
@@ -29,7 +29,8 @@ class SelfAttentionV1(nn.Module):
 
     Shape:
         - x: :math:`(..., n, d_\mathrm{in})`
-        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores
+        - attn_mask: broadcasts to :math:`(..., n, n)`; boolean, where True means "may attend", or
+          numbers that are added to the scores
         - context: :math:`(..., n, d_\mathrm{out})`
         - weights: :math:`(..., n, n)`
 
@@ -75,7 +76,7 @@ class SelfAttentionV1(nn.Module):
 
 
 class QKSelfAttention(nn.Module):
-    r"""Let every token attend with its own query, and average the tokens themselves as values.
+    r"""Let every token attend with its own query, with the tokens themselves as the values.
 
     .. math::
         Q = X W_\mathrm{query}, \quad K = X W_\mathrm{key}, \qquad
@@ -85,12 +86,13 @@ class QKSelfAttention(nn.Module):
         embed_dim: Width ``d`` of a token vector.
         key_dim: Width ``k`` of queries and keys.
         bias: Whether the projections add a bias.
-        scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
-        dropout: The probability of setting a weight to 0 in training.
+        scale: The factor on :math:`Q K^\top`. None means :math:`1/\sqrt{k}`.
+        dropout: The probability of setting an attention weight to 0 in training.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores
+        - attn_mask: broadcasts to :math:`(..., n, n)`; boolean, where True means "may attend", or
+          numbers that are added to the scores
         - context: :math:`(..., n, d)`
         - weights: :math:`(..., n, n)`
 
@@ -99,8 +101,8 @@ class QKSelfAttention(nn.Module):
         token i see tokens 0 … i only, and combines with ``attn_mask``.
 
     Raises:
-        TypeError: If a width is not an integer, or dtypes differ.
-        ValueError: If a width < 1, or shapes do not fit.
+        TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
+        ValueError: If a width < 1, ``dropout`` is not in [0, 1), or shapes do not fit.
 
     Example:
         >>> layer = QKSelfAttention(5, key_dim=3)
@@ -173,12 +175,13 @@ class SelfAttention(QKSelfAttention):
         key_dim: Width ``k`` of queries and keys.
         value_dim: Width ``v`` of values; None means ``embed_dim``.
         bias: Whether the projections add a bias.
-        scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
-        dropout: The probability of setting a weight to 0 in training.
+        scale: The factor on :math:`Q K^\top`. None means :math:`1/\sqrt{k}`.
+        dropout: The probability of setting an attention weight to 0 in training.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores
+        - attn_mask: broadcasts to :math:`(..., n, n)`; boolean, where True means "may attend", or
+          numbers that are added to the scores
         - context: :math:`(..., n, v)`
         - weights: :math:`(..., n, n)`
 
@@ -187,8 +190,8 @@ class SelfAttention(QKSelfAttention):
         token i see tokens 0 … i only, and combines with ``attn_mask``.
 
     Raises:
-        TypeError: If a width is not an integer, or dtypes differ.
-        ValueError: If a width < 1, or shapes do not fit.
+        TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
+        ValueError: If a width < 1, ``dropout`` is not in [0, 1), or shapes do not fit.
 
     Example:
         >>> layer = SelfAttention(5, key_dim=3, value_dim=2)
@@ -226,8 +229,9 @@ class SelfAttentionV2(SelfAttention):
     .. math::
         \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
 
-    With V1's matrices copied in, transposed, the two classes return the same numbers. They differ
-    in initialisation: ``nn.Linear`` draws uniformly from :math:`\pm 1/\sqrt{d_\mathrm{in}}`.
+    If V1's matrices are transposed and copied in, the two classes return the same numbers. They
+    differ in initialisation: ``nn.Linear`` draws uniformly between
+    :math:`\pm 1/\sqrt{d_\mathrm{in}}`.
 
     Args:
         d_in: Width of a token vector.
@@ -236,7 +240,8 @@ class SelfAttentionV2(SelfAttention):
 
     Shape:
         - x: :math:`(..., n, d_\mathrm{in})`
-        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores
+        - attn_mask: broadcasts to :math:`(..., n, n)`; boolean, where True means "may attend", or
+          numbers that are added to the scores
         - context: :math:`(..., n, d_\mathrm{out})`
         - weights: :math:`(..., n, n)`
 
@@ -276,13 +281,13 @@ class CausalSelfAttention(SelfAttention):
         key_dim: Width ``k`` of queries and keys.
         value_dim: Width ``v`` of values; None means ``embed_dim``.
         bias: Whether the projections add a bias.
-        scale: The factor on the scores. None means :math:`1/\sqrt{k}`.
-        dropout: The probability of setting a weight to 0 in training.
+        scale: The factor on :math:`Q K^\top`. None means :math:`1/\sqrt{k}`.
+        dropout: The probability of setting an attention weight to 0 in training.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, n)`, boolean or added to the scores; applies in
-          addition to the causal mask
+        - attn_mask: broadcasts to :math:`(..., n, n)`; boolean, where True means "may attend", or
+          numbers that are added to the scores; applies in addition to the causal mask
         - context: :math:`(..., n, v)`
         - weights: :math:`(..., n, n)`, zeros above the diagonal
 

@@ -1,8 +1,8 @@
 """The variants of attention that can be chosen by name, and the place to add another.
 
-A variant is an entry of :data:`VARIANTS`, with a class of its own if it needs one. The classifier,
-the choices and the help of the command line, the parameter counts, the tables and the parametrised
-tests read this registry. An option that only a new variant needs becomes a field of
+A variant is an entry of :data:`VARIANTS`, with a class of its own if it needs one. This registry is
+read by the classifier, the choices and the help of the command line, the parameter counts, the
+tables and the parametrised tests. An option that only a new variant needs becomes a field of
 :class:`AttentionConfig`, which also makes it an option of the command line.
 """
 
@@ -51,7 +51,7 @@ class AttentionConfig:
 
     @property
     def factor(self) -> float | None:
-        """The factor on the scores as the layers take it, where None means 1/√k."""
+        """The factor on the scores in the form that the layers take: None means 1/√k."""
         return None if self.scale else 1.0
 
 

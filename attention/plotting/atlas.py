@@ -38,10 +38,11 @@ STYLE = """<style>
 def head_atlas(weights: Tensor, tokens: Sequence[str], caption: str = "") -> Html:
     """Draw the weights of all heads in all layers as small maps, of which one at a time is open.
 
-    Each map has one row per query and one column per key. A cell is the more opaque the larger its
-    weight, in steps of a tenth that are the same in every map. The arrow keys move from head to
-    head. Each map is a radio button whose name says which layer and head it is and which token
-    receives most of its weight. The open map also lists the strongest key of each token.
+    Each map has one row per query and one column per key. The larger a weight, the more opaque its
+    cell, in steps of a tenth that are the same in every map. The arrow keys move from head to
+    head. Each map is a radio button whose name says which layer and head it is, and which token, or
+    which neighbour of the query's token, receives most of its weight. The open map also lists the
+    strongest key of each token.
 
     Args:
         weights: The weights of one text.

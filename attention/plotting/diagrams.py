@@ -18,8 +18,8 @@ def draw_box(
 
     Args:
         ax: Where to draw; its frame and its ticks are hidden.
-        x: The middle of the box.
-        y: The middle of the box.
+        x: Where the middle of the box is, horizontally.
+        y: Where the middle of the box is, vertically.
         text: What the box says.
         color: The colour of its edge; None means the text without a box.
         width: Its width in units of the axis, with a height of one unit; None means that the box
@@ -43,7 +43,7 @@ def draw_box(
 def draw_flow(
     ax: Axes, start: tuple[float, float], end: tuple[float, float], shape: str = ""
 ) -> None:
-    """Draw what flows from one part of a flow chart to the next as an arrow, under the boxes.
+    """Draw an arrow from one part of a flow chart to the next, underneath the boxes.
 
     Args:
         ax: Where to draw.
@@ -70,9 +70,9 @@ def draw_matrices(
 
     Args:
         ax: Where to draw; it gets equal units on both axes, and its frame and ticks are hidden.
-        y: The middle of the row.
-        parts: From left to right, a sign, or the name of a matrix, its shape in words, the numbers
-            of rows and columns to draw it with, and the colour of its edge.
+        y: Where the middle of the row is, vertically.
+        parts: The signs and matrices from left to right. A matrix is a tuple of its name, its shape
+            in words, the numbers of rows and columns to draw it with, and the colour of its edge.
 
     Returns:
         The left and the right end of each matrix.

@@ -16,11 +16,12 @@ class Html(str):
 
 
 def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str = "") -> Html:
-    """Write words as HTML, with a background as strong as their weight, which is also the title.
+    """Write words as HTML, each on a background that is stronger the larger its weight.
 
+    The weight is also the word's title, which a browser shows when the pointer is over the word.
     Even the largest weight gets only a light, half transparent blue, so that the words can be read
-    on white and on black. Signed contributions can replace the weights; negative ones
-    get orange and a dashed line below.
+    on white and on black. Signed contributions can replace the weights; negative contributions get
+    orange and a dashed line below.
 
     Args:
         tokens: The words.
@@ -57,7 +58,7 @@ def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str 
 def words_as_ansi(tokens: Sequence[str], weights: Sequence[float]) -> str:
     """Write words for a terminal, in a darker blue and in bold if their weight is larger.
 
-    A word is bold from half the largest weight on.
+    A word is bold if its weight is at least 0.6 of the largest.
 
     Args:
         tokens: The words.

@@ -1,7 +1,8 @@
 """From ids to batches: ragged storage, distractor pairs, batches of similar length.
 
-The ids of all reviews are concatenated in one tensor. A pair of a distractor and a review is two
-indices into this tensor rather than a copy, and the padded ids that a model reads are cut from it
+The ids of all reviews are concatenated in one tensor. A distractor is a review, drawn at random,
+that is put in front of the one to be classified. A pair of a distractor and a review is two indices
+into this tensor rather than a copy, and the padded ids that a model reads are cut from the tensor
 one batch at a time. *Which* examples form a batch (:func:`plan_batches`) is decided separately from
 *cutting* them (:func:`assemble`), so that a resumed run can skip batches without cutting them, and
 each of several processes cuts its share of every batch.
@@ -16,8 +17,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-#: The number of batches whose examples are sorted by length together. With more there is less
-#: padding, and with fewer a batch mixes long and short examples more.
+#: The number of batches whose examples are sorted by length together. A larger pool needs less
+#: padding, while in a smaller one each batch mixes long and short examples more.
 POOL = 32
 
 
@@ -76,7 +77,7 @@ class Ragged:
 
 
 def distractor_indices(n: int, seed: int = 42) -> Tensor:
-    """Draw for each of ``n`` reviews the review that is put in front of it.
+    """Draw for each of ``n`` reviews its distractor, the review that is put in front of it.
 
     The draw is that of Lab 13 (``random.randint`` after ``random.seed(seed)``), but from a separate
     generator. A review may draw itself.
@@ -106,8 +107,8 @@ class Examples:
     Args:
         ids: The ids of the reviews.
         labels: 0 or 1 for each review.
-        review: For each example, the review whose label counts.
-        distractor: For each example, the review in front of that one, or -1 for none.
+        review: For each example, the index of the review whose label counts.
+        distractor: For each example, the index of the review in front of that one, or -1 for none.
 
     Shape:
         - labels: :math:`(N,)`, float32
@@ -215,7 +216,7 @@ class EncodedExamples:
 
     Args:
         features: The encoder's output for each example.
-        lengths: The number of tokens that it read of each example.
+        lengths: The number of tokens that the encoder read of each example.
         labels: 0 or 1 for each example.
 
     Shape:
@@ -299,13 +300,13 @@ def assemble(
     keep: Literal["tail", "head"] = "tail",
     separator_id: int | None = None,
 ) -> Batch:
-    """Cut one batch from the flat ids, each row of distractor, separator, review and padding.
+    """Cut one batch from the flat ids; a row is distractor, separator, review and padding.
 
     Args:
         examples: The examples.
         rows: Which of the examples to take.
         max_length: The number of tokens that are kept of an example.
-        keep: The end that is kept of a longer example. The review that counts is at the tail, while
+        keep: Which end is kept of a longer example. The review that counts is at the tail, although
             Lab 13 keeps the head.
         separator_id: The id between distractor and review; None means no separator.
 

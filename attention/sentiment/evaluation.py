@@ -60,11 +60,14 @@ def read_lengths(examples: Examples | EncodedExamples, config: ModelConfig) -> T
 
 
 def wilson_interval(successes: float, n: int) -> tuple[float, float]:
-    r"""Compute Wilson's 95 % interval of a share, which unlike the normal one stays in [0, 1].
+    r"""Compute Wilson's 95 % interval of a share; unlike the normal interval, it stays in [0, 1].
 
     .. math::
         \frac{\hat p + \frac{z^2}{2n} \pm z \sqrt{\frac{\hat p (1 - \hat p)}{n}
         + \frac{z^2}{4n^2}}}{1 + \frac{z^2}{n}}
+
+    Here :math:`\hat p` is the share of successes, and z is the quantile of the standard normal
+    distribution for a two-sided 95 % interval.
 
     Args:
         successes: The number of successes.
@@ -106,8 +109,10 @@ def measure(
 
     .. math:: \mathrm{loss} = -\frac{1}{N}\sum_i \big(y_i \ln p_i + (1 - y_i) \ln (1 - p_i)\big)
 
-    The interval of the accuracy is Wilson's, and that of the loss is normal. Both are about other
-    reviews drawn like these, not about other training seeds.
+    Here :math:`y_i` is the label of example i, and :math:`p_i` is the probability that the model
+    gives to the label 1. The interval of the accuracy is Wilson's, and that of the loss is normal.
+    Both say how far the result may differ on other reviews drawn like these, not with other
+    training seeds.
 
     Args:
         model: Called in evaluation mode, and then put back into its previous mode.

@@ -19,11 +19,11 @@ Row = tuple[str, dict[str, Any]]
 
 
 def load_folder(folder: Path) -> dict[str, Reviews]:
-    """Check and load ``train``, ``validation`` and, if there is one, ``test``.
+    """Check and load a folder's ``train``, ``validation`` and, if there is one, ``test`` file.
 
     Each is a ``.parquet`` or a ``.csv`` file (UTF-8) with the columns ``text`` and ``label``.
-    Labels are 0 and 1, or 1 and 2 as in the original files of Yelp Reviews Polarity. Those have
-    no header (label, then text) and are read as they are.
+    Labels are 0 and 1, or 1 and 2 as in the original files of Yelp Reviews Polarity. Those files
+    have no header (label, then text) and are read as they are.
 
     Args:
         folder: The folder with the files.

@@ -36,17 +36,18 @@ class SentimentClassifier(nn.Module):
         X = \mathrm{embedding}(\mathrm{ids}) + S, \qquad
         \mathrm{logit} = \mathrm{pooled}(X) \cdot w + b
 
-    Some variants of attention, such as ``energy``, pool the words into one vector by themselves;
-    others, such as ``qkv``, give each word a context, and the contexts are averaged. With
-    ``bigram_buckets``, pairs of neighbouring words are attended to in addition to the words, and
-    half of a pair's weight is reported at each of its words. With ``mask_padding=False``, padding
-    up to ``max_length`` may get attention, as in Lab 13.
+    Here S holds the positional encodings, and pooled(X) is the one vector that the words are pooled
+    into. Some variants of attention, such as ``energy``, pool the words by themselves; others, such
+    as ``qkv``, give each word a context, and the contexts are averaged. With ``bigram_buckets``,
+    pairs of neighbouring words are attended to in addition to the words, and half of a pair's
+    weight is reported at each of its words. With ``mask_padding=False``, padding up to
+    ``max_length`` may get attention, as in Lab 13.
 
     With the attention ``minilm``, a pretrained encoder computes the hidden states of all word
-    pieces. Only those of the review are pooled, not those of a distractor. A frozen encoder's are
-    pooled by their mean, and a fine-tuned one's by attention with a single learned query. The class
-    starts the encoder with random weights; ``attention.sentiment.model.build_model`` loads the
-    published ones.
+    pieces. Only those of the review are pooled, not those of a distractor in front of it. The
+    hidden states of a frozen encoder are pooled by their mean, and those of a fine-tuned encoder by
+    attention with a single learned query. The class starts the encoder with random weights;
+    ``attention.sentiment.model.build_model`` loads the published ones.
 
     Args:
         vocab_size: The number of ids in the embedding; id 0 is the padding.
@@ -55,11 +56,11 @@ class SentimentClassifier(nn.Module):
 
     Shape:
         - ids: :math:`(B, n)`, integers; or with a frozen encoder :math:`(B, d)`, its features
-        - lengths: :math:`(B)`, integers; None means that every row is full
+        - lengths: :math:`(B)`, integers; None means that no row has padding
         - logits: :math:`(B)`
-        - weights: :math:`(B, n)` for pooling, :math:`(B, n, n)` for the others, as the mean over
-          heads and layers if there are several. With ``bigram_buckets``, :math:`(B, n)` for all,
-          as the mean over the words and pairs that attend
+        - weights: :math:`(B, n)` for pooling, :math:`(B, n, n)` for self-attention, as the mean
+          over heads and layers if there are several. With ``bigram_buckets``, :math:`(B, n)` for
+          both, which for self-attention is the mean over the words and pairs that attend
 
     Returns:
         The logits, or (logits, weights) with ``need_weights=True``.
@@ -132,7 +133,7 @@ class SentimentClassifier(nn.Module):
 
     @property
     def is_frozen(self) -> bool:
-        """Whether a pretrained encoder reads the words, and training leaves it unchanged."""
+        """Whether a pretrained encoder reads the words and is left unchanged by training."""
         return self.encoder is not None and not self.config.fine_tune
 
     def forward(

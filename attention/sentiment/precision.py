@@ -10,7 +10,7 @@ Precision = Literal["auto", "float32", "bfloat16"]
 def choose_precision(
     precision: Precision, device: torch.device, *, is_pretrained: bool
 ) -> Literal["float32", "bfloat16"]:
-    """Decide what ``"auto"`` means on a device.
+    """Choose the precision of matrix products; ``"auto"`` depends on the device.
 
     A GPU uses bfloat16 if it has units for it. A CPU does so only for a pretrained encoder, which
     spends most of its time on large products, while our own small models gain nothing from it.

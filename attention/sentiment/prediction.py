@@ -44,8 +44,9 @@ def predict(
             :func:`~attention.sentiment.precision.choose_precision`.
 
     Returns:
-        ``label`` (``"positive"`` above 0.5), ``probability`` of positive, ``tokens``, and
-        ``weights``, one per token. With self-attention, a token's weight is the mean over queries.
+        ``label``, ``probability``, ``tokens`` and ``weights``. The probability is that of a
+        positive review, and the label is ``"positive"`` if it is above 0.5. There is one weight
+        per token, which with self-attention is the mean over queries.
 
     Example:
         >>> from attention import SentimentClassifier

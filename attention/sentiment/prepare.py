@@ -35,7 +35,7 @@ def prepare(
     A pretrained encoder has its own vocabulary, so none is built for it.
 
     Args:
-        config: Determines the data, how words are cut, and whether there are distractors.
+        config: Determines the data, how texts become ids, and whether there are distractors.
         reviews: The splits, if they are already loaded.
         distractor_seed: The seed of the distractors, in training and in what is measured. It is 42,
             as in Lab 13, whatever the run's own seed, so that all runs read the same examples.

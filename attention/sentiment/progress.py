@@ -22,7 +22,7 @@ SAVE_EVERY = 60.0
 
 
 class Stopped(Exception):
-    """Training was stopped by a signal, once its state had been saved."""
+    """Training was stopped by a signal, after its state had been saved."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)

@@ -100,9 +100,9 @@ def read_config(folder: Path, *, strict: bool = True) -> TrainConfig:
 
     Args:
         folder: The run folder.
-        strict: Whether every field must be there and be known to this version, as for resuming.
-            If not, a field that an older version did not have is set to the value that reproduces
-            the behaviour of that version.
+        strict: Whether every field must be there and be known to this version, which resuming
+            requires. If not, a field that an older version did not have is set to the value that
+            reproduces the behaviour of that version.
 
     Returns:
         The configuration.

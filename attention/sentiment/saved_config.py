@@ -18,7 +18,7 @@ _TRAIN_FIELDS = {field.name for field in dataclasses.fields(TrainConfig)} - {"mo
 
 
 def config_json(config: TrainConfig) -> dict[str, dict[str, Any]]:
-    """Write the configuration of model and run in the form of JSON."""
+    """Turn the configuration of model and run into a dictionary that JSON can hold."""
     run = {name: getattr(config, name) for name in _TRAIN_FIELDS}
     # Absolute paths, so that a run can be resumed and evaluated from any folder.
     if config.data not in ("yelp", "imdb"):

@@ -46,7 +46,7 @@ def load_reviews(
     - anything else: a folder, see :func:`attention.sentiment.files.load_folder`.
 
     Args:
-        source: One of these. A folder that is called imdb is ``"./imdb"``.
+        source: One of these. If a folder is called imdb, write ``"./imdb"``.
         seed: The seed of the splits and of ``limit``.
         limit: Train on this many reviews only, and use a tenth as many (at least 2) to validate
             and to test, with both classes in proportion.

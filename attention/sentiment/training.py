@@ -183,7 +183,7 @@ def check_memory(outline: nn.Module) -> None:
 
 
 def memory_limit(root: Path = Path("/")) -> int | None:
-    """Return how many bytes this process may hold, None where the system does not say.
+    """Return how many bytes this process may hold, or None if the system does not say.
 
     A container often gets less memory than its machine has. The kernel states that limit in a file
     of the control group, of version 2 or 1.

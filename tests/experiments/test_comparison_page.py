@@ -89,12 +89,12 @@ def test_a_clear_gain_is_answered_with_yes(simulated):
     assert f"is more accurate than the mean of all words, by {by}" in said
     assert "blocks, none gains anything significant" in said
     assert "more often than energy pooling with the same mark" in said
-    assert re.search(r"the highest accuracy there, 9\d\.\d %, is that of `tfidf-marked`\.", said)
+    assert re.search(r"The highest accuracy there, 9\d\.\d %, is that of `tfidf-marked`\.", said)
     said = verdicts.answer(simulated({"after-separator": (0.95, 0.95)}))
     assert said.endswith("is that of word counts that read only what follows the distractor.")
     assert "**" in points(gain)
     said = verdicts.takeaways(results)
-    assert "A learned weight for each word helps behind a distractor" in said
+    assert "A learned weight for each word raises accuracy behind a distractor" in said
     assert "The same weight makes no significant difference" in said
     assert "None of the four steps" in said
 
@@ -111,8 +111,8 @@ def test_a_lead_that_is_not_printed_is_shared(simulated):
 
 def test_what_a_model_reads_decides_between_attention_and_none(simulated):
     said = sections.inputs(simulated({"qkv-bigrams": (0.7, 0.6), "energy": (0.95, 0.95)}))
-    assert "`energy` is more accurate than `mean` on words" in said
-    assert "`qkv` is less accurate than `energy` on words and with bigrams." in said
+    assert "`energy` is more accurate than `mean` on words only" in said
+    assert "`qkv` is less accurate than `energy` on words only and with bigrams." in said
     assert "Behind a distractor, no significant difference" in sections.inputs(simulated())
 
 
@@ -143,7 +143,8 @@ def test_a_loss_is_answered_with_no(simulated):
     # A significant loss of a step is no gain.
     assert verdicts.test_secondary(results)[verdicts.STEPS[1]].is_significant
     assert "none gains anything significant" in said
-    assert "A learned weight for each word harms behind a distractor" in verdicts.takeaways(results)
+    said = verdicts.takeaways(results)
+    assert "A learned weight for each word lowers accuracy behind a distractor" in said
 
 
 def test_steps_that_gain_are_named(simulated):
@@ -298,6 +299,16 @@ def test_the_leader_of_each_size_is_named(simulated):
     assert expected in said
 
 
+def test_a_model_that_leads_at_every_size_is_named_once(simulated):
+    tfidf = dict.fromkeys(sections.CURVES["tfidf-marked"].values(), (0.95, 0.9))
+    said = verdicts.leaders(simulated(tfidf), sections.CURVES, "clean")
+    assert "`tfidf-marked` is the most accurate of these models at every number of" in said
+    not_run = [cells[1000] for cells in sections.CURVES.values()]
+    larger = {cell: shares for cell, shares in tfidf.items() if cell not in not_run}
+    said = verdicts.leaders(simulated(larger, missing=not_run), sections.CURVES, "clean")
+    assert "`tfidf-marked` with 2,500" in said
+
+
 def test_the_sizes_at_which_a_model_gains_are_named(simulated):
     results = simulated(
         {"curves/energy-1000": (0.70, 0.6), "curves/mean-1000": (0.88, 0.6)},
@@ -323,7 +334,10 @@ def test_the_answer_says_where_yelp_is_different(simulated):
     assert "is found (" in verdicts.answer(results)
     assert ", but on Yelp reviews alone it is less accurate (−" in verdicts.answer(results)
     said = verdicts.takeaways(results)
-    assert "On Yelp the learned weight helps behind a distractor and harms on reviews alone" in said
+    assert (
+        "On Yelp the learned weight raises accuracy behind a distractor and lowers accuracy on "
+        "reviews alone" in said
+    )
 
 
 def test_the_best_epoch_that_is_the_last_one_is_counted(simulated):
@@ -348,7 +362,8 @@ def test_a_model_that_sees_fewer_reviews_of_yelp_is_named(simulated):
         run["data"]["train"] = 500
     said = sections.yelp(results)
     assert (
-        "1,000 reviews train each model (but for `encoder-fine-tuned`, which sees only 500)" in said
+        "1,000 reviews train each model (except for `encoder-fine-tuned`, which sees only 500)"
+        in said
     )
 
 

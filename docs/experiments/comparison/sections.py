@@ -91,6 +91,7 @@ def secondary(results: Results) -> str:
     missing = sum(each.gain is None for each in every)
     significant = sum(each.is_significant for each in every)
     untested = f" Not yet tested, because a model is missing: {missing}." if missing else ""
+    are = "is" if significant == 1 else "are"
     lowest = [step.first for step in STEPS if _end_of_the_rates(results, step.first) == "lowest"]
     slower = (
         f" For {names(lowest)}, the tuning chose the lowest of the learning rates, so an even "
@@ -100,9 +101,10 @@ def secondary(results: Results) -> str:
     )
     return (
         table(["compared", "gain, in percentage points", "p", "p, adjusted"], rows)
-        + f"\n\nSignificant at 5 % after Holm's correction, and in bold: {significant} of the "
-        f"{len(rows)} hypotheses.{untested} An adjusted p-value allows for all {len(rows)}, "
-        "while an interval speaks of its own row alone, so it may exclude 0 in a "
+        + f"\n\nAfter Holm's correction, {significant} of the {len(rows)} comparisons {are} "
+        "significant at 5 %; a significant gain or loss is in bold."
+        f"{untested} An adjusted p-value allows for all {len(rows)} comparisons, whereas an "
+        "interval is about its own row only. An interval may therefore exclude 0 in a "
         f"row that is not significant.{slower}"
     )
 
@@ -150,16 +152,17 @@ def inputs(results: Results) -> str:
             _decided(results, models, reads),
             table(["gain behind a distractor", *reads.values()], steps),
             table(["gain behind a distractor", *(f"`{model}`" for model in models)], added),
-            "The default also reads more words and no positions, has more vectors for bigrams, and "
-            "is trained in another way. What these four contribute together is measured by the "
-            f"difference between the default and `{alike[1]}`. {said}.",
+            f"The default differs from `{alike[1]}` in four things: it reads more words, it reads "
+            "no positions, it has more vectors for bigrams, and it is trained in another way. The "
+            "difference in accuracy between the two models measures what these four contribute "
+            f"together. {said}.",
         ]
     )
 
 
 def _decided(results: Results, models: Sequence[str], reads: Iterable[str]) -> str:
     """Say where the interval of a model's gain over the one before it excludes 0."""
-    called = {"": "on words", "-bigrams": "with bigrams", "-marked": "with the mark"}
+    called = {"": "on words only", "-bigrams": "with bigrams", "-marked": "with the mark"}
     called["-bigrams-marked"] = "with both"
     said = []
     for other, model in pairwise(models):
@@ -174,7 +177,8 @@ def _decided(results: Results, models: Sequence[str], reads: Iterable[str]) -> s
     if not said:
         return "Behind a distractor, no significant difference from the model before is found."
     return (
-        f"Behind a distractor, {'; '.join(said)}. The intervals are not corrected for their number."
+        f"Behind a distractor, {'; '.join(said)}. These statements go by intervals that are not "
+        "corrected for their number; where an interval excludes 0, the gain is in bold."
     )
 
 
@@ -214,8 +218,8 @@ def fixes(results: Results) -> str:
     ]
     if decided or found["make no significant difference"]:
         said = [
-            "The fixes, by what they do to the accuracy behind a distractor, with intervals that "
-            "are not corrected for their number:\n",
+            "Behind a distractor, the fixes fall into these groups, by intervals that are not "
+            "corrected for their number:\n",
             *said,
         ]
     lines = "\n".join(said)
@@ -235,8 +239,8 @@ def curves(results: Results) -> str:
     header = ["gain in points, by training reviews", *(f"{size:,}" for size in pairs)]
     text = " ".join(filter(None, said))
     return (
-        f"{text} These statements go by intervals that are not corrected for their number, and "
-        f"were not preregistered.\n\n{table(header, rows)}"
+        f"{text} What is said of gains goes by intervals that are not corrected for their number, "
+        f"and nothing here was preregistered.\n\n{table(header, rows)}"
     )
 
 
@@ -307,10 +311,11 @@ def calibration(results: Results) -> str:
     folded = _folded("The calibration error of other models", text)
     if "energy" not in names:
         return folded
-    off = " and ".join(error("energy", of) for of in SETS)
+    alone, behind = (error("energy", of) for of in SETS)
     return (
-        f"On average, the probabilities of energy pooling are {off} points away from the share of "
-        f"positive reviews, on reviews alone and behind a distractor.\n\n{folded}"
+        "The probabilities that energy pooling predicts are, on average, "
+        f"{alone} points away from the share of positive reviews when reviews are read alone, and "
+        f"{behind} points when they are read behind a distractor.\n\n{folded}"
     )
 
 
@@ -328,9 +333,9 @@ def yelp(results: Results) -> str:
         for name, n in train.items()
         if n < most
     ]
-    but_for = f" (but for {listed(fewer)})" if fewer else ""
+    but_for = f" (except for {listed(fewer)})" if fewer else ""
     private = (
-        " The reviews may not be passed on, so nobody else can reproduce this table."
+        " These reviews may not be passed on, so nobody else can reproduce the table."
         if cell["data"]["private"]
         else ""
     )
@@ -345,22 +350,22 @@ def yelp(results: Results) -> str:
         if f"yelp/{name}" in names
     ]
     unfinished = (
-        f" The last of the epochs was the best in {listed(last)}, so with more epochs, or a rate "
-        "chosen on Yelp, the difference might be another."
+        f" The last of the epochs was the best in {listed(last)}, so more epochs, or a learning "
+        "rate chosen on Yelp, might change these differences."
         if last
         else ""
     )
     rows = ([f"`{name}`", *_accuracies(results, f"yelp/{name}")[1:]] for name in MODELS)
     taken, whole = results.core_hours("yelp"), results.core_hours("yelp", reviews=YELP_TRAIN)
     return (
-        f"{said} Both were measured on {cell['data']['name']}, of which {most:,} reviews train "
-        f"each model{but_for} and {run['clean']['n']:,} are those for which accuracies are "
-        f"reported.{unfinished}{private}\n\n"
+        f"{said} Both differences were measured on {cell['data']['name']}: {most:,} reviews train "
+        f"each model{but_for} and {run['clean']['n']:,} others measure its accuracy."
+        f"{unfinished}{private}\n\n"
         + table(["accuracy on Yelp (%)", *SETS.values()], rows)
-        + f"\n\nThese runs took {taken:.1f} hours of one core. If each trained on all "
-        f"{YELP_TRAIN:,} reviews of the official set, for which `reviews` has to be raised in "
-        f"`cells.toml`, they would take about {whole:,.0f} hours, provided that time grows in "
-        "proportion."
+        + f"\n\nTogether, these runs took {taken:.1f} hours of one core. If each run trained on "
+        f"all {YELP_TRAIN:,} reviews of the official set, they would take about {whole:,.0f} "
+        "hours, provided that time grows in proportion to the number of reviews. To train on so "
+        "many, raise `reviews` in `cells.toml`."
     )
 
 
@@ -388,9 +393,10 @@ def known_names() -> str:
             ["split", "test reviews with a known name", "accuracy of a guess from that name"], rows
         )
         + f"\n\nA name is known if 3 to {FILM} training reviews contain it, and the guess is the "
-        "label of most of these reviews. Without any name, always guessing the more frequent "
-        f"label of the test reviews is right for {max(positive, 1 - positive):.0%}. The "
-        "advantage that remains under our split may be due to people who work on several films."
+        "label of most of these reviews. For comparison, always guessing the more frequent "
+        "label of the test reviews, whatever names they contain, is right for "
+        f"{max(positive, 1 - positive):.0%}. The advantage that known names still give under our "
+        "split may be due to people who work on several films."
     )
 
 

@@ -125,8 +125,12 @@ def verdict(
 
 
 def answer(results: Results) -> str:
-    """Answer the page's question in three sentences, as far as the models have been trained."""
-    return f"{_primary(results)} {_above_one_weight(results)} {_against_word_counts(results)}"
+    """Answer the page's question in a few sentences, as far as the models have been trained."""
+    distractor = "A distractor is another review, in front of the review whose label counts."
+    return (
+        f"{_primary(results)} {distractor} {_above_one_weight(results)} "
+        f"{_against_word_counts(results)}"
+    )
 
 
 def progress(results: Results) -> str:
@@ -175,16 +179,16 @@ def _above_one_weight(results: Results) -> str:
         alone.gain,
         "energy pooling",
         "the mean",
-        "on film reviews alone, with 20,000 to learn from",
+        "on film reviews without a distractor, with 20,000 to learn from",
         is_significant=alone.is_significant,
     )
     on_yelp = results.gain("yelp/energy", "yelp/mean", "clean")
     if on_yelp and (on_yelp.is_below_0 or on_yelp.is_above_0):
         how = "less" if on_yelp.is_below_0 else "more"
         by = f"{signed(on_yelp.mean)}, {interval(on_yelp)}"
-        said += f", but on Yelp reviews alone it is {how} accurate ({by})"
+        said += f", but on Yelp reviews alone it is {how} accurate ({by}) than the mean"
     if missing == len(steps):
-        above = "none of the four steps above one learned query has been run yet"
+        above = "None of the four steps above one learned query has been run yet"
     else:
         run = len(steps) - missing
         of = (
@@ -196,10 +200,10 @@ def _above_one_weight(results: Results) -> str:
         gain = which.get(len(gaining), f"{COUNTS[len(gaining)]} gain significantly")
         named = f", {listed(gaining)}" if gaining else ""
         above = (
-            f"of the four steps from one learned query up to two transformer blocks, {of}{gain} "
-            f"behind a distractor{named}"
+            "Of the four steps from the one learned query of energy pooling up to two transformer "
+            f"blocks, {of}{gain} behind a distractor{named}"
         )
-    return f"{said[0].upper()}{said[1:]}; {above}."
+    return f"{said[0].upper()}{said[1:]}. {above}."
 
 
 def _against_word_counts(results: Results) -> str:
@@ -208,17 +212,27 @@ def _against_word_counts(results: Results) -> str:
         return (
             "Word counts in which the words of the distractor are marked have not been trained yet."
         )
+    counted = "word counts in which the words of the distractor are marked"
     tested = test_secondary(results)[SAME_MARK]
     if tested.gain is None:
-        than = "and have not yet been compared with energy pooling with the same mark"
+        said = (
+            f"{counted.capitalize()} have not yet been compared with energy pooling with the same "
+            "mark."
+        )
     elif tested.is_significant:
         less_or_more = "less" if tested.gain.mean > 0 else "more"
-        than = f"{less_or_more} often than energy pooling with the same mark"
+        said = (
+            f"Behind a distractor, {counted} are right {less_or_more} often than energy pooling "
+            "with the same mark."
+        )
     else:
-        than = "and no significant difference from energy pooling with the same mark is found"
+        said = (
+            f"Behind a distractor, for {counted}, no significant difference from energy pooling "
+            "with the same mark is found."
+        )
     with_pairs = test_secondary(results)[SAME_INPUT]
     if with_pairs.gain and not with_pairs.is_significant:
-        than += ", but not found to differ if energy pooling reads pairs of words as well"
+        said += " If energy pooling reads pairs of words as well, the two are not found to differ."
     found = {name: results.accuracy(name, "distractor") for name in MODELS}
     shown = {name: f"{100 * each.mean:.1f}" for name, each in found.items() if each}
     highest = max(shown.values(), key=float)
@@ -230,9 +244,8 @@ def _against_word_counts(results: Results) -> str:
     }
     called = [title.get(name, f"`{name}`") for name in MODELS if shown.get(name) == highest]
     return (
-        "Word counts in which the words of the distractor are marked are right for "
-        f"{100 * counts.mean:.1f} % of the reviews behind it, {than}; the highest accuracy "
-        f"there, {highest} %, is that of {listed(called)}."
+        f"{said} These word counts are right for {100 * counts.mean:.1f} % of the reviews behind a "
+        f"distractor. The highest accuracy there, {highest} %, is that of {listed(called)}."
     )
 
 
@@ -285,6 +298,12 @@ def leaders(results: Results, curves: dict[str, dict[int, str]], of: str) -> str
             best.setdefault(cells[most_accurate(results, cells, of)], []).append(size)
     if not best:
         return f"On reviews {SETS[of]}, nothing has been run yet."
+    if sizes in best.values():
+        (name,) = best
+        return (
+            f"On reviews {SETS[of]}, `{name}` is the most accurate of these models at every number "
+            "of training reviews."
+        )
     parts = [f"`{name}` with {listed([f'{n:,}' for n in at])} reviews" for name, at in best.items()]
     return f"On reviews {SETS[of]}, the most accurate of these models is {listed(parts)}."
 
@@ -325,15 +344,16 @@ def takeaways(results: Results) -> str:
     primary, secondary = test_primary(results), test_secondary(results)
     lines = [
         _takeaway(primary, "A learned weight for each word", "behind a distractor"),
-        _takeaway(secondary[ALONE], "The same weight", "on film reviews alone"),
+        _takeaway(secondary[ALONE], "The same weight", "on film reviews without a distractor"),
     ]
     steps = [secondary[each] for each in STEPS]
     if all(each.gain for each in steps):
         gaining = [each for each in steps if each.is_gain]
         lines.append(
-            f"{COUNTS[len(gaining)].capitalize()} of the four steps above one learned query, which "
-            "are queries with keys and values, several heads, a transformer block and a second "
-            "one, made a model of this size significantly more accurate behind a distractor."
+            f"{COUNTS[len(gaining)].capitalize()} of the four steps above one learned query made a "
+            "model of this size significantly more accurate behind a distractor. The steps are "
+            "self-attention with queries, keys and values, then several heads or a transformer "
+            "block, and then a second block."
         )
     effects = [
         f"{_effect(gain)} {where}"
@@ -348,7 +368,7 @@ def takeaways(results: Results) -> str:
 def _effect(gain: Estimate) -> str:
     if not (gain.is_above_0 or gain.is_below_0):
         return "makes no significant difference"
-    return "helps" if gain.is_above_0 else "harms"
+    return "raises accuracy" if gain.is_above_0 else "lowers accuracy"
 
 
 def _takeaway(tested: Tested, subject: str, where: str) -> str:
@@ -359,5 +379,5 @@ def _takeaway(tested: Tested, subject: str, where: str) -> str:
             f"{subject} makes no significant difference {where}, compared with the mean of all "
             "words."
         )
-    better = "helps" if tested.gain.mean > 0 else "harms"
+    better = "raises accuracy" if tested.gain.mean > 0 else "lowers accuracy"
     return f"{subject} {better} {where}, compared with the mean of all words."
