@@ -513,8 +513,10 @@ def test_a_model_that_does_not_load_is_said_and_tried_again(visit, http_root):
 def test_the_home_page_answers_in_one_line(visit, root):
     seen = visit(root + "index.html")
     text = "The plot is thin, but the music is wonderful."
+    expect(hook(seen.page, "hint")).to_be_visible()
     hook(seen.page, "review-input").fill(text)
     hook(seen.page, "token").first.wait_for()
+    expect(hook(seen.page, "hint")).to_be_hidden()
     expected = answer(RECOMMENDED, text)
     value = float(hook(seen.page, "probability").get_attribute("data-value"))
     assert value == pytest.approx(sigmoid(expected.logit), abs=1e-5)

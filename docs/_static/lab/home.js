@@ -18,6 +18,7 @@
       const { probability, shown } = readTokens(model, tokens);
       const isRead = tokens.length > 0;
       const percent = isRead ? `${percentText(probability)} positive` : "";
+      find("hint").hidden = text.trim() !== "";
       find("probability").textContent = percent;
       find("probability").dataset.value = isRead ? probability : "";
       drawTokens(find("tokens"), shown, "span", "contribution");
