@@ -263,7 +263,7 @@ for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
 # together, because the two then act as one product (:doc:`/gallery/deeper/plot_3_values_fold`).
 #
 # A task with work for every part
-# ------------------------------
+# -------------------------------
 # There are eight rooms, and in each of them a note names the room to go to next. The notes are
 # drawn at random, so a note may even name its own room. Each room is a token: token i is room i
 # together with its note, and eight tokens make a text. For each token, the model answers three
