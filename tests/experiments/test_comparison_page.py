@@ -106,7 +106,7 @@ def test_a_lead_that_is_not_printed_is_shared(simulated):
     ):
         run["distractor"] = other["distractor"]
     said = verdicts.answer(results)
-    assert said.endswith("%, is that of `tfidf-marked` and our preset `default`.")
+    assert said.endswith("%, is that of our preset `default` and `tfidf-marked`.")
 
 
 def test_what_a_model_reads_decides_between_attention_and_none(simulated):
@@ -245,7 +245,7 @@ def test_word_counts_are_said_to_beat_what_they_beat(simulated):
     assert alone.startswith("`tfidf-marked` is more accurate than 19 of the 20 models")
     assert alone.endswith("have been run, less accurate than `mean`.")
     assert "more accurate than none of the 20" in behind
-    assert behind.endswith(", and no significant difference from `mean` is found.")
+    assert behind.endswith(" No significant difference is found between `tfidf-marked` and `mean`.")
     assert "`energy`" in behind
     results = simulated({"tfidf-marked": (0.93, 0.93)})
     assert "more accurate than all 20 models with word vectors that have been run." in (
@@ -332,7 +332,10 @@ def test_the_answer_says_where_yelp_is_different(simulated):
     assert "Yelp" not in verdicts.answer(simulated())
     results = simulated({"yelp/energy": (0.70, 0.88), "yelp/mean": (0.88, 0.70)})
     assert "is found (" in verdicts.answer(results)
-    assert ", but on Yelp reviews alone it is less accurate (−" in verdicts.answer(results)
+    assert (
+        ". On Yelp reviews without a distractor it is less accurate than the mean (−"
+        in verdicts.answer(results)
+    )
     said = verdicts.takeaways(results)
     assert (
         "On Yelp the learned weight raises accuracy behind a distractor and lowers accuracy on "

@@ -163,7 +163,7 @@ def inputs(results: Results) -> str:
 def _decided(results: Results, models: Sequence[str], reads: Iterable[str]) -> str:
     """Say where the interval of a model's gain over the one before it excludes 0."""
     called = {"": "on words only", "-bigrams": "with bigrams", "-marked": "with the mark"}
-    called["-bigrams-marked"] = "with both"
+    called["-bigrams-marked"] = "with bigrams and the mark"
     said = []
     for other, model in pairwise(models):
         gains = {
@@ -177,8 +177,8 @@ def _decided(results: Results, models: Sequence[str], reads: Iterable[str]) -> s
     if not said:
         return "Behind a distractor, no significant difference from the model before is found."
     return (
-        f"Behind a distractor, {'; '.join(said)}. These statements go by intervals that are not "
-        "corrected for their number; where an interval excludes 0, the gain is in bold."
+        f"Behind a distractor, {'; '.join(said)}. These statements rest on intervals that are not "
+        "corrected for the number of comparisons. A gain is in bold if its interval excludes 0."
     )
 
 
@@ -219,7 +219,7 @@ def fixes(results: Results) -> str:
     if decided or found["make no significant difference"]:
         said = [
             "Behind a distractor, the fixes fall into these groups, by intervals that are not "
-            "corrected for their number:\n",
+            "corrected for the number of comparisons:\n",
             *said,
         ]
     lines = "\n".join(said)
@@ -239,8 +239,8 @@ def curves(results: Results) -> str:
     header = ["gain in points, by training reviews", *(f"{size:,}" for size in pairs)]
     text = " ".join(filter(None, said))
     return (
-        f"{text} What is said of gains goes by intervals that are not corrected for their number, "
-        f"and nothing here was preregistered.\n\n{table(header, rows)}"
+        f"{text} The statements on gains rest on intervals that are not corrected for the number "
+        f"of comparisons, and nothing here was preregistered.\n\n{table(header, rows)}"
     )
 
 
@@ -365,7 +365,7 @@ def yelp(results: Results) -> str:
         + f"\n\nTogether, these runs took {taken:.1f} hours of one core. If each run trained on "
         f"all {YELP_TRAIN:,} reviews of the official set, they would take about {whole:,.0f} "
         "hours, provided that time grows in proportion to the number of reviews. To train on so "
-        "many, raise `reviews` in `cells.toml`."
+        "many, raise the setting `reviews` in `cells.toml`."
     )
 
 
@@ -417,7 +417,8 @@ def origin(results: Results) -> str:
     incomplete = f" Cells that are not complete: {listed(missing)}." if missing else ""
     return (
         f"{text}\n\nThe runs used {'; '.join(hardware)}, and torch {listed(versions)}. The "
-        f"SHA-256 of the reported reviews begins with {listed(prints)}.{incomplete}"
+        f"SHA-256 of the reviews on which accuracies are reported begins with {listed(prints)}."
+        f"{incomplete}"
     )
 
 

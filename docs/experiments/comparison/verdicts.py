@@ -186,7 +186,7 @@ def _above_one_weight(results: Results) -> str:
     if on_yelp and (on_yelp.is_below_0 or on_yelp.is_above_0):
         how = "less" if on_yelp.is_below_0 else "more"
         by = f"{signed(on_yelp.mean)}, {interval(on_yelp)}"
-        said += f", but on Yelp reviews alone it is {how} accurate ({by}) than the mean"
+        said += f". On Yelp reviews without a distractor it is {how} accurate than the mean ({by})"
     if missing == len(steps):
         above = "None of the four steps above one learned query has been run yet"
     else:
@@ -212,7 +212,7 @@ def _against_word_counts(results: Results) -> str:
         return (
             "Word counts in which the words of the distractor are marked have not been trained yet."
         )
-    counted = "word counts in which the words of the distractor are marked"
+    counted = "word counts that mark the words of the distractor"
     tested = test_secondary(results)[SAME_MARK]
     if tested.gain is None:
         said = (
@@ -232,7 +232,10 @@ def _against_word_counts(results: Results) -> str:
         )
     with_pairs = test_secondary(results)[SAME_INPUT]
     if with_pairs.gain and not with_pairs.is_significant:
-        said += " If energy pooling reads pairs of words as well, the two are not found to differ."
+        said += (
+            " Once energy pooling also reads pairs of words, no difference from these word counts "
+            "is found."
+        )
     found = {name: results.accuracy(name, "distractor") for name in MODELS}
     shown = {name: f"{100 * each.mean:.1f}" for name, each in found.items() if each}
     highest = max(shown.values(), key=float)
@@ -245,7 +248,7 @@ def _against_word_counts(results: Results) -> str:
     called = [title.get(name, f"`{name}`") for name in MODELS if shown.get(name) == highest]
     return (
         f"{said} These word counts are right for {100 * counts.mean:.1f} % of the reviews behind a "
-        f"distractor. The highest accuracy there, {highest} %, is that of {listed(called)}."
+        f"distractor. The highest accuracy there, {highest} %, is that of {listed(called[::-1])}."
     )
 
 
@@ -281,10 +284,14 @@ def against(results: Results, baseline: str, of: str) -> str:
     else:
         beaten = f"{len(below) or 'none'} of the {count} models"
     less = f", less accurate than {names(above)}" if above else ""
-    undecided = f", and no significant difference from {names(neither)} is found" if neither else ""
+    undecided = (
+        f" No significant difference is found between `{baseline}` and {names(neither)}."
+        if neither
+        else ""
+    )
     return (
         f"`{baseline}` is more accurate than {beaten} with word vectors that "
-        f"{'has' if count == 1 else 'have'} been run{less}{undecided}."
+        f"{'has' if count == 1 else 'have'} been run{less}.{undecided}"
     )
 
 
