@@ -165,7 +165,7 @@ def all_contexts(answer: object) -> str:
         "There is no softmax.": scaled @ VALUES,
     }
     judge_numbers(answer, right, slips)
-    return "The steps are the same for any numbers, and you have now taken them alone."
+    return "The steps are the same for any numbers, and you have now taken them on your own."
 
 
 @functools.cache

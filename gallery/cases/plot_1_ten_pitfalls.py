@@ -7,13 +7,13 @@ What can go wrong around an attention layer that is itself correct?
 Nearly everything: what the labels mean, how a text becomes tokens, which of them the model reads,
 how the model is put together, and what is compared with what. This page shows ten such mistakes,
 each with the place where it was made, and measures what they do. None of them raises an error in
-the program in which we found them, so they have to be looked for, and most are found by counting
+the notebook in which we found them, so they have to be looked for, and most are found by counting
 something that seemed to be known already.
 
-You need the lesson on :doc:`training a classifier </gallery/core/plot_8_sentiment_training>` for
-the task. Reading takes half an hour, and running the page about forty seconds. Afterwards you can
-check a training script of your own for each of the ten, in the order in which the data pass through
-it.
+You need the lesson on :doc:`training a classifier </gallery/core/plot_8_sentiment_training>`, which
+introduces the task. Reading takes half an hour, and running the page about forty seconds.
+Afterwards you can check a training script of your own for each of the ten, in the order in which
+the data pass through it.
 """
 
 import re
@@ -107,9 +107,9 @@ fig.set_label(
 #    data: "stars 1 and 2 negative, and 3 and 4 positive". The "3 and 4" may be a slip for 4 and 5,
 #    as `a reader concluded
 #    <https://huggingface.co/datasets/fancyzhx/yelp_polarity/discussions/3>`__ from matching the
-#    texts with the same authors' five-star data set. The files themselves carry no stars, so we
-#    can't check this. Under either rule, however, they contain lukewarm reviews. Look up how a
-#    label was made before you say what a model has learned.
+#    texts with the same authors' other data set, whose labels are one to five stars. The files
+#    themselves carry no stars, so we can't check this. Under either rule, however, they contain
+#    lukewarm reviews. Look up how a label was made before you say what a model has learned.
 #
 # Our film reviews (:cite:t:`maas2011learning`) are labelled by ratings, too. Reviewers often write
 # their rating into the text, as "7/10", so we can count these ratings by label:
@@ -333,7 +333,7 @@ fig.set_label(
 
 # %%
 # *Figure 3.* The share of attention on padding in untrained networks, with one mark per review for
-# each kind of network, a mean over the networks of that kind. The line is the padding's share of
+# each kind of network: the mean over the networks of that kind. The line is the padding's share of
 # the positions. The marks lie somewhat below it, most of all for *qkv* and short reviews. Why they
 # lie below it is not measured here.
 #
@@ -353,7 +353,8 @@ print(f"accuracy on reviews alone:  {accuracy[0]:.3f}, and with a mask {with_mas
 # %%
 # These lines show the size of the mistake after training in one run with one seed; what training
 # makes of the padding's share depends on the run. A :term:`mask` makes that share zero, before and
-# after training and at almost no cost, as :doc:`/gallery/core/plot_4_masks` shows.
+# after training and at almost no cost, as :doc:`the lesson on masks </gallery/core/plot_4_masks>`
+# shows.
 #
 # How the layer is put together
 # -----------------------------
@@ -385,9 +386,10 @@ for name, scale in (("no scale", False), ("divided by √8", True)):
 # </gallery/core/plot_3_scaling_variance>` shows. The other mistakes in these layers have pages of
 # their own. The first of these pages is about a :doc:`low rank
 # </gallery/deeper/plot_1_low_rank_qk>` that saves nothing, and about a count of d + 1 parameters
-# that according to Lab 13 "exactly matches" the d parameters of its energy. The second is about
+# that according to Lab 13 "exactly matches" the d parameters of the energy pooling there. The
+# second is about
 # :doc:`biases </gallery/deeper/plot_2_gauge_and_biases>` that do nothing, and the third about
-# :doc:`values that fold away </gallery/deeper/plot_3_values_fold>`.
+# :doc:`values that the classifier can absorb </gallery/deeper/plot_3_values_fold>`.
 #
 # .. admonition:: What went wrong, 8: a table outside the module
 #    :class: warning
@@ -473,8 +475,9 @@ print("first weight of a model, built first or second:", starts)
 # %%
 # An accuracy over both kinds of reviews hides what the distractors were meant to show. This project
 # avoids all four ways as follows. The lessons measure on validation reviews and leave the test
-# reviews to :doc:`the results page </results>`. A mean is trained alongside every attention model,
-# the seed is set anew before each model is built, and the two accuracies are printed apart.
+# reviews to :doc:`the results page </results>`. A model that averages the words is trained
+# alongside every attention model, the seed is set anew before each model is built, and the two
+# accuracies are printed apart.
 #
 # Takeaways
 # ---------
@@ -489,7 +492,8 @@ print("first weight of a model, built first or second:", starts)
 #
 # *Practise:* :doc:`/exercises/training`.
 #
-# *Where next:* :doc:`/gallery/core/plot_9_reading_attention` asks whether the weights of such a
-# model explain its answers.
+# *Where next:* :doc:`the lesson on attention as explanation
+# </gallery/core/plot_9_reading_attention>` asks whether the weights of such a model explain its
+# answers.
 
 plt.show()

@@ -8,8 +8,8 @@ out?
 Every word asks with a vector of its own, its query, and every word of the sentence answers with
 another vector, its key. Each word also has a third vector, its value, and the better its key
 matches the query, the more of that value it hands over. All these vectors come from the words of
-one sentence, hence :term:`self-attention`. Three matrices make the queries, keys and values out of
-the words, and the matrices are what is learned.
+one sentence, hence the name :term:`self-attention`. Three matrices make the queries, keys and
+values out of the words, and the matrices are what is learned.
 
 A word needs its neighbours because it may mean several things. The numbers for a word are looked up
 in a table, so "bank" starts with the same numbers in "the bank of the river" and in "the money in
@@ -22,7 +22,8 @@ you can compute attention by hand, write it as a three-line function, and train 
 All lessons follow five teaching documents and correct their mistakes. These documents are a
 notebook that we call :ref:`Lab 13 <source-lab>`, :ref:`a blog post <source-blog>`, :ref:`another
 notebook <source-notebook>`, :ref:`a chapter of a tutorial <source-chapter>` and :ref:`lecture notes
-<source-notes>`. You need none of them, and :doc:`/credits` says what each has contributed.
+<source-notes>`. You need none of them, and :doc:`the page of credits </credits>` says what each has
+contributed.
 """
 
 import matplotlib.pyplot as plt
@@ -86,8 +87,8 @@ n, d = x.shape
 # .. math:: w_j = \frac{e^{s_j}}{\sum_{i=1}^{6} e^{s_i}}
 #
 # A weight can therefore be read as a share, which says how much of the sum comes from one word. It
-# changes smoothly with every score, so that training has a slope to follow. The softmax also keeps
-# the order: the highest score gets the highest weight.
+# changes smoothly with every score, which tells training how to change the scores. The softmax also
+# keeps the order: the highest score gets the highest weight.
 #
 # .. predict:: weights-of-journey
 #
@@ -161,9 +162,9 @@ print("scores are symmetric:", torch.equal(similarity, similarity.T))
 #
 # Three matrices
 # --------------
-# Each matrix turns a vector of 3 numbers into one of 2, from the width ``d = 3`` to the width ``k =
-# 2``. The two widths need not be equal; we choose ``k = 2`` because 2 numbers can be drawn on paper
-# as an arrow.
+# Each matrix turns a vector of 3 numbers into a vector of 2 numbers, from the width ``d = 3`` to
+# the width ``k = 2``. The two widths need not be equal; we choose ``k = 2`` because 2 numbers can
+# be drawn on paper as an arrow.
 #
 # Before training, the matrices hold random numbers. Those below were drawn with seed 123, and they
 # are written out so that this page stays correct even if the random generator should change one
@@ -230,8 +231,8 @@ fig.set_label(
 # ---------------------------------
 # The softmax turns these scores into weights, as it did without the matrices. Only one step is new:
 # the scores are first divided by :math:`\sqrt{k} = \sqrt{2}`, and are then called *scaled scores*.
-# The reasons for this division have a lesson of their own,
-# :doc:`/gallery/core/plot_3_scaling_variance`.
+# The reasons for this division have :doc:`a lesson of their own
+# </gallery/core/plot_3_scaling_variance>`.
 
 key_dim = keys.shape[-1]
 weights_2 = torch.softmax(scores_2 / key_dim**0.5, dim=-1)  # (6,)
@@ -317,9 +318,9 @@ print("row sums", weights.sum(dim=-1))
 print(context)
 
 # %%
-# On this lesson's page, all of these numbers can be changed. Drag the arrow of a query or of a key,
-# set a number or type another sentence, and everything that follows from it is computed anew. To
-# see how a number is computed, select it.
+# On the web page of this lesson, all of these numbers can be changed. Drag the arrow of a query or
+# of a key, set a number or type another sentence, and everything that follows from it is computed
+# anew. To see how a number is computed, select it.
 #
 # .. raw:: html
 #    :file: ../../_parts/workbench-numbers.html
@@ -448,8 +449,8 @@ print(f"journey asks Your, five words away:  {moved_scores[0, 5]:.4f}")
 
 # %%
 # The score is made from the two words alone and does not know how far apart they are. This is also
-# a shortcoming, because the order of the words does not count at all; positional encodings make it
-# count (:doc:`/gallery/core/plot_6_positions`).
+# a shortcoming, because the order of the words does not count at all; positional encodings, the
+# subject of :doc:`a later lesson </gallery/core/plot_6_positions>`, make it count.
 #
 # Untrained weights say nothing about language
 # --------------------------------------------
@@ -577,7 +578,7 @@ print("mean distance between two words    ", f"{torch.pdist(x).mean():.4f}")
 # *Practise:* :doc:`/exercises/sentence`, first with three words on paper, and then with the six
 # words of this page and other numbers. A checker says whether your answers are right.
 #
-# *Where next:* :doc:`/gallery/core/plot_2_attention_layer` turns the function into a layer that
-# holds the matrices.
+# *Where next:* :doc:`the lesson on the attention layer </gallery/core/plot_2_attention_layer>`
+# turns the function into a layer that holds the matrices.
 
 plt.show()

@@ -8,13 +8,13 @@ A layer is the formula together with the numbers that are learned. In PyTorch a 
 of ``nn.Module``. We write it twice, once with three bare matrices and once with three
 ``nn.Linear``; :cite:t:`raschka2024build` calls the two classes versions 1 and 2. On the same
 sentence the two print different numbers, and yet they are one function: once the matrices of one
-have been transposed and copied into the other, the numbers agree. The classes differ in where
-training starts and in what else each of them brings.
+have been transposed and copied into the other, the numbers agree. The classes differ in the numbers
+with which training starts, and in what else each of them offers.
 
-You need the function of :doc:`/gallery/core/plot_1_qkv_derivation`. Reading takes about 50 minutes,
-and running the page ten seconds. Afterwards you can write an attention layer for any number of
-sentences at once, say what torch does with it, and tell from its initialisation how large its first
-scores are.
+You need the function from :doc:`the first lesson </gallery/core/plot_1_qkv_derivation>`. Reading
+takes about 50 minutes, and running the page ten seconds. Afterwards you can write an attention
+layer for any number of sentences at once, say what torch does with it, and tell from its
+initialisation how large its first scores are.
 """
 
 import math
@@ -46,8 +46,8 @@ x = torch.tensor(
 # A class with three matrices
 # ---------------------------
 # A layer takes the vectors of n words and returns one context vector for each. The dots in the
-# shapes of the figure below stand for leading dimensions, the axes in front: none for one sentence,
-# one for a :term:`batch` of sentences.
+# shapes of the figure below stand for leading dimensions (axes in front of the others): none for
+# one sentence, one for a :term:`batch` of sentences.
 
 # sphinx_gallery_start_ignore
 
@@ -212,10 +212,11 @@ print("torch", torch.__version__, "still draws these numbers from seed 789:", sa
 # %%
 # Two classes, one function
 # -------------------------
-# :ref:`The notebook on trainable weights <source-notebook>` says that "the outputs are different"
-# because of the seeds and the initialisation, and that is true. But this explanation hides the
-# point that exercise 3.1 of :cite:t:`raschka2024build` makes: as *functions* the two classes are
-# one. We copy the matrices of version 1, transposed, into version 2 and compare again.
+# One of the documents that these lessons follow, :ref:`the notebook on trainable weights
+# <source-notebook>`, says that "the outputs are different" because of the seeds and the
+# initialisation, and that is true. But this explanation hides the point that exercise 3.1 of
+# :cite:t:`raschka2024build` makes: as *functions* the two classes are one. We copy the matrices of
+# version 1, transposed, into version 2 and compare again.
 
 with torch.no_grad():
     v2.W_query.weight.copy_(v1.W_query.T)
@@ -320,7 +321,7 @@ print(f"Xavier: 2 / (d_in + d_out) = {2 / (d + key_dim):.3e}")
 # product of two such entries has variance 1/9, and a score adds up k of these products, so its
 # variance is :math:`k/9`. The division by :math:`\sqrt k` divides the variance by k, so a scaled
 # score has variance 1/9. The root of the variance is the :term:`standard deviation` σ, which says
-# how large a typical score is. For a scaled score σ is therefore one third.
+# how large a typical score is. For a scaled score, σ is therefore one third.
 #
 # We now measure σ for three ways to start. Beside it we print the *top weight*, the largest of the
 # weights of one query, as the median over all queries.
@@ -438,8 +439,9 @@ print("a batch through SelfAttentionV1:", tuple(context_batch.shape))
 # As in GPT: equal widths, one matrix
 # -----------------------------------
 # Two numbers per context vector are good for drawing, but models like GPT have ``d_out = d_in``.
-# The output then has the shape of the input, so it can be added to the input and layers can be
-# stacked, as :doc:`/gallery/core/plot_7_transformer_block` does.
+# The output then has the shape of the input, so it can be added to the input, and layers can be
+# stacked, as :doc:`the lesson on the transformer block </gallery/core/plot_7_transformer_block>`
+# does.
 #
 # Such models also hold the three matrices as one, which `GPT-2's code
 # <https://github.com/openai/gpt-2/blob/master/src/model.py>`__ calls ``c_attn``. This matrix has as
@@ -480,7 +482,7 @@ print("can be added to x:", (batched + fused).shape == batched.shape)
 #
 # *Practise:* :doc:`/exercises/sentence`.
 #
-# *Where next:* :doc:`/gallery/core/plot_3_scaling_variance`, for the :math:`\sqrt k` that we have
-# used and not yet explained.
+# *Where next:* :doc:`the lesson on the scale </gallery/core/plot_3_scaling_variance>`, for the
+# :math:`\sqrt k` that we have used and not yet explained.
 
 plt.show()

@@ -4,11 +4,12 @@ Scaled dot products: why the scores are divided by √k
 
 Why does attention divide its scores by the square root of the key width?
 
-Because of how a layer starts. As long as the numbers in queries and keys are independent, with mean
-0 and variance 1, the dot product of a query and a key of width k has a standard deviation of √k.
-With wide keys the scores are then so large that the softmax gives nearly all the weight to one key
-and passes almost no gradient to most queries. Divided by √k, the scores have the same standard
-deviation at every width when training starts. The argument is a footnote of
+Because of the state in which a layer starts, before any training. As long as the numbers in queries
+and keys are independent, with mean 0 and variance 1, the dot product of a query and a key of width
+k has a standard deviation of √k. With wide keys the scores are then so large that the softmax gives
+nearly all the weight to one key and passes almost no gradient to most queries. Divided by √k, the
+scores have the same standard deviation at every width when training starts. The argument is a
+footnote of
 :cite:t:`vaswani2017attention` (section 3.2.1, footnote 4); this lesson works it out and checks it
 by measurement.
 
@@ -100,8 +101,8 @@ fig.set_label(
 #
 # If training has given most of the weight to one word, this does no harm in itself. What large
 # scores harm is learning, because a score can be trained only in so far as a change in the score
-# changes the weights. To see how far that is, we raise one score, that of "c", by 0.01, and divide
-# the change of each weight by 0.01:
+# changes the weights. To see how strongly the weights respond, we raise one score, that of "c", by
+# 0.01, and divide the change of each weight by 0.01:
 
 nudge = torch.tensor([0.0, 0.0, 0.01, 0.0, 0.0])  # (5,)
 change = (torch.softmax(scores + nudge, dim=-1) - shared) / 0.01  # (5,)
@@ -245,7 +246,7 @@ for name, draws in {"numpy": numpy_draws, "torch": torch_draws}.items():
 # The measurements on this page draw from a ``torch.Generator`` that is passed explicitly.
 #
 # A measurement deserves the name only if it could have come out otherwise. So we now take ten
-# widths from 2 to 1,024, and for each width we repeat the measurement on 1,000 pairs 100 times. The
+# widths from 2 to 1,024, and for each width we measure 100 times, each time on 1,000 new pairs. The
 # repeats show the sampling variability, that is, how much the measured variance differs between
 # repeats. The theory predicts this scatter as well; the dashed lines of Figure 3 are its
 # prediction. The next paragraph derives the prediction for readers who know some statistics, and
@@ -378,10 +379,10 @@ for name in scales:
 # state whichever width you choose, and that is the purpose of the scale.
 #
 # The usual explanation is "vanishing gradients", as in :ref:`the blog post <source-blog>`, and that
-# is only half of the story. In Figure 4 the band without a scale is wide, because for a query whose
-# two best keys happen to tie, the Jacobian is as large as ever. And the scale itself shrinks the
-# gradient that flows back to :math:`\mathrm{query} \cdot \mathrm{key}`, since by the chain rule the
-# Jacobian is multiplied by :math:`1/\sqrt k`. So we include this factor in the sizes of the
+# is only half of the story. In Figure 4 the band for undivided scores is wide, because for a query
+# whose two best keys happen to tie, the Jacobian is as large as ever. And the scale itself shrinks
+# the gradient that flows back to :math:`\mathrm{query} \cdot \mathrm{key}`, since by the chain rule
+# the Jacobian is multiplied by :math:`1/\sqrt k`. So we include this factor in the sizes of the
 # gradients, and compare their median *and* their mean. The last column takes the largest tenth of
 # the sizes, and gives their sum as a share of the sum of all.
 
@@ -437,9 +438,9 @@ for m in lengths:
     print(f"{m:5,}{entropy_of_length[m]:8.3f}{expected:10.3f}{share:7.3f}{largest:9.4f}")
 
 # %%
-# As these medians over 50 queries show, the start of a layer depends on the length of the text in
-# spite of the scale: with more keys, the largest weight is smaller and the entropy is nearer to its
-# maximum. No power of k can change that, since k says nothing about m.
+# As these medians over 50 queries show, the weights of an untrained layer depend on the length of
+# the text in spite of the scale: with more keys, the largest weight is smaller and the entropy is
+# nearer to its maximum. No power of k can change that, since k says nothing about m.
 # :cite:t:`chiang2022overcoming` multiply the scores by :math:`\ln m` for this reason.
 #
 # What training does to the scores
@@ -452,9 +453,9 @@ for m in lengths:
 #
 # To watch this happen, we train each of sixteen random tokens to attend to the next one, with ten
 # steps of Adam at one learning rate for all widths. A token and the next one make a pair. We print
-# by how much the undivided scores :math:`\mathrm{query} \cdot \mathrm{key}` of the sixteen pairs
-# have grown on average, once in units of :math:`\sqrt k` and once in units of k. The last two
-# columns are the mean weight of the pairs before the first step and after the last.
+# the mean growth of the sixteen pairs' undivided scores, :math:`\mathrm{query} \cdot \mathrm{key}`,
+# once in units of :math:`\sqrt k` and once in units of k. The last two columns are the mean weight
+# of the pairs before the first step and after the last.
 
 tokens = torch.randn(16, 64, generator=generator)  # (16, 64)
 following = torch.arange(1, 17) % 16  # (16,)
@@ -514,8 +515,8 @@ assert torch.allclose(divided, folded, atol=1e-4)
 # ---------
 # * Why divide by :math:`\sqrt k`? Because the sum of k products of independent numbers of mean 0
 #   and variance 1 has the standard deviation :math:`\sqrt k`, and the division brings it back to 1,
-#   so that layers of all widths start alike. Division by k would make the fresh weights of wide
-#   layers nearly equal.
+#   so that layers of all widths start alike. Division by k would make the attention weights of wide
+#   untrained layers nearly equal.
 # * One such product has variance 1; it is the sum of k of them that has variance k.
 # * A softmax of large scores gives one word nearly all the weight, and its Jacobian, through which
 #   every gradient must pass, is close to 0 for most queries.

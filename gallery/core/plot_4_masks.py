@@ -316,12 +316,13 @@ print(f"weight on later words: {leaky[~causal].sum():.4f} of {leaky.sum():.0f}")
 # %%
 # A word that may attend to nothing
 # ---------------------------------
-# Sometimes a position has nothing to attend to. This happens in an empty text, and also when
-# padding is put *before* a text under a causal mask. The softmax over no scores at all is then 0/0.
+# Sometimes a position has nothing to attend to. This happens in an empty text, and also under a
+# causal mask if the padding is put *before* the text. The softmax over no scores at all is then
+# 0/0.
 #
-# To see what follows, we do not let "starts" attend to any of the six words. We compare what four
-# programs return for this word; the last of them is torch's :term:`fused kernel`. The values are
-# the rows of an identity matrix, so that each context vector shows its own weights.
+# To see what this leads to, we forbid "starts" to attend to any of the six words. We compare what
+# four programs return for this word; the last of them is torch's :term:`fused kernel`. The values
+# are the rows of an identity matrix, so that each context vector shows its own weights.
 
 allowed = causal_mask(6)  # (6, 6)
 allowed[2] = False
@@ -349,7 +350,7 @@ for name, program in programs.items():
 # The four programs return three different results. Which of the three is right?
 #
 # **NaN** is an honest answer to 0/0, but it spreads. The loss never read the row of "starts", yet
-# on the way back 0 · NaN = NaN, and the gradients of the values are lost.
+# in the backward pass 0 · NaN = NaN, and the gradients of the values are lost.
 #
 # **Uniform weights** result from −1e9: all six scores are now the same number, so each weight is
 # 1/6. They look harmless and are the worst of the three, because they mix a little of everything
@@ -427,11 +428,11 @@ for word, distance in zip(words, moved, strict=True):
 assert moved[:3].max() == 0
 
 # %%
-# No row has seen its own answer, so one pass over a sentence trains all its predictions at once. We
-# now train the causal layer on the task from above. It stays near chance level, whether it is given
-# the full sentence or only the words so far, and on random sentences this is the correct result. If
-# such a layer does better than chance on real sentences, it cannot be because it has seen the
-# answer.
+# No row has seen the word that it has to predict, so one pass over a sentence trains all its
+# predictions at once. We now train the causal layer on the task from above. It stays near chance
+# level, whether it is given the full sentence or only the words so far, and on random sentences
+# this is the correct result. If such a layer does better than chance on real sentences, it cannot
+# be because it has seen the answer.
 
 torch.manual_seed(0)
 honest = CausalSelfAttention(12, key_dim=6, value_dim=6)
@@ -461,8 +462,8 @@ with torch.no_grad():
 
 # %%
 # No mask appears in this loop, since keys of later words do not exist yet. The mask is needed
-# wherever several words are processed in one pass, as in training or for a prompt, the given text
-# that generation continues. :doc:`The lesson on the KV cache </gallery/deeper/plot_9c_cache>`
+# wherever several words are processed in one pass, as in training or for a prompt (the given text
+# that generation continues). :doc:`The lesson on the KV cache </gallery/deeper/plot_9c_cache>`
 # generates text with whole stacks of layers.
 #
 # Takeaways
@@ -477,8 +478,8 @@ with torch.no_grad():
 #   can cache keys and values.
 #
 # *From memory:* close this page and write ``causal_mask``, ``padding_mask`` and
-# ``CausalSelfAttention``. Then check three things: if one word changes, the results of all words in
-# front of it stay the same; if the padding changes, the results of all words stay the same; and a
+# ``CausalSelfAttention``. Then check three things: if one word changes, the results of all words
+# before it stay the same; if the padding changes, the results of all words stay the same; and a
 # word that may attend to nothing gets zeros.
 #
 # *Practise:* :doc:`/exercises/masks`.

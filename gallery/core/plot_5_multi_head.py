@@ -4,11 +4,11 @@ Multi-head attention: several sets of weights side by side
 
 Why does an attention layer have several heads instead of one?
 
-Because a head, which is attention as in the lessons so far, has one row of weights per word, and a
-row sums to 1. A word may need two things at once, such as the word before it and the first word of
-the sentence. A single head can at best blend the two, and the one trained below gives up one of
-them. Several heads have several rows of weights per word, and each head hands over a vector of its
-own, so nothing needs to be blended or given up. The heads share the width of the layer and
+Because one head, that is, attention as in the lessons so far, has only one row of weights per word,
+and each row sums to 1. A word may need two things at once, such as the word before it and the first
+word of the sentence. A single head can at best blend the two, and the one trained below gives up
+one of them. Several heads have several rows of weights per word, and each head hands over a vector
+of its own, so nothing needs to be blended or given up. The heads share the width of the layer and
 therefore add no parameters.
 
 You need :doc:`masks and a causal layer </gallery/core/plot_4_masks>`. Reading takes about 50

@@ -10,10 +10,11 @@ the word there. The same word at two positions then becomes two different inputs
 encoding consists of sines and cosines at several speeds. With it, every shift along the sentence is
 a rotation.
 
-You need the layers of :doc:`/gallery/core/plot_2_attention_layer` and the masks of
-:doc:`/gallery/core/plot_4_masks`. Reading takes about 45 minutes, and running the page a few
-seconds. Afterwards you can write the sinusoidal positions from memory, say what attention notices
-of the word order, with a causal mask and without one, and choose from which end of a text to count.
+You need the lessons on :doc:`the attention layer </gallery/core/plot_2_attention_layer>` and on
+:doc:`masks </gallery/core/plot_4_masks>`. Reading takes about 45 minutes, and running the page a
+few seconds. Afterwards you can write the sinusoidal positions from memory, say what attention
+notices of the word order, with a causal mask and without one, and choose from which end of a text
+to count.
 """
 
 import matplotlib.pyplot as plt
@@ -226,9 +227,9 @@ fig.set_label(
 # stripes of a column are the turns of its hand. They are short for the fast hands and become longer
 # from hand to hand. The slowest hand does not complete a turn within 256 positions.
 #
-# A program may use either order of the columns, because the matrices that follow have one row per
-# column of this table, and these rows are learned for that order. But once a model has been
-# trained, the program that loads it must use the same order.
+# A program may use either order of the columns, because the weight matrices of the next layer have
+# one row per column of this table, and these rows are learned for that order. But once a model has
+# been trained, the program that loads it must use the same order.
 #
 # A shift is a rotation
 # ---------------------
@@ -362,10 +363,11 @@ fig.set_label(
 #    \underbrace{S_i M x_j^\top}_{\text{position, word}} +
 #    \underbrace{S_i M S_j^\top}_{\text{position, position}}
 #
-# The score has four terms, and M decides how much each of them counts. In 3 dimensions, as here,
-# words and positions interfere with each other. In hundreds of dimensions there is room for both,
-# though how a trained model keeps them apart has to be measured in that model. Concatenating words
-# and positions would keep them apart by construction, at the price of a wider layer.
+# The score has four terms, and M decides how much each of them counts. In 3 dimensions, as in the
+# next cell, words and positions interfere with each other. In hundreds of dimensions there is room
+# for both, though how a trained model keeps them apart has to be measured in that model.
+# Concatenating words and positions would keep them apart by construction, at the price of a wider
+# layer.
 
 P = sinusoidal_positions(6, 3)  # (6, 3)
 with torch.no_grad():
@@ -388,9 +390,9 @@ assert not torch.allclose(placed_shuffled, placed[order], atol=1e-2)
 # Counting from the end
 # ---------------------
 # A position need not be counted from the start. Reviews differ in length, and the verdict often
-# comes last; in :ref:`Lab 13 <source-lab>`, a text even begins with another review, and the review
-# that counts follows it. If we count from the start, the position of the last word varies with the
-# length of the text. If we count from the end, it is always 0:
+# comes last; in :ref:`Lab 13 <source-lab>`, half of the texts even begin with another review, and
+# the review that counts follows it. If we count from the start, the position of the last word
+# varies with the length of the text. If we count from the end, it is always 0:
 
 lengths = torch.tensor([6, 4])  # (2,)
 from_end = attention.positions_from_end(lengths, 6)  # (2, 6)
@@ -435,8 +437,8 @@ print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d
 # Many of today's language models use *rotary position embeddings* (RoPE, :cite:t:`su2024roformer`),
 # which add nothing to the word. Instead, they apply the rotation of this page to the queries and
 # keys of every layer, so that each score depends on two words and on the distance between them. A
-# later page, :doc:`/gallery/deeper/plot_9a_rotary`, derives rotary embeddings from the sinusoids
-# and measures both encodings on texts longer than those of training.
+# later lesson, on :doc:`rotary positions </gallery/deeper/plot_9a_rotary>`, derives rotary
+# embeddings from the sinusoids and measures both encodings on texts longer than those of training.
 #
 # Takeaways
 # ---------
@@ -458,9 +460,10 @@ print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d
 #
 # *Practise:* :doc:`/exercises/masks`.
 #
-# *Where next:* :doc:`/gallery/core/plot_7_transformer_block` shows what a transformer adds to
-# attention and positions. :doc:`/gallery/deeper/plot_1_low_rank_qk` shows what the matrix :math:`M
-# = W_\mathrm{query} W_\mathrm{key}^\top` can hold, and :doc:`/gallery/deeper/plot_9a_rotary` how
-# today's language models rotate queries and keys.
+# *Where next:* :doc:`the lesson on the transformer block </gallery/core/plot_7_transformer_block>`
+# shows what a transformer adds to attention and positions. :doc:`The lesson on low rank
+# </gallery/deeper/plot_1_low_rank_qk>` shows what the matrix :math:`M = W_\mathrm{query}
+# W_\mathrm{key}^\top` can hold, and :doc:`the lesson on rotary positions
+# </gallery/deeper/plot_9a_rotary>` how today's language models rotate queries and keys.
 
 plt.show()

@@ -10,9 +10,9 @@ let gradients through a deep stack. Layer normalisation keeps the numbers at one
 part as a class of a few lines, check that the block equals torch's, and then train the block with
 one part left out at a time.
 
-You need the heads of :doc:`/gallery/core/plot_5_multi_head`. Reading takes an hour, and running the
-page about a minute. Afterwards you can write a block from memory, and you know which part to
-suspect when a deep model does not train.
+You need the lesson on :doc:`multi-head attention </gallery/core/plot_5_multi_head>`. Reading takes
+an hour, and running the page about a minute. Afterwards you can write a block from memory, and you
+know which part to suspect when a deep model does not train.
 """
 
 import copy
@@ -89,10 +89,10 @@ fig.set_label(
 # Layer normalisation: every token at one size
 # --------------------------------------------
 # For attention we take the package's :class:`~attention.MultiHeadAttention`, the class that you
-# wrote in :doc:`/gallery/core/plot_5_multi_head`. The other parts follow. :term:`Layer
-# normalisation <layer normalisation>` (:cite:t:`ba2016layer`) subtracts from each token the mean of
-# its d numbers and divides by their standard deviation. Each number is then multiplied by a learned
-# factor and shifted by a learned amount.
+# wrote in :doc:`the lesson on multi-head attention </gallery/core/plot_5_multi_head>`. The other
+# parts follow. :term:`Layer normalisation <layer normalisation>` (:cite:t:`ba2016layer`) subtracts
+# from each token the mean of its d numbers and divides by their standard deviation. Each number is
+# then multiplied by a learned factor and shifted by a learned amount.
 
 
 # attention_from_scratch.py
@@ -260,7 +260,8 @@ for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
 # %%
 # With W_out, a head writes wherever its group of rows points, and several heads can write to the
 # same place. In a layer with a single head, W_value alone could do what W_value and W_out do
-# together, because the two then act as one product (:doc:`/gallery/deeper/plot_3_values_fold`).
+# together, because the two then act as one product, as :doc:`a later lesson
+# </gallery/deeper/plot_3_values_fold>` shows.
 #
 # A task with work for every part
 # -------------------------------
@@ -271,8 +272,8 @@ for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
 #
 # * Room after **two steps**: the token's own note says where the first step leads, and attention
 #   must fetch the note of that room.
-# * Room after **three steps**: attention must also fetch a second note. Only the first fetched note
-#   says which one that is, so a second block is needed.
+# * Room after **three steps**: attention must also fetch a second note. Which note this is can be
+#   read only from the first one, so a second block is needed.
 # * **Sum** of these two room numbers, modulo 8: the model has to compute it from both.
 #
 # To leave a part out, we replace it with something that does nothing: zeros for a branch, and the
@@ -405,12 +406,13 @@ fig.set_label(
 #   than two, because a room's own note is often the right answer. It names the room after the first
 #   step, and the walker is often in that room again after the third. In a cycle of one or two rooms
 #   this is certain. The walker is in such a cycle if the first note names its own room, in one case
-#   of eight. If it does not, the walker is still in such a cycle if the second note names one of
-#   the two rooms already visited, in two cases of eight. Outside such a cycle the walker returns by
-#   chance, in one case of eight. Together, a room's own note is the right answer with probability
-#   :math:`\frac18 + \frac78 \, (\frac28 + \frac68 \cdot \frac18) = 0.426`, which the line below the
-#   table confirms. A model of one block also fetches the note of the next room. This does not raise
-#   the probability, because outside such a cycle the third step is still a guess.
+#   of eight. If it does not, the walker can still enter such a cycle, namely if the second note
+#   names one of the two rooms already visited, in two cases of eight. Outside such a cycle the
+#   walker returns by chance, in one case of eight. Together, a room's own note is the right answer
+#   with probability :math:`\frac18 + \frac78 \, (\frac28 + \frac68 \cdot \frac18) = 0.426`, which
+#   the line below the table confirms. A model of one block also fetches the note of the next room.
+#   This does not raise the probability, because outside such a cycle the third step is still a
+#   guess.
 # * **Depth** is needed because one block fetches one note, and the second fetch needs the result of
 #   the first.
 # * **The feed-forward layer** computes the sum. Without it the model finds both rooms and is often
@@ -544,7 +546,7 @@ fig.set_label(
 # order. If the assertions hold, your block computes what torch's does, in value and in gradient,
 # with both placements of the norms.
 #
-# *Where next:* the package stacks these blocks in :class:`~attention.TransformerEncoder`. In the
-# next lesson, :doc:`/gallery/core/plot_8_sentiment_training`, attention is trained on reviews.
+# *Where next:* the package stacks these blocks in :class:`~attention.TransformerEncoder`. In
+# :doc:`the next lesson </gallery/core/plot_8_sentiment_training>`, attention is trained on reviews.
 
 plt.show()

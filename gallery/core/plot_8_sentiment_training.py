@@ -15,11 +15,11 @@ then compare a mean with three networks of :ref:`Lab 13 <source-lab>`, the noteb
 lessons grew from. The last section prints by how much the accuracies differ, and says which of
 these differences may be due to chance.
 
-You need the masks of :doc:`/gallery/core/plot_4_masks`, the positions of
-:doc:`/gallery/core/plot_6_positions` and the block of
-:doc:`/gallery/core/plot_7_transformer_block`. Reading takes about 75 minutes, and running the page
-two minutes. Afterwards you can train a classifier on any file of texts and labels, read its curves,
-and say how far two accuracies may differ by chance.
+You need the lessons on :doc:`masks </gallery/core/plot_4_masks>`, on :doc:`positions
+</gallery/core/plot_6_positions>` and on :doc:`the transformer block
+</gallery/core/plot_7_transformer_block>`. Reading takes about 75 minutes, and running the page two
+minutes. Afterwards you can train a classifier on any file of texts and labels, read its curves, and
+say how far two accuracies may differ by chance.
 """
 
 import csv
@@ -51,8 +51,8 @@ use_style()
 # Film reviews (:cite:t:`maas2011learning`) come with the package, so every machine can run this
 # page. With ``DATA = "yelp"`` the page reads reviews of restaurants and other businesses
 # (:cite:t:`zhang2015character`) instead, once they have been fetched. Each of their labels stands
-# for several star ratings, as the first of the :doc:`ten pitfalls
-# </gallery/cases/plot_1_ten_pitfalls>` says.
+# for several star ratings, as :doc:`a case study </gallery/cases/plot_1_ten_pitfalls>` explains in
+# its first section.
 
 DATA = "imdb"
 
@@ -265,8 +265,8 @@ print("logits and gradients agree")
 # .. math:: \frac{\mathrm{d}}{\mathrm{d}z} \ln\big(1 + \exp(-z)\big)
 #           = \frac{-\exp(-z)}{1 + \exp(-z)} = p - 1 ,
 #
-# and for y = 0 the same steps give p, so in both cases the derivative is p − y. The weights are
-# therefore moved much only by a review that is misjudged, or judged with little confidence.
+# and for y = 0 the same steps give p, so in both cases the derivative is p − y. So only a review
+# that is misjudged, or judged with little confidence, moves the weights much.
 
 z = torch.tensor([2.0, -2.0, -120.0], requires_grad=True)  # (3,)
 p, y = torch.sigmoid(z), torch.ones(3)  # (3,), (3,)
@@ -508,8 +508,8 @@ print(f"gradient of the bias: {score.bias.grad.abs().item():.0e}")
 
 # %%
 # Apart from rounding errors, this bias is never trained, so our *energy* network does without it.
-# Which other biases are never trained, and when, is the subject of
-# :doc:`/gallery/deeper/plot_2_gauge_and_biases`.
+# Which other biases are never trained, and when, is the subject of :doc:`the lesson on gauge
+# freedom and biases </gallery/deeper/plot_2_gauge_and_biases>`.
 #
 # Here are the accuracies of the four models after the last epoch, those in validation with a 95 %
 # :term:`confidence interval`. The validation reviews are read twice: alone, which is printed as
@@ -600,8 +600,8 @@ with torch.no_grad():
 # nearer to the end, from which positions are counted, and so gets another vector and another
 # weight. For the last column, the words that are left keep their positions, so only the first
 # effect remains. The five occurrences of "the" have little weight, and nearly all of the change
-# that their deletion brings is due to the movement of the other words. The next lesson,
-# :doc:`/gallery/core/plot_9_reading_attention`, avoids this movement by leaving positions out.
+# that their deletion brings is due to the movement of the other words. The :doc:`next lesson
+# </gallery/core/plot_9_reading_attention>` avoids this movement by leaving positions out.
 
 # %%
 # Keep the models
@@ -628,8 +628,8 @@ with torch.no_grad():
 #
 #    $ python -m attention.predict runs/plot_8/qkv "The plot is thin, but the music is wonderful."
 #
-# On the page :doc:`/playground`, other models read reviews in the browser. Those models also take
-# negations into account.
+# On :doc:`the playground </playground>`, other models read reviews in the browser. Those models
+# also take negations into account.
 #
 # Does attention help, or is it chance?
 # -------------------------------------
@@ -670,9 +670,9 @@ for name, trained, kind, mean, validation in comparisons:
 
 # %%
 # The line marked *alone* compares two models that never met a distractor. The other lines compare
-# models that were trained on both tasks at once. The mean among these models cannot tell the two
-# tasks apart and has to compromise. If another model gains on *clean* reviews, which are read
-# alone, that is therefore not a gain over a mean that was trained on such reviews only.
+# models that were trained on both tasks at once. Among these models, the one called *mean* cannot
+# tell the two tasks apart and has to compromise. If another model gains on *clean* reviews, which
+# are read alone, that is therefore not a gain over a mean that was trained on such reviews only.
 #
 # All of this holds for these reviews, these settings and one seed. Seven comparisons are made, and
 # even if no two models differed, about one interval in twenty would exclude zero. Whoever chooses a
@@ -698,5 +698,6 @@ for name, trained, kind, mean, validation in comparisons:
 # *Practise:* :doc:`/exercises/training`.
 #
 # *Where next:* the models are trained and their weights can be drawn, but do such weights explain
-# an answer? :doc:`/gallery/core/plot_9_reading_attention` answers this. What else can go wrong
-# around a correct layer is in :doc:`/gallery/cases/plot_1_ten_pitfalls`.
+# an answer? :doc:`The lesson on attention as explanation </gallery/core/plot_9_reading_attention>`
+# answers this. What else can go wrong around a correct layer is in :doc:`the case study of ten
+# pitfalls </gallery/cases/plot_1_ten_pitfalls>`.

@@ -12,10 +12,10 @@ changes. In the QKV attention trained here, the weights follow these sizes close
 pooling they do so no more closely, on average, than weights on random words would. The picture to
 draw is therefore weight × evidence, with its sign.
 
-You need the models of :doc:`/gallery/core/plot_8_sentiment_training`. Reading takes about two
-hours, and running the page two minutes. Afterwards you can take the answer of an attention layer
-apart word by word, and you know with which null hypothesis a correlation between weights and
-importance has to be compared.
+You need the models of :doc:`the lesson on training a classifier
+</gallery/core/plot_8_sentiment_training>`. Reading takes about two hours, and running the page two
+minutes. Afterwards you can take the answer of an attention layer apart word by word, and you know
+with which null hypothesis a correlation between weights and importance has to be compared.
 """
 
 import copy
@@ -55,18 +55,19 @@ use_style()
 # %%
 # Does the model need its weights?
 # --------------------------------
-# The task is that of :doc:`/gallery/core/plot_8_sentiment_training`: half of the time an unrelated
-# review, the :term:`distractor`, is in front, and only the second review counts. *energy* gives
-# each word one weight. In *qkv* every word attends to every word, and the contexts are averaged.
-# The models know no positions, which makes a formula further down exact. Instead, a learned vector
-# is added to that of each word in front of a separator, and so marks the distractor.
+# The task is that of :doc:`the lesson on training a classifier
+# </gallery/core/plot_8_sentiment_training>`: half of the time an unrelated review, the
+# :term:`distractor`, is in front, and only the second review counts. *energy* gives each word one
+# weight. In *qkv* every word attends to every word, and the contexts are averaged. The models know
+# no positions, which makes a formula further down exact. To mark the distractor, a learned vector
+# is added to the vector of each word in front of a separator.
 #
 # :cite:t:`wiegreffe2019attention` begin with a test that looks at no weight at all: they train the
 # same model with uniform weights. Where this model is as accurate as the one with learned weights,
 # there is nothing that learned weights could explain. Here, the model with uniform weights is
 # *mean*, for *energy* and for *qkv* alike. With uniform weights both take the mean of the words,
-# and the value matrix of *qkv* merges into the classifier
-# (:doc:`/gallery/deeper/plot_3_values_fold`).
+# and the value matrix of *qkv* merges into the classifier, as :doc:`another lesson
+# </gallery/deeper/plot_3_values_fold>` shows.
 #
 # Each model is trained from three seeds, and a seed also draws its own split into training and
 # validation reviews. We keep a copy of each model from before the first epoch, and another from
@@ -121,9 +122,10 @@ print(f"95 % interval of one accuracy, for other reviews: ± {(high - low) / 2:.
 # %%
 # Both kinds of attention are more accurate than the mean, most of all energy pooling behind a
 # distractor, so on this task the weights matter. The last row, *equalised*, is a different test,
-# which is easily mistaken for this one. There the weights of a *trained* energy-pooling model are
-# set equal. How far its accuracy falls then shows how closely the rest of the model was fitted to
-# its weights. Whether the task requires weights is decided by the row marked *mean*.
+# which is easily mistaken for training with uniform weights. There the weights of a *trained*
+# energy-pooling model are set equal. How far its accuracy falls then shows how closely the rest of
+# the model was fitted to its weights. Whether the task requires weights is decided by the row
+# marked *mean*.
 #
 # What a word contributes
 # -----------------------
@@ -296,8 +298,8 @@ fig.set_label(
 # Four other rankings are compared in the same way. :cite:t:`kobayashi2020attention` multiply each
 # weight by the norm of the vector that it multiplies, because a large weight on a short vector
 # moves little. *Gradient × input* (:func:`~attention.analysis.gradient_effects`) says to first
-# order what the logit would lose if the word's vector shrank to zero. The last two rank the words
-# by the size of weight × evidence, and in random order.
+# order what the logit would lose if the word's vector shrank to zero. Of the last two rankings, one
+# goes by the size of weight × evidence, and the other is random.
 
 generator = torch.Generator().manual_seed(0)
 
@@ -352,13 +354,13 @@ for (kind, label), found in sizes.items():
     print(f"{kind:6} {label:18} {rho:9.3f} {null:7.3f}   {beyond} {top:9.0%} {top_null:8.0%}")
 
 # %%
-# Compare the two rows of *weight*. In QKV the correlation is far above its null, because these
-# models give large weights to words whose evidence is strong. In energy pooling it is below its
-# null, so the same weights on random words would agree better with the sizes of the effects. The
-# top word, however, is another matter: in energy pooling, the word with the largest weight is also
-# the one with the largest effect far more often than under the null. Figure 2 suggests how both can
-# be true. The few words with large weights are well chosen, but a word with hardly any weight may
-# have any evidence, because that costs the model next to nothing.
+# Compare the two rows that are labelled *weight*. In QKV the correlation is far above its null,
+# because these models give large weights to words whose evidence is strong. In energy pooling it is
+# below its null, so the same weights on random words would agree better with the sizes of the
+# effects. The top word, however, is another matter: in energy pooling, the word with the largest
+# weight is also the one with the largest effect far more often than under the null. Figure 2
+# suggests how both can be true. The few words with large weights are well chosen, but a word with
+# hardly any weight may have any evidence, because that costs the model next to nothing.
 #
 # Four of the five rankings contain the weight, so their nulls are far above that of the random
 # order. A correlation of this kind therefore means little without its null. Multiplying the weight
@@ -406,11 +408,11 @@ for (kind, seed), found in apart.items():
 #
 # .. math:: \frac{\sigma_a}{\sqrt{\sigma_a^2 + \sigma_s^2}} .
 #
-# This is the effect in energy pooling, but for the divisor :math:`1 - a_i`, which is near 1 for
-# most words. For QKV, whose effect is a sum over the queries, it is a rough model. Where weight and
-# strength are independent, the correlation must therefore rise as training spreads the weights,
-# unless training spreads the strengths in at least the same proportion. It does not matter which
-# words the large weights are on.
+# In energy pooling the size of an effect really is such a product, apart from the divisor :math:`1
+# - a_i`, which is near 1 for most words. For QKV, whose effect is a sum over the queries, it is a
+# rough model. Where weight and strength are independent, the correlation must therefore rise as
+# training spreads the weights, unless training spreads the strengths in at least the same
+# proportion. It does not matter which words the large weights are on.
 #
 # We follow each model from before the first epoch to after the last. If the spread is what matters,
 # even an *untrained* energy-pooling model must agree with deletion once its log-weights spread as
@@ -625,7 +627,7 @@ Html("".join(pictures))
 #
 # *Practise:* :doc:`/exercises/reading`.
 #
-# *Where next:* that was the last core lesson. :doc:`/training` trains on all of Yelp with one
-# command, and :doc:`/questions` says what to read next.
+# *Where next:* that was the last core lesson. :doc:`The page on training </training>` trains on all
+# of Yelp with one command, and :doc:`the page of questions </questions>` says what to read next.
 
 plt.show()

@@ -83,16 +83,16 @@ for kind, width in [("energy", 1), ("keys", 1), ("keys", k), ("keys", d)]:
 # the tokens. Lab 13 (section "Low-Rank Factorization") counts d + 1 for k = 1 and writes that this
 # "exactly matches" the d of the energy, although d + 1 is one more. The extra number is redundant,
 # because nothing changes when the query is doubled and the keys are halved. The same section also
-# promises "richer attention structures" for k > 1. With one query for all texts k > 1 can bring
-# none of these, because the functions are the same.
+# promises "richer attention structures" for k > 1. With one query for all texts, a width of k > 1
+# can bring none of these, because the functions are the same.
 #
 # The same functions, another path
 # --------------------------------
-# An energy and a pair of key matrix and query express the same functions, but the path of training
-# may still depend on which of the two is trained. Let the loss have gradient g with respect to w. A
-# small step of size :math:`\eta` down the energy's gradient moves w by :math:`-\eta g`. A step on
-# the pair moves the key matrix by :math:`-\eta g q^\top` and the query by :math:`-\eta
-# W_\mathrm{key}^\top g`, so their product moves by
+# An energy, and a key matrix together with a query, express the same functions, but the path of
+# training may still depend on which of the two is trained. Let the loss have gradient g with
+# respect to w. A small step of size :math:`\eta` down the energy's gradient moves w by :math:`-\eta
+# g`. A step on the pair moves the key matrix by :math:`-\eta g q^\top` and the query by
+# :math:`-\eta W_\mathrm{key}^\top g`, so their product moves by
 #
 # .. math:: \Delta w = -\eta \left(W_\mathrm{key} W_\mathrm{key}^\top
 #           + \lVert q \rVert^2 I\right) g + O(\eta^2) .
@@ -533,7 +533,7 @@ assert met["tokens of one text"][1] < 0.95 * met["tokens of one text"][0]
 # Where every query meets every key, Adam can't improve on the closed form. Within texts the closed
 # form is only a good start. We have now used two distances, that of the matrices and that of the
 # scores, and neither of them weighs an error as the softmax does. Training minimises neither of the
-# two but the loss of a task.
+# two: it minimises the loss of a task.
 #
 # So a small singular value of M does not prove that its direction is idle, and a large one does not
 # prove that its direction is used, because the use of a direction depends on the tokens. What
@@ -551,5 +551,6 @@ assert met["tokens of one text"][1] < 0.95 * met["tokens of one text"][0]
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_2_gauge_and_biases` asks which of the pair's numbers
-# change nothing, and finds that a single entry of a query matrix means nothing.
+# *Where next:* :doc:`the lesson on gauge freedom and biases
+# </gallery/deeper/plot_2_gauge_and_biases>` asks which of the pair's numbers change nothing, and
+# finds that a single entry of a query matrix means nothing.

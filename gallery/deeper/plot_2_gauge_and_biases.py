@@ -171,11 +171,11 @@ assert error(of_queries, of_keys) < 1e-12
 #
 # A penalty on the squares of both matrices, which for plain gradient descent is the same as
 # :term:`weight decay`, therefore prefers balanced pairs to all others, although every pair gives
-# the same scores. (A rotation of both matrices keeps a pair balanced, and the penalty as well.)
-# Where training is free to change the gauge, such a penalty acts on the nuclear norm of M and so
-# favours low rank. :cite:t:`kobayashi2024weight` prove that each local minimum of a loss with the
-# penalty on the squares is also a local minimum of the loss with the nuclear norm as its penalty.
-# They also find lower rank in attention trained with weight decay.
+# the same scores. (A rotation of both matrices keeps a pair balanced and does not change the
+# penalty.) Where training is free to change the gauge, such a penalty acts on the nuclear norm of M
+# and so favours low rank. :cite:t:`kobayashi2024weight` prove that each local minimum of a loss
+# with the penalty on the squares is also a local minimum of the loss with the nuclear norm as its
+# penalty. They also find lower rank in attention trained with weight decay.
 #
 # Here is the balanced pair beside a thousand random gauges:
 
@@ -221,10 +221,10 @@ fig.set_label(
 # - with QK-norm, R has to keep lengths, so it is a rotation or reflection of the group O(k);
 # - with QK-norm and different gains, only the signs of coordinates are free.
 #
-# (A common scale of R, which drops out of a normalised query, is not counted.) The first of the
-# three statements is proved in `Complete Characterization of Gauge Symmetries in Transformer
-# Architectures <https://openreview.net/forum?id=KrkbYbK0cH>`_ (2025). All three can be checked in a
-# few lines of code:
+# (Multiplying R by a single number is not counted, because this drops out when a query is
+# normalised.) The first of the three statements is proved in `Complete Characterization of Gauge
+# Symmetries in Transformer Architectures <https://openreview.net/forum?id=KrkbYbK0cH>`_ (2025). All
+# three can be checked in a few lines of code:
 
 
 def rotary(vectors):
@@ -316,10 +316,10 @@ assert error(seen_shifted, seen) < 1e-12 < 0.5 < error(M_shifted, M)
 
 # %%
 # The weights are the same up to rounding, while M and its singular values have changed. So to read
-# a head by its M, a plain dot product is not enough; no LayerNorm may come before the head, either.
-# After a LayerNorm, M is known only up to such a matrix :math:`u\,(1/\gamma)^\top`. To remove this
-# part, subtract from each row of M its component along :math:`1/\gamma`. We do so before and after
-# the change, and compare what is left:
+# a head by its M, a plain dot product is not enough: it is also necessary that no LayerNorm comes
+# before the head. After a LayerNorm, M is known only up to such a matrix
+# :math:`u\,(1/\gamma)^\top`. To remove this part, subtract from each row of M its component along
+# :math:`1/\gamma`. We do so before and after the change, and compare what is left:
 
 along = torch.outer(ones, ones) / (ones @ ones)  # (d, d)
 left_M, left_shifted = M - M @ along, M_shifted - M_shifted @ along  # (d, d), (d, d)
@@ -494,5 +494,5 @@ fig.set_label(
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_3_values_fold` asks whether the third matrix, that of the
-# values, does anything.
+# *Where next:* :doc:`the lesson on the value matrix </gallery/deeper/plot_3_values_fold>` asks
+# whether the third matrix, that of the values, does anything.

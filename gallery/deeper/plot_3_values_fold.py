@@ -176,7 +176,7 @@ shares["two heads, two vectors"] = left_over(two, both)
 
 # %%
 # **A** :term:`residual connection`, :math:`x_i + \mathrm{context}_i`, lets the classifier's w read
-# the tokens directly and the contexts through the values. Without values w reads tokens and
+# the tokens directly and the contexts through the values. Without values, w reads tokens and
 # contexts alike, and again two vectors would do, one for each:
 
 residual = (x + context).mean(1) @ w  # (TEXTS,)
@@ -187,9 +187,9 @@ shares["residual, two vectors"] = left_over(residual, apart)
 # %%
 # **A nonlinearity** may come between the contexts and their mean, as in a :term:`feed-forward
 # layer`, or between the mean and the classifier. Brackets can't be moved past a nonlinearity, so
-# the argument ends there. To show this, we first take nothing but the values away. The :term:`ReLU`
-# stays, and it now acts on plain contexts, which mix the tokens themselves. In two more cases we
-# take the ReLU away as well:
+# the argument ends there. To show this, we first take only the values away. The :term:`ReLU` stays,
+# and it now acts on plain contexts, which mix the tokens themselves. In two more cases we take the
+# ReLU away as well:
 
 before, after = F.relu(context).mean(1) @ w, F.relu(context.mean(1)) @ w  # (TEXTS,), (TEXTS,)
 shares["ReLU before the mean"] = left_over(before, F.relu(plain).mean(1))
@@ -272,9 +272,9 @@ fig.set_label(
 # values fold into d × C numbers.
 #
 # Whether a redundant value matrix does harm is another question. Models with it and without it can
-# compute the same functions, but their training takes different paths, as for the keys of :ref:`the
-# first page <sphx_glr_gallery_deeper_plot_1_low_rank_qk.py>`. The next page measures what the value
-# matrix does on real reviews.
+# compute the same functions, but their training takes different paths, just as with the keys of
+# :ref:`the first page <sphx_glr_gallery_deeper_plot_1_low_rank_qk.py>`. The next page measures what
+# the value matrix does on real reviews.
 #
 # Takeaways
 # ---------
@@ -286,5 +286,5 @@ fig.set_label(
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_4_rank_on_reviews`, for what rank and values are worth on
-# real reviews.
+# *Where next:* :doc:`the lesson on rank after training </gallery/deeper/plot_4_rank_on_reviews>`,
+# for what rank and values are worth on real reviews.

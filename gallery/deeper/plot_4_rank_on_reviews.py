@@ -75,7 +75,7 @@ widest = max(key_dims)
 # -------------------------
 # We begin with the widest models, k = 16, whose M could use 16 of its 32 directions. We read the
 # :term:`singular values <singular value>` of M before and after training. The :term:`effective
-# rank` sums up these values, the spectrum of M, in one number
+# rank` summarises these values, the spectrum of M, in one number
 # (:func:`~attention.analysis.effective_rank`). For r equal singular values it is r, and it is less
 # if a few of them make up most of their sum.
 
@@ -155,9 +155,9 @@ fig.set_label(
 # :term:`confidence interval` of their difference should hold for other seeds as well as for other
 # reviews. We therefore add two variances of the mean difference: one that comes from drawing other
 # seeds and one that comes from drawing other reviews. What depends on seed and review together is
-# counted in both, which can only make the interval wider. It reaches 1.96 standard errors to either
-# side. This factor may be too small, but only if most of the variance comes from the seeds, which
-# are few.
+# counted in both, which can only make the interval wider. The interval extends 1.96 standard errors
+# to either side of the mean. This factor may be too small, but only if most of the variance comes
+# from the seeds, which are few.
 
 
 def answers(runs):
@@ -231,16 +231,16 @@ fig.set_label(
 #   <sphx_glr_gallery_deeper_plot_3_values_fold.py>` proved that qk and qkv models have the same set
 #   of functions, so any difference between them can only come from the path of training.
 #
-# The figure also shows the mean of the words above all models with attention, but this result holds
-# only under a condition.
+# In the figure, the mean of the words is also more accurate than every model with attention, but
+# this result holds only under a condition.
 #
 # The mean of the words as a baseline
 # -----------------------------------
 # So far all models had three epochs, no :term:`dropout` and the same learning rate, and their
 # training accuracy shows that they overfit. Another page, the :doc:`comparison of models
 # </results>`, regularises its models and chooses a learning rate for each. Here some of our models
-# are compared again at three learning rates each, once without regularisation and once with the
-# dropout, the word dropout and the smaller initial embeddings of that comparison:
+# are compared again at three learning rates each, once without regularisation, and once with the
+# dropout, the word dropout and the smaller initial embeddings that are used on that other page:
 
 for name, settings in origin["settings"].items():
     print(f"{name:12} {settings or 'none of these'}")
@@ -313,12 +313,12 @@ fig.set_label(
 # both ways: some results call for more rank, and others for less.
 #
 # - :cite:t:`bhojanapalli2020low` prove a bottleneck (theorem 1) for the case that k and d are equal
-#   and smaller than the number of tokens n. There are then n tokens and an n × n table of weights
-#   that no head produces from these tokens, whatever its matrices are. For linearly independent
-#   tokens :doc:`k = n − 1 is enough </gallery/deeper/plot_8_multi_head_bottleneck>` to produce any
-#   table of positive weights. The authors of the theorem propose to choose k by the length of the
-#   text, instead of the usual d divided by the number of heads, and obtain better language models
-#   that way.
+#   and smaller than the number of tokens n. In this case one can find n tokens and an n × n table
+#   of weights such that no head produces the table from these tokens, whatever its matrices are.
+#   For linearly independent tokens :doc:`k = n − 1 is enough
+#   </gallery/deeper/plot_8_multi_head_bottleneck>` to produce any table of positive weights. The
+#   authors of the theorem propose to choose k by the length of the text, instead of the usual d
+#   divided by the number of heads, and obtain better language models that way.
 # - :cite:t:`cordonnier2020multihead` find that trained heads share key and query directions. If the
 #   architecture lets the heads share these directions, a translation model keeps its quality with
 #   keys a quarter as wide. Models that are already trained can be cut to half the width without
@@ -344,5 +344,5 @@ fig.set_label(
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_5_cost_of_the_product`, for what the scores cost to
-# compute.
+# *Where next:* :doc:`the lesson on the cost of the scores
+# </gallery/deeper/plot_5_cost_of_the_product>`, for what the scores cost to compute.

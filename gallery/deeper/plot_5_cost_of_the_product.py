@@ -5,8 +5,8 @@ The cost of attention scores: where to put the brackets
 Scores can be computed as queries times keys, or with one matrix M in the middle. Which is cheaper?
 
 For all queries of a text at once, the pair of queries and keys is cheaper, as long as the keys are
-at most half as wide as the tokens. Counted in operations, this limit rises with the length of the
-text. For one query at a time, as when a model generates text, memory decides, and in that case the
+at most half as wide as the tokens. In operations, the longer the text, the wider the keys may be.
+For one query at a time, as when a model generates text, memory decides, and in that case the
 matrices of a head really are multiplied into one, as in multi-head latent attention. We count
 operations and bytes, find the line on which both ways cost the same, measure times beside the
 counts, and end with what a KV cache keeps.
@@ -138,8 +138,8 @@ for n in (16, 256, 4096):
 # %%
 # For long texts the n² scores are most of the bytes, and both ways write them. The ratio of the
 # bytes therefore nears 1, which means that neither way has an advantage, while the ratio of the
-# operations nears d/k. How attention can do without writing the scores is the subject of
-# :doc:`/gallery/deeper/plot_9d_fused_kernel`.
+# operations nears d/k. How attention can do without writing the scores is the subject of :doc:`the
+# lesson on FlashAttention </gallery/deeper/plot_9d_fused_kernel>`.
 #
 # The difference of the two counts of bytes is a multiple of :math:`(d + 2n)(d - 2k)`, so in bytes
 # the two ways break even at k = d/2 for texts of any length.
@@ -247,8 +247,8 @@ fig.set_label(
 # same everywhere.
 #
 # If keys are wide, the measured ratio follows the count of operations. If they are narrow, M is
-# slower than the pair by less than the count predicts, presumably because the pair's products with
-# only k = 8 columns don't keep a processor's arithmetic units busy.
+# still slower than the pair, but not by as much as the count predicts, presumably because the
+# pair's products with only k = 8 columns don't keep a processor's arithmetic units busy.
 #
 # The KV cache: one vector for all heads
 # --------------------------------------
@@ -375,7 +375,8 @@ assert rotation_errors["one absorbed matrix"] > 0.1
 # With a matrix per distance the scores are right, but the query has to be multiplied anew for each
 # cached token, so the arithmetic grows once more. DeepSeek-V2 therefore gives each head two parts.
 # One has no positions and is absorbed. The other is narrow and rotated, and all heads share its
-# key. The layer itself is written in :doc:`/gallery/deeper/plot_9b_grouped_and_latent`.
+# key. The layer itself is written in :doc:`the lesson on what heads can share
+# </gallery/deeper/plot_9b_grouped_and_latent>`.
 #
 # Takeaways
 # ---------
@@ -393,4 +394,4 @@ assert rotation_errors["one absorbed matrix"] > 0.1
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_6_real_model`.
+# *Where next:* :doc:`the lesson on a real encoder </gallery/deeper/plot_6_real_model>`.

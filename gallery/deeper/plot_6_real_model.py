@@ -51,7 +51,8 @@ for token, number in zip(tokens, encoded.ids, strict=True):
 # %%
 # The tokenizer has added two tokens. ``[CLS]`` opens every text and ``[SEP]``, the :term:`separator
 # token`, closes it. BERT was trained to classify pairs of texts from the vector of [CLS], while
-# [SEP] marked where a text ends. Like all other tokens, both have queries, keys and values.
+# [SEP] marked where a text ends. Like all other tokens, ``[CLS]`` and ``[SEP]`` have queries, keys
+# and values.
 #
 # One head, from the file by hand
 # -------------------------------
@@ -156,9 +157,9 @@ head_atlas(weights[:, 0], tokens)
 # -------------------------
 # So we measure on 300 film reviews of the validation split. Each is cut to 64 tokens, its first 62
 # word pieces between ``[CLS]`` and ``[SEP]``; the few reviews that are shorter are left out. For
-# each query, five keys are of interest: the token before it, the query's own token (*same* in the
-# table), the token after it, the first position and the separator. Queries near the ends of a
-# review are left out as well, so that the five keys are always five different tokens. Uniform
+# each query, five keys are of interest: the token before it, the query's own token (called *same*
+# in the table), the token after it, the first position and the separator. Queries near the ends of
+# a review are left out as well, so that the five keys are always five different tokens. Uniform
 # weights would give each key the same share, 1/64.
 
 
@@ -210,8 +211,8 @@ on_target, is_largest, received, value, output = (
 
 # %%
 # The table calls these five keys *targets* and shows, for each target, the three heads with the
-# largest mean weight on it. For each head it gives the mean weight, the same as a multiple of the
-# uniform weight, the range of the middle 90 % of the reviews, and the share of queries whose
+# largest mean weight on it. For each head it gives the mean weight, this weight as a multiple of
+# the uniform weight, the range of the middle 90 % of the reviews, and the share of queries whose
 # largest weight is on the target.
 
 strength, largest = on_target.mean(dim=1), is_largest.mean(dim=1)  # (6, 12, 5), (6, 12, 5)
@@ -252,9 +253,9 @@ fig.set_label(
 #
 # Others have set thresholds at which a head earns a name. :cite:t:`clark2019bert` count heads with
 # more than half of their weight on a neighbour, and :cite:t:`voita2019analyzing` call a head
-# positional if its largest weight falls on the same neighbour at least 90 % of the time. The table
-# counts, for every target, the heads that pass each of these two thresholds, and those with more
-# than ten times the uniform weight.
+# positional if its largest weight falls on the same neighbour at least 90 % of the time. The next
+# table counts, for every target, the heads that pass each of these two thresholds, and those with
+# more than ten times the uniform weight.
 
 print("heads with     weight > 1/2   largest for 90 %   weight > 10 × uniform")
 for t, target in enumerate(TARGETS):
@@ -338,7 +339,7 @@ fig.set_label(
 # From layer 1 on, the more weight a head leaves on ``[CLS]``, the nearer its context vector comes
 # to 0, and a head with a context vector near 0 adds hardly anything to the token that attends. The
 # head named in the figure has by far the longest value of ``[CLS]`` in these layers. This exception
-# agrees with the reading, because the head hardly attends to ``[CLS]``. The values of ``[SEP]`` are
+# fits the explanation, because the head hardly attends to ``[CLS]``. The values of ``[SEP]`` are
 # longer than those of ``[CLS]`` in every layer.
 #
 # Norms alone don't show that the weight does nothing, because many short vectors may add up. So we
@@ -467,11 +468,11 @@ fig.set_label(
 #
 # To judge the gap between the lines, the table sets it beside the gaps of all 462 ways to split the
 # sentences into two groups of six. Right after the first layer, no other split separates the
-# vectors of "bank" as well as the split by sense does, while many splits separate those of "the" as
-# well as the split by topic does. In the last layer, the split by topic is the best one for the
-# control, too. A likely reason is that the mean of this layer's vectors becomes the sentence's
-# embedding, so by then every token carries the topic. All similarities of "bank" stay high, which
-# means that what the context adds is small beside what the vectors of "bank" share.
+# vectors of "bank" as well as the split by sense does, while for "the" many splits do no worse than
+# the split by topic. In the last layer, the split by topic is the best one for the control, too. A
+# likely reason is that the mean of this layer's vectors becomes the sentence's embedding, so by
+# then every token carries the topic. All similarities of "bank" stay high, which means that what
+# the context adds is small beside what the vectors of "bank" share.
 #
 # Takeaways
 # ---------
@@ -487,8 +488,8 @@ fig.set_label(
 # - A head has earned a name when a count over many texts supports it. With the name, give the
 #   count, its condition and a control.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_7_qk_of_a_real_model` asks what the matrices of these
-# heads hold, and :doc:`/gallery/core/plot_9_reading_attention` asks whether weights explain an
-# answer.
+# *Where next:* :doc:`the lesson on QKᵀ in a real model </gallery/deeper/plot_7_qk_of_a_real_model>`
+# asks what the matrices of these heads hold, and :doc:`the lesson on attention as explanation
+# </gallery/core/plot_9_reading_attention>` asks whether weights explain an answer.
 
 plt.show()

@@ -9,8 +9,8 @@ inputs say otherwise: once the directions are weighted by what each head reads, 
 fewer of them, and a truncation that knows the inputs does far less damage than one that knows the
 matrices alone.
 
-The product is called :math:`M = W_\mathrm{query} W_\mathrm{key}^\top` as before, and the
-classifiers are those of :doc:`the lesson on rank after training
+The product of the two matrices is called :math:`M = W_\mathrm{query} W_\mathrm{key}^\top` as
+before, and the classifiers are those of :doc:`the lesson on rank after training
 </gallery/deeper/plot_4_rank_on_reviews>`. You need the lessons on :doc:`low rank
 </gallery/deeper/plot_1_low_rank_qk>`, on :doc:`gauge and biases
 </gallery/deeper/plot_2_gauge_and_biases>` and on :doc:`the scale
@@ -229,8 +229,8 @@ print(f"Gaussian pairs: squares / 2‖M‖_* {control.min():.3f} to {control.max
 # The key bias adds the same number, :math:`q_i \cdot b_\mathrm{key}`, to every score of query i,
 # and the softmax takes no notice of it. :cite:t:`cordonnier2020multihead` point this out, and
 # :cite:t:`namazifar2023role` prove and test it. The bias is dead wherever queries and keys meet in
-# a plain dot product, as they do in this model, because its positions are added to the embeddings.
-# With rotary positions (RoPE), or with normalised keys, a key bias does change the weights.
+# a plain dot product, as they do in this model, which adds its positions to the embeddings. With
+# rotary positions (RoPE), or with normalised keys, a key bias does change the weights.
 
 ids = torch.tensor([tokenizer.encode("The film was slow, but the soup was lovely.").ids])  # (1, 13)
 _, before = encoder(ids, need_weights=True)  # (1, 13, 384), (6, 1, 12, 13, 13)
@@ -299,9 +299,10 @@ fig.set_label(
 # The inputs need a control of their own, because a C with a few strong directions lowers the
 # effective rank, whatever M is. So the Gaussian pairs are weighted by the same inputs.
 #
-# The centring removes the mean query, although it contributes to the scores, too: it adds a number
-# to the score of each key, and this number is the same for every query. The last column of the
-# second table is therefore the mean query's share of the variance within a row of scores.
+# The centring removes the mean query, although the mean query contributes to the scores, too: it
+# adds a number to the score of each key, and this number is the same for every query. The last
+# column of the second table is therefore the mean query's share of the variance within a row of
+# scores.
 
 plain = column("QK", "effective_rank")  # (6, 12)
 weighted = column("weighted", "effective_rank")  # (6, 12)
@@ -368,10 +369,9 @@ table({"squares": real / isotropic, "covariances": real / scores["row_variance_i
 #
 # The scores vary more as well. In every layer, their variance is on average larger than it would be
 # if only the mean squares of the queries and keys mattered. The last table says why. The mean
-# squares leave out that both projections stretch the same directions, which the covariances of
-# queries and keys take into account. Independent tokens with the head's own covariances would give
-# nearly the variance that was measured, so the pairing of tokens within one review adds hardly
-# anything.
+# squares ignore that both projections stretch the same directions. The covariances of queries and
+# keys take this into account. Independent tokens with the head's own covariances would give nearly
+# the variance that was measured, so the pairing of tokens within one review adds hardly anything.
 #
 # Such scores make the weights sharp, and how sharp they are, as measured by their :term:`entropy`,
 # depends on the number n of keys. A head that shares its weight evenly has the entropy :math:`\ln
@@ -593,5 +593,5 @@ for name, other in (
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_8_multi_head_bottleneck`, for a task whose heads do need
-# all their rank.
+# *Where next:* :doc:`the lesson on the multi-head bottleneck
+# </gallery/deeper/plot_8_multi_head_bottleneck>`, for a task whose heads do need all their rank.

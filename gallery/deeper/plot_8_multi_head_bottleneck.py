@@ -5,10 +5,10 @@ The multi-head bottleneck: how many heads, and how wide?
 How many heads does a layer need, and how wide must each of them be?
 
 The usual rule divides the embedding dimension among the heads, so more heads are narrower heads. On
-a task that needs rank, the answer is a different one. There should be as many heads as there are
-comparisons to make at once, and each head should be as wide as one comparison needs, because many
-narrow heads do not add up to a wide one. We prove this for a small task, measure it on a grid, and
-say where it stops holding.
+a task that needs scores of a high rank, the answer is a different one. There should be as many
+heads as there are comparisons to make at once, and each head should be as wide as one comparison
+needs, because many narrow heads do not add up to a wide one. We prove this for a small task,
+measure it on a grid, and say where it stops holding.
 
 The bottleneck was named by :cite:t:`bhojanapalli2020low`, and :cite:t:`amsel2025quality` proved for
 one task that more heads can't make up for heads that are too narrow. You need the lessons on
@@ -75,8 +75,8 @@ fig.set_label(
 # ------------------------
 # Let the n tokens of a text be linearly independent, and let P be an n × n matrix of attention
 # weights, all positive. Can a head of width k produce exactly P? Take the logarithm of P, subtract
-# its mean from each row, and call the rank of what remains :math:`\rho`. Such a head exists if and
-# only if :math:`k \ge \rho`.
+# from each row the mean of that row, and call the rank of the result :math:`\rho`. Such a head
+# exists if and only if :math:`k \ge \rho`.
 #
 # *Proof.* Two rows of scores have the same :term:`softmax` exactly when they differ by a constant.
 # So the scores S give P if and only if their centred rows, :math:`S\,(I - \tfrac1n \mathbf 1
@@ -122,7 +122,7 @@ for rank in (n - 1, n - 2, k):
 # The result above is about weights that have to be matched *exactly*; pointing at one token is far
 # cheaper. Let k = 2, and put n keys on a circle. Each query has one token as its partner and equals
 # the key of that token, multiplied by a large number :math:`\beta`. Every query then finds its
-# partner among all n tokens, whichever permutation makes them partners.
+# partner among all n tokens, whichever permutation assigns the partners.
 
 n = 64
 angle = 2 * math.pi * torch.arange(n, dtype=torch.float64) / n  # (64,)
@@ -142,9 +142,9 @@ for beta in (100, 1000, 10_000):
 #
 # A task that needs rank
 # ----------------------
-# Draw a point z on the unit sphere in r = 15 dimensions. One key lies at z and another at −z. They
-# hand over the answers 1 and −1, which are in one more coordinate, so d = 16. A query q, drawn in
-# the same way as z, is to retrieve the answer of the nearer key, which is
+# Draw a point z on the unit sphere in r = 15 dimensions. One key lies at z and another at −z. Their
+# tokens hold the answers 1 and −1 in one additional coordinate, so d = 16. A query q, drawn in the
+# same way as z, is to retrieve the answer of the nearer key, which is
 # :math:`\operatorname{sign}(q \cdot z)`. This task is the smallest case of the nearest-neighbour
 # task that :cite:t:`amsel2025quality` study. The error is the mean squared error, which is 1 for a
 # layer that always answers 0.
@@ -219,10 +219,10 @@ for degree, share, size in HARMONICS[:4]:
     print(f"{degree:6} {share:7.3f} {size:11,}   {', '.join(f'{h:,}' for h in heads)}")
 
 # %%
-# Degree 1 is the linear part of the sign. It is within reach from hk = r on, so the usual coupling
-# hk = d is just enough for it. Degree 3 needs about :math:`(r / k)^3` heads if k is not small, and
-# each further odd degree needs about :math:`(r / k)^2` times as many as the one before; even
-# degrees do not occur in the sign. If k ≤ r − 2, no number of heads is enough for all degrees.
+# Degree 1 is the linear part of the sign. It comes within reach once hk is r or more, so the usual
+# coupling hk = d is just enough for it. Degree 3 needs about :math:`(r / k)^3` heads if k is not
+# small, and each further odd degree needs about :math:`(r / k)^2` times as many as the one before;
+# even degrees do not occur in the sign. If k ≤ r − 2, no number of heads is enough for all degrees.
 #
 # Three layers, trained here
 # --------------------------
@@ -361,15 +361,15 @@ fig.set_label(
 #
 # What several heads are for
 # --------------------------
-# Several heads are needed because each has one softmax. Take a single head on the second task. All
-# that a query can choose in it is the difference t of its two weights, a number between −1 and 1.
-# The head's two answers are t times two numbers that z fixes, so for a given z they always lie
-# along one direction, whatever the width. The answers to retrieve do not: they are two signs, and
-# since z′ is at a right angle to z, all four pairs of signs are equally probable for every z. Such
-# a pair, taken as a vector, has the squared length 2, and its part along any one direction that z
-# fixes has the squared length 1 on average. The head misses at least the other half, so its error
-# is at least ½. The error of two heads with k = r, however, can come as near to zero as one likes.
-# The table compares layers with hk = 32, which all have the same number of parameters.
+# Several heads are needed because each has one softmax. Take a single head on the second task. In
+# this head, all that a query can choose is the difference t of its two weights, a number between −1
+# and 1. The head's two answers are t times two numbers that z fixes, so for a given z they always
+# lie along one direction, whatever the width. The answers to retrieve do not: they are two signs,
+# and since z′ is at a right angle to z, all four pairs of signs are equally probable for every z.
+# Such a pair, taken as a vector, has the squared length 2, and its part along any one direction
+# that z fixes has the squared length 1 on average. The head misses at least the other half, so its
+# error is at least ½. The error of two heads with k = r, however, can come as near to zero as one
+# likes. The table compares layers with hk = 32, which all have the same number of parameters.
 
 print("heads  width   one comparison (bound)   two at once")
 for h in sizes:
@@ -416,5 +416,6 @@ for h in sizes:
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_9a_rotary`, for the positions of today's language models,
-# or :doc:`/gallery/core/plot_9_reading_attention`, for whether weights explain a model's answer.
+# *Where next:* :doc:`the lesson on rotary positions </gallery/deeper/plot_9a_rotary>`, for the
+# positions of today's language models, or :doc:`the lesson on attention as explanation
+# </gallery/core/plot_9_reading_attention>`, for whether weights explain a model's answer.

@@ -10,8 +10,9 @@ two positions remains in the score. This has a price. The query matrix and the k
 merge into one product, and programs have to agree on which two numbers form a pair. Distances
 longer than those of training are new to the model.
 
-You need the sinusoids of :doc:`/gallery/core/plot_6_positions` and the change of coordinates of
-:doc:`/gallery/deeper/plot_2_gauge_and_biases`. Reading takes 45 minutes, and running the page about
+You need the sinusoids of :doc:`the lesson on positions </gallery/core/plot_6_positions>` and the
+change of coordinates of :doc:`the lesson on gauge freedom
+</gallery/deeper/plot_2_gauge_and_biases>`. Reading takes 45 minutes, and running the page about
 fifteen seconds. Afterwards you can write RoPE in eight lines, move weights from one layout to the
 other, say which redundant parameters remain redundant under RoPE, and extend a trained model to
 longer texts while knowing what to measure.
@@ -263,7 +264,7 @@ fig.set_label(
 # Neither layout is better, because a permutation leads from one to the other. If queries and keys
 # are permuted alike, no dot product changes, so trained weights can be converted. To go from
 # neighbours to halves, we put the rows of ``W_query.weight`` and of ``W_key.weight`` into the order
-# 0, 2, 4, 6, 1, 3, 5, 7, in each head by itself. (Torch stores one row per query dimension.) The
+# 0, 2, 4, 6, 1, 3, 5, 7, separately for each head. (Torch stores one row per query dimension.) The
 # ``permute`` in `Hugging Face's conversion script
 # <https://github.com/huggingface/transformers/blob/main/src/transformers/models/
 # llama/convert_llama_weights_to_hf.py>`__ does this. Readers who missed this conversion have asked
@@ -770,8 +771,8 @@ for name, way, steps in (
 #   error, and no test of lengths, of shapes or of shifts finds the mistake.
 # - Of the k² dimensions of the gauge, RoPE leaves k, one complex number per pair, as long as the
 #   speeds differ.
-# - The key bias, which is dead in a plain dot product, changes the weights with RoPE, and all four
-#   terms of a score count.
+# - The key bias, which is dead in a plain dot product, changes the weights with RoPE, and each of
+#   the four terms of a score matters.
 # - There is one product :math:`M_\Delta` per distance, and all these products together span k
 #   dimensions.
 # - A model with RoPE that was trained to copy the token five places before fails step by step on
@@ -779,9 +780,11 @@ for name, way, steps in (
 #   repairs this; interpolation without further training makes the model copy from the wrong
 #   distance.
 #
-# *Practise:* :doc:`/exercises/today`, whose first exercise mixes the two layouts.
+# *Practise:* :doc:`the exercises on attention today </exercises/today>`, whose first exercise mixes
+# the two layouts.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_9b_grouped_and_latent`, for what heads can share, and why
-# a rotated key has to be kept apart from a latent.
+# *Where next:* :doc:`the lesson on what heads can share
+# </gallery/deeper/plot_9b_grouped_and_latent>`, for what heads can share, and why a rotated key has
+# to be kept apart from a latent.
 
 plt.show()

@@ -13,11 +13,11 @@ shows what each cannot express. The effect on quality has been measured in large
 which are cited at the end of the page.
 
 You need the lessons on :doc:`several heads </gallery/core/plot_5_multi_head>` and on :doc:`masks
-</gallery/core/plot_4_masks>`. For latent attention you also need the one on :doc:`low rank
-</gallery/deeper/plot_1_low_rank_qk>`, and for the rotary key the one on :doc:`rotary positions
-</gallery/deeper/plot_9a_rotary>`. Reading takes forty minutes, and running the page about ten
-seconds. Afterwards you can write grouped-query attention and both forms of latent attention, count
-what a layer keeps per token, and say why a rotary key has to be kept apart.
+</gallery/core/plot_4_masks>`. For latent attention you also need the lesson on :doc:`low rank
+</gallery/deeper/plot_1_low_rank_qk>`, and for its part on positions the lesson on :doc:`rotary
+positions </gallery/deeper/plot_9a_rotary>`. Reading takes forty minutes, and running the page about
+ten seconds. Afterwards you can write grouped-query attention and both forms of latent attention,
+count what a layer keeps per token, and say why a rotary key has to be kept apart.
 """
 
 import time
@@ -70,8 +70,8 @@ for name, (L, h, h_kv, k) in published.items():
 # In GPT-3, where each head has keys and values of its own, the text of one user thus takes
 # gigabytes. All of the cache has to be read again for each new token, so generating text means
 # waiting for memory and not for arithmetic. This is why :cite:t:`shazeer2019fast` lets all heads
-# share one key and one value per token. A reader of code that does this `wondered why it has keys
-# and values for one head only
+# share one key and one value per token. Somebody who read code for this `wondered why the code has
+# keys and values for one head only
 # <https://github.com/lucidrains/memorizing-transformers-pytorch/issues/5>`__. The reason is the
 # memory in the last column of the table, not a different kind of attention.
 
@@ -210,9 +210,9 @@ assert window_error < 1e-12
 
 # %%
 # A stack of layers sees further than one window. Layer 2 mixes outputs of layer 1, and each of
-# these outputs is already a mixture of a window of its own. So information travels up to w − 1
-# tokens per layer, and up to (w − 1)L tokens in L layers. We measure this by the gradient of the
-# last token's output with respect to each input.
+# these outputs already mixes the tokens within a window of its own. So information travels up to w
+# − 1 tokens per layer, and up to (w − 1)L tokens in L layers. We measure this by the gradient of
+# the last token's output with respect to each input.
 
 n, w = 24, 5
 reach, influence = {}, {}
@@ -364,12 +364,12 @@ for name, (rank, kept) in ranks.items():
     print(f"{name:13}: rank of all keys {rank:2}, numbers kept per token {kept}")
 
 # %%
-# Without rotary positions, a latent can hold all that groups of heads can hold, if both keep
-# equally many numbers per token. To see this, take the keys and values of the groups, concatenated,
-# as the latent, which then has width :math:`r = 2 h_\mathrm{kv} k`, and let each head's matrices
-# pick the columns of its group. :cite:t:`meng2025transmla` build on this. The converse is false:
-# the heads of a group share one key, whereas heads that share a latent can still make different
-# keys from it.
+# Without rotary positions, a latent can hold everything that grouped-query attention can hold, if
+# both keep equally many numbers per token. To see this, take the keys and values of the groups,
+# concatenated, as the latent, which then has width :math:`r = 2 h_\mathrm{kv} k`, and let each
+# head's matrices pick the columns of its group. :cite:t:`meng2025transmla` build on this. The
+# converse is false: the heads of a group share one key, whereas heads that share a latent can still
+# make different keys from it.
 
 r_two = 2 * 2 * k
 as_latent = LatentAttention(d, h, latent_dim=r_two).double().requires_grad_(False)
@@ -388,14 +388,14 @@ assert group_error < 1e-12
 # How narrow could the latents of a trained model be? Every multi-head layer can be written as a
 # latent layer with r = d, in which :math:`W_\mathrm{latent}` is the identity. To narrow the latent,
 # we stack the key and value matrices of each layer of :doc:`a real encoder
-# </gallery/deeper/plot_7_qk_of_a_real_model>` and truncate them to rank r. The truncation keeps the
-# r strongest directions, in one of two ways: those of the matrix alone, or those of what the matrix
-# returns on reviews other than those we test.
+# </gallery/deeper/plot_7_qk_of_a_real_model>` and truncate them to rank r. The truncation keeps r
+# directions, chosen in one of two ways: the strongest directions of the matrix itself, or the
+# strongest directions of its outputs on a separate set of reviews.
 #
 # The test is how far the encoder's embeddings of some reviews move, measured as the mean of 1 minus
 # the cosine between the old embedding and the new one. For comparison, we also replace the key and
-# value matrices of each group of heads by their mean, which is how :cite:t:`ainslie2023gqa`
-# (section 2.1) begin before they train further.
+# value matrices of each group of heads by their mean, which is where :cite:t:`ainslie2023gqa`
+# (section 2.1) start before they train further.
 
 encoder, tokenizer = load_encoder("minilm")
 encoder.requires_grad_(False)
@@ -506,8 +506,9 @@ for distance, change in changes.items():
 # of a few more numbers. This part is rotated, and it is compared with a rotated key that all heads
 # share. A score is then the sum of two dot products: one is without positions and is absorbed as
 # before, and the other is that of the rotated parts. In addition to c, only the rotated key has to
-# be kept. The scale counts both parts, :math:`1/\sqrt{k + \mathrm{rotary\_dim}}`. (The report's
-# layer also makes its queries from a latent, and normalises both latents, which ours does not.)
+# be kept. The scale takes the width of both parts into account, :math:`1/\sqrt{k +
+# \mathrm{rotary\_dim}}`. (The report's layer also makes its queries from a latent, and normalises
+# both latents, which ours does not.)
 #
 # Without the rotated part, and without a mask, the layer does not notice the order of its tokens:
 # if the tokens are reversed, the same weights come out in reversed order. With the rotated part,
@@ -574,8 +575,8 @@ fig.set_label(
 #
 # A latent takes the same memory whether it serves four heads or sixty-four, so the more heads there
 # are, the more it saves. DeepSeek-V2 has 128 heads of width 128, and keeps 576 numbers per token
-# and layer. As table 1 of the report says, 2.25 groups would keep as many. With few heads, groups
-# keep less than a latent.
+# and layer. As table 1 of the report says, grouped-query attention with 2.25 groups would keep the
+# same number. With few heads, groups keep less than a latent.
 #
 # Which form is cheaper when
 # --------------------------
@@ -668,17 +669,18 @@ for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
 #   moved. This absorbed form is cheaper for one token; for a long prompt, the trained form is
 #   cheaper if r > k.
 # - The keys that all heads make from a latent have rank r at most. Without rotary positions, a
-#   latent can express everything that groups of heads with as many cached numbers can express, but
-#   the converse is false.
+#   latent can express everything that grouped-query attention can express with the same number of
+#   cached numbers, but the converse is false.
 # - A rotation between query and key matrix depends on the distance and cannot be absorbed, so the
 #   rotated key is kept apart.
 #
 # *From memory:* close this page and write the trained and the absorbed form. Then check that both
 # agree in float64, and find where a scale of :math:`1/\sqrt r` would go wrong.
 #
-# *Practise:* :doc:`/exercises/today`, on shared keys, on a window and on the absorbed query.
+# *Practise:* :doc:`the exercises on attention today </exercises/today>`, on shared keys, on a
+# window and on the absorbed query.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_9c_cache`, where keys and values are kept and text is
-# generated.
+# *Where next:* :doc:`the lesson on the KV cache </gallery/deeper/plot_9c_cache>`, where keys and
+# values are kept and text is generated.
 
 plt.show()

@@ -7,7 +7,8 @@ Why does a model that writes a text not have to compute the whole text again for
 Because of the causal mask. Under this mask a new token changes nothing that was computed for the
 tokens before it. Their keys and values can therefore be kept, in a KV cache, and each step computes
 a single row, that of the new token. Queries are not kept, because each of them is used only once.
-The cache trades memory for work: it grows with every token, and each step has to read all of it.
+The cache saves work at the cost of memory: it grows with every token, and each step has to read all
+of it.
 
 You need the lessons on :doc:`masks </gallery/core/plot_4_masks>`, on :doc:`several heads
 </gallery/core/plot_5_multi_head>` and on :doc:`the transformer block
@@ -73,13 +74,14 @@ print("generated:", whole[6:].tolist())
 # Each step computes a row of logits for every token and reads the last row only. Choosing the
 # likeliest token each time is called :term:`greedy decoding`.
 #
-# Does a model that generates need the mask, when there are no future tokens yet? A reader of
-# another implementation asks why its decoder `masks again at inference
-# <https://github.com/jadore801120/attention-is-all-you-need-pytorch/issues/213>`__. The newest
-# token has no future, but the tokens before it do: if several tokens pass through the model
-# together, each but the last is followed by others. Without the mask these earlier tokens attend to
-# later ones, which they never did in training. In the first layer this makes no difference to the
-# last token, but from the second layer on it attends to tokens that have changed.
+# Does a model that generates need the mask, when there are no future tokens yet? Someone who read
+# another implementation asked why its decoder `applies the mask again at inference
+# <https://github.com/jadore801120/attention-is-all-you-need-pytorch/issues/213>`__. No token
+# follows the newest one, but the tokens before it do have successors: if several tokens pass
+# through the model together, each but the last is followed by others. Without the mask these
+# earlier tokens attend to later ones, which they never did in training. In the first layer this
+# makes no difference to the last token, but from the second layer on it attends to tokens that have
+# changed.
 
 x = embedding(whole)  # (14, d)
 unmasked = {}
@@ -95,8 +97,9 @@ for count in (1, 2, 3):
 # Other mistakes are made in training and show only in generation. The loss of `a reader's decoder
 # <https://github.com/pytorch/tutorials/issues/719>`__, for example, fell during training, and yet
 # the decoder repeated one token for ever when it generated. In such a case, check the target first.
-# It has to be the input shifted by one position, because a model whose target is its own input only
-# learns to copy. If the causal mask is missing in training, the model can copy as well, as
+# It has to be the input shifted by one position, because a model whose target is its own input
+# learns nothing but to copy. If the causal mask is missing in training, the model can copy as well,
+# as
 # :doc:`the lesson on masks </gallery/core/plot_4_masks>` shows.
 #
 # What changes when a token is appended
@@ -381,10 +384,10 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* Bytes of one text in a model of 32 layers, in 16 bits. The first three lines are
-# measured by ``KVCache.nbytes`` for one token and multiplied by the number of tokens and layers.
-# The last line is for grouped-query attention with a window of 4,096 and a cache that overwrites
-# what has left the window.
+# *Figure 2.* Size of the cache of one text in a model of 32 layers, in 16 bits. The first three
+# lines are measured by ``KVCache.nbytes`` for one token and multiplied by the number of tokens and
+# layers. The last line is for grouped-query attention with a window of 4,096 and a cache that
+# overwrites what has left the window.
 #
 # Each text has a cache of its own, whereas all texts share the parameters. With many users at once,
 # or with long texts, it is therefore often the cache that fills the memory.
@@ -452,12 +455,13 @@ fig.set_label(
 # %%
 # *Figure 3.* Time for one more token in a small stack of two blocks: the median of eight steps,
 # with a band from the lower to the upper quartile. The time was measured on the machine that built
-# this page, beside whatever else that machine was doing, and is different on any other machine.
+# this page, while it was also doing other work, and is different on any other machine.
 #
-# Without a cache the work is m times as large. The measured times are nearer to each other. In such
-# a small stack, a step with a single row needs so little arithmetic that starting its operations
-# takes longer than doing them. In a large model, a step with a single row waits for memory instead,
-# because it has to read all keys and values for that row (:cite:t:`shazeer2019fast`).
+# Without a cache the work is m times as large. The measured times with and without a cache differ
+# by less than that. In such a small stack, a step with a single row needs so little arithmetic that
+# starting its operations takes longer than doing them. In a large model, it is memory that a step
+# with a single row waits for, because it has to read all keys and values for that row
+# (:cite:t:`shazeer2019fast`).
 #
 # Prompts of different lengths in one batch
 # -----------------------------------------
@@ -516,9 +520,9 @@ assert padded_error < 1e-12
 # the prompt gives the same rows in one piece, in two, and token by token; that the first row of a
 # new piece has its true position; and that no earlier row moves.
 #
-# *Practise:* :doc:`/exercises/today`, with one step of decoding.
+# *Practise:* :doc:`the exercises on attention today </exercises/today>`, with one step of decoding.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_9d_fused_kernel`, for attention that never holds the
-# matrix of weights.
+# *Where next:* :doc:`the lesson on FlashAttention </gallery/deeper/plot_9d_fused_kernel>`, for
+# attention that never holds the matrix of weights.
 
 plt.show()

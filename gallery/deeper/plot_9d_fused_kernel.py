@@ -4,7 +4,7 @@ FlashAttention and the online softmax: attention without the matrix of weights
 
 How can attention be exact if the matrix of its weights is never in memory?
 
-By reading the keys in blocks. For each query, three things are kept of the blocks read so far: the
+By reading the keys in blocks. For each query, we keep three things from the blocks read so far: the
 highest score, the sum of the exponentials of the scores, and the sum of the values, each multiplied
 by the exponential of its score. In every exponential, the highest score so far is subtracted from
 the score. So when a later block holds a higher score, both sums are rescaled. After the last block,
@@ -16,8 +16,8 @@ You need the lesson on :doc:`masks </gallery/core/plot_4_masks>` and, for the gr
 Jacobian of the softmax from the lesson on :doc:`the scale </gallery/core/plot_3_scaling_variance>`.
 Reading takes three quarters of an hour, and running the page about ten seconds. Afterwards you can
 write attention in blocks, with its backward pass, and say how much memory attention takes with
-blocks and without. You can also say what a fused kernel saves, what only linear attention saves,
-and at what price.
+blocks and without. You can also say what a fused kernel saves, what linear attention saves beyond
+this, and at what price.
 """
 
 import math
@@ -103,8 +103,8 @@ for n in (512, 2_048, 8_192):
 # We take the sentence and the matrices of :doc:`the first lesson
 # </gallery/core/plot_1_qkv_derivation>` and compute the context vector of its second word,
 # "journey". The six scaled scores of this word are read one after the other, in blocks of one key.
-# The column *factor* is :math:`e^{\mathrm{largest} - \mathrm{largest}'}`, by which the old sums are
-# multiplied.
+# The column headed "factor" gives :math:`e^{\mathrm{largest} - \mathrm{largest}'}`, by which the
+# old sums are multiplied.
 
 words = ["Your", "journey", "starts", "with", "one", "step"]
 x = torch.tensor(
@@ -143,7 +143,7 @@ assert torch.allclose(mixed / total, by_softmax)
 # %%
 # The first word sets the maximum, and its factor of 0 changes nothing, because the sums are still
 # empty. "journey" raises the maximum. So the total, which was 1, first shrinks by the factor in the
-# row of "journey", and then the exponential of the new maximum is added, which is 1. No later word
+# row of "journey". Then 1 is added, the exponential of the new maximum minus itself. No later word
 # scores higher, so all further factors are 1.
 #
 # The online softmax in twenty lines of PyTorch
@@ -457,14 +457,14 @@ fig.set_label(
 # of our two loops coincide.
 #
 # Without gradients the loop is enough. With gradients, the peak of the loop under autograd grows
-# with n², as that of the formula does. It takes the backward pass by hand to make the peak of the
-# loop grow with n only. The two ratios in the last printed line come from one run at one length,
+# with n², as that of the formula does. Only with the backward pass by hand does the peak of the
+# loop grow with n alone. The two ratios in the last printed line come from one run at one length,
 # and they roughly double when n doubles.
 #
 # What a real kernel does beyond this
 # -----------------------------------
 # Our loop saves memory, and we do not claim that it saves time. What follows is about graphics
-# cards. It is taken from the sources and was not measured on this page.
+# cards. It is taken from the papers that are cited here, and was not measured on this page.
 #
 # A graphics card has a large memory and, next to the units that do the arithmetic, a small fast
 # one. The formula writes the scores and the weights to the large memory and reads them back. For
@@ -592,15 +592,16 @@ fig.set_label(
 #   block by block as well. Blocks may have any size and come in any order.
 # - Besides Q, K and V, the backward pass needs the context vectors and one log-sum-exp per query.
 #   It computes the weights again, which costs one more product of matrices.
-# - Under autograd, a loop over blocks saves memory only if no gradients are needed, because
-#   otherwise autograd keeps the exponentials of every block. To save memory in training as well,
-#   the loop needs a backward pass of its own.
+# - A loop over blocks saves memory as it stands if no gradients are needed. In training autograd
+#   keeps the exponentials of every block, so the loop needs a backward pass of its own.
 # - Linear attention also saves arithmetic, but the rank of its weights is at most the width of its
 #   features, so it computes another function.
 #
-# *Practise:* :doc:`/exercises/today`, where two blocks of keys are merged.
+# *Practise:* :doc:`the exercises on attention today </exercises/today>`, where two blocks of keys
+# are merged.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_9e_scale_in_training`, for the scale of the scores as
-# training goes on, or :doc:`/speed`, for what the fused kernel does to a training run.
+# *Where next:* :doc:`the lesson on the scale during training
+# </gallery/deeper/plot_9e_scale_in_training>`, for the scale of the scores as training goes on, or
+# :doc:`the page on speed </speed>`, for what the fused kernel does to a training run.
 
 plt.show()

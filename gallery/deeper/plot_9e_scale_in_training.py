@@ -257,9 +257,9 @@ fig.set_label(
 # (dashed) is a good approximation if :math:`\sigma` is at most about half of :math:`\sqrt{2 \ln
 # m}`, and wrong where it meets the axis.
 #
-# Up to half of :math:`\sqrt{2 \ln m}`, the formula is off by about a tenth of a :term:`nat` at
-# most, and the more keys there are, the smaller the error. At :math:`\sigma = \sqrt{2 \ln m}` the
-# formula gives 0, while the measured entropy is about 2 to 3 nats.
+# For :math:`\sigma` up to half of :math:`\sqrt{2 \ln m}`, the formula is off by about a tenth of a
+# :term:`nat` at most, and the more keys there are, the smaller the error. At :math:`\sigma =
+# \sqrt{2 \ln m}` the formula gives 0, while the measured entropy is about 2 to 3 nats.
 #
 # Which temperature keeps attention sharp?
 # ----------------------------------------
@@ -359,8 +359,8 @@ class QKNormSelfAttention(SelfAttention):
 # To test the bound, we take a fresh layer of each kind, one plain and one with QK-norm, and
 # multiply its query matrix and its key matrix by 1, 10 and 100. We leave the gain as it is, because
 # it sets the bound. We measure the largest *gap*, where a gap is the difference between two scores
-# of the same query. The weights alone show the gaps, because the difference of two scores is the
-# logarithm of the ratio of their weights. With QK-norm every gap is at most twice the gain.
+# of the same query. A gap can be computed from two weights, because the difference of two scores is
+# the logarithm of the ratio of their weights. With QK-norm every gap is at most twice the gain.
 
 LAYERS = {"plain": SelfAttention, "QK-norm": QKNormSelfAttention}
 
@@ -590,8 +590,9 @@ for name, table in runs.items():
 #
 # *Practise:* :doc:`/exercises/scale`.
 #
-# *Where next:* :doc:`/gallery/deeper/plot_9f_writing`, where a small model built from such parts
-# writes texts, or :doc:`/gallery/deeper/plot_2_gauge_and_biases`, which shows how queries and keys
-# can be changed together without any effect, with QK-norm and without it.
+# *Where next:* :doc:`the lesson on a model that writes </gallery/deeper/plot_9f_writing>`, where a
+# small model built from such parts writes texts, or :doc:`the lesson on gauge freedom and biases
+# </gallery/deeper/plot_2_gauge_and_biases>`, which shows how queries and keys can be changed
+# together without any effect, with QK-norm and without it.
 
 plt.show()

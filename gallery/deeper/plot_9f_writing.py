@@ -108,11 +108,11 @@ for probability, i in zip(*probabilities[-1].topk(6), strict=True):
 #
 # What is a good loss? We compare the loss of our model with that of three simpler models that need
 # no attention. All four are measured on 150 passages, the beginnings of reviews that were not used
-# for training. The first simple model takes all tokens as equally likely. The second takes each
-# token as likely as it was in 3,000 reviews. The third is a *bigram model*: it takes each token as
-# likely as it was in those reviews after the same preceding token (smoothed towards the second
-# model). Our model was trained on more text, on about seven times as many tokens as these 3,000
-# reviews hold.
+# for training. The first simple model gives all tokens the same probability. The second gives each
+# token the share that it has of 3,000 reviews. The third is a *bigram model*: it gives each token
+# the share that it has, in those reviews, of the tokens after the same preceding token (smoothed
+# towards the second model). Our model was trained on more text, on about seven times as many tokens
+# as these 3,000 reviews hold.
 
 reviews = load_reviews("imdb")
 
@@ -200,7 +200,8 @@ for temperature, text in written.items():
 # any that it was trained on. What one usually wants lies in between. Where exactly is a matter of
 # taste, so a temperature is chosen by reading the texts and not by the loss.
 #
-# The function ``continuation``, which draws the tokens here, computes one row per token with a
+# The function ``continuation``, which draws the tokens here, computes only one new row per token,
+# with a
 # :term:`KV cache`, and ``python -m attention.write`` does the same from the command line.
 #
 # How far back it reads
@@ -260,8 +261,8 @@ fig.set_label(
 
 # %%
 # *Figure 2.* Mean loss at each position over 150 passages. The repetition begins at the dotted
-# line. Its first token comes as a surprise to the model, and from the second on the model continues
-# what it has read.
+# line. Its first token comes as a surprise to the model. From the second token on, the model
+# continues what it has read.
 #
 # Who copies? A test with random tokens
 # -------------------------------------
@@ -270,8 +271,8 @@ fig.set_label(
 # the second time. We draw 32 texts of 60 random tokens each and let each text come twice in a row.
 # For each head we measure its weight on three places, as a mean over the second halves. The first
 # place is the token just before the token that is being read, and the second is ``<start>``, the
-# first token of the text. The third place is the token *after the earlier occurrence* of the token
-# that is being read, which is the one that has to be copied.
+# first token of the text. The third place is the token that has to be copied: the one that came
+# *after the earlier occurrence* of the token that is being read.
 
 torch.manual_seed(0)
 half = torch.randint(257, vocabulary, (32, 60))  # (32, 60), without <start> and single bytes
@@ -517,9 +518,9 @@ for place, name in enumerate(("<start>", "the first word")):
 # changes.
 #
 # The value of ``<start>`` is hardly missed: when it is set to 0, the loss rises little. What is
-# missed is the place. Weights sum to 1, so a query that finds no match still has to put its weight
-# somewhere. If ``<start>`` is forbidden, the query gives more weight to other tokens and takes in
-# values that it did not look for.
+# missed is a place to put weight. Weights sum to 1, so a query that finds no match still has to put
+# its weight somewhere. If ``<start>`` is forbidden, the query gives more weight to other tokens and
+# takes in values that it did not look for.
 #
 # This is also why the window failed without ``<start>``, and why :cite:t:`xiao2024efficient` keep
 # the first tokens in the cache when they let a model write for longer than its window. The encoder
