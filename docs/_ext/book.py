@@ -39,7 +39,7 @@ IN_THE_BOOK = {
 }
 # What HTML allows and XML does not: tags that are not closed, attributes without a value.
 VOID = re.compile(r'<((?:br|col|hr|img|input|wbr)\b(?:[^">]|"[^"]*")*?)/?>')
-BARE = re.compile(r'(?<=") (checked|download)>')
+BARE = re.compile(r'(?<=")\s(checked|download)>')
 FOR_SCRIPTS = re.compile(r"<script\b|<[^>]*\shidden\b")
 NAMESPACES = {
     "math": "http://www.w3.org/1998/Math/MathML",
