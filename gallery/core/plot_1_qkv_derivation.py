@@ -86,9 +86,9 @@ n, d = x.shape
 #
 # .. math:: w_j = \frac{e^{s_j}}{\sum_{i=1}^{6} e^{s_i}}
 #
-# A weight can therefore be read as a share, which says how much of the sum comes from one word. It
-# changes smoothly with every score, which tells training how to change the scores. The softmax also
-# keeps the order: the highest score gets the highest weight.
+# A weight can therefore be read as a share, which says how much of the sum comes from one word.
+# Because it changes smoothly with every score, training can tell how to change the scores. The
+# softmax also keeps the order: the highest score gets the highest weight.
 #
 # .. predict:: weights-of-journey
 #

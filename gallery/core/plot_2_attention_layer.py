@@ -13,8 +13,8 @@ with which training starts, and in what else each of them offers.
 
 You need the function from :doc:`the first lesson </gallery/core/plot_1_qkv_derivation>`. Reading
 takes about 50 minutes, and running the page ten seconds. Afterwards you can write an attention
-layer for any number of sentences at once, say what torch does with it, and tell from its
-initialisation how large its first scores are.
+layer for any number of sentences at once, say how torch finds and trains its parameters, and tell
+from its initialisation how large its first scores are.
 """
 
 import math
@@ -249,10 +249,10 @@ for ours, packages in pairs:
     print(type(ours).__name__, "equals the package's, parameters:", len(list(ours.parameters())))
 
 # %%
-# So the choice between the two rests on other grounds. The bare matrix reads like the formula,
-# while ``nn.Linear`` brings the bias, a start that suits training, and a form that tools for
-# loading and quantising recognise. We also compare their speed on the machine that built this page.
-# Each of the two is timed twenty times, in turn with the other, and the shortest time of
+# So the choice between version 1 and version 2 rests on other grounds. The bare matrix reads like
+# the formula, while ``nn.Linear`` brings the bias, a start that suits training, and a form that
+# tools for loading and quantising recognise. We also compare their speed on the machine that built
+# this page. Each of the two is timed twenty times, in turn with the other, and the shortest time of
 # ``nn.Linear`` is divided by the shortest time of the bare product.
 
 
@@ -283,7 +283,7 @@ for tokens, width in ((6, 3), (256, 256)):
 # Where nn.Linear starts
 # ----------------------
 # The random numbers with which a matrix starts are its :term:`initialisation`. An initialisation
-# rule sets the :term:`variance` of these numbers, the mean squared distance from the mean, which
+# rule sets the :term:`variance` of these numbers: their mean squared distance from the mean, which
 # says how far they scatter. Kaiming's rule sets the variance to :math:`2/d_\mathrm{in}`, and
 # Xavier's rule to :math:`2/(d_\mathrm{in} + d_\mathrm{out})`. Both rules are chosen so that the
 # values passed from layer to layer neither grow nor shrink much.
@@ -294,12 +294,12 @@ for tokens, width in ((6, 3), (256, 256)):
 #
 # .. math:: \sqrt{\frac{2}{1 + a^2}} \cdot \sqrt{\frac{3}{d_\mathrm{in}}} ,
 #
-# where the argument a is meant to be a slope: that of the :term:`activation function` after the
-# layer, for negative numbers. With a = 0 this is Kaiming's rule. But ``nn.Linear`` calls the
-# function with ``a=√5``, for which the product collapses to :math:`1/\sqrt{d_\mathrm{in}}`. The
-# numbers drawn are therefore uniform between :math:`\pm 1/\sqrt{d_\mathrm{in}}`, which is neither
-# Kaiming's initialisation nor Xavier's. Their mean is 0 and their mean square is a third of the
-# square of this bound, so their variance is :math:`1/(3 d_\mathrm{in})`.
+# where the argument a is meant to be the slope, for negative numbers, of the :term:`activation
+# function` after the layer. With a = 0 this is Kaiming's rule. But ``nn.Linear`` calls the function
+# with ``a=√5``, for which the product collapses to :math:`1/\sqrt{d_\mathrm{in}}`. The numbers
+# drawn are therefore uniform between :math:`\pm 1/\sqrt{d_\mathrm{in}}`, which is neither Kaiming's
+# initialisation nor Xavier's. Their mean is 0 and their mean square is a third of the square of
+# this bound, so their variance is :math:`1/(3 d_\mathrm{in})`.
 
 d, key_dim = 512, 64
 torch.manual_seed(0)
@@ -351,9 +351,10 @@ print(f"theory for nn.Linear: {1 / 3:.3f}. All 2,048 weights equal: {1 / 2048:.4
 
 # %%
 # Version 1 starts with ``torch.rand``, which still gives moderate attention weights if the vectors
-# have 3 numbers. If they have 512, one word takes all the weight of the typical query. A start of
-# variance 1/d gives scaled scores of standard deviation 1. The start of ``nn.Linear`` gives a third
-# of this, so the attention weights of a fresh layer made of ``nn.Linear`` are close to equal.
+# have 3 numbers. If they have 512, a typical query gives all its attention weight to one word. A
+# start of variance 1/d gives scaled scores of standard deviation 1. The start of ``nn.Linear``
+# gives a third of this, so the attention weights of a fresh layer made of ``nn.Linear`` are close
+# to equal.
 
 fig, ax = plt.subplots(figsize=(5, 3.4))
 for name, color in (("variance 1/d", ORANGE), ("nn.Linear", BLUE)):
@@ -379,7 +380,7 @@ fig.set_label(
 # -------------------------
 # A batch of sentences is a tensor (batch, words, width). The layers on this page have already
 # worked on such a batch, without any change. That they can do so depends on two details: how the
-# keys are transposed, and from which dimension their width is read.
+# keys are transposed, and from which dimension the width of the keys is read.
 #
 # .. admonition:: What went wrong: ``keys.T``
 #    :class: warning
@@ -444,10 +445,10 @@ print("a batch through SelfAttentionV1:", tuple(context_batch.shape))
 # does.
 #
 # Such models also hold the three matrices as one, which `GPT-2's code
-# <https://github.com/openai/gpt-2/blob/master/src/model.py>`__ calls ``c_attn``. This matrix has as
-# many rows as the vector of a word has numbers, and three times as many columns: 768 and 3 · 768 in
-# the smallest model. One product with it makes query, key and value side by side, and the result is
-# split into three chunks.
+# <https://github.com/openai/gpt-2/blob/master/src/model.py>`__ calls ``c_attn``. This matrix has
+# one row for each number in the vector of a word, and three times as many columns: 768 and 3 · 768
+# in the smallest model. One product with it makes query, key and value side by side, and the result
+# is split into three chunks.
 
 square = SelfAttentionV1(d_in=3, d_out=3)
 c_attn = torch.cat([square.W_query, square.W_key, square.W_value], dim=-1)  # (3, 9)

@@ -15,8 +15,8 @@ by measurement.
 
 You need the :doc:`five steps of attention </gallery/core/plot_1_qkv_derivation>`. Reading takes an
 hour and a quarter, and running the page ten seconds. Afterwards you can derive the √k from the
-variance of a sum, say which gradients it helps, and name what it leaves out: the number of keys,
-and all that training does afterwards.
+variance of a sum, say which gradients the division helps, and name what the argument leaves out:
+the number of keys, and all that training does afterwards.
 """
 
 import math

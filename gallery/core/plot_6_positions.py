@@ -13,8 +13,8 @@ a rotation.
 You need the lessons on :doc:`the attention layer </gallery/core/plot_2_attention_layer>` and on
 :doc:`masks </gallery/core/plot_4_masks>`. Reading takes about 45 minutes, and running the page a
 few seconds. Afterwards you can write the sinusoidal positions from memory, say what attention
-notices of the word order, with a causal mask and without one, and choose from which end of a text
-to count.
+notices of the word order, with a causal mask and without one, and decide whether to count positions
+from the start or from the end of a text.
 """
 
 import matplotlib.pyplot as plt
@@ -443,8 +443,8 @@ print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d
 # Takeaways
 # ---------
 # * How does attention read a sentence in order? A vector added to each word's embedding tells it
-#   the position of the word. Without positions and without a mask it reads a bag of words, however
-#   many layers there are.
+#   the position of the word. Without positions and without a mask, attention reads a bag of words,
+#   however many layers there are.
 # * Under a causal mask, each word in a single layer sees a bag of the words up to itself. A deeper
 #   causal model can learn the order from its mask.
 # * Sines and cosines at several speeds give each position its own bounded vector, and the order of

@@ -273,7 +273,7 @@ for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
 # * Room after **two steps**: the token's own note says where the first step leads, and attention
 #   must fetch the note of that room.
 # * Room after **three steps**: attention must also fetch a second note. Which note this is can be
-#   read only from the first one, so a second block is needed.
+#   read only from the note that was fetched first, so a second block is needed.
 # * **Sum** of these two room numbers, modulo 8: the model has to compute it from both.
 #
 # To leave a part out, we replace it with something that does nothing: zeros for a branch, and the
@@ -534,8 +534,9 @@ fig.set_label(
 #   fetched, for each token by itself; residual connections, which keep what a token was and give
 #   gradients a way past every part; and layer normalisation, which keeps the input of each part at
 #   one size.
-# * Whether a part is missed depends on the task and on the initialisation. On this task the norms
-#   were missed only when the initial matrices were larger, and W_out not at all.
+# * Whether it does harm to leave out a part depends on the task and on the initialisation. On this
+#   task, leaving out the norms did harm only when the initial matrices were larger, and leaving out
+#   W_out did none at all.
 # * W_out lets each head write to all d numbers of a token instead of its own slice.
 # * Pre-norm and post-norm are different functions. At initialisation, the gradients in the last
 #   block are larger with post-norm than with pre-norm, and the difference grows with the depth.

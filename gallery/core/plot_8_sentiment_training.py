@@ -5,10 +5,10 @@ Train a sentiment classifier: the loader, the loop, the validation
 Does attention help to tell a good review from a bad one?
 
 On single film reviews it helps little here, as long as all models are trained on single reviews
-only. A transformer block then learns in fewer epochs than a plain mean of the words' vectors, but
-in the end the two are about equally accurate. The task is different when an unrelated review is put
-in front of each review and only the second one counts. There attention is several points more
-accurate than the mean, because a mean cannot leave words out.
+only. In that setting, a transformer block learns in fewer epochs than a plain mean of the words'
+vectors, but in the end the two are about equally accurate. The task is different when an unrelated
+review is put in front of each review and only the second one counts. There attention is several
+points more accurate than the mean, because a mean cannot leave words out.
 
 On this page you write everything that such an answer takes, from the text to the validation, and
 then compare a mean with three networks of :ref:`Lab 13 <source-lab>`, the notebook that these
@@ -433,9 +433,10 @@ def main(arguments):
 # ---------------------
 # :ref:`Lab 13 <source-lab>` sets a harder task, for which its networks were made. Each review is
 # read twice per epoch: alone, and behind a :term:`distractor`, which is another review followed by
-# ``<sep>``. The label of such a pair is always that of the second review. Distractors are drawn at
-# random from all reviews, and only once, so a review has the same distractor in every epoch. A
-# review may even draw itself, which is to be expected for about one review in the whole data set.
+# ``<sep>``. The label of a distractor and a review together is always that of the second review.
+# Distractors are drawn at random from all reviews, and only once, so a review has the same
+# distractor in every epoch. A review may even draw itself, which is to be expected for about one
+# review in the whole data set.
 #
 # From here on, the package does what you have written so far. ``prepare`` makes the vocabulary, the
 # ids and the pairs, and :class:`~attention.sentiment.trainer.Trainer` is the loop.
@@ -511,9 +512,9 @@ print(f"gradient of the bias: {score.bias.grad.abs().item():.0e}")
 # Which other biases are never trained, and when, is the subject of :doc:`the lesson on gauge
 # freedom and biases </gallery/deeper/plot_2_gauge_and_biases>`.
 #
-# Here are the accuracies of the four models after the last epoch, those in validation with a 95 %
-# :term:`confidence interval`. The validation reviews are read twice: alone, which is printed as
-# *clean*, and behind a *distractor*.
+# Here are the accuracies of the four models after the last epoch. The validation accuracies come
+# with a 95 % :term:`confidence interval`. The validation reviews are read twice: alone, which is
+# printed as *clean*, and behind a *distractor*.
 
 models, history = {}, {}
 for kind in ("mean", "energy", "qk", "qkv"):
@@ -633,9 +634,9 @@ with torch.no_grad():
 #
 # Does attention help, or is it chance?
 # -------------------------------------
-# Of 95 % intervals like those above, about 95 in 100 cover the accuracy on all reviews of this
-# kind. They say nothing about another training seed. Two such intervals may overlap although the
-# models differ, because all models read the same reviews and mostly fail on the same ones.
+# About 95 in 100 intervals like those above cover the accuracy on all reviews of this kind. They
+# say nothing about another training seed. Two such intervals may overlap although the models
+# differ, because all models read the same reviews and mostly fail on the same ones.
 #
 # So we compare two models review by review. A review counts as 1 if only the model with attention
 # is right, as −1 if only the mean is right, and as 0 otherwise. The average of these N numbers is
@@ -671,8 +672,8 @@ for name, trained, kind, mean, validation in comparisons:
 # %%
 # The line marked *alone* compares two models that never met a distractor. The other lines compare
 # models that were trained on both tasks at once. Among these models, the one called *mean* cannot
-# tell the two tasks apart and has to compromise. If another model gains on *clean* reviews, which
-# are read alone, that is therefore not a gain over a mean that was trained on such reviews only.
+# tell the two tasks apart and has to compromise. So a model that beats *mean* on *clean* reviews,
+# which are read alone, has not beaten a mean that was trained on such reviews only.
 #
 # All of this holds for these reviews, these settings and one seed. Seven comparisons are made, and
 # even if no two models differed, about one interval in twenty would exclude zero. Whoever chooses a
@@ -683,10 +684,10 @@ for name, trained, kind, mean, validation in comparisons:
 # Takeaways
 # ---------
 # * Does attention help to tell a good review from a bad one? Behind a distractor, where words must
-#   be left out, the lines that end in *better* say that attention helps here. For *clean* reviews,
-#   a line that ends in *better* does not show that attention helps, because the mean in the
-#   comparison was trained on both tasks at once. Where a line ends in *not told apart*, as it does
-#   for single reviews read by a transformer block, these reviews do not settle the question.
+#   be left out, the lines with the verdict *better* say that attention helps here. For *clean*
+#   reviews, a line that ends in *better* does not show that attention helps, because the mean in
+#   the comparison was trained on both tasks at once. Where a line ends in *not told apart*, as it
+#   does for single reviews read by a transformer block, these reviews do not settle the question.
 # * A training loop computes logits, loss and gradients and then takes a step, batch by batch. The
 #   training curve means little without the validation curve.
 # * A model reads a list of ids, so what is cut from a review is lost before any model sees it.

@@ -6,14 +6,14 @@ When does the value matrix of an attention layer do anything?
 
 It does nothing if only the mean of the contexts and a linear classifier follow, because it then
 disappears into the classifier. It has an effect only if several linear paths or a nonlinearity
-follow. With several heads or a residual connection one vector per path is needed, and with a
-nonlinearity the whole matrix.
+follow. With several heads or a residual connection, one vector per path is enough to replace the
+matrix, and with a nonlinearity the whole matrix is needed.
 
 You need the two earlier pages of this track; the one on :doc:`low rank
-</gallery/deeper/plot_1_low_rank_qk>` moves the brackets in the product of queries and keys, as this
-page does for the values. Reading takes about twenty minutes, and running the page seven seconds.
-Afterwards you can say for a given architecture whether its value matrices fold away, and you can
-test such a claim without relying on one particular way of folding them.
+</gallery/deeper/plot_1_low_rank_qk>` regroups the product of queries and keys by moving its
+brackets, as this page does for the values. Reading takes about twenty minutes, and running the page
+seven seconds. Afterwards you can say for a given architecture whether its value matrices fold away,
+and you can test such a claim without relying on one particular way of folding them.
 """
 
 import matplotlib.pyplot as plt
@@ -103,12 +103,12 @@ for kind in ("qkv", "qk"):
 # .. admonition:: What went wrong: a redundancy, unnoticed
 #    :class: warning
 #
-#    :ref:`Lab 13 <source-lab>` rightly argues that its key matrix times its only query, :math:`K
-#    q`, is one vector, so that keys add nothing if there is a single query. The last cell,
-#    ``Net_SelfAttention``, then learns a d × d matrix :math:`W_\mathrm{value}` that is only ever
-#    used as the vector :math:`W_\mathrm{value} w`, so the same argument applies to it. The section
-#    "Introducing Values" says of a value that it "represents the *content*" a token offers. In this
-#    model that content is one number per token, :math:`x_j \cdot (W_\mathrm{value} w)`.
+#    :ref:`Lab 13 <source-lab>` rightly argues, of a model with a single query q, that the key
+#    matrix times this query, :math:`K q`, is one vector, so that keys add nothing there. The last
+#    cell, ``Net_SelfAttention``, then learns a d × d matrix :math:`W_\mathrm{value}` that is only
+#    ever used as the vector :math:`W_\mathrm{value} w`, so the same argument applies to it. The
+#    section "Introducing Values" says of a value that it "represents the *content*" a token offers.
+#    In this model that content is one number per token, :math:`x_j \cdot (W_\mathrm{value} w)`.
 #
 # What keeps a value matrix from folding?
 # ---------------------------------------
@@ -169,15 +169,16 @@ shares["two heads"] = left_over(two, (plain + plain_2).mean(1))
 
 # %%
 # Folding fails here, but a *vector* per head is enough to restore the logits. Values let heads
-# differ in what they pass on, and with this classifier one vector per head is all that counts.
+# differ in what they pass on, but with this classifier each head's value matrix matters only
+# through one vector.
 
 both = torch.cat([plain.mean(1), plain_2.mean(1)], dim=1)  # (TEXTS, 2 * d)
 shares["two heads, two vectors"] = left_over(two, both)
 
 # %%
-# **A** :term:`residual connection`, :math:`x_i + \mathrm{context}_i`, lets the classifier's w read
-# the tokens directly and the contexts through the values. Without values, w reads tokens and
-# contexts alike, and again two vectors would do, one for each:
+# **A** :term:`residual connection`, :math:`x_i + \mathrm{context}_i`, lets the classifier's w act
+# on the tokens directly, and on the mixed tokens after the value matrix. Without values, w reads
+# tokens and contexts alike, and again two vectors would do, one for each:
 
 residual = (x + context).mean(1) @ w  # (TEXTS,)
 shares["residual"] = left_over(residual, (x + plain).mean(1))
@@ -189,7 +190,7 @@ shares["residual, two vectors"] = left_over(residual, apart)
 # layer`, or between the mean and the classifier. Brackets can't be moved past a nonlinearity, so
 # the argument ends there. To show this, we first take only the values away. The :term:`ReLU` stays,
 # and it now acts on plain contexts, which mix the tokens themselves. In two more cases we take the
-# ReLU away as well:
+# ReLU away as well, while the logits that have to be matched keep theirs:
 
 before, after = F.relu(context).mean(1) @ w, F.relu(context.mean(1)) @ w  # (TEXTS,), (TEXTS,)
 shares["ReLU before the mean"] = left_over(before, F.relu(plain).mean(1))
@@ -261,8 +262,8 @@ fig.set_label(
 # fold into one vector per linear path from that head to the logit.
 #
 # - With one path the values vanish, as in Lab 13's model, with or without an output projection.
-# - With several paths (heads, a residual) one vector per path must stay, and nothing more is
-#   needed.
+# - With several paths to the logit (several heads, or a residual connection past the head) one
+#   vector per path must stay, and nothing more is needed.
 # - With a nonlinearity that depends on several entries of a value vector, the value matrix can't be
 #   removed. If an output projection is in front of the nonlinearity, only the product
 #   :math:`W_\mathrm{value} W_\mathrm{out}` matters: the two matrices have a :term:`gauge` freedom

@@ -9,12 +9,12 @@ as well as k = 16. Whether a model with attention does better than the mean of t
 on how both are trained, so the last comparison of this page is made under two settings and three
 learning rates.
 
-You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` for the product M of
-query and key matrix, whose rank is at most k, and the one on :doc:`training a classifier
-</gallery/core/plot_8_sentiment_training>` for the task. Reading takes half an hour; running the
-page takes only five seconds, because the results are read from a file. Afterwards you can measure
-how much of its rank a trained head uses, compare two models review by review, and say under which
-conditions such a comparison holds.
+You need two lessons. The one on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` introduces the
+product M of query and key matrix, whose rank is at most k, and the one on :doc:`training a
+classifier </gallery/core/plot_8_sentiment_training>` introduces the task. Reading takes half an
+hour; running the page takes only five seconds, because the results are read from a file. Afterwards
+you can measure how much of its rank a trained head uses, compare two models review by review, and
+say under which conditions such a comparison holds.
 """
 
 import base64
@@ -334,8 +334,8 @@ fig.set_label(
 # ---------
 # - How much of the rank does training use? Training makes a few singular values of M grow and
 #   leaves the others behind. Afterwards most directions can be dropped at a cost of less than half
-#   a point on our validation reviews. Trained from the start, k = 1 classifies these reviews about
-#   as well as k = 16.
+#   a point on our validation reviews. A model that is trained with k = 1 from the start classifies
+#   these reviews about as well as one with k = 16.
 # - Where nothing regularises the models, the mean of the words is ahead of attention. If the models
 #   are trained with dropout, smaller initial embeddings and a learning rate chosen for each, the
 #   lead shrinks, and the printed intervals say whether it can be told from zero.

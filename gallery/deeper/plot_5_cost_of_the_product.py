@@ -5,11 +5,11 @@ The cost of attention scores: where to put the brackets
 Scores can be computed as queries times keys, or with one matrix M in the middle. Which is cheaper?
 
 For all queries of a text at once, the pair of queries and keys is cheaper, as long as the keys are
-at most half as wide as the tokens. In operations, the longer the text, the wider the keys may be.
-For one query at a time, as when a model generates text, memory decides, and in that case the
-matrices of a head really are multiplied into one, as in multi-head latent attention. We count
-operations and bytes, find the line on which both ways cost the same, measure times beside the
-counts, and end with what a KV cache keeps.
+at most half as wide as the tokens. Counted in operations, this limit on the width of the keys rises
+with the length of the text. For one query at a time, as when a model generates text, memory
+decides, and in that case the matrices of a head really are multiplied into one, as in multi-head
+latent attention. We count operations and bytes, find the line on which both ways cost the same,
+measure times beside the counts, and end with what a KV cache keeps.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` for the matrix M.
 Reading takes half an hour, and running the page about six seconds. Afterwards you can work out the
@@ -243,8 +243,8 @@ fig.set_label(
 # %%
 # *Figure 3.* The cost with M over the cost with the pair, by both counts and by the clock. The
 # orange line was measured on the machine that built this site. This machine may have been doing
-# other work at the time, and another machine gives a different line. The other two lines are the
-# same everywhere.
+# other work at the time, and another machine gives a different line. The other two lines do not
+# depend on the machine.
 #
 # If keys are wide, the measured ratio follows the count of operations. If they are narrow, M is
 # still slower than the pair, but not by as much as the count predicts, presumably because the
@@ -383,8 +383,8 @@ assert rotation_errors["one absorbed matrix"] > 0.1
 # - Which is cheaper? For all queries of a text at once, queries and keys take fewer operations than
 #   M if k/d < (d + n)/(2d + n), and so always for k ≤ d/2. Both bracketings give the same scores,
 #   up to rounding.
-# - Counted in bytes moved, the limit is k = d/2, and for long texts little is at stake, because
-#   both ways write n² scores.
+# - Counted in bytes moved, the pair is cheaper up to k = d/2, and for long texts little is at
+#   stake, because both ways write n² scores.
 # - Times follow the counts for wide keys, but not for the narrowest, where costs other than
 #   multiplication decide.
 # - For one query at a time the cache decides. A cached token costs d numbers, which serve the keys

@@ -5,9 +5,9 @@ A real encoder: 72 attention heads of MiniLM, number by number
 What do the heads of a trained encoder attend to, and when has a head earned a name?
 
 In the encoder all-MiniLM-L6-v2 a few heads attend to a neighbouring token. Most heads put their
-largest share of weight on the first position, whatever token it holds, and the values there are so
-short that this weight adds almost nothing. A name for a head is a claim about texts, so it needs a
-count over many texts, a stated condition and a control.
+largest share of weight on the first position, whatever token it holds, and the value vectors there
+are so short that this weight adds almost nothing. A name for a head is a claim about texts, so it
+needs a count over many texts, a stated condition and a control.
 
 You need the lesson on :doc:`the attention layer </gallery/core/plot_2_attention_layer>` and a rough
 idea of the :doc:`transformer block </gallery/core/plot_7_transformer_block>`. Reading takes half an
@@ -36,8 +36,8 @@ encoder, tokenizer = load_encoder("minilm")
 # From a sentence to word pieces
 # ------------------------------
 # The model has BERT's architecture :cite:p:`devlin2019bert`, with 6 layers of 12 heads. It was
-# distilled from a larger model :cite:p:`wang2020minilm`, which means that it was trained to imitate
-# that model, and then trained to give similar embeddings to sentences with similar meanings
+# distilled from a larger model :cite:p:`wang2020minilm`, that is, trained to imitate that
+# model. After that it was trained to give similar embeddings to sentences with similar meanings
 # :cite:p:`reimers2019sentence`. Its tokenizer lower-cases a text and cuts it into :term:`word
 # pieces <word piece>`: frequent words stay whole, while a rare word becomes several pieces, and
 # every piece but the first is written with ``##`` in front.
@@ -155,11 +155,11 @@ head_atlas(weights[:, 0], tokens)
 #
 # A count instead of a name
 # -------------------------
-# So we measure on 300 film reviews of the validation split. Each is cut to 64 tokens, its first 62
-# word pieces between ``[CLS]`` and ``[SEP]``; the few reviews that are shorter are left out. For
-# each query, five keys are of interest: the token before it, the query's own token (called *same*
-# in the table), the token after it, the first position and the separator. Queries near the ends of
-# a review are left out as well, so that the five keys are always five different tokens. Uniform
+# So we measure on 300 film reviews of the validation split. Each is cut to 64 tokens: ``[CLS]``,
+# its first 62 word pieces, and ``[SEP]``; the few reviews that are shorter are left out. For each
+# query, five keys are of interest: the token before it, the query's own token (called *same* in the
+# table), the token after it, the first position and the separator. Queries near the ends of a
+# review are left out as well, so that the five keys are always five different tokens. Uniform
 # weights would give each key the same share, 1/64.
 
 
@@ -337,10 +337,10 @@ fig.set_label(
 # and reviews.
 #
 # From layer 1 on, the more weight a head leaves on ``[CLS]``, the nearer its context vector comes
-# to 0, and a head with a context vector near 0 adds hardly anything to the token that attends. The
-# head named in the figure has by far the longest value of ``[CLS]`` in these layers. This exception
-# fits the explanation, because the head hardly attends to ``[CLS]``. The values of ``[SEP]`` are
-# longer than those of ``[CLS]`` in every layer.
+# to 0, and a head with a context vector near 0 adds hardly anything to the token that attends. Of
+# all heads in these layers, the one named in the figure has by far the longest value vector for
+# ``[CLS]``. This exception fits the explanation, because the head hardly attends to ``[CLS]``. The
+# values of ``[SEP]`` are longer than those of ``[CLS]`` in every layer.
 #
 # Norms alone don't show that the weight does nothing, because many short vectors may add up. So we
 # intervene, in all layers at once: we either set the values at one position to 0, or forbid all

@@ -37,8 +37,8 @@ use_style()
 # The same parameters, in one head or in two
 # ------------------------------------------
 # Under the usual rule, h heads have the width k = d / h each, where d is the :term:`embedding`
-# dimension, so the product hk is always d. What the rule leaves open is which comparisons a layer
-# can make.
+# dimension, so the product hk is always d. The rule does not say which comparisons a layer can
+# make.
 
 # sphinx_gallery_start_ignore
 
@@ -75,8 +75,8 @@ fig.set_label(
 # ------------------------
 # Let the n tokens of a text be linearly independent, and let P be an n × n matrix of attention
 # weights, all positive. Can a head of width k produce exactly P? Take the logarithm of P, subtract
-# from each row the mean of that row, and call the rank of the result :math:`\rho`. Such a head
-# exists if and only if :math:`k \ge \rho`.
+# from each row the mean of that row, and call the rank of the result :math:`\rho`. A head of width
+# k can produce exactly P if and only if :math:`k \ge \rho`.
 #
 # *Proof.* Two rows of scores have the same :term:`softmax` exactly when they differ by a constant.
 # So the scores S give P if and only if their centred rows, :math:`S\,(I - \tfrac1n \mathbf 1
@@ -177,7 +177,8 @@ for beta in (100, 1000, 10_000):
 # coordinates, because Laplace's equation gives all other terms. There are :math:`\binom{k + \ell -
 # 1}{\ell}` such terms of degree :math:`\ell`. So one head fills at most that many of the
 # :math:`N_\ell` directions, and h heads fill at most h times that number. The filled directions are
-# the same for every z, and the target's share in all the others is error. ∎
+# the same for every z, and the target's share in the
+# directions that are not filled is error. ∎
 #
 # The proof uses neither the softmax nor the size of a weight. It requires that q and z are
 # independent and spread evenly over the sphere, that q reaches each head through k numbers, and
@@ -185,7 +186,7 @@ for beta in (100, 1000, 10_000):
 # the mean of :math:`\operatorname{sign}(q \cdot z)` times the Legendre polynomial of degree
 # :math:`\ell` in r dimensions, taken at :math:`q \cdot z`. The differential equation of these
 # polynomials gives :math:`c_{\ell + 2} = -c_\ell\, \ell / (\ell + r)`, so the code computes
-# :math:`c_1` first and each of the other means from the one before.
+# :math:`c_1` first and then each further mean from the one before.
 
 d, r = 16, 15
 
@@ -220,9 +221,9 @@ for degree, share, size in HARMONICS[:4]:
 
 # %%
 # Degree 1 is the linear part of the sign. It comes within reach once hk is r or more, so the usual
-# coupling hk = d is just enough for it. Degree 3 needs about :math:`(r / k)^3` heads if k is not
-# small, and each further odd degree needs about :math:`(r / k)^2` times as many as the one before;
-# even degrees do not occur in the sign. If k ≤ r − 2, no number of heads is enough for all degrees.
+# rule hk = d is just enough for it. Degree 3 needs about :math:`(r / k)^3` heads if k is not small,
+# and each further odd degree needs about :math:`(r / k)^2` times as many as the one before; even
+# degrees do not occur in the sign. If k ≤ r − 2, no number of heads is enough for all degrees.
 #
 # Three layers, trained here
 # --------------------------
@@ -269,17 +270,19 @@ for (h, k), error in live.items():
     print(f"h = {h}, k = {k:2}: error {error:.3f}, bound {bound(h, k):.3f}")
 
 # %%
-# Only the wide head learns the task. Each of the other two layers ends a little above its bound,
-# and the bound alone is more than half of the error of a layer that learns the linear part only.
+# Only the wide head learns the task. Each of the other two layers ends a little above its bound.
+# The bound is large: it is more than half of the error that a layer would have if it learned the
+# linear part and nothing else.
 #
 # The grid
 # --------
 # Training a layer for every h and k with hk up to 64, each from three seeds and with more steps,
-# takes too long for a build. So the page reads the errors from a file, which says where it comes
-# from. The file has a second task as well, in which each query has to retrieve *two* answers at
-# once: the sign of :math:`q \cdot z` and the sign of :math:`q \cdot z'`. The second vector, z′, is
-# made from z. Shift the coordinates of z by one place forwards in a circle, and subtract what a
-# shift by one place backwards would give; the difference is z′, which is at a right angle to z.
+# takes too long for a page that is executed whenever the site is built. So the page reads the
+# errors from a file, which says where it comes from. The file has a second task as well, in which
+# each query has to retrieve *two* answers at once: the sign of :math:`q \cdot z` and the sign of
+# :math:`q \cdot z'`. The second vector, z′, is made from z. Shift the coordinates of z cyclically
+# by one place forwards, and subtract z shifted cyclically by one place backwards; the difference is
+# z′, which is at a right angle to z.
 
 package = Path(attention.__file__).parent
 file = Path("experiments/bottleneck/results.json")
@@ -418,4 +421,4 @@ for h in sizes:
 #
 # *Where next:* :doc:`the lesson on rotary positions </gallery/deeper/plot_9a_rotary>`, for the
 # positions of today's language models, or :doc:`the lesson on attention as explanation
-# </gallery/core/plot_9_reading_attention>`, for whether weights explain a model's answer.
+# </gallery/core/plot_9_reading_attention>`, which asks whether weights explain a model's answer.

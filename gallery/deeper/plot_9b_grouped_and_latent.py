@@ -6,15 +6,15 @@ Does every head need keys and values of its own?
 
 No, because heads that share their keys and values still differ in their queries, so each head has
 attention weights of its own. Sharing matters when a model generates text, since the model then has
-to keep the keys and values of every token. In grouped-query attention a few heads share them, in
-multi-query attention all heads do, and in latent attention the keys and values of all heads are
-made from one narrow vector. This page counts what each of these variants keeps and computes, and
-shows what each cannot express. The effect on quality has been measured in large training runs,
-which are cited at the end of the page.
+to keep the keys and values of every token. In grouped-query attention each small group of heads
+shares one set of them, in multi-query attention all heads do, and in latent attention the keys and
+values of all heads are made from one narrow vector. This page counts what each of these variants
+keeps and computes, and shows what each cannot express. The effect on quality has been measured in
+large training runs, which are cited at the end of the page.
 
 You need the lessons on :doc:`several heads </gallery/core/plot_5_multi_head>` and on :doc:`masks
 </gallery/core/plot_4_masks>`. For latent attention you also need the lesson on :doc:`low rank
-</gallery/deeper/plot_1_low_rank_qk>`, and for its part on positions the lesson on :doc:`rotary
+</gallery/deeper/plot_1_low_rank_qk>`, and, where positions come in, the lesson on :doc:`rotary
 positions </gallery/deeper/plot_9a_rotary>`. Reading takes forty minutes, and running the page about
 ten seconds. Afterwards you can write grouped-query attention and both forms of latent attention,
 count what a layer keeps per token, and say why a rotary key has to be kept apart.
@@ -70,8 +70,8 @@ for name, (L, h, h_kv, k) in published.items():
 # In GPT-3, where each head has keys and values of its own, the text of one user thus takes
 # gigabytes. All of the cache has to be read again for each new token, so generating text means
 # waiting for memory and not for arithmetic. This is why :cite:t:`shazeer2019fast` lets all heads
-# share one key and one value per token. Somebody who read code for this `wondered why the code has
-# keys and values for one head only
+# share one key and one value per token. A reader of code for multi-query attention `wondered why
+# there are keys and values for one head only
 # <https://github.com/lucidrains/memorizing-transformers-pytorch/issues/5>`__. The reason is the
 # memory in the last column of the table, not a different kind of attention.
 
@@ -465,13 +465,12 @@ print(f"multi-head attention keeps {2 * h * k} numbers per token and layer")
 for (name, kept), distance in distances.items():
     print(f"{kept:3} numbers kept, {name:14}: embeddings moved by {distance:.3f}")
 
-# %%
-# At r = d = 384 nothing would be lost, since the latent is then the token itself, which takes half
-# as many numbers as its keys and values do. At a lower rank the embeddings move, but much less if
-# the truncation knows the inputs. (:doc:`The lesson on QKᵀ in this encoder
-# </gallery/deeper/plot_7_qk_of_a_real_model>` weights its matrices by the inputs as well.) With 192
-# numbers kept, either truncation moves the embeddings less than the mean of groups does. We
-# measured this with one small encoder on sixteen reviews and trained nothing afterwards, whereas
+# %% At r = d = 384 nothing would be lost, since the latent is then the token itself, which takes
+# half as many numbers as its keys and values do. At a lower rank the embeddings move, but much less
+# if the truncation knows the inputs. (In :doc:`the lesson on QKᵀ in this encoder
+# </gallery/deeper/plot_7_qk_of_a_real_model>`, the matrices are weighted by the inputs as well.)
+# With 192 numbers kept, either truncation moves the embeddings less than the mean of groups does.
+# We measured this with one small encoder on sixteen reviews and trained nothing afterwards, whereas
 # :cite:t:`ainslie2023gqa` train further, for a twentieth of the original steps.
 #
 # Why a rotary key is kept apart
@@ -511,8 +510,8 @@ for distance, change in changes.items():
 # both latents, which ours does not.)
 #
 # Without the rotated part, and without a mask, the layer does not notice the order of its tokens:
-# if the tokens are reversed, the same weights come out in reversed order. With the rotated part,
-# the weights change:
+# if the tokens are reversed, the same attention weights come out in reversed order. With the
+# rotated part, the weights change:
 
 rotary = LatentAttention(d, h, latent_dim=r, rotary_dim=4).double().requires_grad_(False)
 rotary_error = (rotary(x) - rotary(x, absorbed=True)).abs().max().item()
@@ -528,10 +527,10 @@ for dim, each in ((0, latent_layer), (4, rotary)):
 # Bytes per token
 # ---------------
 # A :class:`~attention.KVCache` counts its own bytes, so what each variant keeps can be measured. We
-# make a cache with room for many tokens, pass one token through the layer, and divide the bytes of
-# the cache by its room. The heads have width 32, in float32, and we vary their number. The latent
-# is as wide as four heads and the rotated key as wide as half a head, as in DeepSeek-V2 (section
-# 3.1.2).
+# make a cache that reserves room for many tokens, pass one token through the layer, and divide the
+# bytes of the cache by the number of tokens that it has room for. The heads have width 32, in
+# float32, and we vary their number. The latent is as wide as four heads and the rotated key as wide
+# as half a head, as in DeepSeek-V2 (section 3.1.2).
 
 k, room = 32, 128
 kinds = {
@@ -639,7 +638,7 @@ for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
 # %%
 # A measured time includes everything that both forms share, and also the time that it takes to
 # start each operation. For one token this overhead weighs heavily, so the measured ratio is far
-# smaller than the counted one. In a large model, a step with one token waits for memory instead,
+# smaller than the counted one. In a large model, it is memory that a step with one token waits for,
 # and there the absorbed form saves writing and reading the keys and values of all m tokens.
 #
 # What this page does not show
