@@ -65,6 +65,9 @@ def _refuse(event: tyro_errors.ParseErrorEvent) -> NoReturn:
         case tyro_errors.InvalidChoice():
             name, choices = event.argument.display_name(), ", ".join(event.choices)
             message = f"{name}: expected one of {choices}, got {event.value}"
+        case tyro_errors.BadValue() if event.argument.is_positional():
+            name = event.argument.lowered.metavar
+            message = f"expected {name}, got none; an option that does not exist may have taken it"
         case tyro_errors.BadValue():
             message = f"{event.argument.display_name()}: expected a value, got none"
         case tyro_errors.UnrecognizedArgs():

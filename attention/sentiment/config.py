@@ -202,7 +202,8 @@ class TrainConfig:
     """Whether each review is also put behind another one drawn at random, in training and
     measuring."""
     clean_text: bool = True
-    r"""Whether the two characters \\n become a space before a text is split into words."""
+    """Whether a backslash followed by an n, which is how Yelp's files write a newline, becomes a
+    space before a text is split into words."""
     min_frequency: int = 2
     """Words rarer than this in the training reviews become <unk>."""
     lab_sample: bool = False

@@ -34,6 +34,7 @@ WORDS = {
         "residual connection",
         "feed-forward layer",
     ),
+    "training": ("training command", "training options"),
     "gallery/core/plot_8_sentiment_training": ("sentiment classification", "training loop"),
     "gallery/core/plot_9_reading_attention": ("explanation", "interpretability"),
     "gallery/deeper/plot_1_low_rank_qk": ("low rank", "QK circuit"),

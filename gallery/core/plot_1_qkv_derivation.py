@@ -107,6 +107,8 @@ n, d = x.shape
 similarity = x @ x.T  # (6, 6)
 plain_weights = torch.softmax(similarity, dim=-1)  # (6, 6)
 plain_context = plain_weights @ x  # (6, 3)
+print("lengths of the six embeddings", x.norm(dim=-1))
+print("scores of journey ", similarity[1])
 print("weights of journey", plain_weights[1])
 print("what journey gathers", plain_context[1])
 print("score of starts for journey", f"{similarity[1, 2]:.4f}")
@@ -239,8 +241,13 @@ weights_2 = torch.softmax(scores_2 / key_dim**0.5, dim=-1)  # (6,)
 for word, weight in zip(words, weights_2, strict=True):
     print(f"{word:8}{weight:.4f}")
 print(f"sum     {weights_2.sum():.4f}")
+exponentials = torch.exp(scores_2 / key_dim**0.5)  # (6,)
+print(f"journey, by hand: {exponentials[1]:.4f} / {exponentials.sum():.4f} = {weights_2[1]:.4f}")
 
 # %%
+# The last line is the division in the softmax: :math:`e^{1.8524 / \sqrt 2}`, divided by the sum of
+# six such exponentials.
+#
 # Now every word hands over its value, multiplied by its weight. The sum is the :term:`context
 # vector` of "journey", which holds what the word knows after it has asked. It has 2 numbers, as a
 # value does, whereas the embedding had 3.
@@ -532,6 +539,8 @@ for _ in range(1000):
             W.grad = None
 print(f"mean weight on the target, before: {weights[range(n), target].mean():.4f}")
 print(f"mean weight on the target, after:  {learned[range(n), target].mean():.4f}")
+for word, weight in zip(words, learned[range(n), target], strict=True):
+    print(f"{word:8} gives its target {weight:.4f}")
 print("gradient of W_value:", trained[2].grad)
 
 # %%

@@ -136,8 +136,9 @@ print(" ← ".join(trail))
 
 # %%
 # The path leads from the mixture of values through the softmax, the scale and the scores to the
-# product that made the query. It ends in ``AccumulateGrad``, where the gradient is added to the
-# ``.grad`` of a :term:`parameter`, here W_query.
+# product that made the query. (The package multiplies by :math:`1/\sqrt k`, hence ``MulBackward0``,
+# where the function of the first lesson divides.) It ends in ``AccumulateGrad``, where the gradient
+# is added to the ``.grad`` of a :term:`parameter`, here W_query.
 #
 # ``layer.parameters()`` lists what is to be trained. This list is given to an :term:`optimiser`,
 # which takes the training steps. Plain gradient descent, ``SGD`` in torch, takes the step that the
@@ -353,8 +354,8 @@ print(f"theory for nn.Linear: {1 / 3:.3f}. All 2,048 weights equal: {1 / 2048:.4
 # Version 1 starts with ``torch.rand``, which still gives moderate attention weights if the vectors
 # have 3 numbers. If they have 512, a typical query gives all its attention weight to one word. A
 # start of variance 1/d gives scaled scores of standard deviation 1. The start of ``nn.Linear``
-# gives a third of this, so the attention weights of a fresh layer made of ``nn.Linear`` are close
-# to equal.
+# gives a third of this, so the attention weights of a fresh layer made of ``nn.Linear`` are much
+# nearer to equal.
 
 fig, ax = plt.subplots(figsize=(5, 3.4))
 for name, color in (("variance 1/d", ORANGE), ("nn.Linear", BLUE)):

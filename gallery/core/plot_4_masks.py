@@ -268,7 +268,8 @@ def padding_mask(lengths, n):
 # %%
 # The operator ``&`` joins the two masks by broadcasting them to (B, n, n). The batch of our example
 # holds two texts: the sentence itself, and its first four words followed by two positions of
-# padding.
+# padding. Padding is always at the end here, and ``padding_mask`` is given the lengths of the texts
+# as a tensor.
 
 padding = padding_mask(torch.tensor([6, 4]), 6)  # (2, 1, 6)
 both = padding & causal  # (2, 6, 6)
@@ -349,8 +350,9 @@ for name, program in programs.items():
 # %%
 # The four programs return three different results. Which of the three is right?
 #
-# **NaN** is an honest answer to 0/0, but it spreads. The loss never read the row of "starts", yet
-# in the backward pass 0 · NaN = NaN, and the gradients of the values are lost.
+# **NaN** is an honest answer to 0/0, but it spreads. The loss never read the row of "starts", so
+# the gradient of this context vector is 0. But in the backward pass it is multiplied by the weights
+# of that row, and since 0 · NaN = NaN, the gradients of the values are lost.
 #
 # **Uniform weights** result from −1e9: all six scores are now the same number, so each weight is
 # 1/6. They look harmless and are the worst of the three, because they mix a little of everything
@@ -362,7 +364,8 @@ for name, program in programs.items():
 #
 # With masks, the function of the first lesson becomes the following. Its variable ``blind`` marks
 # the rows of words that may attend to nothing. These rows are left out of the masking, so their
-# scores stay finite, and their weights are set to 0 after the softmax.
+# scores stay finite, and their weights are set to 0 after the softmax. In the file that grows from
+# lesson to lesson, this function takes the place of the first one. It accepts boolean masks only.
 
 
 # attention_from_scratch.py

@@ -119,9 +119,10 @@ class MultiHeadAttention(nn.Module):
 
 
 # %%
-# The last step of ``forward`` is for a word that may attend to nothing. The function of the last
-# lesson has given it a context vector of zeros, but if ``W_out`` has a bias, it adds this bias to
-# the zeros. A word that has seen nothing would then still return something.
+# The number of heads has to divide the width, because ``unflatten`` cuts the width into equal
+# parts. The last step of ``forward`` is for a word that may attend to nothing. The function of the
+# last lesson has given it a context vector of zeros, but if ``W_out`` has a bias, it adds this bias
+# to the zeros. A word that has seen nothing would then still return something.
 
 blind = causal_mask(6)  # (6, 6)
 blind[2] = False

@@ -123,8 +123,9 @@ assert torch.allclose(LayerNorm(4)(token), nn.LayerNorm(4)(token))
 # %%
 # By hand, the first number is (1 − 3) / √3.5. A token that is ten times as large comes out the
 # same, so the part that reads the token never has to deal with its size. (The two results differ
-# only by the effect of ``eps``, a tiny number that keeps the code from dividing by 0.) Unlike in
-# batch normalisation, no mean and no variance is shared between tokens or between texts.
+# only by the effect of ``eps``, a tiny number that keeps the code from dividing by 0.) The variance
+# is the mean of the squares, which divides by d and not by d − 1. Unlike in batch normalisation, no
+# mean and no variance is shared between tokens or between texts.
 #
 # The feed-forward layer: each token by itself
 # --------------------------------------------
@@ -156,7 +157,8 @@ class FeedForward(nn.Module):
 # (:cite:t:`he2016deep`). Since the derivative of x + f(x) is 1 plus that of f, a gradient has a way
 # past every part. The norm is placed either before each part, which is called :term:`pre-norm`, or
 # after each sum, which is called :term:`post-norm`. The heads have biases here, as in most
-# published models, and a mask is passed on to them.
+# published models, and a mask is passed on to them. A token that may attend to nothing still gets
+# zeros from attention, but the feed-forward layer changes it like any other token.
 
 
 # attention_from_scratch.py
@@ -283,12 +285,30 @@ ROOMS, SEEDS, STEPS = 8, 5, 120
 QUESTIONS = ("two steps", "three steps", "sum")
 
 
+def follow(notes):
+    """Look up the three answers for each starting room."""
+    two = notes.gather(1, notes)  # (..., ROOMS)
+    three = notes.gather(1, two)  # (..., ROOMS)
+    return torch.stack([two, three, (two + three) % ROOMS], dim=-1)  # (..., ROOMS, 3)
+
+
 def draw_walks(batch):
-    """Draw notes, and look up the three answers for each starting room."""
+    """Draw notes, and return them with the answers."""
     notes = torch.randint(ROOMS, (batch, ROOMS))
-    two = notes.gather(1, notes)
-    three = notes.gather(1, two)
-    return notes, torch.stack([two, three, (two + three) % ROOMS], dim=-1)
+    return notes, follow(notes)
+
+
+example = torch.tensor([[3, 6, 3, 1, 0, 5, 2, 4]])  # (1, ROOMS)
+print("room       ", *range(ROOMS))
+print("its note   ", *example[0].tolist())
+for question, found in zip(QUESTIONS, follow(example)[0].T, strict=True):
+    print(f"{question:11}", *found.tolist())
+
+# %%
+# Start in room 0. Its note says 3, the note in room 3 says 1, and the note in room 1 says 6. The
+# walker is in room 1 after two steps and in room 6 after three, and the sum is 7. In a model of
+# pre-norm blocks, one more norm follows the last block, because nothing else has normalised the
+# last sum.
 
 
 class Walker(nn.Module):
@@ -296,7 +316,7 @@ class Walker(nn.Module):
         super().__init__()
         self.note, self.room = nn.Embedding(ROOMS, d), nn.Embedding(ROOMS, d)
         self.blocks = nn.Sequential(*blocks)
-        self.norm = LayerNorm(d)  # with the norms first, nothing has normalised the last sum
+        self.norm = LayerNorm(d)
         self.answers = nn.Linear(d, len(QUESTIONS) * ROOMS)
 
     def forward(self, notes):
@@ -402,17 +422,19 @@ fig.set_label(
 # time and not what it could learn.
 #
 # * **Attention** brings notes to other tokens. Without it each room knows its own note only, and
-#   the model is left with the most probable answers given that note. Three steps then look easier
-#   than two, because a room's own note is often the right answer. It names the room after the first
-#   step, and the walker is often in that room again after the third. In a cycle of one or two rooms
-#   this is certain. The walker is in such a cycle if the first note names its own room, in one case
-#   of eight. If it does not, the walker can still enter such a cycle, namely if the second note
-#   names one of the two rooms already visited, in two cases of eight. Outside such a cycle the
-#   walker returns by chance, in one case of eight. Together, a room's own note is the right answer
-#   with probability :math:`\frac18 + \frac78 \, (\frac28 + \frac68 \cdot \frac18) = 0.426`, which
-#   the line below the table confirms. A model of one block also fetches the note of the next room.
-#   This does not raise the probability, because outside such a cycle the third step is still a
-#   guess.
+#   the model is left with the most probable answers given that note. After two steps the best
+#   answer is a room's own note. It is right if the note names its own room, in one case of eight,
+#   and otherwise by chance, which gives :math:`\frac18 + \frac78 \cdot \frac18 = 0.234`. Three
+#   steps look easier than two, because the own note is right more often. It names the room after
+#   the first step, and the walker is often in that room again after the third. In a cycle of one or
+#   two rooms this is certain. The walker is in such a cycle if the first note names its own room,
+#   in one case of eight. If it does not, the walker can still enter such a cycle, namely if the
+#   second note names one of the two rooms already visited, in two cases of eight. Outside such a
+#   cycle the walker returns by chance, in one case of eight. Together, a room's own note is the
+#   right answer with probability :math:`\frac18 + \frac78 \, (\frac28 + \frac68 \cdot \frac18) =
+#   0.426`, which the line below the table confirms. A model of one block also fetches the note of
+#   the next room. This does not raise the probability, because outside such a cycle the third step
+#   is still a guess.
 # * **Depth** is needed because one block fetches one note, and the second fetch needs the result of
 #   the first.
 # * **The feed-forward layer** computes the sum. Without it the model finds both rooms and is often
