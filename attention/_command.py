@@ -66,8 +66,8 @@ def _refuse(event: tyro_errors.ParseErrorEvent) -> NoReturn:
             name, choices = event.argument.display_name(), ", ".join(event.choices)
             message = f"{name}: expected one of {choices}, got {event.value}"
         case tyro_errors.BadValue() if event.argument.is_positional():
-            name = event.argument.lowered.metavar
-            message = f"expected {name}, got none; an option that does not exist may have taken it"
+            metavar = event.argument.lowered.metavar
+            message = f"expected {metavar}, got none; an unknown option may have taken it"
         case tyro_errors.BadValue():
             message = f"{event.argument.display_name()}: expected a value, got none"
         case tyro_errors.UnrecognizedArgs():

@@ -227,7 +227,8 @@ fig.set_label(
 
 # %%
 # *Figure 1.* The whole way so far: one embedding becomes a query, a key and a value, and its query
-# meets the keys of all six words. "journey" and "starts" have the highest scores.
+# meets the keys of all six words. "journey" and "starts" have the highest scores, which are not yet
+# divided by :math:`\sqrt k`.
 #
 # From scores to the context vector
 # ---------------------------------
@@ -305,9 +306,9 @@ film.figure.set_label(
 film
 
 # %%
-# *Figure 4.* All steps in order: one score after the other, the softmax, then the weighted values,
-# tip to tail, until they end at the context vector. The picture is the last frame of an animation;
-# unfold the animation to play it.
+# *Figure 4.* All steps in order: one score after the other, the softmax of the scores divided by
+# :math:`\sqrt 2`, then the weighted values, tip to tail, until they end at the context vector. The
+# picture is the last frame of an animation; unfold the animation to play it.
 #
 # All words at once
 # -----------------

@@ -137,7 +137,7 @@ def test_bad_lines(tmp_path, monkeypatch):
     cases = [
         (["nowhere", "good"], "nowhere: holds no run"),
         (["nowhere"], "TEXT"),
-        (["nowhere", "--wrong", "good"], "^expected TEXT, got none; an option that does not exist"),
+        (["nowhere", "--wrong", "good"], "^expected TEXT, got none; an unknown option may"),
         (["nowhere", "good", "--html", "no/such/page.html"], "--html: there is no folder"),
     ]
     check_refused(main, cases)
