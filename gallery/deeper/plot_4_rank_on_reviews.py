@@ -345,4 +345,4 @@ fig.set_label(
 # *Practise:* :doc:`/exercises/low_rank`.
 #
 # *Where next:* :doc:`the lesson on the cost of the scores
-# </gallery/deeper/plot_5_cost_of_the_product>`, for what the scores cost to compute.
+# </gallery/deeper/plot_5_cost_of_the_product>`, which counts operations and bytes.

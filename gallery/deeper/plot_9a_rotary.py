@@ -784,7 +784,7 @@ for name, way, steps in (
 # the two layouts.
 #
 # *Where next:* :doc:`the lesson on what heads can share
-# </gallery/deeper/plot_9b_grouped_and_latent>`, for what heads can share, and why a rotated key has
-# to be kept apart from a latent.
+# </gallery/deeper/plot_9b_grouped_and_latent>`, which also shows why a rotated key has to be kept
+# apart from a latent.
 
 plt.show()

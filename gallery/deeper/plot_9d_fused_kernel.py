@@ -601,7 +601,7 @@ fig.set_label(
 # are merged.
 #
 # *Where next:* :doc:`the lesson on the scale during training
-# </gallery/deeper/plot_9e_scale_in_training>`, for the scale of the scores as training goes on, or
+# </gallery/deeper/plot_9e_scale_in_training>`, in which one learned number bounds the scores, or
 # :doc:`the page on speed </speed>`, for what the fused kernel does to a training run.
 
 plt.show()

@@ -201,8 +201,7 @@ for temperature, text in written.items():
 # taste, so a temperature is chosen by reading the texts and not by the loss.
 #
 # The function ``continuation``, which draws the tokens here, computes only one new row per token,
-# with a
-# :term:`KV cache`, and ``python -m attention.write`` does the same from the command line.
+# with a :term:`KV cache`, and ``python -m attention.write`` does the same from the command line.
 #
 # How far back it reads
 # ---------------------
