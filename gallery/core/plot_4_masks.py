@@ -365,7 +365,7 @@ for name, program in programs.items():
 # With masks, the function of the first lesson becomes the following. Its variable ``blind`` marks
 # the rows of words that may attend to nothing. These rows are left out of the masking, so their
 # scores stay finite, and their weights are set to 0 after the softmax. In the file that grows from
-# lesson to lesson, this function takes the place of the first one. It accepts boolean masks only.
+# lesson to lesson, this function replaces the first one. It accepts boolean masks only.
 
 
 # attention_from_scratch.py

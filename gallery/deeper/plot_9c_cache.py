@@ -93,13 +93,13 @@ for count in (1, 2, 3):
     unmasked[count] = (masked_x[-1] - open_x[-1]).abs().max().item()
     print(f"layers: {count}, without the mask the last token moves by {unmasked[count]:.0e}")
 
-# %% Other mistakes are made in training and show only in generation. The loss of `a reader's
-# decoder <https://github.com/pytorch/tutorials/issues/719>`__, for example, fell during training,
-# and yet the decoder repeated one token for ever when it generated. In such a case, check the
-# target first. It has to be the input shifted by one position, because a model whose target is its
-# own input learns nothing but to copy. If the causal mask is missing in training, the model can
-# likewise copy, as
-# :doc:`the lesson on masks </gallery/core/plot_4_masks>` shows.
+# %%
+# Other mistakes are made in training and show only in generation. The loss of `a reader's decoder
+# <https://github.com/pytorch/tutorials/issues/719>`__, for example, fell during training, and yet
+# the decoder repeated one token for ever when it generated. In such a case, check the target first.
+# It has to be the input shifted by one position, because a model whose target is its own input
+# learns nothing but to copy. If the causal mask is missing in training, the model can likewise
+# copy, as :doc:`the lesson on masks </gallery/core/plot_4_masks>` shows.
 #
 # What changes when a token is appended
 # -------------------------------------
