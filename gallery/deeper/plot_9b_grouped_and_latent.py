@@ -465,9 +465,10 @@ print(f"multi-head attention keeps {2 * h * k} numbers per token and layer")
 for (name, kept), distance in distances.items():
     print(f"{kept:3} numbers kept, {name:14}: embeddings moved by {distance:.3f}")
 
-# %% At r = d = 384 nothing would be lost, since the latent is then the token itself, which takes
-# half as many numbers as its keys and values do. At a lower rank the embeddings move, but much less
-# if the truncation knows the inputs. (In :doc:`the lesson on QKᵀ in this encoder
+# %%
+# At r = d = 384 nothing would be lost, since the latent is then the token itself, which takes half
+# as many numbers as its keys and values do. At a lower rank the embeddings move, but much less if
+# the truncation knows the inputs. (In :doc:`the lesson on QKᵀ in this encoder
 # </gallery/deeper/plot_7_qk_of_a_real_model>`, the matrices are weighted by the inputs as well.)
 # With 192 numbers kept, either truncation moves the embeddings less than the mean of groups does.
 # We measured this with one small encoder on sixteen reviews and trained nothing afterwards, whereas
