@@ -780,8 +780,8 @@ for name, way, steps in (
 #   repairs this; interpolation without further training makes the model copy from the wrong
 #   distance.
 #
-# *Practise:* :doc:`the exercises on attention today </exercises/today>`, whose first exercise mixes
-# the two layouts.
+# *Practise:* :doc:`the exercises on present-day attention </exercises/today>`, whose first exercise
+# mixes the two layouts.
 #
 # *Where next:* :doc:`the lesson on what heads can share
 # </gallery/deeper/plot_9b_grouped_and_latent>`, which also shows why a rotated key has to be kept

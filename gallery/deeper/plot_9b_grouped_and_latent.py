@@ -677,7 +677,7 @@ for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
 # *From memory:* close this page and write the trained and the absorbed form. Then check that both
 # agree in float64, and find where a scale of :math:`1/\sqrt r` would go wrong.
 #
-# *Practise:* :doc:`the exercises on attention today </exercises/today>`, on shared keys, on a
+# *Practise:* :doc:`the exercises on present-day attention </exercises/today>`, on shared keys, on a
 # window and on the absorbed query.
 #
 # *Where next:* :doc:`the lesson on the KV cache </gallery/deeper/plot_9c_cache>`, where keys and

@@ -519,7 +519,8 @@ assert padded_error < 1e-12
 # the prompt gives the same rows in one piece, in two, and token by token; that the first row of a
 # new piece has its true position; and that no earlier row moves.
 #
-# *Practise:* :doc:`the exercises on attention today </exercises/today>`, with one step of decoding.
+# *Practise:* :doc:`the exercises on present-day attention </exercises/today>`, with one step of
+# decoding.
 #
 # *Where next:* :doc:`the lesson on FlashAttention </gallery/deeper/plot_9d_fused_kernel>`, for
 # attention that never holds the matrix of weights.

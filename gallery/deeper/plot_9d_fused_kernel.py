@@ -597,8 +597,8 @@ fig.set_label(
 # - Linear attention also saves arithmetic, but the rank of its weights is at most the width of its
 #   features, so it computes another function.
 #
-# *Practise:* :doc:`the exercises on attention today </exercises/today>`, where two blocks of keys
-# are merged.
+# *Practise:* :doc:`the exercises on present-day attention </exercises/today>`, where two blocks of
+# keys are merged.
 #
 # *Where next:* :doc:`the lesson on the scale during training
 # </gallery/deeper/plot_9e_scale_in_training>`, in which one learned number bounds the scores, or

@@ -109,10 +109,10 @@ for probability, i in zip(*probabilities[-1].topk(6), strict=True):
 # What is a good loss? We compare the loss of our model with that of three simpler models that need
 # no attention. All four are measured on 150 passages, the beginnings of reviews that were not used
 # for training. The first simple model gives all tokens the same probability. The second gives each
-# token the share that it has of 3,000 reviews. The third is a *bigram model*: it gives each token
-# the share that it has, in those reviews, of the tokens after the same preceding token (smoothed
-# towards the second model). Our model was trained on more text, on about seven times as many tokens
-# as these 3,000 reviews hold.
+# token its share of all tokens in 3,000 reviews. The third is a *bigram model*. It looks only at
+# the token before, and gives each token the share of cases in which it followed that token in those
+# reviews (smoothed towards the second model). Our model was trained on more text, on about seven
+# times as many tokens as these 3,000 reviews hold.
 
 reviews = load_reviews("imdb")
 
