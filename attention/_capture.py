@@ -6,20 +6,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from attention.layers.latent import LatentAttention
-from attention.layers.multihead import MultiHeadAttention
-from attention.layers.pooling import EnergyPooling, KeyedPooling, MeanPooling
-from attention.layers.self_attention import QKSelfAttention, SelfAttentionV1
-
-_OURS = (
-    MultiHeadAttention,
-    LatentAttention,
-    QKSelfAttention,
-    SelfAttentionV1,
-    MeanPooling,
-    EnergyPooling,
-    KeyedPooling,
-)
+from attention.layers.base import AttentionLayer
 
 
 @contextmanager
@@ -59,7 +46,7 @@ def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     layers = {
         name: module
         for name, module in model.named_modules()
-        if isinstance(module, (*_OURS, nn.MultiheadAttention))
+        if isinstance(module, AttentionLayer | nn.MultiheadAttention)
     }
     if not layers:
         raise ValueError(f"model: expected one with attention in it, got {type(model).__name__}")

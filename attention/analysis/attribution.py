@@ -6,14 +6,13 @@ gradient. For one layer of attention the effect of deleting a word has a closed 
 how much of it is due to the weight, and how much to the value.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from attention._checks import check_ids, check_integers
+from attention._evaluating import evaluating
 
 _TEXTS_AT_ONCE = 64  # a review of n words has n versions with a word deleted
 
@@ -288,14 +287,3 @@ def _check_review(model: Any, ids: Tensor) -> None:
             f"ids: expected one review of at least two words, (n,), got {tuple(ids.shape)}"
         )
     check_ids(ids[None], None, model.embedding.weight)
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Put a model into evaluation mode, and then back into its previous mode."""
-    training = model.training
-    model.eval()
-    try:
-        yield
-    finally:
-        model.train(training)

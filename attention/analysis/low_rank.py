@@ -13,10 +13,9 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from attention._checks import check_size
 from attention.layers.multihead import MultiHeadAttention
 from attention.layers.self_attention import QKSelfAttention, SelfAttention, SelfAttentionV1
-from attention.layers.variants import AttentionConfig, variant
+from attention.layers.variants import variant
 
 Layer = TypeVar("Layer", SelfAttentionV1, QKSelfAttention)
 # A classifier of reviews, of which this module knows only the parts, as it is built on top of it.
@@ -332,23 +331,20 @@ def fold_values(model: Model) -> Model:
     return result
 
 
-def parameter_count(kind: str, embed_dim: int, key_dim: int, **options: Any) -> int:
+def parameter_count(kind: str, embed_dim: int, **options: Any) -> int:
     r"""Count the parameters of a variant of attention, without biases.
 
     .. math::
         \text{mean: } 0, \quad \text{energy: } d, \quad \text{keys: } dk + k, \quad
-        \text{qk: } 2dk, \quad \text{qkv: } 2dk + d^2, \quad \text{multihead: } 4d^2, \quad
-        \text{gqa: } 2d^2 (1 + g/h), \quad \text{latent: } 2d^2 + 3dr, \quad
-        \text{transformer: } L (12 d^2 + 2d) + d
+        \text{qk: } 2dk, \quad \text{qkv: } 2dk + d^2, \quad
+        \text{multihead: } 2d^2 (1 + g/h), \quad \text{latent: } 2d^2 + 3dr, \quad
+        \text{transformer: } L (2d^2 (1 + g/h) + 8 d^2 + 2d) + d
 
     Args:
-        kind: One of :data:`attention.layers.variants.VARIANTS`; ``"qkv"`` has values of width d
-            unless ``value_dim`` is given.
+        kind: One of :data:`attention.layers.variants.VARIANTS`.
         embed_dim: Width ``d`` of a token vector.
-        key_dim: Width ``k`` of queries and keys. It plays no role in ``"mean"`` and ``"energy"``,
-            which make no queries or keys, nor in variants with several heads, which divide the
-            width d among them.
-        options: Other fields of :class:`attention.layers.variants.AttentionConfig`. In ``"gqa"``,
+        options: The options of this variant, such as k = ``key_dim``; others are refused.
+            ``"qkv"`` has values of width d unless ``value_dim`` is given. In ``"multihead"``,
             h = ``num_heads`` heads share g = ``num_kv_heads`` keys and values. ``"latent"`` makes
             keys and values from a vector of width r = ``latent_dim``. ``"transformer"`` has
             L = ``num_layers`` blocks, including their feed-forward layers and norms.
@@ -358,20 +354,17 @@ def parameter_count(kind: str, embed_dim: int, key_dim: int, **options: Any) -> 
 
     Raises:
         TypeError: If a width is not an integer.
-        ValueError: If a width < 1, or there is no such variant.
+        ValueError: If a width < 1, there is no such variant, or it does not read an option.
 
     Example:
         >>> from attention.analysis import parameter_count
-        >>> [parameter_count(kind, 16, 8) for kind in ("energy", "keys", "qk", "qkv")]
-        [16, 136, 256, 512]
+        >>> parameter_count("energy", 16)
+        16
+        >>> [parameter_count(kind, 16, key_dim=8) for kind in ("keys", "qk", "qkv")]
+        [136, 256, 512]
     """
-    check_size("embed_dim", embed_dim)
-    check_size("key_dim", key_dim)
-    config = AttentionConfig(
-        **{"num_heads": 1, **options}, embed_dim=embed_dim, key_dim=key_dim, bias=False
-    )
     with torch.device("meta"):  # shapes without memory
-        layer = variant(kind).build(config)
+        layer = variant(kind).build(embed_dim, **options)
     return sum(weights.numel() for weights in layer.parameters())
 
 

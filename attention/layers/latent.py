@@ -9,12 +9,13 @@ from torch import Tensor, nn
 
 from attention._checks import check_heads, check_size, check_tokens
 from attention.functional import Attended, attend
+from attention.layers.base import AttentionLayer
 from attention.layers.cache import KVCache, check_cache
 from attention.layers.multihead import for_heads, join_masks
 from attention.rotary import apply_rotary
 
 
-class LatentAttention(nn.Module):
+class LatentAttention(AttentionLayer):
     r"""Project each token to a latent vector, and make the keys and values of all heads from it.
 
     .. math::
@@ -37,7 +38,7 @@ class LatentAttention(nn.Module):
     Args:
         embed_dim: Width ``d`` of a token vector.
         num_heads: The number of heads.
-        latent_dim: Width ``r`` of the latent.
+        latent_dim: Width ``r`` of the latent; None means half of ``embed_dim``.
         head_dim: Width ``k`` of a head's queries, keys and values; None means
             ``embed_dim / num_heads``, which ``num_heads`` must then divide.
         rotary_dim: Width of the rotated part of a query and of the shared key, an even number.
@@ -75,12 +76,13 @@ class LatentAttention(nn.Module):
         embed_dim: int,
         num_heads: int,
         *,
-        latent_dim: int,
+        latent_dim: int | None = None,
         head_dim: int | None = None,
         rotary_dim: int = 0,
     ) -> None:
         super().__init__()
         head_dim = check_heads(embed_dim, num_heads, head_dim)
+        latent_dim = max(embed_dim // 2, 1) if latent_dim is None else latent_dim
         check_size("latent_dim", latent_dim)
         check_size("rotary_dim", rotary_dim, at_least=0)
         if rotary_dim % 2:

@@ -18,11 +18,12 @@ from attention.functional import (
     restricted,
     window_mask,
 )
+from attention.layers.base import AttentionLayer
 from attention.layers.cache import KVCache, check_cache
 from attention.rotary import apply_rotary
 
 
-class MultiHeadAttention(nn.Module):
+class MultiHeadAttention(AttentionLayer):
     r"""Let several heads attend in parallel, and project what they return to one context.
 
     .. math::

@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 from attention._checks import check_size, check_tokens
 from attention.functional import Attended, scaled_dot_product_attention
+from attention.layers.base import AttentionLayer
 
 
-class _Pooling(nn.Module):
+class Pooling(AttentionLayer):
     """What all poolings share: one query, n keys, and the tokens themselves as values."""
 
     def __init__(self, embed_dim: int) -> None:
@@ -30,7 +31,7 @@ class _Pooling(nn.Module):
         return (context, weights) if need_weights else context
 
 
-class MeanPooling(_Pooling):
+class MeanPooling(Pooling):
     r"""Average the tokens, as attention does when all scores are equal.
 
     .. math:: \mathrm{context} = \frac{1}{n} \sum_{i=1}^{n} x_i
@@ -69,7 +70,7 @@ class MeanPooling(_Pooling):
         return self._pool(x, x.new_zeros(1), keys, attn_mask, need_weights)
 
 
-class EnergyPooling(_Pooling):
+class EnergyPooling(Pooling):
     r"""Average the tokens with the attention weights of a single learned query.
 
     .. math::
@@ -119,7 +120,7 @@ class EnergyPooling(_Pooling):
         return self._pool(x, self.energy.weight, x, attn_mask, need_weights)
 
 
-class KeyedPooling(_Pooling):
+class KeyedPooling(Pooling):
     r"""Average the tokens with attention weights from comparing their keys with a learned query.
 
     .. math::

@@ -10,9 +10,10 @@ from torch import Tensor, nn
 
 from attention._checks import check_dropout, check_size, check_tokens
 from attention.functional import Attended, attend
+from attention.layers.base import AttentionLayer
 
 
-class SelfAttentionV1(nn.Module):
+class SelfAttentionV1(AttentionLayer):
     r"""Compute self-attention, with queries, keys and values from three bare matrices.
 
     .. math::
@@ -75,7 +76,7 @@ class SelfAttentionV1(nn.Module):
         return attend(query, key, value, attn_mask, need_weights=need_weights, is_causal=is_causal)
 
 
-class QKSelfAttention(nn.Module):
+class QKSelfAttention(AttentionLayer):
     r"""Let every token attend with its own query, with the tokens themselves as the values.
 
     .. math::

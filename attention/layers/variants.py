@@ -1,58 +1,22 @@
 """The variants of attention that can be chosen by name, and the place to add another.
 
-A variant is an entry of :data:`VARIANTS`, with a class of its own if it needs one. This registry is
-read by the classifier, the choices and the help of the command line, the parameter counts, the
-tables and the parametrised tests. An option that only a new variant needs becomes a field of
-:class:`AttentionConfig`, which also makes it an option of the command line.
+A variant is an entry of :data:`VARIANTS`: a layer, and the options that it reads. The classifier,
+the command line with its help and its refusals, the parameter counts, the tables and the
+parametrised tests read this registry. An option that no variant had before also becomes a field of
+:class:`attention.sentiment.config.ModelConfig`, which gives it a type and a sentence of help.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from torch import nn
 
 from attention.layers.block import TransformerEncoder
 from attention.layers.latent import LatentAttention
 from attention.layers.multihead import MultiHeadAttention
-from attention.layers.pooling import EnergyPooling, KeyedPooling, MeanPooling
+from attention.layers.pooling import EnergyPooling, KeyedPooling, MeanPooling, Pooling
 from attention.layers.self_attention import QKSelfAttention, SelfAttention
-
-
-@dataclass(frozen=True, kw_only=True)
-class AttentionConfig:
-    """The options of all variants of attention; each variant reads the options that it needs."""
-
-    embed_dim: int = 32
-    """Width of a word's vector."""
-    key_dim: int = 32
-    """Width of queries and keys."""
-    value_dim: int | None = None
-    """Width of values; embed_dim if not given."""
-    num_heads: int = 4
-    """Number of heads of multihead, gqa, latent and transformer, among which embed_dim is
-    divided."""
-    num_kv_heads: int | None = None
-    """Number of key-value heads that the heads of gqa share; half the number of heads if not
-    given."""
-    latent_dim: int | None = None
-    """Width of the vector that latent makes keys and values from; half of embed_dim if not
-    given."""
-    rotary: bool = False
-    """Whether multihead, gqa and transformer rotate queries and keys by their positions."""
-    window: int | None = None
-    """In multihead, gqa and transformer, the number of words that a word sees on either side,
-    itself included; all if not given."""
-    num_layers: int = 2
-    """Number of blocks of transformer."""
-    bias: bool = False
-    """Whether the layers of qk, qkv, multihead, gqa and transformer have biases."""
-    scale: bool = True
-    """Whether scores are divided by √key_dim; with several heads they always are, by √head_dim."""
-
-    @property
-    def factor(self) -> float | None:
-        """The factor on the scores in the form that the layers take: None means 1/√k."""
-        return None if self.scale else 1.0
 
 
 @dataclass(frozen=True)
@@ -60,73 +24,66 @@ class Variant:
     """A kind of attention that can be chosen by its name.
 
     Args:
-        label: The name of the variant in tables and figures.
-        build: Builds the layer.
-        returns_contexts: Whether the layer returns a context for each token; if not, it pools the
-            tokens into one vector.
+        name: The name by which it is chosen.
+        label: What tables and figures call it.
+        layer: The class of the layer.
+        options: The arguments of the layer that can be chosen, in addition to ``embed_dim``, each
+            with its default.
     """
 
+    name: str
     label: str
-    build: Callable[[AttentionConfig], nn.Module]
-    returns_contexts: bool
+    layer: type[nn.Module]
+    options: Mapping[str, Any] = field(default_factory=dict)
 
+    @property
+    def returns_contexts(self) -> bool:
+        """Whether it returns a context for each token; if not, it pools them into one vector."""
+        return not issubclass(self.layer, Pooling)
+
+    def build(self, embed_dim: int, **options: Any) -> nn.Module:
+        """Build the layer.
+
+        Args:
+            embed_dim: Width ``d`` of a token vector.
+            options: Any of :attr:`options`; the others have their defaults.
+
+        Raises:
+            TypeError: If an option has another type.
+            ValueError: If the variant does not read an option, or the layer refuses its value.
+
+        Example:
+            >>> from attention.layers.variants import VARIANTS
+            >>> VARIANTS["keys"].build(8, key_dim=3).query.shape
+            torch.Size([3])
+            >>> VARIANTS["energy"].build(8, key_dim=3)
+            Traceback (most recent call last):
+            ValueError: key_dim: expected keys, qk or qkv, which read it, got energy
+        """
+        for option in options.keys() - self.options.keys():
+            raise ValueError(refusal(option, self.name, readers(option)))
+        return self.layer(embed_dim, **{**self.options, **options})
+
+
+_HEADS = {"num_heads": 4, "num_kv_heads": None, "rotary": False, "window": None, "bias": False}
 
 VARIANTS: dict[str, Variant] = {
-    "mean": Variant("mean", lambda c: MeanPooling(c.embed_dim), returns_contexts=False),
-    "energy": Variant("energy", lambda c: EnergyPooling(c.embed_dim), returns_contexts=False),
-    "keys": Variant(
-        "keys", lambda c: KeyedPooling(c.embed_dim, key_dim=c.key_dim), returns_contexts=False
-    ),
-    "qk": Variant(
-        "QK",
-        lambda c: QKSelfAttention(c.embed_dim, key_dim=c.key_dim, bias=c.bias, scale=c.factor),
-        returns_contexts=True,
-    ),
-    "qkv": Variant(
-        "QKV",
-        lambda c: SelfAttention(
-            c.embed_dim, key_dim=c.key_dim, value_dim=c.value_dim, bias=c.bias, scale=c.factor
+    each.name: each
+    for each in (
+        Variant("mean", "mean", MeanPooling),
+        Variant("energy", "energy", EnergyPooling),
+        Variant("keys", "keys", KeyedPooling, {"key_dim": 32}),
+        Variant("qk", "QK", QKSelfAttention, {"key_dim": 32, "bias": False, "scale": None}),
+        Variant(
+            "qkv",
+            "QKV",
+            SelfAttention,
+            {"key_dim": 32, "value_dim": None, "bias": False, "scale": None},
         ),
-        returns_contexts=True,
-    ),
-    "multihead": Variant(
-        "multi-head",
-        lambda c: MultiHeadAttention(
-            c.embed_dim, c.num_heads, rotary=c.rotary, window=c.window, bias=c.bias
-        ),
-        returns_contexts=True,
-    ),
-    "gqa": Variant(
-        "grouped queries",
-        lambda c: MultiHeadAttention(
-            c.embed_dim,
-            c.num_heads,
-            num_kv_heads=c.num_kv_heads or max(c.num_heads // 2, 1),
-            rotary=c.rotary,
-            window=c.window,
-            bias=c.bias,
-        ),
-        returns_contexts=True,
-    ),
-    "latent": Variant(
-        "latent",
-        lambda c: LatentAttention(
-            c.embed_dim, c.num_heads, latent_dim=c.latent_dim or max(c.embed_dim // 2, 1)
-        ),
-        returns_contexts=True,
-    ),
-    "transformer": Variant(
-        "transformer",
-        lambda c: TransformerEncoder(
-            c.embed_dim,
-            c.num_heads,
-            c.num_layers,
-            bias=c.bias,
-            rotary=c.rotary,
-            window=c.window,
-        ),
-        returns_contexts=True,
-    ),
+        Variant("multihead", "multi-head", MultiHeadAttention, _HEADS),
+        Variant("latent", "latent", LatentAttention, {"num_heads": 4, "latent_dim": None}),
+        Variant("transformer", "transformer", TransformerEncoder, {"num_layers": 2, **_HEADS}),
+    )
 }
 """The variants, by name."""
 
@@ -145,3 +102,24 @@ def variant(name: str) -> Variant:
     if name not in VARIANTS:
         raise ValueError(f"attention: expected one of {', '.join(VARIANTS)}, got {name!r}")
     return VARIANTS[name]
+
+
+def readers(option: str) -> list[str]:
+    """List the names of the variants that read an option.
+
+    Example:
+        >>> from attention.layers.variants import readers
+        >>> readers("window")
+        ['multihead', 'transformer']
+    """
+    return [name for name, each in VARIANTS.items() if option in each.options]
+
+
+def refusal(option: str, name: str, names: list[str]) -> str:
+    """Say that a variant does not read an option, and which others do."""
+    if not names:
+        return f"{option}: expected an option of {name}, got one that no variant reads"
+    last = f"{', '.join(names[:-1])} or {names[-1]}" if len(names) > 1 else names[0]
+    return (
+        f"{option}: expected {last}, which {'read' if len(names) > 1 else 'reads'} it, got {name}"
+    )

@@ -18,7 +18,7 @@ from typing import (
 import torch
 import tyro
 
-from attention.layers.variants import VARIANTS, AttentionConfig, variant
+from attention.layers.variants import VARIANTS, variant
 from attention.sentiment.precision import Precision
 from attention.sentiment.tokenizer import SEP_ID
 from attention.sentiment.wordpieces import LONGEST_TEXT
@@ -55,7 +55,7 @@ DTYPES: dict[Dtype, torch.dtype] = {
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelConfig(AttentionConfig):
+class ModelConfig:
     """The configuration of a classifier and of what it reads; it is saved with the model.
 
     The default of a field reproduces the behaviour of versions without that field, because the
@@ -75,6 +75,28 @@ class ModelConfig(AttentionConfig):
 
     attention: Annotated[ModelName, tyro.conf.arg(name="model", help=_MODEL_HELP)] = "energy"
     """The attention: one of :data:`attention.layers.variants.VARIANTS`, or minilm."""
+    embed_dim: int = 32
+    """Width of a word's vector."""
+    key_dim: int | None = None
+    """Width of queries and keys; 32 if not given."""
+    value_dim: int | None = None
+    """Width of values; embed_dim if not given."""
+    num_heads: int | None = None
+    """Number of heads, among which embed_dim is divided; 4 if not given."""
+    num_kv_heads: int | None = None
+    """Number of key-value heads that the heads share; num_heads if not given."""
+    latent_dim: int | None = None
+    """Width of the vector that keys and values are made from; half of embed_dim if not given."""
+    rotary: bool | None = None
+    """Whether queries and keys are rotated by their positions."""
+    window: int | None = None
+    """Number of words that a word sees on either side, itself included; all if not given."""
+    num_layers: int | None = None
+    """Number of blocks; 2 if not given."""
+    bias: bool | None = None
+    """Whether the projections have biases."""
+    scale: float | None = None
+    """The factor on the scores; 1/√key_dim if not given."""
     fine_tune: bool = False
     """Whether all of minilm is trained, or only what follows it."""
     bigram_buckets: int = 0
@@ -103,14 +125,9 @@ class ModelConfig(AttentionConfig):
     """The dtype of the weights; None means torch's default. A saved model states its own."""
 
     def __post_init__(self) -> None:
-        sizes = [
-            each.name
-            for each in dataclasses.fields(AttentionConfig)
-            if type(getattr(self, each.name)) is int
-        ]
         _check_fields(
             self,
-            at_least_1=(*sizes, "max_length"),
+            at_least_1=("embed_dim", "max_length"),
             shares=("dropout", "word_dropout"),
             above_0=("embedding_std", "position_base"),
         )
@@ -120,7 +137,7 @@ class ModelConfig(AttentionConfig):
             raise ValueError(f"bigram_buckets: expected 0 or more, got {self.bigram_buckets}")
         if self.segments and not self.separator:
             raise ValueError("segments: expected a separator with it, got none")
-        if self.num_layers > MOST_LAYERS:
+        if (self.num_layers or 0) > MOST_LAYERS:
             raise ValueError(f"num_layers: expected at most {MOST_LAYERS}, got {self.num_layers}")
         if self.is_pretrained:
             if self.max_length > LONGEST_TEXT:
@@ -136,7 +153,13 @@ class ModelConfig(AttentionConfig):
         # A layer refuses by itself what it can't be built from. Sizes that do not fit into memory
         # are refused where the machine is known.
         with contextlib.suppress(RuntimeError), torch.device("meta"):
-            variant(self.attention).build(self)
+            variant(self.attention).build(self.embed_dim, **self.attention_options)
+
+    @property
+    def attention_options(self) -> dict[str, Any]:
+        """The options of the attention layer that are given."""
+        names = sorted({name for each in VARIANTS.values() for name in each.options})
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
 
     @property
     def is_pretrained(self) -> bool:
@@ -235,7 +258,13 @@ class TrainConfig:
         names = {each.name for each in dataclasses.fields(ModelConfig)}
         of_model = {name: value for name, value in options.items() if name in names}
         of_run = {name: value for name, value in options.items() if name not in names}
-        model = dataclasses.replace(self.model, **of_model)
+        kept = vars(self.model)
+        attention = of_model.get("attention", self.model.attention)
+        if attention in VARIANTS:  # another attention does not read what this one does
+            reads = VARIANTS[attention].options
+            every = {name for each in VARIANTS.values() for name in each.options}
+            kept = {k: v for k, v in kept.items() if k not in every or k in reads}
+        model = ModelConfig(**kept | of_model)
         return dataclasses.replace(self, model=model, **of_run)
 
     def options(self) -> dict[str, Any]:
@@ -293,12 +322,6 @@ _CORRECTED = TrainConfig(
         attention="qkv",
         embed_dim=16,
         key_dim=8,
-        value_dim=None,
-        num_heads=1,
-        num_kv_heads=None,
-        num_layers=2,
-        bias=False,
-        scale=True,
         bigram_buckets=0,
         embedding_std=1.0,
         dropout=0.0,
@@ -340,7 +363,7 @@ PRESETS = {
         lr=1e-3,
         schedule="constant",
         bias=True,
-        scale=False,
+        scale=1.0,
         keep="head",
         positions="start",
         mask_padding=False,

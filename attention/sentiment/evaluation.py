@@ -9,7 +9,7 @@ from torch import Tensor
 from torch import distributed as dist
 from torch.nn import functional as F
 
-from attention.analysis.attribution import evaluating
+from attention._evaluating import evaluating
 from attention.sentiment.batches import (
     Batch,
     EncodedExamples,

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from attention.analysis.attribution import evaluating
+from attention._evaluating import evaluating
 from attention.sentiment.batches import EncodedExamples, Examples, plan_batches
 from attention.sentiment.evaluation import cut, read_lengths
 from attention.sentiment.model import SentimentClassifier

@@ -18,7 +18,7 @@ from attention.functional import Attended, padding_mask
 from attention.layers.bigrams import BigramEmbedding
 from attention.layers.pooling import MeanPooling
 from attention.layers.positions import SinusoidalPositions, positions_from_end
-from attention.layers.variants import AttentionConfig, variant
+from attention.layers.variants import variant
 from attention.sentiment.config import DTYPES, ModelConfig, TrainConfig
 from attention.sentiment.encoder import ReviewEncoder, in_front
 from attention.sentiment.saved_config import read_model_config
@@ -99,7 +99,7 @@ class SentimentClassifier(nn.Module):
                 )
             self.bigrams: BigramEmbedding | None = None
             pooling = "energy" if config.fine_tune else "mean"
-            self._add_head(pooling, AttentionConfig(embed_dim=self.encoder.embed_dim))
+            self._add_head(pooling, self.encoder.embed_dim)
             return
         width = config.embed_dim
         # Padding that may be attended to has a vector of its own, which is trained as in Lab 13.
@@ -118,15 +118,15 @@ class SentimentClassifier(nn.Module):
                 if name in ("embedding.weight", "bigrams.table.weight"):
                     table.mul_(config.embedding_std)  # nn.Embedding draws with standard deviation 1
         self.segment = nn.Parameter(torch.zeros(width)) if config.segments else None
-        self._add_head(config.attention, config)
+        self._add_head(config.attention, width, **config.attention_options)
 
-    def _add_head(self, attention: str, sizes: AttentionConfig) -> None:
+    def _add_head(self, attention: str, embed_dim: int, **options: Any) -> None:
         """Make what follows the words' vectors: the attention, and the layer of the logit."""
         self.dropout = nn.Dropout(self.config.dropout)
         chosen = variant(attention)
-        self.attention = chosen.build(sizes)
+        self.attention = chosen.build(embed_dim, **options)
         # Contexts have the width of the values, if a layer has values.
-        features = getattr(self.attention, "value_dim", sizes.embed_dim)
+        features = getattr(self.attention, "value_dim", embed_dim)
         self.average = MeanPooling(features) if chosen.returns_contexts else None
         self.classifier = nn.Linear(features, 1)
         self.to(DTYPES[self.config.dtype or "float32"])

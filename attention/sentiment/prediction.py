@@ -8,7 +8,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from attention.analysis.attribution import evaluating
+from attention._evaluating import evaluating
 from attention.plotting.words import words_as_html
 from attention.sentiment.model import SentimentClassifier
 from attention.sentiment.precision import Precision, autocast

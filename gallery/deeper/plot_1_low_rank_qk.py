@@ -74,9 +74,9 @@ print(f"k = 1 against k = {k}:   relative error {error(narrow(x), keyed(x)):.0e}
 # So k = 1 and k = 8 express the same functions, those of an energy, and differ in the number of
 # parameters only:
 
-for kind, width in [("energy", 1), ("keys", 1), ("keys", k), ("keys", d)]:
-    label = kind if kind == "energy" else f"{kind}, k = {width}"
-    print(f"{label:14} {parameter_count(kind, d, width):4} numbers")
+print(f"energy         {parameter_count('energy', d):4} numbers")
+for width in (1, k, d):
+    print(f"keys, k = {width:<4} {parameter_count('keys', d, key_dim=width):4} numbers")
 
 # %%
 # In symbols, these are d for the energy, dk + k with keys, and :math:`d^2 + d` with keys as wide as
@@ -304,7 +304,7 @@ fig.set_label(
 
 d = 16
 widths = torch.arange(1, d + 1)  # (d,)
-pair = torch.tensor([parameter_count("qk", d, int(width)) for width in widths])  # (d,)
+pair = torch.tensor([parameter_count("qk", d, key_dim=int(width)) for width in widths])  # (d,)
 free = widths * (2 * d - widths)  # (d,)
 assert pair[d // 2 - 1] == d * d
 for k in (1, d // 4, d // 2, d):

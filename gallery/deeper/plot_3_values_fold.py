@@ -94,7 +94,8 @@ print(
 )
 assert error(folded(ids, lengths), model(ids, lengths)) < 1e-12
 for kind in ("qkv", "qk"):
-    print(f"{kind:3}: {parameter_count(kind, d, k)} parameters in the attention, without biases")
+    count = parameter_count(kind, d, key_dim=k)
+    print(f"{kind:3}: {count} parameters in the attention, without biases")
 
 # %%
 # The :term:`bias` of the values folds, too: it adds the same vector to every value, and since the

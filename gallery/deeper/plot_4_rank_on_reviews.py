@@ -191,7 +191,7 @@ for kind, k in (("mean", None), *((kind, k) for kind in COLOURS for k in key_dim
     trained = 100 * column(kind, k, lambda run: run["train_accuracy"])  # (seeds,)
     measured[kind, k] = accuracy.mean().item(), accuracy.std().item()
     name = "mean, no k " if k is None else f"{kind:3}, k = {k:2}"
-    count = 0 if k is None else parameter_count(kind, d, k)
+    count = 0 if k is None else parameter_count(kind, d, key_dim=k)
     print(f"{name}: validation {accuracy.mean():.1f} ± {accuracy.std():.1f} %, ", end="")
     print(f"last epoch of training {trained.mean():.1f} %, {count} parameters in the attention")
 for kind in COLOURS:

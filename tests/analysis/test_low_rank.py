@@ -498,19 +498,21 @@ class TestParameterCount:
     @random_cases
     @given(st.sampled_from(list(VARIANTS)), widths, widths)
     def test_is_what_the_model_has(self, kind, d, k):
-        model = SentimentClassifier(97, embed_dim=d, attention=kind, key_dim=k, num_heads=1)
+        given = {"key_dim": k, "num_heads": 1}
+        options = {name: given[name] for name in VARIANTS[kind].options.keys() & given}
+        model = SentimentClassifier(97, embed_dim=d, attention=kind, **options)
         counted = sum(p.numel() for p in model.attention.parameters())
-        assert parameter_count(kind, d, k) == counted
+        assert parameter_count(kind, d, **options) == counted
 
     def test_low_rank_saves_nothing_at_half_the_width(self):
         for d in (2, 16, 64):
-            assert parameter_count("qk", d, d // 2) == d**2
-            assert parameter_count("keys", d, 1) == parameter_count("energy", d, 1) + 1
+            assert parameter_count("qk", d, key_dim=d // 2) == d**2
+            assert parameter_count("keys", d, key_dim=1) == parameter_count("energy", d) + 1
 
     def test_refuses(self):
         with pytest.raises(ValueError, match=r"attention: expected one of mean, .* got 'kqv'"):
-            parameter_count("kqv", 5, 3)
+            parameter_count("kqv", 5)
         with pytest.raises(ValueError, match="key_dim: expected at least 1, got 0"):
-            parameter_count("qk", 5, 0)
+            parameter_count("qk", 5, key_dim=0)
         with pytest.raises(TypeError, match="embed_dim: expected an integer, got float"):
-            parameter_count("qk", 5.0, 3)
+            parameter_count("qk", 5.0, key_dim=3)

@@ -1,6 +1,5 @@
 """Every variant of the registry, new ones included: a new entry is covered by itself."""
 
-import dataclasses
 import re
 
 import pytest
@@ -11,10 +10,28 @@ from torch.nn import functional as F
 
 from attention import SentimentClassifier
 from attention.analysis import parameter_count
-from attention.layers.variants import VARIANTS, AttentionConfig, variant
+from attention.layers.variants import VARIANTS, variant
 from attention.train import configure
 
-CONFIG = AttentionConfig(embed_dim=12, key_dim=5, num_heads=4, num_kv_heads=2)
+# A value for each option that a variant reads, which is not its default.
+GIVEN = {
+    "key_dim": 5,
+    "value_dim": 3,
+    "num_heads": 6,
+    "num_kv_heads": 2,
+    "latent_dim": 7,
+    "num_layers": 3,
+    "rotary": True,
+    "window": 4,
+    "bias": True,
+    "scale": 0.5,
+}
+
+
+def options_of(name):
+    return {option: GIVEN[option] for option in VARIANTS[name].options}
+
+
 every_variant = for_each(name=VARIANTS)
 
 
@@ -38,10 +55,10 @@ def documented_counts():
 
 @every_variant
 def test_variant_returns_contexts_or_one_vector(name):
-    layer, x = VARIANTS[name].build(CONFIG), torch.randn(3, 7, 12)
+    layer, x = VARIANTS[name].build(24), torch.randn(3, 7, 24)
     mask = torch.tensor([7, 4, 1])[:, None, None] > torch.arange(7)  # (3, 1, 7)
     context, weights = layer(x, mask, need_weights=True)
-    shape = (3, 7, 12) if VARIANTS[name].returns_contexts else (3, 12)
+    shape = (3, 7, 24) if VARIANTS[name].returns_contexts else (3, 24)
     assert layer(x).shape == layer(x, mask).shape == context.shape == shape
     assert weights.shape[-1] == 7
     by_text = weights.movedim(1, 0) if weights.dim() == 5 else weights  # layers come first
@@ -53,24 +70,57 @@ def test_variant_returns_contexts_or_one_vector(name):
 def test_parameters_are_counted_as_built_and_as_documented(name):
     equations = documented_counts()
     assert name in equations, "the docstring of parameter_count has no equation for it"
-    for d, k, h, g, r in ((12, 5, 4, 2, 7), (24, 24, 6, 3, 5), (8, 1, 1, 1, 1)):
-        sizes = {"num_heads": h, "num_kv_heads": g, "latent_dim": r}
-        config = dataclasses.replace(CONFIG, embed_dim=d, key_dim=k, **sizes)
-        built = sum(p.numel() for p in VARIANTS[name].build(config).parameters())
-        counted = parameter_count(name, d, k, **sizes)
-        symbols = {"d": d, "k": k, "h": h, "g": g, "r": r, "L": config.num_layers}
+    for d, k, h, g, r, layers in ((12, 5, 4, 2, 7, 3), (24, 24, 6, 3, 5, 1), (8, 1, 1, 1, 1, 2)):
+        symbols = {"d": d, "k": k, "h": h, "g": g, "r": r, "L": layers}
+        sizes = {"key_dim": k, "num_heads": h, "num_kv_heads": g, "latent_dim": r}
+        sizes["num_layers"] = layers
+        options = {each: sizes[each] for each in sizes.keys() & VARIANTS[name].options}
+        built = sum(p.numel() for p in VARIANTS[name].build(d, **options).parameters())
+        counted = parameter_count(name, d, **options)
         documented = eval(equations[name], symbols)
-        assert built == counted == documented, (d, k, h, g, r)
+        assert built == counted == documented, symbols
 
 
 def test_no_equation_is_of_a_variant_that_does_not_exist():
     assert set(documented_counts()) == set(VARIANTS)
 
 
-@for_each(name=VARIANTS, options=({}, {"bigram_buckets": 11, "bias": True, "scale": False}))
+@every_variant
+def test_every_option_that_a_variant_reads_changes_what_is_built(name):
+    """An option without effect would be ignored in silence."""
+
+    def built(**options):
+        torch.manual_seed(0)
+        layer = VARIANTS[name].build(24, **options).double()
+        x = torch.linspace(-1, 1, 3 * 7 * 24, dtype=torch.float64).view(3, 7, 24).sin()
+        shapes = [weight.shape for weight in layer.parameters()]
+        return shapes, layer(x, need_weights=True)
+
+    shapes, (context, weights) = built()
+    for option, value in options_of(name).items():
+        new_shapes, (new_context, new_weights) = built(**{option: value})
+        assert (
+            new_shapes != shapes
+            or not torch.equal(new_context, context)
+            or new_weights.shape != weights.shape
+        ), option
+
+
+@for_each(name=VARIANTS, option=GIVEN)
+def test_an_option_that_a_variant_does_not_read_is_refused(name, option):
+    if option in VARIANTS[name].options:
+        return
+    names = [each for each in VARIANTS if option in VARIANTS[each].options]
+    expected = (
+        f"^{option}: expected {', '.join(names[:-1])}.*{names[-1]}, which reads? it, got {name}$"
+    )
+    with pytest.raises(ValueError, match=expected):
+        VARIANTS[name].build(24, **{option: GIVEN[option]})
+
+
+@for_each(name=VARIANTS, options=({}, {"bigram_buckets": 11}))
 def test_classifier_trains_a_step(name, options):
-    config = dataclasses.asdict(CONFIG) | {"attention": name, **options}
-    model = SentimentClassifier(31, **config)
+    model = SentimentClassifier(31, embed_dim=24, attention=name, **options_of(name), **options)
     ids, lengths = torch.randint(3, 31, (5, 7)), torch.tensor([7, 5, 3, 2, 1])
     labels = torch.tensor([1.0, 0, 1, 0, 1])
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -115,4 +165,4 @@ def test_unknown_variant_is_refused_with_the_names_of_all():
         variant("kqv")
     with pytest.raises(ValueError, match=message):
         SentimentClassifier(31, attention="kqv")
-    assert isinstance(variant("qkv").build(CONFIG), nn.Module)
+    assert isinstance(variant("qkv").build(24), nn.Module)

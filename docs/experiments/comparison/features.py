@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from attention.analysis.attribution import evaluating
+from attention._evaluating import evaluating
 from attention.sentiment.batches import Batch, EncodedExamples, Examples, plan_batches
 from attention.sentiment.evaluation import cut, read_lengths
 from attention.sentiment.model import SentimentClassifier
