@@ -8,8 +8,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))  # the site's own small extensions
 
-import addresses  # noqa: E402 — found through the path above
-import saved_pictures  # noqa: E402 — likewise
+import saved_pictures  # noqa: E402 — found through the path above
 
 # A page's kernel starts without its reader's own IPython settings, keeps quiet about talking to the
 # build through a local port, and draws each figure in two formats.
@@ -36,7 +35,6 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
-    "sphinx_reredirects",
     "sphinxcontrib.bibtex",
     "api_pages",
     "book",
@@ -144,9 +142,6 @@ bibtex_default_style = "plain"
 bibtex_reference_style = "author_year"
 
 copybutton_exclude = ".linenos, .gp, .go"
-
-redirects = addresses.redirects()
-redirect_html_template_file = "_templates/redirect.html"  # the library's own has no title
 
 sphinx_gallery_conf = {
     "examples_dirs": "../gallery",

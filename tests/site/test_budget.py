@@ -1,11 +1,10 @@
 """What a page costs its reader, and what every browser and search engine expects of one."""
 
 import pytest
-from built_site import page_names, redirect_names
+from built_site import page_names
 
-MOVED = set(redirect_names())
 # The views of the source are one template: the longest of them stands for all.
-PAGES = [name for name in page_names() if name not in MOVED and not name.startswith("_modules/")]
+PAGES = [name for name in page_names() if not name.startswith("_modules/")]
 PAGES.append("_modules/attention/sentiment/trainer.html")
 KB = 1000
 COST = """() => {

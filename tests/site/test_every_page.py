@@ -2,14 +2,12 @@
 
 import pytest
 from accessibility import violations
-from built_site import page_names, redirect_names
+from built_site import page_names
 
-MOVED = set(redirect_names())  # test_redirects.py looks at these
 # The views of the source are one template with other code in it: one look at each is enough.
 LOOKS = [
     pytest.param(name, size, id=f"{name}-{size}")
     for name in page_names()
-    if name not in MOVED
     for size in ("desktop", "phone")
     if not name.startswith("_modules/") or size == "desktop"
 ]

@@ -3,13 +3,9 @@
 import re
 
 import pytest
-from built_site import SITE, page_names, redirect_names
+from built_site import SITE, page_names
 
-PAGES = [
-    name
-    for name in page_names()
-    if name not in redirect_names() and not name.startswith(("_modules/", "api/"))
-]
+PAGES = [name for name in page_names() if not name.startswith(("_modules/", "api/"))]
 TEXTS = {name: (SITE / name).read_text(encoding="utf-8") for name in PAGES}
 WITH_BARS = [name for name, text in TEXTS.items() if re.search(r"<mo[^>]*>[|‖]</mo>", text)]
 WITH_WORDS = [name for name, text in TEXTS.items() if 'class="attention-words"' in text]
