@@ -1,21 +1,20 @@
 """Turn equations into MathML when the site is built, and bring the font they are set in.
 
 Every current browser sets MathML by itself: the page needs no script and no other host, and a
-screen reader reads the equation. ``latex2mathml`` converts; this module repairs the few things it
-leaves half done, and says so, as a warning, when TeX can't be converted.
+screen reader reads the equation. ``math-core`` converts. What it can't convert, or has no glyph in
+the site's font, is a warning.
 """
 
+import html
 import logging as stdlogging
 import re
-import unicodedata
 from importlib.resources import as_file, files
-from itertools import pairwise
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from docutils import nodes
 from fontTools import subset
-from latex2mathml.converter import convert
+from math_core import LatexError, LatexToMathML
 from sphinx.application import Sphinx
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
@@ -24,9 +23,8 @@ from sphinx.writers.html5 import HTML5Translator
 logger = logging.getLogger(__name__)
 
 FONT = "_static/stix-two-math.woff"
-CHILDREN = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2}
-CHILDREN |= {"msubsup": 3, "munderover": 3}
-ACCENTS = frozenset("~^ˆ˜¯→⃗ˇ˙¨.")
+CONVERTER = LatexToMathML(fancy_error=False)
+ENTITY = re.compile(r"&(?!amp;|lt;|gt;)\w+;")
 # What makes a root tall, beside brackets.
 TALL = {"mfrac", "mover", "mroot", "msqrt", "msubsup", "msup", "mtable", "munder", "munderover"}
 # What the font keeps: letters, Greek, mathematical alphabets, arrows, operators, brackets.
@@ -36,81 +34,44 @@ GLYPHS = frozenset(
         "2010-2022 2025-2026 2032-2037 203E 2044 "
         "2061-2064 20D7 210B 210E 2110 2112 2113 2115 211A 211B 211D 2124 212C 2130 2131 2133 "
         "2190-2199 21A6 21D0-21D5 2200-2297 2299 22A4 22A5 22C0-22C6 22EE 22EF 22F1 2308-230B "
-        "239B-23B3 23DC-23DF 27E8-27EB 1D400-1D49B 1D49C-1D4B5 1D538-1D551 1D6A4 1D6A5 1D6A8-1D755"
+        "239B-23B3 23DC-23DF 27E8-27EB 1D400-1D49B 1D49C-1D4B5 1D538-1D551 1D6A4 1D6A5 1D6A8-1D755 "
+        "1D7CE-1D7D7"
     )
 )
+
+
+def aligned(tex: str) -> str:
+    """Give an equation of several lines what TeX needs for it, as Sphinx does for MathJax."""
+    if r"\\" in tex and r"\begin" not in tex:
+        return rf"\begin{{aligned}}{tex}\end{{aligned}}"
+    return tex
 
 
 def to_mathml(tex: str, display: str) -> str:
     """Convert one equation.
 
     Raises:
-        ValueError: If the TeX can't be converted, with what is wrong.
+        LatexError: If the TeX can't be converted, with what is wrong and where.
+        ValueError: If the font has no glyph for a letter of it.
     """
-    tex = tex.strip().replace("{aligned}", "{split}").replace("...", r"\ldots{}")
-    tex = re.sub(r"\\mathrm\{(\w)\}", r"\\text{\1}", tex)  # one upright letter would slant
-    if r"\\" in tex and r"\begin" not in tex:
-        tex = rf"\begin{{split}}{tex}\end{{split}}"
-    if tex.replace(r"\{", "").count("{") != tex.replace(r"\}", "").count("}"):
-        raise ValueError("braces don't match")
-    xml = convert(tex, display=display).replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
-    tree = ET.fromstring(xml)
-    for element in list(tree.iter()):
-        _repair(element)
-    for element in tree.iter():
-        _check(element)
-    return ET.tostring(tree, encoding="unicode")
-
-
-def _repair(element: ET.Element) -> None:
-    text = element.text or ""
-    if element.tag == "mi" and text in tuple("⟨⟩"):
-        element.tag = "mo"  # a bracket: the browser then spaces it as one
-    elif element.tag == "mo" and len(text) > 1 and text.isalpha():
-        element.tag = "mi"  # \operatorname{…} is a name
-    elif element.tag == "mi" and element.get("mathvariant") == "bold-italic":
-        # Browsers follow no mathvariant but "normal": spell the letter out.
-        name = unicodedata.name(text).replace(" LETTER ", " ").replace("LATIN ", "")
-        name = name.replace("GREEK ", "")
-        element.text = unicodedata.lookup(f"MATHEMATICAL BOLD ITALIC {name}")
-        del element.attrib["mathvariant"]
-    elif element.tag == "mo" and text in tuple("|‖") and "stretchy" not in element.attrib:
-        # With a power behind it, the second bar is in a row of its own, and stretches less.
-        element.set("stretchy", "false")
-    elif element.get("width") == "negativethinmathspace":
-        element.set("width", "-0.167em")  # browsers know no spaces by name
-    elif element.tag == "msqrt":
-        inside = list(element.iter())[1:]
-        if not any(part.tag in TALL or (part.text or "") in tuple("([{|") for part in inside):
-            element.set("class", "low")
-    elif element.tag == "mover" and len(element) == 2 and (element[1].text or "") in ACCENTS:
-        element.set("accent", "true")
-    # \mathrm{softmax} comes letter by letter: one word for the eye, one word for the ear.
-    letters = list(element)
-    for before, letter in pairwise(letters):
-        if before.tag == letter.tag == "mi" and (
-            before.get("mathvariant") == letter.get("mathvariant") == "normal"
-        ):
-            letter.text = (before.text or "") + (letter.text or "")
-            element.remove(before)
-
-
-def _check(element: ET.Element) -> None:
-    text = "".join(element.itertext()) if len(element) == 0 else ""
-    if "\\" in text:
-        raise ValueError(f"unknown command {text}")
-    if len(element) != CHILDREN.get(element.tag, len(element)):
-        raise ValueError(f"{element.tag} has {len(element)} parts")
-    if missing := {letter for letter in text if ord(letter) not in GLYPHS}:
+    tex = aligned(tex.strip())
+    mathml = CONVERTER.convert_with_local_state(tex, displaystyle=display == "block")
+    # XML knows no names but its own.
+    tree = ET.fromstring(ENTITY.sub(lambda name: html.unescape(name[0]), mathml))
+    if missing := {letter for letter in "".join(tree.itertext()) if ord(letter) not in GLYPHS}:
         raise ValueError(f"the site's font does not carry {' '.join(sorted(missing))}")
+    for root in tree.iter("msqrt"):
+        inside = list(root.iter())[1:]
+        if not any(part.tag in TALL or (part.text or "") in tuple("([{|") for part in inside):
+            root.set("class", "low")
+    return ET.tostring(tree, encoding="unicode")
 
 
 def _write(translator: HTML5Translator, node: nodes.Element, display: str) -> None:
     try:
         translator.body.append(to_mathml(node.astext(), display))
-    except Exception as problem:  # latex2mathml has many kinds of error; all mean: mend the TeX
-        message = str(problem) or type(problem).__name__
-        logger.warning("math: %s in %r", message, node.astext(), location=node, type="math")
+    except (LatexError, ValueError) as problem:
+        logger.warning("math: %s in %r", problem, node.astext(), location=node, type="math")
         translator.body.append(f"<code>{translator.encode(node.astext())}</code>")
 
 

@@ -15,6 +15,7 @@ from urllib.parse import urljoin
 
 from docutils import nodes
 from figures import folded_code, is_code, is_lesson, is_literal, is_output
+from mathml import aligned
 from predictions import (
     TITLE,
     VERDICTS,
@@ -158,13 +159,6 @@ class Markdown:
             rows.insert(0, [""] * len(rows[0]))
             rows[1], rows[2] = rows[2], rows[1]
         return "\n".join(f"| {' | '.join(row)} |" for row in rows)
-
-
-def aligned(tex: str) -> str:
-    """Give an equation of several lines what MathJax needs for it, as Sphinx does."""
-    if r"\\" in tex and r"\begin" not in tex:
-        return rf"\begin{{aligned}}{tex}\end{{aligned}}"
-    return tex
 
 
 def quoted(text: str) -> str:

@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 import mathml
 import pytest
 from fontTools.ttLib import TTFont
+from math_core import LatexError
 
 # ziamath finds its fonts in a way that importlib means to drop.
 pytestmark = pytest.mark.filterwarnings("ignore:path is deprecated:DeprecationWarning")
@@ -18,7 +19,7 @@ def parse(tex: str) -> ET.Element:
 def test_an_equation_becomes_mathml():
     math = parse(r"e = \frac{QK^\top}{\sqrt{d}}")
     assert math.tag == "math"
-    assert math.get("display") == "inline"
+    assert math.get("display") is None
     fraction = math.find(".//mfrac")
     assert ["".join(part.itertext()) for part in fraction] == ["QK⊤", "d"]
     assert fraction.find(".//msup") is not None
@@ -28,49 +29,20 @@ def test_an_equation_becomes_mathml():
 @pytest.mark.parametrize(
     ("tex", "problem"),
     [
-        (r"\frac{a}{b", "braces don't match"),
-        (r"\nonsense{a}", r"unknown command \\nonsense"),
+        (r"\frac{a}{b", 'Expected closing token "}"'),
+        (r"\frac{a}", "Expected argument"),
+        (r"\nonsense{a}", r'Unknown command "\\nonsense"'),
         ("日", "the site's font does not carry 日"),
     ],
 )
 def test_tex_that_cannot_be_set_is_refused(tex, problem):
-    with pytest.raises(ValueError, match=problem):
+    with pytest.raises((LatexError, ValueError), match=problem):
         mathml.to_mathml(tex, "inline")
 
 
-def test_a_part_that_is_missing_is_refused():
-    with pytest.raises(ValueError, match="mfrac has 1 parts"):
-        mathml._check(ET.fromstring("<mfrac><mi>a</mi></mfrac>"))
-
-
-@pytest.mark.parametrize("tex", [r"\mathrm{softmax}(x)", r"\operatorname{softmax}(x)"])
-def test_a_word_is_one_name(tex):
-    assert [name.text for name in parse(tex).iter("mi")] == ["softmax", "x"]
-
-
-def test_one_upright_letter_stays_upright():
-    assert "F" in [text.text for text in parse(r"\mathrm{F}").iter("mtext")]
-
-
-def test_brackets_are_operators():
-    assert {"⟨", "⟩"} <= {operator.text for operator in parse(r"\langle a \rangle").iter("mo")}
-
-
-@pytest.mark.parametrize("tex", [r"\lVert q \rVert^2", r"\left( |q|^2 \right)"])
-def test_the_two_bars_of_a_norm_are_equally_tall(tex):
-    bars = [mo for mo in parse(tex).iter("mo") if mo.text in tuple("|‖")]
-    assert [bar.get("stretchy") for bar in bars] == ["false", "false"]
-
-
-@pytest.mark.parametrize(("tex", "letter"), [(r"\boldsymbol{x}", "𝒙"), (r"\boldsymbol{\mu}", "𝝁")])
-def test_a_bold_letter_is_spelt_out(tex, letter):
-    (name,) = parse(tex).iter("mi")
-    assert name.text == letter
-    assert name.get("mathvariant") is None
-
-
-def test_no_space_is_named():
-    assert [space.get("width") for space in parse(r"a\!b").iter("mspace")] == ["-0.167em"]
+def test_characters_stand_for_themselves_so_that_the_book_can_be_read_as_xml():
+    assert "\N{FUNCTION APPLICATION}" in "".join(parse(r"\operatorname{rank}(A)").itertext())
+    assert "&lt;" in mathml.to_mathml("a < b", "inline")
 
 
 @pytest.mark.parametrize(
@@ -78,11 +50,6 @@ def test_no_space_is_named():
 )
 def test_a_root_over_low_letters_is_low(tex, kind):
     assert parse(tex).find(".//msqrt").get("class") == kind
-
-
-@pytest.mark.parametrize("tex", [r"\tilde{x}", r"\bar{x}", r"\vec{x}"])
-def test_accents_are_accents(tex):
-    assert parse(tex).find(".//mover").get("accent") == "true"
 
 
 @pytest.mark.parametrize(
@@ -113,7 +80,7 @@ def test_a_page_holds_its_equations(build):
 def test_an_equation_that_cannot_be_set_is_shown_as_tex_and_missed(build):
     page, warnings = build(r":math:`\nonsense < 1`", "mathml", html_math_renderer="mathml")
     assert r"<code>\nonsense &lt; 1</code>" in page
-    assert r"math: unknown command \nonsense in" in warnings
+    assert r'math: 0: Unknown command "\nonsense". in' in warnings
     assert "index.rst:4" in warnings
 
 
