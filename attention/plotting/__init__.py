@@ -1,4 +1,4 @@
-"""Figures with one palette: heatmaps, diagrams, animations, curves, an atlas of heads, words.
+"""What several pages draw, in one palette: heatmaps, diagrams, curves, an atlas of heads, words.
 
 A module is imported when one of its names is first used, so that colouring words for a terminal
 does not import matplotlib.
@@ -24,14 +24,7 @@ _HOMES = {
     "draw_box": "diagrams",
     "draw_flow": "diagrams",
     "draw_matrices": "diagrams",
-    "draw_arrows": "figures",
-    "draw_branches": "figures",
-    "draw_mixture": "figures",
-    "draw_scores": "figures",
-    "draw_weights": "figures",
-    "label_points": "figures",
-    "Animation": "animation",
-    "animate_attention": "animation",
+    "draw_weights": "heatmap",
     "training_curves": "curves",
     "head_atlas": "atlas",
 }

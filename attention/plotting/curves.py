@@ -18,6 +18,7 @@ _LINES = {
 }
 
 
+@mpl.rc_context(STYLE)  # the reader's own settings are not changed
 def training_curves(
     metrics: Sequence[dict[str, Any]], title: str = "", figure: Figure | None = None
 ) -> Figure:
@@ -31,6 +32,9 @@ def training_curves(
     Returns:
         The figure, with the loss in nats per review and the accuracy as a share.
 
+    Raises:
+        ValueError: If there is no epoch yet.
+
     Example:
         >>> from attention.plotting import training_curves
         >>> line = {"epoch": 1, "train": {"loss": 0.6, "accuracy": 0.7},
@@ -38,11 +42,8 @@ def training_curves(
         >>> len(training_curves([line]).axes)
         2
     """
-    with mpl.rc_context(STYLE):  # the reader's own settings are not changed
-        return _drawn(metrics, title, figure)
-
-
-def _drawn(metrics: Sequence[dict[str, Any]], title: str, figure: Figure | None) -> Figure:
+    if not metrics:
+        raise ValueError("metrics: expected one line per epoch, got none")
     figure = plt.figure() if figure is None else figure
     figure.set_size_inches(5, 6)
     panels = figure.subplots(2, 1, sharex=True)

@@ -6,6 +6,10 @@ from collections.abc import Sequence
 # As in attention.plotting.style, which would load matplotlib.
 _SKY, _ORANGE = "86,180,233", "213,94,0"
 _DASHED = "border-bottom:.12em dashed;"  # shows the sign without colour
+# Five steps of the 256-colour cube from light to dark, each with a readable text colour. A negative
+# number is underlined, too, which shows its sign without colour.
+_BLUES = ("0", "30;48;5;195", "30;48;5;153", "1;30;48;5;111", "1;97;48;5;25")
+_ORANGES = ("0", "4;30;48;5;223", "4;30;48;5;216", "1;4;30;48;5;209", "1;4;97;48;5;130")
 
 
 class Html(str):
@@ -41,9 +45,7 @@ def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str 
         >>> words_as_html(["dull", "end"], [-0.5, 0.1]).count("dashed")
         1
     """
-    if len(tokens) != len(weights):
-        raise ValueError(f"weights: expected {len(tokens)}, one per word, got {len(weights)}")
-    top = max(map(abs, weights), default=0.0) or 1.0
+    top = _largest(tokens, weights)
     sign = "+" if min(weights, default=0.0) < 0 else ""
     words = " ".join(
         f'<span title="{weight:{sign}.3f}" style="padding:.1em .15em;border-radius:.2em;'
@@ -56,13 +58,7 @@ def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str 
 
 
 def words_as_ansi(tokens: Sequence[str], weights: Sequence[float]) -> str:
-    """Write words for a terminal, in a darker blue and in bold if their weight is larger.
-
-    A word is bold if its weight is at least 0.6 of the largest.
-
-    Args:
-        tokens: The words.
-        weights: A weight for each word.
+    """Write words for a terminal, as :func:`words_as_html` does, and in bold from 0.6 of the top.
 
     Returns:
         A line with ANSI colours.
@@ -72,11 +68,16 @@ def words_as_ansi(tokens: Sequence[str], weights: Sequence[float]) -> str:
         >>> "good" in words_as_ansi(["good"], [1.0])
         True
     """
-    top = max(weights, default=0.0) or 1.0
-    # Five steps of the 256-colour cube from light to dark blue, each with a readable text colour.
-    shades = ("0", "30;48;5;195", "30;48;5;153", "1;30;48;5;111", "1;97;48;5;25")
+    top = _largest(tokens, weights)
     words = []
     for token, weight in zip(tokens, weights, strict=True):
-        shade = shades[min(int(weight / top * len(shades)), len(shades) - 1)]
+        shades = _ORANGES if weight < 0 else _BLUES
+        shade = shades[min(int(abs(weight) / top * len(shades)), len(shades) - 1)]
         words.append(f"\033[{shade}m{token}\033[0m")
     return " ".join(words)
+
+
+def _largest(tokens: Sequence[str], weights: Sequence[float]) -> float:
+    if len(tokens) != len(weights):
+        raise ValueError(f"weights: expected {len(tokens)}, one per word, got {len(weights)}")
+    return max(map(abs, weights), default=0.0) or 1.0

@@ -26,8 +26,14 @@ notebook <source-notebook>`, :ref:`a chapter of a tutorial <source-chapter>` and
 contributed.
 """
 
+import base64
+import tempfile
+from itertools import accumulate
+from pathlib import Path
+
 import matplotlib.pyplot as plt
 import torch
+from matplotlib.animation import PillowWriter
 from torch.nn import functional as F
 
 import attention
@@ -36,12 +42,8 @@ from attention.plotting import (
     BLUE,
     GREEN,
     ORANGE,
-    animate_attention,
     draw_box,
-    draw_branches,
     draw_flow,
-    draw_mixture,
-    draw_scores,
     draw_weights,
     use_style,
 )
@@ -216,9 +218,43 @@ for word, score in zip(words, scores_2, strict=True):
 
 # %%
 
-fig = draw_branches(
-    "journey", x_2, query_2, key_2, value_2, dict(zip(words, scores_2.tolist(), strict=True))
-)
+# sphinx_gallery_start_ignore
+
+
+def as_text(vector):
+    """Write a short vector as one line of text."""
+    return "(" + ", ".join(f"{number:.2f}" for number in vector.tolist()) + ")"
+
+
+def draw_branches(word, x, query, key, value, scores):
+    """Draw how one word becomes a query, a key and a value, and the scores of its query."""
+    fig, (tree, bars) = plt.subplots(2, figsize=(5, 6.2), height_ratios=[3, 2])
+    tree.set(xlim=(0, 3), ylim=(0, 3))
+    branches = (
+        ("query", "what do I\nlook for?", query, ORANGE),
+        ("key", "what am I\nfound by?", key, BLUE),
+        ("value", "what do I\nhand over?", value, GREEN),
+    )
+    for i, (name, question, vector, color) in enumerate(branches):
+        arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 14, "shrinkB": 0}
+        tree.annotate("", xy=(i + 0.5, 1.12), xytext=(1.5, 2.7), arrowprops=arrow)
+        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        middle = (1.5 + 1.2 * (i - 1) * 0.5, 1.9)
+        tree.text(*middle, f"× $W_{{{name}}}$", ha="center", color=color, bbox=behind)
+        draw_box(tree, i + 0.5, 0.7, f"{name}\n{question}\n{as_text(vector)}", color)
+    draw_box(tree, 1.5, 2.7, f"“{word}”  {as_text(x)}", BLACK)
+
+    bars.set_title(f"scores of the query of “{word}” with every key", fontsize=11)
+    bars.bar_label(bars.barh(words, scores.tolist(), color=BLUE), fmt=" %.2f")
+    bars.invert_yaxis()
+    bars.set_xlabel("score")
+    bars.margins(x=0.15)
+    bars.tick_params(axis="y", length=0)
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_branches("journey", x_2, query_2, key_2, value_2, scores_2)
 fig.set_label(
     "The embedding of journey branches into a query (what do I look for?), a key (what am I found "
     "by?) and a value (what do I hand over?). Below, its query's scores against the six keys: "
@@ -271,6 +307,53 @@ print("lengths of the shadows", shadow_lengths)
 
 # %%
 
+# sphinx_gallery_start_ignore
+
+
+def draw_arrows(ax, tips, color, starts=None, width=1.5):
+    """Draw vectors in the plane as arrows, which start at the origin unless starts are given."""
+    tips = tips.tolist()
+    starts = [[0.0, 0.0]] * len(tips) if starts is None else starts.tolist()
+    style = {"arrowstyle": "-|>", "color": color, "lw": width, "shrinkA": 0, "shrinkB": 0}
+    for tip, start in zip(tips, starts, strict=True):
+        ax.annotate("", xy=tip, xytext=start, arrowprops=style)
+    # Matplotlib ignores annotations when it chooses the limits, but not invisible points.
+    ax.scatter(*zip(*tips, *starts, strict=True), s=0)
+    ax.set_aspect("equal")
+
+
+def label_points(ax, points, names, x, gap):
+    """Write names in a column at x, joined to their points, so that close points stay readable."""
+    order = points[:, 1].argsort().tolist()
+    heights = points[order, 1].tolist()
+    spread = list(accumulate(heights, lambda below, own: max(own, below + gap)))
+    shift = (sum(heights) - sum(spread)) / len(order)
+    line = {"arrowstyle": "-", "color": "0.6", "lw": 0.8}
+    for i, height in zip(order, spread, strict=True):
+        at = points[i].tolist()
+        ax.annotate(names[i], at, (x, height + shift), va="center", arrowprops=line)
+
+
+def draw_scores(ax, query, keys, names):
+    """Draw scores as projections of the keys onto the line of the query, like shadows."""
+    direction = query / query.norm()  # (2,)
+    shadows = (keys @ direction)[:, None] * direction  # (n, 2)
+    tips = torch.cat([keys, query[None]])  # (n + 1, 2)
+    right, top = tips.clamp(min=0).max(dim=0).values.tolist()
+    ax.axline((0, 0), direction.tolist(), color=ORANGE, ls=":", lw=1)
+    draw_arrows(ax, query[None], ORANGE, width=2.5)
+    draw_arrows(ax, keys, BLUE)
+    for key, shadow in zip(keys.tolist(), shadows.tolist(), strict=True):
+        ax.plot(*zip(key, shadow, strict=True), color="0.4", lw=1)
+    ax.plot(*shadows.T.tolist(), "o", color=ORANGE, ms=5)
+    label = ax.annotate("query", query.tolist(), (8, 0), textcoords="offset points")
+    label.set_color(ORANGE)
+    label_points(ax, keys, names, x=right + 0.12 * top, gap=0.07 * top)
+    ax.set(xlim=(min(0, tips[:, 0].min().item()), right + 0.4 * top), ylim=(None, 1.05 * top))
+    ax.set(xlabel="first dimension", ylabel="second dimension")
+
+
+# sphinx_gallery_end_ignore
 fig, ax = plt.subplots(figsize=(5, 5.8))
 draw_scores(ax, query_2, keys, words)
 fig.set_label(
@@ -288,6 +371,27 @@ fig.set_label(
 # leave the shape that the values span, their :term:`convex hull`. The context vector therefore lies
 # inside this hull, whatever the weights are.
 
+# sphinx_gallery_start_ignore
+
+
+def draw_mixture(ax, values, context, names):
+    """Draw values as arrows, their convex hull as an area, and the context vector as a dot."""
+    right, top = values.clamp(min=0).max(dim=0).values.tolist()
+    # The triangles between neighbouring tips fill the hull.
+    x, y = values.T.tolist()
+    ax.tripcolor(x, y, [1.0] * len(x), cmap="Greens", vmin=0, vmax=5)
+    draw_arrows(ax, values, GREEN)
+    at = context.tolist()
+    ax.plot(*at, "o", color=BLACK)
+    line = {"arrowstyle": "-", "lw": 0.8, "shrinkB": 3}
+    label = ax.annotate("context", at, (-70, 30), textcoords="offset points", arrowprops=line)
+    label.set(ha="right")
+    label_points(ax, values, names, x=right + 0.12 * top, gap=0.07 * top)
+    ax.set(xlim=(min(0, *x), right + 0.4 * top), ylim=(None, 1.05 * top))
+    ax.set(xlabel="first dimension", ylabel="second dimension")
+
+
+# sphinx_gallery_end_ignore
 fig, ax = plt.subplots(figsize=(5, 5.4))
 draw_mixture(ax, values, context_2, words)
 fig.set_label(
@@ -298,6 +402,79 @@ fig.set_label(
 # %%
 # *Figure 3.* The six values, their convex hull, and the context vector of "journey" inside it.
 
+# sphinx_gallery_start_ignore
+
+
+class Animation:
+    """A GIF that the page or a notebook plays once the reader unfolds it; it needs no script."""
+
+    def __init__(self, figure, draw, n_frames):
+        self.figure, self.draw, self.n_frames = figure, draw, n_frames
+        # Lay out once, because doing it for every frame costs a hundred times as much as drawing.
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
+        writer = PillowWriter(fps=2)
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "animation.gif")
+            with writer.saving(figure, path, dpi=80):
+                for frame in range(n_frames):
+                    draw(frame)
+                    writer.grab_frame()
+            self.gif = path.read_bytes()
+
+    def _repr_html_(self):
+        return (
+            "<details><summary>Play it step by step</summary>"
+            '<img class="sphx-glr-single-img" alt="The scores appear one by one, the weights all '
+            'at once, then the weighted values add up." '
+            f'src="data:image/gif;base64,{base64.b64encode(self.gif).decode()}"></details>'
+        )
+
+
+def animate_attention(names, scores, weights, values):
+    """Animate the attention of one query: its scores, its weights, then the weighted sum."""
+    n = len(names)
+    fig, (top, middle, plane) = plt.subplots(3, figsize=(5, 7.5), height_ratios=[2, 2, 4])
+    bars, labels = [], []
+    for ax, numbers, title in ((top, scores, "1. scores"), (middle, weights, "2. weights")):
+        bars.append(ax.bar(names, numbers.tolist(), color=BLUE))
+        labels.append(ax.bar_label(bars[-1], fmt="%.2f"))
+        ax.set_title(title, fontsize=11)
+        ax.margins(y=0.25)
+        ax.tick_params(axis="x", length=0)
+
+    plane.set_title("3. the weighted values, tip to tail", fontsize=11)
+    steps = (weights[:, None] * values).cumsum(0)  # (n, 2)
+    tails = torch.cat([torch.zeros(1, 2), steps])  # (n + 1, 2)
+    draw_arrows(plane, values, "0.8")
+    draw_arrows(plane, steps, GREEN, starts=tails[:-1])
+    chain = plane.texts[n:]
+    plane.set_aspect("auto")
+    drawn = torch.cat([values, tails])  # (2 * n + 1, 2)
+    (left, bottom), (right, upper) = drawn.amin(0).tolist(), drawn.amax(0).tolist()
+    wide, high = right - left, upper - bottom
+    plane.set(xlim=(left, right + 0.5 * wide), ylim=(bottom, upper + 0.2 * high))
+    label_points(plane, values, names, right + 0.2 * wide, high / 9)
+    (end,) = plane.plot(*tails[-1].tolist(), "o", color=BLACK)
+    label = plane.annotate("context", tails[-1].tolist(), (-8, 0), textcoords="offset points")
+    label.set(ha="right", va="center")
+
+    def draw(frame):
+        # One frame per score, one for the softmax, one per value, and then a pause.
+        added = frame - n - 1
+        for shown, texts, until in zip(bars, labels, (frame, n * (frame > n)), strict=True):
+            for j, (bar, text) in enumerate(zip(shown, texts, strict=True)):
+                bar.set_visible(j < until)
+                text.set_visible(j < until)
+        for j, step in enumerate(chain):
+            step.set_visible(j < added)
+        end.set_visible(added >= n)
+        label.set_visible(added >= n)
+
+    return Animation(fig, draw, 2 * n + 6)
+
+
+# sphinx_gallery_end_ignore
 film = animate_attention(words, scores_2, weights_2, values)
 film.figure.set_label(
     "Three panels. Bars: the six scores of journey. Bars: the six weights. Arrows: the six "

@@ -49,7 +49,7 @@ print(*{name.partition(".")[0] for name in set(sys.modules) - by_torch})
 from attention.sentiment.model import SentimentClassifier
 assert attention.SentimentClassifier is SentimentClassifier
 assert set(attention.plotting.__all__) | {"draw_weights"} <= set(dir(attention.plotting))
-assert attention.plotting.draw_weights.__module__ == "attention.plotting.figures"
+assert attention.plotting.draw_weights.__module__ == "attention.plotting.heatmap"
 for module in (attention, attention.plotting):
     try:
         module.no_such_name

@@ -11,8 +11,11 @@ import math
 import re
 import warnings
 
+import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 import torch
+from PIL import Image
 from run_pages import GALLERY, ROOT, run
 from torch.testing import assert_close
 
@@ -384,3 +387,124 @@ def test_a_product_has_the_variance_of_its_factors_and_the_check_cannot_fail():
         assert numbers.var().item() == pytest.approx(1, abs=0.02)
     for before, after in p["variances"].values():
         assert before / after in (pytest.approx(5), pytest.approx(20))
+
+
+WORDS = ["a", "good", "film", "and", "one", "soup"]
+VECTORS = torch.tensor([[1, 0.5], [-0.5, 1], [0.2, 0.9], [-1, -1], [2, -0.3], [-2, -0.5]])
+
+
+@pytest.fixture
+def ax():
+    yield plt.subplots()[1]
+    plt.close("all")
+
+
+def dots(ax):
+    (line,) = [line for line in ax.lines if line.get_marker() == "o"]
+    return torch.tensor(line.get_xydata(), dtype=torch.float32)
+
+
+def labelled(ax):
+    """Find the points that the words are tied to."""
+    return torch.tensor([text.xy for text in ax.texts if text.get_text() in WORDS])
+
+
+def assert_in_sight(ax, points):
+    for x, y in points.tolist():
+        assert ax.get_xlim()[0] <= x <= ax.get_xlim()[1]
+        assert ax.get_ylim()[0] <= y <= ax.get_ylim()[1]
+
+
+def test_arrows_point_where_they_should_and_stay_in_sight(ax):
+    tips, starts = VECTORS[:2], torch.tensor([[0.0, 0.0], [1.0, 3.0]])
+    page_a()["draw_arrows"](ax, tips.clone().requires_grad_(), "k", starts=starts)
+    assert_close(torch.tensor([arrow.xy for arrow in ax.texts]), tips)
+    assert_close(torch.tensor([arrow.get_position() for arrow in ax.texts]), starts)
+    assert ax.get_aspect() == 1
+    assert_in_sight(ax, torch.cat([tips, starts]))
+
+
+def test_labels_of_close_points_keep_their_distance_and_order(ax):
+    points = torch.tensor([[0.0, 0.52], [0.0, 0.5], [0.0, 0.0]])
+    page_a()["label_points"](ax, points, WORDS[1:4], x=1.0, gap=0.2)
+    heights = [text.get_position()[1] for text in sorted(ax.texts, key=lambda t: t.xy[1])]
+    assert heights[2] - heights[1] == pytest.approx(0.2)
+    assert heights[1] - heights[0] == pytest.approx(0.5)
+    assert sum(heights) == pytest.approx(points[:, 1].sum().item())
+    assert sorted(labelled(ax).tolist()) == sorted(points.tolist())
+
+
+def test_shadows_give_the_scores(ax):
+    query = torch.tensor([1.0, 2.0], requires_grad=True)
+    page_a()["draw_scores"](ax, query, VECTORS, WORDS)
+    query, shadows = query.detach(), dots(ax)
+    assert_in_sight(ax, shadows[:3])
+    assert_close(shadows @ query, VECTORS @ query)
+    # on the line of the query, and at a right angle to it from their keys
+    assert_close(shadows[:, 1], 2 * shadows[:, 0])
+    assert_close((VECTORS - shadows) @ query, torch.zeros(6), rtol=0, atol=1e-5)
+    assert sorted(labelled(ax).tolist()) == sorted(VECTORS.tolist())
+
+
+def test_mixture_shades_the_convex_hull(ax):
+    values = torch.tensor([[0.0, 0], [2, 0], [2, 2], [0, 2], [1, 1.5], [1, 1]], requires_grad=True)
+    page_a()["draw_mixture"](ax, values, values.mean(dim=0), WORDS)
+    corners = [path.vertices[:3] for path in ax.collections[0].get_paths()]
+    areas = [np.linalg.det([b - a, c - a]) / 2 for a, b, c in corners]
+    assert sum(map(abs, areas)) == pytest.approx(4.0)
+    assert_close(dots(ax), values.mean(dim=0, keepdim=True).detach())
+
+
+def test_branches_name_the_three_roles_and_every_score():
+    query, key, value = torch.arange(6.0).reshape(3, 2)
+    scores = torch.tensor([0.5, 1.5, -1.0, 0.0, 2.0, 0.25])
+    tree, bars = page_a()["draw_branches"](
+        "film", torch.tensor([1.0, 2.0, 3.0]), query, key, value, scores
+    ).axes
+    text = "\n".join(t.get_text() for t in tree.texts)
+    for part in ("“film”  (1.00, 2.00, 3.00)", "query\n", "key\n", "value\n"):
+        assert part in text
+    for numbers in ("(0.00, 1.00)", "(2.00, 3.00)", "(4.00, 5.00)"):
+        assert numbers in text
+    assert [float(t.get_text()) for t in bars.texts] == scores.tolist()
+    assert [t.get_text() for t in bars.get_yticklabels()] == page_a()["words"]
+    assert bars.yaxis_inverted()  # the first word on top
+    plt.close("all")
+
+
+@pytest.mark.parametrize("values", [VECTORS.abs(), VECTORS, -VECTORS.abs()])
+def test_the_animation_adds_up_to_the_context_vector_in_sight(values):
+    scores = VECTORS[:, 0]
+    weights = torch.softmax(scores, dim=-1)
+    shown = page_a()["animate_attention"](WORDS, scores, weights, values)
+    top, middle, plane = shown.figure.axes
+    assert [bar.get_height() for bar in top.patches] == pytest.approx(scores.tolist())
+    assert [bar.get_height() for bar in middle.patches] == pytest.approx(weights.tolist())
+    ends = (weights[:, None] * values).cumsum(0)
+    arrows = [arrow for arrow in plane.texts if not arrow.get_text()]
+    assert_close(torch.tensor([arrow.xy for arrow in arrows]), torch.cat([values, ends]))
+    assert_close(torch.tensor([arrow.get_position() for arrow in arrows[7:]]), ends[:-1])
+    assert_close(dots(plane), ends[-1:])
+    assert sorted(labelled(plane).tolist()) == sorted(values.tolist())
+    assert_in_sight(plane, torch.cat([values, ends, torch.zeros(1, 2)]))
+    assert plane.get_xlim()[0] < plane.get_xlim()[1]  # left to right
+    # one score per frame, then all weights, then one value per frame
+    parts, visible = (top.patches, middle.patches, arrows[6:], plane.lines), []
+    for frame in range(shown.n_frames):
+        shown.draw(frame)
+        visible.append(tuple(sum(artist.get_visible() for artist in part) for part in parts))
+    assert visible[:14] == [
+        *((i, 0, 0, 0) for i in range(7)),
+        *((6, 6, i, 0) for i in range(6)),
+        (6, 6, 6, 1),
+    ]
+    assert set(visible[13:]) == {(6, 6, 6, 1)}
+    # The GIF merges frames that are equal.
+    with Image.open(io.BytesIO(shown.gif)) as gif:
+        assert 13 <= gif.n_frames <= 18
+    html = shown._repr_html_()
+    assert html.startswith("<details><summary>")
+    assert 'alt="The scores appear one by one' in html
+    assert "http" not in html
+    assert "script" not in html
+    plt.close("all")

@@ -17,51 +17,37 @@ def line(epoch, *names):
     }
 
 
-def test_curves_show_every_measurement():
-    metrics = [line(epoch, "train", "clean", "distractor") for epoch in (1, 2, 3)]
-    figure = training_curves(metrics, "Two models")
-    for panel, measure in zip(figure.axes, ("loss", "accuracy"), strict=True):
-        assert len(panel.lines) == 3
-        for drawn, name in zip(panel.lines, ("train", "clean", "distractor"), strict=True):
-            assert list(drawn.get_xdata()) == [1, 2, 3]
-            assert list(drawn.get_ydata()) == [row[name][measure] for row in metrics]
-    styles = {(d.get_color(), d.get_linestyle(), d.get_marker()) for d in figure.axes[0].lines}
-    assert len(styles) == 3
-    assert {marker for _, _, marker in styles} == {"o", "s", "^"}
-    alternative_text = figure.get_label()
-    assert "Two models" in alternative_text
-    assert "training 0.30 and 80.0%" in alternative_text
-    plt.close(figure)
-
-
-def test_curves_name_each_axis_and_line():
-    figure = training_curves([line(epoch, "train", "clean") for epoch in (1, 2)], "Two models")
-    top, bottom = figure.axes
-    assert top.get_title() == "Two models"
-    assert [top.get_ylabel(), bottom.get_ylabel()] == ["loss (nats per review)", "accuracy"]
-    assert bottom.get_xlabel() == "epoch"
-    assert [text.get_text() for text in bottom.get_legend().texts] == [
-        "training",
-        "validation, clean",
-    ]
-    assert [drawn.get_label() for drawn in top.lines] == ["training", "validation, clean"]
-    plt.close(figure)
-
-
-def test_curves_without_distractors():
-    figure = training_curves([line(1, "train", "clean")])
-    assert [len(panel.lines) for panel in figure.axes] == [2, 2]
-    plt.close(figure)
-
-
-def test_curves_leave_the_settings_of_matplotlib_as_they_are():
+@for_each(names=(("train", "clean", "distractor"), ("train", "clean")))
+def test_curves_show_and_name_every_measurement_and_change_no_setting(names):
+    metrics = [line(epoch, *names) for epoch in (1, 2, 3)]
     with mpl.rc_context():
         mpl.rcdefaults()
         mpl.use("Agg")
         settings = dict(mpl.rcParams)
-        figure = training_curves([line(1, "train", "clean")])
+        figure = training_curves(metrics, "Two models")
         assert dict(mpl.rcParams) == settings
-        plt.close(figure)
+    top, bottom = figure.axes
+    labels = ["training", "validation, clean", "validation, with distractor"][: len(names)]
+    for panel, measure in zip(figure.axes, ("loss", "accuracy"), strict=True):
+        assert [drawn.get_label() for drawn in panel.lines] == labels
+        for drawn, name in zip(panel.lines, names, strict=True):
+            assert list(drawn.get_xdata()) == [1, 2, 3]
+            assert list(drawn.get_ydata()) == [row[name][measure] for row in metrics]
+    for of_line in ("get_color", "get_linestyle", "get_marker"):
+        assert len({getattr(drawn, of_line)() for drawn in top.lines}) >= min(len(names), 2)
+    assert len({drawn.get_marker() for drawn in top.lines}) == len(names)
+    assert top.get_title() == "Two models"
+    assert [top.get_ylabel(), bottom.get_ylabel()] == ["loss (nats per review)", "accuracy"]
+    assert bottom.get_xlabel() == "epoch"
+    assert [text.get_text() for text in bottom.get_legend().texts] == labels
+    assert "Two models" in figure.get_label()
+    assert "training 0.30 and 80.0%" in figure.get_label()
+    plt.close(figure)
+
+
+def test_curves_of_no_epoch_are_refused():
+    with pytest.raises(ValueError, match="metrics: expected one line per epoch, got none"):
+        training_curves([])
 
 
 HOSTILE = '<script>alert("x")</script>'
@@ -73,38 +59,42 @@ def test_html_escapes_words_and_caption():
     assert "<script" not in page
 
 
-def test_html_shows_weights_in_proportion():
-    page = words_as_html(["the", "good", "soup"], [0.125, 0.5, 0.375])
-    assert re.findall(r'title="([\d.]+)"', page) == ["0.125", "0.500", "0.375"]
-    shades = [float(shade) for shade in re.findall(r"233,([\d.]+)\)", page)]
-    assert shades == pytest.approx([0.1, 0.4, 0.3])
-    assert re.findall(r">(\w+)</span>", page) == ["the", "good", "soup"]
+BLUE = [255 * part for part in mpl.colors.to_rgb(SKY)]
+RED = [255 * part for part in mpl.colors.to_rgb(ORANGE)]
 
 
-def test_html_shows_the_sign_of_a_contribution_by_colour_line_and_title():
-    page = words_as_html(["dull", "the", "good"], [-0.5, 0.0, 0.25])
-    assert re.findall(r'title="([-+.\d]+)"', page) == ["-0.500", "+0.000", "+0.250"]
-    backgrounds = [tuple(map(float, c.split(","))) for c in re.findall(r"rgba\(([^)]*)\)", page)]
-    for (*drawn, strength), color, expected in zip(
-        backgrounds, (ORANGE, SKY, SKY), (0.4, 0.0, 0.2), strict=True
-    ):
-        assert [part / 255 for part in drawn] == pytest.approx(mpl.colors.to_rgb(color))
-        assert strength == expected
-    dull, rest = page.split("</span>", 1)
-    assert "dashed" in dull
-    assert "dashed" not in rest
+@pytest.mark.parametrize(
+    ("weights", "titles", "colours", "shades"),
+    [
+        ((0.125, 0.5, 0.375), ["0.125", "0.500", "0.375"], (BLUE, BLUE, BLUE), (0.1, 0.4, 0.3)),
+        ((-0.5, 0.0, 0.25), ["-0.500", "+0.000", "+0.250"], (RED, BLUE, BLUE), (0.4, 0.0, 0.2)),
+    ],
+)
+def test_html_shows_size_and_sign_by_title_colour_and_line(weights, titles, colours, shades):
+    page = words_as_html(["dull", "the", "good"], weights)
+    assert re.findall(r">(\w+)</span>", page) == ["dull", "the", "good"]
+    assert re.findall(r'title="([-+.\d]+)"', page) == titles
+    backgrounds = [list(map(float, c.split(","))) for c in re.findall(r"rgba\(([^)]*)\)", page)]
+    expected = [[*colour, shade] for colour, shade in zip(colours, shades, strict=True)]
+    assert backgrounds == [pytest.approx(each) for each in expected]
+    dashed = ["dashed" in word for word in page.split("</span>")[:3]]
+    assert dashed == [weight < 0 for weight in weights]
 
 
-def test_ansi_shades_rise_with_the_weight():
+def test_ansi_shades_rise_with_the_size_and_show_the_sign():
     words = words_as_ansi(["a", "b", "c"], [0.0, 0.3, 0.7]).split(" ")
-    assert words[0] == "\033[0ma\033[0m"
-    assert words[1] == "\033[30;48;5;153mb\033[0m"
-    assert words[2] == "\033[1;97;48;5;25mc\033[0m"
+    assert words == ["\033[0ma\033[0m", "\033[30;48;5;153mb\033[0m", "\033[1;97;48;5;25mc\033[0m"]
+    weak, strong, nothing = words_as_ansi(["a", "b", "c"], [-0.1, -0.7, 0.0]).split(" ")
+    assert "1;" not in weak.split("m")[0]
+    assert strong.startswith("\033[1;4;")  # bold, and underlined as no positive number is
+    assert nothing == "\033[0mc\033[0m"
+    only_negative = words_as_ansi(["a", "b"], [-1.0, -0.01]).split(" ")
+    assert only_negative[1] == "\033[0mb\033[0m"
 
 
 @for_each(show=(words_as_html, words_as_ansi))
-def test_no_words_and_no_weight(show):
+def test_no_words_no_weight_and_too_few_weights(show):
     show([], [])
     assert "nan" not in show(["a", "b"], [0.0, 0.0])
-    with pytest.raises(ValueError, match="2"):
+    with pytest.raises(ValueError, match="weights: expected 2, one per word, got 1"):
         show(["a", "b"], [0.5])

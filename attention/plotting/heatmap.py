@@ -1,0 +1,70 @@
+"""Attention weights as a heatmap."""
+
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
+from torch import Tensor
+
+
+def draw_weights(
+    ax: Axes,
+    weights: Tensor,
+    queries: Sequence[str],
+    keys: Sequence[str] | None = None,
+    *,
+    vmax: float | None = None,
+) -> None:
+    """Draw attention weights as a heatmap, one row per query, words on both axes.
+
+    A weight of 0 has the colour of the page, and the largest weight differs most from it, in the
+    light theme as in the dark one. Heatmaps that are to be compared need one scale, so give them
+    the same ``vmax``, for example 1.
+
+    Args:
+        ax: Where to draw.
+        weights: The weights, one row per query.
+        queries: The words that attend.
+        keys: The words that are attended to; None means the same words.
+        vmax: The weight that gets the strongest colour; None means the largest of these weights.
+
+    Shape:
+        - weights: :math:`(n, m)`
+
+    Raises:
+        ValueError: If the words do not fit the weights, or a weight is negative or exceeds
+            ``vmax``, because its colour would be that of another weight.
+
+    Example:
+        >>> import matplotlib.pyplot as plt
+        >>> from attention.plotting import draw_weights
+        >>> _, ax = plt.subplots()
+        >>> draw_weights(ax, torch.eye(2), ["good", "film"])
+    """
+    keys = queries if keys is None else keys
+    if weights.shape != (len(queries), len(keys)):
+        raise ValueError(
+            f"weights: expected shape ({len(queries)}, {len(keys)}), one row per query and one "
+            f"column per key, got {tuple(weights.shape)}"
+        )
+    weights = weights.detach().cpu().float()
+    smallest, largest = weights.min().item(), weights.max().item()
+    if smallest < 0:
+        raise ValueError(f"weights: expected none below 0, got {smallest:.4g}")
+    if vmax is not None and vmax < largest:
+        raise ValueError(f"vmax: expected at least the largest weight, {largest:.4g}, got {vmax}")
+    top = largest if vmax is None else vmax
+    ax.imshow(weights.numpy(), cmap="Blues", vmin=0, vmax=top, aspect="auto")
+    for i, row in enumerate(weights.tolist()):
+        for j, weight in enumerate(row):
+            colour, other = ("white", "black") if weight > 0.715 * top else ("black", "white")
+            text = ax.text(j, i, f"{weight:.2f}", ha="center", va="center", fontsize=10)
+            text.set_color(colour)
+            # Inverted, a cell of medium lightness is too near to its number without this rim.
+            text.set_path_effects([withStroke(linewidth=1.5, foreground=other)])
+    ax.set_xticks(range(len(keys)), keys)
+    ax.set_yticks(range(len(queries)), queries)
+    ax.set_xlabel("key: the word attended to")
+    ax.set_ylabel("query: the word that attends")
+    ax.spines[:].set_visible(False)
+    ax.tick_params(length=0)
