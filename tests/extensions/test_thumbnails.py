@@ -55,7 +55,7 @@ def test_a_picture_has_the_size_of_a_card_and_asks_for_nothing(name):
     text = (PICTURES / name).read_text(encoding="utf-8")
     root = re.match("<svg [^>]*>", text)[0]
     assert {'width="144"', 'height="96"'} <= set(root[:-1].split())
-    assert not re.search(r"<script|href="(?!#)|url\((?!#)", text)
+    assert not re.search(r'<script|href="(?!#)|url\((?!#)', text)
     assert len(text) < 6000
 
 
