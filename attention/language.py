@@ -11,17 +11,18 @@ from torch.nn import functional as F
 
 from attention._checks import check_ids, check_number
 from attention._extras import require
-from attention._files import check_tensors, write_tensors, write_text
+from attention._files import write_tensors, write_text
 from attention.functional import Attended
 from attention.layers.block import TransformerEncoder
 from attention.layers.cache import KVCache
 
 require("train", "pydantic", "safetensors", "tokenizers")
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError  # noqa: E402 — after the check
-from safetensors import SafetensorError  # noqa: E402 — after the check
+from pydantic import ConfigDict, Field, TypeAdapter  # noqa: E402 — after the check
 from safetensors.torch import load_file  # noqa: E402 — after the check
 from tokenizers import Tokenizer  # noqa: E402 — after the check
+
+from attention._model_files import read_tokenizer, reading  # noqa: E402 — after the check
 
 START = "<start>"
 """The token that precedes every text."""
@@ -114,7 +115,6 @@ class LanguageModel(nn.Module):
         return [KVCache(self.config.max_length) for _ in range(self.config.num_layers)]
 
 
-@torch.no_grad()
 def continuation(
     model: LanguageModel,
     ids: list[int],
@@ -158,30 +158,33 @@ def continuation(
         raise ValueError(
             f"ids: expected between 1 and max_length − 1 = {most - 1} tokens, got {len(ids)}"
         )
-    return _drawn(model, ids, temperature, generator)
 
+    @torch.no_grad()
+    def draw() -> Iterator[int]:
+        caches = model.new_caches()
+        new = torch.tensor(ids, device=model.embedding.weight.device)  # (n,)
+        for _ in range(most - len(ids)):
+            logits = model(new, caches=caches)[-1]  # (vocab_size,)
+            if temperature:
+                weights = torch.softmax(logits / temperature, dim=-1)  # (vocab_size,)
+                new = torch.multinomial(weights, 1, generator=generator)  # (1,)
+            else:
+                new = logits.argmax(dim=-1, keepdim=True)  # (1,)
+            if new == START_ID:
+                return
+            yield int(new)
 
-@torch.no_grad()
-def _drawn(
-    model: LanguageModel, ids: list[int], temperature: float, generator: torch.Generator | None
-) -> Iterator[int]:
-    caches, new = model.new_caches(), torch.tensor(ids)
-    for _ in range(model.config.max_length - len(ids)):
-        logits = model(new, caches=caches)[-1]  # (vocab_size,)
-        if temperature:
-            weights = torch.softmax(logits / temperature, dim=-1)
-            new = torch.multinomial(weights, 1, generator=generator)  # (1,)
-        else:
-            new = logits.argmax(dim=-1, keepdim=True)  # (1,)
-        if new == START_ID:
-            return
-        yield int(new)
+    return draw()
 
 
 def encode(tokenizer: Tokenizer, text: str) -> list[int]:
-    """Turn a text into ids, beginning with that of ``<start>``."""
-    ids: list[int] = tokenizer.encode(text, add_special_tokens=False).ids
-    return [START_ID, *ids]
+    """Turn a text into ids, beginning with that of ``<start>``, which a text can only spell."""
+    before = tokenizer.encode_special_tokens
+    tokenizer.encode_special_tokens = True
+    try:
+        return [START_ID, *tokenizer.encode(text, add_special_tokens=False).ids]
+    finally:
+        tokenizer.encode_special_tokens = before
 
 
 def save_language_model(model: LanguageModel, tokenizer: Tokenizer, folder: Path) -> None:
@@ -218,41 +221,14 @@ def load_language_model(folder: Path | str) -> tuple[LanguageModel, Tokenizer]:
         ValueError: If the folder holds no language model, or its files do not fit together.
     """
     folder = Path(folder)
-    try:
+    with reading(folder, "a language model"):
         content = (folder / "config.json").read_bytes()
         config = TypeAdapter(LanguageConfig).validate_json(content)
         with torch.device("meta"):  # every weight comes from the file
             model = LanguageModel(config)
-        expected = {}
-        for name, weight in model.state_dict().items():
-            is_matrix = weight.dim() == 2
-            expected[name] = weight.to(torch.int8) if is_matrix else weight
-            if is_matrix:
-                expected[name + ".scale"] = weight[:, 0]
-        check_tensors(folder / "model.safetensors", expected)
         tensors = load_file(folder / "model.safetensors")
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(map(str, first["loc"])) or "the file"
-        raise ValueError(
-            f"{folder / 'config.json'}: is not that of a language model: {name}: {first['msg']}"
-        ) from None
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ValueError(f"{folder}: holds no language model that can be read: {error}") from error
-    except Exception as error:  # tokenizers raises a bare one for a file it can't read
-        raise ValueError(f"{folder / 'tokenizer.json'}: can't be read: {error}") from error
-    if (known := tokenizer.get_vocab_size()) != config.vocab_size:
-        raise ValueError(
-            f"{folder}: tokenizer.json has {known} ids, config.json {config.vocab_size}"
-        )
-    state = {
-        name: tensors[name] * tensors[name + ".scale"][:, None]
-        if name + ".scale" in tensors
-        else tensors[name]
-        for name in model.state_dict()
-    }
-    if bad := [name for name, tensor in state.items() if not tensor.isfinite().all()]:
-        raise ValueError(f"{folder}: {bad[0]} holds a number that is not finite")
-    model.load_state_dict(state, assign=True)
+        for name in [name for name, tensor in tensors.items() if tensor.dtype == torch.int8]:
+            tensors[name] = tensors[name] * tensors.pop(name + ".scale")[:, None]
+        model.load_state_dict(tensors, assign=True)
+        tokenizer = read_tokenizer(folder, config.vocab_size)
     return model.eval(), tokenizer

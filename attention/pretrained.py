@@ -2,6 +2,7 @@
 
 import hashlib
 import importlib.util
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -15,9 +16,11 @@ from attention.layers.block import TransformerEncoder
 
 require("train", "pydantic", "safetensors", "tokenizers")
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError  # noqa: E402 — after the check
-from safetensors import SafetensorError, safe_open  # noqa: E402 — after the check
+from pydantic import BaseModel, ConfigDict, Field  # noqa: E402 — after the check
+from safetensors.torch import load_file  # noqa: E402 — after the check
 from tokenizers import Tokenizer  # noqa: E402 — after the check
+
+from attention._model_files import read_tokenizer, reading  # noqa: E402 — after the check
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 # The published files; every copy of them has these checksums.
@@ -132,9 +135,7 @@ class PretrainedEncoder(nn.Module):
         return encoded
 
 
-def load_encoder(
-    source: str | Path = "minilm",
-) -> tuple[PretrainedEncoder, Tokenizer]:
+def load_encoder(source: str | Path = "minilm") -> tuple[PretrainedEncoder, Tokenizer]:
     """Load a pretrained encoder of the BERT family and its tokenizer.
 
     Args:
@@ -158,28 +159,15 @@ def load_encoder(
         Sentence-BERT.
     """
     folder = _minilm() if source == "minilm" else Path(source)
-    try:
-        config = EncoderConfig.model_validate_json((folder / "config.json").read_text("utf-8"))
-        tensors = _read_weights(folder / "model.safetensors", config)
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
-        raise ValueError(f"{folder / 'config.json'}: {name}: {first['msg']}") from None
-    except (SafetensorError, OSError, ValueError) as error:
-        raise ValueError(f"{folder}: holds no encoder that can be read: {error}") from error
-    except Exception as error:  # tokenizers raises a bare one for a file it can't read
-        raise ValueError(f"{folder / 'tokenizer.json'}: can't be read: {error}") from error
-    if tokenizer.get_vocab_size() != config.vocab_size:
-        raise ValueError(
-            f"{folder}: tokenizer.json has {tokenizer.get_vocab_size()} ids, config.json "
-            f"{config.vocab_size}"
-        )
+    with reading(folder, "an encoder"):
+        config = EncoderConfig.model_validate_json((folder / "config.json").read_bytes())
+        with torch.device("meta"):  # every weight comes from the file
+            encoder = PretrainedEncoder(config)
+        tensors = _read_weights(folder / "model.safetensors", encoder.state_dict())
+        encoder.load_state_dict(tensors, assign=True)
+        tokenizer = read_tokenizer(folder, config.vocab_size)
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    with torch.device("meta"):  # every weight comes from the file
-        encoder = PretrainedEncoder(config)
-    encoder.load_state_dict(tensors, assign=True)
     return encoder.eval().requires_grad_(True), tokenizer
 
 
@@ -214,32 +202,19 @@ def _from_hub() -> Path:
     return Path(files[0]).parent
 
 
-def _read_weights(path: Path, config: EncoderConfig) -> dict[str, Tensor]:
-    """Read the tensors that our encoder has, after checking names and shapes of all of them."""
-    with torch.device("meta"):
-        expected = PretrainedEncoder(config).state_dict()
-    with safe_open(path, "pt") as file:
-        stored = set(file.keys())
-        # In a model that was saved with a head on top, all names begin with this one.
-        prefix = "bert." if "bert.embeddings.word_embeddings.weight" in stored else ""
-        names = {name: prefix + _their_name(name) for name in expected}
-        for ours, theirs in names.items():
-            if theirs not in stored:
-                raise ValueError(f"{path.name} lacks {theirs}")
-            part = file.get_slice(theirs)
-            shape = tuple(part.get_shape())
-            if shape != tuple(expected[ours].shape) or part.get_dtype() not in (
-                "F32",
-                "F16",
-                "BF16",
-            ):
-                raise ValueError(
-                    f"{path.name} holds {theirs} as {shape} {part.get_dtype()}, config.json "
-                    f"requires {tuple(expected[ours].shape)} of floating point"
-                )
-        tensors = {ours: file.get_tensor(theirs).float() for ours, theirs in names.items()}
-    if bad := [names[name] for name, tensor in tensors.items() if not tensor.isfinite().all()]:
-        raise ValueError(f"{path.name}: {bad[0]} holds a number that is not finite")
+def _read_weights(path: Path, names: Iterable[str]) -> dict[str, Tensor]:
+    """Read the tensors that our encoder has, by our names, in float32."""
+    stored = load_file(path)
+    # In a model that was saved with a head on top, all names begin with this one.
+    prefix = "bert." if "bert.embeddings.word_embeddings.weight" in stored else ""
+    tensors = {}
+    for name in names:
+        theirs = prefix + _their_name(name)
+        if theirs not in stored:
+            raise ValueError(f"{path.name} lacks {theirs}")
+        if not stored[theirs].is_floating_point():
+            raise ValueError(f"{path.name} holds {theirs} as {stored[theirs].dtype}")
+        tensors[name] = stored[theirs].float()
     return tensors
 
 

@@ -38,6 +38,15 @@ def test_a_seed_decides_what_is_drawn(folder, capsys):
     assert first != written(capsys, *options, "--seed", 2)
 
 
+def test_a_long_text_is_continued_as_far_as_there_is_room(folder, capsys):
+    model, tokenizer = load_language_model(folder)
+    text = "The soup was cold. " * 4
+    room = model.config.max_length - len(encode(tokenizer, text))
+    assert 0 < room < 40
+    options = (folder, text, "--temperature", 0)
+    assert written(capsys, *options) == written(capsys, *options, "--tokens", room)
+
+
 def test_an_empty_text_lets_the_model_begin(folder, capsys):
     assert written(capsys, folder, "", "--tokens", 3).endswith("\n")
     assert encode(load_language_model(folder)[1], "") == [START_ID]
@@ -47,10 +56,10 @@ def test_what_cannot_be_written_is_refused_in_one_line(folder, tmp_path):
     check_refused(
         lambda *options: main([*map(str, options)]),
         [
-            (tmp_path, "The", "holds no language model"),
+            (tmp_path, "The", "does not hold a language model"),
             (folder, "The", "--tokens", 0, "--tokens: expected at least 1, got 0"),
             (folder, "The", "--tokens", 40, "--tokens: expected at most .*model reads 32; got 40"),
-            (folder, "The soup. " * 20, "--tokens: expected at most 0 after a text of"),
+            (folder, "The soup. " * 20, r"TEXT: expected at most 30 tokens, .*reads 32.* got \d+$"),
             (folder, "The", "--tokens", 3, "--temperature", -1, "expected 0 or more, got -1"),
             (folder, "The", "--temperature", "warm", "--temperature"),
         ],

@@ -1,0 +1,40 @@
+"""What the folders of all models have in common: a config.json, a tokenizer.json, its errors."""
+
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import ValidationError
+from tokenizers import Tokenizer
+
+
+@contextmanager
+def reading(folder: Path, kind: str) -> Iterator[None]:
+    """Say in one line which folder, and where possible which file and field, can't be read.
+
+    Raises:
+        ValueError: If the folder holds no model of this kind.
+    """
+    try:
+        yield
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(map(str, first["loc"])) or "the file"
+        raise ValueError(
+            f"{folder / 'config.json'}: is not that of {kind}: {name}: {first['msg']}"
+        ) from None
+    except Exception as error:  # each library has its own for a file that it can't read
+        reason = textwrap.shorten(f"{type(error).__name__}: {error}", 300)
+        raise ValueError(f"{folder}: does not hold {kind} that can be read: {reason}") from error
+
+
+def read_tokenizer(folder: Path, vocab_size: int) -> Tokenizer:
+    """Read the tokenizer of a model that knows this many ids."""
+    try:
+        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    except Exception as error:  # a bare one, which names no file
+        raise ValueError(f"tokenizer.json: {error}") from error
+    if (known := tokenizer.get_vocab_size()) != vocab_size:
+        raise ValueError(f"tokenizer.json has {known} ids, config.json {vocab_size}")
+    return tokenizer
