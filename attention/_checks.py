@@ -76,9 +76,11 @@ def check_lengths(lengths: Tensor, n: int) -> None:
     check_range("lengths", lengths, 0, n, "n")
 
 
-def check_positions(positions: Tensor, shape: torch.Size, max_length: int) -> None:
-    """Refuse positions that the table doesn't hold, or that don't go with the tokens' shape."""
+def check_positions(positions: Tensor, shape: torch.Size, device: torch.device) -> None:
+    """Refuse positions that are not integers, or don't go with the tokens' shape and device."""
     check_integers("positions", positions)
+    if positions.device != device:
+        raise ValueError(f"positions: expected device {device}, x's, got {positions.device}")
     try:
         fits = torch.broadcast_shapes(positions.shape, shape) == shape
     except RuntimeError:
@@ -88,7 +90,6 @@ def check_positions(positions: Tensor, shape: torch.Size, max_length: int) -> No
             f"positions: expected a shape that broadcasts to {tuple(shape)}, "
             f"got {tuple(positions.shape)}"
         )
-    check_range("positions", positions, 0, max_length - 1, "max_length - 1")
 
 
 def check_ids(ids: Tensor, lengths: Tensor | None, embedding: Tensor) -> None:

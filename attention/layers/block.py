@@ -49,6 +49,7 @@ class TransformerBlock(nn.Module):
         - x: :math:`(..., n, d)`
         - attn_mask: broadcasts to :math:`(..., n, m)`; boolean, where True means "may attend", or
           numbers that are added to the scores
+        - positions: broadcasts to :math:`(..., n)`, integers, as in :class:`MultiHeadAttention`
         - returns: :math:`(..., n, d)`
         - weights: :math:`(..., h, n, m)`, where :math:`m = n` without a cache
 
@@ -123,6 +124,7 @@ class TransformerBlock(nn.Module):
         *,
         is_causal: bool = False,
         need_weights: bool = False,
+        positions: Tensor | None = None,
         cache: KVCache | None = None,
     ) -> Attended:
         """Return the tokens after the block, and the weights if they are needed."""
@@ -132,6 +134,7 @@ class TransformerBlock(nn.Module):
             attn_mask,
             is_causal=is_causal,
             need_weights=need_weights,
+            positions=positions,
             cache=cache,
         )
         context, weights = attended if need_weights else (attended, None)  # (..., n, d)
@@ -220,6 +223,7 @@ class TransformerEncoder(nn.Module):
         - x: :math:`(..., n, d)`
         - attn_mask: broadcasts to :math:`(..., n, m)`; boolean, where True means "may attend", or
           numbers that are added to the scores
+        - positions: broadcasts to :math:`(..., n)`, integers, as in :class:`MultiHeadAttention`
         - returns: :math:`(..., n, d)`
         - weights: :math:`(L, ..., h, n, m)`, where :math:`m = n` without caches
 
@@ -284,6 +288,7 @@ class TransformerEncoder(nn.Module):
         *,
         is_causal: bool = False,
         need_weights: bool = False,
+        positions: Tensor | None = None,
         caches: Sequence[KVCache] | None = None,
     ) -> Attended:
         """Return the tokens after the last block, and all weights if they are needed."""
@@ -295,11 +300,18 @@ class TransformerEncoder(nn.Module):
                     f"which {different} are different"
                 )
             for each in caches:  # before the first of them holds new tokens
-                check_cache(each, x.shape[-2], is_causal)
+                check_cache(each, x.shape[-2], is_causal, positions)
         collected = []
         for i, block in enumerate(self.blocks):
             cache = None if caches is None else caches[i]
-            x = block(x, attn_mask, is_causal=is_causal, need_weights=need_weights, cache=cache)
+            x = block(
+                x,
+                attn_mask,
+                is_causal=is_causal,
+                need_weights=need_weights,
+                positions=positions,
+                cache=cache,
+            )
             if need_weights:
                 x, weights = x
                 collected.append(weights)

@@ -115,14 +115,23 @@ class KVCache:
         return keys, values
 
 
-def check_cache(cache: KVCache, n: int, is_causal: bool) -> int:
-    """Refuse a cache that n new tokens do not fit, and tell how many tokens it holds."""
+def check_cache(
+    cache: KVCache | None, n: int, is_causal: bool, positions: Tensor | None = None
+) -> int:
+    """Refuse a cache that does not fit a call with n new tokens, and tell how many it holds."""
+    if cache is None:
+        return 0
     if not isinstance(cache, KVCache):
         raise TypeError(f"cache: expected a KVCache, got {type(cache).__name__}")
     if not is_causal:
         raise ValueError(
             "is_causal: expected True with a cache, because the tokens in it can't see new ones; "
             "got False"
+        )
+    if positions is not None:
+        raise ValueError(
+            "positions: expected None with a cache, whose tokens stand at 0, 1, … in the order in "
+            "which they came; got a tensor"
         )
     cache.check_room(n)
     return cache.length

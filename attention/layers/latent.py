@@ -11,7 +11,7 @@ from attention._checks import check_heads, check_size, check_tokens
 from attention.functional import Attended, attend
 from attention.layers.base import AttentionLayer
 from attention.layers.cache import KVCache, check_cache
-from attention.layers.multihead import for_heads, join_masks
+from attention.layers.multihead import for_heads, join_masks, token_positions
 from attention.rotary import apply_rotary
 
 
@@ -47,6 +47,8 @@ class LatentAttention(AttentionLayer):
         - x: :math:`(..., n, d)`
         - attn_mask: broadcasts to :math:`(..., n, m)`; boolean, where True means "may attend", or
           numbers that are added to the scores; the same for all heads
+        - positions: broadcasts to :math:`(..., n)`, integers, which only the rotation reads; None
+          counts 0, 1, … from the start, or on from the tokens in the cache
         - context: :math:`(..., n, d)`
         - weights: :math:`(..., h, n, m)`, where :math:`m = n` without a cache
 
@@ -58,7 +60,8 @@ class LatentAttention(AttentionLayer):
     Raises:
         TypeError: If a width is not an integer, or dtypes differ.
         ValueError: If a width < 1, ``num_heads`` does not divide ``embed_dim``, ``rotary_dim`` is
-            odd, shapes do not fit, or a cache is full or given without ``is_causal=True``.
+            odd, shapes do not fit, or a cache is full, or given with ``positions`` or without
+            ``is_causal=True``.
 
     Example:
         >>> layer = LatentAttention(8, num_heads=2, latent_dim=3).double()
@@ -107,13 +110,14 @@ class LatentAttention(AttentionLayer):
         is_causal: bool = False,
         need_weights: bool = False,
         absorbed: bool = False,
+        positions: Tensor | None = None,
         cache: KVCache | None = None,
     ) -> Attended:
         """Return the context, and the weights if they are needed."""
         check_tokens(x, self.embed_dim, self.W_query.weight)
         n, k = x.shape[-2], self.head_dim
-        start = 0 if cache is None else check_cache(cache, n, is_causal)
-        m = start + n
+        m = check_cache(cache, n, is_causal, positions) + n
+        at = token_positions(positions, x, m)[..., m - n :]  # (..., n)
         mask, in_kernel = join_masks(attn_mask, x, m, is_causal=is_causal)
 
         split = self.W_query(x).unflatten(-1, (self.num_heads, -1))  # (..., n, h, k + rotary_dim)
@@ -121,9 +125,8 @@ class LatentAttention(AttentionLayer):
         widths = self.latent_dim, self.rotary_dim
         latent, key_rotary = self.W_latent(x).split(widths, dim=-1)  # (..., n, r), (..., n, …)
         if self.rotary_dim:
-            positions = torch.arange(start, m, device=x.device)  # (n,)
-            query_rotary = apply_rotary(query_rotary, positions)  # (..., h, n, rotary_dim)
-            key_rotary = apply_rotary(key_rotary, positions)  # (..., n, rotary_dim)
+            query_rotary = apply_rotary(query_rotary, at[..., None, :])  # (..., h, n, rotary_dim)
+            key_rotary = apply_rotary(key_rotary, at)  # (..., n, rotary_dim)
         if cache is not None:
             latent, key_rotary = cache.append(latent, key_rotary)  # (..., m, r), (..., m, …)
         latent, key_rotary = latent.unsqueeze(-3), key_rotary.unsqueeze(-3)  # (..., 1, m, …)

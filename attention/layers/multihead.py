@@ -9,14 +9,20 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from attention._checks import check_dropout, check_heads, check_mask, check_size, check_tokens
+from attention._checks import (
+    check_dropout,
+    check_heads,
+    check_mask,
+    check_positions,
+    check_size,
+    check_tokens,
+)
 from attention.functional import (
     Attended,
     allowed_keys,
     attend,
     causal_mask,
     restricted,
-    window_mask,
 )
 from attention.layers.base import AttentionLayer
 from attention.layers.cache import KVCache, check_cache
@@ -41,8 +47,9 @@ class MultiHeadAttention(AttentionLayer):
 
     With ``rotary=True``, :func:`apply_rotary` rotates queries and keys by their positions before
     the scores are computed. With a window of width w, query i sees only the keys j with
-    :math:`|i - j| < w`. If the layer is also called with ``is_causal=True``, query i sees only the
-    keys i − w + 1 … i.
+    :math:`|p_i - p_j| < w`. The position :math:`p_i` of token i is i, unless the layer is called
+    with other ``positions``. Only rotation and window read them; causality goes by the order of
+    the tokens.
 
     Args:
         embed_dim: Width ``d`` of a token vector.
@@ -61,6 +68,8 @@ class MultiHeadAttention(AttentionLayer):
         - x: :math:`(..., n, d)`
         - attn_mask: broadcasts to :math:`(..., n, m)`; boolean, where True means "may attend", or
           numbers that are added to the scores; the same for all heads
+        - positions: broadcasts to :math:`(..., n)`, integers; None counts 0, 1, … from the start,
+          or on from the tokens in the cache
         - context: :math:`(..., n, d)`
         - weights: :math:`(..., h, n, m)`, where :math:`m = n` without a cache
 
@@ -74,7 +83,7 @@ class MultiHeadAttention(AttentionLayer):
         ValueError: If a width < 1, ``num_heads`` does not divide ``embed_dim`` although
             ``head_dim`` is None, ``num_kv_heads`` does not divide ``num_heads``, ``head_dim`` is
             odd with ``rotary=True``, ``dropout`` is not in [0, 1), shapes do not fit, or a cache is
-            full or given without ``is_causal=True``.
+            full, or given with ``positions`` or without ``is_causal=True``.
 
     Example:
         >>> layer = MultiHeadAttention(6, num_heads=2)
@@ -135,20 +144,27 @@ class MultiHeadAttention(AttentionLayer):
         *,
         is_causal: bool = False,
         need_weights: bool = False,
+        positions: Tensor | None = None,
         cache: KVCache | None = None,
     ) -> Attended:
         """Return the context, and the weights if they are needed."""
         check_tokens(x, self.embed_dim, self.W_query.weight)
         n = x.shape[-2]
-        start = 0 if cache is None else check_cache(cache, n, is_causal)
-        m = start + n
-        mask, in_kernel = join_masks(attn_mask, x, m, is_causal=is_causal, window=self.window)
+        m = check_cache(cache, n, is_causal, positions) + n
+        key_at = token_positions(positions, x, m)  # (..., m)
+        query_at = key_at[..., m - n :]  # (..., n)
+        near = None
+        if self.window is not None:
+            near = (
+                query_at[..., :, None] - key_at[..., None, :]
+            ).abs() < self.window  # (..., n, m)
+        mask, in_kernel = join_masks(attn_mask, x, m, is_causal=is_causal, near=near)
         query = self._split(self.W_query(x), self.num_heads)  # (..., h, n, head_dim)
         key = self._split(self.W_key(x), self.num_kv_heads)  # (..., num_kv_heads, n, head_dim)
         value = self._split(self.W_value(x), self.num_kv_heads)  # (..., num_kv_heads, n, head_dim)
         if self.rotary:
-            positions = torch.arange(start, m, device=x.device)  # (n,)
-            query, key = apply_rotary(query, positions), apply_rotary(key, positions)
+            at = query_at[..., None, :]  # (..., 1, n)
+            query, key = apply_rotary(query, at), apply_rotary(key, at)
         if cache is not None:
             key, value = cache.append(key, value)  # (..., num_kv_heads, m, head_dim) each
         attended = attend(
@@ -224,13 +240,22 @@ class MultiHeadAttention(AttentionLayer):
         return heads if group == 1 else heads.repeat_interleave(group, dim=-3)  # (..., h, m, …)
 
 
+def token_positions(positions: Tensor | None, x: Tensor, m: int) -> Tensor:
+    """Tell where m tokens stand, (..., m), of which the tokens x are the last or, if given, all."""
+    if positions is None:
+        return torch.arange(m, device=x.device)  # (m,)
+    check_positions(positions, x.shape[:-1], x.device)
+    return positions.expand(torch.broadcast_shapes(positions.shape, (m,))).long()  # (..., m)
+
+
 def join_masks(
-    attn_mask: Tensor | None, x: Tensor, m: int, *, is_causal: bool, window: int | None = None
+    attn_mask: Tensor | None, x: Tensor, m: int, *, is_causal: bool, near: Tensor | None = None
 ) -> tuple[Tensor | None, bool]:
     """Join what restricts n tokens x, which are the last of m: a mask, a window, causality.
 
     Shape:
         - attn_mask: broadcasts to :math:`(..., n, m)`
+        - near: :math:`(..., n, m)`, boolean, which keys are in the window of a query
 
     Returns:
         The pair (mask, is_causal) for :func:`attention.functional.attend`, which leaves plain
@@ -239,8 +264,8 @@ def join_masks(
     n = x.shape[-2]
     if attn_mask is not None:
         check_mask(attn_mask, (*x.shape[:-1], m), x.device)
-    if window is not None:
-        attn_mask = restricted(attn_mask, window_mask(n, window, m, device=x.device))
+    if near is not None:
+        attn_mask = restricted(attn_mask, near)
     if n == m or not is_causal:
         return attn_mask, is_causal
     # The kernel's own causal mask takes the queries for the first tokens, not for the last. A

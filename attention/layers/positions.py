@@ -4,7 +4,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention._checks import check_lengths, check_number, check_positions, check_size, check_tokens
+from attention._checks import (
+    check_lengths,
+    check_number,
+    check_positions,
+    check_range,
+    check_size,
+    check_tokens,
+)
 
 
 def positions_from_end(lengths: Tensor, n: int) -> Tensor:
@@ -108,5 +115,6 @@ class SinusoidalPositions(nn.Module):
             raise ValueError(f"x: expected at most max_length = {max_length} tokens, got {n}")
         if positions is None:
             return x + self.table[:n]  # (..., n, d)
-        check_positions(positions, x.shape[:-1], max_length)
+        check_positions(positions, x.shape[:-1], x.device)
+        check_range("positions", positions, 0, max_length - 1, "max_length - 1")
         return x + F.embedding(positions.long(), self.table)  # (..., n, d)
