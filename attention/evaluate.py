@@ -12,9 +12,8 @@ from attention.sentiment.evaluation import Measured, measure
 from attention.sentiment.precision import Precision, precision_note
 from attention.sentiment.prepare import measured_examples
 from attention.sentiment.progress import print_status
-from attention.sentiment.reviews import DataError
 from attention.sentiment.run_folder import load_run
-from attention.sentiment.sources import load_reviews
+from attention.sentiment.sources import DataError, load_reviews
 from attention.sentiment.training import choose_device
 
 

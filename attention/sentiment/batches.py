@@ -17,63 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from attention.sentiment.tokenizer import Ragged
+
 #: The number of batches whose examples are sorted by length together. A larger pool needs less
 #: padding, while in a smaller one each batch mixes long and short examples more.
 POOL = 32
-
-
-@dataclass(frozen=True, eq=False)
-class Ragged:
-    """Hold sequences of unequal length, concatenated in one tensor.
-
-    Args:
-        flat: The ids of all sequences, one after the other.
-        offsets: Where each sequence starts, followed by where the last one ends.
-
-    Shape:
-        - flat: (total,), one id per token, int32
-        - offsets: :math:`(N + 1,)`, int64
-
-    Example:
-        >>> ids = Ragged.from_lists([[7, 8, 9], [], [5]])
-        >>> len(ids), ids.lengths.tolist(), ids[0].tolist()
-        (3, [3, 0, 1], [7, 8, 9])
-    """
-
-    flat: Tensor
-    offsets: Tensor
-
-    def __post_init__(self) -> None:
-        offsets, total = self.offsets, self.flat.numel()
-        if self.flat.dim() != 1 or offsets.dim() != 1 or not len(offsets):
-            raise ValueError(
-                "flat must be (total,) and offsets (N + 1,); "
-                f"got {tuple(self.flat.shape)} and {tuple(offsets.shape)}"
-            )
-        if offsets[0] != 0 or offsets[-1] != total or bool((offsets.diff() < 0).any()):
-            raise ValueError(f"offsets must rise from 0 to {total}, the length of flat")
-
-    @classmethod
-    def from_lists(cls, sequences: Sequence[Sequence[int]]) -> "Ragged":
-        """Concatenate a few Python sequences."""
-        flat = torch.tensor([i for ids in sequences for i in ids], dtype=torch.int32)
-        offsets = torch.zeros(len(sequences) + 1, dtype=torch.int64)
-        offsets[1:] = torch.tensor([len(ids) for ids in sequences], dtype=torch.int64).cumsum(0)
-        return cls(flat, offsets)
-
-    @property
-    def lengths(self) -> Tensor:
-        """Length of every sequence, (N,), int64."""
-        return self.offsets.diff()
-
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
-    def __getitem__(self, i: int) -> Tensor:
-        if not -len(self) <= i < len(self):
-            raise IndexError(f"sequence {i} of {len(self)}")
-        i %= len(self)
-        return self.flat[self.offsets[i] : self.offsets[i + 1]]
 
 
 def distractor_indices(n: int, seed: int = 42) -> Tensor:
@@ -180,7 +128,7 @@ def make_examples(
         ValueError: If neither is requested, or the labels are not one per review.
 
     Example:
-        >>> from attention.sentiment.batches import Ragged
+        >>> from attention.sentiment.tokenizer import Ragged
         >>> ids = Ragged.from_lists([[7, 8, 9], [4], [5]])
         >>> examples = make_examples(ids, [1, 0, 1], pairs=True)
         >>> len(examples), examples.review.tolist(), examples.distractor.tolist()
@@ -322,7 +270,8 @@ def assemble(
         - returns: ids :math:`(B, n)`, lengths :math:`(B,)`, labels :math:`(B,)`
 
     Example:
-        >>> from attention.sentiment.batches import Ragged, make_examples
+        >>> from attention.sentiment.tokenizer import Ragged
+        >>> from attention.sentiment.batches import make_examples
         >>> ids = Ragged.from_lists([[7, 8, 9], [4], [5]])
         >>> pairs = make_examples(ids, [1, 0, 1], clean=False, pairs=True)
         >>> assemble(pairs, torch.tensor([1, 2]), max_length=4, separator_id=2).ids

@@ -20,9 +20,8 @@ import tyro
 
 from attention.layers.variants import VARIANTS, variant
 from attention.sentiment.precision import Precision
-from attention.sentiment.tokenizer import SEP_ID
-from attention.sentiment.wordpieces import LONGEST_TEXT
-from attention.sentiment.wordpieces import SEP_ID as WORDPIECE_SEP_ID
+from attention.sentiment.tokenizer import LONGEST_TEXT, SEP_ID
+from attention.sentiment.tokenizer import PIECE_SEP_ID as WORDPIECE_SEP_ID
 
 MINILM = "minilm"
 

@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from attention.functional import padding_mask
 from attention.pretrained import MINILM_CONFIG, PretrainedEncoder, load_encoder
-from attention.sentiment.wordpieces import CLS_ID, SEP_ID
+from attention.sentiment.tokenizer import PIECE_CLS_ID, PIECE_SEP_ID
 
 WIDTH_STEP = 16
 """Batches are padded to multiples of this. On a CPU, torch keeps some 10 MB for each width that it
@@ -51,10 +51,10 @@ class ReviewEncoder(nn.Module):
         width = -(-(n + 2) // WIDTH_STEP) * WIDTH_STEP
         framed = F.pad(ids, (1, width - n - 1))  # (B, width)
         column = torch.arange(width, device=ids.device)  # (width,)
-        framed = framed.masked_fill(column == 0, CLS_ID)
-        framed = framed.masked_fill(column == lengths[:, None] + 1, SEP_ID)
+        framed = framed.masked_fill(column == 0, PIECE_CLS_ID)
+        framed = framed.masked_fill(column == lengths[:, None] + 1, PIECE_SEP_ID)
         mask = padding_mask(lengths, n)  # (B, 1, n)
-        is_front = in_front(ids, mask, SEP_ID)  # (B, n)
+        is_front = in_front(ids, mask, PIECE_SEP_ID)  # (B, n)
         types = F.pad(is_front.long(), (1, width - n - 1))  # (B, width)
         x = self.pretrained(framed, lengths + 2, token_types=types)  # (B, width, d)
         x = x[:, 1 : n + 1]  # (B, n, d)

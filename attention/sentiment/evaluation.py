@@ -129,7 +129,8 @@ def measure(
 
     Example:
         >>> from attention import SentimentClassifier
-        >>> from attention.sentiment.batches import Ragged, make_examples
+        >>> from attention.sentiment.tokenizer import Ragged
+        >>> from attention.sentiment.batches import make_examples
         >>> from attention.sentiment.evaluation import measure
         >>> examples = make_examples(Ragged.from_lists([[3, 4], [5]]), [1, 0])
         >>> model = SentimentClassifier(6, embed_dim=4, attention="mean")

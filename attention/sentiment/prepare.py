@@ -3,15 +3,12 @@
 from dataclasses import dataclass
 
 from tokenizers import Tokenizer
-from tokenizers.models import WordPiece
 
 from attention.pretrained import load_encoder
 from attention.sentiment.batches import Examples, make_examples
 from attention.sentiment.config import TrainConfig
-from attention.sentiment.reviews import Reviews, fingerprint
-from attention.sentiment.sources import load_reviews
-from attention.sentiment.tokenizer import encode_reviews, train_and_encode
-from attention.sentiment.wordpieces import clean_tokenizer, encode_pieces
+from attention.sentiment.sources import Reviews, fingerprint, load_reviews
+from attention.sentiment.tokenizer import clean_tokenizer, encode_reviews, train_and_encode
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,7 @@ def prepare(
     Example:
         >>> from attention.sentiment.config import TrainConfig
         >>> from attention.sentiment.prepare import prepare
-        >>> from attention.sentiment.reviews import Reviews
+        >>> from attention.sentiment.sources import Reviews
         >>> splits = {"train": Reviews(["good food", "bad food"], [1, 0]),
         ...           "validation": Reviews(["good", "bad"], [1, 0])}
         >>> prepared = prepare(TrainConfig(min_frequency=1), splits)
@@ -63,7 +60,7 @@ def prepare(
     train = reviews["train"]
     if config.model.is_pretrained:
         tokenizer = clean_tokenizer(load_encoder("minilm")[1], config.clean_text)
-        ids = encode_pieces(tokenizer, train.texts)
+        ids = encode_reviews(tokenizer, train.texts)
     else:
         tokenizer, ids = train_and_encode(
             train.texts, min_frequency=config.min_frequency, clean_text=config.clean_text
@@ -103,14 +100,13 @@ def measured_examples(
 
     Example:
         >>> from attention.sentiment.prepare import measured_examples
-        >>> from attention.sentiment.reviews import Reviews
+        >>> from attention.sentiment.sources import Reviews
         >>> from attention.sentiment.tokenizer import train_tokenizer
         >>> reviews = Reviews(["good food", "bad food"], [1, 0])
         >>> measured_examples(train_tokenizer(reviews.texts), reviews)["distractor"].review
         tensor([0, 1], dtype=torch.int32)
     """
-    is_pretrained = isinstance(tokenizer.model, WordPiece)
-    ids = (encode_pieces if is_pretrained else encode_reviews)(tokenizer, reviews.texts)
+    ids = encode_reviews(tokenizer, reviews.texts)
     examples = {"clean": make_examples(ids, reviews.labels)}
     if distractors:
         examples["distractor"] = make_examples(

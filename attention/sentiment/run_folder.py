@@ -21,9 +21,7 @@ from attention.sentiment.config import TrainConfig
 from attention.sentiment.model import SentimentClassifier
 from attention.sentiment.prepare import Prepared
 from attention.sentiment.saved_config import config_json, read_train_config
-from attention.sentiment.tokenizer import RULES, train_tokenizer
 from attention.sentiment.trainer import Metrics, State, Trainer
-from attention.sentiment.wordpieces import check_pieces
 
 CHECKPOINT = "checkpoint/state.safetensors"
 LOCK = ".lock"
@@ -133,10 +131,6 @@ def load_run(
     try:
         model = SentimentClassifier.from_pretrained(folder).to(device)
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        if config.model.is_pretrained:
-            check_pieces(tokenizer, config.clean_text)
-        else:
-            _check_rule(tokenizer, config.clean_text)
     # tokenizers raises a bare Exception for a file it can't read.
     except Exception as error:
         raise RunError(f"{folder}: holds a run that can't be read: {error}") from error
@@ -147,21 +141,6 @@ def load_run(
             "they belong to different runs"
         )
     return model, tokenizer, config
-
-
-def _check_rule(tokenizer: Tokenizer, clean_text: bool) -> None:
-    """Refuse a tokenizer that differs from ours in more than its words."""
-    theirs, expected = json.loads(tokenizer.to_str()), train_tokenizer(())
-    del theirs["model"]["vocab"]
-    differences = []
-    for rule in RULES[clean_text]:
-        expected.normalizer, expected.pre_tokenizer = rule.components()
-        ours = json.loads(expected.to_str())
-        del ours["model"]["vocab"]
-        differences.append([part for part in ours if theirs.get(part) != ours[part]])
-    if all(differences):
-        other = ", ".join(differences[0])
-        raise ValueError(f"tokenizer.json has another {other} than our tokenizers")
 
 
 def environment() -> dict[str, str]:

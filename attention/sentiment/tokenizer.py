@@ -1,137 +1,147 @@
-r"""From texts to ids: a word-level vocabulary, and every text read once.
+r"""From texts to ids: a vocabulary of whole words, or the word pieces of a pretrained encoder.
 
-The rule is that of Lab 13: text is lower-cased, HTML tags become spaces, and whatever is not one of
-the 26 letters separates words. Lab 13 takes everything between ``<`` and ``>`` for a tag, even in
-"I <3 this film, 10 > 5", whereas here a tag begins with ``<`` and a letter, ``/`` or ``!``, as in
-HTML. The rule is implemented twice. The ``tokenizers`` object is saved in
-``tokenizer.json`` and reads one text at a time. ``_number_words`` applies the same rule to whole
-data sets, in a few passes over raw bytes, because the library spends most of its time on offsets
-and objects that a data set does not need. A test checks that both, and three regular expressions
-like those of Lab 13, find the same words.
+The rule for words is that of Lab 13: text is lower-cased, HTML tags become spaces, and whatever is
+not one of the 26 letters separates words. Lab 13 takes everything between ``<`` and ``>`` for a
+tag, even in "I <3 this film, 10 > 5", whereas in all else here a tag is what :data:`TAG` describes.
 """
 
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from itertools import chain, islice
-from typing import NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import islice
 
-import numpy as np
 import torch
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
-
-from attention.sentiment.batches import Ragged
+from torch import Tensor
 
 #: Padding, words outside the vocabulary, and the separator between a distractor and its review.
 SPECIALS = ("<pad>", "<unk>", "<sep>")
 PAD_ID, UNK_ID, SEP_ID = range(3)
 
+#: Of the pretrained encoder: the special id before each text, and that between a distractor and its
+#: review and at the end.
+PIECE_CLS_ID, PIECE_SEP_ID = 101, 102
+#: Pieces that an encoder of 512 positions reads, in addition to the special ones around them.
+LONGEST_TEXT = 510
+
+#: A tag begins with ``<`` and a letter, ``/`` or ``!``, as in HTML, so there is none in "I <3 it".
+TAG = "<[A-Za-z/!][^>]*>"
+_LAB_13_TAG = "<[^>]+>"
+
 _TEXTS_AT_ONCE = 1024
 _IDS_AT_ONCE = 1 << 20
-
-# A byte that UTF-8 never uses ends each text, so that many texts are one string of bytes.
-_END = b"\xff"
-# The only two characters outside ASCII whose lower case contains one of the 26 letters.
-_KELVIN, _DOTTED_I = "\u212a".encode(), "\u0130".encode()
-_LETTERS = bytes(
-    byte | 32 if chr(byte).isascii() and chr(byte).isalpha() else byte if byte == 255 else 32
-    for byte in range(256)
-)
+_WORD = "[a-z]+"
+_WORDS = pre_tokenizers.Split(Regex(_WORD), "removed", invert=True)
 
 
-class Rule(NamedTuple):
-    r"""What may differ between two of our tokenizers, besides their words.
+@dataclass(frozen=True, eq=False)
+class Ragged:
+    """Hold sequences of unequal length, concatenated in one tensor.
 
     Args:
-        reads_newlines: Whether the two characters ``\n`` become a space.
-        tag: A regular expression for a tag in a lower-cased text.
-    """
+        flat: The ids of all sequences, one after the other.
+        offsets: Where each sequence starts, followed by where the last one ends.
 
-    reads_newlines: bool
-    tag: str
-
-    def components(self) -> tuple[normalizers.Normalizer, pre_tokenizers.PreTokenizer]:
-        """Express the rule with the library's components."""
-        newlines = [normalizers.Replace(r"\n", " ")] if self.reads_newlines else []
-        lower_without_tags = [normalizers.Lowercase(), normalizers.Replace(Regex(self.tag), " ")]
-        words = pre_tokenizers.Split(Regex("[a-z]+"), "removed", invert=True)
-        return normalizers.Sequence(newlines + lower_without_tags), words
-
-
-_OURS, _LAB_13 = Rule(True, "<[a-z/!][^>]*>"), Rule(False, "<[^>]+>")
-#: The rules by ``clean_text``, today's first. The older one takes anything in brackets for a tag.
-RULES = {True: [_OURS, Rule(True, _LAB_13.tag)], False: [_LAB_13]}
-
-
-def rule_of(tokenizer: Tokenizer) -> Rule:
-    """Find the rule by which a tokenizer of ours splits texts.
-
-    Raises:
-        ValueError: If the tokenizer follows another rule than ours.
+    Shape:
+        - flat: (total,), one id per token, int32
+        - offsets: :math:`(N + 1,)`, int64
 
     Example:
-        >>> from attention.sentiment.tokenizer import train_tokenizer
-        >>> rule_of(train_tokenizer(["good food"])).reads_newlines
-        True
+        >>> ids = Ragged.from_lists([[7, 8, 9], [], [5]])
+        >>> len(ids), ids.lengths.tolist(), ids[0].tolist()
+        (3, [3, 0, 1], [7, 8, 9])
     """
-    parts = tokenizer.normalizer, tokenizer.pre_tokenizer
-    for rule in chain.from_iterable(RULES.values()):
-        if list(map(repr, parts)) == list(map(repr, rule.components())):
-            return rule
-    raise ValueError(
-        "tokenizer must come from attention.sentiment.tokenizer.train_tokenizer; this one has "
-        f"normalizer {tokenizer.normalizer} and pre_tokenizer {tokenizer.pre_tokenizer}"
-    )
+
+    flat: Tensor
+    offsets: Tensor
+
+    def __post_init__(self) -> None:
+        offsets, total = self.offsets, self.flat.numel()
+        if self.flat.dim() != 1 or offsets.dim() != 1 or not len(offsets):
+            raise ValueError(
+                "flat must be (total,) and offsets (N + 1,); "
+                f"got {tuple(self.flat.shape)} and {tuple(offsets.shape)}"
+            )
+        if offsets[0] != 0 or offsets[-1] != total or bool((offsets.diff() < 0).any()):
+            raise ValueError(f"offsets must rise from 0 to {total}, the length of flat")
+
+    @classmethod
+    def from_lists(cls, sequences: Sequence[Sequence[int]]) -> "Ragged":
+        """Concatenate a few Python sequences."""
+        flat = torch.tensor([i for ids in sequences for i in ids], dtype=torch.int32)
+        offsets = torch.zeros(len(sequences) + 1, dtype=torch.int64)
+        offsets[1:] = torch.tensor([len(ids) for ids in sequences], dtype=torch.int64).cumsum(0)
+        return cls(flat, offsets)
+
+    @property
+    def lengths(self) -> Tensor:
+        """Length of every sequence, (N,), int64."""
+        return self.offsets.diff()
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, i: int) -> Tensor:
+        if not -len(self) <= i < len(self):
+            raise IndexError(f"sequence {i} of {len(self)}")
+        i %= len(self)
+        return self.flat[self.offsets[i] : self.offsets[i + 1]]
 
 
-def _number_words(texts: Iterable[str], rule: Rule) -> tuple[Ragged, list[str]]:
-    """Number words in the order in which they first appear, from 1."""
-    if isinstance(texts, str):
-        raise TypeError("texts must be several texts; got one str")
-    numbers: defaultdict[bytes, int] = defaultdict()
-    numbers.default_factory = numbers.__len__  # an unseen word gets the next number
-    numbers[_END]  # 0
-    # Letters are still as they were typed, and no tag reaches beyond the end of its text.
-    tag = re.compile(rule.tag.replace("[^>", r"[^>\xff").encode(), re.IGNORECASE)
-    # An array grows in place, whereas concatenating tensors would hold every id twice.
-    flat, lengths = array("i"), array("q", [0])
-    texts = iter(texts)
-    while chunk := list(islice(texts, _TEXTS_AT_ONCE)):
-        # A lone surrogate has no UTF-8; the "?" that replaces it separates words as well.
-        raw = b"".join([text.encode("utf-8", "replace") + b" \xff " for text in chunk])
-        if rule.reads_newlines:
-            raw = raw.replace(rb"\n", b" ")
-        raw = tag.sub(b" ", raw.replace(_KELVIN, b"k").replace(_DOTTED_I, b"i "))
-        words = raw.translate(_LETTERS).split()
-        numbered = np.fromiter(map(numbers.__getitem__, words), np.int32, len(words))
-        is_end = numbered == 0
-        flat.frombytes(numbered[~is_end].tobytes())
-        lengths.frombytes((np.diff(np.flatnonzero(is_end), prepend=-1) - 1).tobytes())
-    ids = torch.frombuffer(flat, dtype=torch.int32) if flat else torch.empty(0, dtype=torch.int32)
-    offsets = torch.frombuffer(lengths, dtype=torch.int64).cumsum(0)
-    return Ragged(ids, offsets), [word.decode("ascii") for word in islice(numbers, 1, None)]
+def clean(text: str) -> str:
+    r"""Turn the two characters ``\n``, and HTML tags, into spaces.
+
+    Example:
+        >>> clean(r"Lovely.\nWill<br />come back, I <3 it!")
+        'Lovely. Will come back, I <3 it!'
+    """
+    return re.sub(TAG, " ", text.replace(r"\n", " "))
 
 
-def _slices(ids: Ragged) -> Iterator[np.ndarray]:
-    """Cut the flat ids into views small enough to widen or look up."""
-    for part in ids.flat.split(_IDS_AT_ONCE):
-        yield part.numpy()
+def word_tokenizer(words: Iterable[str], *, clean_text: bool = True) -> Tokenizer:
+    r"""Make a tokenizer whose vocabulary is the special ids and these words, in this order.
+
+    Args:
+        words: The words, in lower case and each once.
+        clean_text: Whether to read the two characters ``\n`` as a newline, and to take for a tag
+            only what begins like one. In Lab 13 these characters become a letter n that is attached
+            to the following word, and whatever is between ``<`` and ``>`` is lost.
+
+    Example:
+        >>> word_tokenizer(["good", "food"]).encode(r"Good\nwine").ids
+        [3, 1]
+    """
+    vocabulary = {word: i for i, word in enumerate([*SPECIALS, *words])}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=SPECIALS[UNK_ID]))
+    newlines = [normalizers.Replace(r"\n", " ")] if clean_text else []
+    tags = normalizers.Replace(Regex(TAG if clean_text else _LAB_13_TAG), " ")
+    tokenizer.normalizer = normalizers.Sequence([*newlines, normalizers.Lowercase(), tags])
+    tokenizer.pre_tokenizer = _WORDS
+    return tokenizer
 
 
-def _renumber(ids: Ragged, words: list[str], vocabulary: dict[str, int]) -> None:
-    """Replace the numbers of words with their ids in the vocabulary, in place."""
-    lookup = np.array([PAD_ID] + [vocabulary.get(word, UNK_ID) for word in words], np.int32)
-    for part in _slices(ids):
-        part[:] = lookup[part]
+def clean_tokenizer(tokenizer: Tokenizer, clean_text: bool) -> Tokenizer:
+    r"""Let a pretrained tokenizer drop tags, and newlines written as ``\n``, as our own does.
+
+    Args:
+        tokenizer: The tokenizer, which is changed in place.
+        clean_text: Whether the two characters ``\n`` become a space.
+
+    Returns:
+        The tokenizer.
+    """
+    newlines = [normalizers.Replace(r"\n", " ")] if clean_text else []
+    tags = normalizers.Replace(Regex(TAG), " ")
+    case = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.normalizer = normalizers.Sequence([*newlines, tags, case])
+    return tokenizer
 
 
 def train_and_encode(
-    texts: Iterable[str],
-    *,
-    min_frequency: int = 2,
-    max_size: int | None = None,
-    clean_text: bool = True,
+    texts: Iterable[str], *, min_frequency: int = 2, clean_text: bool = True
 ) -> tuple[Tokenizer, Ragged]:
     r"""Build the vocabulary of some texts, and encode these texts, in one pass over them.
 
@@ -141,10 +151,7 @@ def train_and_encode(
     Args:
         texts: The texts, which are read once and not kept.
         min_frequency: Words that occur less often are left out, and become ``<unk>``.
-        max_size: The maximum number of ids, including the three special ones.
-        clean_text: Whether to read the two characters ``\n`` as a newline, and to take for a tag
-            only what begins like one. In Lab 13 these characters become a letter n that is attached
-            to the following word, and whatever is between ``<`` and ``>`` is lost.
+        clean_text: As in :func:`word_tokenizer`.
 
     Returns:
         The tokenizer, and the ids of the texts. Ids have no gaps: the special ones come first, then
@@ -152,7 +159,7 @@ def train_and_encode(
         frequent.
 
     Raises:
-        ValueError: If ``min_frequency`` or ``max_size`` leaves no room for the vocabulary.
+        ValueError: If ``min_frequency`` < 1.
 
     Example:
         >>> tokenizer, ids = train_and_encode(["Good, GOOD food!", "good<br />service"])
@@ -161,29 +168,18 @@ def train_and_encode(
     """
     if min_frequency < 1:
         raise ValueError(f"min_frequency must be at least 1, got {min_frequency}")
-    if max_size is not None and max_size < len(SPECIALS):
-        raise ValueError(f"max_size must be at least {len(SPECIALS)}, got {max_size}")
-    rule = RULES[clean_text][0]
-    ids, words = _number_words(texts, rule)
-    counts = np.zeros(len(words) + 1, np.int64)
-    for part in _slices(ids):
-        counts += np.bincount(part, minlength=len(counts))
-    frequent = [(-c, w) for c, w in zip(counts[1:].tolist(), words, strict=True)]
-    ranked = [word for count, word in sorted(frequent) if -count >= min_frequency]
-    vocabulary = {word: i for i, word in enumerate([*SPECIALS, *ranked][:max_size])}
-    _renumber(ids, words, vocabulary)
-
-    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token=SPECIALS[UNK_ID]))
-    tokenizer.normalizer, tokenizer.pre_tokenizer = rule.components()
+    ids, words = _number_words(word_tokenizer((), clean_text=clean_text), texts)
+    counts = torch.bincount(ids.flat, minlength=len(words)).tolist()
+    ranked = sorted((-count, word) for count, word in zip(counts, words, strict=True))
+    tokenizer = word_tokenizer(
+        (word for count, word in ranked if -count >= min_frequency), clean_text=clean_text
+    )
+    _renumber(ids.flat, words, tokenizer)
     return tokenizer, ids
 
 
 def train_tokenizer(
-    texts: Iterable[str],
-    *,
-    min_frequency: int = 2,
-    max_size: int | None = None,
-    clean_text: bool = True,
+    texts: Iterable[str], *, min_frequency: int = 2, clean_text: bool = True
 ) -> Tokenizer:
     """Build the vocabulary of some texts, like :func:`train_and_encode` without the ids.
 
@@ -193,25 +189,23 @@ def train_tokenizer(
         >>> encoded.tokens, encoded.ids
         (['good', '<unk>'], [3, 1])
     """
-    return train_and_encode(
-        texts, min_frequency=min_frequency, max_size=max_size, clean_text=clean_text
-    )[0]
+    return train_and_encode(texts, min_frequency=min_frequency, clean_text=clean_text)[0]
 
 
 def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
-    """Encode many texts with a tokenizer of :func:`train_tokenizer`.
+    """Encode many texts, without special ids around them.
 
-    The ids are those that ``tokenizer.encode`` gives, but they are found several times as fast.
+    The ids are those that ``tokenizer.encode`` gives. If it is one of :func:`word_tokenizer`, they
+    are found several times as fast, because the library spends most of its time on offsets and
+    objects that a data set does not need. A special token that is spelled out in a text, such as
+    ``[SEP]``, is read like any other text.
 
     Args:
-        tokenizer: A tokenizer of ours, which may be loaded from its file.
+        tokenizer: Any tokenizer, which stays as it is.
         texts: The texts, which are read once and not kept.
 
     Returns:
-        The ids of each text. A text without a single letter has none.
-
-    Raises:
-        ValueError: If the tokenizer follows another rule than ours.
+        The ids of each text. A text without a single letter may have none.
 
     Example:
         >>> from attention.sentiment.tokenizer import train_tokenizer
@@ -219,6 +213,67 @@ def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
         >>> encode_reviews(tokenizer, ["good good", "123", "no good"]).flat.tolist()
         [3, 3, 1, 3]
     """
-    ids, words = _number_words(texts, rule_of(tokenizer))
-    _renumber(ids, words, tokenizer.get_vocab())
-    return ids
+    is_ours = isinstance(tokenizer.model, models.WordLevel) and tokenizer.normalizer
+    if is_ours and repr(tokenizer.pre_tokenizer) == repr(_WORDS):
+        ids, words = _number_words(tokenizer, texts)
+        _renumber(ids.flat, words, tokenizer)
+        return ids
+    readable = map(_readable, _several(texts))
+    flat, lengths = array("i"), array("q")
+    with _specials_as_text(tokenizer):
+        while chunk := list(islice(readable, _TEXTS_AT_ONCE)):
+            for each in tokenizer.encode_batch_fast(chunk, add_special_tokens=False):
+                flat.extend(each.ids)
+                lengths.append(len(each.ids))
+    return _ragged(flat, lengths)
+
+
+def _number_words(tokenizer: Tokenizer, texts: Iterable[str]) -> tuple[Ragged, list[str]]:
+    """Number words in the order in which they first appear, from 0."""
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__  # an unseen word gets the next number
+    split, normalize = re.compile(_WORD).findall, tokenizer.normalizer.normalize_str
+    flat, lengths = array("i"), array("q")
+    for text in _several(texts):
+        words = split(normalize(_readable(text)))
+        flat.extend(map(numbers.__getitem__, words))
+        lengths.append(len(words))
+    return _ragged(flat, lengths), list(numbers)
+
+
+def _renumber(flat: Tensor, words: list[str], tokenizer: Tokenizer) -> None:
+    """Replace the numbers of words with their ids in the vocabulary, in place."""
+    ids = tokenizer.get_vocab()
+    lookup = torch.tensor([ids.get(word, UNK_ID) for word in words], dtype=torch.int32)
+    for part in flat.split(_IDS_AT_ONCE):  # an index takes 8 bytes
+        part.copy_(lookup[part.long()])
+
+
+def _ragged(flat: array, lengths: array) -> Ragged:
+    """Take both arrays, which grew in place, as tensors without a copy."""
+    ids = torch.frombuffer(flat, dtype=torch.int32) if flat else torch.empty(0, dtype=torch.int32)
+    offsets = torch.zeros(len(lengths) + 1, dtype=torch.int64)
+    if lengths:
+        torch.cumsum(torch.frombuffer(lengths, dtype=torch.int64), 0, out=offsets[1:])
+    return Ragged(ids, offsets)
+
+
+def _several(texts: Iterable[str]) -> Iterable[str]:
+    if isinstance(texts, str):
+        raise TypeError("texts must be several texts; got one str")
+    return texts
+
+
+def _readable(text: str) -> str:
+    """Replace a lone surrogate, which has no UTF-8, with a sign that separates words as well."""
+    return text.encode("utf-8", "replace").decode()
+
+
+@contextmanager
+def _specials_as_text(tokenizer: Tokenizer) -> Iterator[None]:
+    before = tokenizer.encode_special_tokens
+    tokenizer.encode_special_tokens = True
+    try:
+        yield
+    finally:
+        tokenizer.encode_special_tokens = before

@@ -95,7 +95,8 @@ class Trainer:
 
     Example:
         >>> from attention import SentimentClassifier
-        >>> from attention.sentiment.batches import Ragged, make_examples
+        >>> from attention.sentiment.tokenizer import Ragged
+        >>> from attention.sentiment.batches import make_examples
         >>> from attention.sentiment.config import TrainConfig
         >>> from attention.sentiment.trainer import Trainer
         >>> ids = Ragged.from_lists([[3, 4], [5, 4], [3, 6], [5, 6]])

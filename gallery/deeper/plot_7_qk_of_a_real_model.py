@@ -30,8 +30,8 @@ import attention
 from attention.analysis import bilinear_form, effective_rank, rank_correlation
 from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
 from attention.pretrained import MINILM_SHA256, load_encoder
-from attention.sentiment.reviews import clean
 from attention.sentiment.sources import load_reviews
+from attention.sentiment.tokenizer import clean
 
 use_style()
 

@@ -33,8 +33,8 @@ import attention
 from attention import window_mask
 from attention.language import continuation, encode, load_language_model
 from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
-from attention.sentiment.reviews import clean
 from attention.sentiment.sources import load_reviews
+from attention.sentiment.tokenizer import clean
 
 torch.set_grad_enabled(False)
 use_style()

@@ -8,10 +8,11 @@ import pytest
 import small_run
 import torch
 
-from attention.sentiment.batches import Examples, Ragged, distractor_indices
+from attention.sentiment.batches import Examples, distractor_indices
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.prepare import prepare
-from attention.sentiment.reviews import Reviews, fingerprint
+from attention.sentiment.sources import Reviews, fingerprint
+from attention.sentiment.tokenizer import Ragged
 from experiments.comparison import __main__ as comparison
 from experiments.comparison import data, features, models, provenance, statistics
 from experiments.comparison.cells import TUNING_SEED, Cell, read_cells

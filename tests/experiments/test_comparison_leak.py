@@ -1,6 +1,6 @@
 """The leak through names, on reviews few enough to count it by hand."""
 
-from attention.sentiment.reviews import Reviews
+from attention.sentiment.sources import Reviews
 from experiments.comparison.leak import name_leak
 
 

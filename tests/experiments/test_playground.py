@@ -10,10 +10,9 @@ import torch
 import trained_models
 from safetensors.torch import load_file
 
-from attention.sentiment.batches import Examples, Ragged
-from attention.sentiment.reviews import Reviews
-from attention.sentiment.sources import load_reviews
-from attention.sentiment.tokenizer import SEP_ID, UNK_ID, train_tokenizer
+from attention.sentiment.batches import Examples
+from attention.sentiment.sources import Reviews, load_reviews
+from attention.sentiment.tokenizer import SEP_ID, UNK_ID, Ragged, train_tokenizer
 from experiments.playground import templates, trained
 from experiments.playground.__main__ import CONFIG, OUT, examples, joined, settings_of
 from experiments.playground.data import SENTENCES, cut_sentences, read_sentences, unmeasured

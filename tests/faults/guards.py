@@ -62,8 +62,8 @@ GUARDS: dict[str, Guard] = {
     "attention.sentiment.config._check_fields": Guard(
         nothing, ("sentiment/test_config.py::test_out_of_range_names_field_and_value",)
     ),
-    "attention.sentiment.files._check_columns": Guard(
-        nothing, ("sentiment/test_files.py::test_csv_faults",)
+    "attention.sentiment.sources._check_columns": Guard(
+        nothing, ("sentiment/test_sources.py::test_csv_faults",)
     ),
     "attention.sentiment.training.check_memory": Guard(
         nothing,
@@ -85,9 +85,6 @@ GUARDS: dict[str, Guard] = {
         lambda kind, fields: kind(**fields),
         ("sentiment/test_saved_config.py::test_wrong_fields_are_refused_by_name",),
     ),
-    "attention.sentiment.run_folder._check_rule": Guard(
-        nothing, ("faults/test_untrusted_files.py::test_another_tokenizer_is_refused",)
-    ),
     "attention.sentiment.run_folder.check_checkpoint": Guard(
         lambda folder, outline, config, data: types.SimpleNamespace(epoch=0, batch=0, sums=None),
         ("sentiment/test_run_folder.py::test_another_configuration_or_other_reviews_are_refused",),
@@ -102,7 +99,7 @@ GUARDS: dict[str, Guard] = {
     "attention.sentiment.run_folder.refuse_finished": Guard(
         nothing, ("sentiment/test_training.py::test_a_finished_run_is_refused",)
     ),
-    "attention.sentiment.reviews.fingerprint": Guard(
-        lambda reviews: "", ("sentiment/test_reviews.py::test_fingerprint_sees_every_change",)
+    "attention.sentiment.sources.fingerprint": Guard(
+        lambda reviews: "", ("sentiment/test_sources.py::test_fingerprint_sees_every_change",)
     ),
 }

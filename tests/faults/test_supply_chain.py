@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from attention.sentiment.reviews import DataError
-from attention.sentiment.sources import load_reviews
+from attention.sentiment.sources import DataError, load_reviews
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))

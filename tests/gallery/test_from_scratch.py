@@ -271,6 +271,7 @@ def test_a_model_without_blocks_is_a_mean(scratch):
 
 def test_words_and_vocabulary_are_the_packages(scratch):
     texts = [*load_reviews("imdb", limit=200)["train"].texts, "", "7/10", "Café <b>x</b>", "K1 İ"]
+    texts += ["I <3 this film, the best of 10 > 5 others"] * 2
     tokenizer = train_tokenizer(texts)
     ids = {word: i for word, i in tokenizer.get_vocab().items() if word != "<sep>"}
     own = scratch.build_vocabulary(texts)

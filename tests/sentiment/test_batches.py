@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from attention.sentiment.batches import (
     POOL,
     Examples,
-    Ragged,
     assemble,
     distractor_indices,
     make_examples,
     plan_batches,
 )
 from attention.sentiment.sources import load_reviews
-from attention.sentiment.tokenizer import train_and_encode
+from attention.sentiment.tokenizer import Ragged, train_and_encode
 
 lists = st.lists(st.lists(st.integers(3, 99), max_size=7), min_size=1, max_size=13)
 

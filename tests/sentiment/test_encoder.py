@@ -18,10 +18,10 @@ from attention.sentiment.model import SentimentClassifier, build_model
 from attention.sentiment.prediction import predict
 from attention.sentiment.prepare import prepare
 from attention.sentiment.progress import Progress
-from attention.sentiment.reviews import Reviews
-from attention.sentiment.run_folder import RunError, load_run
+from attention.sentiment.run_folder import load_run
+from attention.sentiment.sources import Reviews
+from attention.sentiment.tokenizer import PIECE_CLS_ID, PIECE_SEP_ID
 from attention.sentiment.training import train
-from attention.sentiment.wordpieces import CLS_ID, SEP_ID
 from attention.train import main
 
 VOCAB_SIZE = small_encoder.CONFIG.vocab_size
@@ -55,11 +55,11 @@ def test_it_reads_special_ids_types_and_the_review_alone_is_pooled(fine_tune):
         TrainConfig(model=ModelConfig(attention="minilm", fine_tune=fine_tune)), VOCAB_SIZE
     ).eval()
     encoder, _ = load_encoder("minilm")
-    ids = torch.tensor([[105, 106, SEP_ID, 107, 108], [109, 110, 0, 0, 0]])
+    ids = torch.tensor([[105, 106, PIECE_SEP_ID, 107, 108], [109, 110, 0, 0, 0]])
     logits, weights = model(ids, torch.tensor([5, 2]), need_weights=True)
     # The same by hand, a review at a time and without padding.
-    pair = torch.tensor([[CLS_ID, 105, 106, SEP_ID, 107, 108, SEP_ID]])
-    alone = torch.tensor([[CLS_ID, 109, 110, SEP_ID]])
+    pair = torch.tensor([[PIECE_CLS_ID, 105, 106, PIECE_SEP_ID, 107, 108, PIECE_SEP_ID]])
+    alone = torch.tensor([[PIECE_CLS_ID, 109, 110, PIECE_SEP_ID]])
     types = torch.tensor([[0, 1, 1, 1, 0, 0, 0]])
     hidden = [encoder(pair, token_types=types)[0, 4:6], encoder(alone)[0, 1:3]]
     for row, (x, at) in enumerate(zip(hidden, [slice(3, 5), slice(0, 2)], strict=True)):
@@ -194,27 +194,12 @@ def test_what_does_not_fit_is_refused(tmp_path):
         model.features(torch.tensor([[105]]), torch.tensor([1]))
 
 
-def test_another_tokenizer_is_refused(tmp_path):
-    out = run(tmp_path / "run", "--epochs", "1")
-    path = out / "tokenizer.json"
-    good = path.read_text()
-    for old, new, message in (
-        ('"lowercase": true', '"lowercase": false', "another normalizer than the encoder's"),
-        ('"[CLS]": 101', '"[CLS]": 105', r"\[CLS\] at 105, expected 101"),
-        ("BertPreTokenizer", "WhitespaceSplit", "another pre_tokenizer than the encoder's"),
-    ):
-        assert old in good
-        path.write_text(good.replace(old, new))
-        with pytest.raises(RunError, match=message):
-            load_run(out, torch.device("cpu"))
-
-
 def test_texts_are_cleaned_as_ours_are():
     reviews = Reviews([r"Good\nsoup<br />cold", "bad \ud800 [SEP] soup"], [1, 0])
     config = TrainConfig(model=ModelConfig(attention="minilm"))
     prepared = prepare(config, {"train": reviews, "validation": reviews})
     assert prepared.tokenizer.decode(prepared.examples.ids[0].tolist()) == "good soup cold"
-    assert SEP_ID not in prepared.examples.ids.flat
+    assert PIECE_SEP_ID not in prepared.examples.ids.flat
     as_written = TrainConfig(model=config.model, clean_text=False)
     prepared = prepare(as_written, {"train": reviews, "validation": reviews})
     assert "\\" in prepared.tokenizer.decode(prepared.examples.ids[0].tolist())

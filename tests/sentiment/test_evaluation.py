@@ -7,9 +7,10 @@ import torch
 from refusals import check_refused
 
 from attention import SentimentClassifier
-from attention.sentiment.batches import Ragged, make_examples
+from attention.sentiment.batches import make_examples
 from attention.sentiment.config import ModelConfig
 from attention.sentiment.evaluation import measure, read_lengths, wilson_interval
+from attention.sentiment.tokenizer import Ragged
 
 Z95 = 1.959963984540054  # the standard normal quantile at 0.975
 

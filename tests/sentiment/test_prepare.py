@@ -5,7 +5,7 @@ import torch
 from attention.sentiment.batches import distractor_indices
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.prepare import measured_examples, prepare
-from attention.sentiment.reviews import Reviews, fingerprint
+from attention.sentiment.sources import Reviews, fingerprint
 
 TRAIN = Reviews(
     ["Good soup, good wine.", "Bad soup.", r"Cold\nwine", "Good!", "bad, bad"], [1, 0, 0, 1, 0]

@@ -1,4 +1,4 @@
-"""Words to ids: regular expressions as oracle, for the library's tokenizer and the fast path."""
+"""Texts to ids: regular expressions as oracle, for the library's tokenizer and for many texts."""
 
 import collections
 import re
@@ -7,16 +7,17 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, normalizers
+from tokenizers import Tokenizer, models, pre_tokenizers
 
-from attention.sentiment.reviews import clean
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import (
     PAD_ID,
-    RULES,
     SEP_ID,
     SPECIALS,
     UNK_ID,
+    Ragged,
+    clean,
+    clean_tokenizer,
     encode_reviews,
     train_and_encode,
     train_tokenizer,
@@ -57,33 +58,21 @@ texts = st.text(
 )
 
 
-def lab_words(text: str, tag: str = r"<[^>]+>") -> list[str]:
-    """Cut a text into words as the lab does."""
-    lowered = text.lower()
-    for pattern in tag, r"[^a-z\s]", r"\s+":
-        lowered = re.sub(pattern, " ", lowered)
-    return lowered.strip().split()
-
-
-def clean_words(text: str) -> list[str]:
-    r"""Cut a text into words, with newlines written as \n read, and only tags taken for tags."""
-    return lab_words(text.replace(r"\n", " "), r"<[a-z/!][^>]*>")
-
-
-def words_of(tokenizer: Tokenizer, ids: torch.Tensor) -> list[str | None]:
-    return [tokenizer.id_to_token(i) for i in ids.tolist()]
+def words_of(text: str, clean_text: bool = True) -> list[str]:
+    """Cut a text into words as the lab does, or with newlines and tags as they should be."""
+    tag = "<[a-z/!][^>]*>" if clean_text else "<[^>]+>"
+    lowered = (text.replace(r"\n", " ") if clean_text else text).lower()
+    return re.findall("[a-z]+", re.sub(tag, " ", lowered))
 
 
 def check_parity(some_texts: list[str], clean_text: bool) -> None:
     tokenizer, ids = train_and_encode(some_texts, min_frequency=1, clean_text=clean_text)
-    again = encode_reviews(tokenizer, some_texts)
-    encodings = tokenizer.encode_batch(some_texts)
+    loaded = Tokenizer.from_str(tokenizer.to_str())  # the file carries the rule
+    again = encode_reviews(loaded, iter(some_texts))
     assert len(ids) == len(again) == len(some_texts)
-    for i, text in enumerate(some_texts):
-        expected = (clean_words if clean_text else lab_words)(text)
-        assert encodings[i].tokens == expected, text
-        assert words_of(tokenizer, ids[i]) == expected, text
-        assert again[i].tolist() == encodings[i].ids == ids[i].tolist()
+    for i, encoding in enumerate(loaded.encode_batch(some_texts)):
+        assert encoding.tokens == words_of(some_texts[i], clean_text), some_texts[i]
+        assert again[i].tolist() == encoding.ids == ids[i].tolist()
 
 
 @pytest.mark.parametrize("clean_text", [True, False])
@@ -96,100 +85,109 @@ def test_words_are_the_rules_whatever_the_text(some_texts: list[str], clean_text
     check_parity(some_texts, clean_text)
 
 
-def test_words_are_the_rules_at_every_cased_character() -> None:
+def test_words_are_the_rules_at_every_cased_character_and_in_real_reviews() -> None:
     characters = [chr(i) for i in range(0x20000) if not 0xD800 <= i < 0xE000]
-    check_parity(
-        ["a".join(characters[i : i + 4099]) for i in range(0, len(characters), 4099)], True
-    )
-
-
-def test_words_are_the_rules_on_real_reviews() -> None:
-    check_parity(list(load_reviews("imdb", limit=503)["train"].texts), True)
-
-
-def test_more_texts_than_are_read_at_once() -> None:
-    reviews = ["good food", "", "<br />good", "bad"] * 769
-    tokenizer, ids = train_and_encode(iter(reviews))
-    assert ids.lengths.tolist() == [2, 0, 1, 1] * 769
-    assert torch.equal(encode_reviews(tokenizer, iter(reviews)).flat, ids.flat)
+    rows = ["a".join(characters[i : i + 4099]) for i in range(0, len(characters), 4099)]
+    check_parity([*rows, *load_reviews("imdb", limit=503)["train"].texts], True)
 
 
 def test_a_lone_surrogate_separates_words() -> None:
     tokenizer, ids = train_and_encode(["good\ud800food"], min_frequency=1)
-    assert words_of(tokenizer, ids[0]) == ["good", "food"]
+    assert [tokenizer.id_to_token(i) for i in ids[0].tolist()] == ["food", "good"][::-1]
 
 
-def test_cleaning_first_changes_nothing_that_the_tokenizer_would_not() -> None:
-    for text in HOSTILE:
-        if "\u212a" not in text and "\u0130" not in text:  # these begin a tag in lower case alone
-            assert clean_words(clean(text)) == clean_words(text)
-    assert lab_words(r"Lovely.\nWill") == ["lovely", "nwill"]  # the lab's fault
-    unclean, _ = train_and_encode([r"Lovely.\nWill"], min_frequency=1, clean_text=False)
-    assert unclean.encode(r"Lovely.\nWill").tokens == ["lovely", "nwill"]
+def pieces(clean_text: bool = True) -> Tokenizer:
+    """Make a tokenizer of the kind that a pretrained encoder has."""
+    words = ["[UNK]", "[SEP]", *"abcdefghijklmnopqrstuvwxyz<>[]0123456789", "i", "this", "wonder"]
+    words += ["##ful", "film", "and", "sep", "lovely", "\\", "."]
+    vocabulary = {word: i for i, word in enumerate(dict.fromkeys(words))}
+    made = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.add_special_tokens(["[SEP]"])
+    return clean_tokenizer(made, clean_text)
 
 
-def test_signs_that_begin_no_tag_leave_the_words_between_them() -> None:
-    text = "I <3 this wonderful film and 10 > 5"
-    tokenizer = train_tokenizer([text], min_frequency=1)
-    assert tokenizer.encode(text).tokens == ["i", "this", "wonderful", "film", "and"]
-    assert lab_words(text) == ["i"]  # the lab's fault
+def test_all_agree_on_what_a_tag_is() -> None:
+    text = "I <3 this wonderful film and 10 > 5 <br /><B>"
+    words = ["i", "this", "wonderful", "film", "and"]
+    assert clean(text) == "I <3 this wonderful film and 10 > 5   "
+    assert train_tokenizer([text], min_frequency=1).encode(text).tokens == words
+    tokenizer = pieces()
+    ids = encode_reviews(tokenizer, [text])[0].tolist()
+    expected = ["i", "<", "3", "this", "wonder", "##ful", "film", "and", "[UNK]", ">", "5"]
+    assert [tokenizer.id_to_token(i) for i in ids] == expected
+    assert words_of(text, clean_text=False) == ["i"]  # the lab's fault, kept as it is
+    lab = train_tokenizer([text], min_frequency=1, clean_text=False)
+    assert lab.encode(text).tokens == ["i"]
 
 
-def test_vocabulary_is_dense_frequent_first_and_alphabetical_in_ties() -> None:
-    tokenizer = train_tokenizer(["soup pie wine", "Wine! cake", "soup pie wine", "rare"])
-    vocabulary = tokenizer.get_vocab()
-    assert sorted(vocabulary, key=vocabulary.__getitem__) == [*SPECIALS, "wine", "pie", "soup"]
-    assert sorted(vocabulary.values()) == list(range(6))
-    assert (PAD_ID, UNK_ID, SEP_ID) == (0, 1, 2)
+def test_newlines_are_read_where_texts_are_cleaned() -> None:
+    text = r"Lovely.\nWill"
+    assert clean(r"Lovely.\nWill<br /><br />come < back\n\n") == "Lovely. Will  come < back  "
+    for clean_text, words in (True, ["lovely", "will"]), (False, ["lovely", "nwill"]):
+        tokenizer = train_tokenizer([text], min_frequency=1, clean_text=clean_text)
+        assert tokenizer.encode(text).tokens == words
+        assert ("\\" in pieces(clean_text).encode(text).tokens) != clean_text
+    for hostile in HOSTILE:
+        if "\u212a" not in hostile and "\u0130" not in hostile:  # in lower case they begin a tag
+            assert words_of(clean(hostile)) == words_of(hostile)
 
 
-@given(st.lists(st.text("abAB <>"), max_size=11), st.integers(1, 3), st.integers(3, 7))
-def test_vocabulary_counts(some_texts: list[str], min_frequency: int, max_size: int) -> None:
-    tokenizer, ids = train_and_encode(some_texts, min_frequency=min_frequency, max_size=max_size)
-    counts = collections.Counter(word for text in some_texts for word in clean_words(text))
-    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+@pytest.mark.parametrize("before", [False, True])
+def test_a_tokenizer_stays_as_it_was_given(before: bool) -> None:
+    tokenizer = pieces()
+    tokenizer.encode_special_tokens = before
+    text = tokenizer.to_str()
+    ids = encode_reviews(tokenizer, ["[SEP] film"])[0].tolist()
+    assert [tokenizer.id_to_token(i) for i in ids] == ["[", "sep", "]", "film"]
+    assert (tokenizer.encode_special_tokens, tokenizer.to_str()) == (before, text)
+
+
+def test_many_pieces_are_those_of_one_text_at_a_time() -> None:
+    tokenizer, some = pieces(), ["this film", "", "wonderful [sep]", "a\ud800b"] * 500
+    ids = encode_reviews(tokenizer, iter(some))
+    one = [tokenizer.encode(text.replace("\ud800", "?"), add_special_tokens=False) for text in some]
+    assert [ids[i].tolist() for i in range(len(some))] == [each.ids for each in one]
+
+
+def test_another_tokenizer_is_used_as_it_is() -> None:
+    tokenizer = train_tokenizer(["good food"])
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    for text in "good-food", "good food":
+        assert encode_reviews(tokenizer, [text])[0].tolist() == tokenizer.encode(text).ids
+
+
+@given(st.lists(st.text("abAB <>"), max_size=11), st.integers(1, 3))
+def test_vocabulary_is_frequent_first_and_alphabetical_in_ties(
+    some_texts: list[str], min_frequency: int
+) -> None:
+    tokenizer, ids = train_and_encode(some_texts, min_frequency=min_frequency)
+    words = [word for text in some_texts for word in words_of(text)]
+    ranked = sorted(collections.Counter(words).items(), key=lambda item: (-item[1], item[0]))
     kept = [word for word, count in ranked if count >= min_frequency]
-    expected = {word: i for i, word in enumerate([*SPECIALS, *kept][:max_size])}
+    expected = {word: i for i, word in enumerate([*SPECIALS, *kept])}
     assert tokenizer.get_vocab() == expected
-    assert ids.flat.tolist() == [
-        expected.get(word, UNK_ID) for text in some_texts for word in clean_words(text)
-    ]
+    assert ids.flat.tolist() == [expected.get(word, UNK_ID) for word in words]
+    assert (PAD_ID, UNK_ID, SEP_ID) == (0, 1, 2)
+    assert (ids.flat.dtype, ids.offsets.dtype) == (torch.int32, torch.int64)  # 4 bytes a word
 
 
-def test_the_file_carries_the_rule(tmp_path) -> None:
-    tokenizer, ids = train_and_encode(HOSTILE, min_frequency=1)
-    tokenizer.save(str(tmp_path / "tokenizer.json"))
-    loaded = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
-    assert [encoding.ids for encoding in loaded.encode_batch(HOSTILE)] == [
-        ids[i].tolist() for i in range(len(HOSTILE))
-    ]
-    assert torch.equal(encode_reviews(loaded, HOSTILE).flat, ids.flat)
-
-
-def test_the_tokenizer_of_an_older_run_keeps_its_rule() -> None:
-    tokenizer, _ = train_and_encode(HOSTILE, min_frequency=1)
-    tokenizer.normalizer, _ = RULES[True][1].components()
-    for text in HOSTILE:
-        expected = lab_words(text.replace(r"\n", " "))
-        assert words_of(tokenizer, encode_reviews(tokenizer, [text]).flat) == [
-            word if tokenizer.token_to_id(word) is not None else "<unk>" for word in expected
-        ]
-
-
-def test_ids_take_four_bytes() -> None:
-    _, ids = train_and_encode(["good food"])
-    assert ids.flat.dtype == torch.int32
-    assert ids.offsets.dtype == torch.int64
+def test_ragged_rows() -> None:
+    ids = Ragged.from_lists([[7, 8, 9], [], [5]])
+    assert [row.tolist() for row in ids] == [ids[i].tolist() for i in range(3)]
+    assert [row.tolist() for row in ids] == [[7, 8, 9], [], [5]]
+    assert ids[-1].tolist() == [5]
+    assert ids[0].data_ptr() == ids.flat.data_ptr()
+    with pytest.raises(IndexError, match="sequence 3 of 3"):
+        ids[3]
 
 
 def test_bad_input() -> None:
     with pytest.raises(ValueError, match="min_frequency must be at least 1, got 0"):
         train_tokenizer(["a"], min_frequency=0)
-    with pytest.raises(ValueError, match="max_size must be at least 3, got 2"):
-        train_tokenizer(["a"], max_size=2)
-    with pytest.raises(TypeError, match="texts must be several texts; got one str"):
-        train_tokenizer("good food")
-    tokenizer = train_tokenizer(["a"])
-    tokenizer.normalizer = normalizers.Lowercase()
-    with pytest.raises(ValueError, match="tokenizer must come from"):
-        encode_reviews(tokenizer, ["a"])
+    for act in train_tokenizer, lambda text: encode_reviews(pieces(), text):
+        with pytest.raises(TypeError, match="texts must be several texts; got one str"):
+            act("good food")
+    for offsets in [0, 3], [0, 2, 1, 2]:
+        with pytest.raises(ValueError, match="offsets must rise from 0 to 2"):
+            Ragged(torch.zeros(2, dtype=torch.int32), torch.tensor(offsets))

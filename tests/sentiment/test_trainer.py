@@ -12,9 +12,10 @@ from torch.nn import functional as F
 from attention import SentimentClassifier
 from attention.layers.variants import VARIANTS
 from attention.sentiment import trainer
-from attention.sentiment.batches import Ragged, assemble, make_examples, plan_batches
+from attention.sentiment.batches import assemble, make_examples, plan_batches
 from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.distributed import on_all_processes
+from attention.sentiment.tokenizer import Ragged
 from attention.sentiment.trainer import State, Trainer, TrainingError
 
 CONFIG = TrainConfig(

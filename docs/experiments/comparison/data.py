@@ -9,8 +9,7 @@ import numpy as np
 from attention.sentiment.batches import Examples
 from attention.sentiment.config import MINILM, ModelConfig, TrainConfig
 from attention.sentiment.prepare import Prepared, measured_examples, prepare
-from attention.sentiment.reviews import Reviews, fingerprint
-from attention.sentiment.sources import load_reviews, stratified_order
+from attention.sentiment.sources import Reviews, fingerprint, load_reviews, stratified_order
 from experiments.comparison.cells import Cell
 
 

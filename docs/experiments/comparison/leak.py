@@ -2,8 +2,8 @@
 
 from collections import Counter
 
-from attention.sentiment.grouping import FILM, find_names
-from attention.sentiment.reviews import Reviews
+from attention.sentiment.sources import Reviews
+from experiments.comparison.grouping import FILM, find_names
 
 
 def name_leak(training: Reviews, held_out: Reviews) -> tuple[float, float]:

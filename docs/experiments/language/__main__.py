@@ -23,8 +23,7 @@ from attention.language import (
     load_language_model,
     save_language_model,
 )
-from attention.sentiment.reviews import fingerprint
-from attention.sentiment.sources import load_reviews
+from attention.sentiment.sources import fingerprint, load_reviews
 from experiments.language.data import sentence_starts, stream, tidy, train_tokenizer
 from experiments.language.train import loss_per_position, train
 from experiments.origin import origin

@@ -5,7 +5,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from torch import Tensor
 
 from attention.language import START, START_ID
-from attention.sentiment.reviews import clean
+from attention.sentiment.tokenizer import clean
 
 # What the scripts of the site can do as well: a word with the space before it, a number, the rest.
 PATTERN = r" ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+"

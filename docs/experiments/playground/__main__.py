@@ -22,10 +22,15 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from attention._files import write_text
-from attention.sentiment.batches import Examples, Ragged
-from attention.sentiment.reviews import Reviews, fingerprint
-from attention.sentiment.sources import load_reviews
-from attention.sentiment.tokenizer import encode_reviews, train_tokenizer
+from attention.sentiment.batches import Examples
+from attention.sentiment.sources import Reviews, fingerprint, load_reviews
+from attention.sentiment.tokenizer import (
+    SPECIALS,
+    Ragged,
+    encode_reviews,
+    train_tokenizer,
+    word_tokenizer,
+)
 from experiments.origin import origin
 from experiments.playground.data import SENTENCES, sources, vocabulary_texts
 from experiments.playground.fit import best_scale, fit
@@ -117,8 +122,9 @@ class Workshop:
         self.found = sources(sentences, templates, CONFIG["seed"])
         print("data loaded", flush=True)
         words = vocabulary_texts(self.found)
-        # With padding, unknown word and separator
-        self.tokenizer = train_tokenizer(words, max_size=CONFIG["words"] + 3)
+        vocabulary = train_tokenizer(words).get_vocab()
+        frequent = sorted(vocabulary, key=vocabulary.__getitem__)[len(SPECIALS) :]
+        self.tokenizer = word_tokenizer(frequent[: CONFIG["words"]])
         config = PageConfig.with_words(self.tokenizer, kind="mean", embed_dim=1)
         self.parts = {
             name: encode_marked(self.tokenizer, list(source.texts), config)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.sentiment.batches import Ragged
+from attention.sentiment.tokenizer import Ragged
 
 
 def fit(ids: Ragged, labels: list[int], *, rows: int, penalty: float) -> Tensor:

@@ -22,7 +22,7 @@ from torch import Tensor
 
 from attention import SelfAttention
 from attention.sentiment.model import SentimentClassifier
-from attention.sentiment.tokenizer import RULES, SEP_ID, SPECIALS
+from attention.sentiment.tokenizer import SEP_ID, SPECIALS, TAG
 
 #: The letter t is what the tokenizer leaves of "n't".
 NEGATORS = (
@@ -31,7 +31,7 @@ NEGATORS = (
 )
 SCOPE_ENDS = ("but", "yet", "although", "though", "because", "however")
 SCOPE = 4
-_TAG, _WORD = re.compile(RULES[True][0].tag), re.compile("[a-z]+")
+_TAG, _WORD = re.compile(TAG), re.compile("[a-z]+")
 _STEMS = "ai|are|ca|could|did|do|does|had|has|have|is|must|need|should|was|were|wo|would"
 # A word begins where no letter is before it, or after a newline that is written as \n.
 _WITHOUT_APOSTROPHE = re.compile(rf"(^|[^a-z]|\\n)({_STEMS})nt(?![a-z])", re.IGNORECASE | re.ASCII)

@@ -6,10 +6,10 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from attention.sentiment.batches import Examples, Ragged, make_examples
+from attention.sentiment.batches import Examples, make_examples
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.evaluation import measure
-from attention.sentiment.tokenizer import encode_reviews
+from attention.sentiment.tokenizer import Ragged, encode_reviews
 from attention.sentiment.trainer import Trainer
 from experiments.playground.data import read_sentences
 from experiments.playground.model import PageConfig, PageModel, clause_starts, encode, spell

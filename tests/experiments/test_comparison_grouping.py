@@ -7,16 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from attention.sentiment import grouping
-from attention.sentiment.grouping import (
-    find_names,
-    format_groups,
-    group_films,
-    order_groups,
-    read_groups,
-)
-from attention.sentiment.reviews import Reviews
-from attention.sentiment.sources import load_reviews, read_imdb
+from attention.sentiment.sources import Reviews, load_reviews, read_groups, read_imdb
+from experiments.comparison.grouping import find_names, format_groups, group_films
 
 
 @pytest.fixture(scope="module")
@@ -82,13 +74,3 @@ def test_no_films_name_is_in_two_splits(imdb, seed: int) -> None:
                     assert split[one] == split[other], (name, one, other)
                     checked += 1
     assert checked > 10_000
-
-
-def test_groups_are_read_from_three_lists_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(grouping, "MIXED", 2)
-    labels = [0] * 6 + [1] * 4  # lists of 2, 4 and 4
-    order = order_groups(labels, np.arange(10))
-    assert [rows.tolist() for rows in order] == [[r] for r in (0, 2, 6, 3, 7, 1, 4, 8, 5, 9)]
-    first = np.array([0, 1, 2, 3, 4, 5, 6, 7, 8, 1])
-    order = order_groups(labels, first)
-    assert [rows.tolist() for rows in order] == [[0], [2], [6], [3], [7], [1, 9], [4], [8], [5]]

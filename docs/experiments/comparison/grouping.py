@@ -13,10 +13,10 @@ are two capitalised words in a row. The rule that follows from this is:
   reviews of each label, and only within 30 rows of each.
 
 Finding the names takes longer than loading the reviews, so the groups are stored in a table,
-``imdb_groups.txt``, which ``python -m attention.sentiment.grouping`` prints.
+``attention/sentiment/imdb_groups.txt``, which ``python -m experiments.comparison.grouping`` prints
+(in ``docs/``).
 """
 
-import importlib.resources
 import re
 from collections import defaultdict
 from collections.abc import Sequence
@@ -24,8 +24,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from attention.sentiment.sources import read_imdb
+
 FILM = 30  # the most reviews of a film, and therefore the most rows from its first to its last
-MIXED = 4_000  # the first negative rows: of films with positive reviews as well, in the same order
 
 
 def find_names(text: str) -> set[str]:
@@ -83,26 +84,6 @@ def group_films(texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
     return np.array([first(row) for row in group])
 
 
-def order_groups(labels: Sequence[int], group: np.ndarray) -> list[np.ndarray]:
-    """Put groups in the order of the file, so that consecutive groups hold whole films.
-
-    The file has three lists of reviews: negative ones of films that also have positive ones, other
-    negative ones, and positive ones. The first and the last have the films in nearly the same
-    order. All three are read in parallel, each at such a pace that they end together.
-
-    Args:
-        labels: The labels of the reviews in the order of the file, the negative ones first.
-        group: For each review, the first row of its group.
-
-    Returns:
-        The rows of each group.
-    """
-    lists = np.split(np.arange(len(labels)), [MIXED, len(labels) - sum(labels)])
-    place = np.concatenate([np.arange(len(rows)) / len(rows) for rows in lists])
-    order = np.lexsort((group, place[group]))  # by group where places are equal
-    return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
-
-
 def format_groups(group: np.ndarray) -> str:
     """Write one line per group of at least two reviews, with its ranges of rows.
 
@@ -119,26 +100,6 @@ def format_groups(group: np.ndarray) -> str:
     return "\n".join(lines)
 
 
-def read_groups(count: int) -> np.ndarray:
-    """Read the table of groups.
-
-    Args:
-        count: The number of reviews.
-
-    Returns:
-        For each review, the first row of its group.
-    """
-    group = np.arange(count)
-    table = importlib.resources.files(__package__) / "imdb_groups.txt"
-    for line in table.read_text(encoding="ascii").splitlines():
-        stretches = [[int(row) for row in stretch.split("-")] for stretch in line.split()]
-        for start, last in stretches:
-            group[start : last + 1] = stretches[0][0]
-    return group
-
-
 if __name__ == "__main__":
-    from attention.sentiment.sources import read_imdb  # which reads the table itself
-
     every = read_imdb()
     print(format_groups(group_films(every.texts, every.labels)))
