@@ -174,8 +174,7 @@ def javascript(session: nox.Session) -> None:
 def experiments(session: nox.Session) -> None:
     """Run what is too slow for a build: ``nox -s experiments -- [FOLDER] [--help]``.
 
-    FOLDER is one of docs/experiments. Without it, what is missing of the comparison of models runs
-    for an hour at most.
+    FOLDER is one of docs/experiments. Without it, what is missing of the comparison of models runs.
     """
     install(session, "experiments")
     named = session.posargs and not session.posargs[0].startswith("-")

@@ -328,62 +328,22 @@ def test_stopped_at_any_place_it_ends_the_same(small, monkeypatch):
     assert sum(len(each["runs"]) for each in whole.values()) == 9
     assert sum(len(each["trials"]) for each in whole.values()) == 4
     small.out.unlink()
-    for _ in range(20):
-        small.run("--minutes", "0")  # one model a time
-        if without_time(small.cells) == whole:
-            break
-    assert without_time(small.cells) == whole
-    small.out.unlink()
-    trained = []
+    original, trained = comparison.run, []
 
-    def stop(*arguments):
-        if len(trained) == 4:
+    def run_one(*arguments):
+        if trained:
             raise KeyboardInterrupt
         trained.append(arguments)
         return original(*arguments)
 
-    original = comparison.run
-    monkeypatch.setattr(comparison, "run", stop)
-    with pytest.raises(KeyboardInterrupt):
-        small.run()
-    monkeypatch.setattr(comparison, "run", original)
-    small.run()
-    assert without_time(small.cells) == whole
-
-
-def test_what_another_process_recorded_meanwhile_is_kept(small, monkeypatch):
-    def run(*arguments):
-        measured = original(*arguments)
-        monkeypatch.setattr(comparison, "run", original)
-        small.run("--cell", "majority")
-        return measured
-
-    original = comparison.run
-    monkeypatch.setattr(comparison, "run", run)
-    small.run("--cell", "mean")
-    assert len(small.cells["majority"]["runs"]) == 3
-    assert len(small.cells["mean"]["runs"]) == 3
-
-
-def test_a_failed_cell_is_shown_and_tried_again(small, monkeypatch, capsys):
-    def fail(self, **calls):
-        if self.model.config.attention == "mean" and self.config.seed == 1:
-            raise ValueError("out of luck")
-        return original(self, **calls)
-
-    original = models.Trainer.run
-    monkeypatch.setattr(models.Trainer, "run", fail)
-    assert small.run() == 1
-    jsonschema.validate(json.loads(small.out.read_text()), SCHEMA)
-    mean = small.cells["mean"]
-    assert mean["error"]["message"] == "ValueError: out of luck"
-    assert mean["error"]["seed"] == 1
-    assert len(mean["runs"]) == 1
-    assert len(small.cells["curves/qk-7"]["runs"]) == 3  # the others are trained
-    assert "FAILED mean: ValueError: out of luck" in capsys.readouterr().out
-    monkeypatch.setattr(models.Trainer, "run", original)
+    monkeypatch.setattr(comparison, "run", run_one)
+    for _ in range(9 + 4 - 1):
+        trained.clear()
+        with pytest.raises(KeyboardInterrupt):
+            small.run()
+    trained.clear()
     assert small.run() == 0
-    assert (small.cells["mean"]["error"], len(small.cells["mean"]["runs"])) == (None, 3)
+    assert without_time(small.cells) == whole
 
 
 def test_another_cell_s_choice_is_taken_over(small):
@@ -398,10 +358,13 @@ def test_another_cell_s_choice_is_taken_over(small):
     assert {each["options"]["dropout"] for each in small.cells["curves/qk-7"]["trials"]} == {0.2}
 
 
-def test_a_choice_that_is_not_made_cannot_be_taken_over(small):
-    assert small.run("--group", "curves") == 1
-    message = small.cells["curves/qk-7"]["error"]["message"]
-    assert message == "ValueError: mean has chosen nothing yet; run it first"
+def test_a_choice_that_is_not_made_cannot_be_taken_over(small, capsys):
+    with pytest.raises(SystemExit) as refused:
+        small.run("--group", "curves")
+    assert refused.value.code == 2
+    message = "curves/qk-7: mean has chosen nothing yet; run it first"
+    assert capsys.readouterr().err.endswith(f"{message}\n")
+    assert not small.out.exists()
 
 
 def test_another_setting_makes_another_cell(small):

@@ -1,26 +1,23 @@
 """Run the experiments of ``cells.toml`` and keep what they measured in ``results.json``.
 
-``nox -s experiments -- comparison`` runs what is missing for an hour, and the same command resumes
-it. ``--group NAME`` and ``--cell NAME …`` select cells, ``--data FOLDER`` takes the Yelp reviews
-from there, and ``--check`` trains a few models again and compares.
+``nox -s experiments -- comparison --out FILE`` trains them all anew, and the same command resumes
+what was stopped. ``--group NAME`` and ``--cell NAME …`` select cells, ``--data FOLDER`` takes the
+Yelp reviews from there, and ``--check`` trains a few models again and compares.
 """
 
 import argparse
 import json
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from filelock import FileLock
 
 from attention._files import write_text
 from experiments.comparison.cells import TUNING_SEED, Cell, read_cells, with_defaults
 from experiments.comparison.models import run
-from experiments.comparison.provenance import now
 from experiments.comparison.statistics import correct, prediction_interval
 
 HERE = Path(__file__).parent
@@ -111,7 +108,6 @@ def missing(results: Results, cells: Sequence[Cell]) -> Iterator[Job]:
 def record(results: Results, job: Job, measured: dict[str, Any]) -> None:
     """Add what a job measured to its cell's entry; the last trial makes the choice."""
     cell, entry = job.cell, results["cells"][job.cell.name]
-    entry["error"] = None
     if job.seed != TUNING_SEED:
         entry["runs"].append(measured)
         entry["chosen"] = job.options
@@ -126,69 +122,16 @@ def _score(trial: dict[str, Any]) -> float:
     return float(trial["clean"]["accuracy"] + trial["distractor"]["accuracy"]) / 2
 
 
-def run_missing(cells: Sequence[Cell], out: Path, *, minutes: float, features: Path) -> bool:
-    """Run what is missing until the time is up, and return whether nothing failed.
-
-    Several processes can share the work, a few cells each, and write to the same file.
-    """
-    started, done = time.monotonic(), 0
-    failed: set[str] = set()
-    while True:
-        results = load(out)
-        add_entries(results, cells)
-        jobs = [job for job in missing(results, cells) if job.cell.name not in failed]
-        seconds = [_expected_seconds(results, job) for job in jobs]
-        spent = time.monotonic() - started
-        if not jobs:
-            print(f"failed: {', '.join(sorted(failed))}" if failed else "nothing is missing")
-            return not failed
-        if done and spent + seconds[0] > 60 * minutes:
-            print(f"the time is up; {len(jobs)} models are missing, {sum(seconds) / 60:.0f} min")
-            return not failed
+def run_missing(cells: Sequence[Cell], out: Path, features: Path) -> None:
+    """Train what is missing, and record each model as soon as it is trained."""
+    results = load(out)
+    add_entries(results, cells)
+    while jobs := [*missing(results, cells)]:
         job = jobs[0]
-        print(
-            f"{spent / 60:5.1f} min; {len(jobs)} models and about {sum(seconds) / 60:.0f} min "
-            f"left; {job.cell.name}, seed {job.seed} {job.options or ''}",
-            flush=True,
-        )
-        if not train_and_record(job, out, features):
-            failed.add(job.cell.name)
-        done += 1
-
-
-def train_and_record(job: Job, out: Path, features: Path) -> bool:
-    """Train one model and add its result, or its error, to the file; return whether it trained."""
-    measured: dict[str, Any] = {}
-    message = ""
-    try:
-        if len(job.options) < len({*job.cell.tune, *job.cell.takes}):
-            raise ValueError(f"{job.cell.chosen_by} has chosen nothing yet; run it first")
-        measured = run(job.cell, job.seed, job.options, features)
-    except Exception as error:  # whatever it is, it belongs in the table
-        message = f"{type(error).__name__}: {error}"
-        print(f"FAILED {job.cell.name}: {message}", flush=True)
-    features.mkdir(parents=True, exist_ok=True)
-    with FileLock(features / "results.lock"):
-        results = load(out)
-        add_entries(results, [job.cell])
-        if message:
-            failure = {"seed": job.seed, "options": job.options, "message": message, "date": now()}
-            results["cells"][job.cell.name]["error"] = failure
-        else:
-            record(results, job, measured)
+        print(f"{len(jobs)} models left; {job.cell.name}, seed {job.seed} {job.options or ''}")
+        record(results, job, run(job.cell, job.seed, job.options, features))
         save(out, results)
-    return not message
-
-
-def _expected_seconds(results: Results, job: Job) -> float:
-    """Predict the seconds from the cell's other models, or else from models in general."""
-
-    def taken(entry: dict[str, Any]) -> list[float]:
-        return [each["cpu_seconds"] for each in [*entry["trials"], *entry["runs"]]]
-
-    own = taken(results["cells"][job.cell.name])
-    every = own or [second for entry in results["cells"].values() for second in taken(entry)]
-    return sum(every) / len(every) if every else 0.0
+    print("nothing is missing")
 
 
 def check(results: Results, cells: Sequence[Cell], features: Path) -> bool:
@@ -218,11 +161,10 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="nox -s experiments -- comparison", description=__doc__)
     parser.add_argument("--group", help="run this group only")
     parser.add_argument("--cell", nargs="+", metavar="NAME", help="run these cells only")
-    parser.add_argument("--minutes", type=float, default=60, help="start no model beyond")
     parser.add_argument("--data", help="yelp (from the hub) or a folder, for the group yelp")
     parser.add_argument("--check", action="store_true", help="train a few models again, compare")
     parser.add_argument("--table", type=Path, default=TABLE, help=argparse.SUPPRESS)
-    parser.add_argument("--out", type=Path, default=OUT, help=argparse.SUPPRESS)
+    parser.add_argument("--out", type=Path, default=OUT, help="the file to write")
     parser.add_argument("--features", type=Path, default=FEATURES, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     torch.set_num_threads(1)  # so that sums round alike wherever it runs
@@ -240,10 +182,12 @@ def main(arguments: Sequence[str]) -> int:
     ]
     if not wanted:
         parser.error(f"--group: there is no {options.group}; the group yelp needs --data")
-    nothing_failed = run_missing(
-        wanted, options.out, minutes=options.minutes, features=options.features
-    )
-    return 0 if nothing_failed else 1
+    recorded, names = load(options.out), {cell.name for cell in wanted}
+    for cell in wanted:
+        if cell.chosen_by not in names and len(taken_over(recorded, cell)) < len(cell.takes):
+            parser.error(f"{cell.name}: {cell.chosen_by} has chosen nothing yet; run it first")
+    run_missing(wanted, options.out, options.features)
+    return 0
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
+from attention.layers.variants import VARIANTS
 from attention.sentiment.config import PRESETS, TrainConfig
 
 TUNING_SEED = 100
@@ -60,7 +61,10 @@ class Cell:
     def requested(self) -> dict[str, Any]:
         """List in JSON all that shapes the numbers, apart from the seed and what is chosen."""
         left_out = _LEFT_OUT | self.tune.keys() | {*self.takes}
-        options = {k: v for k, v in self.config.options().items() if k not in left_out}
+        every = what_is_read(self.config.options(), self.config.model.attention)
+        options = {k: v for k, v in every.items() if k not in left_out}
+        if "scale" in options:  # the records say whether scores are scaled
+            options["scale"] = options["scale"] is None
         if self.config.data not in ("imdb", "yelp"):
             options["data"] = "a folder of Yelp reviews"
         names = ("reviews", "chosen_by", "reads_front", "reported")
@@ -75,13 +79,22 @@ class Cell:
         return f"nox -s experiments -- comparison --cell {self.name}{needs_data}"
 
 
-def with_defaults(recorded: dict[str, Any]) -> dict[str, Any]:
-    """Add the options that came after a configuration was recorded, as they were before: unused.
+def what_is_read(options: dict[str, Any], attention: str) -> dict[str, Any]:
+    """Leave out the options of other layers, which a table shares and a record lists.
 
-    An option's default is what versions without it did.
+    An option of the layer that is None is as its default.
     """
-    options = TrainConfig().options()
-    return {k: v for k, v in options.items() if k not in _LEFT_OUT} | recorded
+    others = {name for each in VARIANTS.values() for name in each.options}
+    own = VARIANTS[attention].options if attention in VARIANTS else {}
+    read = {k: v for k, v in options.items() if k not in others or k in own}
+    return {k: own.get(k) if v is None else v for k, v in read.items()}
+
+
+def with_defaults(recorded: dict[str, Any]) -> dict[str, Any]:
+    """Add the options that came after a configuration was recorded, as they were before: unused."""
+    options = TrainConfig().with_options(model=recorded["model"]).options()
+    every = {k: v for k, v in options.items() if k not in _LEFT_OUT} | recorded
+    return what_is_read(every, recorded["model"])
 
 
 def read_cells(table: Path, data: str | None) -> tuple[list[Cell], list[str]]:
@@ -135,6 +148,7 @@ def _cell(name: str, group: str, settings: dict[str, Any]) -> Cell:
     preset = settings.pop("preset", None)
     of_cell = {field.name for field in dataclasses.fields(Cell)} & settings.keys()
     options = {k: v for k, v in settings.items() if k not in of_cell}
+    options = what_is_read(options, options.get("model", TrainConfig().model.attention))
     if preset:  # of what the cells share it takes the reviews and the precision alone
         shared = {k: options[k] for k in {"data", "precision"} & options.keys()}
         config = PRESETS[preset].with_options(**shared)
