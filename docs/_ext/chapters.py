@@ -1,5 +1,6 @@
 """Say above each lesson's title in which part of the site it stands, and how far its reader is."""
 
+import copy
 import html
 from collections.abc import Iterator
 from typing import Any
@@ -19,9 +20,18 @@ def places(env: BuildEnvironment) -> Iterator[tuple[str, str, int, int]]:
                 yield page, tree["caption"], number, len(pages)
 
 
-def keep_places(app: Sphinx, env: BuildEnvironment) -> None:
-    """Remember the parts before the first page is written."""
+def keep_places(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Remember the parts before the first page is written.
+
+    Every page shows all others in its sidebar, in their order and by their titles. So all are
+    written again if one came, went, moved or got another title.
+    """
     env.attention_chapters = {page: place for page, *place in places(env)}
+    titles = {page: title.astext() for page, title in env.titles.items()}
+    shown = env.toctree_includes, titles
+    moved = getattr(env, "attention_sidebar", shown) != shown
+    env.attention_sidebar = copy.deepcopy(shown)
+    return sorted(env.found_docs) if moved else []
 
 
 def add_chapter(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:

@@ -1,38 +1,59 @@
-"""Execute every page again when the package under it changed.
+"""Execute every page again when something changed that pages read while they execute.
 
 Sphinx-Gallery and myst-nb remember a page by the text of its script or its cells alone. So a
-change in ``attention/`` would leave yesterday's numbers on the page.
+change in ``attention/`` would leave yesterday's numbers on the page. Sphinx in turn remembers a
+page by its text, so that a change of an extension would leave yesterday's markup.
 """
 
 import hashlib
 import shutil
+from collections.abc import Iterator
 from importlib.metadata import version
-from itertools import chain
 from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.ext.doctest import DocTestBuilder
 
+# Whole folders that executed pages read, whatever the files in them are called.
+READ = ("attention", "docs/_parts", "docs/experiments", "tests/faults")
+# How pages are executed: their start, their pictures, the conditions of their questions.
+EXECUTE = ("saved_pictures", "gallery_pages", "predictions")
+WRITTEN = {"__pycache__", "runs"}  # by Python, and by experiments
 
-def fingerprint(root: Path, *settings: str) -> str:
+
+def files(folder: Path) -> Iterator[Path]:
+    """List the files in a folder, but what was written there."""
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and not WRITTEN.intersection(path.relative_to(folder).parts):
+            yield path
+
+
+def digest(root: Path, paths: list[Path], *settings: str) -> str:
+    """Hash settings, and files with their names."""
+    found = hashlib.sha256(repr(settings).encode())
+    for path in paths:
+        found.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return found.hexdigest()
+
+
+def fingerprint(root: Path) -> str:
     """Hash what executed pages depend on beside their own text."""
-    digest = hashlib.sha256(repr((version("torch"), version("matplotlib"), settings)).encode())
-    # By suffix: beside the results may lie what Python compiled.
-    read = (
-        root.glob("attention/**/*.py"),
-        root.glob("tests/faults/*.json"),
-        root.glob("docs/_ext/saved_pictures.py"),
-        *(root.glob(f"docs/experiments/**/*.{suffix}") for suffix in ("py", "json", "toml")),
-    )
-    for path in [root / "pyproject.toml", *sorted(chain(*read))]:
-        digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()
+    read = [path for folder in READ for path in files(root / folder)]
+    execute = [root / "docs" / "_ext" / f"{name}.py" for name in EXECUTE]
+    libraries = version("torch"), version("matplotlib")
+    return digest(root, [root / "pyproject.toml", *execute, *read], *libraries)
+
+
+def tools(docs: Path, *settings: str) -> str:
+    """Hash how pages are read once they are executed."""
+    return digest(docs, [docs / "conf.py", *files(docs / "_ext")], *settings)
 
 
 def forget_stale_pages(app: Sphinx, config: Config) -> None:
     """Drop what was executed with another package, before anything reads it."""
-    config.package_fingerprint = fingerprint(app.srcdir.parent, config.html_baseurl)
+    config.package_fingerprint = fingerprint(app.srcdir.parent)
+    config.tools_fingerprint = tools(app.srcdir, config.html_baseurl)
     build = app.outdir.parent
     stamp = build / "package-fingerprint"
     if stamp.exists() and stamp.read_text() == config.package_fingerprint:
@@ -47,11 +68,10 @@ class DocTests(DocTestBuilder):
     """Run the pages' examples, unless just these have passed with just this package."""
 
     def key(self) -> str:
-        """Hash the package and every page."""
-        digest = hashlib.sha256(self.config.package_fingerprint.encode())
-        for page in sorted(self.env.found_docs):
-            digest.update(self.env.doc2path(page).read_bytes())
-        return digest.hexdigest()
+        """Hash the package, the site's tools and every page."""
+        pages = [self.env.doc2path(page) for page in sorted(self.env.found_docs)]
+        known = self.config.package_fingerprint, self.config.tools_fingerprint
+        return digest(self.srcdir, pages, *known)
 
     def get_outdated_docs(self) -> set[str]:
         stamp = self.outdir / "passed"
@@ -67,6 +87,7 @@ class DocTests(DocTestBuilder):
 def setup(app: Sphinx) -> dict[str, bool]:
     # rebuild="env": another fingerprint makes Sphinx read every page again by itself.
     app.add_config_value("package_fingerprint", "", "env", str)
+    app.add_config_value("tools_fingerprint", "", "env", str)
     app.setup_extension("sphinx.ext.doctest")
     app.add_builder(DocTests, override=True)
     app.connect("config-inited", forget_stale_pages, priority=100)

@@ -16,6 +16,7 @@ from typing import Any
 
 from safetensors.torch import load_file
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from tokenizers import Tokenizer
 from torch import Tensor
 
@@ -100,23 +101,40 @@ def write_scripts(app: Sphinx, exception: Exception | None) -> None:
     (static / "lab-words.js").write_text(words, encoding="utf-8")
 
 
-def add_scripts(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Load scripts and styles on the pages that use them, and on no other.
+def bundle(page: str) -> str:
+    """Name the one file that holds a page's scripts: a browser waits for each that it asks for."""
+    return f"lab/all-of-{page.rpartition('/')[2]}.js"
 
-    The scripts of a page are one file there, because a browser waits for each that it asks for.
+
+def write_bundles(app: Sphinx, env: BuildEnvironment) -> list[str]:
+    """Join the scripts of each page, and return the pages whose scripts are other ones than before.
+
+    Their addresses tell browsers by a hash that these are others, so such a page is written again.
     """
+    if app.builder.name != "html":
+        return []
+    changed = []
+    for page, names in SCRIPTS.items():
+        file = Path(app.outdir, "_static", bundle(page))
+        parts = [(SOURCES / f"{name}.js").read_text(encoding="utf-8") for name in names]
+        script = "\n".join(parts)
+        if not file.exists() or file.read_text(encoding="utf-8") != script:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(script, encoding="utf-8")
+            changed.append(page)
+    return [page for page in changed if page in env.found_docs]
+
+
+def add_scripts(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Load scripts and styles on the pages that use them, and on no other."""
     if page in SCRIPTS and app.builder.name == "html":
         for style in [*STYLES, *MORE_STYLES.get(page, [])]:
             app.add_css_file(f"lab/{style}.css")
-        name = f"lab/all-of-{page.rpartition('/')[2]}.js"
-        bundle = Path(app.outdir, "_static", name)
-        bundle.parent.mkdir(parents=True, exist_ok=True)
-        parts = [(SOURCES / f"{part}.js").read_text(encoding="utf-8") for part in SCRIPTS[page]]
-        bundle.write_text("\n".join(parts), encoding="utf-8")
-        app.add_js_file(name, defer="defer")
+        app.add_js_file(bundle(page), defer="defer")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("env-updated", write_bundles)
     app.connect("html-page-context", add_scripts, priority=400)  # exercises, at 500, copies lists
     app.connect("build-finished", write_scripts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

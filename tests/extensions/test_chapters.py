@@ -18,11 +18,20 @@ HOME = """Text.
 
 
 @pytest.fixture
-def pages(site):
-    app = site(HOME, "chapters")
-    (app.srcdir / "gallery").mkdir()
-    for name in ("one", "gallery/two", "three"):
-        (app.srcdir / f"{name}.rst").write_text("Title\n=====\n\nText.\n")
+def prepare(site):
+    def prepare_(home: str = HOME, names: tuple[str, ...] = ("one", "gallery/two", "three")):
+        app = site(home, "chapters")
+        (app.srcdir / "gallery").mkdir(exist_ok=True)
+        for name in names:
+            (app.srcdir / f"{name}.rst").write_text("Title\n=====\n\nText.\n")
+        return app
+
+    return prepare_
+
+
+@pytest.fixture
+def pages(prepare):
+    app = prepare()
     app.build()
     assert "WARNING" not in app.warning.getvalue()
     return {path.stem: path.read_text(encoding="utf-8") for path in app.outdir.rglob("*.html")}
@@ -46,3 +55,23 @@ def test_a_lesson_says_above_its_title_which_of_how_many_it_is(pages, name, link
 @pytest.mark.parametrize("name", ["index", "three"])
 def test_a_page_that_nobody_reads_in_an_order_has_no_number(pages, name):
     assert 'class="chapter"' not in pages[name]
+
+
+def test_every_page_is_written_again_when_one_comes_or_has_another_title(prepare):
+    def written(home: str = HOME, *names: str) -> list[str]:
+        app, pages = prepare(home, names), []
+        app.connect("html-page-context", lambda app, page, *_: pages.append(page))
+        app.build()
+        assert "2 of 3" in (app.outdir / "one.html").read_text() or home == HOME
+        return [page for page in sorted(pages) if page in app.env.found_docs]
+
+    all_of_them = ["gallery/two", "index", "one", "three"]
+    assert written(HOME, "one", "gallery/two", "three") == all_of_them
+    assert written() == []
+    more = HOME.replace("   one\n", "   new\n   one\n")
+    all_of_them.insert(2, "new")
+    assert written(more, "new") == all_of_them
+    assert written(more) == []
+    app = prepare(more, ())
+    (app.srcdir / "three.rst").write_text("Another title\n=============\n")
+    assert written(more) == all_of_them

@@ -9,6 +9,7 @@ import live_models
 import numpy as np
 import pytest
 import torch
+from sphinx.builders.html import _assets
 from sphinx.testing.util import SphinxTestApp
 
 from attention.language import load_language_model
@@ -136,9 +137,15 @@ def test_a_script_stands_after_those_it_takes_names_from():
             assert {makers[one] for one in taken} <= set(names[:i]), f"{page}: {name}"
 
 
-def test_scripts_are_loaded_on_the_pages_that_use_them(site):
-    app: SphinxTestApp = site("Text.")
-    app.connect("html-page-context", live_models.add_scripts, priority=400)
+@pytest.fixture
+def prepare(site, monkeypatch):
+    """Prepare a site with bundles of scripts, but without its models."""
+    monkeypatch.setattr(live_models, "write_scripts", lambda *_: None)
+    return lambda: site("Text.", "live_models")
+
+
+def test_scripts_are_loaded_on_the_pages_that_use_them(prepare):
+    app: SphinxTestApp = prepare()
     (app.srcdir / "other.rst").write_text(":orphan:\n\nOther\n=====\n")
     app.build()
     index = (app.outdir / "index.html").read_text()
@@ -149,3 +156,28 @@ def test_scripts_are_loaded_on_the_pages_that_use_them(site):
     ]
     assert places == sorted(places)
     assert "_static/lab/" not in (app.outdir / "other.html").read_text()
+
+
+def test_an_edited_script_reaches_the_site_though_no_page_was_edited(
+    prepare, monkeypatch, tmp_path
+):
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.js").write_text(f"old({name});")
+    monkeypatch.setattr(live_models, "SOURCES", tmp_path)
+    monkeypatch.setattr(live_models, "SCRIPTS", {"index": ["one", "two"], "elsewhere": ["one"]})
+
+    def build() -> tuple[str, str]:
+        _assets._file_checksum_inner.cache_clear()  # each build is a process of its own
+        app = prepare()
+        app.build()
+        page = (app.outdir / "index.html").read_text()
+        (address,) = re.findall(r'src="(_static/lab/[^"]+)"', page)
+        return address, (app.outdir / address.partition("?")[0]).read_text()
+
+    before = build()
+    assert before[1] == "old(one);\nold(two);"
+    (tmp_path / "two.js").write_text("new(two);")
+    after = build()
+    assert after[1] == "old(one);\nnew(two);"
+    assert after[0] != before[0]  # else a browser shows what it has kept
+    assert build() == after
