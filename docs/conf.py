@@ -5,18 +5,13 @@ import sys
 from importlib.metadata import version as installed_version
 from pathlib import Path
 
+import joblib
+
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))  # the site's own small extensions
 
-import saved_pictures  # noqa: E402 — found through the path above
-
-# A page's kernel starts without its reader's own IPython settings, keeps quiet about talking to the
-# build through a local port, and draws each figure in two formats.
-PROFILE = HERE / "_build" / "ipython" / "profile_default"
-PROFILE.mkdir(parents=True, exist_ok=True)
-kernel_config = "c.IPKernelApp.log_level = 'ERROR'\n" + saved_pictures.KERNEL
-(PROFILE / "ipython_kernel_config.py").write_text(kernel_config)
-os.environ["IPYTHONDIR"] = str(PROFILE.parent)
+# While somebody writes a lesson: which are executed, as a regular expression; no other page is.
+LESSON = os.environ.get("LESSON")
 
 project = "attention"
 author = "The attention tutorial authors"
@@ -24,8 +19,11 @@ copyright = author
 version = release = installed_version("attention-tutorial")
 
 extensions = [
-    "offline",  # no page leaves this machine while it executes
-    "freshness",  # first: it decides what the others execute again
+    # Ours that come first: they set how pages are executed, and which are executed again.
+    "offline",
+    "saved_pictures",
+    "freshness",
+    # Libraries
     "myst_nb",
     "sphinx.ext.autodoc",
     "sphinx.ext.doctest",
@@ -36,6 +34,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
+    # Ours
     "api_pages",
     "book",
     "chapters",
@@ -60,6 +59,9 @@ extensions = [
 ]
 # What sphinx-gallery writes beside its pages would be taken for pages.
 exclude_patterns = ["_build", *(f"gallery/**.{kind}" for kind in ("ipynb", "py", "zip", "json"))]
+
+# Sphinx-Gallery looks for spaces in the whole path, but only a lesson's own name is in addresses.
+suppress_warnings = ["sphinx_gallery.space_in_filename"]
 
 html_theme = "furo"
 html_title = "attention"
@@ -98,10 +100,10 @@ epub_show_urls = "no"  # a link can be followed; its address in brackets would b
 epub_tocscope = "includehidden"
 epub_tocdepth = 2  # pages, and the sections of each
 
-language = "en-GB"
+language = "en-GB"  # with an underscore each page would load a script of translated words
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
 myst_heading_anchors = 3
-nb_execution_mode = "cache"
+nb_execution_mode = "off" if LESSON else "cache"
 nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
@@ -158,7 +160,9 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "inspect_global_variables": False,  # else every x on a page links to torch.Tensor
     "download_all_examples": False,
-    "parallel": True,  # a lesson a core
+    # As an integer: True would mean what sphinx-build -j says, which reads pages in parallel, too.
+    "parallel": joblib.cpu_count(),
+    "filename_pattern": LESSON or "plot_",
     "min_reported_time": 5,
     "write_computation_times": False,
     "show_signature": False,

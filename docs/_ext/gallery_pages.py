@@ -11,12 +11,10 @@ import torch
 from docutils import nodes
 from saved_pictures import lighten, save_as_svg
 from sphinx.application import Sphinx
-from sphinx.util import logging
+from sphinx.errors import ExtensionError
 from sphinx.util.nodes import clean_astext
 from sphinx_gallery.scrapers import matplotlib_scraper
 from wheel_of_the_site import colab_address, extras, install_line, wheel_name
-
-logger = logging.getLogger(__name__)
 
 # The parts in the order of reading: the folder, and what readers call it.
 PARTS = {"core": "Core lessons", "deeper": "Going deeper", "cases": "Case studies"}
@@ -67,10 +65,10 @@ def figures_with_alt_text(block: Any, block_vars: dict[str, Any], conf: dict[str
     """Save the open figures in both formats; a figure's label is its alternative text."""
     figures = [plt.figure(number) for number in plt.get_fignums()]
     labels = [figure.get_label() for figure in figures]
-    if not all(labels):
+    if not all(labels):  # an error, because what a worker logs does not reach the build
         script = Path(block_vars["src_file"]).name
         where = f"{script}, block at line {block[2]}"
-        logger.warning("%s: a figure has no alternative text (fig.set_label)", where)
+        raise ExtensionError(f"{where}: a figure has no alternative text (fig.set_label)")
     rst = matplotlib_scraper(block, block_vars, conf)
     pictures = block_vars["image_path_iterator"].paths
     for figure, picture in zip(figures, pictures[len(pictures) - len(figures) :], strict=True):

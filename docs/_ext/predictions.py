@@ -25,6 +25,7 @@ from typing import Any
 from docutils import nodes
 from figures import folded_code, is_code, is_output, lesson_figure
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
@@ -96,13 +97,10 @@ def answers_that_hold(block: Any, block_vars: dict[str, Any], conf: dict[str, An
     conditions = CONDITION.findall(text.partition(".. predict::")[2])
     hold = [bool(eval(condition, block_vars["example_globals"])) for condition in conditions]
     if sum(hold) != 1 or len(hold) != 3:
-        logger.warning(
-            "%s, block at line %d: of three conditions exactly one should hold: %s",
-            block_vars["src_file"],
-            block[2],
-            dict(zip(conditions, hold, strict=True)),
-        )
-        return ""
+        where = f"{block_vars['src_file']}, block at line {block[2]}"
+        found = dict(zip(conditions, hold, strict=True))
+        # an error, because what a worker logs does not reach the build
+        raise ExtensionError(f"{where}: of three conditions exactly one should hold: {found}")
     return f".. right-answer:: {hold.index(True)}\n\n"
 
 

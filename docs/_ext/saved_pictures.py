@@ -3,12 +3,14 @@
 This is how pages are executed, so a change in this file executes all of them again.
 """
 
+import os
 from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 from PIL import Image
+from sphinx.application import Sphinx
 
 # Letters become shapes: as text they would need DejaVu Sans on the machine that shows the slide,
 # and labels in another font overlap. What can be read is in the file's title and description. With
@@ -16,8 +18,10 @@ from PIL import Image
 SETTINGS: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "attention"}
 # A heatmap is an image inside the SVG; with this many pixels its cells stay sharp on a projector.
 DPI = 300
-# What the kernel of a page in docs/ is told; a lesson's figures are saved by its scraper.
+# What the kernel of a page in docs/ is told; a lesson's figures are saved by its scraper. It
+# also keeps quiet about talking to the build through a local port.
 KERNEL = f"""
+c.IPKernelApp.log_level = "ERROR"
 c.InlineBackend.figure_formats = {{"png", "svg"}}
 c.InlineBackend.rc = {SETTINGS}
 """
@@ -34,3 +38,12 @@ def lighten(picture: Path) -> None:
     with Image.open(picture) as drawn:
         colours = drawn.convert("RGB").quantize(256, dither=Image.Dither.NONE)
     colours.save(picture, optimize=True)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Let kernels start with these settings, and without their reader's own of IPython."""
+    profile = Path(app.outdir).parent / "ipython" / "profile_default"
+    profile.mkdir(parents=True, exist_ok=True)
+    (profile / "ipython_kernel_config.py").write_text(KERNEL, encoding="utf-8")
+    os.environ["IPYTHONDIR"] = str(profile.parent)
+    return {"parallel_read_safe": True}

@@ -50,6 +50,8 @@ x = torch.tensor(
 # one sentence, one for a :term:`batch` of sentences.
 
 # sphinx_gallery_start_ignore
+# The page shows times that were measured while it was built, so nothing else runs then:
+# sphinx_gallery_parallel = False
 
 
 def draw_layer():

@@ -36,6 +36,8 @@ use_style()
 # .. math:: (X W_\mathrm{query})(X W_\mathrm{key})^\top \qquad\text{or}\qquad (X M)\, X^\top .
 
 # sphinx_gallery_start_ignore
+# The page shows times that were measured while it was built, so nothing else runs then:
+# sphinx_gallery_parallel = False
 
 
 def draw_ways():

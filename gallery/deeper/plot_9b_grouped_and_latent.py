@@ -76,6 +76,8 @@ for name, (L, h, h_kv, k) in published.items():
 # memory in the last column of the table, not a different kind of attention.
 
 # sphinx_gallery_start_ignore
+# The page shows times that were measured while it was built, so nothing else runs then:
+# sphinx_gallery_parallel = False
 
 
 def draw_sharing():

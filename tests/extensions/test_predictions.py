@@ -6,6 +6,7 @@ import re
 import pytest
 from notebooks import notebook
 from predictions import answers_that_hold
+from sphinx.errors import ExtensionError
 from sphinx_gallery.py_source_parser import split_code_and_text_blocks
 
 QUESTION = """
@@ -53,14 +54,18 @@ def test_the_result_of_the_cell_decides_which_answer_is_right(tmp_path, x, numbe
     assert held(tmp_path, x).strip() == f".. right-answer:: {number}"
 
 
-def test_a_question_without_one_right_answer_is_warned_of(tmp_path, logged_warnings):
-    import predictions
-
-    collected = logged_warnings(predictions)
-    assert held(tmp_path, float("nan")) == ""
-    assert held(tmp_path, 1, SCRIPT.replace("x >= 4", "x < 4")) == ""
-    assert held(tmp_path, 1, SCRIPT.replace("   Large : ``x >= 4``", "   Large")) == ""
-    assert len(collected) == 3
+@pytest.mark.parametrize(
+    ("x", "script"),
+    [
+        (float("nan"), SCRIPT),
+        (1, SCRIPT.replace("x >= 4", "x < 4")),
+        (1, SCRIPT.replace("   Large : ``x >= 4``", "   Large")),
+    ],
+)
+def test_a_question_without_one_right_answer_ends_the_build(tmp_path, x, script):
+    expected = "plot_a.py, block at line 19: of three conditions exactly one should hold"
+    with pytest.raises(ExtensionError, match=expected):
+        held(tmp_path, x, script)
 
 
 def test_a_cell_without_a_question_is_left_alone(tmp_path):

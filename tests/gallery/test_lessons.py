@@ -8,6 +8,7 @@ import matplotlib.pyplot as plt
 import pytest
 import torch
 from run_pages import GALLERY, run
+from sphinx_gallery.py_source_parser import split_code_and_text_blocks
 from torch import nn
 
 from attention import SinusoidalPositions, TransformerBlock, causal_mask, padding_mask
@@ -367,3 +368,11 @@ def test_true_comments_pass(tmp_path):
     page = run(path)
     assert page.problems == []
     assert len(page.checked) == 4
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in GALLERY.rglob("plot_*.py")))
+def test_a_lesson_that_measures_time_is_run_alone(name):
+    (path,) = GALLERY.rglob(name)
+    settings, _ = split_code_and_text_blocks(path)
+    measures = "perf_counter" in path.read_text(encoding="utf-8")
+    assert settings.get("parallel", True) is not measures
