@@ -62,9 +62,9 @@ def set_variables(session: nox.Session) -> None:
     session.env["OMP_NUM_THREADS"] = os.environ.get("OMP_NUM_THREADS", "1")
     # If this were set, each of a session's many processes would compile torch's Python again.
     session.env["PYTHONDONTWRITEBYTECODE"] = ""
-    # pip reads PIP_FIND_LINKS by itself; uv has its own name for the same setting.
+    # pip reads PIP_FIND_LINKS by itself; uv has its own name for the same list, and other commas.
     if "PIP_FIND_LINKS" in os.environ:
-        session.env["UV_FIND_LINKS"] = os.environ["PIP_FIND_LINKS"]
+        session.env["UV_FIND_LINKS"] = ",".join(os.environ["PIP_FIND_LINKS"].split())
 
 
 def install(session: nox.Session, *groups: str) -> None:
@@ -88,11 +88,7 @@ def install(session: nox.Session, *groups: str) -> None:
 def docs(session: nox.Session) -> None:
     """Execute every page, build the site in docs/_build/html and its book, run the doctests."""
     install(session, "docs")
-    build = ["sphinx-build", "-n", "-W", "--keep-going", "-d", "docs/_build/doctrees"]
-    session.run(*build, "-b", "html", *session.posargs, "docs", "docs/_build/html")
-    session.run(*build, "-b", "epub", "docs", "docs/_build/epub")
-    shutil.copy("docs/_build/epub/attention.epub", "docs/_build/html")
-    session.run(*build, "-b", "doctest", "-q", "docs", "docs/_build/doctest")
+    session.run("python", "-P", "docs/build.py", *session.posargs)
 
 
 @nox.session
@@ -105,7 +101,10 @@ def links(session: nox.Session) -> None:
 
 @nox.session
 def serve(session: nox.Session) -> None:
-    """Serve the site, and rebuild it whenever a page, a script or the package changes."""
+    """Serve the site, and rebuild it whenever a page, a script or the package changes.
+
+    ``LESSON=core/plot_4 nox -s serve`` executes just the lessons whose path this is found in.
+    """
     install(session, "serve")
     watch = [f"--watch={folder}" for folder in ("attention", "gallery")]
     written = ("docs/gallery", "docs/_build", "gallery/core/runs")
