@@ -3,93 +3,92 @@
 import re
 import signal
 import sys
-from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from attention._extras import require
 
-require("train", "tyro")
+require("train", "click", "pydantic")
 
-import tyro  # noqa: E402 — after the check
-from tyro import _errors as tyro_errors  # noqa: E402 — private, but no other way around its box
-
-# What the help of commands shows for an option, in addition to its type.
-Positional, arg = tyro.conf.Positional, tyro.conf.arg
-
-Config = TypeVar("Config")
+import click  # noqa: E402 — after the check
+from pydantic import BaseModel  # noqa: E402 — after the check
 
 
-class LineError(ValueError):
-    """The command line can't be read; the message says why."""
-
-
-def parse(config: type[Config], arguments: Sequence[str], **options: Any) -> Config:
-    """Make a configuration from the command line.
+def parse(
+    command: str, arguments: Sequence[str], parameters: Sequence[click.Parameter], about: str
+) -> dict[str, Any]:
+    """Read a command line.
 
     Args:
-        config: The dataclass whose fields are the options.
+        command: The module that is run, such as ``attention.train``.
         arguments: The command line, without the program.
-        options: Options for :func:`tyro.cli`: a name, a description, defaults.
+        parameters: The arguments and options that the command has.
+        about: What the command does, for its help.
 
     Returns:
-        The configuration.
+        What was given, by parameter; what was not given is left out, unless it has a default.
 
     Raises:
         ValueError: If the line is wrong; the message says what is wrong.
         SystemExit: If help was requested.
     """
-    with tyro_errors.on_parse_error(_refuse):
-        try:
-            parsed: Config = tyro.cli(config, args=arguments, **options)
-        except LineError:
-            raise
-        except ValueError as error:  # the configuration's own
-            raise ValueError(_with_options(str(error))) from None
-    return parsed
+    program = click.Command(command, params=[*parameters], help=about)
+    try:
+        with program.make_context(f"python -m {command}", [*arguments]) as context:
+            return {name: value for name, value in context.params.items() if value is not None}
+    except click.exceptions.Exit as done:
+        raise SystemExit(done.exit_code) from None
+    except click.ClickException as error:
+        message = " ".join(error.format_message().split()).rstrip(".")
+        raise ValueError(f"{message}; --help lists the options") from None
 
 
-def parse_known(
-    config: type[Config], arguments: Sequence[str], **options: Any
-) -> tuple[Config, list[str]]:
-    """Make a configuration from the options that it knows, and return the rest of the line.
+def options_of(
+    config: type[BaseModel], notes: Mapping[str, str], names: Mapping[str, str]
+) -> list[click.Option]:
+    """Make an option of each field of a configuration, with the sentence below it as its help.
 
-    Arguments, errors and options are those of :func:`parse`.
+    Args:
+        config: The configuration. A field that has no simple type becomes no option.
+        notes: What the help of a field says in addition.
+        names: The name of an option that is not its field's.
     """
-    with tyro_errors.on_parse_error(_refuse):
-        return tyro.cli(config, args=arguments, return_unknown_args=True, **options)
+    options = []
+    for field, info in config.model_fields.items():
+        kind = _simple_type(info.annotation)
+        if kind is None:
+            continue
+        name = names.get(field, field).replace("_", "-")
+        # How Sphinx links a name is not for a terminal.
+        described = re.sub(r":\w+:`~?([^`]*)`", r"\1", info.description or "")
+        options.append(
+            click.Option(
+                [f"--{name}/--no-{name}" if kind is bool else f"--{name}"],
+                type=click.BOOL if kind is bool else kind,
+                default=None,
+                help=" ".join([*described.split(), *notes.get(field, "").split()]),
+            )
+        )
+    return options
 
 
-def _refuse(event: tyro_errors.ParseErrorEvent) -> NoReturn:
-    """Say in one line what tyro found wrong."""
-    match event:
-        case tyro_errors.InvalidChoice():
-            name, choices = event.argument.display_name(), ", ".join(event.choices)
-            message = f"{name}: expected one of {choices}, got {event.value}"
-        case tyro_errors.BadValue() if event.argument.is_positional():
-            metavar = event.argument.lowered.metavar
-            message = f"expected {metavar}, got none; an unknown option may have taken it"
-        case tyro_errors.BadValue():
-            message = f"{event.argument.display_name()}: expected a value, got none"
-        case tyro_errors.UnrecognizedArgs():
-            message = f"expected only known options, got {' '.join(event.tokens)}"
-        case tyro_errors.MissingArgs():
-            arguments = [each.arg for each in event.missing_arguments]
-            names = [
-                str(each.lowered.metavar) if each.is_positional() else each.display_name()
-                for each in arguments
-            ]
-            message = f"expected {' and '.join(names)}, got none"
-        case tyro_errors.InstantiationFailure() if event.argument is not None:
-            name, kind = event.argument.display_name(), event.argument.lowered.metavar
-            message = f"{name}: expected {kind}; {event.message.splitlines()[0]}"
-        case tyro_errors.InstantiationFailure():
-            message = _with_options(event.message)
-        case _:
-            message = f"this command line can't be read: {type(event).__name__}"
-    raise LineError(f"{message}; --help lists the options")
+def _simple_type(annotation: Any) -> Any:
+    """Find the type in which the command line reads a field, or None if it can't."""
+    if get_origin(annotation) is Annotated:
+        return _simple_type(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, UnionType):
+        first, *others = get_args(annotation)
+        return _simple_type(first) if others == [type(None)] else None
+    if get_origin(annotation) is Literal:
+        return click.Choice(get_args(annotation))
+    if annotation is Path:
+        return click.Path(path_type=Path)
+    return annotation if annotation in (bool, int, float, str) else None
 
 
-def _with_options(message: str) -> str:
+def spell(message: str) -> str:
     """Spell the fields in a configuration's error, such as ``max_length: …``, as options."""
     expected, comma, value = message.partition(", got ")
     names = r"^[a-z_]+(?=: )|\b[a-z]+(_[a-z]+)+\b"

@@ -1,85 +1,101 @@
 """Train a sentiment classifier: ``python -m attention.train --data imdb --out runs/first``."""
 
-import dataclasses
 import os
 import shlex
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
 
+import click
 from torch import distributed as dist
 
-from attention._command import arg, parse, parse_known, run_command
+from attention._command import options_of, parse, run_command, spell
+from attention.layers.variants import VARIANTS
 from attention.sentiment import run_folder
-from attention.sentiment.config import MINILM, PRESETS, TrainConfig
+from attention.sentiment.config import (
+    MINILM,
+    PRESETS,
+    ModelConfig,
+    TrainConfig,
+    models_reading,
+)
 from attention.sentiment.distributed import is_first_process, join_group, on_all_processes
 from attention.sentiment.progress import Stopped, print_status
+from attention.sentiment.sources import SOURCES_HELP
 from attention.sentiment.training import train
 
-
-@dataclass(frozen=True)
-class StartingPoint:
-    """What the options start from, which is read from the command line first."""
-
-    preset: Literal[("auto", *PRESETS)] = "auto"  # type: ignore[valid-type]  # read by tyro alone
-    """Sets all options at once; options given in addition override it. auto is minilm or
-    minilm-fine-tuned for that model, and default for all others."""
-    resume: Annotated[Path | None, arg(metavar="RUN")] = None
-    """Resume the run in this folder, with the options it was started with and no others."""
-
-
-@dataclass(frozen=True)
-class _Model:
-    """What determines the preset where none is given."""
-
-    model: str | None = None
-    fine_tune: bool = False
-
-    @property
-    def preset(self) -> str:
-        if self.model != MINILM:
-            return "default"
-        return "minilm-fine-tuned" if self.fine_tune else "minilm"
+_ABOUT = (
+    "Train a sentiment classifier on reviews; write it, its tokenizer and its curves to a folder."
+)
+_START = (
+    click.Option(
+        ["--preset"],
+        type=click.Choice(["auto", *PRESETS]),
+        default="auto",
+        help="Sets all options at once; options given in addition override it. auto is minilm or "
+        "minilm-fine-tuned for that model, and default for all others.",
+    ),
+    click.Option(
+        ["--resume"],
+        type=click.Path(path_type=Path),
+        metavar="RUN",
+        help="Resume the run in this folder, with the options it was started with and no others.",
+    ),
+)
 
 
-@dataclass(frozen=True)
-class TrainOptions(StartingPoint):
-    """Train a sentiment classifier on reviews."""
-
-    config: Annotated[TrainConfig, arg(name="")] = PRESETS["default"]
+def _notes() -> dict[str, str]:
+    """Say of each option its default, and which models read it if not all do."""
+    default = PRESETS["default"]
+    defaults = {**vars(default), **vars(default.model)}
+    for each in VARIANTS.values():
+        defaults |= each.options
+    notes = {}
+    for name in ModelConfig.model_fields | TrainConfig.model_fields:
+        models = models_reading(name) if name in ModelConfig.model_fields else [*VARIANTS]
+        some = "" if {*models} >= {*VARIANTS} else f"Read by {', '.join(models)}. "
+        value = defaults[name]
+        some = f"It is {SOURCES_HELP}. " if name == "data" else some
+        shown = str(value).lower() if isinstance(value, bool) else value
+        notes[name] = some + ("" if value is None else f"[default: {shown}]")
+    return notes
 
 
 def configure(arguments: Sequence[str]) -> TrainConfig:
     """Read the command line: options that override a preset, or ``--resume RUN`` alone.
 
     Raises:
-        ValueError: If the line can't be parsed, an option is out of range, or the folder can't
-            be used.
+        ValueError: If the line can't be parsed, an option is out of range or not read by the
+            model, or the folder can't be used.
 
     Example:
         >>> from attention.train import configure
         >>> configure(["--preset", "lab13", "--model", "qk", "--out", "run"]).model.key_dim
         8
     """
-    start, others = parse_known(StartingPoint, arguments, add_help=False)
-    if start.resume:
-        if start.preset != "auto":
-            others = ["--preset", start.preset, *others]
+    notes = _notes()
+    of_model = options_of(ModelConfig, notes, {"attention": "model"})
+    options = [*_START, *options_of(TrainConfig, notes, {}), *of_model]
+    # A saved model states its dtype; training does not choose it.
+    given = parse(
+        "attention.train", arguments, [each for each in options if each.name != "dtype"], _ABOUT
+    )
+    preset, resume = given.pop("preset"), given.pop("resume", None)
+    if resume is not None:
+        others = [f"--{name.replace('_', '-')}" for name in given]
+        if preset != "auto":
+            others.append("--preset")
         if others:
             raise ValueError(f"--resume: expected no other options, got {' '.join(others)}")
-        run_folder.refuse_finished(start.resume)
-        return dataclasses.replace(run_folder.read_config(start.resume), out=start.resume)
-    model, _ = parse_known(_Model, others, add_help=False)
-    preset = model.preset if start.preset == "auto" else start.preset
-    config = parse(
-        TrainOptions,
-        arguments,
-        default=TrainOptions(preset=start.preset, config=PRESETS[preset]),
-        prog="python -m attention.train",
-        description=TrainConfig.__doc__.splitlines()[0] if TrainConfig.__doc__ else None,
-    ).config
+        run_folder.refuse_finished(resume)
+        return run_folder.read_config(resume)
+    if preset == "auto":
+        of_minilm = "minilm-fine-tuned" if given.get("fine_tune") else "minilm"
+        preset = of_minilm if given.get("model") == MINILM else "default"
+    try:
+        config = PRESETS[preset].with_options(**given)
+    except ValueError as error:
+        raise ValueError(spell(str(error))) from None
     if config.out is None:
         raise ValueError("--out: expected a folder for the run, got none")
     run_folder.refuse_taken(config.out)

@@ -7,7 +7,6 @@ layer's dtype and device, and what they return is detached from the graph.
 """
 
 import copy
-import dataclasses
 from typing import Any, TypeVar
 
 import torch
@@ -324,7 +323,7 @@ def fold_values(model: Model) -> Model:
         added = _wide(attention.W_value.bias) @ w  # (1,)
         state["classifier.bias"] = _wide(classifier.bias) + added  # (1,)
         del state["attention.W_value.bias"]
-    config = dataclasses.replace(model.config, attention="qk", value_dim=None)
+    config = model.config.replace(attention="qk")
     folded = type(model)(model.vocab_size, config)
     folded.to(classifier.weight).load_state_dict(state)
     result: Model = folded.train(model.training)

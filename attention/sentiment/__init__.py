@@ -2,4 +2,4 @@
 
 from attention._extras import require
 
-require("train", "numpy", "tokenizers", "safetensors", "pydantic", "tyro", "tqdm", "filelock")
+require("train", "numpy", "tokenizers", "safetensors", "pydantic", "tqdm", "filelock")

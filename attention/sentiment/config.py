@@ -1,27 +1,17 @@
-"""The configurations of a model and of a run, from which the command line is generated."""
+"""The configurations of a model and of a run: what each option means, and what reads it."""
 
 import contextlib
-import dataclasses
-from dataclasses import dataclass, field
+import json
 from pathlib import Path
-from typing import (
-    TYPE_CHECKING,
-    Annotated,
-    Any,
-    Literal,
-    Self,
-    get_args,
-    get_origin,
-    get_type_hints,
-)
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import torch
-import tyro
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from attention.layers.variants import VARIANTS, variant
+from attention.layers.variants import VARIANTS, readers, refusal, variant
 from attention.sentiment.precision import Precision
-from attention.sentiment.tokenizer import LONGEST_TEXT, SEP_ID
-from attention.sentiment.tokenizer import PIECE_SEP_ID as WORDPIECE_SEP_ID
+from attention.sentiment.sources import SOURCES
+from attention.sentiment.tokenizer import LONGEST_TEXT, PIECE_SEP_ID, SEP_ID
 
 MINILM = "minilm"
 
@@ -29,20 +19,6 @@ if TYPE_CHECKING:
     ModelName = str
 else:
     ModelName = Literal[(*VARIANTS, MINILM)]
-
-_NAMES = {
-    returns_contexts: ", ".join(
-        k for k, v in VARIANTS.items() if v.returns_contexts == returns_contexts
-    )
-    for returns_contexts in (False, True)
-}
-_MODEL_HELP = (
-    f"The attention: pooling ({_NAMES[False]}) or self-attention ({_NAMES[True]}); or {MINILM}, a "
-    "pretrained encoder, which stays frozen unless --fine-tune trains it."
-)
-
-# Each block is a separate object, which takes time to make even where it takes no memory.
-MOST_LAYERS = 1_000
 
 Dtype = Literal["float32", "float64", "bfloat16", "float16"]
 DTYPES: dict[Dtype, torch.dtype] = {
@@ -52,67 +28,132 @@ DTYPES: dict[Dtype, torch.dtype] = {
     "float16": torch.float16,
 }
 
+# A number that torch can hold as an integer of 64 bits.
+Count = Annotated[int, Field(ge=1, lt=2**63)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
-@dataclass(frozen=True, kw_only=True)
-class ModelConfig:
+
+class Config(BaseModel):
+    """What both configurations share: they are frozen, and refuse what they do not read.
+
+    The sentence below each field is its help on the command line.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, strict=True, extra="forbid", use_attribute_docstrings=True
+    )
+
+    def __init__(self, **fields: Any) -> None:
+        try:
+            super().__init__(**fields)
+        except ValidationError as error:
+            raise ValueError(_first_fault(error)) from None
+
+    def unread(self) -> dict[str, str]:
+        """List the fields that this configuration does not read, each with the refusal of it."""
+        return {}
+
+    @model_validator(mode="after")
+    def _refuse_unread(self) -> Self:
+        refusals = self.unread()
+        for name in sorted(self.model_fields_set & refusals.keys()):
+            raise ValueError(refusals[name])
+        return self
+
+    def replace(self, **fields: Any) -> Self:
+        """Change fields; those that were set before and are not read any more are left out.
+
+        Raises:
+            ValueError: If a field is out of range, or one of the given ones is not read.
+        """
+        inherited = {name: getattr(self, name) for name in self.model_fields_set - fields.keys()}
+        unread = type(self).model_construct(**self.__dict__ | fields).unread()
+        kept = {name: value for name, value in inherited.items() if name not in unread}
+        return type(self)(**kept | fields)
+
+    def options(self) -> dict[str, Any]:
+        """List the fields that this configuration reads, with their values."""
+        unread = self.unread()
+        return {name: value for name, value in self.__dict__.items() if name not in unread}
+
+
+def _first_fault(error: ValidationError) -> str:
+    """Say in one line what is wrong with the first field that is refused."""
+    fault = error.errors()[0]
+    name = ".".join(map(str, fault["loc"]))
+    if fault["type"] == "value_error":
+        return str(fault["ctx"]["error"])
+    if fault["type"] == "extra_forbidden":
+        return f"{name}: expected an option of {error.title}, got one that it does not have"
+    expected = fault["msg"].removeprefix("Input should be ")
+    if expected.startswith(("greater", "less")):
+        expected = f"a number {expected}"
+    return f"{name}: expected {expected}, got {json.dumps(fault['input'], default=repr)[:40]}"
+
+
+class ModelConfig(Config):
     """The configuration of a classifier and of what it reads; it is saved with the model.
 
-    The default of a field reproduces the behaviour of versions without that field, because the
-    default is filled in when a model saved by such a version is read.
+    An option of the attention layer that is not given gets the default that its entry in
+    :data:`~attention.layers.variants.VARIANTS` states; one that its layer does not read is refused,
+    and is None.
 
     Raises:
-        ValueError: If a field is out of range.
+        ValueError: If a field is out of range, or the model does not read it.
 
     Example:
         >>> from attention.sentiment.config import ModelConfig
-        >>> ModelConfig(attention="qkv", key_dim=8).value_dim is None
-        True
-        >>> ModelConfig(max_length=0)
+        >>> ModelConfig(attention="qkv").key_dim
+        32
+        >>> ModelConfig(attention="energy", key_dim=8)
         Traceback (most recent call last):
-        ValueError: max_length: expected at least 1, got 0
+        ValueError: key_dim: expected keys, qk or qkv, which read it, got energy
     """
 
-    attention: Annotated[ModelName, tyro.conf.arg(name="model", help=_MODEL_HELP)] = "energy"
-    """The attention: one of :data:`attention.layers.variants.VARIANTS`, or minilm."""
-    embed_dim: int = 32
+    attention: ModelName = "energy"
+    """The attention: one of :data:`~attention.layers.variants.VARIANTS`; or minilm, a pretrained
+    encoder, which stays frozen unless it is fine-tuned."""
+    embed_dim: Count = 32
     """Width of a word's vector."""
-    key_dim: int | None = None
-    """Width of queries and keys; 32 if not given."""
-    value_dim: int | None = None
+    key_dim: Count | None = None
+    """Width of queries and keys."""
+    value_dim: Count | None = None
     """Width of values; embed_dim if not given."""
-    num_heads: int | None = None
-    """Number of heads, among which embed_dim is divided; 4 if not given."""
-    num_kv_heads: int | None = None
+    num_heads: Count | None = None
+    """Number of heads, among which embed_dim is divided."""
+    num_kv_heads: Count | None = None
     """Number of key-value heads that the heads share; num_heads if not given."""
-    latent_dim: int | None = None
+    latent_dim: Count | None = None
     """Width of the vector that keys and values are made from; half of embed_dim if not given."""
     rotary: bool | None = None
     """Whether queries and keys are rotated by their positions."""
-    window: int | None = None
+    window: Count | None = None
     """Number of words that a word sees on either side, itself included; all if not given."""
-    num_layers: int | None = None
-    """Number of blocks; 2 if not given."""
+    # Each block is a separate object, which takes time to make even where it takes no memory.
+    num_layers: Annotated[int, Field(ge=1, le=1_000)] | None = None
+    """Number of blocks."""
     bias: bool | None = None
     """Whether the projections have biases."""
-    scale: float | None = None
+    scale: Annotated[float, Field(allow_inf_nan=False)] | None = None
     """The factor on the scores; 1/√key_dim if not given."""
     fine_tune: bool = False
-    """Whether all of minilm is trained, or only what follows it."""
-    bigram_buckets: int = 0
+    """Whether all of the encoder is trained, or only what follows it."""
+    bigram_buckets: Annotated[int, Field(ge=0, lt=2**63)] = 0
     """Number of vectors that pairs of neighbouring words share; 0 leaves pairs out."""
-    embedding_std: float = 1.0
+    embedding_std: Positive = 1.0
     """Standard deviation of the normal distribution that embeddings are drawn from."""
-    dropout: float = 0.0
+    dropout: Share = 0.0
     """Probability of setting a number of a vector to 0 in training."""
-    word_dropout: float = 0.0
+    word_dropout: Share = 0.0
     """Probability of replacing a word with <unk> in training."""
-    max_length: int = 256
+    max_length: Count = 256
     """Number of words of an example that the model reads."""
     keep: Literal["tail", "head"] = "tail"
     """Which end of a longer example is kept. The labelled review is at the tail."""
     positions: Literal["end", "start", "none"] = "end"
     """Where positions are counted from."""
-    position_base: float = 1_000.0
+    position_base: Positive = 1_000.0
     """Base of the sinusoids."""
     mask_padding: bool = True
     """Whether the padding is masked, so that it gets no attention."""
@@ -120,45 +161,49 @@ class ModelConfig:
     """Whether there is a <sep> between distractor and review."""
     segments: bool = False
     """Whether the separator and the words in front of it get a learned vector added."""
-    dtype: tyro.conf.Suppress[tyro.conf.Fixed[Dtype | None]] = None
+    dtype: Dtype | None = None
     """The dtype of the weights; None means torch's default. A saved model states its own."""
 
-    def __post_init__(self) -> None:
-        _check_fields(
-            self,
-            at_least_1=("embed_dim", "max_length"),
-            shares=("dropout", "word_dropout"),
-            above_0=("embedding_std", "position_base"),
-        )
-        if self.dtype not in (None, *DTYPES):
-            raise ValueError(f"dtype: expected one of {', '.join(DTYPES)}, got {self.dtype}")
-        if self.bigram_buckets < 0:
-            raise ValueError(f"bigram_buckets: expected 0 or more, got {self.bigram_buckets}")
+    @model_validator(mode="before")
+    @classmethod
+    def _add_defaults_of_the_variant(cls, fields: Any) -> Any:
+        name = fields.get("attention", "energy") if isinstance(fields, dict) else None
+        is_variant = isinstance(name, str) and name in VARIANTS
+        return {**VARIANTS[name].options, **fields} if is_variant else fields
+
+    def unread(self) -> dict[str, str]:
+        """List the fields that the model does not read, each with the refusal of it."""
+        names = {name: models_reading(name) for name in type(self).model_fields}
+        refusals = {
+            name: refusal(name, self.attention, models)
+            for name, models in names.items()
+            if self.attention not in models
+        }
+        if self.positions == "none":
+            refusals["position_base"] = "position_base: expected positions with it, got none"
+        return refusals
+
+    @model_validator(mode="after")
+    def _check_together(self) -> Self:
         if self.segments and not self.separator:
             raise ValueError("segments: expected a separator with it, got none")
-        if (self.num_layers or 0) > MOST_LAYERS:
-            raise ValueError(f"num_layers: expected at most {MOST_LAYERS}, got {self.num_layers}")
         if self.is_pretrained:
             if self.max_length > LONGEST_TEXT:
                 raise ValueError(
                     f"max_length: expected at most {LONGEST_TEXT} with the model {MINILM}, "
                     f"got {self.max_length}"
                 )
-            return
-        if self.fine_tune:
-            raise ValueError(
-                f"fine_tune: expected the model {MINILM} with it, got {self.attention}"
-            )
+            return self
         # A layer refuses by itself what it can't be built from. Sizes that do not fit into memory
         # are refused where the machine is known.
         with contextlib.suppress(RuntimeError), torch.device("meta"):
             variant(self.attention).build(self.embed_dim, **self.attention_options)
+        return self
 
     @property
     def attention_options(self) -> dict[str, Any]:
-        """The options of the attention layer that are given."""
-        names = sorted({name for each in VARIANTS.values() for name in each.options})
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        """The options of the attention layer."""
+        return {name: getattr(self, name) for name in VARIANTS[self.attention].options}
 
     @property
     def is_pretrained(self) -> bool:
@@ -170,11 +215,29 @@ class ModelConfig:
         """The id between distractor and review, None for no separator."""
         if not self.separator:
             return None
-        return WORDPIECE_SEP_ID if self.is_pretrained else SEP_ID
+        return PIECE_SEP_ID if self.is_pretrained else SEP_ID
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrainConfig:
+_OF_LAYERS = {name for each in VARIANTS.values() for name in each.options}
+_OF_EVERY_MODEL = {"attention", "dropout", "max_length", "keep", "separator", "dtype"}
+
+
+def models_reading(field: str) -> list[str]:
+    """List the models that read a field of :class:`ModelConfig`.
+
+    Example:
+        >>> from attention.sentiment.config import models_reading
+        >>> models_reading("fine_tune"), models_reading("latent_dim")
+        (['minilm'], ['latent'])
+    """
+    if field in _OF_LAYERS:
+        return readers(field)
+    if field == "fine_tune":
+        return [MINILM]
+    return [*VARIANTS, MINILM] if field in _OF_EVERY_MODEL else [*VARIANTS]
+
+
+class TrainConfig(Config):
     """Train a sentiment classifier on reviews; write it, its tokenizer and its curves to a folder.
 
     Each field, and each field of the model, is an option of ``python -m attention.train``. The
@@ -182,7 +245,7 @@ class TrainConfig:
     which differs in some of them.
 
     Raises:
-        ValueError: If a field is out of range.
+        ValueError: If a field is out of range, or nothing reads it.
 
     Example:
         >>> from attention.sentiment.config import ModelConfig, TrainConfig
@@ -190,34 +253,34 @@ class TrainConfig:
         2
         >>> TrainConfig(epochs=0)
         Traceback (most recent call last):
-        ValueError: epochs: expected at least 1, got 0
+        ValueError: epochs: expected a number greater than or equal to 1, got 0
     """
 
     data: str = "yelp"
-    """yelp (from the Hugging Face hub), imdb (comes with the package), or a folder with train,
-    validation and, if there is one, test as .parquet or .csv."""
+    """Where the reviews come from: one of :data:`~attention.sentiment.sources.SOURCES`, or a
+    folder."""
     out: Path | None = None
     """The run folder to write."""
-    model: Annotated[ModelConfig, tyro.conf.arg(name="")] = field(default_factory=ModelConfig)
+    model: ModelConfig = Field(default_factory=ModelConfig)
     """The configuration of the model."""
-    epochs: int = 6
+    epochs: Count = 6
     """Passes over the training reviews."""
-    batch_size: int = 256
+    batch_size: Count = 256
     """Examples per step, over all processes together."""
-    lr: float = 3e-3
+    lr: Positive = 3e-3
     """Adam's learning rate."""
     schedule: Literal["linear", "constant"] = "linear"
     """Whether the learning rate falls linearly to 0, or stays."""
-    warmup: float = 0.0
+    warmup: Share = 0.0
     """Share of all steps during which the learning rate rises, before the schedule starts."""
-    seed: int = 42
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 42
     """Seed of the initial weights, the order of the examples and dropout."""
     device: str = "auto"
     """cpu, cuda, cuda:1 …; auto takes a GPU if there is one."""
     precision: Precision = "auto"
     """Precision of matrix products; auto takes bfloat16 if the GPU has units for it, or, with
     minilm on a CPU, if the CPU has them."""
-    limit: int | None = None
+    limit: Annotated[int, Field(ge=2)] | None = None
     """Train on this many reviews only, drawn from both labels in proportion, and validate on a
     tenth as many."""
     distractors: bool = True
@@ -226,26 +289,24 @@ class TrainConfig:
     clean_text: bool = True
     """Whether a backslash followed by an n, which is how Yelp's files write a newline, becomes a
     space before a text is split into words."""
-    min_frequency: int = 2
+    min_frequency: Count = 2
     """Words rarer than this in the training reviews become <unk>."""
-    lab_sample: bool = False
-    """With yelp: the sample of Lab 13, drawn with seed 42, which has 100,000 reviews for training
-    and 10,000 each for validation and test."""
 
-    def __post_init__(self) -> None:
-        _check_fields(
-            self,
-            at_least_1=("epochs", "batch_size", "min_frequency"),
-            shares=("warmup",),
-            above_0=("lr",),
-        )
-        if self.limit is not None and self.limit < 2:
-            raise ValueError(f"limit: expected at least 2, one per label, got {self.limit}")
-        if not 0 <= self.seed < 2**32:
-            raise ValueError(f"seed: expected 0 to {2**32 - 1}, got {self.seed}")
+    def unread(self) -> dict[str, str]:
+        """List the fields that the model does not read, each with the refusal of it."""
+        refusals = {}
+        if self.model.is_pretrained:
+            own = [*VARIANTS]
+            refusals["min_frequency"] = refusal("min_frequency", self.model.attention, own)
+        return refusals
 
     def with_options(self, **options: Any) -> Self:
         """Change options, the model's among them, by the names they have on the command line.
+
+        Options that were set before and that the new model does not read are left out.
+
+        Raises:
+            ValueError: If an option is out of range, or is given although nothing reads it.
 
         Example:
             >>> from attention.sentiment.config import TrainConfig
@@ -254,49 +315,69 @@ class TrainConfig:
         """
         if "model" in options:
             options["attention"] = options.pop("model")
-        names = {each.name for each in dataclasses.fields(ModelConfig)}
-        of_model = {name: value for name, value in options.items() if name in names}
-        of_run = {name: value for name, value in options.items() if name not in names}
-        kept = vars(self.model)
-        attention = of_model.get("attention", self.model.attention)
-        if attention in VARIANTS:  # another attention does not read what this one does
-            reads = VARIANTS[attention].options
-            every = {name for each in VARIANTS.values() for name in each.options}
-            kept = {k: v for k, v in kept.items() if k not in every or k in reads}
-        model = ModelConfig(**kept | of_model)
-        return dataclasses.replace(self, model=model, **of_run)
+        of_model = {name: options.pop(name) for name in options.keys() & ModelConfig.model_fields}
+        model = self.model.replace(**of_model) if of_model else self.model
+        return self.replace(model=model, **options)
 
     def options(self) -> dict[str, Any]:
-        """List all options, the model's among them, by the names they have on the command line."""
-        options = vars(self) | vars(self.model)
+        """List the options that are read, the model's among them, by their names on the line."""
+        options = super().options() | self.model.options()
         return options | {"model": options.pop("attention")}
 
 
-def _check_fields(
-    config: ModelConfig | TrainConfig,
-    *,
-    at_least_1: tuple[str, ...],
-    shares: tuple[str, ...],
-    above_0: tuple[str, ...],
-) -> None:
-    """Refuse numbers that are out of range, and names that are not among the choices."""
-    values = vars(config)
-    for name in at_least_1:
-        if values[name] < 1:
-            raise ValueError(f"{name}: expected at least 1, got {values[name]}")
-    for name, value in values.items():
-        if isinstance(value, int) and value >= 2**63:
-            raise ValueError(f"{name}: expected at most {2**63 - 1}, got {value}")
-    for name, hint in get_type_hints(type(config)).items():
-        if get_origin(hint) is Literal and values[name] not in get_args(hint):
-            choices = ", ".join(get_args(hint))
-            raise ValueError(f"{name}: expected {choices}, got {values[name]}")
-    for name in shares:
-        if not 0 <= values[name] < 1:
-            raise ValueError(f"{name}: expected 0 or more and less than 1, got {values[name]}")
-    for name in above_0:
-        if not 0 < values[name] < float("inf"):
-            raise ValueError(f"{name}: expected a number above 0, got {values[name]}")
+def config_json(config: TrainConfig) -> dict[str, dict[str, Any]]:
+    """Turn the configuration of model and run into a dictionary that JSON can hold.
+
+    The folder it is written to is left out, because a run may be moved.
+    """
+    run = Config.options(config)
+    del run["out"], run["model"]
+    # An absolute path, so that a run can be resumed and evaluated from any folder.
+    if config.data not in SOURCES:
+        run["data"] = str(Path(config.data).absolute())
+    return {"model": config.model.options(), "train": run}
+
+
+def read_config_json(folder: Path) -> dict[str, Any]:
+    """Read a run's ``config.json``.
+
+    Raises:
+        ValueError: If it is not JSON, or not an object with the configuration of a model.
+        OSError: If it can't be read.
+    """
+    path = folder / "config.json"
+    content = json.loads(path.read_text(encoding="utf-8"))
+    if not isinstance(content, dict) or not isinstance(content.get("model"), dict):
+        raise ValueError(f"{path}: expected a run's configuration, got no model")
+    return content
+
+
+def read_model_config(folder: Path) -> tuple[int, ModelConfig]:
+    """Read the size of the vocabulary and the configuration of the model in a run folder.
+
+    Raises:
+        ValueError: If a field is unknown, has another type or is out of range.
+        OSError: If the file can't be read.
+    """
+    fields = read_config_json(folder)["model"]
+    vocab_size = fields.pop("vocab_size", None)
+    if type(vocab_size) is not int:
+        raise ValueError(f"vocab_size: expected an integer, got {json.dumps(vocab_size)[:40]}")
+    return vocab_size, ModelConfig(**{"dtype": "float32"} | fields)
+
+
+def read_train_config(folder: Path) -> TrainConfig:
+    """Read the configuration that a run was started with.
+
+    Raises:
+        ValueError: If a field is unknown, has another type or is out of range.
+        OSError: If the file can't be read.
+    """
+    run = read_config_json(folder).get("train")
+    if not isinstance(run, dict):
+        raise ValueError(f"train: expected names and values, got {json.dumps(run)[:40]}")
+    _, model = read_model_config(folder)
+    return TrainConfig(**run | {"model": model})
 
 
 # The best of ours, found on Yelp: words and pairs of words, one learned query, heavy dropout.
@@ -341,7 +422,7 @@ _CORRECTED = TrainConfig(
     distractors=True,
     clean_text=True,
     min_frequency=2,
-    lab_sample=True,
+    data="yelp-lab13",
 )
 
 # The frozen encoder with a linear layer on top.

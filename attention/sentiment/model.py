@@ -1,6 +1,5 @@
 """One classifier for all variants of attention, which differs only in its attention layer."""
 
-import dataclasses
 import json
 import os
 from pathlib import Path
@@ -19,9 +18,8 @@ from attention.layers.bigrams import BigramEmbedding
 from attention.layers.pooling import MeanPooling
 from attention.layers.positions import SinusoidalPositions, positions_from_end
 from attention.layers.variants import variant
-from attention.sentiment.config import DTYPES, ModelConfig, TrainConfig
+from attention.sentiment.config import DTYPES, ModelConfig, TrainConfig, read_model_config
 from attention.sentiment.encoder import ReviewEncoder, in_front
-from attention.sentiment.saved_config import read_model_config
 from attention.sentiment.tokenizer import SEP_ID, UNK_ID
 
 # The longest review that a file may require, times the width of a word. Weights are checked against
@@ -85,10 +83,10 @@ class SentimentClassifier(nn.Module):
     def __init__(self, vocab_size: int, config: ModelConfig | None = None, **fields: Any) -> None:
         super().__init__()
         check_size("vocab_size", vocab_size)
-        config = dataclasses.replace(config or ModelConfig(), **fields)
+        config = ModelConfig(**fields) if config is None else config.replace(**fields)
         names = {dtype: name for name, dtype in DTYPES.items()}
         dtype = config.dtype or names[torch.get_default_dtype()]
-        self.config = dataclasses.replace(config, dtype=dtype)
+        self.config = config.replace(dtype=dtype)
         self.vocab_size = vocab_size
         self.encoder = ReviewEncoder(fine_tune=config.fine_tune) if config.is_pretrained else None
         if self.encoder is not None:
@@ -232,7 +230,7 @@ class SentimentClassifier(nn.Module):
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
         dtype = str(self.classifier.weight.dtype).removeprefix("torch.")
-        config = {"vocab_size": self.vocab_size, **vars(self.config), "dtype": dtype}
+        config = {"vocab_size": self.vocab_size, **self.config.options(), "dtype": dtype}
         content = {"model": config} | metadata | {"model": config}
         write_text(path / "config.json", json.dumps(content, indent=2))
         write_tensors(path / "model.safetensors", self.state_dict())

@@ -56,7 +56,7 @@ def prepare(
     """
     if reviews is None:
         # Splits do not depend on the run's seed, or a test split could hold what was trained on.
-        reviews = load_reviews(config.data, limit=config.limit, lab_sample=config.lab_sample)
+        reviews = load_reviews(config.data, limit=config.limit)
     train = reviews["train"]
     if config.model.is_pretrained:
         tokenizer = clean_tokenizer(load_encoder("minilm")[1], config.clean_text)

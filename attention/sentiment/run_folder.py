@@ -17,10 +17,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from attention._files import check_tensors, write_bytes, write_tensors, write_text
-from attention.sentiment.config import TrainConfig
+from attention.sentiment.config import TrainConfig, config_json, read_train_config
 from attention.sentiment.model import SentimentClassifier
 from attention.sentiment.prepare import Prepared
-from attention.sentiment.saved_config import config_json, read_train_config
 from attention.sentiment.trainer import Metrics, State, Trainer
 
 CHECKPOINT = "checkpoint/state.safetensors"
@@ -93,23 +92,14 @@ def refuse_finished(folder: Path) -> None:
         )
 
 
-def read_config(folder: Path, *, strict: bool = True) -> TrainConfig:
+def read_config(folder: Path) -> TrainConfig:
     """Read the configuration that a run was started with.
-
-    Args:
-        folder: The run folder.
-        strict: Whether every field must be there and be known to this version, which resuming
-            requires. If not, a field that an older version did not have is set to the value that
-            reproduces the behaviour of that version.
-
-    Returns:
-        The configuration.
 
     Raises:
         RunError: If the folder holds no configuration that can be read.
     """
     try:
-        return read_train_config(folder, strict=strict)
+        return read_train_config(folder).replace(out=folder)
     except FileNotFoundError:
         raise RunError(f"{folder}: holds no run, there is no config.json") from None
     except (ValueError, TypeError, RecursionError, OSError) as error:
@@ -125,7 +115,7 @@ def load_run(
     Raises:
         RunError: If the folder holds no finished run that can be read.
     """
-    config = read_config(folder, strict=False)
+    config = read_config(folder)
     if not (folder / "model.safetensors").exists():
         raise RunError(f"{folder}: holds no model yet; finish the run with --resume {folder}")
     try:
@@ -298,7 +288,7 @@ def check_checkpoint(
         for each in (config_json(config), metadata.config)
     )
     # The dtype is checked with the tensors below.
-    names = (requested.keys() | recorded.keys()) - {"device", "out", "data", "dtype"}
+    names = (requested.keys() | recorded.keys()) - {"device", "data", "dtype"}
     other = sorted(name for name in names if recorded.get(name) != requested.get(name))
     if other:
         options = ["model" if name == "attention" else name for name in other]  # as one gives it

@@ -128,7 +128,6 @@ def load_reviews(
     *,
     seed: int = 42,
     limit: int | None = None,
-    lab_sample: bool = False,
 ) -> dict[str, Reviews]:
     """Load the reviews of a source, split into training, validation and test reviews.
 
@@ -149,7 +148,6 @@ def load_reviews(
         seed: The seed of the splits and of ``limit``.
         limit: Train on this many reviews only, and use a tenth as many (at least 2) to validate
             and to test, with both classes in proportion.
-        lab_sample: Whether to take ``yelp-lab13`` where ``yelp`` is requested.
 
     Returns:
         ``"train"``, ``"validation"`` and, unless a folder has none, ``"test"``.
@@ -164,8 +162,6 @@ def load_reviews(
     """
     if limit is not None and limit < 2:
         raise ValueError(f"limit: expected at least 2, one review per class; got {limit}")
-    if lab_sample and source == "yelp":
-        source = "yelp-lab13"
     known = SOURCES.get(os.fspath(source))
     splits = known.load(seed) if known else load_folder(Path(source))
     if limit is None:

@@ -37,11 +37,10 @@ from torch.nn import functional as F
 
 from attention import SentimentClassifier, SinusoidalPositions, TransformerBlock, padding_mask
 from attention.plotting import BLUE, ORANGE, draw_box, draw_flow, use_style, words_as_html
-from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.config import ModelConfig, TrainConfig, config_json
 from attention.sentiment.evaluation import cut
 from attention.sentiment.model import build_model
 from attention.sentiment.prepare import prepare
-from attention.sentiment.run_folder import config_json
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.trainer import Trainer
 

@@ -1,6 +1,5 @@
 """Measuring from the command line: the table, the last line, and what it measured."""
 
-import dataclasses
 import json
 import re
 
@@ -65,19 +64,6 @@ def test_other_reviews_than_those_of_training(run, tmp_path, capsys):
     (data / "test.csv").write_text("text,label\ngood soup,1\nbad soup,0\nbad wine,0\n")
     _, result = result_of(capsys, run, "--data", data)
     assert result["clean"]["n"] == 3
-
-
-def test_a_model_of_the_lab_s_sample_is_measured_on_that_sample(run, monkeypatch, capsys):
-    model, tokenizer, config = load_run(run, CPU)
-    of_the_lab = dataclasses.replace(config, data="yelp", lab_sample=True)
-    reviews = load_reviews(run.parent / "reviews")
-    requested = []
-    monkeypatch.setattr(evaluate, "load_run", lambda *_: (model, tokenizer, of_the_lab))
-    monkeypatch.setattr(
-        evaluate, "load_reviews", lambda source, **more: requested.append((source, more)) or reviews
-    )
-    result_of(capsys, run)
-    assert requested == [("yelp", {"lab_sample": True})]
 
 
 def test_a_split_that_is_not_there(run, tmp_path):

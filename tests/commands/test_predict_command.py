@@ -75,7 +75,7 @@ def test_standard_input_that_is_not_text(run, monkeypatch):
 
 @pytest.mark.parametrize("attention", sorted(VARIANTS.keys() - {"energy"}))
 def test_weights_of_each_variant_sum_to_1(attention, tmp_path, capsys):
-    run = small_run.train(tmp_path / "run", "--epochs", "1", "--model", attention)
+    run = small_run.train(tmp_path / "run", "--epochs=1", "--model", attention, "--embed-dim=8")
     (prediction,) = as_json(capsys, run, "the good soup")
     assert sum(prediction["weights"]) == pytest.approx(1)
     assert len(prediction["weights"]) == 3
@@ -137,7 +137,7 @@ def test_bad_lines(tmp_path, monkeypatch):
     cases = [
         (["nowhere", "good"], "nowhere: holds no run"),
         (["nowhere"], "TEXT"),
-        (["nowhere", "--wrong", "good"], "^expected TEXT, got none; an unknown option may"),
+        (["nowhere", "--wrong", "good"], "--wrong"),
         (["nowhere", "good", "--html", "no/such/page.html"], "--html: there is no folder"),
     ]
     check_refused(main, cases)

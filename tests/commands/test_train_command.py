@@ -5,31 +5,36 @@ import sys
 from pathlib import Path
 
 import pytest
-import version_0_1_0
 from refusals import check_refused
 
 from attention.layers.variants import VARIANTS
-from attention.sentiment.config import PRESETS
+from attention.sentiment.config import MINILM, PRESETS, ModelConfig, models_reading
 from attention.sentiment.run_folder import RunError
 from attention.train import configure, main
 
 # Another value for each option, as it is written on the command line.
 OTHER_VALUES = {
     "data": "imdb",
-    "model": "multihead",
     "epochs": 3,
     "batch_size": 7,
     "lr": 0.5,
+    "warmup": 0.25,
     "seed": 7,
     "device": "cpu",
+    "precision": "float32",
     "limit": 9,
     "embed_dim": 24,
     "key_dim": 5,
     "value_dim": 7,
-    "num_heads": 8,
+    "num_heads": 2,
+    "num_kv_heads": 1,
+    "latent_dim": 3,
+    "window": 5,
+    "num_layers": 3,
+    "scale": 0.5,
     "bigram_buckets": 11,
     "embedding_std": 0.5,
-    "dropout": 0.1,
+    "dropout": 0.15,
     "word_dropout": 0.4,
     "max_length": 13,
     "position_base": 50.0,
@@ -49,41 +54,49 @@ def spell(name, value):
     return [option, str(value)]
 
 
-@pytest.mark.parametrize("preset", version_0_1_0.OPTIONS)
-def test_every_option_of_version_0_1_0_has_its_default(preset):
-    options = configure(["--preset", preset, "--out", "new"]).options()
-    expected = version_0_1_0.OPTIONS[preset]
-    assert {name: options[name] for name in expected if name != "out"} == {
-        name: value for name, value in expected.items() if name != "out"
-    }
-    assert PRESETS[preset].out is None
-
-
-@pytest.mark.parametrize("preset", version_0_1_0.OPTIONS)
-def test_every_option_counts_over_its_preset_and_changes_no_other(preset):
-    expected = version_0_1_0.OPTIONS[preset]
-    failures = []
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("model", [None, *VARIANTS, MINILM])
+def test_every_option_counts_over_its_preset_and_changes_no_other(preset, model):
+    start = ["--preset", preset, "--out", "new", *(["--model", model] if model else [])]
+    if (preset, model) == ("default", MINILM):
+        start += ["--max-length", "256"]  # the encoder has 512 positions, two for special tokens
+    expected = configure(start).options()
     for name, default in expected.items():
         if name in CHOICES:
             value = next(each for each in CHOICES[name] if each != default)
         elif isinstance(default, bool):
             value = not default
-        elif name == "out":
+        elif name in ("out", "model", "dtype"):
             continue
         else:
             value = OTHER_VALUES[name]
-        line = ["--preset", preset, "--out", "new", *spell(name, value)]
+        line = [*start, *spell(name, value)]
         changed = {name: value}
         if (name, value) == ("segments", True):  # the one option that needs another
             line += ["--separator"]
             changed["separator"] = True
-        if (name, value) == ("separator", False) and default:
+        if (name, value) == ("separator", False) and expected.get("segments"):
             line += ["--no-segments"]
             changed["segments"] = False
         options = configure(line).options()
-        if {k: options[k] for k in expected} != expected | changed | {"out": options["out"]}:
-            failures.append((name, options))
-    assert not failures
+        left_out = {"position_base"} if value == "none" else set()
+        if name == "positions" and default == "none":
+            changed["position_base"] = 1_000.0
+        assert options == {k: v for k, v in (expected | changed).items() if k not in left_out}
+    assert PRESETS[preset].out is None
+
+
+def test_an_option_that_the_model_does_not_read_is_refused_in_one_line():
+    for model in (*VARIANTS, MINILM):
+        for name in ModelConfig.model_fields.keys() - {"attention", "dtype"}:
+            models = models_reading(name)
+            if model in models:
+                continue
+            value = OTHER_VALUES.get(name, (*CHOICES.get(name, (True,)),)[0])
+            expected = f"^--{name.replace('_', '-')}: expected .*{models[-1]}.*, got {model}$"
+            line = ["--out", "new", "--model", model, *spell(name, value)]
+            with pytest.raises(ValueError, match=expected):
+                configure(line)
 
 
 def test_help_lists_every_option():
@@ -91,15 +104,13 @@ def test_help_lists_every_option():
     done = subprocess.run(line, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     words = set(done.stdout.replace(",", " ").split())
-    options = version_0_1_0.OPTIONS["default"]
-    names = {"preset", "resume", *options, "num_kv_heads", "num_layers"}
-    names |= {"fine_tune", "warmup", "precision"}
-    assert not {spell(name, "")[0] for name in names} - words
-    switches = [k for k, value in options.items() if isinstance(value, bool)]
-    assert not {spell(name, False)[0] for name in switches} - words
+    names = {"preset", "resume", "schedule", "keep", "positions", "rotary", "fine_tune", "segments"}
+    assert not {spell(name, "")[0] for name in names | OTHER_VALUES.keys()} - words
+    assert {"--no-rotary", "--no-mask-padding", "--no-clean-text"} <= words
     for preset in PRESETS:
         assert preset in done.stdout
-    assert f"{{{','.join(VARIANTS)},minilm}}" in done.stdout
+    assert f"[{'|'.join(VARIANTS)}|minilm]" in done.stdout
+    assert "Read by multihead, transformer." in " ".join(done.stdout.split())
     assert "--dtype" not in done.stdout
 
 
@@ -110,8 +121,8 @@ def test_options_stand_over_the_preset():
     assert configure(["--lr", "0.5", "--out", "new", "--preset", "lab13"]).lr == 0.5
     assert configure(["--out", "new"]).data == "yelp"
     assert configure(["--data", "here", "--out", "new"]).data == "here"
-    grouped = configure(["--out", "new", "--model", "gqa", "--num-kv-heads", "2"]).model
-    assert (grouped.attention, grouped.num_kv_heads) == ("gqa", 2)
+    grouped = configure(["--out", "new", "--model", "multihead", "--num-kv-heads", "2"])
+    assert grouped.model.num_kv_heads == 2
 
 
 def test_a_pretrained_model_brings_its_own_preset():
@@ -123,7 +134,7 @@ def test_a_pretrained_model_brings_its_own_preset():
     ):
         expected = PRESETS[preset].options() | {"out": Path("new")}
         if preset == "default":
-            expected |= {"model": "qkv"}
+            expected = PRESETS[preset].with_options(model="qkv").options() | {"out": Path("new")}
         assert configure(["--out", "new", *line]).options() == expected
     given = configure(["--out", "new", "--model", "minilm", "--preset", "lab13", "--epochs", "2"])
     assert (given.model.attention, given.batch_size, given.epochs) == ("minilm", 1_024, 2)
@@ -135,33 +146,48 @@ def test_a_bad_line_is_refused_before_anything_is_written(tmp_path, monkeypatch)
         ([], "^--out: expected a folder"),
         (
             ["--preset", "lab14", "--out", "x"],
-            "^--preset: expected one of auto, default, minilm, .*, got lab14",
+            "'--preset': 'lab14' is not one of 'auto', 'default', 'minilm', .*'lab13'",
         ),
-        (["--out", "x", "--epochs", "0"], "^--epochs: expected at least 1, got 0"),
-        (["--out", "x", "--max-length", "0"], "^--max-length: expected at least 1, got 0"),
-        (["--out", "x", "--epochs", "many"], "^--epochs: .*'many'"),
-        (["--out", "x", "--lr", "nan"], "^--lr: expected a number above 0, got nan"),
-        (["--out", "x", "--limit", "1"], "^--limit: expected at least 2, .*got 1"),
-        (["--out", "x", "--seed", "-1"], "^--seed: expected 0 to .*, got -1"),
-        (["--out", "x", "--model", "bert"], "^--model: expected one of mean, .*, got bert"),
-        (["--out", "x", "--keep", "middle"], "^--keep: expected one of tail, head, got middle"),
-        (["--out", "x", "--lr"], "^--lr: expected a value, got none"),
-        (["--out", "x", "--learning-rate", "1"], "got --learning-rate 1"),
-        (["--out", "x", "--dtype", "float64"], "got --dtype float64"),
-        (["--out", "x", "stray"], "got stray"),
+        (
+            ["--out", "x", "--epochs", "0"],
+            "^--epochs: expected a number greater than or equal to 1, got 0",
+        ),
+        (
+            ["--out", "x", "--max-length", "0"],
+            "^--max-length: expected a number greater .* 1, got 0",
+        ),
+        (["--out", "x", "--epochs", "many"], "'--epochs': 'many' is not a valid integer"),
+        (["--out", "x", "--lr", "nan"], "^--lr: expected a finite number, got NaN"),
+        (
+            ["--out", "x", "--limit", "1"],
+            "^--limit: expected a number greater than or equal to 2, got 1",
+        ),
+        (
+            ["--out", "x", "--seed", "-1"],
+            "^--seed: expected a number greater than or equal to 0, got -1",
+        ),
+        (["--out", "x", "--model", "bert"], "'--model': 'bert' is not one of 'mean', .*"),
+        (["--out", "x", "--keep", "middle"], "'--keep': 'middle' is not one of 'tail', 'head'"),
+        (["--out", "x", "--lr"], "'--lr' requires an argument"),
+        (["--out", "x", "--learning-rate", "1"], "'--learning-rate'"),
+        (["--out", "x", "--dtype", "float64"], "'--dtype'"),
+        (["--out", "x", "stray"], "stray"),
         (
             ["--out", "x", "--model", "multihead", "--num-heads", "5"],
             "^--num-heads: expected a divisor of --embed-dim = 32, got 5",
         ),
-        (["--out", "x", "--fine-tune"], "^--fine-tune: expected the model minilm with it, got en"),
+        (
+            ["--out", "x", "--fine-tune"],
+            "^--fine-tune: expected minilm, which reads it, got energy",
+        ),
         (["--out", "x", "--model", "minilm", "--max-length", "600"], "^--max-length: .* 510 with"),
         (["--out", "x", "--no-separator"], "^--segments: expected a separator with it"),
         (["--resume", "x"], "^x: holds no run"),
-        (["--resume"], "^--resume: expected a value, got none"),
-        (["--resume", "x", "--lr", "1"], "^--resume: expected no other options, got --lr 1$"),
-        (["--lr", "1", "--resume", "x"], "^--resume: expected no other options, got --lr 1$"),
-        (["--resume", "x", "--model", "minilm"], "^--resume: .*, got --model minilm$"),
-        (["--resume", "x", "--preset", "lab13"], "^--resume: .*, got --preset lab13$"),
+        (["--resume"], "'--resume' requires an argument"),
+        (["--resume", "x", "--lr", "1"], "^--resume: expected no other options, got --lr$"),
+        (["--lr", "1", "--resume", "x"], "^--resume: expected no other options, got --lr$"),
+        (["--resume", "x", "--model", "minilm"], "^--resume: .*, got --model$"),
+        (["--resume", "x", "--preset", "lab13"], "^--resume: .*, got --preset$"),
     ]
     check_refused(main, cases)
     assert not list(tmp_path.iterdir())

@@ -57,7 +57,7 @@ def test_what_cannot_be_written_is_refused_in_one_line(folder, tmp_path):
         lambda *options: main([*map(str, options)]),
         [
             (tmp_path, "The", "does not hold a language model"),
-            (folder, "The", "--tokens", 0, "--tokens: expected at least 1, got 0"),
+            (folder, "The", "--tokens", 0, "'--tokens': 0 is not in the range x>=1"),
             (folder, "The", "--tokens", 40, "--tokens: expected at most .*model reads 32; got 40"),
             (folder, "The soup. " * 20, r"TEXT: expected at most 30 tokens, .*reads 32.* got \d+$"),
             (folder, "The", "--tokens", 3, "--temperature", -1, "expected 0 or more, got -1"),

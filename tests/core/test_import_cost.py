@@ -7,7 +7,7 @@ import subprocess
 import sys
 
 EXTRAS = {
-    *("tokenizers", "safetensors", "pydantic", "tyro", "matplotlib", "datasets", "pandas"),
+    *("tokenizers", "safetensors", "pydantic", "click", "matplotlib", "datasets", "pandas"),
     *("pyarrow", "scipy", "tqdm", "filelock"),
 }
 # Hides packages from all that looks for them, as in an environment without them.
@@ -72,7 +72,7 @@ import attention.plotting
 from attention.analysis import bilinear_form, parameter_count
 print(attention.MultiHeadAttention(6, 2)(torch.rand(5, 6), is_causal=True).shape)
 
-for missing in ("pydantic", "tyro", "tokenizers", "safetensors"):
+for missing in ("pydantic", "tokenizers", "safetensors"):
     hidden.clear()
     hidden.add(missing)
     try:
@@ -92,7 +92,7 @@ hidden.clear()
 attention.plotting.draw_weights, attention.SentimentClassifier
 """)
     assert works == "torch.Size([5, 6])"
-    assert len(errors) == 6
+    assert len(errors) == 5
     for line in errors:
         missing, _, message = line.partition(" ")
         extra = "[plot]" if missing == "matplotlib" else "[train]"

@@ -151,18 +151,17 @@ def test_command_line_offers_just_these(capsys, tmp_path, monkeypatch):
     for name in VARIANTS:
         options = ["--model", name, "--out", str(tmp_path / name)]
         assert configure(options).model.attention == name
-    choices = ", ".join([*VARIANTS, "minilm"])
-    with pytest.raises(ValueError, match=f"^--model: expected one of {choices}, got attention;"):
+    choices = ", ".join(f"'{name}'" for name in [*VARIANTS, "minilm"])
+    with pytest.raises(ValueError, match=f"'--model': 'attention' is not one of {choices};"):
         configure(["--model", "attention", "--out", str(tmp_path / "other")])
     with pytest.raises(SystemExit):
         configure(["--help"])
-    assert f"--model {{{','.join(VARIANTS)},minilm}}" in capsys.readouterr().out
+    assert f"--model [{'|'.join(VARIANTS)}|minilm]" in capsys.readouterr().out
 
 
 def test_unknown_variant_is_refused_with_the_names_of_all():
-    message = f"^attention: expected (one of )?{', '.join(VARIANTS)}(, minilm)?, got '?kqv'?$"
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=f"^attention: expected one of {', '.join(VARIANTS)}, got"):
         variant("kqv")
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=r"^attention: expected 'mean', .* or 'minilm', got"):
         SentimentClassifier(31, attention="kqv")
     assert isinstance(variant("qkv").build(24), nn.Module)

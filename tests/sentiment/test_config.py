@@ -1,9 +1,27 @@
-"""What a run may vary: the lab's settings field by field, and ranges."""
+"""What a model and a run may vary: who reads an option, its range, and what is saved of it."""
+
+import json
+import subprocess
+import sys
 
 import pytest
+import torch
 from refusals import check_refused
+from run_files import set_fields
 
-from attention.sentiment.config import PRESETS, ModelConfig, TrainConfig
+from attention import SentimentClassifier
+from attention.layers.variants import VARIANTS
+from attention.sentiment.config import (
+    MINILM,
+    PRESETS,
+    ModelConfig,
+    TrainConfig,
+    config_json,
+    models_reading,
+    read_model_config,
+    read_train_config,
+)
+from attention.sentiment.run_folder import RunError, load_run
 
 # The lab's procedure (Nowakowski, 2024), written down anew: what it trains on, reads, computes.
 LAB_WITHOUT_FAULTS = {
@@ -17,15 +35,8 @@ LAB_WITHOUT_FAULTS = {
     "embed_dim": 16,
     "key_dim": 8,
     "value_dim": None,
-    "num_heads": 1,
-    "num_kv_heads": None,
-    "latent_dim": None,
-    "rotary": False,
-    "window": None,
-    "num_layers": 2,
-    "fine_tune": False,
     "bias": False,
-    "scale": True,
+    "scale": None,
     "bigram_buckets": 0,
     "embedding_std": 1.0,
     "dropout": 0.0,
@@ -40,14 +51,13 @@ LAB_WITHOUT_FAULTS = {
     "segments": False,
     "clean_text": True,
     "min_frequency": 2,
-    "lab_sample": True,
 }
 LAB_FAULTS = {
     "epochs": 20,
     "lr": 1e-3,
     "schedule": "constant",
     "bias": True,
-    "scale": False,
+    "scale": 1.0,
     "keep": "head",
     "positions": "start",
     "mask_padding": False,
@@ -57,6 +67,34 @@ LAB_FAULTS = {
 WHERE = {"data", "out", "device", "precision", "limit"}
 # Not an option: a model's dtype changes after training only.
 FIXED = {"dtype"}
+MODELS = [*VARIANTS, MINILM]
+# For each field of a model a value that is not its default, and what else has to be set with it.
+OTHER_VALUES = {
+    "embed_dim": 24,
+    "key_dim": 5,
+    "value_dim": 7,
+    "num_heads": 2,
+    "num_kv_heads": 1,
+    "latent_dim": 3,
+    "rotary": True,
+    "window": 5,
+    "num_layers": 3,
+    "bias": True,
+    "scale": 0.5,
+    "fine_tune": True,
+    "bigram_buckets": 11,
+    "embedding_std": 0.5,
+    "dropout": 0.1,
+    "word_dropout": 0.2,
+    "max_length": 13,
+    "keep": "head",
+    "positions": "start",
+    "position_base": 50.0,
+    "mask_padding": False,
+    "separator": False,
+    "segments": True,
+    "dtype": "float64",
+}
 
 
 @pytest.mark.parametrize(
@@ -67,74 +105,122 @@ def test_a_preset_is_the_lab_in_every_field(preset, expected):
     options = PRESETS[preset].options()
     # A field that is new must be decided for the lab, too, whatever its default.
     assert {k: v for k, v in options.items() if k not in WHERE | FIXED} == expected
-    assert {options[k] for k in WHERE} == {"yelp", None, "auto"}
+    assert {options[k] for k in WHERE} == {"yelp-lab13", None, "auto"}
 
 
 def test_the_default_trains_on_all_of_yelp():
     default = PRESETS["default"]
-    assert (default.data, default.limit, default.lab_sample) == ("yelp", None, False)
+    assert (default.data, default.limit) == ("yelp", None)
+
+
+def test_every_field_has_a_value_to_test():
+    assert OTHER_VALUES.keys() == ModelConfig.model_fields.keys() - {"attention"}
+
+
+@pytest.mark.parametrize("attention", MODELS)
+def test_what_a_model_does_not_read_is_refused_with_the_models_that_do(attention):
+    """Of 90 pairs of a variant and an option 67 used to be ignored."""
+    for name, value in OTHER_VALUES.items():
+        models = models_reading(name)
+        if attention in models:
+            assert getattr(ModelConfig(attention=attention, **{name: value}), name) == value
+            continue
+        *others, last = models
+        expected = f"{', '.join(others)} or {last}, which read it" if others else last
+        for given in (value, ModelConfig(attention=models[0]).options()[name]):  # the default, too
+            with pytest.raises(ValueError, match=f"^{name}: expected {expected}.*got {attention}$"):
+                ModelConfig(attention=attention, **{name: given})
+    assert ModelConfig(attention=attention).options().keys() == {"attention"} | {
+        name for name in OTHER_VALUES if attention in models_reading(name)
+    }
+
+
+def test_what_the_run_does_not_read_is_refused():
+    cases = [
+        ({"model": "minilm", "min_frequency": 3}, "^min_frequency: expected mean, .*got minilm$"),
+        ({"positions": "none", "position_base": 9.0}, "^position_base: .* got none$"),
+    ]
+    check_refused(lambda options: TrainConfig().with_options(**options), cases)
+
+
+def test_what_another_model_does_not_read_is_left_out_of_a_preset():
+    for preset in PRESETS.values():
+        for attention in MODELS:
+            # The encoder reads 510 words at most.
+            options = preset.with_options(model=attention, max_length=9).options()
+            assert options["model"] == attention
+            kept = preset.options().keys() & options.keys() - {"model", "max_length"}
+            assert {k: options[k] for k in kept} == {k: preset.options()[k] for k in kept}
+    with pytest.raises(ValueError, match=r"^key_dim: expected .* got mean$"):
+        PRESETS["lab13"].with_options(model="mean", key_dim=8)
 
 
 # Of the model, and of the run; each value is out of the field's range.
 OUT_OF_RANGE = {
     ModelConfig: {
-        "attention": ["bert"],
-        "embed_dim": [0, -3],
-        "key_dim": [0, -3],
-        "value_dim": [0, -3],
-        "num_heads": [0, -3],
-        "num_kv_heads": [0, -3],
+        "attention": ["bert", ["energy"]],
+        "embed_dim": [0, -3, "6", 6.5, True, None],
         "bigram_buckets": [-1, 2**63],
         "embedding_std": [0.0, float("inf")],
-        "dropout": [-0.1, 1.0, float("nan")],
+        "dropout": [-0.1, 1.0, float("nan"), "half"],
         "word_dropout": [-0.1, 1.0, float("nan")],
         "max_length": [0, -3, 2**63],
         "keep": ["middle"],
         "positions": ["centre"],
         "position_base": [0.0, float("inf")],
+        "mask_padding": [0, "no"],
         "dtype": ["int8"],
+        "temperature": [2],
     },
     TrainConfig: {
-        "epochs": [0, -3],
+        "epochs": [0, -3, "many"],
         "batch_size": [0, -3, 2**63],
-        "lr": [0.0, -1.0, float("inf"), float("nan")],
+        "lr": [0.0, -1.0, float("inf"), float("nan"), None],
         "schedule": ["cosine"],
         "warmup": [-0.1, 1.0],
         "precision": ["float16"],
         "seed": [-1, 2**32],
         "limit": [1, 0, -5],
         "min_frequency": [0, -3],
+        "data": [["reviews"]],
+        "model": [7],
+        "momentum": [3],
     },
+}
+OF_A_LAYER = {
+    "keys": {"key_dim": [0, -3]},
+    "qkv": {"value_dim": [0, -3], "scale": [float("nan")]},
+    "multihead": {"num_heads": [0, 5], "num_kv_heads": [0, 3], "window": [0]},
+    "latent": {"latent_dim": [0, -3]},
+    "transformer": {"num_layers": [0, 1_001]},
 }
 
 
-def test_out_of_range_names_field_and_value():
+def test_out_of_range_names_the_field():
     cases = [
-        (config, name, value, f"^{name}: expected .*got {value}")
+        (config, {name: value}, f"^{name}: expected .*, got ")
         for config, fields in OUT_OF_RANGE.items()
         for name, values in fields.items()
         for value in values
+    ] + [
+        (ModelConfig, {"attention": attention, name: value}, f"^{name}: expected .*, got ")
+        for attention, fields in OF_A_LAYER.items()
+        for name, values in fields.items()
+        for value in values
     ]
-    check_refused(lambda config, name, value: config(**{name: value}), cases)
+    check_refused(lambda config, fields: config(**fields), cases)
+
+
+def test_ends_of_ranges_are_allowed():
+    ModelConfig(attention="qkv", embed_dim=1, key_dim=1, value_dim=1, max_length=1)
+    ModelConfig(dropout=0.0, word_dropout=0.99, bigram_buckets=0)
+    TrainConfig(epochs=1, batch_size=1, limit=2, seed=0, lr=1)
 
 
 def test_segments_need_a_separator():
     ModelConfig(segments=True, separator=True)
     with pytest.raises(ValueError, match=r"^segments: expected a separator"):
         ModelConfig(segments=True, separator=False)
-
-
-def test_heads_share_the_width():
-    ModelConfig(attention="multihead", embed_dim=6, num_heads=3)
-    ModelConfig(attention="qkv", embed_dim=7, num_heads=3)
-    with pytest.raises(ValueError, match=r"num_heads: .* embed_dim = 7, got 3"):
-        ModelConfig(attention="multihead", embed_dim=7, num_heads=3)
-
-
-def test_ends_of_ranges_are_allowed():
-    ModelConfig(embed_dim=1, key_dim=1, value_dim=1, max_length=1)
-    ModelConfig(dropout=0.0, word_dropout=0.99, bigram_buckets=0)
-    TrainConfig(epochs=1, batch_size=1, limit=2, seed=0)
 
 
 def test_options_are_set_and_listed_by_their_flat_names():
@@ -144,5 +230,77 @@ def test_options_are_set_and_listed_by_their_flat_names():
     assert (options["model"], options["key_dim"], options["epochs"]) == ("qkv", 8, 2)
     assert options.keys() >= LAB_WITHOUT_FAULTS.keys()
     assert TrainConfig().with_options(**options) == config
-    with pytest.raises(TypeError, match="momentum"):
-        config.with_options(momentum=3)
+
+
+def write(folder, config):
+    content = config_json(config)
+    content["model"]["vocab_size"] = 23
+    (folder / "config.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize("attention", MODELS)
+def test_every_field_comes_back(attention, tmp_path):
+    ours = {
+        name: value
+        for name, value in OTHER_VALUES.items()
+        if attention in models_reading(name) and name != "segments"
+    }
+    for fields in (ours, {}):
+        config = TrainConfig(
+            model=ModelConfig(attention=attention, **fields),
+            data="imdb",
+            epochs=2,
+            batch_size=3,
+            lr=0.5,
+            seed=7,
+            schedule="constant",
+            device="cpu",
+            limit=8,
+            distractors=False,
+            clean_text=False,
+            warmup=0.5,
+            precision="float32",
+        )
+        write(tmp_path, config)
+        saved = json.loads((tmp_path / "config.json").read_text())["model"]
+        assert saved.keys() - {"vocab_size"} == config.model.options().keys()  # and nothing unread
+        assert read_train_config(tmp_path) == config
+        assert read_model_config(tmp_path)[0] == 23
+
+
+def test_a_model_comes_back_without_a_run(tmp_path):
+    config = ModelConfig(attention="qkv", key_dim=5, scale=0.5, keep="head", dtype="float64")
+    model = SentimentClassifier(23, config)
+    model.save_pretrained(tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text()).keys() == {"model"}
+    assert SentimentClassifier.from_pretrained(tmp_path).config == config
+
+
+def test_a_wrong_field_of_a_run_is_refused_by_name(run):
+    good = (run / "config.json").read_text()
+
+    def load(part, fields):
+        (run / "config.json").write_text(good)
+        set_fields(run, part, **fields)
+        load_run(run, torch.device("cpu"))
+
+    cases = [
+        ("train", {"temperature": 2}, "temperature: expected an option of TrainConfig"),
+        ("train", {"epochs": 0}, "epochs: expected a number greater than or equal to 1, got 0"),
+        ("train", {"epochs": "many"}, "epochs: expected .*integer"),
+        ("model", {"keep": "middle"}, "keep: expected 'tail' or 'head', got .middle."),
+        ("model", {"num_heads": 2}, "num_heads: expected .*, which read it, got energy"),
+        ("model", {"vocab_size": "many"}, 'vocab_size: expected an integer, got "many"'),
+    ]
+    check_refused(load, cases, RunError)
+
+
+def test_a_configuration_needs_no_library_of_the_command_line():
+    code = """
+import sys
+sys.modules["click"] = None
+from attention.sentiment.config import PRESETS, TrainConfig
+print(TrainConfig().with_options(**PRESETS["lab13"].options()) == PRESETS["lab13"])
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("True\n", "")

@@ -10,7 +10,7 @@ import torch
 from processes import are_equal, load_weights, read_metrics, without_times
 from refusals import check_refused
 
-from attention.evaluate import EvaluateConfig, evaluate
+from attention.evaluate import evaluate
 from attention.pretrained import load_encoder
 from attention.sentiment import features, run_folder
 from attention.sentiment.config import ModelConfig, TrainConfig
@@ -94,7 +94,7 @@ def test_a_run_predicts_and_is_measured_as_any_other(options, tmp_path):
     assert prediction["tokens"] == ["good", "soup", "##s", "[", "sep", "]", "cold"]
     assert sum(prediction["weights"]) == pytest.approx(1.0)
     assert predict(model, tokenizer, "")["tokens"] == []
-    measured = evaluate(EvaluateConfig(out, split="validation", precision="float32"))
+    measured = evaluate(out, split="validation", precision="float32")
     recorded = read_metrics(out)[-1]
     for name in ("clean", "distractor"):
         assert measured[name]["loss"] == pytest.approx(recorded[name]["loss"], abs=1e-6)

@@ -78,5 +78,5 @@ def test_the_source_is_read_as_the_configuration_says(monkeypatch):
         "attention.sentiment.prepare.load_reviews",
         lambda data, **more: requested.update(more, data=data) or SPLITS,
     )
-    prepare(TrainConfig(data="somewhere", limit=8, lab_sample=True, seed=9))
-    assert requested == {"data": "somewhere", "limit": 8, "lab_sample": True}
+    prepare(TrainConfig(data="somewhere", limit=8, seed=9))
+    assert requested == {"data": "somewhere", "limit": 8}

@@ -81,7 +81,14 @@ def test_seed_and_options_reach_the_model(whole, tmp_path):
     )
     assert not are_equal(load_weights(other), load_weights(whole))
     qkv = small_run.train(
-        tmp_path / "qkv", "--model", "qkv", "--value-dim", "2", "--bias", "--epochs", "1", data=data
+        tmp_path / "qkv",
+        "--model",
+        "qkv",
+        "--key-dim=3",
+        "--value-dim=2",
+        "--bias",
+        "--epochs=1",
+        data=data,
     )
     assert load_weights(qkv)["attention.W_value.bias"].shape == (2,)
     assert load_weights(qkv)["attention.W_key.weight"].shape == (3, 6)
@@ -89,14 +96,12 @@ def test_seed_and_options_reach_the_model(whole, tmp_path):
 
 def test_a_model_is_built_as_the_configuration_says():
     changed = ModelConfig(
-        attention="keys",
+        attention="qkv",
         embed_dim=6,
         key_dim=5,
         value_dim=7,
-        num_heads=3,
-        num_kv_heads=1,
         bias=True,
-        scale=False,
+        scale=0.5,
         bigram_buckets=11,
         segments=True,
         positions="start",

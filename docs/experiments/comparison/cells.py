@@ -15,7 +15,7 @@ TUNING_SEED = 100
 """Of all runs that choose settings; no cell reports it."""
 
 # They do not shape the numbers, or are recorded beside the configuration.
-_LEFT_OUT = {"seed", "out", "device", "limit", "lab_sample"}
+_LEFT_OUT = {"seed", "out", "device", "limit"}
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,7 @@ class Corrected:
         from attention.sentiment.config import PRESETS
 
         config = PRESETS["lab13-corrected"]
-        config = config.with_options(data=str(folder), lab_sample=False, device="cpu")
+        config = config.with_options(data=str(folder), device="cpu")
         if lr is not None:  # a constant rate, as in Lab 13
             config = config.with_options(lr=lr, schedule="constant", epochs=20)
         self.config = config

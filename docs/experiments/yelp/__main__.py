@@ -9,14 +9,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from attention.sentiment.saved_config import read_train_config
+from attention.sentiment.config import read_train_config
 
 
 def collect(folder: Path) -> dict[str, Any]:
     """Take the options and the last epoch's figures of one run, and nothing of its data."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
-    options = read_train_config(folder, strict=False).options()
+    options = read_train_config(folder).options()
     return {
         "train": {k: v for k, v in options.items() if k not in ("data", "out")},
         "fingerprints": config["data"],
