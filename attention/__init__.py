@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from attention._capture import capture
 from attention._extras import lazily
-from attention._namesake import warn_of_namesake
 from attention.blockwise import online_softmax_attention
 from attention.functional import (
     causal_mask,
@@ -16,23 +15,20 @@ from attention.functional import (
     scaled_dot_product_attention,
     window_mask,
 )
-from attention.layers import (
-    BigramEmbedding,
+from attention.layers.base import AttentionLayer
+from attention.layers.bigrams import BigramEmbedding
+from attention.layers.block import TransformerBlock, TransformerEncoder
+from attention.layers.cache import KVCache
+from attention.layers.latent import LatentAttention
+from attention.layers.multihead import MultiHeadAttention
+from attention.layers.pooling import EnergyPooling, KeyedPooling, MeanPooling
+from attention.layers.positions import SinusoidalPositions, positions_from_end
+from attention.layers.self_attention import (
     CausalSelfAttention,
-    EnergyPooling,
-    KeyedPooling,
-    KVCache,
-    LatentAttention,
-    MeanPooling,
-    MultiHeadAttention,
     QKSelfAttention,
     SelfAttention,
     SelfAttentionV1,
     SelfAttentionV2,
-    SinusoidalPositions,
-    TransformerBlock,
-    TransformerEncoder,
-    positions_from_end,
 )
 from attention.rotary import apply_rotary
 
@@ -40,6 +36,7 @@ if TYPE_CHECKING:
     from attention.sentiment.model import SentimentClassifier
 
 __all__ = [
+    "AttentionLayer",
     "BigramEmbedding",
     "CausalSelfAttention",
     "EnergyPooling",
@@ -73,6 +70,3 @@ __getattr__ = lazily(__name__, {"SentimentClassifier": "attention.sentiment.mode
 
 def __dir__() -> list[str]:
     return [*globals(), "SentimentClassifier"]
-
-
-warn_of_namesake()

@@ -1,6 +1,7 @@
 """Errors that name the argument, the expected value and the actual one."""
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
@@ -19,13 +20,17 @@ def check_heads(embed_dim: int, num_heads: int, head_dim: int | None) -> int:
     check_size("embed_dim", embed_dim)
     check_size("num_heads", num_heads)
     if head_dim is None:
-        if embed_dim % num_heads:
-            raise ValueError(
-                f"num_heads: expected a divisor of embed_dim = {embed_dim}, got {num_heads}"
-            )
+        check_divisor("num_heads", num_heads, "embed_dim", embed_dim)
         return embed_dim // num_heads
     check_size("head_dim", head_dim)
     return head_dim
+
+
+def check_divisor(name: str, divisor: int, of_name: str, of: int) -> None:
+    """Refuse a number that does not divide another one."""
+    check_size(name, divisor)
+    if of % divisor:
+        raise ValueError(f"{name}: expected a divisor of {of_name} = {of}, got {divisor}")
 
 
 def check_number(name: str, number: object) -> None:
@@ -36,11 +41,26 @@ def check_number(name: str, number: object) -> None:
         raise ValueError(f"{name}: expected a finite number, got {number}")
 
 
-def check_dropout(name: str, chance: object) -> None:
+def check_positive(name: str, number: float) -> None:
+    """Refuse anything but a finite number above 0."""
+    check_number(name, number)
+    if number <= 0:
+        raise ValueError(f"{name}: expected a number above 0, got {number}")
+
+
+def check_dropout(name: str, chance: float) -> None:
     """Refuse a dropout probability that is not a number in [0, 1)."""
     check_number(name, chance)
-    if not 0 <= chance < 1:  # type: ignore[operator]  # check_number ensures it
+    if not 0 <= chance < 1:
         raise ValueError(f"{name}: expected at least 0 and less than 1, got {chance}")
+
+
+def check_floating(name: str, tensor: Tensor) -> None:
+    """Refuse anything but a tensor of floating-point numbers."""
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
+    if not tensor.is_floating_point():
+        raise TypeError(f"{name}: expected a floating-point tensor, got {tensor.dtype}")
 
 
 def check_integers(name: str, tensor: Tensor) -> None:
@@ -49,6 +69,18 @@ def check_integers(name: str, tensor: Tensor) -> None:
         raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
     if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
         raise TypeError(f"{name}: expected a tensor of integers, got {tensor.dtype}")
+
+
+def check_device(name: str, tensor: Tensor, device: torch.device, whose: str) -> None:
+    """Refuse a tensor on another device."""
+    if tensor.device != device:
+        raise ValueError(f"{name}: expected device {device}, {whose}, got {tensor.device}")
+
+
+def broadcasts(shape: Sequence[int], to: Sequence[int]) -> bool:
+    """Tell whether one shape broadcasts to another without widening it."""
+    behind = to[len(to) - len(shape) :]
+    return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape, behind, strict=True))
 
 
 def check_range(name: str, tensor: Tensor, low: int, high: int, high_name: str) -> None:
@@ -76,18 +108,16 @@ def check_lengths(lengths: Tensor, n: int) -> None:
     check_range("lengths", lengths, 0, n, "n")
 
 
-def check_positions(positions: Tensor, shape: torch.Size, device: torch.device) -> None:
-    """Refuse positions that are not integers, or don't go with the tokens' shape and device."""
-    check_integers("positions", positions)
-    if positions.device != device:
-        raise ValueError(f"positions: expected device {device}, x's, got {positions.device}")
-    try:
-        fits = torch.broadcast_shapes(positions.shape, shape) == shape
-    except RuntimeError:
-        fits = False
-    if not fits:
+def check_positions(positions: Tensor, x: Tensor, *, integers: bool = True) -> None:
+    """Refuse positions that are no numbers, or don't go with the tokens' shape and device."""
+    if integers or not isinstance(positions, Tensor):
+        check_integers("positions", positions)
+    elif positions.is_complex() or positions.dtype == torch.bool:
+        raise TypeError(f"positions: expected a tensor of real numbers, got {positions.dtype}")
+    check_device("positions", positions, x.device, "x's")
+    if not broadcasts(positions.shape, x.shape[:-1]):
         raise ValueError(
-            f"positions: expected a shape that broadcasts to {tuple(shape)}, "
+            f"positions: expected a shape that broadcasts to {tuple(x.shape[:-1])}, "
             f"got {tuple(positions.shape)}"
         )
 
@@ -99,8 +129,7 @@ def check_ids(ids: Tensor, lengths: Tensor | None, embedding: Tensor) -> None:
         raise TypeError(f"ids: expected torch.int64 or torch.int32, got {ids.dtype}")
     if ids.dim() < 1:
         raise ValueError(f"ids: expected shape (..., n), got {tuple(ids.shape)}")
-    if ids.device != embedding.device:
-        raise ValueError(f"ids: expected device {embedding.device}, the model's, got {ids.device}")
+    check_device("ids", ids, embedding.device, "the model's")
     check_range("ids", ids, 0, len(embedding) - 1, "vocab_size - 1")
     if lengths is None:
         return
@@ -110,41 +139,35 @@ def check_ids(ids: Tensor, lengths: Tensor | None, embedding: Tensor) -> None:
             f"lengths: expected shape {tuple(ids.shape[:-1])}, one per row of ids, "
             f"got {tuple(lengths.shape)}"
         )
-    if lengths.device != ids.device:
-        raise ValueError(f"lengths: expected device {ids.device}, the ids', got {lengths.device}")
+    check_device("lengths", lengths, ids.device, "the ids'")
 
 
 def check_tokens(x: Tensor, width: int, parameter: Tensor) -> None:
     """Refuse token vectors that a layer with this width and these parameters can't read."""
-    if not isinstance(x, Tensor):
-        raise TypeError(f"x: expected a tensor, got {type(x).__name__}")
-    if not x.is_floating_point():
-        raise TypeError(f"x: expected a floating-point tensor, got {x.dtype}")
+    check_floating("x", x)
     if x.dim() < 2 or x.shape[-1] != width:
         raise ValueError(f"x: expected shape (..., n, {width}), got {tuple(x.shape)}")
-    if x.device != parameter.device:
-        raise ValueError(f"x: expected device {parameter.device}, the layer's, got {x.device}")
+    check_device("x", x, parameter.device, "the layer's")
     if x.dtype != parameter.dtype and not torch.is_autocast_enabled(x.device.type):
         raise TypeError(f"x: expected {parameter.dtype}, the layer's dtype, got {x.dtype}")
 
 
 def check_attention_inputs(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None, scale: float | None
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Tensor | None,
+    scale: float | None,
+    is_causal: bool,
 ) -> None:
     """Refuse queries, keys, values, a mask and a scale that do not fit together."""
     for name, tensor in (("query", query), ("key", key), ("value", value)):
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"{name}: expected a tensor, got {type(tensor).__name__}")
-        if not tensor.is_floating_point():
-            raise TypeError(f"{name}: expected a floating-point tensor, got {tensor.dtype}")
+        check_floating(name, tensor)
         if tensor.dtype != query.dtype:
             raise TypeError(
                 f"{name}: expected {query.dtype}, the query's dtype, got {tensor.dtype}"
             )
-        if tensor.device != query.device:
-            raise ValueError(
-                f"{name}: expected device {query.device}, the query's, got {tensor.device}"
-            )
+        check_device(name, tensor, query.device, "the query's")
         if tensor.dim() < 2:
             raise ValueError(
                 f"{name}: expected at least 2 dimensions, (..., length, width), "
@@ -173,6 +196,12 @@ def check_attention_inputs(
         ) from None
     if scale is not None:
         check_number("scale", scale)
+    if is_causal and n != m:
+        raise ValueError(
+            f"is_causal: expected as many keys as queries, {n}, got {m}; give attn_mask instead: "
+            "causal_mask(n, m) for queries that are the last tokens (torch's causal_lower_right), "
+            "or causal_mask(m)[:n] for the first (causal_upper_left, torch's is_causal)"
+        )
     if attn_mask is not None:
         check_mask(attn_mask, (*leading, n, m), query.device)
 
@@ -186,15 +215,8 @@ def check_mask(attn_mask: Tensor, scores_shape: tuple[int, ...], device: torch.d
             "attn_mask: expected a boolean tensor, True = may attend, or a floating-point one, "
             f"added to the scores, got {attn_mask.dtype}"
         )
-    if attn_mask.device != device:
-        raise ValueError(
-            f"attn_mask: expected device {device}, the query's, got {attn_mask.device}"
-        )
-    try:
-        fits = torch.broadcast_shapes(attn_mask.shape, scores_shape) == torch.Size(scores_shape)
-    except RuntimeError:
-        fits = False
-    if not fits:
+    check_device("attn_mask", attn_mask, device, "the query's")
+    if not broadcasts(attn_mask.shape, scores_shape):
         is_row_per_text = attn_mask.shape == (*scores_shape[:-2], scores_shape[-1])
         raise ValueError(
             f"attn_mask: expected a shape that broadcasts to the scores, {scores_shape}, "

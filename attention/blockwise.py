@@ -40,34 +40,11 @@ def online_softmax_attention(
     This saves memory only if no gradients are needed. Otherwise, autograd keeps the exponentials of
     every block, which are n · m numbers again.
 
-    Args:
-        query: What each token looks for.
-        key: What each token can be found by.
-        value: What each token hands over when it is attended to.
-        attn_mask: A boolean mask, in which True means "may attend", or a floating-point mask, which
-            is added to the scaled scores, so that −∞ keeps a query from attending to a key. None
-            lets every query attend to every key.
-        is_causal: Whether query i sees keys 0 … i only. Combines with ``attn_mask``. Blocks of
-            keys that come after the last query are skipped.
-        scale: The factor on :math:`Q K^\top`. None means :math:`1/\sqrt{k}`.
-        block_size: How many keys are read at once.
-
-    Shape:
-        - query: :math:`(..., n, k)`
-        - key: :math:`(..., m, k)`
-        - value: :math:`(..., m, v)`
-        - attn_mask: anything that broadcasts to :math:`(..., n, m)`
-        - context: :math:`(..., n, v)`
+    Arguments, shapes and errors are those of :func:`scaled_dot_product_attention`;
+    ``block_size``, at least 1, is how many keys are read at once.
 
     Returns:
         The context, without the weights.
-
-    Raises:
-        TypeError: If an input is not a floating-point tensor, the dtypes differ, the mask is
-            neither boolean nor floating-point, ``scale`` is not a number, or ``block_size`` not an
-            integer.
-        ValueError: If shapes do not fit together, devices differ, ``scale`` is not finite, or
-            ``block_size`` is less than 1.
 
     Example:
         >>> from attention import scaled_dot_product_attention
@@ -81,7 +58,7 @@ def online_softmax_attention(
         and Staats (2021), Self-attention does not need O(n²) memory; Dao et al. (2022),
         FlashAttention, algorithm 1.
     """
-    check_attention_inputs(query, key, value, attn_mask, scale)
+    check_attention_inputs(query, key, value, attn_mask, scale, is_causal)
     check_size("block_size", block_size)
     dtype = query.dtype
     wide = torch.promote_types(dtype, torch.float32)
@@ -94,8 +71,7 @@ def online_softmax_attention(
     # The lowest finite number and not −∞, because −∞ minus itself would be NaN.
     largest = query.new_full((n, 1), torch.finfo(wide).min)  # (n, 1)
     total, mixed = query.new_zeros(n, 1), query.new_zeros(n, v)  # (n, 1), (n, v)
-    last = min(n, m) if is_causal else m
-    for start in range(0, max(last, 1), block_size):  # one block even of no keys, for autograd
+    for start in range(0, max(m, 1), block_size):  # one block even of no keys, for autograd
         block = slice(start, start + block_size)
         scores = query @ key[..., block, :].mT * scale  # (..., n, block)
         part = None if attn_mask is None else attn_mask[..., block]  # (..., block)
@@ -113,7 +89,7 @@ def online_softmax_attention(
 def _mask(scores: Tensor, attn_mask: Tensor | None, start: int | None) -> Tensor:
     """Forbid with −∞ what the mask of a block, or causality from its first key on, forbids."""
     n, size = scores.shape[-2:]
-    allowed = allowed_keys(attn_mask, n, size, False, scores.device)
+    allowed = allowed_keys(attn_mask, size, False, scores.device)
     if attn_mask is not None and attn_mask.is_floating_point():
         scores = scores + attn_mask.to(scores.dtype)
     if start is not None:

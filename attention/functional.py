@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from attention._checks import check_attention_inputs, check_dropout, check_lengths, check_size
 
 Attended = Tensor | tuple[Tensor, Tensor]
-"""What a layer returns: the context, or the pair (context, weights)."""
+"""What a layer returns: the context, or (context, weights) with ``need_weights=True``."""
 
 
 def causal_mask(
@@ -38,6 +38,11 @@ def causal_mask(
     Raises:
         TypeError: If ``n`` or ``m`` is not an integer.
         ValueError: If ``n`` is negative, or ``m`` less than ``n``.
+
+    Where queries and keys differ in number, torch has two causal masks: this one, which it calls
+    ``causal_lower_right`` (:mod:`torch.nn.attention.bias`), and ``causal_upper_left``, which is
+    ``causal_mask(m)[:n]`` here and what ``is_causal=True`` means in torch's own functions. Ours
+    refuse ``is_causal=True`` there, so that nobody gets one for the other.
 
     Example:
         >>> causal_mask(3).int()
@@ -68,21 +73,13 @@ def window_mask(
     Combined by ``&`` with :func:`causal_mask`, it lets each token attend to itself and to the
     w − 1 tokens before it.
 
+    Shape and errors are those of :func:`causal_mask`.
+
     Args:
         n: The number of queries, which are the last of the ``m`` tokens.
-        window: The width ``w`` of the window.
+        window: The width ``w`` of the window, at least 1.
         m: The number of keys; None means ``n``.
         device: The device of the mask.
-
-    Shape:
-        - returns: :math:`(n, m)`, boolean, True = may attend
-
-    Returns:
-        The mask, which broadcasts over any leading dimensions of the scores.
-
-    Raises:
-        TypeError: If a number is not an integer.
-        ValueError: If ``n`` is negative, ``window`` less than 1, or ``m`` less than ``n``.
 
     Example:
         >>> window_mask(4, 2).int()
@@ -171,7 +168,8 @@ def scaled_dot_product_attention(
         attn_mask: A boolean mask, in which True means "may attend", or a floating-point mask, which
             is added to the scaled scores, so that −∞ keeps a query from attending to a key. None
             lets every query attend to every key.
-        is_causal: Whether query i sees keys 0 … i only. Combines with ``attn_mask``.
+        is_causal: Whether query i sees keys 0 … i only, of as many keys as queries; otherwise see
+            :func:`causal_mask`. Combines with ``attn_mask``.
         scale: The factor on :math:`Q K^\top`. None means :math:`1/\sqrt{k}`.
         dropout_p: The probability with which each weight is set to 0. The others are divided by
             ``1 - dropout_p``, so that the context stays the same on average.
@@ -192,8 +190,8 @@ def scaled_dot_product_attention(
     Raises:
         TypeError: If an input is not a floating-point tensor, the dtypes differ, the mask is
             neither boolean nor floating-point, or ``scale`` or ``dropout_p`` is not a number.
-        ValueError: If shapes do not fit together, devices differ, ``scale`` is not finite, or
-            ``dropout_p`` is not in [0, 1).
+        ValueError: If shapes do not fit together, devices differ, ``scale`` is not finite,
+            ``dropout_p`` is not in [0, 1), or ``is_causal`` is True and n ≠ m.
 
     Example:
         >>> query = torch.tensor([[1.0, 0.0]])
@@ -208,7 +206,7 @@ def scaled_dot_product_attention(
     Source:
         Vaswani et al. (2017), Attention is all you need, equation 1.
     """
-    check_attention_inputs(query, key, value, attn_mask, scale)
+    check_attention_inputs(query, key, value, attn_mask, scale, is_causal)
     check_dropout("dropout_p", dropout_p)
     dtype = query.dtype
     wide = torch.promote_types(dtype, torch.float32)
@@ -217,7 +215,7 @@ def scaled_dot_product_attention(
         scale = query.shape[-1] ** -0.5
 
     scores = query @ key.transpose(-2, -1) * scale  # (..., n, m)
-    allowed = allowed_keys(attn_mask, query.shape[-2], key.shape[-2], is_causal, query.device)
+    allowed = allowed_keys(attn_mask, key.shape[-2], is_causal, query.device)
     if allowed is None:
         weights = torch.softmax(scores, dim=-1)  # (..., n, m)
     else:
@@ -261,7 +259,7 @@ def fused_attention(
     Source:
         :func:`torch.nn.functional.scaled_dot_product_attention`.
     """
-    check_attention_inputs(query, key, value, attn_mask, scale)
+    check_attention_inputs(query, key, value, attn_mask, scale, is_causal)
     check_dropout("dropout_p", dropout_p)
     leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     # The kernel expects four dimensions: (batch, heads, n, k).
@@ -271,7 +269,7 @@ def fused_attention(
     # Without another mask the kernel can be causal by itself. However, it masks before it scales,
     # and a factor of 0 or less turns its −∞ into NaN or +∞.
     in_kernel = is_causal and attn_mask is None and (scale is None or scale > 0)
-    mask = None if in_kernel else _joined(attn_mask, n, m, is_causal, query)
+    mask = None if in_kernel else _join(attn_mask, m, is_causal, query)
     if mask is not None:
         # The kernel holds a mask in the size it is given, so one shared by all is passed as one.
         if len(leading) < 2:
@@ -311,25 +309,27 @@ def attend(
     is_causal: bool = False,
     scale: float | None = None,
     dropout_p: float = 0.0,
-) -> Attended:
+) -> tuple[Tensor, Tensor | None]:
     """Spell the formula out where the weights are needed, and use the fused kernel otherwise.
 
     Every layer attends through this function. Arguments, shapes and errors are those of
     :func:`scaled_dot_product_attention`.
 
     Returns:
-        The context, or (context, weights) with ``need_weights=True``.
+        The pair (context, weights), or (context, None) without ``need_weights=True``.
     """
-    attention = scaled_dot_product_attention if need_weights else fused_attention
-    return attention(
-        query, key, value, attn_mask, is_causal=is_causal, scale=scale, dropout_p=dropout_p
-    )
+    tensors = query, key, value, attn_mask
+    if need_weights:
+        return scaled_dot_product_attention(
+            *tensors, is_causal=is_causal, scale=scale, dropout_p=dropout_p
+        )
+    return fused_attention(*tensors, is_causal=is_causal, scale=scale, dropout_p=dropout_p), None
 
 
 def allowed_keys(
-    attn_mask: Tensor | None, n: int, m: int, is_causal: bool, device: torch.device
+    attn_mask: Tensor | None, m: int, is_causal: bool, device: torch.device
 ) -> Tensor | None:
-    """Tell which of m keys each of n queries may attend to; None means all of them.
+    """Tell which of m keys each query may attend to; None means all of them.
 
     Shape:
         - attn_mask: broadcasts to :math:`(..., n, m)`, boolean or floating-point
@@ -343,23 +343,21 @@ def allowed_keys(
             allowed = allowed.expand(1, m)  # (1, m)
     if not is_causal:
         return allowed
-    causal = causal_mask(max(n, m), device=device)[:n, :m]  # (n, m)
+    causal = causal_mask(m, device=device)  # (m, m), because there are as many queries
     return causal if allowed is None else causal & allowed
 
 
-def _joined(
-    attn_mask: Tensor | None, n: int, m: int, is_causal: bool, query: Tensor
-) -> Tensor | None:
+def _join(attn_mask: Tensor | None, m: int, is_causal: bool, query: Tensor) -> Tensor | None:
     """Combine both kinds of mask into the single one that torch's kernel takes."""
-    allowed = allowed_keys(attn_mask, n, m, is_causal, query.device)
+    allowed = allowed_keys(attn_mask, m, is_causal, query.device)
     if allowed is None or attn_mask is None or not attn_mask.is_floating_point():
         return allowed
     # In 16 bits −1e9 would turn into −∞, and forbid what it should only make unlikely.
     is_exact = torch.promote_types(attn_mask.dtype, query.dtype) == query.dtype
-    return restricted(attn_mask.to(query.dtype if is_exact else torch.float32), allowed)
+    return restrict(attn_mask.to(query.dtype if is_exact else torch.float32), allowed)
 
 
-def restricted(attn_mask: Tensor | None, allowed: Tensor) -> Tensor:
+def restrict(attn_mask: Tensor | None, allowed: Tensor) -> Tensor:
     """Forbid in a mask of either kind what a boolean one does not allow."""
     if attn_mask is None:
         return allowed

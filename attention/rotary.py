@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from attention._checks import check_number
+from attention._checks import check_floating, check_positions, check_positive
 
 
 def apply_rotary(
@@ -67,9 +67,14 @@ def apply_rotary(
         Su et al. (2021), RoFormer: Enhanced transformer with rotary position embedding, equation 34
         (interleaved). GPT-NeoX pairs the two halves, and so does LLaMA as Hugging Face ships it.
     """
-    _check(x, positions, base)
+    check_floating("x", x)
+    if x.dim() < 2 or x.shape[-1] % 2 or not x.shape[-1]:
+        raise ValueError(f"x: expected shape (..., n, k) with an even k, got {tuple(x.shape)}")
+    check_positive("base", base)
     k = x.shape[-1]
-    if positions is None:
+    if positions is not None:
+        check_positions(positions, x, integers=False)
+    else:
         positions = torch.arange(x.shape[-2], device=x.device)  # (n,)
     exact = torch.float32 if x.device.type == "mps" else torch.float64  # MPS has no 64 bits
     theta = base ** -(torch.arange(0, k, 2, device=x.device, dtype=exact) / k)  # (k / 2,)
@@ -83,32 +88,3 @@ def apply_rotary(
     pairs = a * cos - b * sin, a * sin + b * cos  # (..., n, k / 2), (..., n, k / 2)
     rotated = torch.stack(pairs, -1).flatten(-2) if interleaved else torch.cat(pairs, dim=-1)
     return rotated.to(x.dtype)  # (..., n, k)
-
-
-def _check(x: Tensor, positions: Tensor | None, base: float) -> None:
-    if not isinstance(x, Tensor):
-        raise TypeError(f"x: expected a tensor, got {type(x).__name__}")
-    if not x.is_floating_point():
-        raise TypeError(f"x: expected a floating-point tensor, got {x.dtype}")
-    if x.dim() < 2 or x.shape[-1] % 2 or not x.shape[-1]:
-        raise ValueError(f"x: expected shape (..., n, k) with an even k, got {tuple(x.shape)}")
-    check_number("base", base)
-    if base <= 0:
-        raise ValueError(f"base: expected a number above 0, got {base}")
-    if positions is None:
-        return
-    if not isinstance(positions, Tensor):
-        raise TypeError(f"positions: expected a tensor, got {type(positions).__name__}")
-    if positions.is_complex() or positions.dtype == torch.bool:
-        raise TypeError(f"positions: expected a tensor of real numbers, got {positions.dtype}")
-    if positions.device != x.device:
-        raise ValueError(f"positions: expected device {x.device}, x's, got {positions.device}")
-    try:
-        fits = torch.broadcast_shapes(positions.shape, x.shape[:-1]) == x.shape[:-1]
-    except RuntimeError:
-        fits = False
-    if not fits:
-        raise ValueError(
-            f"positions: expected a shape that broadcasts to {tuple(x.shape[:-1])}, "
-            f"got {tuple(positions.shape)}"
-        )

@@ -4,7 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from attention.exercises.judging import Checker, NotYet, judge_function, judge_number
-from attention.layers import EnergyPooling, KeyedPooling, QKSelfAttention
+from attention.layers.pooling import EnergyPooling, KeyedPooling
+from attention.layers.self_attention import QKSelfAttention
 
 
 def fold_keys(answer: object) -> str:

@@ -7,8 +7,8 @@ from torch import Tensor
 
 from attention.exercises.judging import Checker, judge_function, judge_numbers
 from attention.functional import causal_mask, padding_mask, scaled_dot_product_attention
-from attention.layers import MeanPooling
-from attention.layers import positions_from_end as package_positions
+from attention.layers.pooling import MeanPooling
+from attention.layers.positions import positions_from_end as package_positions
 
 CAUSAL_SCORES = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 3.0], [2.0, 1.0, 0.0]])  # (3, 3)
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from attention.exercises.judging import Checker, NotYet, judge_function, judge_number, judge_numbers
 from attention.functional import scaled_dot_product_attention
-from attention.layers import SelfAttentionV1, SelfAttentionV2
+from attention.layers.self_attention import SelfAttentionV1, SelfAttentionV2
 
 # "cold tea please", with numbers that are small enough for paper.
 X = torch.tensor([[1.0, 0.0], [1.0, 2.0], [0.0, 1.0]])  # (3, 2)

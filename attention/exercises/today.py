@@ -170,7 +170,7 @@ def cached_step(answer: object) -> str:
         at: Callable[[int], int] = lambda past: past,
         rotate_query: bool = True,
         rotate_key: bool = True,
-        is_causal: bool = False,
+        sees: int | None = None,
     ) -> Tensor:
         position = torch.tensor([at(cached_keys.shape[-2])])  # (1,)
         keys = torch.cat(
@@ -178,7 +178,8 @@ def cached_step(answer: object) -> str:
         )  # (..., m + 1, k)
         values = torch.cat([cached_values, value], dim=-2)  # (..., m + 1, v)
         query = apply_rotary(query, position) if rotate_query else query
-        return scaled_dot_product_attention(query, keys, values, is_causal=is_causal)[0]
+        keys, values = keys[..., :sees, :], values[..., :sees, :]
+        return scaled_dot_product_attention(query, keys, values)[0]
 
     def all_again(
         query: Tensor, key: Tensor, value: Tensor, cached_keys: Tensor, cached_values: Tensor
@@ -216,7 +217,7 @@ def cached_step(answer: object) -> str:
             lambda *case: step(*case, rotate_query=False)
         ),
         "is_causal aligns queries and keys at their first tokens, so the one query sees the first "
-        "key only. A single new query needs no mask.": lambda *case: step(*case, is_causal=True),
+        "key only. A single new query needs no mask.": lambda *case: step(*case, sees=1),
     }
     cases: list[tuple[Tensor, ...]] = []
     for seed, leading, past, width, value_width in ((37, (), 3, 4, 5), (41, (2, 3), 7, 10, 11)):

@@ -1,11 +1,28 @@
-"""What marks a layer as one that attends."""
+"""What marks a layer as one that attends, and how all such layers are called."""
 
 from torch import nn
 
 
 class AttentionLayer(nn.Module):
-    """The base of every layer that attends by itself.
+    """Be recognised as a layer that attends by itself: every such layer derives from this class.
 
-    Called with ``need_weights=True``, such a layer returns the pair (context, weights), which is
-    what :func:`attention.capture` and the tests rely on when they find one in a model.
+    :func:`capture` finds a layer in a model by it, and relies on what ``need_weights`` returns.
+    Layers are called as ``layer(x, attn_mask, is_causal=…, need_weights=…)``.
+
+    Args:
+        x: The token vectors, :math:`(..., n, d)`.
+        attn_mask: Which key a query may attend to, the same for all heads, in any shape that
+            broadcasts to :math:`(..., n, m)`. A boolean mask is True where it may; a floating-point
+            mask is added to the scores. A token that may attend to nothing gets zeros.
+        is_causal: Whether token i sees tokens 0 … i only, in addition to the mask. Poolings, which
+            have one query for all tokens, do not take it.
+        need_weights: Whether the weights are needed. The formula is then spelled out; otherwise
+            torch's fused kernel computes the same context.
+
+    Returns:
+        The context, or the pair (context, weights) with ``need_weights=True``.
+
+    Raises:
+        TypeError: If a width is not an integer, or ``x`` or the mask has another dtype.
+        ValueError: If a width is less than 1, or shapes or devices do not fit together.
     """

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from attention._checks import check_size
+from attention._checks import check_integers, check_size
 
 
 class BigramEmbedding(nn.Module):
@@ -30,8 +30,7 @@ class BigramEmbedding(nn.Module):
         A vector for each position, whether a pair ends there or not.
 
     Raises:
-        TypeError: If a size is not an integer.
-        ValueError: If a size < 1.
+        TypeError, ValueError: If a size is not an integer or < 1, or ``ids`` are no integers.
 
     Example:
         >>> embedding = BigramEmbedding(4, buckets=1_000)
@@ -54,12 +53,14 @@ class BigramEmbedding(nn.Module):
         super().__init__()
         check_size("embed_dim", embed_dim)
         check_size("buckets", buckets)
+        check_size("first_word", first_word, at_least=0)
         self.buckets = buckets
         self.first_word = first_word
         self.table = nn.Embedding(buckets, embed_dim)
 
     def forward(self, ids: Tensor) -> Tensor:
         """Return a vector for each pair of neighbours."""
+        check_integers("ids", ids)
         ids = ids.long()  # a prime times an id does not fit into 32 bits
         a, b = self.MULTIPLIERS
         bucket = (a * ids.roll(1, dims=-1) + b * ids) % self.MODULUS % self.buckets  # (..., n)
@@ -68,6 +69,7 @@ class BigramEmbedding(nn.Module):
 
     def is_pair(self, ids: Tensor) -> Tensor:
         """Tell at which positions a pair of two words ends, (..., n), boolean."""
+        check_integers("ids", ids)
         is_word = ids >= self.first_word  # (..., n)
         is_pair = is_word & is_word.roll(1, dims=-1)  # (..., n)
         is_pair[..., :1] = False

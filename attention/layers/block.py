@@ -3,14 +3,15 @@
 The tokens ``x`` are ``n`` vectors of width ``d`` = ``embed_dim``, and ``h`` heads attend.
 """
 
+import copy
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from attention._checks import check_dropout, check_number, check_size, check_tokens
+from attention._checks import check_positive, check_size, check_tokens
 from attention.functional import Attended
 from attention.layers.cache import KVCache, check_cache
 from attention.layers.multihead import MultiHeadAttention
@@ -40,27 +41,15 @@ class TransformerBlock(nn.Module):
             added to the residual stream.
         bias: Whether projections, feed-forward layers and norms have a bias.
         eps: The number that the norms add to the variance.
-        num_kv_heads: The number of key–value heads that the ``num_heads`` heads share, as in
-            :class:`MultiHeadAttention`; None means ``num_heads``.
-        rotary: Whether queries and keys are rotated by their positions.
-        window: The width of the window that each query sees; None means all keys.
+        num_kv_heads, rotary, window: As in :class:`MultiHeadAttention`.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, m)`; boolean, where True means "may attend", or
-          numbers that are added to the scores
-        - positions: broadcasts to :math:`(..., n)`, integers, as in :class:`MultiHeadAttention`
         - returns: :math:`(..., n, d)`
-        - weights: :math:`(..., h, n, m)`, where :math:`m = n` without a cache
 
     Returns:
-        The tokens after the block, or (tokens, weights) with ``need_weights=True``. With a
-        ``cache``, ``x`` holds the new tokens only.
-
-    Raises:
-        TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
-        ValueError: If a width < 1, ``num_heads`` does not divide ``embed_dim``, the activation is
-            unknown, ``dropout`` is not in [0, 1), or shapes do not fit.
+        The tokens after the block, or (tokens, weights) with ``need_weights=True``. Calls, weights
+        and errors are those of :class:`MultiHeadAttention`.
 
     Example:
         >>> block = TransformerBlock(6, num_heads=2)
@@ -99,10 +88,7 @@ class TransformerBlock(nn.Module):
         )
         hidden_dim = 4 * embed_dim if hidden_dim is None else hidden_dim
         check_size("hidden_dim", hidden_dim)
-        check_dropout("dropout", dropout)
-        check_number("eps", eps)
-        if eps <= 0:
-            raise ValueError(f"eps: expected a number above 0, got {eps}")
+        check_positive("eps", eps)
         if activation not in ACTIVATIONS:
             expected = " or ".join(ACTIVATIONS)
             raise ValueError(f"activation: expected {expected}, got {activation!r}")
@@ -150,8 +136,8 @@ class TransformerBlock(nn.Module):
     def from_torch(cls, layer: nn.TransformerEncoderLayer) -> Self:
         """Copy one of torch's encoder layers, whatever its ``batch_first``.
 
-        In our layer the batch always comes first. Masks have the opposite
-        meaning in torch's layer, where True forbids.
+        In our layer the batch always comes first. Masks have the opposite meaning in torch's
+        layer, where True forbids.
 
         Raises:
             TypeError: If it is not an ``nn.TransformerEncoderLayer``.
@@ -206,34 +192,16 @@ class TransformerEncoder(nn.Module):
         embed_dim: Width ``d`` of a token vector, a multiple of ``num_heads``.
         num_heads: The number of heads in each block.
         num_layers: The number of blocks ``L``.
-        hidden_dim: Width between the two matrices of each feed-forward layer; None means ``4 d``.
-            This argument and those that follow are passed on to each :class:`TransformerBlock`.
-        norm_first: Whether the norms come before attention and feed-forward layer (pre-norm) or
-            after the sums (post-norm).
-        activation: The function in the middle of the feed-forward layer, ``"gelu"`` or ``"relu"``.
-        dropout: The probability of setting a number to 0 in training.
-        bias: Whether projections, feed-forward layers and norms have a bias.
-        eps: The number that the norms add to the variance.
-        num_kv_heads: The number of key–value heads that the ``num_heads`` heads share; None means
-            ``num_heads``.
-        rotary: Whether queries and keys are rotated by their positions.
-        window: The width of the window that each query sees; None means all keys.
+        norm_first: As in :class:`TransformerBlock`, whose other ``options`` are passed on to it.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, m)`; boolean, where True means "may attend", or
-          numbers that are added to the scores
-        - positions: broadcasts to :math:`(..., n)`, integers, as in :class:`MultiHeadAttention`
         - returns: :math:`(..., n, d)`
-        - weights: :math:`(L, ..., h, n, m)`, where :math:`m = n` without caches
+        - weights: :math:`(L, ..., h, n, m)`
 
     Returns:
-        The tokens after the last block, or (tokens, weights) with ``need_weights=True``. With
-        ``caches``, one per block, ``x`` holds the new tokens only.
-
-    Raises:
-        TypeError: If a width is not an integer, or dtypes differ.
-        ValueError: If a width < 1, shapes do not fit, or there is not one cache per block.
+        The tokens after the last block, or (tokens, weights) with ``need_weights=True``. Calls and
+        errors are those of :class:`MultiHeadAttention`, with ``caches``, one per block.
 
     Example:
         >>> encoder = TransformerEncoder(6, num_heads=2, num_layers=3)
@@ -251,35 +219,18 @@ class TransformerEncoder(nn.Module):
         num_heads: int,
         num_layers: int,
         *,
-        hidden_dim: int | None = None,
         norm_first: bool = True,
-        activation: str = "gelu",
-        dropout: float = 0.0,
-        bias: bool = True,
-        eps: float = 1e-5,
-        num_kv_heads: int | None = None,
-        rotary: bool = False,
-        window: int | None = None,
+        **options: Any,
     ) -> None:
         super().__init__()
         check_size("num_layers", num_layers)
-        self.blocks = nn.ModuleList(
-            TransformerBlock(
-                embed_dim,
-                num_heads,
-                hidden_dim=hidden_dim,
-                norm_first=norm_first,
-                activation=activation,
-                dropout=dropout,
-                bias=bias,
-                eps=eps,
-                num_kv_heads=num_kv_heads,
-                rotary=rotary,
-                window=window,
-            )
+        blocks = [
+            TransformerBlock(embed_dim, num_heads, norm_first=norm_first, **options)
             for _ in range(num_layers)
-        )
-        self.norm = nn.LayerNorm(embed_dim, eps=eps, bias=bias) if norm_first else None
+        ]
+        self.blocks = nn.ModuleList(blocks)
+        # A norm as those of the blocks; one that was made has drawn nothing and learned nothing.
+        self.norm = copy.deepcopy(blocks[0].norm1) if norm_first else None
 
     def forward(
         self,

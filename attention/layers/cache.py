@@ -9,23 +9,18 @@ from attention._checks import check_size
 class KVCache:
     r"""Hold the keys and values of the tokens that one attention layer has seen.
 
-    A layer that is called with a cache reads new tokens only: it appends their keys and values, and
-    lets their queries attend to all that the cache holds. Memory for ``max_length`` tokens is
-    allocated when the first ones arrive.
+    A layer that is called with a cache appends the keys and values of the tokens it reads, and lets
+    their queries attend to all that the cache holds. Memory is allocated when the first arrive.
 
     .. math:: \mathrm{bytes} = \mathrm{max\_length} \cdot (k + v) \cdot
         h_\mathrm{kv} \cdot \mathrm{batch} \cdot \mathrm{bytes\ per\ number}
 
     Here :math:`h_\mathrm{kv}` is the number of key–value heads, whose keys have width k and whose
-    values have width v. A cache is for inference only. Its memory is written in place, which would
-    break a backward pass, so the cache refuses keys or values that carry a gradient.
+    values have width v. A cache is for inference only: its memory is written in place, which would
+    break a backward pass.
 
     Args:
-        max_length: The number of tokens that it holds at most.
-
-    Raises:
-        TypeError: If ``max_length`` is not an integer.
-        ValueError: If ``max_length`` is less than 1.
+        max_length: The number of tokens that it holds at most, an integer of at least 1.
 
     Example:
         >>> from attention import MultiHeadAttention
@@ -59,11 +54,7 @@ class KVCache:
         return 0 if self._memory is None else sum(each.nbytes for each in self._memory)
 
     def check_room(self, n: int) -> None:
-        """Refuse n more tokens if they do not fit.
-
-        Raises:
-            ValueError: If the cache would hold more than ``max_length`` tokens.
-        """
+        """Raise a ValueError if n more tokens would make it hold more than ``max_length``."""
         if self.length + n > self.max_length:
             raise ValueError(
                 f"cache: expected at most max_length = {self.max_length} tokens, "

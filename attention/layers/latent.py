@@ -29,39 +29,19 @@ class LatentAttention(AttentionLayer):
     is likewise applied later, to the weighted mean of the latents. A cache then has to hold ``r``
     numbers per token for all heads together, instead of :math:`2hk`.
 
-    With rotary positions, there would be a rotation between :math:`Q_i` and
-    :math:`W_{\mathrm{key},i}^\top`. It would depend on the positions of both query and key, so the
-    matrix could not be absorbed. With ``rotary_dim`` above 0, each query therefore has that many
-    additional numbers. These are rotated and multiplied with one rotated key, which all heads
-    share. The scores are then divided by :math:`\sqrt{k + \mathrm{rotary\_dim}}`.
+    With rotary positions, a rotation that depends on both positions would stand between
+    :math:`Q_i` and :math:`W_{\mathrm{key},i}^\top`, so the matrix could not be absorbed. Each query
+    therefore has ``rotary_dim`` additional numbers, which are rotated and multiplied with one
+    rotated key that all heads share. The scores are then divided by
+    :math:`\sqrt{k + \mathrm{rotary\_dim}}`.
 
     Args:
-        embed_dim: Width ``d`` of a token vector.
-        num_heads: The number of heads.
+        embed_dim, num_heads, head_dim: As in :class:`MultiHeadAttention`.
         latent_dim: Width ``r`` of the latent; None means half of ``embed_dim``.
-        head_dim: Width ``k`` of a head's queries, keys and values; None means
-            ``embed_dim / num_heads``, which ``num_heads`` must then divide.
         rotary_dim: Width of the rotated part of a query and of the shared key, an even number.
 
-    Shape:
-        - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, m)`; boolean, where True means "may attend", or
-          numbers that are added to the scores; the same for all heads
-        - positions: broadcasts to :math:`(..., n)`, integers, which only the rotation reads; None
-          counts 0, 1, … from the start, or on from the tokens in the cache
-        - context: :math:`(..., n, d)`
-        - weights: :math:`(..., h, n, m)`, where :math:`m = n` without a cache
-
-    Returns:
-        The context, or (context, weights) with ``need_weights=True``. ``absorbed=True`` computes
-        the same context by the second form of the scores. With a ``cache``, ``x`` holds the
-        new tokens only.
-
-    Raises:
-        TypeError: If a width is not an integer, or dtypes differ.
-        ValueError: If a width < 1, ``num_heads`` does not divide ``embed_dim``, ``rotary_dim`` is
-            odd, shapes do not fit, or a cache is full, or given with ``positions`` or without
-            ``is_causal=True``.
+    Calls, shapes, returns and errors are those of :class:`MultiHeadAttention`; ``absorbed=True``
+    computes the same context by the second form of the scores.
 
     Example:
         >>> layer = LatentAttention(8, num_heads=2, latent_dim=3).double()
@@ -117,14 +97,15 @@ class LatentAttention(AttentionLayer):
         check_tokens(x, self.embed_dim, self.W_query.weight)
         n, k = x.shape[-2], self.head_dim
         m = check_cache(cache, n, is_causal, positions) + n
-        at = token_positions(positions, x, m)[..., m - n :]  # (..., n)
-        mask, in_kernel = join_masks(attn_mask, x, m, is_causal=is_causal)
+        key_at = token_positions(positions, x, m)  # (..., m)
+        mask, in_kernel = join_masks(attn_mask, x, key_at, is_causal=is_causal)
 
         split = self.W_query(x).unflatten(-1, (self.num_heads, -1))  # (..., n, h, k + rotary_dim)
         query, query_rotary = split.transpose(-3, -2).split((k, self.rotary_dim), dim=-1)
         widths = self.latent_dim, self.rotary_dim
         latent, key_rotary = self.W_latent(x).split(widths, dim=-1)  # (..., n, r), (..., n, …)
         if self.rotary_dim:
+            at = key_at[..., m - n :]  # (..., n)
             query_rotary = apply_rotary(query_rotary, at[..., None, :])  # (..., h, n, rotary_dim)
             key_rotary = apply_rotary(key_rotary, at)  # (..., n, rotary_dim)
         if cache is not None:
@@ -138,7 +119,7 @@ class LatentAttention(AttentionLayer):
         else:
             key, value = latent @ W_key.mT, latent @ W_value.mT  # (..., h, m, k) each
             key_rotary = key_rotary.expand(*key.shape[:-1], -1)  # (..., h, m, rotary_dim)
-        attended = attend(
+        heads, weights = attend(
             torch.cat((query, query_rotary), dim=-1),
             torch.cat((key, key_rotary), dim=-1),
             value,
@@ -147,8 +128,7 @@ class LatentAttention(AttentionLayer):
             is_causal=in_kernel,
             scale=(k + self.rotary_dim) ** -0.5,
         )
-        heads = attended[0] if isinstance(attended, tuple) else attended
         if absorbed:
             heads = heads @ W_value.mT  # (..., h, n, k)
         context = self.W_out(heads.transpose(-3, -2).flatten(-2))  # (..., n, d)
-        return (context, attended[1]) if isinstance(attended, tuple) else context
+        return context if weights is None else (context, weights)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from attention._checks import (
+    check_divisor,
     check_dropout,
     check_heads,
     check_mask,
@@ -22,7 +23,7 @@ from attention.functional import (
     allowed_keys,
     attend,
     causal_mask,
-    restricted,
+    restrict,
 )
 from attention.layers.base import AttentionLayer
 from attention.layers.cache import KVCache, check_cache
@@ -37,19 +38,12 @@ class MultiHeadAttention(AttentionLayer):
         V_{g(i)}, \qquad
         \mathrm{context} = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
 
-    Head i uses the i-th block of :math:`k` = ``head_dim`` columns of
-    :math:`Q = X W_\mathrm{query}`. If there are as many key–value heads as query heads,
-    then :math:`g(i) = i`, and head i also has its own columns of :math:`K = X W_\mathrm{key}` and
-    :math:`V = X W_\mathrm{value}`. If ``head_dim`` also has its default, the number of heads
-    changes neither the number of parameters nor the number of multiplications, except in the
-    softmax. With ``num_kv_heads`` below ``num_heads``, neighbouring heads share keys and values
-    (grouped-query attention), and with 1 all of them do (multi-query attention).
-
-    With ``rotary=True``, :func:`apply_rotary` rotates queries and keys by their positions before
-    the scores are computed. With a window of width w, query i sees only the keys j with
-    :math:`|p_i - p_j| < w`. The position :math:`p_i` of token i is i, unless the layer is called
-    with other ``positions``. Only rotation and window read them; causality goes by the order of
-    the tokens.
+    Head i uses the i-th block of :math:`k` = ``head_dim`` columns of :math:`Q = XW_\mathrm{query}`.
+    If there are as many key–value heads, then :math:`g(i) = i`, and head i also has its own columns
+    of :math:`K = X W_\mathrm{key}` and :math:`V = X W_\mathrm{value}`. With fewer, neighbouring
+    heads share keys and values (grouped-query attention), and with 1 all of them do (multi-query
+    attention). Calls, returns and errors are those of :class:`AttentionLayer`. With a ``cache``,
+    ``x`` holds the new tokens only, which also attend to the tokens in the cache.
 
     Args:
         embed_dim: Width ``d`` of a token vector.
@@ -58,32 +52,23 @@ class MultiHeadAttention(AttentionLayer):
             of ``num_heads``; None means ``num_heads``.
         head_dim: Width ``k`` of a head's queries, keys and values; None means
             ``embed_dim / num_heads``, which ``num_heads`` must then divide.
-        rotary: Whether queries and keys are rotated by their positions, for which ``head_dim`` must
-            be even.
-        window: The width ``w`` of the window that each query sees; None means all keys.
-        dropout: The probability of setting an attention weight to 0 in training.
+        rotary: Whether :func:`apply_rotary` rotates queries and keys, of an even width, by their
+            positions.
+        window: The width ``w`` of the window: query i sees only keys j with
+            :math:`|p_i - p_j| < w`. None means all keys.
+        dropout: The probability, in [0, 1), of setting an attention weight to 0 in training.
         bias: Whether the four projections add a bias.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, m)`; boolean, where True means "may attend", or
-          numbers that are added to the scores; the same for all heads
-        - positions: broadcasts to :math:`(..., n)`, integers; None counts 0, 1, … from the start,
-          or on from the tokens in the cache
+        - attn_mask: broadcasts to :math:`(..., n, m)`, where :math:`m = n` without a cache
+        - positions: broadcasts to :math:`(..., n)`: where each token stands, :math:`p_i`, as an
+          integer. Only rotation and window read it. None counts 0, 1, …, on from the cache's tokens
         - context: :math:`(..., n, d)`
-        - weights: :math:`(..., h, n, m)`, where :math:`m = n` without a cache
-
-    Returns:
-        The context, or (context, weights) with ``need_weights=True``. ``is_causal=True`` lets
-        token i see tokens 0 … i only, and combines with ``attn_mask``. With a ``cache``, ``x``
-        holds the new tokens only, which attend to themselves and to the tokens in the cache.
+        - weights: :math:`(..., h, n, m)`
 
     Raises:
-        TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
-        ValueError: If a width < 1, ``num_heads`` does not divide ``embed_dim`` although
-            ``head_dim`` is None, ``num_kv_heads`` does not divide ``num_heads``, ``head_dim`` is
-            odd with ``rotary=True``, ``dropout`` is not in [0, 1), shapes do not fit, or a cache is
-            full, or given with ``positions`` or without ``is_causal=True``.
+        ValueError: If a cache is full, or given with ``positions`` or without ``is_causal=True``.
 
     Example:
         >>> layer = MultiHeadAttention(6, num_heads=2)
@@ -113,13 +98,8 @@ class MultiHeadAttention(AttentionLayer):
     ) -> None:
         super().__init__()
         head_dim = check_heads(embed_dim, num_heads, head_dim)
-        if num_kv_heads is None:
-            num_kv_heads = num_heads
-        check_size("num_kv_heads", num_kv_heads)
-        if num_heads % num_kv_heads:
-            raise ValueError(
-                f"num_kv_heads: expected a divisor of num_heads = {num_heads}, got {num_kv_heads}"
-            )
+        num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
+        check_divisor("num_kv_heads", num_kv_heads, "num_heads", num_heads)
         if rotary and head_dim % 2:
             raise ValueError(f"rotary: expected heads of an even width, got {head_dim}")
         if window is not None:
@@ -153,12 +133,7 @@ class MultiHeadAttention(AttentionLayer):
         m = check_cache(cache, n, is_causal, positions) + n
         key_at = token_positions(positions, x, m)  # (..., m)
         query_at = key_at[..., m - n :]  # (..., n)
-        near = None
-        if self.window is not None:
-            near = (
-                query_at[..., :, None] - key_at[..., None, :]
-            ).abs() < self.window  # (..., n, m)
-        mask, in_kernel = join_masks(attn_mask, x, m, is_causal=is_causal, near=near)
+        mask, in_kernel = join_masks(attn_mask, x, key_at, is_causal=is_causal, window=self.window)
         query = self._split(self.W_query(x), self.num_heads)  # (..., h, n, head_dim)
         key = self._split(self.W_key(x), self.num_kv_heads)  # (..., num_kv_heads, n, head_dim)
         value = self._split(self.W_value(x), self.num_kv_heads)  # (..., num_kv_heads, n, head_dim)
@@ -167,30 +142,29 @@ class MultiHeadAttention(AttentionLayer):
             query, key = apply_rotary(query, at), apply_rotary(key, at)
         if cache is not None:
             key, value = cache.append(key, value)  # (..., num_kv_heads, m, head_dim) each
-        attended = attend(
+        heads, weights = attend(
             query,
-            self._shared(key),
-            self._shared(value),
+            self._repeat(key),
+            self._repeat(value),
             for_heads(mask),
             need_weights=need_weights,
             is_causal=in_kernel,
             dropout_p=self.dropout if self.training else 0.0,
-        )
-        heads = attended[0] if isinstance(attended, tuple) else attended  # (..., h, n, head_dim)
+        )  # (..., h, n, head_dim)
         context = self.W_out(heads.transpose(-3, -2).flatten(-2))  # (..., n, d)
         if attn_mask is not None:
             # Without this, a token that may attend to nothing would get W_out's bias.
-            allowed = allowed_keys(mask, n, m, in_kernel, x.device)  # (..., n or 1, m)
+            allowed = allowed_keys(mask, m, in_kernel, x.device)  # (..., n or 1, m)
             assert allowed is not None  # as there is a mask
             context = context.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)
-        return (context, attended[1]) if isinstance(attended, tuple) else context
+        return context if weights is None else (context, weights)
 
     @classmethod
     def from_torch(cls, layer: nn.MultiheadAttention) -> Self:
         """Copy torch's multi-head attention, whatever its ``batch_first``.
 
-        In our layer the batch always comes first. Boolean masks have the
-        opposite meaning in torch's layer, where True forbids.
+        In our layer the batch always comes first. Boolean masks have the opposite meaning in
+        torch's layer, where True forbids.
 
         Raises:
             TypeError: If it is not an ``nn.MultiheadAttention``.
@@ -234,7 +208,7 @@ class MultiHeadAttention(AttentionLayer):
         split: Tensor = projected.unflatten(-1, (num_heads, self.head_dim))  # (..., n, h, head_dim)
         return split.transpose(-3, -2)  # (..., h, n, head_dim)
 
-    def _shared(self, heads: Tensor) -> Tensor:
+    def _repeat(self, heads: Tensor) -> Tensor:
         """Give each head of a group the same keys or values."""
         group = self.num_heads // self.num_kv_heads
         return heads if group == 1 else heads.repeat_interleave(group, dim=-3)  # (..., h, m, …)
@@ -244,34 +218,36 @@ def token_positions(positions: Tensor | None, x: Tensor, m: int) -> Tensor:
     """Tell where m tokens stand, (..., m), of which the tokens x are the last or, if given, all."""
     if positions is None:
         return torch.arange(m, device=x.device)  # (m,)
-    check_positions(positions, x.shape[:-1], x.device)
+    check_positions(positions, x)
     return positions.expand(torch.broadcast_shapes(positions.shape, (m,))).long()  # (..., m)
 
 
 def join_masks(
-    attn_mask: Tensor | None, x: Tensor, m: int, *, is_causal: bool, near: Tensor | None = None
+    attn_mask: Tensor | None,
+    x: Tensor,
+    key_at: Tensor,
+    *,
+    is_causal: bool,
+    window: int | None = None,
 ) -> tuple[Tensor | None, bool]:
-    """Join what restricts n tokens x, which are the last of m: a mask, a window, causality.
-
-    Shape:
-        - attn_mask: broadcasts to :math:`(..., n, m)`
-        - near: :math:`(..., n, m)`, boolean, which keys are in the window of a query
+    """Join what restricts n tokens x, the last of m at these positions: mask, window, causality.
 
     Returns:
         The pair (mask, is_causal) for :func:`attention.functional.attend`, which leaves plain
         causality to the kernel.
     """
-    n = x.shape[-2]
+    n, m = x.shape[-2], key_at.shape[-1]
     if attn_mask is not None:
         check_mask(attn_mask, (*x.shape[:-1], m), x.device)
-    if near is not None:
-        attn_mask = restricted(attn_mask, near)
+    if window is not None:
+        distance = key_at[..., m - n :, None] - key_at[..., None, :]  # (..., n, m)
+        attn_mask = restrict(attn_mask, distance.abs() < window)
     if n == m or not is_causal:
         return attn_mask, is_causal
     # The kernel's own causal mask takes the queries for the first tokens, not for the last. A
     # single query is the last token, which may see all others.
     if n > 1:
-        attn_mask = restricted(attn_mask, causal_mask(n, m, device=x.device))  # (..., n, m)
+        attn_mask = restrict(attn_mask, causal_mask(n, m, device=x.device))  # (..., n, m)
     return attn_mask, False
 
 

@@ -19,9 +19,12 @@ class Pooling(AttentionLayer):
         check_size("embed_dim", embed_dim)
         self.embed_dim = embed_dim
 
-    def _pool(
-        self, x: Tensor, query: Tensor, keys: Tensor, attn_mask: Tensor | None, need_weights: bool
+    def forward(
+        self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
     ) -> Attended:
+        """Return the context, and the weights if they are needed."""
+        check_tokens(x, self.embed_dim, next(self.parameters(), x))
+        query, keys = self.query_and_keys(x)
         query = query.to(keys.dtype).expand(*x.shape[:-2], 1, -1)  # (..., 1, k)
         # The scale is 1, because a learned query can take up any factor.
         # Under autocast the keys come from a linear layer in 16 bits, the tokens still in 32.
@@ -30,28 +33,17 @@ class Pooling(AttentionLayer):
         context, weights = context.squeeze(-2), weights.squeeze(-2)  # (..., d), (..., n)
         return (context, weights) if need_weights else context
 
+    def query_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the query of all texts, (k) or (1, k), and the tokens' keys, (..., n, k)."""
+        raise NotImplementedError
+
 
 class MeanPooling(Pooling):
     r"""Average the tokens, as attention does when all scores are equal.
 
     .. math:: \mathrm{context} = \frac{1}{n} \sum_{i=1}^{n} x_i
 
-    Args:
-        embed_dim: Width ``d`` of a token vector.
-
-    Shape:
-        - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., 1, n)`; boolean, where True means "may attend", or
-          numbers that are added to the scores
-        - context: :math:`(..., d)`
-        - weights: :math:`(..., n)`
-
-    Returns:
-        The context, or (context, weights) with ``need_weights=True``.
-
-    Raises:
-        TypeError: If ``embed_dim`` is not an integer.
-        ValueError: If ``embed_dim`` < 1, or ``x`` has another width.
+    Arguments, shapes and errors are those of :class:`EnergyPooling`.
 
     Example:
         >>> MeanPooling(2)(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -61,13 +53,9 @@ class MeanPooling(Pooling):
         The baseline to which Lab 13 (Nowakowski, 2024) compares attention.
     """
 
-    def forward(
-        self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
-    ) -> Attended:
-        """Return the mean over the tokens that may be attended to."""
-        check_tokens(x, self.embed_dim, x)
-        keys = torch.zeros_like(x[..., :1])  # (..., n, 1)
-        return self._pool(x, x.new_zeros(1), keys, attn_mask, need_weights)
+    def query_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return a query and keys whose scores are all 0."""
+        return x.new_zeros(1), torch.zeros_like(x[..., :1])  # (1), (..., n, 1)
 
 
 class EnergyPooling(Pooling):
@@ -79,24 +67,17 @@ class EnergyPooling(Pooling):
 
     All texts share the learned query w. Its score with token i, :math:`e_i`, is called the energy
     in Lab 13. The score has no bias, because a bias would add the same number to every score of a
-    text, which does not change their softmax.
+    text, which does not change their softmax. Calls, returns and errors are
+    those of :class:`AttentionLayer`, without ``is_causal``.
 
     Args:
         embed_dim: Width ``d`` of a token vector.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., 1, n)`; boolean, where True means "may attend", or
-          numbers that are added to the scores
+        - attn_mask: broadcasts to :math:`(..., 1, n)`
         - context: :math:`(..., d)`
         - weights: :math:`(..., n)`
-
-    Returns:
-        The context, or (context, weights) with ``need_weights=True``.
-
-    Raises:
-        TypeError: If ``embed_dim`` is not an integer, or dtypes differ.
-        ValueError: If ``embed_dim`` < 1, or shapes do not fit.
 
     Example:
         >>> pooling = EnergyPooling(3)
@@ -112,12 +93,9 @@ class EnergyPooling(Pooling):
         super().__init__(embed_dim)
         self.energy = nn.Linear(embed_dim, 1, bias=False)
 
-    def forward(
-        self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
-    ) -> Attended:
-        """Return the context, and the weights if they are needed."""
-        check_tokens(x, self.embed_dim, self.energy.weight)
-        return self._pool(x, self.energy.weight, x, attn_mask, need_weights)
+    def query_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the learned query, and the tokens as keys."""
+        return self.energy.weight, x  # (1, d), (..., n, d)
 
 
 class KeyedPooling(Pooling):
@@ -128,25 +106,11 @@ class KeyedPooling(Pooling):
         \mathrm{context} = \sum_{i=1}^{n} \mathrm{softmax}(e)_i \, x_i
 
     All texts share the learned query q. This is the same function as :class:`EnergyPooling` with
-    :math:`w = W_\mathrm{key}\, q`.
+    :math:`w = W_\mathrm{key}\, q`, which also says how it is called and the shapes.
 
     Args:
         embed_dim: Width ``d`` of a token vector.
         key_dim: Width ``k`` of a key and of the query.
-
-    Shape:
-        - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., 1, n)`; boolean, where True means "may attend", or
-          numbers that are added to the scores
-        - context: :math:`(..., d)`
-        - weights: :math:`(..., n)`
-
-    Returns:
-        The context, or (context, weights) with ``need_weights=True``.
-
-    Raises:
-        TypeError: If a width is not an integer, or dtypes differ.
-        ValueError: If a width < 1, or shapes do not fit.
 
     Example:
         >>> from attention import EnergyPooling
@@ -170,10 +134,6 @@ class KeyedPooling(Pooling):
         # The range that nn.Linear(key_dim, 1) draws from, as in Lab 13.
         self.query = nn.Parameter(torch.empty(key_dim).uniform_(-1, 1) * key_dim**-0.5)
 
-    def forward(
-        self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
-    ) -> Attended:
-        """Return the context, and the weights if they are needed."""
-        check_tokens(x, self.embed_dim, self.query)
-        keys = self.W_key(x)  # (..., n, k)
-        return self._pool(x, self.query, keys, attn_mask, need_weights)
+    def query_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the learned query, and the projected keys."""
+        return self.query, self.W_key(x)  # (k), (..., n, k)

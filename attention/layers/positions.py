@@ -6,8 +6,8 @@ from torch.nn import functional as F
 
 from attention._checks import (
     check_lengths,
-    check_number,
     check_positions,
+    check_positive,
     check_range,
     check_size,
     check_tokens,
@@ -28,11 +28,7 @@ def positions_from_end(lengths: Tensor, n: int) -> Tensor:
         - returns: :math:`(..., n)`, integers; the padding gets position 0
 
     Returns:
-        The positions, for :class:`SinusoidalPositions`.
-
-    Raises:
-        TypeError: If ``lengths`` is not a tensor of integers, or ``n`` not an integer.
-        ValueError: If a length is negative or exceeds ``n``.
+        The positions, for :class:`SinusoidalPositions`. Errors are those of :func:`padding_mask`.
 
     Example:
         >>> positions_from_end(torch.tensor([4, 2]), 4)
@@ -56,13 +52,12 @@ class SinusoidalPositions(nn.Module):
         embed_dim: Width ``d`` of a token vector.
         max_length: The number of positions that the table holds.
         base: Sets the lowest frequency. Pair ``i`` of sine and cosine advances by
-            ``base ** (-2 * i / d)`` radians per position. For an even ``d`` the slowest pair has
-            ``i = d / 2 - 1`` and advances by ``base ** (2 / d) / base``, which is more than 1/base
-            and close to it only if ``d`` is large.
+            ``base ** (-2 * i / d)`` radians per position, so the slowest pair of an even ``d``
+            advances by ``base ** (2 / d) / base``.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - positions: :math:`(n)` or :math:`(..., n)`, integers below ``max_length``; None counts
+        - positions: broadcasts to :math:`(..., n)`, integers below ``max_length``; None counts
           0, 1, … from the start
         - returns: :math:`(..., n, d)`
 
@@ -71,8 +66,7 @@ class SinusoidalPositions(nn.Module):
 
     Raises:
         TypeError: If a size or position is not an integer, or dtypes differ.
-        ValueError: If there are more tokens than ``max_length``, a position is not in the table,
-            or shapes do not fit.
+        ValueError: If a position is not in the table, or shapes do not fit.
 
     Example:
         >>> add_positions = SinusoidalPositions(4, max_length=10)
@@ -96,9 +90,7 @@ class SinusoidalPositions(nn.Module):
         super().__init__()
         check_size("embed_dim", embed_dim)
         check_size("max_length", max_length)
-        check_number("base", base)
-        if base <= 0:
-            raise ValueError(f"base: expected a number above 0, got {base}")
+        check_positive("base", base)
         position = torch.arange(max_length, dtype=torch.float64)[:, None]  # (max_length, 1)
         feature = torch.arange(embed_dim)  # (d,)
         angle = position / base ** (2 * (feature // 2) / embed_dim)  # (max_length, d)
@@ -115,6 +107,6 @@ class SinusoidalPositions(nn.Module):
             raise ValueError(f"x: expected at most max_length = {max_length} tokens, got {n}")
         if positions is None:
             return x + self.table[:n]  # (..., n, d)
-        check_positions(positions, x.shape[:-1], x.device)
+        check_positions(positions, x)
         check_range("positions", positions, 0, max_length - 1, "max_length - 1")
         return x + F.embedding(positions.long(), self.table)  # (..., n, d)

@@ -22,7 +22,7 @@ class SelfAttentionV1(AttentionLayer):
 
     The matrices are initialised uniformly in [0, 1), which keeps a worked example positive and
     readable but is a poor start for training. :class:`SelfAttentionV2` uses the initialisation of
-    ``nn.Linear``.
+    ``nn.Linear``. Calls, returns and errors are those of :class:`AttentionLayer`.
 
     Args:
         d_in: Width of a token vector.
@@ -30,18 +30,8 @@ class SelfAttentionV1(AttentionLayer):
 
     Shape:
         - x: :math:`(..., n, d_\mathrm{in})`
-        - attn_mask: broadcasts to :math:`(..., n, n)`; boolean, where True means "may attend", or
-          numbers that are added to the scores
         - context: :math:`(..., n, d_\mathrm{out})`
         - weights: :math:`(..., n, n)`
-
-    Returns:
-        The context, or (context, weights) with ``need_weights=True``. ``is_causal=True`` lets
-        token i see tokens 0 … i only, and combines with ``attn_mask``.
-
-    Raises:
-        TypeError: If a width is not an integer, or dtypes differ.
-        ValueError: If a width < 1, or shapes do not fit.
 
     Example:
         >>> layer = SelfAttentionV1(3, 2)
@@ -73,7 +63,10 @@ class SelfAttentionV1(AttentionLayer):
         query = x @ self.W_query  # (..., n, d_out)
         key = x @ self.W_key  # (..., n, d_out)
         value = x @ self.W_value  # (..., n, d_out)
-        return attend(query, key, value, attn_mask, need_weights=need_weights, is_causal=is_causal)
+        context, weights = attend(
+            query, key, value, attn_mask, need_weights=need_weights, is_causal=is_causal
+        )
+        return context if weights is None else (context, weights)
 
 
 class QKSelfAttention(AttentionLayer):
@@ -83,27 +76,19 @@ class QKSelfAttention(AttentionLayer):
         Q = X W_\mathrm{query}, \quad K = X W_\mathrm{key}, \qquad
         \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) X
 
+    Calls, returns and errors are those of :class:`AttentionLayer`.
+
     Args:
         embed_dim: Width ``d`` of a token vector.
         key_dim: Width ``k`` of queries and keys.
         bias: Whether the projections add a bias.
         scale: The factor on :math:`Q K^\top`. None means :math:`1/\sqrt{k}`.
-        dropout: The probability of setting an attention weight to 0 in training.
+        dropout: The probability, in [0, 1), of setting an attention weight to 0 in training.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, n)`; boolean, where True means "may attend", or
-          numbers that are added to the scores
         - context: :math:`(..., n, d)`
         - weights: :math:`(..., n, n)`
-
-    Returns:
-        The context, or (context, weights) with ``need_weights=True``. ``is_causal=True`` lets
-        token i see tokens 0 … i only, and combines with ``attn_mask``.
-
-    Raises:
-        TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
-        ValueError: If a width < 1, ``dropout`` is not in [0, 1), or shapes do not fit.
 
     Example:
         >>> layer = QKSelfAttention(5, key_dim=3)
@@ -148,7 +133,7 @@ class QKSelfAttention(AttentionLayer):
         query = self.W_query(x)  # (..., n, k)
         key = self.W_key(x)  # (..., n, k)
         value = self.values(x)  # (..., n, v)
-        return attend(
+        context, weights = attend(
             query,
             key,
             value.to(key.dtype),  # under autocast the keys have 16 bits, the tokens still 32
@@ -158,6 +143,7 @@ class QKSelfAttention(AttentionLayer):
             scale=self.scale,
             dropout_p=self.dropout if self.training else 0.0,
         )
+        return context if weights is None else (context, weights)
 
     def values(self, x: Tensor) -> Tensor:
         """Return each token's value, which here is the token itself."""
@@ -171,28 +157,18 @@ class SelfAttention(QKSelfAttention):
         Q = X W_\mathrm{query}, \quad K = X W_\mathrm{key}, \quad V = X W_\mathrm{value},
         \qquad \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
 
+    Calls, returns and errors are those of :class:`AttentionLayer`.
+
     Args:
         embed_dim: Width ``d`` of a token vector.
         key_dim: Width ``k`` of queries and keys.
         value_dim: Width ``v`` of values; None means ``embed_dim``.
-        bias: Whether the projections add a bias.
-        scale: The factor on :math:`Q K^\top`. None means :math:`1/\sqrt{k}`.
-        dropout: The probability of setting an attention weight to 0 in training.
+        bias, scale, dropout: As in :class:`QKSelfAttention`.
 
     Shape:
         - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, n)`; boolean, where True means "may attend", or
-          numbers that are added to the scores
         - context: :math:`(..., n, v)`
         - weights: :math:`(..., n, n)`
-
-    Returns:
-        The context, or (context, weights) with ``need_weights=True``. ``is_causal=True`` lets
-        token i see tokens 0 … i only, and combines with ``attn_mask``.
-
-    Raises:
-        TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
-        ValueError: If a width < 1, ``dropout`` is not in [0, 1), or shapes do not fit.
 
     Example:
         >>> layer = SelfAttention(5, key_dim=3, value_dim=2)
@@ -232,35 +208,17 @@ class SelfAttentionV2(SelfAttention):
 
     If V1's matrices are transposed and copied in, the two classes return the same numbers. They
     differ in initialisation: ``nn.Linear`` draws uniformly between
-    :math:`\pm 1/\sqrt{d_\mathrm{in}}`.
+    :math:`\pm 1/\sqrt{d_\mathrm{in}}`. Shapes and source are those of :class:`SelfAttentionV1`.
 
     Args:
         d_in: Width of a token vector.
         d_out: Width of queries, keys and values.
         qkv_bias: Whether the projections add a bias.
 
-    Shape:
-        - x: :math:`(..., n, d_\mathrm{in})`
-        - attn_mask: broadcasts to :math:`(..., n, n)`; boolean, where True means "may attend", or
-          numbers that are added to the scores
-        - context: :math:`(..., n, d_\mathrm{out})`
-        - weights: :math:`(..., n, n)`
-
-    Returns:
-        The context, or (context, weights) with ``need_weights=True``. ``is_causal=True`` lets
-        token i see tokens 0 … i only, and combines with ``attn_mask``.
-
-    Raises:
-        TypeError: If a width is not an integer, or dtypes differ.
-        ValueError: If a width < 1, or shapes do not fit.
-
     Example:
         >>> layer = SelfAttentionV2(3, 2)
         >>> layer(torch.rand(6, 3)).shape
         torch.Size([6, 2])
-
-    Source:
-        Raschka (2024), Build a Large Language Model (From Scratch), section 3.4.
     """
 
     def __init__(self, d_in: int, d_out: int, *, qkv_bias: bool = False) -> None:
@@ -277,28 +235,8 @@ class CausalSelfAttention(SelfAttention):
         w_{ij} = \frac{e^{s_{ij}}}{\sum_{l \le i} e^{s_{il}}}, \qquad
         s = \frac{Q K^\top}{\sqrt{k}}
 
-    Args:
-        embed_dim: Width ``d`` of a token vector.
-        key_dim: Width ``k`` of queries and keys.
-        value_dim: Width ``v`` of values; None means ``embed_dim``.
-        bias: Whether the projections add a bias.
-        scale: The factor on :math:`Q K^\top`. None means :math:`1/\sqrt{k}`.
-        dropout: The probability of setting an attention weight to 0 in training.
-
-    Shape:
-        - x: :math:`(..., n, d)`
-        - attn_mask: broadcasts to :math:`(..., n, n)`; boolean, where True means "may attend", or
-          numbers that are added to the scores; applies in addition to the causal mask
-        - context: :math:`(..., n, v)`
-        - weights: :math:`(..., n, n)`, zeros above the diagonal
-
-    Returns:
-        The context, or (context, weights) with ``need_weights=True``. The layer is causal unless
-        it is called with ``is_causal=False``.
-
-    Raises:
-        TypeError: If a width is not an integer, ``dropout`` not a number, or dtypes differ.
-        ValueError: If a width < 1, ``dropout`` is not in [0, 1), or shapes do not fit.
+    The layer is causal unless it is called with ``is_causal=False``. Arguments and shapes are
+    those of :class:`SelfAttention`; the weights are zeros above the diagonal.
 
     Example:
         >>> layer = CausalSelfAttention(5, key_dim=3)

