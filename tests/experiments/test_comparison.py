@@ -14,7 +14,7 @@ from attention.sentiment.prepare import prepare
 from attention.sentiment.sources import Reviews, fingerprint
 from attention.sentiment.tokenizer import Ragged
 from experiments.comparison import __main__ as comparison
-from experiments.comparison import data, features, models, provenance, statistics
+from experiments.comparison import data, models, provenance, statistics
 from experiments.comparison.cells import TUNING_SEED, Cell, read_cells
 from experiments.comparison.word_counts import FRONT, texts_of
 
@@ -116,19 +116,19 @@ def test_the_committed_file_is_of_this_list():
         assert [run["seed"] for run in entry["runs"]] == entry["seeds"], name
 
 
-def test_committed_runs_of_a_seed_read_the_same_films():
-    train: dict[tuple, set] = {}
-    reported = set()
+def test_committed_runs_of_a_seed_read_the_same_reviews():
+    train, reported = {}, {}
     for entry in COMMITTED["cells"].values():
-        if entry["config"]["data"] == "imdb":
-            for each in [*entry["trials"], *entry["runs"]]:
-                sha256 = each["data"]["sha256"]
-                key = each["seed"], entry["config"]["reviews"]
-                train.setdefault(key, set()).add(sha256["train"])
-                reported |= {sha256["reported"]} if "reported" in sha256 else set()
-    assert {len(of_seed) for of_seed in train.values()} <= {1}
-    assert len({next(iter(of_seed)) for of_seed in train.values()}) == len(train)
-    assert len(reported) <= 1
+        of = entry["config"]["data"]
+        for each in [*entry["trials"], *entry["runs"]]:
+            sha256 = each["data"]["sha256"]
+            key = of, each["seed"], entry["config"]["reviews"]
+            train.setdefault(key, set()).add(sha256["train"])
+            if each in entry["runs"]:
+                reported.setdefault(of, set()).add(sha256["reported"])
+    assert {len(of_seed) for of_seed in train.values()} == {1}
+    assert len(set.union(*train.values())) == len(train)
+    assert [len(each) for each in reported.values()] == [1, 1]
 
 
 def test_committed_figures_fit_their_bits():
@@ -486,43 +486,25 @@ def test_after_the_separator_only_the_review_is_read():
     assert read == ["good soup", "bad tea bad"] * 2
 
 
-def test_the_encoder_reads_no_text_twice(imdb, tmp_path, monkeypatch):
-    counts = []
+def test_a_frozen_encoder_trains_on_features_that_are_computed_once(imdb, tmp_path, monkeypatch):
+    monkeypatch.setattr(provenance, "commit", lambda results: COMMIT)
+    encoded = []
     original = models.SentimentClassifier.features
 
     def count(self, ids, lengths):
-        counts.append(len(ids))
+        encoded.append(len(ids))
         return original(self, ids, lengths)
 
     monkeypatch.setattr(models.SentimentClassifier, "features", count)
-    given = cell(model="minilm", precision="float32", max_length=64)
-    prepared = data.draw(given, 0).prepared
-    model = models.build_model(given.config, prepared.tokenizer.get_vocab_size())
-    first = features.encode(model, prepared.examples, tmp_path, "float32")
-    assert 36 < sum(counts) <= 72  # a review behind itself is read, too
-    again = features.encode(model, prepared.examples, tmp_path, "float32")
-    assert torch.equal(first.features, again.features)
-    before = sum(counts)
-    # Another seed's clean reviews are mostly the same; those that are not are new.
-    other = data.draw(given, 1).prepared
-    features.encode(model, other.validation["clean"], tmp_path, "float32")
-    known = {tuple(ids.tolist()) for ids in map(prepared.examples.ids.__getitem__, range(36))}
-    theirs = other.validation["clean"].ids
-    new = [i for i in range(12) if tuple(theirs[i].tolist()) not in known]
-    assert sum(counts) - before == len(new)
-    # Each row has its own example's features.
-    batch = models.cut(prepared.examples, torch.tensor([50]), model.config, models.CPU)
-    with torch.no_grad():
-        alone = original(model.eval(), batch.ids, batch.lengths)
-    torch.testing.assert_close(first.features[50:51], alone, atol=1e-4, rtol=1e-3)
-
-
-def test_a_frozen_encoder_trains_on_its_features(imdb, tmp_path, monkeypatch):
-    monkeypatch.setattr(provenance, "commit", lambda results: COMMIT)
     given = cell(model="minilm", precision="float32", max_length=64, epochs=8, batch_size=8)
     run = models.run(given, 0, {"lr": 3e-2}, tmp_path)
     assert run["parameters"] == 385
     assert run["epochs"][-1]["train"] > 0.7
+    assert sum(encoded) == 2 * (36 + 12 + 12)  # alone and behind a distractor
+    models.run(given, 0, {"lr": 1e-2, "dropout": 0.1}, tmp_path)
+    assert sum(encoded) == 2 * (36 + 12 + 12)
+    models.run(given, 1, {"lr": 3e-2}, tmp_path)  # other reviews train, with other distractors
+    assert sum(encoded) > 3 * (36 + 12 + 12)
 
 
 def test_figures_of_logits():

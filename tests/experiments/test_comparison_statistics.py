@@ -3,7 +3,6 @@
 from dataclasses import replace
 from itertools import combinations
 from math import inf
-from statistics import fmean
 
 import numpy as np
 import pytest
@@ -171,15 +170,6 @@ def test_prediction_interval_against_a_worked_example():
 
 def test_prediction_interval_of_one_run_is_everything():
     assert statistics.prediction_interval([0.9]) == (-inf, inf)
-
-
-def test_prediction_interval_of_eleven_runs():
-    figures = [0.8 + i / 100 for i in range(11)]
-    low, high = statistics.prediction_interval(figures)
-    # s = 0.1 √0.11; t = 2.228 for 10 degrees of freedom (Student, 1908).
-    half = 2.228 * (0.11 * 0.01) ** 0.5 * (12 / 11) ** 0.5
-    assert low == pytest.approx(fmean(figures) - half, abs=1e-4)
-    assert high == pytest.approx(fmean(figures) + half, abs=1e-4)
 
 
 def test_reliability_sums_seeds_up():

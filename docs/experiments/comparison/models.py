@@ -1,5 +1,6 @@
 """How one model of the comparison is trained and measured."""
 
+import hashlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -14,13 +15,13 @@ from torch.nn import functional as F
 from attention.sentiment.batches import EncodedExamples, Examples, plan_batches
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.evaluation import cut, read_lengths
+from attention.sentiment.features import encode_examples
 from attention.sentiment.model import SentimentClassifier, build_model
 from attention.sentiment.precision import Precision, autocast, choose_precision
 from attention.sentiment.prepare import Prepared
 from attention.sentiment.trainer import Trainer
 from experiments.comparison.cells import TUNING_SEED, Cell
 from experiments.comparison.data import draw
-from experiments.comparison.features import encode
 from experiments.comparison.provenance import provenance
 from experiments.comparison.statistics import pack
 from experiments.comparison.word_counts import count_words
@@ -51,7 +52,7 @@ def run(cell: Cell, seed: int, options: dict[str, Any], features: Path) -> dict[
         seed: Of all that is drawn. The tuning seed's models are measured on the validation
             reviews, all others on the reviews that are reported.
         options: What is tried, or was chosen.
-        features: The folder of what the frozen encoder made of texts.
+        features: The folder of what the frozen encoder made of examples.
 
     Returns:
         What the results keep of it.
@@ -100,7 +101,9 @@ def train(config: TrainConfig, data: Prepared, features: Path) -> Trained:
     def read(examples: Examples) -> Examples | EncodedExamples:
         if not model.is_frozen:
             return examples
-        return encode(model, examples, features, config.precision)
+        features.mkdir(parents=True, exist_ok=True)
+        path = features / fingerprint(examples, config)
+        return encode_examples(model, examples, path, precision=config.precision)
 
     validation = {name: read(examples) for name, examples in data.validation.items()}
     best = BestEpoch()
@@ -123,6 +126,15 @@ def train(config: TrainConfig, data: Prepared, features: Path) -> Trained:
         "best_epoch": best.epoch,
     }
     return Trained(lambda examples: logits(model, read(examples), config.precision), figures)
+
+
+def fingerprint(examples: Examples, config: TrainConfig) -> str:
+    """Hash what a frozen encoder's output depends on; dropout comes after the encoder."""
+    reads = repr((config.with_options(dropout=0.0).model, config.precision))
+    digest = hashlib.sha256(reads.encode())
+    for each in (examples.ids.flat, examples.ids.offsets, examples.review, examples.distractor):
+        digest.update(each.numpy().tobytes())
+    return digest.hexdigest()
 
 
 class BestEpoch:

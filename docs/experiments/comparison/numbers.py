@@ -1,7 +1,7 @@
 """The numbers in the text of the page of results, by the names that the text has for them."""
 
 from experiments.comparison.hypotheses import PRIMARY, SECONDARY, outcomes
-from experiments.comparison.page import MODELS, Results, p_value, signed
+from experiments.comparison.page import FAMILIES, MODELS, Results, p_value, signed
 from experiments.comparison.tables import mean_distance
 
 YELP_TRAIN = 540_000  # of the official set, without the validation reviews cut from it
@@ -29,7 +29,6 @@ GAINS = {
     "batch-and-rate": ("ablations/corrected", "ablations/batch-and-rate", "distractor"),
     "all-fixes": ("ablations/corrected", "ablations/all", "distractor"),
 }
-WITHOUT_VECTORS = ("majority", "tfidf", "tfidf-marked", "after-separator")
 
 
 def numbers(results: Results) -> dict[str, str]:
@@ -94,7 +93,7 @@ def compared_with(results: Results, baseline: str, of: str) -> dict[str, set[str
     """Sort models with word vectors by the interval of their gain: above 0, with 0 in it, below."""
     found: dict[str, set[str]] = {"above": set(), "neither": set(), "below": set()}
     for name in MODELS:
-        if name not in WITHOUT_VECTORS:
+        if name not in FAMILIES["baselines"]:
             gain = results.gain(name, baseline, of)
             side = "above" if gain.is_above_0 else "below" if gain.is_below_0 else "neither"
             found[side].add(name)

@@ -17,13 +17,8 @@ def provenance(method: str) -> dict[str, Any]:
     if method == "tfidf":
         versions["scikit-learn"] = metadata.version("scikit-learn")
     return {
-        "date": now(),
+        "date": datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
         "commit": commit(RESULTS),
         "versions": versions,
         "hardware": hardware(),
     }
-
-
-def now() -> str:
-    """Return the date and time, to the second."""
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
