@@ -39,7 +39,8 @@ _START = (
         ["--resume"],
         type=click.Path(path_type=Path),
         metavar="RUN",
-        help="Resume the run in this folder, with the options it was started with and no others.",
+        help="Resume the run in this folder, with the options it was started with; only --data and "
+        "--device may be given, for a run that was moved.",
     ),
 )
 
@@ -82,13 +83,17 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
     )
     preset, resume = given.pop("preset"), given.pop("resume", None)
     if resume is not None:
+        # A run may be moved: to another device, and with its reviews to another folder.
+        moved = {name: given.pop(name) for name in {"data", "device"} & given.keys()}
         others = [f"--{name.replace('_', '-')}" for name in given]
         if preset != "auto":
             others.append("--preset")
         if others:
-            raise ValueError(f"--resume: expected no other options, got {' '.join(others)}")
+            raise ValueError(
+                f"--resume: expected no options but --data and --device, got {' '.join(others)}"
+            )
         run_folder.refuse_finished(resume)
-        return run_folder.read_config(resume)
+        return run_folder.read_config(resume).replace(**moved)
     if preset == "auto":
         of_minilm = "minilm-fine-tuned" if given.get("fine_tune") else "minilm"
         preset = of_minilm if given.get("model") == MINILM else "default"

@@ -3,21 +3,20 @@
 import io
 import json
 import platform
-from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
 import torch
 from filelock import FileLock, Timeout
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
 from attention._files import check_tensors, write_bytes, write_tensors, write_text
-from attention.sentiment.config import TrainConfig, config_json, read_train_config
+from attention.sentiment.config import Config, TrainConfig, config_json, read_train_config
 from attention.sentiment.model import SentimentClassifier
 from attention.sentiment.prepare import Prepared
 from attention.sentiment.trainer import Metrics, State, Trainer
@@ -46,10 +45,6 @@ def lock(folder: Path) -> FileLock:
     process ends, even if it is killed.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    # In a folder from elsewhere, a link could redirect a write to any file of this machine.
-    for path in (*folder.iterdir(), *folder.glob("checkpoint/*")):
-        if path.is_symlink():
-            raise RunError(f"{path}: is a link, which a run folder never contains; remove it")
     guard = FileLock(folder / LOCK, timeout=0)
     try:
         guard.acquire()
@@ -135,10 +130,16 @@ def load_run(
 
 def environment() -> dict[str, str]:
     """Describe the versions and the machine of a run, so that its numbers can be understood."""
+    versions = {}
+    for name in ("tokenizers", "attention-tutorial"):
+        try:
+            versions[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:  # a folder that was copied, not installed
+            versions[name] = "not installed"
     return {
         "python": platform.python_version(),
         "torch": torch.__version__,  # includes the build, as in 2.13.0+cu130
-        **{name: metadata.version(name) for name in ("tokenizers", "attention-tutorial")},
+        **versions,
         "machine": platform.machine(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
     }
@@ -160,7 +161,7 @@ def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
     for i, slots in trainer.optimizer.state_dict()["state"].items():
         for name, tensor in slots.items():
             tensors[f"optimizer.{i}.{name}"] = tensor
-    metadata = {
+    about = {
         "epoch": state.epoch,
         "batch": state.batch,
         "seconds": state.seconds,
@@ -170,45 +171,10 @@ def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
     }
     path = folder / CHECKPOINT
     path.parent.mkdir(exist_ok=True)
-    write_tensors(path, tensors, {"state": json.dumps(metadata)})
+    write_tensors(path, tensors, {"state": json.dumps(about)})
 
 
-def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> None:
-    """Restore a trainer to the state of the checkpoint.
-
-    Args:
-        folder: The run folder.
-        trainer: A trainer with the same configuration.
-        data: The fingerprints of the reviews that were loaded.
-
-    Raises:
-        RunError: If the checkpoint can't be read, or belongs to another configuration or to
-            other reviews.
-    """
-    path = folder / CHECKPOINT
-    state = check_checkpoint(folder, trainer.model, trainer.config, data)
-    if state.epoch > trainer.config.epochs or state.batch > trainer.batches_per_epoch:
-        raise RunError(f"{path}: is at epoch {state.epoch}, batch {state.batch}, beyond the run")
-    tensors = load_file(path, str(trainer.device))
-    state.sums = tensors.pop("sums")
-    slots: dict[int, dict[str, Tensor]] = {}
-    model: dict[str, Tensor] = {}
-    for name, tensor in tensors.items():
-        kind, _, rest = name.partition(".")
-        if kind == "model":
-            model[rest] = tensor
-        else:
-            i, _, slot = rest.partition(".")
-            slots.setdefault(int(i), {})[slot] = tensor
-    trainer.model.load_state_dict({**trainer.model.state_dict(), **model})
-    trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": slots})
-    if trainer.rank > 0:
-        state.sums.zero_()  # they are those of all processes; the first one keeps them
-    trainer.state = state
-
-
-@dataclass(frozen=True)
-class _Metadata:
+class _About(Config):
     """What a checkpoint says about itself, in addition to its tensors."""
 
     epoch: Annotated[int, Field(ge=0)]
@@ -219,31 +185,6 @@ class _Metadata:
     data: dict[str, str]
 
 
-def _read_metadata(path: Path) -> tuple[_Metadata, State]:
-    """Read what a checkpoint says about itself, and its state, but no tensor yet."""
-    try:
-        with safe_open(path, "pt") as file:
-            text = (file.metadata() or {}).get("state", "{}")
-        metadata = TypeAdapter(_Metadata).validate_json(text)
-        state = State(metadata.epoch, metadata.batch, metadata.seconds, metrics=metadata.metrics)
-        [line["seconds"] + line["train"]["loss"] for line in state.metrics]  # else no lines of ours
-        if state.epoch != len(state.metrics):
-            raise ValueError(f"{len(state.metrics)} lines of metrics, but {state.epoch} epochs")
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise RunError(
-            f"{path}: is not a checkpoint that can be read: {_reason(error)}; "
-            "replace it with an intact copy, or start again in another folder"
-        ) from error
-    return metadata, state
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    return f"no {error}" if isinstance(error, KeyError) else str(error)
-
-
 def _trained(model: SentimentClassifier) -> dict[str, Tensor]:
     """Collect the tensors that training changes, which those of a frozen encoder are not."""
     weights = model.state_dict()
@@ -251,16 +192,16 @@ def _trained(model: SentimentClassifier) -> dict[str, Tensor]:
     return {name: weights[name] for name in weights if not name.startswith(frozen)}
 
 
-def _expected(model: SentimentClassifier, *, has_stepped: bool) -> dict[str, Tensor]:
-    """Collect the tensors of a checkpoint of this model, which may be on the meta device."""
-    expected = {f"model.{name}": tensor for name, tensor in _trained(model).items()}
+def _tensors_of(model: SentimentClassifier, *, has_stepped: bool) -> dict[str, Tensor]:
+    """List the tensors in a checkpoint of this model, which may be on the meta device."""
+    tensors = {f"model.{name}": tensor for name, tensor in _trained(model).items()}
     trained = [weight for weight in model.parameters() if weight.requires_grad]
     # Before the first step, Adam has no state.
     for i, weight in enumerate(trained if has_stepped else ()):
         for slot in ("exp_avg", "exp_avg_sq"):
-            expected[f"optimizer.{i}.{slot}"] = weight
-        expected[f"optimizer.{i}.step"] = torch.empty((), device="meta")
-    return {**expected, "sums": torch.empty(4, dtype=torch.float64, device="meta")}
+            tensors[f"optimizer.{i}.{slot}"] = weight
+        tensors[f"optimizer.{i}.step"] = torch.empty((), device="meta")
+    return {**tensors, "sums": torch.empty(4, dtype=torch.float64, device="meta")}
 
 
 def check_checkpoint(
@@ -281,11 +222,21 @@ def check_checkpoint(
         RunError: If it can't be read, or belongs to another run or model.
     """
     path = folder / CHECKPOINT
-    metadata, state = _read_metadata(path)
+    try:
+        with safe_open(path, "pt") as file:
+            about = _About(**json.loads((file.metadata() or {}).get("state", "{}")))
+        state = State(about.epoch, about.batch, about.seconds, metrics=about.metrics)
+        if state.epoch != len(state.metrics):
+            raise ValueError(f"{len(state.metrics)} lines of metrics, but {state.epoch} epochs")
+    except (SafetensorError, OSError, TypeError, ValueError, RecursionError) as error:
+        raise RunError(
+            f"{path}: is not a checkpoint that can be read: {error}; "
+            "replace it with an intact copy, or start again in another folder"
+        ) from error
     # A run may be moved and resumed elsewhere; any other difference would make it another run.
     requested, recorded = (
         {name: value for fields in each.values() for name, value in fields.items()}
-        for each in (config_json(config), metadata.config)
+        for each in (config_json(config), about.config)
     )
     # The dtype is checked with the tensors below.
     names = (requested.keys() | recorded.keys()) - {"device", "data", "dtype"}
@@ -293,18 +244,46 @@ def check_checkpoint(
     if other:
         options = ["model" if name == "attention" else name for name in other]  # as one gives it
         raise RunError(f"{path}: was written with another {', '.join(options)}")
-    changed = [k for k in ("train", "validation") if metadata.data.get(k) != data.get(k)]
+    changed = [k for k in ("train", "validation") if about.data.get(k) != data.get(k)]
     if changed:
         raise RunError(
             f"{path}: --data {config.data} now has other reviews ({', '.join(changed)}) "
             "than when the run began"
         )
     try:
-        has_stepped = (state.epoch, state.batch) != (0, 0)
-        check_tensors(path, _expected(outline, has_stepped=has_stepped))
+        check_tensors(path, _tensors_of(outline, has_stepped=(state.epoch, state.batch) != (0, 0)))
     except (SafetensorError, ValueError, OSError) as error:
         raise RunError(f"{path}: does not fit the model: {error}") from error
     return state
+
+
+def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> None:
+    """Restore a trainer to the state of the checkpoint; errors as in :func:`check_checkpoint`.
+
+    Args:
+        folder: The run folder.
+        trainer: A trainer with the same configuration.
+        data: The fingerprints of the reviews that were loaded.
+    """
+    path = folder / CHECKPOINT
+    state = check_checkpoint(folder, trainer.model, trainer.config, data)
+    if state.epoch > trainer.config.epochs or state.batch > trainer.batches_per_epoch:
+        raise RunError(f"{path}: is at epoch {state.epoch}, batch {state.batch}, beyond the run")
+    tensors = load_file(path, str(trainer.device))
+    state.sums = tensors.pop("sums")
+    model, slots = dict(trainer.model.state_dict()), dict[int, dict[str, Tensor]]()
+    for name, tensor in tensors.items():
+        kind, _, rest = name.partition(".")
+        if kind == "model":
+            model[rest] = tensor
+        else:
+            i, _, slot = rest.partition(".")
+            slots.setdefault(int(i), {})[slot] = tensor
+    trainer.model.load_state_dict(model)
+    trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": slots})
+    if trainer.rank > 0:
+        state.sums.zero_()  # they are those of all processes; the first one keeps them
+    trainer.state = state
 
 
 def start_folder(folder: Path, trainer: Trainer, prepared: Prepared) -> None:
@@ -312,8 +291,8 @@ def start_folder(folder: Path, trainer: Trainer, prepared: Prepared) -> None:
     write_text(folder / "tokenizer.json", prepared.tokenizer.to_str(pretty=True))
     config = config_json(trainer.config)
     config["model"] = {"vocab_size": trainer.model.vocab_size, **config["model"]}
-    metadata = {"data": prepared.fingerprints, "environment": environment()}
-    write_text(folder / "config.json", json.dumps({**config, **metadata}, indent=2))
+    where = {"data": prepared.fingerprints, "environment": environment()}
+    write_text(folder / "config.json", json.dumps({**config, **where}, indent=2))
 
 
 def finish_folder(folder: Path, trainer: Trainer) -> None:

@@ -184,8 +184,14 @@ def test_a_bad_line_is_refused_before_anything_is_written(tmp_path, monkeypatch)
         (["--out", "x", "--no-separator"], "^--segments: expected a separator with it"),
         (["--resume", "x"], "^x: holds no run"),
         (["--resume"], "'--resume' requires an argument"),
-        (["--resume", "x", "--lr", "1"], "^--resume: expected no other options, got --lr$"),
-        (["--lr", "1", "--resume", "x"], "^--resume: expected no other options, got --lr$"),
+        (
+            ["--resume", "x", "--lr", "1"],
+            "^--resume: expected no options but --data and --device, got --lr$",
+        ),
+        (
+            ["--lr", "1", "--resume", "x"],
+            "^--resume: expected no options but --data and --device, got --lr$",
+        ),
         (["--resume", "x", "--model", "minilm"], "^--resume: .*, got --model$"),
         (["--resume", "x", "--preset", "lab13"], "^--resume: .*, got --preset$"),
     ]

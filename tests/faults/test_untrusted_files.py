@@ -5,7 +5,6 @@ import json
 import os
 import pickle
 import resource
-import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -39,23 +38,26 @@ SIZES = [
     ({"bigram_buckets": 10**12}, "lacks bigrams.table.weight"),
     ({"attention": "keys", "key_dim": 10**12}, "lacks attention"),
     ({"max_length": 10**12}, "max_length: expected 1 to"),
-    ({"attention": "transformer", "num_layers": 10**8}, "num_layers: expected at most 1000"),
+    (
+        {"attention": "transformer", "num_layers": 10**8},
+        "num_layers: expected a number less than or equal to 1000",
+    ),
     ({"vocab_size": 0}, "vocab_size: expected at least 1"),
-    ({"embed_dim": -6}, "embed_dim: expected at least 1"),
+    ({"embed_dim": -6}, "embed_dim: expected a number greater"),
 ]
 TYPES = [
     ({"vocab_size": "25"}, 'vocab_size: expected an integer, got "25"'),
     ({"embed_dim": "6"}, 'embed_dim: expected .*integer, got "6"'),
     ({"embed_dim": 6.0}, "embed_dim: expected .*integer, got 6.0"),
     ({"embed_dim": True}, "embed_dim: expected .*integer, got true"),
-    ({"scale": "no"}, 'scale: expected .*boolean, got "no"'),
+    ({"mask_padding": "no"}, 'mask_padding: expected .*boolean, got "no"'),
     ({"mask_padding": 0}, "mask_padding: expected .*boolean, got 0"),
     ({"attention": ["energy"]}, "attention: expected 'mean'"),
     ({"attention": "../../energy"}, "attention: expected 'mean'"),
     ({"dropout": float("nan")}, "dropout: expected .*, got (NaN|nan)"),
     ({"max_length": None}, "max_length: expected .*integer, got null"),
-    ({"__class__": "os.system"}, "it has __class__"),
-    ({"trust_remote_code": True}, "it has trust_remote_code"),
+    ({"__class__": "os.system"}, "__class__: expected an option"),
+    ({"trust_remote_code": True}, "trust_remote_code: expected an option"),
 ]
 
 
@@ -108,11 +110,10 @@ def test_a_hostile_configuration_is_not_resumed(run):
     cases = [
         *[("model", fields, f"with another .*{min(fields)}") for fields in LARGE],
         ("model", {"embed_dim": "6"}, 'embed_dim: expected .*integer, got "6"'),
-        ("model", {"bias": "no"}, 'bias: expected .*boolean, got "no"'),
         ("model", {"keep": "../.."}, 'keep: expected .*, got "../.."'),
         ("train", {"lr": float("inf")}, "lr: expected .*, got (Infinity|inf)"),
         ("train", {"data": ["reviews"]}, "data: expected .*string"),
-        ("train", {"hook": "os.system"}, "another version of this package; it differs in hook"),
+        ("train", {"hook": "os.system"}, "hook: expected an option of TrainConfig"),
     ]
     check_refused(resume(run), cases, RunError)
 
@@ -219,21 +220,6 @@ def test_nothing_in_the_package_can_load_a_pickle_or_run_a_text():
                 name = node.func.id if isinstance(node.func, ast.Name) else ""
                 evaluates |= calls & {name}
         assert not evaluates, (path, evaluates)
-
-
-@pytest.mark.parametrize("name", ["curves.svg.part", "metrics.jsonl.part", "checkpoint", ".lock"])
-def test_a_link_in_a_run_folder_leads_nothing_astray(name, run, tmp_path):
-    (run / "summary.json").unlink()
-    elsewhere = tmp_path / "elsewhere"
-    if name == "checkpoint":
-        shutil.move(run / name, elsewhere)
-    else:
-        elsewhere.write_text("precious")
-        (run / name).unlink(missing_ok=True)
-    (run / name).symlink_to(elsewhere)
-    with pytest.raises(RunError, match=f"{name}: is a link"):
-        train_main(["--resume", str(run)])
-    assert elsewhere.is_dir() or elsewhere.read_text() == "precious"
 
 
 def test_a_link_beside_a_page_is_not_followed(run, tmp_path, capsys):

@@ -1,7 +1,9 @@
 """The run folder: what is written and read back, and what is refused."""
 
 import json
+import shutil
 import threading
+from importlib import metadata
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -9,7 +11,7 @@ import pytest
 import torch
 from matplotlib import pyplot as plt
 from refusals import check_refused
-from run_files import edit_tensors
+from run_files import edit_json, edit_tensors, make_unfinished
 from safetensors.torch import load_file, save_file
 
 from attention import _files
@@ -19,6 +21,8 @@ from attention.sentiment.model import SentimentClassifier, build_model
 from attention.sentiment.prepare import prepare
 from attention.sentiment.run_folder import CHECKPOINT, RunError
 from attention.sentiment.trainer import Trainer
+from attention.train import configure
+from attention.train import main as train_main
 
 CPU = torch.device("cpu")
 
@@ -233,6 +237,25 @@ def test_a_run_may_move_and_change_its_device(run, tmp_path):
     trainer.config = trainer.config.with_options(out=tmp_path, device="auto")
     run_folder.load_checkpoint(run, trainer, data)
     assert trainer.state.epoch == 1
+
+
+def test_a_run_resumes_on_another_device_and_from_moved_reviews(run, tmp_path):
+    """A run of a GPU could not be resumed where there is none."""
+    make_unfinished(run)
+    edit_json(run / "config.json", lambda content: content["train"].update(device="cuda:7"))
+    moved = shutil.copytree(run_folder.read_config(run).data, tmp_path / "moved")
+    line = ["--resume", str(run), "--device", "cpu", "--data", str(moved)]
+    config = configure(line)
+    assert (config.device, config.data, config.out) == ("cpu", str(moved), run)
+    assert train_main(line) == 0
+
+
+def test_the_environment_of_a_folder_that_was_copied_not_installed(monkeypatch):
+    def version(name):
+        raise metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(run_folder.metadata, "version", version)
+    assert run_folder.environment()["attention-tutorial"] == "not installed"
 
 
 def test_another_configuration_or_other_reviews_are_refused(run):
