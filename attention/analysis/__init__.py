@@ -5,7 +5,6 @@ from attention.analysis.attribution import (
     deletion_from_weights,
     gradient_effects,
     rank_correlation,
-    shuffled_effects,
 )
 from attention.analysis.low_rank import (
     Layer,
@@ -13,7 +12,6 @@ from attention.analysis.low_rank import (
     bilinear_form,
     change_gauge,
     effective_rank,
-    fold_values,
     parameter_count,
     truncate_rank,
 )
@@ -26,10 +24,8 @@ __all__ = [
     "deletion_effects",
     "deletion_from_weights",
     "effective_rank",
-    "fold_values",
     "gradient_effects",
     "parameter_count",
     "rank_correlation",
-    "shuffled_effects",
     "truncate_rank",
 ]

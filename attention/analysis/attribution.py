@@ -4,14 +4,16 @@ An attention weight says how much of a word's value goes into a context. Whether
 on that word is another question, which one can measure by deleting the word or by taking the
 gradient. For one layer of attention the effect of deleting a word has a closed form, which shows
 how much of it is due to the weight, and how much to the value.
+
+Effects are in units of the logit, and are positive for words that raise it.
 """
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from attention._checks import check_ids, check_integers
+from attention._checks import check_integers
 from attention._evaluating import evaluating
 
 _TEXTS_AT_ONCE = 64  # a review of n words has n versions with a word deleted
@@ -27,17 +29,13 @@ def deletion_effects(model: Any, ids: Tensor) -> Tensor:
     The words after the deleted one move up, as if the review had been written without it.
 
     Args:
-        model: Maps ids (B, n) to logits (B) and has an ``embedding``, such as an
-            :class:`attention.SentimentClassifier`. It is called in evaluation mode, and then put
-            back into its previous mode.
+        model: Maps ids (B, n) to logits (B), such as an :class:`attention.SentimentClassifier`. It
+            is called in evaluation mode.
         ids: One review.
 
     Shape:
         - ids: :math:`(n)`, with :math:`n \ge 2`
         - returns: :math:`(n)`
-
-    Returns:
-        The effects, in units of the logit, which are positive for words that raise it.
 
     Raises:
         TypeError: If ``ids`` is not a tensor of integers.
@@ -55,7 +53,7 @@ def deletion_effects(model: Any, ids: Tensor) -> Tensor:
         Li, Monroe & Jurafsky (2016), Understanding Neural Networks through Representation
         Erasure; the "leave-one-out" of Jain & Wallace (2019).
     """
-    _check_review(model, ids)
+    _check_review(ids)
     n = len(ids)
     others = ~torch.eye(n, dtype=torch.bool, device=ids.device)  # (n, n)
     without = ids.expand(n, n)[others].view(n, n - 1)  # (n, n − 1)
@@ -71,24 +69,11 @@ def gradient_effects(model: Any, ids: Tensor) -> Tensor:
     .. math:: \mathrm{effect}_i = \frac{\partial\, \mathrm{logit}}{\partial x_i} \cdot x_i
 
     To first order this is what the logit would lose if the vector shrank to zero. It takes one
-    forward and one backward pass, whereas deletion takes one forward pass per word.
+    forward and one backward pass, whereas deletion takes one forward pass per word. The effects do
+    not include the vectors of bigrams, nor those of the tokens that an encoder puts around a text.
 
-    Args:
-        model: Maps ids (B, n) to logits (B) and has an ``embedding``, such as an
-            :class:`attention.SentimentClassifier`. It is called in evaluation mode, and then put
-            back into its previous mode.
-        ids: One review.
-
-    Shape:
-        - ids: :math:`(n)`, with :math:`n \ge 2`
-        - returns: :math:`(n)`
-
-    Returns:
-        The effects, in units of the logit. They do not include the vectors of bigrams.
-
-    Raises:
-        TypeError: If ``ids`` is not a tensor of integers.
-        ValueError: If ``ids`` is not a single review of at least two words that the model knows.
+    Arguments, shapes and errors are those of :func:`deletion_effects`. The model must also have a
+    ``word_embedding``, the table of its words' vectors.
 
     Example:
         >>> from attention import SentimentClassifier
@@ -102,20 +87,24 @@ def gradient_effects(model: Any, ids: Tensor) -> Tensor:
     Source:
         Shrikumar et al. (2016), Not Just a Black Box; Denil et al. (2014).
     """
-    _check_review(model, ids)
-    vectors_read: list[Tensor] = []
+    _check_review(ids)
+    read: list[Tensor] = []
 
     def start_here(embedding: nn.Module, arguments: tuple[Tensor], vectors: Tensor) -> Tensor:
-        vectors_read.append(vectors.detach().requires_grad_())
-        return vectors_read[0]
+        read.extend([arguments[0][0], vectors.detach().requires_grad_()])
+        return read[1]
 
-    hook = model.embedding.register_forward_hook(start_here)
+    hook = model.word_embedding.register_forward_hook(start_here)
     try:
         with torch.enable_grad(), evaluating(model):
-            (gradient,) = torch.autograd.grad(model(ids[None]).sum(), vectors_read)  # (1, n, d)
+            (gradient,) = torch.autograd.grad(model(ids[None]).sum(), read[1])  # (1, m, d)
     finally:
         hook.remove()
-    return (gradient * vectors_read[0].detach()).sum(dim=-1)[0]
+    # What was read may have special tokens around the text, or padding behind it.
+    is_text = (read[0].unfold(0, len(ids), 1) == ids).all(dim=-1)  # (m − n + 1,)
+    start = int(is_text.nonzero()[0])
+    effects = (gradient * read[1].detach()).sum(dim=-1)[0]  # (m,)
+    return effects[start : start + len(ids)]  # (n,)
 
 
 def deletion_from_weights(weights: Tensor, evidence: Tensor) -> Tensor:
@@ -146,9 +135,6 @@ def deletion_from_weights(weights: Tensor, evidence: Tensor) -> Tensor:
         - evidence: :math:`(n)`
         - returns: :math:`(n)`
 
-    Returns:
-        The effects, in units of the logit.
-
     Raises:
         ValueError: If shapes differ, or there are fewer than two words.
 
@@ -173,84 +159,18 @@ def deletion_from_weights(weights: Tensor, evidence: Tensor) -> Tensor:
     return (contexts - contexts.mean() + as_key.sum(dim=0)) / (n - 1)
 
 
-def shuffled_effects(
-    weights: Tensor,
-    evidence: Tensor,
-    *,
-    shuffle: Literal["evidence", "weights"] = "evidence",
-    generator: torch.Generator | None = None,
-) -> Tensor:
-    r"""Compute the deletion effects after weights and evidence are paired at random.
-
-    .. math:: \mathrm{effect}^{\pi} = \mathrm{effect}(A,\, s_\pi)
-              \quad \text{with a random permutation } \pi \text{ of the words}
-
-    The effect of a word contains its weight as a factor. Weights and effects therefore correlate as
-    soon as the weights are uneven, whichever words have the large weights. This gives a null for
-    any ranking of the words, for example by their weights: the ranking's correlation with the
-    shuffled effects. Only as far as the ranking's correlation with the real effects exceeds this
-    null is it due to the pairing that the model has learned.
-
-    Args:
-        weights: The weights of one query, or of all queries, one row per query.
-        evidence: The logit of each word alone.
-        shuffle: What is shuffled among the words: ``"evidence"`` to judge a ranking that was made
-            from the weights, ``"weights"`` to judge one that was made from the evidence. In the
-            second case the rows and the columns of a table of weights are shuffled alike.
-        generator: Draws the permutation; None means torch's global one.
-
-    Shape:
-        - weights: :math:`(n)` or :math:`(n, n)`, with :math:`n \ge 2`
-        - evidence: :math:`(n)`
-        - returns: :math:`(n)`
-
-    Returns:
-        The effects under one random pairing, in units of the logit.
-
-    Raises:
-        ValueError: If shapes differ, or ``shuffle`` is neither of the two.
-
-    Example:
-        >>> from attention.analysis import rank_correlation, shuffled_effects
-        >>> g = torch.Generator().manual_seed(0)
-        >>> evidence = torch.randn(200, generator=g)
-        >>> weights = torch.randn(200, generator=g).mul(3).softmax(dim=-1)  # drawn at random
-        >>> effects = shuffled_effects(weights, evidence, generator=g)
-        >>> rank_correlation(weights, effects.abs()) > 0.8
-        True
-
-    Source:
-        Pearson (1897), On a Form of Spurious Correlation, for numbers that share a factor.
-    """
-    if shuffle not in ("evidence", "weights"):
-        raise ValueError(f"shuffle: expected evidence or weights, got {shuffle!r}")
-    order = torch.randperm(len(evidence), generator=generator, device=evidence.device)  # (n,)
-    effects = deletion_from_weights(weights, evidence[order])  # (n,)
-    # The same pairs, in the order of the words that the evidence belongs to.
-    return effects if shuffle == "evidence" else effects[order.argsort()]
-
-
 def rank_correlation(one: Tensor, other: Tensor) -> float:
     r"""Compute Spearman's rank correlation: 1 for equal orders, −1 for opposite ones.
 
     .. math:: \rho = \frac{\sum_i (r_i - \bar r)(s_i - \bar s)}
               {\sqrt{\sum_i (r_i - \bar r)^2 \sum_i (s_i - \bar s)^2}}
 
-    Here r and s are the ranks of the two tensors' numbers. Equal numbers share the mean of their
-    ranks.
-
-    Args:
-        one: A number for each word.
-        other: Another number for each word.
-
-    Shape:
-        - one, other: :math:`(n)`
-
-    Returns:
-        Spearman's :math:`\rho`.
+    Here r and s are the ranks of the two tensors' numbers, of shape :math:`(n)` each. Equal numbers
+    share the mean of their ranks.
 
     Raises:
-        ValueError: If shapes differ, or all numbers of one tensor are equal and so have no order.
+        ValueError: If shapes differ, a number is NaN, or all numbers of one tensor are equal and so
+            have no order.
 
     Example:
         >>> from attention.analysis import rank_correlation
@@ -267,6 +187,8 @@ def rank_correlation(one: Tensor, other: Tensor) -> float:
             "one and other: expected one number per word each, (n,) and (n,), "
             f"got {tuple(one.shape)} and {tuple(other.shape)}"
         )
+    if bool(one.isnan().any() or other.isnan().any()):
+        raise ValueError("one and other: expected numbers, got NaN, which has no rank")
     r, s = _ranks(one), _ranks(other)  # (n,), (n,)
     spread = (r @ r * (s @ s)).sqrt()
     if spread == 0:
@@ -276,14 +198,13 @@ def rank_correlation(one: Tensor, other: Tensor) -> float:
 
 def _ranks(numbers: Tensor) -> Tensor:
     """Rank numbers from the middle rank, where equal numbers share the mean of their ranks."""
-    difference = numbers[:, None] - numbers  # (n, n)
-    return difference.sign().double().sum(dim=-1) / 2  # (n,)
+    below = (numbers < numbers[:, None]).double()  # (n, n)
+    return (below - below.T).sum(dim=-1) / 2  # (n,)
 
 
-def _check_review(model: Any, ids: Tensor) -> None:
+def _check_review(ids: Tensor) -> None:
     check_integers("ids", ids)
     if ids.dim() != 1 or len(ids) < 2:
         raise ValueError(
             f"ids: expected one review of at least two words, (n,), got {tuple(ids.shape)}"
         )
-    check_ids(ids[None], None, model.embedding.weight)

@@ -4,6 +4,10 @@ The score of query i with key j is :math:`x_i W_\mathrm{query} W_\mathrm{key}^\t
 \sqrt{k}`. Scores depend on the two matrices only through their product, so the product is what
 these functions read, truncate and factor anew. They compute in float64 on the CPU, whatever the
 layer's dtype and device, and what they return is detached from the graph.
+
+A function that takes a :class:`Layer` takes a :class:`~attention.SelfAttentionV1`, a
+:class:`~attention.QKSelfAttention` or one of its subclasses, which have one head, and returns a new
+layer of the same kind. It raises a TypeError for any other.
 """
 
 import copy
@@ -13,12 +17,10 @@ import torch
 from torch import Tensor, nn
 
 from attention.layers.multihead import MultiHeadAttention
-from attention.layers.self_attention import QKSelfAttention, SelfAttention, SelfAttentionV1
+from attention.layers.self_attention import QKSelfAttention, SelfAttentionV1
 from attention.layers.variants import variant
 
 Layer = TypeVar("Layer", SelfAttentionV1, QKSelfAttention)
-# A classifier of reviews, of which this module knows only the parts, as it is built on top of it.
-Model = TypeVar("Model", bound=Any)
 
 
 def bilinear_form(layer: nn.Module) -> Tensor:
@@ -37,9 +39,8 @@ def bilinear_form(layer: nn.Module) -> Tensor:
     not a bilinear form of the tokens.
 
     Args:
-        layer: A :class:`~attention.SelfAttentionV1`, a :class:`~attention.QKSelfAttention` or
-            one of its subclasses, a :class:`~attention.MultiHeadAttention` or a
-            :class:`torch.nn.MultiheadAttention`.
+        layer: A :class:`~attention.analysis.low_rank.Layer`, a
+            :class:`~attention.MultiHeadAttention` or a :class:`torch.nn.MultiheadAttention`.
 
     Shape:
         - returns: :math:`(d, d)`; for several heads :math:`(h, d, d)`, one matrix per head, or
@@ -47,9 +48,6 @@ def bilinear_form(layer: nn.Module) -> Tensor:
 
     Returns:
         The matrix M, of rank at most k, in the layer's dtype.
-
-    Raises:
-        TypeError: If the layer is none of those.
 
     Example:
         >>> from attention import QKSelfAttention
@@ -91,10 +89,7 @@ def effective_rank(matrix: Tensor) -> Tensor:
 
     Shape:
         - matrix: :math:`(..., a, b)`
-        - returns: :math:`(...)`, from 1 to :math:`\min(a, b)`
-
-    Returns:
-        The effective rank of each matrix.
+        - returns: :math:`(...)`, each from 1 to :math:`\min(a, b)`
 
     Raises:
         TypeError: If ``matrix`` is not a floating-point tensor.
@@ -133,16 +128,10 @@ def change_gauge(layer: Layer, R: Tensor) -> Layer:
 
     Args:
         layer: A layer with one head.
-        R: The change of coordinates.
-
-    Shape:
-        - R: :math:`(k, k)`
-
-    Returns:
-        A new layer with the same scores for every input, up to rounding.
+        R: The change of coordinates, of shape :math:`(k, k)`.
 
     Raises:
-        TypeError: If the layer is of another type, or R not a floating-point tensor.
+        TypeError: If R is not a floating-point tensor.
         ValueError: If R has another shape, is not finite, or is singular to working precision.
 
     Example:
@@ -236,11 +225,8 @@ def truncate_rank(layer: Layer, r: int) -> Layer:
         layer: A layer with one head.
         r: The rank to keep. With 0, the scores are the same for every query.
 
-    Returns:
-        A new layer whose :func:`bilinear_form` has rank at most r.
-
     Raises:
-        TypeError: If the layer is of another type, or r not an integer.
+        TypeError: If r is not an integer.
         ValueError: If r is not in 0 … min(d, k).
 
     Example:
@@ -272,64 +258,6 @@ def truncate_rank(layer: Layer, r: int) -> Layer:
     return _rebuilt(layer, new_query, new_key, biases)
 
 
-def fold_values(model: Model) -> Model:
-    r"""Absorb the value matrix into the linear classifier that follows, without changing a logit.
-
-    .. math::
-        \mathrm{logit} = \Big(\frac{1}{n} \sum_{ij} a_{ij}\, x_j W_\mathrm{value}\Big) w + b
-        = \Big(\frac{1}{n} \sum_{ij} a_{ij}\, x_j\Big) (W_\mathrm{value} w) + b
-
-    Here :math:`a_{ij}` is an attention weight, and w and b are the weights and the bias of the
-    classifier. Between the values and the logit there are only weighted sums, so
-    :math:`W_\mathrm{value}` and w act as their product. A value bias :math:`b_v` adds
-    :math:`b_v \cdot w` to b, because the attention weights of each query sum to 1.
-
-    Args:
-        model: An :class:`attention.SentimentClassifier` with the attention ``"qkv"``.
-
-    Returns:
-        A new classifier with the attention ``"qk"`` and, up to rounding, the same logits in
-        evaluation for every review that has a word. (Without a word the weights sum to 0, so
-        :math:`b_v` adds nothing to the logit.)
-
-    Raises:
-        TypeError: If ``model`` is not a classifier with an attention layer.
-        ValueError: If its attention is another one, or its classifier is not linear.
-
-    Example:
-        >>> from attention import SentimentClassifier
-        >>> from attention.analysis import fold_values
-        >>> model = SentimentClassifier(100, embed_dim=8, attention="qkv", key_dim=2)
-        >>> folded = fold_values(model)
-        >>> ids = torch.tensor([[5, 17, 3]])
-        >>> folded.config.attention, torch.allclose(model(ids), folded(ids), atol=1e-6)
-        ('qk', True)
-    """
-    attention, classifier = (getattr(model, name, None) for name in ("attention", "classifier"))
-    if attention is None or classifier is None:
-        raise TypeError(f"model: expected a SentimentClassifier, got {type(model).__name__}")
-    if not isinstance(attention, SelfAttention):
-        raise ValueError(f"model: expected attention 'qkv', got {type(attention).__name__}")
-    if not isinstance(classifier, nn.Linear):
-        raise ValueError(
-            f"model: expected a linear classifier, got {type(classifier).__name__}; "
-            "values cannot be folded into anything else"
-        )
-    state = model.state_dict()
-    W_value, w = _wide(attention.W_value.weight).T, _wide(classifier.weight).T  # (d, v), (v, 1)
-    state["classifier.weight"] = (W_value @ w).T  # (1, d)
-    del state["attention.W_value.weight"]
-    if attention.W_value.bias is not None:
-        added = _wide(attention.W_value.bias) @ w  # (1,)
-        state["classifier.bias"] = _wide(classifier.bias) + added  # (1,)
-        del state["attention.W_value.bias"]
-    config = model.config.replace(attention="qk")
-    folded = type(model)(model.vocab_size, config)
-    folded.to(classifier.weight).load_state_dict(state)
-    result: Model = folded.train(model.training)
-    return result
-
-
 def parameter_count(kind: str, embed_dim: int, **options: Any) -> int:
     r"""Count the parameters of a variant of attention, without biases.
 
@@ -347,9 +275,6 @@ def parameter_count(kind: str, embed_dim: int, **options: Any) -> int:
             h = ``num_heads`` heads share g = ``num_kv_heads`` keys and values. ``"latent"`` makes
             keys and values from a vector of width r = ``latent_dim``. ``"transformer"`` has
             L = ``num_layers`` blocks, including their feed-forward layers and norms.
-
-    Returns:
-        The number of parameters.
 
     Raises:
         TypeError: If a width is not an integer.

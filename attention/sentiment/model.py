@@ -130,6 +130,11 @@ class SentimentClassifier(nn.Module):
         self.to(DTYPES[self.config.dtype or "float32"])
 
     @property
+    def word_embedding(self) -> nn.Embedding:
+        """The table of the words' vectors, which is a pretrained encoder's where there is one."""
+        return self.embedding if self.encoder is None else self.encoder.pretrained.word
+
+    @property
     def is_frozen(self) -> bool:
         """Whether a pretrained encoder reads the words and is left unchanged by training."""
         return self.encoder is not None and not self.config.fine_tune
@@ -166,8 +171,7 @@ class SentimentClassifier(nn.Module):
 
     def _read(self, ids: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the vectors of words and pairs, and the mask of those that may be attended to."""
-        embedding = self.embedding if self.encoder is None else self.encoder.pretrained.word
-        check_ids(ids, lengths, embedding.weight)
+        check_ids(ids, lengths, self.word_embedding.weight)
         if ids.shape[-1] > self.config.max_length:
             raise ValueError(
                 f"ids: expected at most max_length = {self.config.max_length} words per review, "

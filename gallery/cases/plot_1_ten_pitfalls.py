@@ -35,7 +35,8 @@ from attention.sentiment.tokenizer import UNK_ID, train_and_encode
 from attention.sentiment.trainer import Trainer
 
 use_style()
-reviews = load_reviews("imdb")
+QUICK = False  # True: fewer reviews and steps, for a first try
+reviews = load_reviews("imdb", limit=100 if QUICK else None)
 train = reviews["train"]
 
 # %%
@@ -236,8 +237,8 @@ print(f"the distractor has the pair's label in {agree:.1%}")
 config = TrainConfig(
     model=ModelConfig(attention="energy", embed_dim=16, embedding_std=0.1),
     data="imdb",
-    limit=4_000,
-    epochs=4,
+    limit=40 if QUICK else 4_000,
+    epochs=1 if QUICK else 4,
     batch_size=128,
     lr=4e-3,
 )
@@ -281,7 +282,8 @@ for name, changes in (
 # Here are twenty untrained networks with energy pooling and twenty with QKV attention, on 100
 # single reviews and on 100 pairs:
 
-NETS, TEXTS, known = 20, 100, int(words.flat.max()) + 1
+NETS, TEXTS = (8, 7) if QUICK else (20, 100)
+known = int(words.flat.max()) + 1
 rows = {"alone": torch.arange(TEXTS), "behind a distractor": len(alone) + torch.arange(TEXTS)}
 batches = {name: assemble(both, some, max_length=256, keep="head") for name, some in rows.items()}
 
@@ -296,7 +298,7 @@ def share_on_padding(model, batch):
 
 
 shares = {}
-for kind in ("energy", "qkv"):
+for kind, options in (("energy", {}), ("qkv", {"key_dim": 8, "bias": True, "scale": 1.0})):
     for name, batch in batches.items():
         each = []
         for seed in range(NETS):
@@ -304,12 +306,10 @@ for kind in ("energy", "qkv"):
             net = SentimentClassifier(
                 known,
                 embed_dim=16,
-                key_dim=8,
                 attention=kind,
-                bias=True,
-                scale=False,
                 positions="start",
                 mask_padding=False,
+                **options,
             )
             each.append(share_on_padding(net, batch))
         shares[kind, name] = torch.stack(each)  # (NETS, TEXTS)
@@ -368,7 +368,7 @@ print(f"accuracy on reviews alone:  {accuracy[0]:.3f}, and with a mask {with_mas
 # :term:`entropy` of a token's weights as a share of the entropy of equal weights:
 
 batch = batches["behind a distractor"]
-for name, scale in (("no scale", False), ("divided by √8", True)):
+for name, scale in (("no scale", 1.0), ("divided by √8", None)):
     evenness = []
     for seed in range(NETS):
         torch.manual_seed(seed)

@@ -28,6 +28,7 @@ from attention.plotting import BLACK, BLUE, GREEN, ORANGE, PURPLE, draw_box, dra
 
 torch.manual_seed(0)
 use_style()
+QUICK = False  # True: fewer reviews and steps, for a first try
 
 # %%
 # The whole block in one diagram
@@ -281,7 +282,7 @@ for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
 # To leave a part out, we replace it with something that does nothing: zeros for a branch, and the
 # identity for a norm. A block without residual connections passes on only what its parts return.
 
-ROOMS, SEEDS, STEPS = 8, 5, 120
+ROOMS, SEEDS, STEPS = (8, 2, 3) if QUICK else (8, 5, 120)
 QUESTIONS = ("two steps", "three steps", "sum")
 
 
@@ -373,7 +374,7 @@ variants = {
     "without attention": {"attention": Zeros},
     "one block": {"depth": 1},
     "without feed-forward": {"feed_forward": Zeros},
-    "the same, 500 steps": {"feed_forward": Zeros, "steps": 500, "lr": 3e-3},
+    "the same, 500 steps": {"feed_forward": Zeros, "steps": 3 if QUICK else 500, "lr": 3e-3},
     "without GELU": {"feed_forward": lambda part: NoGelu(d)},
     "without W_out": {"attention": without_output},
     "without residual": {"block": NoResidual},

@@ -45,6 +45,7 @@ from attention.sentiment.sources import load_reviews
 from attention.sentiment.trainer import Trainer
 
 use_style()
+QUICK = False  # True: fewer reviews and steps, for a first try
 
 # %%
 # Film reviews (:cite:t:`maas2011learning`) come with the package, so every machine can run this
@@ -56,14 +57,14 @@ use_style()
 DATA = "imdb"
 
 config = TrainConfig(
-    model=ModelConfig(embed_dim=24, key_dim=12, embedding_std=0.1),
+    model=ModelConfig(embed_dim=24, embedding_std=0.1),
     data=DATA,
-    limit=6_000,
-    epochs=4,
+    limit=40 if QUICK else 6_000,
+    epochs=1 if QUICK else 4,
     batch_size=128,
     lr=4e-3,
 )
-reviews = load_reviews(config.data)
+reviews = load_reviews(config.data, limit=200 if QUICK else None)
 # A sample to train on, so that the page runs in minutes.
 reviews["train"] = load_reviews(config.data, limit=config.limit)["train"]
 for name, split in reviews.items():
@@ -516,8 +517,9 @@ print(f"gradient of the bias: {score.bias.grad.abs().item():.0e}")
 # printed as *clean*, and behind a *distractor*.
 
 models, history = {}, {}
-for kind in ("mean", "energy", "qk", "qkv"):
-    run = config.with_options(model=kind)
+options = {"mean": {}, "energy": {}, "qk": {"key_dim": 12}, "qkv": {"key_dim": 12}}
+runs = {kind: config.with_options(model=kind, **chosen) for kind, chosen in options.items()}
+for kind, run in runs.items():
     models[kind] = build_model(run, tokenizer.get_vocab_size())
     trainer = Trainer(models[kind], prepared.examples, prepared.validation, run)
     history[kind] = trainer.run()
@@ -612,7 +614,7 @@ with torch.no_grad():
 
 for kind in ("energy", "qkv"):
     folder = Path("runs", "plot_8", kind)
-    models[kind].save_pretrained(folder, **config_json(config.with_options(model=kind)))
+    models[kind].save_pretrained(folder, **config_json(runs[kind]))
     tokenizer.save(str(folder / "tokenizer.json"))
     print(folder.as_posix(), sorted(path.name for path in folder.iterdir()))
 

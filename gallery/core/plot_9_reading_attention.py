@@ -29,7 +29,6 @@ from attention.analysis import (
     deletion_from_weights,
     gradient_effects,
     rank_correlation,
-    shuffled_effects,
 )
 from attention.plotting import (
     BLACK,
@@ -51,6 +50,7 @@ from attention.sentiment.sources import load_reviews
 from attention.sentiment.trainer import Trainer
 
 use_style()
+QUICK = False  # True: fewer reviews and steps, for a first try
 
 # %%
 # Does the model need its weights?
@@ -74,11 +74,12 @@ use_style()
 # after each epoch.
 
 SEEDS = (1, 2, 3)
+OPTIONS = {"mean": {}, "energy": {}, "qkv": {"key_dim": 16}}
 config = TrainConfig(
-    model=ModelConfig(embed_dim=32, key_dim=16, embedding_std=0.1, positions="none", segments=True),
+    model=ModelConfig(embed_dim=32, embedding_std=0.1, positions="none", segments=True),
     data="imdb",
-    limit=4_000,
-    epochs=3,
+    limit=40 if QUICK else 4_000,
+    epochs=2 if QUICK else 3,
     batch_size=128,
     lr=4e-3,
 )
@@ -87,12 +88,13 @@ config = TrainConfig(
 def split(seed):
     """Split the reviews: few to train on, all others to validate."""
     few = load_reviews(config.data, limit=config.limit, seed=seed)["train"]
-    return prepare(config, load_reviews(config.data, seed=seed) | {"train": few})
+    every = load_reviews(config.data, limit=400 if QUICK else None, seed=seed)
+    return prepare(config, every | {"train": few})
 
 
 def train(kind, seed):
     """Train a model and return its copies, from before the first epoch to after the last."""
-    run = config.with_options(model=kind, seed=seed)
+    run = config.with_options(model=kind, seed=seed, **OPTIONS[kind])
     model = build_model(run, prepared[seed].tokenizer.get_vocab_size())
     copies = [copy.deepcopy(model).eval()]
     trainer = Trainer(model, prepared[seed].examples, {}, run)
@@ -101,7 +103,7 @@ def train(kind, seed):
 
 
 prepared = {seed: split(seed) for seed in SEEDS}
-history = {(kind, seed): train(kind, seed) for kind in ("mean", "energy", "qkv") for seed in SEEDS}
+history = {(kind, seed): train(kind, seed) for kind in OPTIONS for seed in SEEDS}
 models = {key: copies[-1] for key, copies in history.items()}
 for seed in SEEDS:
     models["equalised", seed] = copy.deepcopy(models["energy", seed])
@@ -216,7 +218,7 @@ def read(model, ids):
         return weights, received, model(ids[:, None]).double()
 
 
-HELD, SOME = 300, 100
+HELD, SOME = (7, 3) if QUICK else (300, 100)
 held = {}
 for seed in SEEDS:
     every = prepared[seed].validation["clean"].ids
@@ -291,9 +293,10 @@ fig.set_label(
 #
 # So we need another *null hypothesis*: the weights keep their sizes, but fall on words regardless
 # of what the words say. In each review we shuffle the evidence among the words, compute the effects
-# again by the formula (:func:`~attention.analysis.shuffled_effects`), and correlate the ranking by
-# weight with these effects. The result is the *null* of this ranking. Any agreement beyond the null
-# comes from the choice of the words that have the large weights.
+# again by the formula, and correlate the ranking by weight with these effects. The result is the
+# *null* of this ranking. Any agreement beyond the null comes from the choice of the words that have
+# the large weights. To judge a ranking that was made from the evidence, the same pairs are put into
+# the order of the evidence, as if the weights had been shuffled.
 #
 # Four other rankings are compared in the same way. :cite:t:`kobayashi2020attention` multiply each
 # weight by the norm of the vector that it multiplies, because a large weight on a short vector
@@ -302,6 +305,14 @@ fig.set_label(
 # goes by the size of weight × evidence, and the other is random.
 
 generator = torch.Generator().manual_seed(0)
+
+
+def shuffled_effects(weights, s, shuffle="evidence"):
+    """Compute the deletion effects after weights and evidence are paired at random."""
+    n = len(s)
+    order = torch.randperm(n, generator=generator)  # (n,)
+    effects = deletion_from_weights(weights, s[order])  # (n,)
+    return effects if shuffle == "evidence" else effects[order.argsort()]
 
 
 def agreement(ranking, effects):
@@ -319,8 +330,8 @@ for (kind, seed), of_reviews in readings.items():
             x = embedding(ids)  # (n, 32)
             norm = (layer.W_value(x) if kind == "qkv" else x).norm(dim=-1)  # (n,)
         effects = deletion_from_weights(weights, s)  # (n,)
-        shuffled = shuffled_effects(weights, s, generator=generator)  # (n,)
-        moved = shuffled_effects(weights, s, shuffle="weights", generator=generator)  # (n,)
+        shuffled = shuffled_effects(weights, s)  # (n,)
+        moved = shuffled_effects(weights, s, shuffle="weights")  # (n,)
         for label, ranking in {
             "weight": a,
             "weight × norm": a * norm,
@@ -427,7 +438,7 @@ def follow(model, seed):
     for ids in held[seed][:SOME]:
         weights, a, s = read(model, ids)
         effects = deletion_from_weights(weights, s)
-        shuffled = shuffled_effects(weights, s, generator=generator)
+        shuffled = shuffled_effects(weights, s)
         spreads = [one.log().std().item() for one in (a, (s - a @ s).abs())]
         numbers.append(spreads + [rank_correlation(a, one.abs()) for one in (effects, shuffled)])
     return torch.tensor(numbers).mean(dim=0)

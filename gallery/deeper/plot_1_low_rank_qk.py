@@ -25,6 +25,7 @@ from attention.analysis import bilinear_form, parameter_count, truncate_rank
 from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
 
 use_style()
+QUICK = False  # True: fewer reviews and steps, for a first try
 torch.manual_seed(0)
 torch.set_default_dtype(torch.float64)
 
@@ -114,7 +115,7 @@ assert error(by_formula, moved) < 1e-4
 # vector. An energy and two pairs, with keys of width 1 and of width 16, start from the *same* w and
 # the *same* classifier, and learn by plain gradient descent.
 
-STEPS, RATE, SEEDS = 300, 0.3, range(5)
+STEPS, RATE, SEEDS = 30 if QUICK else 300, 0.3, range(5)
 texts = torch.randn(256, 12, d)  # (256, 12, d)
 labels = (texts[:, 0, 0] > 0).double()  # (256,)
 texts[:, 0, -1] += 3
@@ -361,7 +362,7 @@ torch.nn.init.normal_(target.W_key.weight)
 M = bilinear_form(target)  # (d, d)
 
 
-def train_pair(M, k, steps=1000):
+def train_pair(M, k, steps=100 if QUICK else 1000):
     """Minimise the distance from a product of width k to M, starting from random numbers."""
     W_query, W_key = (torch.randn(d, k, requires_grad=True) for _ in "qk")  # (d, k), (d, k)
     optimizer = torch.optim.Adam([W_query, W_key], lr=0.05)

@@ -24,6 +24,7 @@ from attention.analysis import balance, bilinear_form, change_gauge
 from attention.plotting import BLUE, DIVERGING, GREEN, ORANGE, draw_matrices, use_style
 
 use_style()
+QUICK = False  # True: fewer reviews and steps, for a first try
 torch.manual_seed(0)
 torch.set_default_dtype(torch.float64)
 
@@ -184,7 +185,7 @@ nuclear_norm = torch.linalg.svdvals(bilinear_form(layer)).sum().item()
 print(f"balanced pair: sum of squares {least:.6f}, twice the nuclear norm {2 * nuclear_norm:.6f}")
 assert abs(least - 2 * nuclear_norm) < 1e-12 * least
 sums = []
-for _ in range(1000):
+for _ in range(10 if QUICK else 1000):
     R = torch.randn(k, k)  # (k, k)
     other = change_gauge(even, R)
     sums.append(sum(p.square().sum() for p in other.parameters()).item())
@@ -425,7 +426,7 @@ for dtype in (torch.float64, torch.float32):
 # 10^{-8}` in the denominator damps it. We train for 1,000 steps in float32, the usual precision,
 # with Adam, with Adam and a smaller ε, and with gradient descent:
 
-STEPS = 1000
+STEPS = 100 if QUICK else 1000
 optimizers = {
     "Adam": lambda p: torch.optim.Adam(p, lr=1e-2),
     "Adam, ε = 1e-15": lambda p: torch.optim.Adam(p, lr=1e-2, eps=1e-15),

@@ -21,7 +21,7 @@ import torch
 from torch.nn import functional as F
 
 from attention import SelfAttention, SentimentClassifier
-from attention.analysis import fold_values, parameter_count
+from attention.analysis import parameter_count
 from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
 
 use_style()
@@ -81,8 +81,23 @@ fig.set_label(
 # takes the mean over the tokens. The value matrix and the classifier's w are neighbours, so one
 # vector can replace both.
 #
-# :func:`~attention.analysis.fold_values` turns a model with queries, keys and values into a model
-# without values that has the same logits. We check this on 64 random texts:
+# The function below turns a model with queries, keys and values into a model without values that
+# has the same logits. A linear layer of torch holds its matrix transposed, so
+# :math:`W_\mathrm{value}\, w` is the weight of the classifier times that of the values. We check
+# this on 64 random texts:
+
+
+def fold_values(model):
+    """Return a classifier without values that has the same logits."""
+    values, classifier = model.attention.W_value, model.classifier
+    config = model.config.replace(attention="qk")
+    state = {name: p for name, p in model.state_dict().items() if "W_value" not in name}
+    state["classifier.weight"] = classifier.weight @ values.weight  # (1, d)
+    state["classifier.bias"] = classifier.bias + classifier.weight @ values.bias  # (1,)
+    folded = SentimentClassifier(model.vocab_size, config)
+    folded.load_state_dict(state)
+    return folded
+
 
 d, k = 16, 8
 model = SentimentClassifier(1_000, embed_dim=d, attention="qkv", key_dim=k, bias=True)

@@ -26,6 +26,7 @@ from attention.plotting import BLACK, BLUE, DIVERGING, GREEN, ORANGE, draw_matri
 
 torch.manual_seed(0)
 use_style()
+QUICK = False  # True: fewer reviews and steps, for a first try
 
 
 # %%
@@ -194,7 +195,7 @@ fig.set_label(
 # the pair.
 
 
-def clocked(n, d, k, seconds=0.5):
+def clocked(n, d, k, seconds=0.01 if QUICK else 0.5):
     """Run both ways in turn for a while; return the fastest times."""
     x, M = torch.randn(n, d), torch.randn(d, d)  # (n, d), (d, d)
     W_query, W_key = torch.randn(2, d, k)  # (d, k), (d, k)

@@ -29,6 +29,7 @@ from attention.pretrained import load_encoder
 from attention.sentiment.sources import load_reviews
 
 use_style()
+QUICK = False  # True: fewer reviews and steps, for a first try
 torch.set_grad_enabled(False)
 encoder, tokenizer = load_encoder("minilm")
 
@@ -174,7 +175,7 @@ def layers(ids):
 
 
 N = 64
-some = load_reviews("imdb")["validation"].texts[:300]
+some = load_reviews("imdb")["validation"].texts[: 60 if QUICK else 300]
 numbers = [tokenizer.encode(text).ids for text in some]
 separator = tokenizer.token_to_id("[SEP]")
 cut = [[*row[: N - 1], separator] for row in numbers if len(row) >= N]

@@ -32,6 +32,7 @@ from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_st
 
 torch.manual_seed(0)
 use_style()
+QUICK = False  # True: fewer reviews and steps, for a first try
 
 # %%
 # The same parameters, in one head or in two
@@ -265,7 +266,8 @@ def train(h, k, steps, seed=0):
         return loss(layer, *sample(10_000, generator)).item()
 
 
-live = {(h, k): train(h, k, steps=300) for h, k in ((1, 16), (2, 8), (4, 4))}
+STEPS = 3 if QUICK else 300
+live = {(h, k): train(h, k, STEPS) for h, k in ((1, 16), (2, 8), (4, 4))}
 for (h, k), error in live.items():
     print(f"h = {h}, k = {k:2}: error {error:.3f}, bound {bound(h, k):.3f}")
 

@@ -29,6 +29,7 @@ from attention import QKSelfAttention, SelfAttention, scaled_dot_product_attenti
 from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
 
 use_style()
+QUICK = False  # True: fewer reviews and steps, for a first try
 
 # %%
 # A task that aligns queries with keys
@@ -413,7 +414,7 @@ for gain in (1, 2, 4, 8):
 # three seeds each, for 200 steps of Adam. Every step draws new texts, so the loss is that of texts
 # never seen before.
 
-RATES, STEPS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 200
+RATES, STEPS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 12 if QUICK else 200
 
 
 def follow(name, rate, seed, value_rate=None):

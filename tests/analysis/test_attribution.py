@@ -4,9 +4,10 @@ import functools
 import math
 
 import pytest
+import small_encoder
 import torch
-from errors import unexpected_errors
 from loops import for_each
+from refusals import check_refused
 
 from attention import SentimentClassifier
 from attention.analysis import (
@@ -14,7 +15,6 @@ from attention.analysis import (
     deletion_from_weights,
     gradient_effects,
     rank_correlation,
-    shuffled_effects,
 )
 from attention.layers.variants import VARIANTS
 
@@ -22,9 +22,9 @@ IDS = torch.tensor([5, 11, 2, 7, 11, 3, 19])  # a word twice, a separator
 
 
 def classifier(variant, **options):
-    model = SentimentClassifier(
-        23, embed_dim=6, key_dim=3, num_heads=2, attention=variant, **options
-    )
+    sizes = {"key_dim": 3, "num_heads": 2}
+    read = {name: sizes[name] for name in sizes.keys() & VARIANTS[variant].options.keys()}
+    model = SentimentClassifier(23, embed_dim=6, attention=variant, **read, **options)
     return model.double().eval()
 
 
@@ -75,81 +75,16 @@ def test_deletion_does_not_follow_from_weights_where_positions_move():
     assert difference.abs().max() > 1e-3
 
 
-def uneven(n, spread, generator):
-    """Draw weights whose logarithms spread so far, and evidence independent of them."""
-    scores = torch.randn(n, generator=generator, dtype=torch.float64)
-    evidence = torch.randn(n, generator=generator, dtype=torch.float64)
-    return (spread * scores).softmax(dim=-1), evidence
-
-
-def test_weights_at_random_agree_with_deletion_as_they_become_uneven():
-    """The old claim took such an agreement for a finding."""
-    g = torch.Generator().manual_seed(5)
-    means = []
-    for spread in (0.05, 0.5, 1.3):
-        measured, null = [], []
-        for _ in range(60):
-            weights, evidence = uneven(101, spread, g)
-            effects = deletion_from_weights(weights, evidence).abs()
-            measured.append(rank_correlation(weights, effects))
-            effects = shuffled_effects(weights, evidence, generator=g).abs()
-            null.append(rank_correlation(weights, effects))
-        means.append((sum(measured) / 60, sum(null) / 60))
-        assert means[-1][0] == pytest.approx(means[-1][1], abs=0.04)
-    assert means[0][0] < 0.15 < 0.3 < means[1][0] < 0.5 < 0.7 < means[2][0]
-
-
-def test_the_null_is_left_behind_where_weights_follow_the_evidence():
-    g = torch.Generator().manual_seed(5)
-    evidence = torch.randn(101, generator=g, dtype=torch.float64)
-    weights = (0.5 * evidence.abs()).softmax(dim=-1)
-    measured = rank_correlation(weights, deletion_from_weights(weights, evidence).abs())
-    null = rank_correlation(weights, shuffled_effects(weights, evidence, generator=g).abs())
-    assert measured > 0.9
-    assert null < 0.6
-
-
-@for_each(queries=(1, 7), shuffle=("evidence", "weights"))
-def test_shuffled_effects_are_those_of_other_pairs(queries, shuffle):
-    weights = torch.randn(queries, 7, dtype=torch.float64).softmax(dim=-1).squeeze(0)
-    evidence = torch.randn(7, dtype=torch.float64)
-    effects = shuffled_effects(
-        weights, evidence, shuffle=shuffle, generator=torch.Generator().manual_seed(3)
-    )
-    order = torch.randperm(7, generator=torch.Generator().manual_seed(3))
-    if shuffle == "evidence":
-        expected = deletion_from_weights(weights, evidence[order])
-    else:
-        order = order.argsort()
-        moved = weights[order] if queries == 1 else weights[order][:, order]
-        expected = deletion_from_weights(moved, evidence)
-    torch.testing.assert_close(effects, expected)
-
-
 def test_weights_that_fit_no_evidence_are_refused():
     shapes = "weights and evidence: expected (n,) or (n, n) and (n,)"
-    assert not unexpected_errors(
-        (
-            f"{tuple(weights.shape)}, {tuple(evidence.shape)}, {options}",
-            functools.partial(function, weights, evidence, **options),
-            ValueError,
-            beginning,
-            (words,),
-        )
-        for function, weights, evidence, options, beginning, words in (
-            (deletion_from_weights, torch.rand(5), torch.rand(3), {}, shapes, "got (5,) and (3,)"),
-            (deletion_from_weights, torch.rand(5, 3), torch.rand(3), {}, shapes, "got (5, 3)"),
-            (deletion_from_weights, torch.rand(1), torch.rand(1), {}, shapes, "at least 2"),
-            (deletion_from_weights, torch.rand(3), torch.rand(3, 3), {}, shapes, "(3, 3)"),
-            (
-                shuffled_effects,
-                torch.rand(3),
-                torch.rand(3),
-                {"shuffle": "words"},
-                "shuffle: expected evidence or weights",
-                "got 'words'",
-            ),
-        )
+    check_refused(
+        lambda weights, evidence: deletion_from_weights(torch.rand(weights), torch.rand(evidence)),
+        [
+            (5, 3, [shapes, "got (5,) and (3,)"]),
+            ((5, 3), 3, [shapes, "got (5, 3)"]),
+            (1, 1, [shapes, "at least 2"]),
+            (3, (3, 3), [shapes, "(3, 3)"]),
+        ],
     )
 
 
@@ -206,29 +141,51 @@ def test_the_gradient_is_computed_even_where_gradients_are_off():
 
 
 def test_a_wrong_review_is_refused():
-    one_review = "ids: expected one review of at least two words"
-    assert not unexpected_errors(
-        (
-            f"{effects_of.__name__}, {beginning}",
-            functools.partial(effects_of, classifier("mean"), ids),
-            error,
-            beginning,
-            words,
-        )
-        for effects_of in (deletion_effects, gradient_effects)
-        for ids, error, beginning, words in (
-            ([3, 4], TypeError, "ids: expected a tensor, got list", ()),
-            (
-                torch.rand(3),
-                TypeError,
-                "ids: expected a tensor of integers, got torch.float32",
-                (),
-            ),
-            (torch.tensor([3]), ValueError, one_review, ("(1,)",)),
-            (torch.tensor([[3, 4]]), ValueError, "ids: expected", ("got (1, 2)",)),
-            (torch.tensor([3, 23]), ValueError, "ids: expected", ()),
-        )
-    )
+    one_review = "ids: expected one review of at least two words, "
+    for effects_of in (deletion_effects, gradient_effects):
+        measure = functools.partial(effects_of, classifier("mean"))
+        wrong_types = [
+            ([3, 4], "ids: expected a tensor, got list"),
+            (torch.rand(3), "ids: expected a tensor of integers, got torch.float32"),
+        ]
+        check_refused(measure, wrong_types, TypeError)
+        wrong_values = [
+            (torch.tensor([3]), [one_review, "(1,)"]),
+            (torch.tensor([[3, 4]]), [one_review, "(1, 2)"]),
+            (torch.tensor([3, 23]), "ids: expected 0 to"),
+        ]
+        check_refused(measure, wrong_values)
+
+
+@pytest.mark.parametrize("fine_tune", [True, False])
+def test_a_pretrained_encoder_s_words_have_effects(tmp_path, monkeypatch, fine_tune):
+    small_encoder.stand_in(monkeypatch, small_encoder.write(tmp_path / "encoder"))
+    model = SentimentClassifier(
+        small_encoder.CONFIG.vocab_size, attention="minilm", fine_tune=fine_tune, max_length=12
+    ).eval()
+    ids = torch.tensor([105, 108, 107, 108])
+    effects = deletion_effects(model, ids)
+    with torch.no_grad():
+        expected = model(ids[None]) - model(ids[None, 1:])
+    torch.testing.assert_close(effects[0], expected[0])
+    slopes = gradient_effects(model, ids)
+    table = model.word_embedding.weight.data
+    step = 1e-2
+    for i in (0, 2):  # the words that occur once
+        logits = []
+        for factor in (1 + step, 1 - step):
+            row = table[ids[i]].clone()
+            table[ids[i]] *= factor
+            with torch.no_grad():
+                logits.append(model(ids[None]).item())
+            table[ids[i]] = row
+        assert slopes[i].item() == pytest.approx((logits[0] - logits[1]) / (2 * step), rel=0.02)
+    assert slopes.abs().min() > 0
+
+
+def test_padding_that_is_read_has_no_effect_of_its_own():
+    model = classifier("energy", mask_padding=False, max_length=11)
+    assert gradient_effects(model, IDS).shape == IDS.shape
 
 
 def spearman_by_formula(one, other):
@@ -254,22 +211,26 @@ def test_equal_numbers_share_their_mean_rank():
     assert correlation == pytest.approx(-0.5)
 
 
+def test_ranks_are_those_of_any_kind_of_number():
+    for dtype in (torch.uint8, torch.int16, torch.float16):
+        up = torch.tensor([1, 2, 3, 200 if dtype == torch.uint8 else -4], dtype=dtype)
+        expected = rank_correlation(up.double(), torch.arange(4.0))
+        assert rank_correlation(up, torch.arange(4)) == pytest.approx(expected)
+    assert rank_correlation(torch.tensor([1, math.inf, 2]), torch.tensor([1, 3, 2])) == 1
+
+
 def test_numbers_without_an_order_are_refused():
-    beginning = "one and other: expected"
-    assert not unexpected_errors(
-        (
-            f"{one.tolist()}, {other.tolist()}",
-            functools.partial(rank_correlation, one, other),
-            ValueError,
-            beginning,
-            (words,),
-        )
-        for one, other, words in (
-            (torch.rand(3), torch.rand(5), "got (3,) and (5,)"),
-            (torch.rand(2, 3), torch.rand(2, 3), "got (2, 3)"),
+    nan = torch.tensor([1.0, math.nan, 3.0])
+    check_refused(
+        rank_correlation,
+        [
+            (torch.rand(3), torch.rand(5), ["one and other: expected", "got (3,) and (5,)"]),
+            (torch.rand(2, 3), torch.rand(2, 3), ["got (2, 3)"]),
             (torch.ones(3), torch.rand(3), "no order"),
             (torch.rand(3), torch.zeros(3), "no order"),
             (torch.rand(1), torch.rand(1), "no order"),
             (torch.rand(0), torch.rand(0), "no order"),
-        )
+            (nan, torch.arange(3), "got NaN"),
+            (torch.arange(3), nan, "got NaN"),
+        ],
     )

@@ -1,14 +1,13 @@
 """What QKᵀ can hold: identities over random sizes, and the errors of wrong input."""
 
-import copy
 import functools
 import math
 
 import pytest
 import torch
-from errors import unexpected_errors
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from refusals import check_refused
 from torch import nn
 
 from attention import (
@@ -25,7 +24,6 @@ from attention.analysis import (
     bilinear_form,
     change_gauge,
     effective_rank,
-    fold_values,
     parameter_count,
     truncate_rank,
 )
@@ -34,7 +32,6 @@ from attention.layers.variants import VARIANTS
 BAR = 1e-10  # relative, in float64
 
 random_cases = settings(max_examples=200, deadline=None, derandomize=True, database=None)
-some_cases = settings(random_cases, max_examples=50)
 widths = st.integers(1, 19)
 seeds = st.integers(0, 2**32 - 1)
 
@@ -189,88 +186,6 @@ class TestKeyBias:
         assert error(layer(x), before) < BAR
 
 
-def rotated(vectors):
-    """Turn each pair of coordinates by matrices that are written out, one per position."""
-    n, k = vectors.shape[-2:]
-    rotations = []
-    for position in range(n):
-        angles = [position * 100.0 ** (-i / k) for i in range(0, k, 2)]
-        blocks = [[[math.cos(a), -math.sin(a)], [math.sin(a), math.cos(a)]] for a in angles]
-        rotations.append(torch.block_diag(*torch.tensor(blocks, dtype=torch.float64)))
-    return (vectors[..., None, :] @ torch.stack(rotations).mT)[..., 0, :]
-
-
-def normalised(vectors):
-    return vectors / vectors.norm(dim=-1, keepdim=True)
-
-
-def weights_behind(between, layer, x):
-    """Attend with something between the projections and the dot product."""
-    query, key = between(layer.W_query(x)), between(layer.W_key(x))
-    return torch.softmax(query @ key.mT, dim=-1)
-
-
-def wide_layer(d, pairs, seed, bias=False):
-    """Draw a layer with scores of some size, so that a change of them shows in the weights."""
-    layer = random_layer("qk", d, 2 * pairs, seed, bias=bias)
-    for parameter in layer.parameters():
-        nn.init.normal_(parameter)
-    return layer
-
-
-class TestConditions:
-    """What holds for a plain dot product, and what is left where something comes before it."""
-
-    @some_cases
-    @given(st.integers(2, 11), st.integers(1, 5), seeds)
-    def test_the_key_bias_is_alive_behind_rotations_and_norms(self, d, pairs, seed):
-        layer = wide_layer(d, pairs, seed, bias=True)
-        without = copy.deepcopy(layer)
-        nn.init.zeros_(without.W_key.bias)
-        x = tokens(d)
-        assert error(attend(without, x)[1], attend(layer, x)[1]) < BAR
-        for between in (rotated, normalised):
-            assert error(*(weights_behind(between, each, x) for each in (without, layer))) > 1e-7
-
-    @some_cases
-    @given(st.integers(2, 11), st.integers(2, 5), seeds)
-    def test_rotations_leave_a_rotation_and_a_scale_per_pair(self, d, pairs, seed):
-        layer, x = wide_layer(d, pairs, seed), tokens(d)
-        before = weights_behind(rotated, layer, x)
-        a, b = torch.empty(2, pairs, dtype=torch.float64).uniform_(1, 2)
-        blocks = torch.stack([a, -b, b, a], dim=-1).unflatten(-1, (2, 2))
-        kept = change_gauge(layer, torch.block_diag(*blocks))
-        assert error(weights_behind(rotated, kept, x), before) < BAR
-        for R in (random_gauge(2 * pairs), torch.linalg.qr(random_gauge(2 * pairs)).Q):
-            assert error(weights_behind(rotated, change_gauge(layer, R), x), before) > 1e-7
-
-    @some_cases
-    @given(st.integers(2, 11), st.integers(1, 5), seeds)
-    def test_norms_leave_rotations_and_reflections(self, d, pairs, seed):
-        layer, x = wide_layer(d, pairs, seed), tokens(d)
-        before = weights_behind(normalised, layer, x)
-        Q = torch.linalg.qr(torch.randn(2 * pairs, 2 * pairs, dtype=torch.float64)).Q
-        assert error(weights_behind(normalised, change_gauge(layer, Q), x), before) < BAR
-        stretched = change_gauge(layer, Q * torch.linspace(1, 3, 2 * pairs).double())
-        assert error(weights_behind(normalised, stretched, x), before) > 1e-7
-
-    @some_cases
-    @given(st.integers(3, 19), st.integers(1, 5), seeds)
-    def test_behind_a_layer_norm_one_direction_of_the_form_is_idle(self, d, pairs, seed):
-        layer = wide_layer(d, pairs, seed)
-        norm = nn.LayerNorm(d).double()
-        nn.init.uniform_(norm.weight, 0.5, 2.0)
-        nn.init.normal_(norm.bias)
-        x = norm(tokens(d)).detach()
-        shifted = copy.deepcopy(layer)
-        with torch.no_grad():
-            shifted.W_key.weight += torch.outer(torch.randn(2 * pairs), 1 / norm.weight)
-        assert error(attend(shifted, x)[1], attend(layer, x)[1]) < BAR
-        assert error(bilinear_form(shifted), bilinear_form(layer)) > 0.01
-        elsewhere = tokens(d)  # not normalised
-        assert error(attend(shifted, elsewhere)[1], attend(layer, elsewhere)[1]) > 1e-7
-
-
 class TestChangeGauge:
     @random_cases
     @given(layers, seeds)
@@ -298,21 +213,22 @@ class TestChangeGauge:
         assert torch.equal(changed.W_value.weight, layer.W_value.weight)
 
     def test_a_wrong_r_is_refused(self):
-        layer = QKSelfAttention(5, key_dim=3)
-        invertible = ("an invertible matrix",)
-        assert not unexpected_errors(
-            (words, functools.partial(change_gauge, layer, R), kind, "R: expected", words)
-            for R, kind, words in (
-                (torch.ones(3, 3), ValueError, invertible),
-                (torch.diag(torch.tensor([1.0, 1e-20, 1.0])), ValueError, invertible),
-                (torch.eye(5), ValueError, ("shape (3, 3)", "got (5, 5)")),
-                (torch.ones(3, 2), ValueError, ("shape (3, 3)", "got (3, 2)")),
-                (torch.ones(3), ValueError, ("a matrix, got shape (3,)",)),
-                (torch.full((3, 3), float("nan")), ValueError, ("finite",)),
-                (torch.eye(3, dtype=torch.int64), TypeError, ("a floating-point",)),
-                ([[1.0]], TypeError, ("a tensor, got list",)),
-            )
-        )
+        change = functools.partial(change_gauge, QKSelfAttention(5, key_dim=3))
+        invertible = "R: expected an invertible matrix"
+        wrong_values = [
+            (torch.ones(3, 3), invertible),
+            (torch.diag(torch.tensor([1.0, 1e-20, 1.0])), invertible),
+            (torch.eye(5), ["R: expected shape (3, 3)", "got (5, 5)"]),
+            (torch.ones(3, 2), ["R: expected shape (3, 3)", "got (3, 2)"]),
+            (torch.ones(3), ["R: expected a matrix, got shape (3,)"]),
+            (torch.full((3, 3), math.nan), "R: expected finite"),
+        ]
+        check_refused(change, wrong_values)
+        wrong_types = [
+            (torch.eye(3, dtype=torch.int64), "R: expected a floating-point"),
+            ([[1.0]], "R: expected a tensor, got list"),
+        ]
+        check_refused(change, wrong_types, TypeError)
 
 
 class TestBalance:
@@ -388,30 +304,19 @@ class TestTruncateRank:
         assert torch.equal(weights, torch.full((7, 7), 1 / 7, dtype=torch.float64))
 
     def test_a_wrong_r_is_refused(self):
-        wide, narrow = QKSelfAttention(5, key_dim=3), QKSelfAttention(3, key_dim=5)
-        for r in (-1, 4, 5, 6):
-            for layer in (wide, narrow):
-                with pytest.raises(ValueError, match=f"r: expected 0 to .* = 3, got {r}"):
-                    truncate_rank(layer, r)
-        for r in (True, 2.0, None):
-            with pytest.raises(TypeError, match="r: expected an integer"):
-                truncate_rank(wide, r)
+        layers = QKSelfAttention(5, key_dim=3), QKSelfAttention(3, key_dim=5)
+        wrong = [(layer, r, f"= 3, got {r}$") for layer in layers for r in (-1, 4, 5, 6)]
+        check_refused(truncate_rank, wrong)
+        wrong = [(layers[0], r, "r: expected an integer") for r in (True, 2.0, None)]
+        check_refused(truncate_rank, wrong, TypeError)
 
 
-def test_one_head_at_a_time():
-    heads = (nn.MultiheadAttention(4, 2), MultiHeadAttention(4, 2))
+@pytest.mark.parametrize("layer", [nn.MultiheadAttention(4, 2), MultiHeadAttention(4, 2)])
+def test_one_head_at_a_time(layer):
     calls = (balance, lambda x: truncate_rank(x, 1), lambda x: change_gauge(x, torch.eye(2)))
-    assert not unexpected_errors(
-        (
-            f"{i}, {type(layer).__name__}",
-            functools.partial(call, layer),
-            TypeError,
-            "layer: expected",
-            (f"got {type(layer).__name__}",),
-        )
-        for i, call in enumerate(calls)
-        for layer in heads
-    )
+    expected = ["layer: expected SelfAttentionV1", f"got {type(layer).__name__}"]
+    for call in calls:
+        check_refused(call, [(layer, expected)], TypeError)
 
 
 class TestEffectiveRank:
@@ -440,58 +345,14 @@ class TestEffectiveRank:
         assert effective_rank(stack)[1, 2].item() == effective_rank(stack[1, 2]).item()
 
     def test_a_wrong_matrix_is_refused(self):
-        assert not unexpected_errors(
-            (words, functools.partial(effective_rank, matrix), kind, "matrix: expected", words)
-            for matrix, kind, words in (
-                (torch.zeros(3, 5), ValueError, ("not zero everywhere",)),
-                (torch.ones(3), ValueError, ("a matrix, got shape (3,)",)),
-                (torch.full((2, 2), float("inf")), ValueError, ("finite",)),
-                (torch.eye(3).int(), TypeError, ("a floating-point",)),
-            )
-        )
-
-
-class TestFoldValues:
-    @random_cases
-    @given(widths, widths, st.integers(1, 5), seeds, st.booleans())
-    def test_same_logits(self, d, k, value_dim, seed, bias):
-        torch.manual_seed(seed)
-        model = SentimentClassifier(
-            97, embed_dim=d, attention="qkv", key_dim=k, value_dim=value_dim, bias=bias
-        ).double()
-        folded = fold_values(model)
-        assert folded.config.attention == "qk"
-        ids, lengths = torch.randint(1, 97, (31, 7)), torch.randint(1, 8, (31,))
-        assert error(folded(ids, lengths), model(ids, lengths)) < BAR
-
-    def test_keeps_the_other_parts_of_the_model(self):
-        model = SentimentClassifier(
-            97,
-            embed_dim=5,
-            attention="qkv",
-            key_dim=3,
-            scale=False,
-            bigram_buckets=11,
-            segments=True,
-            dropout=0.5,
-        ).eval()
-        nn.init.normal_(model.segment)
-        ids = torch.randint(1, 97, (31, 7))
-        folded = fold_values(model)
-        assert not folded.training
-        torch.testing.assert_close(folded(ids), model(ids))
-
-    def test_not_through_a_nonlinearity(self):
-        model = SentimentClassifier(97, embed_dim=5, attention="qkv")
-        model.classifier = nn.Sequential(nn.ReLU(), nn.Linear(5, 1))
-        with pytest.raises(ValueError, match="expected a linear classifier, got Sequential"):
-            fold_values(model)
-
-    def test_refuses(self):
-        with pytest.raises(ValueError, match="expected attention 'qkv', got QKSelfAttention"):
-            fold_values(SentimentClassifier(97, attention="qk"))
-        with pytest.raises(TypeError, match="model: expected a SentimentClassifier, got Linear"):
-            fold_values(nn.Linear(2, 2))
+        wrong = [
+            (torch.zeros(3, 5), "matrix: expected one that is not zero everywhere"),
+            (torch.ones(3), ["matrix: expected a matrix, got shape (3,)"]),
+            (torch.full((2, 2), math.inf), "matrix: expected finite"),
+        ]
+        check_refused(effective_rank, wrong)
+        wrong = [(torch.eye(3).int(), "matrix: expected a floating-point")]
+        check_refused(effective_rank, wrong, TypeError)
 
 
 class TestParameterCount:
@@ -509,10 +370,16 @@ class TestParameterCount:
             assert parameter_count("qk", d, key_dim=d // 2) == d**2
             assert parameter_count("keys", d, key_dim=1) == parameter_count("energy", d) + 1
 
+    def test_without_options_it_is_what_the_variant_has(self):
+        assert parameter_count("multihead", 16, num_kv_heads=2) < parameter_count("multihead", 16)
+
     def test_refuses(self):
-        with pytest.raises(ValueError, match=r"attention: expected one of mean, .* got 'kqv'"):
-            parameter_count("kqv", 5)
-        with pytest.raises(ValueError, match="key_dim: expected at least 1, got 0"):
-            parameter_count("qk", 5, key_dim=0)
+        zeros = [("qk", "key_dim"), ("multihead", "num_kv_heads"), ("latent", "latent_dim")]
+        wrong = [(kind, {name: 0}, f"{name}: expected at least 1, got 0") for kind, name in zeros]
+        wrong += [
+            ("kqv", {}, "attention: expected one of mean, .* got 'kqv'"),
+            ("mean", {"key_dim": 3}, "key_dim: expected keys, qk or qkv, which read it, got mean"),
+        ]
+        check_refused(lambda kind, options: parameter_count(kind, 8, **options), wrong)
         with pytest.raises(TypeError, match="embed_dim: expected an integer, got float"):
             parameter_count("qk", 5.0, key_dim=3)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from run_pages import GALLERY, run
+from run_pages import GALLERY, check_lesson, run
 from torch.testing import assert_close
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -14,6 +14,10 @@ LESSON = GALLERY / "deeper/plot_9c_cache.py"
 @pytest.fixture
 def page():
     return run(LESSON).names
+
+
+def test_the_lesson_runs_as_written():
+    check_lesson("deeper/plot_9c_cache")
 
 
 def test_an_appended_token_moves_no_earlier_row_under_a_causal_mask(page):

@@ -1,44 +1,21 @@
 """What the lessons claim under a condition: true where it holds, and not where it does not."""
 
-import math
 import re
 from pathlib import Path
 
 import pytest
 import torch
-from run_pages import GALLERY, PACKAGE, ROOT, run
+from run_pages import GALLERY, PACKAGE, ROOT, check_lesson, run
 
 from attention.sentiment.batches import distractor_indices
 from attention.sentiment.evaluation import wilson_interval
 
 LESSONS = sorted(path for part in ("core", "cases") for path in (GALLERY / part).glob("plot_*.py"))
-SCALE = GALLERY / "core/plot_3_scaling_variance.py"
 POSITIONS = GALLERY / "core/plot_6_positions.py"
 
 
-def test_the_scale_leaves_the_start_dependent_on_the_number_of_keys():
-    entropy = run(SCALE).names["entropy_of_length"]
-    share = [entropy[n] / math.log(n) for n in sorted(entropy)]
-    assert share == sorted(share)
-    assert share[-1] - share[0] > 0.03
-    for n in (1024, 4096):
-        assert entropy[n] == pytest.approx(math.log(n) - 0.5, abs=0.05)
-
-
-def test_the_root_keeps_the_start_and_the_width_keeps_the_steps():
-    page = run(SCALE).names
-    for name in ("divided by √k", "divided by k"):
-        in_widths = [page["growth"][name, k] / k for k in (16, 64, 256, 1024)]
-        in_roots = [page["growth"][name, k] / math.sqrt(k) for k in (16, 64, 256, 1024)]
-        assert max(in_widths) < 1.3 * min(in_widths)
-        assert in_roots[-1] > 5 * in_roots[0]
-    by_root, by_width = (
-        [page["reached"][name, k] for k in (16, 64, 256, 1024)]
-        for name in ("divided by √k", "divided by k")
-    )
-    assert by_root == sorted(by_root)
-    assert by_root[-1] > 5 * by_root[0]
-    assert max(by_width) < 1.2 * min(by_width)
+def test_the_lesson_on_positions_runs_as_written():
+    check_lesson("core/plot_6_positions")
 
 
 def test_one_causal_layer_gives_the_last_word_a_bag_and_two_do_not():
@@ -81,20 +58,8 @@ def test_a_lesson_leaves_the_test_reviews_alone(name):
 
 def test_attention_is_compared_with_the_mean_on_the_same_validation_reviews(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the page saves its models
-    page = run(
-        GALLERY / "core/plot_8_sentiment_training.py",
-        (
-            (r"limit=[\d_]+,\s+epochs=\d+", "limit=40, epochs=1"),
-            (
-                r"(?<=\nreviews = )load_reviews\(config.data\)",
-                "load_reviews(config.data, limit=200)",
-            ),
-        ),
-    )
-    assert "\n".join(page.problems) == ""
-    assert len(page.checked) >= 15
-    assert len(set(page.figures)) == 3
-    assert all(len(text) > 40 for text in page.figures)
+    page = check_lesson("core/plot_8_sentiment_training")
+    assert len(page.figures) == 3
     names, (clean, distractor) = page.names, page.names["prepared"].validation.values()
     assert len(clean) == len(names["reviews"]["validation"])
     for kind, model in names["models"].items():

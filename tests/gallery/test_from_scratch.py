@@ -120,11 +120,14 @@ def test_every_piece_says_what_it_is(scratch):
 
 
 def allowed():
-    """Masks: none, causal, padding, and one by which the second query may attend to nothing."""
-    padding = attention.padding_mask(torch.tensor([6, 1, 4]), 6)  # (3, 1, 6)
+    """Masks: none, causal, padding; one that blinds the second query, and one an empty text."""
+    padding, empty = (
+        attention.padding_mask(torch.tensor(lengths), 6)  # (3, 1, 6)
+        for lengths in ([6, 1, 4], [6, 0, 4])
+    )
     nothing = torch.rand(6, 6) > 0.4  # (6, 6)
     nothing[1] = False
-    return [None, attention.causal_mask(6), padding, nothing]
+    return [None, attention.causal_mask(6), padding, nothing, empty & attention.causal_mask(6)]
 
 
 def copy(own: nn.Module, packages: nn.Module) -> None:
@@ -154,13 +157,19 @@ def assert_same(own, packages, *inputs, **options) -> None:
         torch.testing.assert_close(mine, theirs, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("which", range(5))
 def test_the_function_is_the_packages(scratch, which):
     query, key, value = torch.randn(3, 6, 4), torch.randn(3, 6, 4), torch.randn(3, 6, 5)
     mask = allowed()[which]
     assert_same(
         scratch.scaled_dot_product_attention, scaled_dot_product_attention, query, key, value, mask
     )
+
+
+def test_the_function_takes_other_keys_than_queries(scratch):
+    query, key, mask = torch.randn(3, 2, 4), torch.randn(3, 6, 4), allowed()[2]
+    inputs = query, key, key.clone(), mask
+    assert_same(scratch.scaled_dot_product_attention, scaled_dot_product_attention, *inputs)
 
 
 def test_masks_are_the_packages(scratch):
@@ -178,11 +187,12 @@ def test_both_versions_of_self_attention_are_the_packages(scratch, shape):
         ("SelfAttentionV2", {"qkv_bias": True}),
     ):
         own, packages = (getattr(place, name)(4, 3, **options) for place in (scratch, attention))
+        assert own.state_dict().keys() == packages.state_dict().keys()
         copy(own, packages)
         assert_same(own, packages, torch.randn(shape))
 
 
-@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("which", range(5))
 @pytest.mark.parametrize("value_dim", [None, 5])
 def test_causal_attention_is_the_packages(scratch, which, value_dim):
     own = scratch.CausalSelfAttention(4, 3, value_dim)
@@ -191,15 +201,15 @@ def test_causal_attention_is_the_packages(scratch, which, value_dim):
     assert_same(own, packages, torch.randn(3, 6, 4), allowed()[which])
 
 
-@pytest.mark.parametrize("which", range(4))
+@pytest.mark.parametrize("which", range(5))
 @pytest.mark.parametrize("bias", [False, True])
 def test_multi_head_attention_is_the_packages(scratch, which, bias):
     own = scratch.MultiHeadAttention(8, 2, bias=bias)
     packages = attention.MultiHeadAttention(8, 2, bias=bias)
     copy(own, packages)
     mask = allowed()[which]
-    if bias and which == 3:
-        mask[1, 0] = True  # what W_out's bias says of a query without keys is the package's own
+    if bias and which > 2:
+        mask[..., 0] = True  # what W_out's bias says of a query without keys is the package's own
     assert_same(own, packages, torch.randn(3, 6, 8), mask)
 
 

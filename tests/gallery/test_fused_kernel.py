@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from run_pages import GALLERY, run
+from run_pages import GALLERY, check_lesson, run
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention import scaled_dot_product_attention
@@ -16,6 +16,10 @@ LESSON = GALLERY / "deeper/plot_9d_fused_kernel.py"
 @pytest.fixture(scope="module")
 def page():
     return run(LESSON).names
+
+
+def test_the_lesson_runs_as_written():
+    check_lesson("deeper/plot_9d_fused_kernel")
 
 
 def test_the_matrix_of_a_long_text_is_many_times_as_large_as_its_vectors():
@@ -74,9 +78,13 @@ def test_the_gradients_by_hand_are_autograds(page):
         assert max(errors) < 1e-14
 
 
-def test_without_the_shared_term_the_gradients_are_wrong():
+def test_without_the_shared_term_the_gradients_are_wrong(tmp_path):
+    source = LESSON.read_text(encoding="utf-8")
+    assert source.count("(d_weights - shared)") == 1
+    wrong = tmp_path / LESSON.name
+    wrong.write_text(source.replace("(d_weights - shared)", "d_weights"), encoding="utf-8")
     with pytest.raises(AssertionError):
-        run(LESSON, ((r"\(d_weights - shared\)", "d_weights"),))
+        run(wrong)
 
 
 class Products(TorchDispatchMode):

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from run_pages import GALLERY, run
+from run_pages import GALLERY, check_lesson, run
 from torch.testing import assert_close
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -14,6 +14,10 @@ LESSON = GALLERY / "deeper/plot_9b_grouped_and_latent.py"
 @pytest.fixture
 def page():
     return run(LESSON).names
+
+
+def test_the_lesson_runs_as_written():
+    check_lesson("deeper/plot_9b_grouped_and_latent")
 
 
 def test_the_published_models_keep_what_the_page_counts(page):

@@ -4,7 +4,7 @@ import math
 
 import pytest
 import torch
-from run_pages import GALLERY, run
+from run_pages import GALLERY, check_lesson, run
 from torch.testing import assert_close
 
 from attention import apply_rotary, scaled_dot_product_attention
@@ -27,6 +27,10 @@ def in_64_bits():
 
 def mean(each):
     return torch.stack([curve.mean() for curve in each])
+
+
+def test_the_lesson_runs_as_written():
+    check_lesson("deeper/plot_9a_rotary")
 
 
 def test_the_pair_rotated_by_hand_is_the_query_of_starts_two_radians_on():

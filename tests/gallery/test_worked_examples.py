@@ -16,10 +16,9 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from run_pages import GALLERY, ROOT, run
+from run_pages import GALLERY, ROOT, check_lesson, run
 from torch.testing import assert_close
 
-import attention
 from attention import SelfAttentionV1, SelfAttentionV2, scaled_dot_product_attention
 from attention.exercises import sentence
 
@@ -107,6 +106,12 @@ def assert_prints(numbers, expected):
     assert_close(printed(numbers), printed(expected), rtol=0, atol=1e-9)
 
 
+def test_the_lessons_run_as_written():
+    check_lesson("core/plot_1_qkv_derivation")
+    check_lesson("core/plot_2_attention_layer")
+    check_lesson("core/plot_3_scaling_variance")
+
+
 def test_embeddings_a_with_seed_123():
     for name, expected in A.items():
         assert_prints(page_a()[name], expected)
@@ -159,28 +164,19 @@ def from_literals(layer, matrices):
     return layer
 
 
-def test_v1_with_the_literals():
-    for p, expected in ((page_a(), A), (page_b(), B)):
-        layer = from_literals(SelfAttentionV1(3, 2), [p[name] for name in MATRICES])
-        assert_prints(layer(p["x"]).detach(), expected["context"])
-
-
-def test_v1_with_the_seed():
+def test_layers_with_the_literals_and_with_the_seed_give_what_the_sources_print():
     for p, expected, seed in ((page_a(), A, 123), (page_b(), B, 100)):
         torch.manual_seed(seed)
-        assert_prints(SelfAttentionV1(3, 2)(p["x"]).detach(), expected["context"])
-
-
-def test_v2_with_the_literals():
+        drawn = SelfAttentionV1(3, 2)
+        layer = from_literals(SelfAttentionV1(3, 2), [p[name] for name in MATRICES])
+        for each in (drawn, layer):
+            assert_prints(each(p["x"]).detach(), expected["context"])
     p = page_modules()
-    layer = from_literals(SelfAttentionV2(3, 2), p["linear_weights"])
-    assert_prints(layer(p["x"]).detach(), SEED_789)
-
-
-def test_v2_with_the_seed():
     torch.manual_seed(789)
-    assert_prints(SelfAttentionV2(3, 2)(page_modules()["x"]).detach(), SEED_789)
-    assert_prints(page_modules()["context_v2"], SEED_789)
+    drawn = SelfAttentionV2(3, 2)
+    for each in (drawn, from_literals(SelfAttentionV2(3, 2), p["linear_weights"])):
+        assert_prints(each(p["x"]).detach(), SEED_789)
+    assert_prints(p["context_v2"], SEED_789)
 
 
 def test_v2_with_the_matrices_of_v1_is_v1():
@@ -189,13 +185,6 @@ def test_v2_with_the_matrices_of_v1_is_v1():
     from_literals(v2, [getattr(v1, name).T for name in MATRICES])
     x = torch.randn(5, 7, 3)
     assert_close(v1(x), v2(x))
-
-
-def test_rows_sum_to_one_and_all_shapes_are_as_the_blog_says():
-    for p in (page_a(), page_b()):
-        assert_close(p["weights"].sum(dim=-1), torch.ones(6))
-        assert p["queries"].shape == p["keys"].shape == p["values"].shape == (6, 2)
-        assert p["weights"].shape == (6, 6)
 
 
 def test_all_scores_and_weights_by_hand():
@@ -271,27 +260,6 @@ def test_the_function_of_the_reader_is_the_packages_in_value_and_gradient():
     assert_close(*results)
 
 
-@pytest.mark.parametrize("name", ["SelfAttentionV1", "SelfAttentionV2"])
-def test_the_layers_of_the_reader_are_the_packages_in_value_and_gradient(name):
-    readers, packages = page_modules()[name], getattr(attention, name)
-    assert readers is not packages
-    options = ({}, {"qkv_bias": True}) if name == "SelfAttentionV2" else ({},)
-    for option in options:
-        torch.manual_seed(1)
-        ours = readers(5, 3, **option).double()
-        torch.manual_seed(1)
-        theirs = packages(5, 3, **option).double()  # the same draws in the same order
-        for shape in ((7, 5), (2, 7, 5), (2, 3, 7, 5)):
-            x = torch.randn(shape, dtype=torch.float64)
-            results = []
-            for layer in (ours, theirs):
-                context = layer(x)
-                loss = context.square().sum()
-                results.append((context, *torch.autograd.grad(loss, layer.parameters())))
-            assert_close(*results)
-    assert [n for n, _ in ours.named_parameters()] == [n for n, _ in theirs.named_parameters()]
-
-
 def test_one_fused_matrix_is_three():
     p = page_modules()
     assert p["c_attn"].shape == (3, 9)
@@ -335,6 +303,31 @@ def test_what_the_scale_does_to_the_softmax():
     whole = p["whole"]
     assert whole["no scale"].median() < whole["divided by √k"].median()
     assert whole["no scale"].mean() > whole["divided by √k"].mean()
+
+
+def test_the_scale_leaves_the_start_dependent_on_the_number_of_keys():
+    entropy = page("3_scaling_variance")["entropy_of_length"]
+    share = [entropy[n] / math.log(n) for n in sorted(entropy)]
+    assert share == sorted(share)
+    assert share[-1] - share[0] > 0.03
+    for n in (1024, 4096):
+        assert entropy[n] == pytest.approx(math.log(n) - 0.5, abs=0.05)
+
+
+def test_the_root_keeps_the_start_and_the_width_keeps_the_steps():
+    p = page("3_scaling_variance")
+    for name in ("divided by √k", "divided by k"):
+        in_widths = [p["growth"][name, k] / k for k in (16, 64, 256, 1024)]
+        in_roots = [p["growth"][name, k] / math.sqrt(k) for k in (16, 64, 256, 1024)]
+        assert max(in_widths) < 1.3 * min(in_widths)
+        assert in_roots[-1] > 5 * in_roots[0]
+    by_root, by_width = (
+        [p["reached"][name, k] for k in (16, 64, 256, 1024)]
+        for name in ("divided by √k", "divided by k")
+    )
+    assert by_root == sorted(by_root)
+    assert by_root[-1] > 5 * by_root[0]
+    assert max(by_width) < 1.2 * min(by_width)
 
 
 def test_linear_layers_start_where_the_page_says():
