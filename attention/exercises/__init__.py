@@ -1,17 +1,12 @@
 """Check answers to the exercises, and say what a wrong one got wrong."""
 
-from attention.exercises.block import CHECKERS as BLOCK
-from attention.exercises.judging import SENTENCES, Checker, NotYet
-from attention.exercises.low_rank import CHECKERS as LOW_RANK
-from attention.exercises.masks import CHECKERS as MASKS
-from attention.exercises.reading import CHECKERS as READING
-from attention.exercises.scale import CHECKERS as SCALE
-from attention.exercises.sentence import CHECKERS as SENTENCE
-from attention.exercises.today import CHECKERS as TODAY
-from attention.exercises.training import CHECKERS as TRAINING
+import difflib
 
-CHECKERS: dict[str, Checker] = (
-    SENTENCE | SCALE | MASKS | BLOCK | TODAY | LOW_RANK | TRAINING | READING
+from attention.exercises import low_rank, masks, reviews, sentence, today
+from attention.exercises.judging import SENTENCES, Exercise, NotYet, judge
+
+EXERCISES: dict[str, Exercise] = (
+    sentence.EXERCISES | masks.EXERCISES | today.EXERCISES | low_rank.EXERCISES | reviews.EXERCISES
 )
 
 
@@ -36,9 +31,14 @@ def check(exercise: str, answer: object) -> None:
         >>> check("divide-by", 1800**0.5)
         Right. The scores now have variance 1, and standard deviation 1.
     """
-    if exercise not in CHECKERS:
-        raise ValueError(f"exercise: expected one of {', '.join(CHECKERS)}; got {exercise!r}")
+    if exercise not in EXERCISES:
+        nearest = difflib.get_close_matches(str(exercise), EXERCISES, cutoff=0)
+        raise ValueError(
+            f"exercise: expected a name such as {', '.join(nearest)}; got {exercise!r}"
+        )
     try:
-        print(SENTENCES["right"].format(praise=CHECKERS[exercise](answer)))
+        judge(EXERCISES[exercise], answer)
     except NotYet as problem:
         print(SENTENCES["wrong"].format(problem=problem))
+    else:
+        print(SENTENCES["right"].format(praise=EXERCISES[exercise].praise))

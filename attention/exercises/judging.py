@@ -1,18 +1,16 @@
-"""Compare an answer with the right one, and a wrong one with the slips that are known."""
+"""What an exercise is, and the judge that compares an answer with the right one."""
 
+import contextlib
 import copy
-import math
+import functools
 import numbers
 import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
-
-Checker = Callable[[Any], str]
-"""Takes an answer, returns why it is right, or raises :class:`NotYet`."""
 
 # The site's pages check numbers by themselves, in docs/_static/exercises.js, with these sentences.
 SENTENCES = {
@@ -25,183 +23,188 @@ SENTENCES = {
     "shape": "Expected shape {right}, got {given}.",
     "other numbers": "The right numbers are not {value} (tolerance {tolerance}).",
 }
+OF_FUNCTIONS = 1e-5  # how far the results of two functions may be apart
 
 
 class NotYet(Exception):
     """What is wrong with an answer, in words for the reader."""
 
 
-@dataclass
-class Description:
-    """An answer that takes down what it is compared with; only numbers are compared so."""
+@dataclass(frozen=True, eq=False)
+class Exercise:
+    """What a page asks for, and what a reader is told about an answer.
 
-    right: float | Tensor = math.nan
-    slips: Mapping[str, float] | Mapping[str, Tensor] = field(default_factory=dict)
-    tolerance: float = 0.0
-    praise: str = ""
+    Args:
+        right: A number, several numbers (a list or tensor), or a function or class.
+        slips: Each hint with the answer of a reader who needs it: numbers, a function, or the
+            arguments by name that give the right function a fault.
+        praise: What is said of a right answer.
+        tolerance: How far a number may be from the right one.
+        cases: Draws the arguments for functions, easy ones first, whose sizes differ.
+        use: Takes a function and the arguments of a case, and returns what is compared; by
+            default, what the function returns.
+    """
+
+    right: Any
+    slips: Mapping[str, Any]
+    praise: str
+    tolerance: float = 1e-3
+    cases: Callable[[], Iterable[Iterable[Any]]] = list
+    use: Callable[..., Any] = lambda function, *case: function(*case)
+
+    def wrong_answers(self) -> Iterator[tuple[str, Any]]:
+        """Pair each hint with the answer of a reader who needs it."""
+        for hint, slip in self.slips.items():
+            is_fault = callable(self.right) and isinstance(slip, dict)
+            yield hint, functools.partial(self.right, **slip) if is_fault else slip
 
 
-def describe(checker: Checker) -> Description | None:
-    """Return what a checker compares numbers with, or None if it judges functions or classes."""
-    description = Description()
-    try:
-        description.praise = checker(description)
-    except NotYet:
-        return None
-    return description
-
-
-def judge_number(
-    answer: object, right: float, slips: Mapping[str, float], *, tolerance: float = 1e-3
-) -> None:
-    """Refuse what is not a number, or is further than the tolerance from the right one."""
-    if isinstance(answer, Description):
-        answer.right, answer.slips, answer.tolerance = right, slips, tolerance
+def judge(exercise: Exercise, answer: object) -> None:
+    """Raise :class:`NotYet` if an answer differs from the right one, with the hint it needs."""
+    tolerance = OF_FUNCTIONS if callable(exercise.right) else exercise.tolerance
+    wanted, given = _results(exercise, exercise.right), _results(exercise, answer)
+    if _same(given, wanted, tolerance):
         return
-    if isinstance(answer, Tensor) and answer.numel() == 1 and answer.dtype != torch.bool:
+    for hint, wrong in exercise.wrong_answers():
+        if _same(given, _results(exercise, wrong), tolerance):
+            errors = [_words(result) for result in given if isinstance(result, Exception)]
+            raise NotYet(f"{hint} ({errors[0]})" if errors else hint)
+    if not callable(exercise.right):
+        raise NotYet(_other_numbers(given[0], wanted[0], tolerance))
+    triples = zip(given, wanted, _draw_cases(exercise), strict=True)
+    raise NotYet(next(_difference(*each) for each in triples if not _same(*each[:2], tolerance)))
+
+
+def draw(*shape: int) -> Tensor:
+    """Draw numbers in float64, so that functions differ by more than rounding or not at all."""
+    return torch.randn(shape, dtype=torch.float64)
+
+
+def use_layer(kind: type, read: Callable[..., Any] = lambda layer, x: layer(x)) -> Any:
+    """Compare functions from a layer to a layer by what is read of the new one, given ``x``."""
+
+    def use(function: Callable[..., Any], layer: Any, x: Tensor) -> Any:
+        made = function(layer)
+        if not isinstance(made, kind):
+            raise NotYet(f"Expected a layer of class {kind.__name__} back, got {_kind(made)}.")
+        return read(made, x)
+
+    return use
+
+
+def _results(exercise: Exercise, answer: Any) -> tuple[Any, ...]:
+    """Return what is compared: the numbers, or what the function does in each case."""
+    if not callable(exercise.right):
+        return (_read(answer, one=torch.as_tensor(exercise.right).dim() == 0),)
+    if not callable(answer):
+        raise NotYet(f"Expected a function, got {_kind(answer)}.")
+    results = tuple(_result(exercise, answer, case) for case in _draw_cases(exercise))
+    if refused := [result for result in results if isinstance(result, NotYet)]:
+        raise refused[0]
+    return results
+
+
+def _read(answer: Any, *, one: bool) -> Tensor:
+    """Return the numbers of an answer."""
+    if one and isinstance(answer, Tensor) and answer.numel() == 1 and answer.dtype != torch.bool:
         answer = answer.item()
-    if isinstance(answer, bool) or not isinstance(answer, numbers.Real):
+    if one and (isinstance(answer, bool) or not isinstance(answer, numbers.Real)):
         raise NotYet(SENTENCES["no number"].format(kind=_kind(answer)))
-    value = float(answer)
-    if math.isnan(value):
-        raise NotYet(SENTENCES["NaN"])
-    if abs(value - right) <= tolerance:
-        return
-    for message, slip in slips.items():
-        if abs(value - slip) <= tolerance:
-            raise NotYet(message)
-    raise NotYet(SENTENCES["another number"].format(value=f"{value:g}", tolerance=f"{tolerance:g}"))
-
-
-def judge_numbers(
-    answer: object, right: Tensor, slips: Mapping[str, Tensor], *, tolerance: float = 1e-3
-) -> None:
-    """Refuse what is not a tensor of the right shape, or has a number too far from it."""
-    if isinstance(answer, Description):
-        answer.right, answer.slips, answer.tolerance = right, slips, tolerance
-        return
+    if one:
+        return torch.tensor(float(answer), dtype=torch.float64)
     try:
         given = torch.as_tensor(answer).detach().cpu()
     except (TypeError, ValueError, RuntimeError):
         raise NotYet(SENTENCES["no numbers"].format(kind=_kind(answer))) from None
     if given.dtype == torch.bool or given.is_complex():
         raise NotYet(f"Expected real numbers, got {given.dtype}.")
-    if given.shape != right.shape:
-        raise NotYet(SENTENCES["shape"].format(right=tuple(right.shape), given=tuple(given.shape)))
-    if _same(given, right, tolerance):
-        return
-    for message, slip in slips.items():
-        if _same(given, slip, tolerance):
-            raise NotYet(message)
-    rounded = [round(number, 4) for number in given.flatten().tolist()]
-    raise NotYet(SENTENCES["other numbers"].format(value=rounded, tolerance=f"{tolerance:g}"))
+    return given
 
 
-def judge_function(
-    answer: object,
-    right: Callable[..., Any],
-    cases: Sequence[tuple[Any, ...]],
-    slips: Mapping[str, Callable[..., Any]],
-    *,
-    tolerance: float = 1e-6,
-    use: Callable[..., Any] | None = None,
-) -> None:
-    """Refuse a function that differs from the right one in any case.
-
-    Args:
-        answer: The reader's function.
-        right: The right one.
-        cases: Arguments to call both with, easy ones first.
-        slips: Wrong functions, each under the message for a reader whose function does the same
-            in every case.
-        tolerance: How far numbers may be apart.
-        use: Turns a function and a case into what is compared; by default, calls it.
-    """
-    if not callable(answer):
-        raise NotYet(f"Expected a function, got {_kind(answer)}.")
-    use = use or (lambda function, *case: function(*case))
-    wanted = [_outcome(use, right, case) for case in cases]
-    if failed := [outcome for outcome in wanted if isinstance(outcome, Exception)]:
-        raise failed[0]  # ours, not the reader's
-    given = [_outcome(use, answer, case) for case in cases]
-    if refused := [outcome for outcome in given if isinstance(outcome, NotYet)]:
-        raise refused[0]
-    same = [_same(g, w, tolerance) for g, w in zip(given, wanted, strict=True)]
-    if all(same):
-        return
-    first = same.index(False)
-    stopped = next((g for g in given if isinstance(g, Exception)), None)
-    for message, slip in slips.items():
-        outcomes = [_outcome(use, slip, case) for case in cases]
-        if all(_same(g, s, tolerance) for g, s in zip(given, outcomes, strict=True)):
-            raise NotYet(message if stopped is None else f"{message} ({_words(stopped)})")
-    raise NotYet(_difference(given[first], wanted[first], cases[first]))
-
-
-def _outcome(use: Callable[..., Any], function: Any, case: tuple[Any, ...]) -> Any:
-    """Call on copies of the arguments; an error is an outcome, too."""
-    # The reader's random state is left as it was; a deprecation is not what is being judged.
+@contextlib.contextmanager
+def _seeded() -> Iterator[None]:
+    """Start from a fixed seed, and leave the reader's random state and warnings as they were."""
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        torch.manual_seed(0)
+        warnings.simplefilter("ignore")  # a deprecation is not what is being judged
+        torch.default_generator.manual_seed(0)
+        yield
+
+
+def _draw_cases(exercise: Exercise) -> list[list[Any]]:
+    """Draw the same arguments anew for each function, which may write into them."""
+    with _seeded():
+        return [copy.deepcopy(list(case)) for case in exercise.cases()]
+
+
+def _result(exercise: Exercise, function: Callable[..., Any], case: list[Any]) -> Any:
+    """Return what a function does in one case; an error is a result, too."""
+    with _seeded():
         try:
-            return use(function, *copy.deepcopy(case))
+            return exercise.use(function, *case)
         except Exception as error:
             return error
 
 
-def _same(given: Any, wanted: Any, tolerance: float) -> bool:
-    if isinstance(given, Exception):
-        return type(given) is type(wanted)
+def _alike(given: Any, wanted: Any) -> bool:
+    """Say whether two results are of one kind and of one shape."""
     if isinstance(wanted, Tensor):
-        return (
-            isinstance(given, Tensor)
-            and given.shape == wanted.shape
-            and (given.dtype == torch.bool) == (wanted.dtype == torch.bool)
-            and torch.allclose(
-                given.detach().cpu().double(),
-                wanted.double(),
-                rtol=0,
-                atol=tolerance,
-                equal_nan=True,
-            )
-        )
+        has_shape = isinstance(given, Tensor) and given.shape == wanted.shape
+        return has_shape and (given.dtype == torch.bool) == (wanted.dtype == torch.bool)
     if isinstance(wanted, tuple):
-        return (
-            isinstance(given, tuple)
-            and len(given) == len(wanted)
-            and all(_same(g, w, tolerance) for g, w in zip(given, wanted, strict=True))
-        )
-    return type(given) is type(wanted) and bool(given == wanted)
+        return isinstance(given, tuple) and len(given) == len(wanted)
+    return type(given) is type(wanted)
 
 
-def _difference(given: Any, wanted: Any, case: tuple[Any, ...]) -> str:
+def _same(given: Any, wanted: Any, tolerance: float) -> bool:
+    if not _alike(given, wanted):
+        return False
+    if isinstance(wanted, tuple):
+        return all(_same(*pair, tolerance) for pair in zip(given, wanted, strict=True))
+    if not isinstance(wanted, Tensor):
+        return isinstance(wanted, Exception) or bool(given == wanted)
+    given, wanted = given.detach().cpu().double(), wanted.detach().cpu().double()
+    return torch.allclose(given, wanted, rtol=0, atol=tolerance, equal_nan=True)
+
+
+def _other_numbers(given: Tensor, right: Tensor, tolerance: float) -> str:
+    if given.shape != right.shape:
+        return SENTENCES["shape"].format(right=tuple(right.shape), given=tuple(given.shape))
+    if given.dim() > 0:
+        sentence, value = "other numbers", f"{[round(x, 4) for x in given.flatten().tolist()]}"
+    else:
+        sentence, value = "another number", f"{given.item():g}"
+    if value == "nan":
+        return SENTENCES["NaN"]
+    return SENTENCES[sentence].format(value=value, tolerance=f"{tolerance:g}")
+
+
+def _difference(given: Any, wanted: Any, case: list[Any]) -> str:
+    """Say in which way one result of a function is not the one that was wanted."""
     shapes = ", ".join(str(tuple(arg.shape)) for arg in case if isinstance(arg, Tensor))
     where = f" for inputs of shape {shapes}" if shapes else ""
     if isinstance(given, Exception):
         return f"It stops{where}. {_words(given)}"
-    if isinstance(given, tuple) and isinstance(wanted, tuple) and len(given) == len(wanted):
+    if not _alike(given, wanted):
+        return f"Expected {_kind(wanted)}{where}, got {_kind(given)}."
+    if isinstance(wanted, tuple):
         pairs = zip(given, wanted, strict=True)
-        given, wanted = next((g, w) for g, w in pairs if not _same(g, w, 1e-6))
+        return next(_difference(*pair, case) for pair in pairs if not _same(*pair, OF_FUNCTIONS))
     if not isinstance(wanted, Tensor):
         return f"Expected {wanted!r}{where}, got {given!r}."
-    if not isinstance(given, Tensor):
-        return f"Expected a tensor{where}, got {_kind(given)}."
-    if given.shape != wanted.shape:
-        return f"Expected shape {tuple(wanted.shape)}{where}, got {tuple(given.shape)}."
-    if (given.dtype == torch.bool) != (wanted.dtype == torch.bool):
-        return f"Expected {wanted.dtype}{where}, got {given.dtype}."
-    if bool(given.isnan().any()):
+    if given.isnan().any():
         return f"There is NaN in the result{where}."
     gap = (given.double() - wanted.double()).abs().max().item()
     return f"The shape is right{where}, but numbers are off by up to {gap:.2g}."
 
 
 def _words(error: Exception) -> str:
-    return f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}".strip()
+    first, _, _ = str(error).partition("\n")
+    return f"{type(error).__name__}: {first}"
 
 
 def _kind(thing: object) -> str:
+    if isinstance(thing, tuple):
+        return f"a tuple of {len(thing)}"
     if isinstance(thing, Tensor):
         return f"a tensor of shape {tuple(thing.shape)} and {thing.dtype}"
-    return f"{type(thing).__name__}"
+    return type(thing).__name__

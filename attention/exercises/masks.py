@@ -1,257 +1,187 @@
-"""Checkers of the exercises on masks, heads and positions."""
+"""Exercises on masks, heads, positions and the transformer block."""
 
-from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
-from attention.exercises.judging import Checker, judge_function, judge_numbers
-from attention.functional import causal_mask, padding_mask, scaled_dot_product_attention
-from attention.layers.pooling import MeanPooling
-from attention.layers.positions import positions_from_end as package_positions
+from attention.exercises.judging import Exercise, draw
+from attention.functional import padding_mask
+from attention.layers.positions import positions_from_end
 
-CAUSAL_SCORES = torch.tensor([[0.0, 2.0, 1.0], [1.0, 0.0, 3.0], [2.0, 1.0, 0.0]])  # (3, 3)
-
-
-def causal_by_hand(answer: object) -> str:
-    """Judge the second word's weights under a causal mask, its scores being scaled already."""
-    row = CAUSAL_SCORES[1]  # (3,)
-
-    def shares(allowed: list[bool]) -> Tensor:
-        return torch.softmax(row.masked_fill(~torch.tensor(allowed), float("-inf")), dim=-1)
-
-    cut = torch.softmax(row, -1) * torch.tensor([1.0, 1.0, 0.0])  # (3,)
-    slips = {
-        "You masked after the softmax: the row no longer sums to 1. Mask the scores.": cut,
-        "There is no mask: the second word sees the third.": shares([True] * 3),
-        "A word may attend to itself, too: the mask includes its diagonal.": shares(
-            [True, False, False]
-        ),
-        "The mask is the wrong way round: the word sees those after it, not those before.": (
-            shares([False, True, True])
-        ),
-        "You set the forbidden score to 0, which is a score like any other: use -inf.": (
-            torch.softmax(row * torch.tensor([1.0, 1.0, 0.0]), -1)
-        ),
-        "That is the softmax along a column. The weights of a query are along its row.": (
-            torch.softmax(CAUSAL_SCORES.masked_fill(~causal_mask(3), float("-inf")), 0)[:, 1]
-        ),
-        "These scores are scaled already.": torch.softmax(
-            (row / 2**0.5).masked_fill(torch.tensor([False, False, True]), float("-inf")), -1
-        ),
-    }
-    judge_numbers(answer, shares([True, True, False]), slips)
-    return "The two words that may be attended to share the weight, and the third has none."
+INF = float("inf")
+ROW = torch.tensor([1.0, 0.0, 3.0])  # (3,), the scores of the second word
+LENGTHS = torch.tensor([2, 5, 3]), torch.tensor([7, 1, 4, 1, 2]), torch.tensor([1, 1])
 
 
-def _lengths(least: int = 1) -> list[Tensor]:
-    return [torch.tensor([2, 5, 3]), torch.tensor([7, least, 4, 1, 2]), torch.tensor([least] * 2)]
+def _is_word(lengths: Tensor, n: int) -> Tensor:
+    return padding_mask(lengths, n)[:, 0]  # (B, n)
 
 
-def true_means_ignore(answer: object) -> str:
-    """Judge a function from lengths to nn.MultiheadAttention's key_padding_mask."""
-
-    def right(lengths: Tensor, n: int) -> Tensor:
-        return ~padding_mask(lengths, n)[..., 0, :]
-
-    slips = {
-        "That mask is True for words, but in nn.MultiheadAttention True means leave out.": (
-            lambda lengths, n: padding_mask(lengths, n)[..., 0, :]
-        ),
-        "That is this project's mask, (B, 1, n) and True = may attend. "
-        "nn.MultiheadAttention wants (B, n), and True = leave out.": padding_mask,
-        "It is True for the right positions, but the shape should be (B, n).": (
-            lambda lengths, n: ~padding_mask(lengths, n)
-        ),
-        "The last word of each text is left out, too: positions count from 0.": (
-            lambda lengths, n: torch.arange(n) >= lengths[:, None] - 1
-        ),
-        "The first position of padding is let in: positions count from 0.": (
-            lambda lengths, n: torch.arange(n) > lengths[:, None]
-        ),
-    }
-    cases = [(lengths, 7) for lengths in _lengths()]
-    judge_function(answer, right, cases, slips)
-    return "It is padding_mask with True and False exchanged, one row per text."
+def _add(x: Tensor, lengths: Tensor) -> Tensor:
+    return (x * _is_word(lengths, x.shape[1])[..., None]).sum(1)  # (B, d)
 
 
-def bug_mean(answer: object) -> str:
-    """Judge a repaired mean over the words of padded texts."""
-
-    def right(x: Tensor, lengths: Tensor) -> Tensor:
-        pooled = MeanPooling(x.shape[-1])(x, padding_mask(lengths, x.shape[-2]))
-        assert isinstance(pooled, Tensor)
-        return pooled
-
-    def kept(x: Tensor, lengths: Tensor) -> Tensor:
-        return x * padding_mask(lengths, x.shape[-2]).mT  # (B, n, d)
-
-    slips = {
-        "It still counts the padding.": lambda x, lengths: x.mean(-2),
-        "The sum leaves padding out, but the division still counts it: divide by the lengths.": (
-            lambda x, lengths: kept(x, lengths).mean(-2)
-        ),
-        "The division is by the lengths, but the sum still has the padding in it.": (
-            lambda x, lengths: x.sum(-2) / lengths[:, None].clamp(min=1)
-        ),
-        "Every text with a word is right, but one without a word gives 0/0 instead of zeros.": (
-            lambda x, lengths: kept(x, lengths).sum(-2) / lengths[:, None]
-        ),
-        "That is the sum over the words, which is still to be divided by their number.": (
-            lambda x, lengths: kept(x, lengths).sum(-2)
-        ),
-    }
-    g = torch.Generator().manual_seed(11)
-    cases = [
-        (torch.randn(len(lengths), 7, 3, generator=g, dtype=torch.float64), lengths)
-        for lengths in _lengths(least=0)
-    ]
-    judge_function(answer, right, cases, slips)
-    return "What the padding holds no longer matters."
+def _average(x: Tensor, lengths: Tensor, add: Any = _add, least: int = 1) -> Any:
+    return add(x, lengths) / lengths[:, None].clamp(min=least)  # (B, d)
 
 
-def _score_weights(scores: Tensor, mask: Tensor | None) -> Tensor:
-    """Let the package's function do a softmax: keys that are the identity leave scores alone."""
-    eye = torch.eye(scores.shape[-1], dtype=scores.dtype)  # (m, m)
-    return scaled_dot_product_attention(scores, eye, eye, mask, scale=1.0)[1]
+def _fill(scores: Tensor, mask: Tensor, value: float = -INF) -> Tensor:
+    return scores.masked_fill(~mask, value).softmax(-1)
 
 
-def bug_padding(answer: object) -> str:
-    """Judge a repaired function from scores and lengths to weights."""
-
-    def right(scores: Tensor, lengths: Tensor) -> Tensor:
-        return _score_weights(scores, padding_mask(lengths, scores.shape[-1]))
-
-    def fill(scores: Tensor, forbidden: Tensor, value: float = float("-inf")) -> Tensor:
-        return torch.softmax(scores.masked_fill(forbidden, value), dim=-1)
-
-    def padding(scores: Tensor, lengths: Tensor) -> Tensor:
-        return ~padding_mask(lengths, scores.shape[-1])  # (B, 1, m)
-
-    slips = {
-        "There is still weight on the padding.": lambda s, lengths: torch.softmax(s, dim=-1),
-        "You masked after the softmax: no weight on padding, but rows no longer sum to 1. Mask "
-        "the scores.": lambda s, lengths: torch.softmax(s, -1).masked_fill(padding(s, lengths), 0),
-        "You set forbidden scores to 0, which is a score like any other: use -inf.": (
-            lambda s, lengths: fill(s, padding(s, lengths), 0.0)
-        ),
-        "The mask is inverted: all attention is on the padding.": (
-            lambda s, lengths: fill(s, ~padding(s, lengths))
-        ),
-        "You masked the queries of the padding, but it is its keys that must get no attention.": (
-            lambda s, lengths: fill(s, padding(s, lengths).mT)
-        ),
-        "The mask has shape (B, m), so B is aligned with the queries. It should be (B, 1, m).": (
-            lambda s, lengths: fill(s, padding(s, lengths)[:, 0])
-        ),
-        "The softmax runs over the queries. Each row should sum to 1: dim=-1.": (
-            lambda s, lengths: torch.softmax(
-                s.masked_fill(padding(s, lengths), float("-inf")), dim=-2
-            )
-        ),
-    }
-    g = torch.Generator().manual_seed(13)
-    # The last batch holds as many texts as queries: there a mask without its 1 fits, and is wrong.
-    cases = [
-        (torch.randn(len(lengths), n, 7, generator=g, dtype=torch.float64), lengths)
-        for lengths, n in zip(_lengths(), (11, 7, 2), strict=True)
-    ]
-    judge_function(answer, right, cases, slips)
-    return "The words share all of the weight, and padding gets none."
+def _weigh(scores: Tensor, lengths: Tensor, by: Any = _fill) -> Any:
+    return by(scores, padding_mask(lengths, scores.shape[-1]))
 
 
-def blind_row(answer: object) -> str:
-    """Judge a masked softmax whose rows may have nothing to attend to, with its gradient."""
-
-    def use(function: Callable[..., Tensor], scores: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        leaf = scores.clone().requires_grad_()
-        weights = function(leaf * 1, mask)
-        probe = torch.linspace(-1, 1, weights.numel(), dtype=weights.dtype)
-        (gradient,) = torch.autograd.grad((weights.flatten() * probe).sum(), leaf)
-        return weights.detach(), gradient
-
-    def minus_inf(scores: Tensor, mask: Tensor) -> Tensor:
-        return torch.softmax(scores.masked_fill(~mask, float("-inf")), dim=-1)
-
-    slips = {
-        "A row that may attend to nothing becomes NaN, which is what 0/0 gives.": minus_inf,
-        "A row that may attend to nothing attends to everything equally, but should get zeros.": (
-            lambda s, mask: torch.softmax(s.masked_fill(~mask, -1e9), dim=-1)
-        ),
-        "The weights are right, but the gradient is NaN: replacing NaN afterwards does not undo "
-        "the 0/0 in the backward pass.": (
-            lambda s, mask: torch.softmax(
-                s + torch.where(mask, 0.0, float("-inf")), dim=-1
-            ).nan_to_num(0.0)
-        ),
-        "You masked after the softmax: rows no longer sum to 1.": (
-            lambda s, mask: torch.softmax(s, dim=-1) * mask
-        ),
-        "The mask is inverted. True means may attend.": lambda s, mask: _score_weights(s, ~mask),
-    }
-    g = torch.Generator().manual_seed(17)
-    cases = []
-    for shape in ((5, 7), (3, 2, 11)):
-        scores = torch.randn(*shape, generator=g, dtype=torch.float64)
-        mask = torch.rand(shape, generator=g) < 0.6
-        mask[..., -1, :] = False
-        cases.append((scores, mask))
-    judge_function(answer, _score_weights, cases, slips, use=use)
-    return "A row that may attend to nothing gets zeros, forward and backward."
+def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
+    blind = ~mask.any(dim=-1, keepdim=True)  # (..., n, 1)
+    return _fill(scores, mask | blind).masked_fill(blind, 0.0)
 
 
-def split_heads(answer: object) -> str:
-    """Judge a function from (B, n, d) to (B, h, n, d/h)."""
-
-    def right(x: Tensor, num_heads: int) -> Tensor:
-        return torch.stack(x.chunk(num_heads, dim=-1), dim=1)
-
-    slips = {
-        "The shape is right, but the numbers are not: a bare view takes them as they are stored, "
-        "so a head gets all of some words. Split the width first, then exchange axes.": (
-            lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1)
-        ),
-        "The axis of the heads comes after that of the words: exchange the two axes.": (
-            lambda x, h: x.unflatten(-1, (h, -1))
-        ),
-        "You split the width into (head_dim, heads): each head then takes every h-th number. "
-        "Split it into (heads, head_dim).": lambda x, h: x.unflatten(-1, (-1, h)).permute(
-            0, 3, 1, 2
-        ),
-    }
-    g = torch.Generator().manual_seed(19)
-    cases = [
-        (torch.randn(B, n, h * width, generator=g, dtype=torch.float64), h)
-        for B, n, h, width in ((2, 5, 3, 7), (3, 7, 2, 5))
-    ]
-    judge_function(answer, right, cases, slips)
-    return "Each head sees every word, and its own part of the width."
+def _with_gradient(function: Any, scores: Tensor, mask: Tensor) -> Any:
+    weights = function(scores.requires_grad_() * 1, mask)
+    probe = torch.linspace(-1, 1, weights.numel(), dtype=weights.dtype).view_as(weights)
+    return weights, *torch.autograd.grad((weights * probe).sum(), scores)
 
 
-def count_from_end(answer: object) -> str:
-    """Judge a function from lengths to positions that are 0 at the last word."""
-    slips = {
-        "That counts from the start.": lambda lengths, n: torch.arange(n).expand(len(lengths), n),
-        "That counts from the end of the padded row. Count from the last word.": (
-            lambda lengths, n: torch.arange(n).flip(0).expand(len(lengths), n)
-        ),
-        "Words are right, but padding gets negative positions, which no table has: give it 0.": (
-            lambda lengths, n: lengths[:, None] - 1 - torch.arange(n)
-        ),
-        "The last word has position 1, but it should have 0.": (
-            lambda lengths, n: (lengths[:, None] - torch.arange(n)).clamp(min=0)
-        ),
-    }
-    judge_function(answer, package_positions, [(lengths, 7) for lengths in _lengths()], slips)
-    return "Whatever is in front of a review, its last word is at position 0."
+def _draw_blind(*shape: int) -> tuple[Tensor, Tensor]:
+    mask = torch.rand(shape) < 0.6
+    mask[..., -1, :] = False
+    return draw(*shape), mask
 
 
-CHECKERS: dict[str, Checker] = {
-    "causal-by-hand": causal_by_hand,
-    "true-means-ignore": true_means_ignore,
-    "bug-mean": bug_mean,
-    "bug-padding": bug_padding,
-    "blind-row": blind_row,
-    "split-heads": split_heads,
-    "count-from-end": count_from_end,
+def _count_back(lengths: Tensor, n: int, first: int = 0, least: int = 0) -> Tensor:
+    return (lengths[:, None] - 1 + first - torch.arange(n)).clamp(min=least)  # (B, n)
+
+
+def _block(x: Tensor, attend: Any, feed: Any, norm1: Any, norm2: Any) -> Any:
+    x = x + attend(norm1(x))
+    return x + feed(norm2(x))
+
+
+def _draw_block(*shape: int) -> tuple[Any, ...]:
+    d = shape[-1]
+    mix, hidden, scales = draw(d, d), draw(d, d), draw(2, d)  # (d, d), (d, d), (2, d)
+    return (
+        draw(*shape),
+        lambda x: x.mean(dim=-2, keepdim=True) @ mix,
+        lambda x: F.gelu(x @ hidden),
+        lambda x: F.layer_norm(x, (d,), scales[0]),
+        lambda x: F.layer_norm(x, (d,), scales[1]),
+    )
+
+
+EXERCISES = {
+    "causal-by-hand": Exercise(
+        right=[*ROW[:2].softmax(-1), 0.0],
+        slips={
+            "You masked after the softmax: mask the scores.": [*ROW.softmax(-1)[:2], 0.0],
+            "There is no mask: the second word sees the third.": ROW.softmax(-1),
+            "A word may attend to itself, too.": [1.0, 0.0, 0.0],
+            "A score of 0 is one like any other: use -inf.": torch.tensor([1.0, 0, 0]).softmax(-1),
+        },
+        praise="The two words that may be attended to share the weight, and the third has none.",
+    ),
+    "true-means-ignore": Exercise(
+        right=lambda lengths, n: ~_is_word(lengths, n),
+        slips={
+            "That mask is True for words, but here True means leave out.": _is_word,
+            "That is this project's mask, (B, 1, n) and True = may attend.": padding_mask,
+            "The last word is left out, too: count from 0.": lambda size, n: ~_is_word(size - 1, n),
+            "Some padding is let in.": lambda size, n: torch.arange(n) > size[:, None],
+        },
+        praise="It is padding_mask with True and False exchanged, one row per text.",
+        cases=lambda: [(lengths, 7) for lengths in LENGTHS],
+    ),
+    "bug-mean": Exercise(
+        right=_average,
+        slips={
+            "It still counts the padding.": lambda x, lengths: x.mean(1),
+            "The division still counts the padding.": lambda x, size: _add(x, size) / x.shape[1],
+            "The sum still has the padding in it.": {"add": lambda x, lengths: x.sum(1)},
+            "A text without a word gives 0/0 instead of zeros.": {"least": 0},
+        },
+        praise="What the padding holds no longer matters.",
+        cases=lambda: [(draw(3, 7, 3), LENGTHS[0]), (draw(3, 5, 2), torch.tensor([4, 0, 1]))],
+    ),
+    "bug-padding": Exercise(
+        right=_weigh,
+        slips={
+            "Mask the scores, not the weights.": {"by": lambda s, mask: s.softmax(-1) * mask},
+            "A score of 0 is one like any other: use -inf.": {"by": lambda s, m: _fill(s, m, 0.0)},
+            "The mask is inverted: all attention is on padding.": {"by": lambda s, m: _fill(s, ~m)},
+            "The mask should be (B, 1, m), not (B, m).": {"by": lambda s, m: _fill(s, m[:, 0])},
+        },
+        praise="The words share all of the weight, and padding gets none.",
+        # The last batch holds as many texts as queries: a mask without its 1 fits, and is wrong.
+        cases=lambda: [
+            (draw(len(lengths), n, 7), lengths)
+            for lengths, n in zip(LENGTHS, (11, 7, 2), strict=True)
+        ],
+    ),
+    "blind-row": Exercise(
+        right=_masked_softmax,
+        slips={
+            "A row that may attend to nothing becomes NaN, which is what 0/0 gives.": _fill,
+            "A row with nothing to see sees everything.": lambda s, mask: _fill(s, mask, -1e9),
+            "The weights are right, but the gradient is NaN: 0/0 is still in the backward pass.": (
+                lambda s, mask: (s + torch.where(mask, 0.0, -INF)).softmax(-1).nan_to_num()
+            ),
+            "You masked after the softmax: mask the scores.": lambda s, mask: s.softmax(-1) * mask,
+        },
+        praise="A row that may attend to nothing gets zeros, forward and backward.",
+        cases=lambda: [_draw_blind(5, 7), _draw_blind(3, 2, 11)],
+        use=_with_gradient,
+    ),
+    "split-heads": Exercise(
+        right=lambda x, h: x.unflatten(-1, (h, -1)).transpose(1, 2),
+        slips={
+            "A bare view gives a head all of some words: split the width, then exchange axes.": (
+                lambda x, h: x.reshape(x.shape[0], h, x.shape[1], -1)
+            ),
+            "Exchange the axes of words and heads.": lambda x, h: x.unflatten(-1, (h, -1)),
+            "Each head takes every h-th number: split the width into (heads, head_dim).": (
+                lambda x, h: x.unflatten(-1, (-1, h)).permute(0, 3, 1, 2)
+            ),
+        },
+        praise="Each head sees every word, and its own part of the width.",
+        cases=lambda: [(draw(2, 5, 21), 3), (draw(3, 7, 10), 2)],
+    ),
+    "count-from-end": Exercise(
+        right=positions_from_end,
+        slips={
+            "That counts from the start.": lambda size, n: torch.arange(n).repeat(len(size), 1),
+            "You count from the end of the row, not from the last word.": (
+                lambda size, n: torch.arange(n).flip(0).repeat(len(size), 1)
+            ),
+            "Padding gets negative positions.": lambda size, n: _count_back(size, n, 0, -n),
+            "The last word should have position 0.": lambda size, n: _count_back(size, n, 1),
+        },
+        praise="Whatever is in front of a review, its last word is at position 0.",
+        cases=lambda: [(lengths, 7) for lengths in LENGTHS],
+    ),
+    "count-block": Exercise(
+        right=12 * 32**2 + 13 * 32,
+        slips={
+            "Count the biases, too: each linear layer has one per output.": 12 * 32**2 + 4 * 32,
+            "Count the two norms, too: each has a scale and a shift.": 12 * 32**2 + 9 * 32,
+            "Do not forget W_out, which mixes the heads.": 11 * 32**2 + 12 * 32,
+            "The heads share d × d numbers per projection.": 24 * 32**2 + 25 * 32,
+        },
+        praise="Two thirds of them belong to the feed-forward layer.",
+        tolerance=0.5,
+    ),
+    "transformer-block": Exercise(
+        right=_block,
+        slips={
+            "That is post-norm.": lambda x, a, f, m, n: n((y := m(x + a(x))) + f(y)),
+            "The residual connections are missing.": lambda x, a, f, m, n: f(n(a(m(x)))),
+            "Feed forward the sum, not x before it.": lambda x, a, f, m, n: x + a(m(x)) + f(n(x)),
+            "Add to the first sum, not to x.": lambda x, a, f, m, n: x + f(n(x + a(m(x)))),
+        },
+        praise="Each part reads normalised tokens, and the residual path holds only additions.",
+        cases=lambda: [_draw_block(3, 5), _draw_block(2, 7, 11)],
+    ),
 }

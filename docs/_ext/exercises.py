@@ -4,27 +4,26 @@ A solution becomes ``<details>``: every browser folds it by itself, and keyboard
 know it. The extension's own way needs a second extension, and a script.
 
 Below an exercise whose answer is numbers the page has a box for them. It says what ``check`` says,
-because ``exercises.js`` compares with the same numbers, which the build takes from the checker.
+because ``exercises.js`` compares with the same numbers, which the build takes from the package.
 For text that is no number, the box says what to type, where ``check`` names a type of Python.
 """
 
 import base64
-import functools
 import html
 import json
 from collections.abc import Iterator
 from typing import Any
 
+import torch
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 from sphinx_exercise.nodes import is_exercise_node, is_extension_node, solution_node
-from torch import Tensor
 
-from attention.exercises import CHECKERS
-from attention.exercises.judging import SENTENCES, describe
+from attention.exercises import EXERCISES
+from attention.exercises.judging import SENTENCES
 
 MARKS = "exercises/index"  # the page that counts what is done
 BOX = """<form class="answer" data-task="{label}" data-key="{key}" data-hint="{hint}" hidden>
@@ -74,20 +73,20 @@ def drop_repeated_ids(app: Sphinx, doctree: nodes.document, docname: str) -> Non
             section["ids"] = []
 
 
-def plain(numbers: float | Tensor) -> Any:
-    return numbers.tolist() if isinstance(numbers, Tensor) else numbers
+def plain(numbers: Any) -> Any:
+    return torch.as_tensor(numbers, dtype=torch.float64).tolist()
 
 
-@functools.cache
 def answer_key(name: str) -> dict[str, Any] | None:
     """Return what the page needs to judge an exercise's numbers; None where code is judged."""
-    if (description := describe(CHECKERS[name])) is None:
+    exercise = EXERCISES[name]
+    if callable(exercise.right):
         return None
     return {
-        "right": plain(description.right),
-        "slips": [[message, plain(slip)] for message, slip in description.slips.items()],
-        "tolerance": description.tolerance,
-        "praise": description.praise,
+        "right": plain(exercise.right),
+        "slips": [[hint, plain(slip)] for hint, slip in exercise.slips.items()],
+        "tolerance": exercise.tolerance,
+        "praise": exercise.praise,
         "sentences": SENTENCES,
     }
 
@@ -119,7 +118,7 @@ def answer_box(label: str) -> str:
 def add_boxes(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for node in doctree.findall(is_extension_node):
         label = node.get("label", "")
-        if is_exercise_node(node) and label.removeprefix("ex-") in CHECKERS:
+        if is_exercise_node(node) and label.removeprefix("ex-") in EXERCISES:
             node += nodes.raw("", answer_box(label), format="html")
 
 

@@ -108,7 +108,7 @@
   const tuple = (shape) => `(${shape.join(", ")}${shape.length === 1 ? "," : ""})`;
   const fill = (sentence, words) => sentence.replace(/\{(\w+)\}/g, (_, name) => words[name]);
 
-  // judge_number of attention/exercises/judging.py: returns what is wrong, or null.
+  // As attention/exercises/judging.py judges one number: returns what is wrong, or null.
   function problemOfNumber(value, { right, slips, tolerance, sentences }) {
     if (Number.isNaN(value)) return sentences.NaN;
     const isNear = (other) => Math.abs(value - other) <= tolerance;
@@ -118,7 +118,7 @@
     return slip ? slip[0] : fill(sentences["another number"], words);
   }
 
-  // judge_numbers of the same file
+  // As the same file judges several
   function problemOfNumbers({ shape, flat, isWhole }, { right, slips, tolerance, sentences }) {
     const wanted = shapeOf(right);
     if (`${shape}` !== `${wanted}`) {

@@ -5,8 +5,7 @@ import re
 import pytest
 import torch
 
-from attention.exercises import CHECKERS
-from attention.exercises.judging import describe
+from attention.exercises import EXERCISES
 
 # sphinx-exercise uses what Sphinx 11 will lack; its own next version will have to know better.
 pytestmark = pytest.mark.filterwarnings("ignore:.*app' is deprecated")
@@ -84,10 +83,10 @@ def test_an_exercise_with_numbers_has_a_box_with_what_its_checker_compares_with(
     assert '<textarea rows="6"' in matrix
     for form, name in ((number, "divide-by"), (matrix, "all-contexts")):
         key = json.loads(base64.b64decode(re.search('data-key="(.*?)"', form)[1]))
-        found = describe(CHECKERS[name])
-        assert torch.equal(torch.tensor(key["right"]), torch.as_tensor(found.right))
-        assert [message for message, _ in key["slips"]] == list(found.slips)
-        assert (key["tolerance"], key["praise"]) == (found.tolerance, found.praise)
+        exercise = EXERCISES[name]
+        assert torch.equal(torch.tensor(key["right"]), torch.as_tensor(exercise.right))
+        assert [hint for hint, _ in key["slips"]] == list(exercise.slips)
+        assert (key["tolerance"], key["praise"]) == (exercise.tolerance, exercise.praise)
     assert "42.4" not in number  # whoever reads the page's source sees no answer
 
 

@@ -15,6 +15,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from expected import X_OF_LESSON
 from PIL import Image
 from run_pages import GALLERY, ROOT, check_lesson, run
 from torch.testing import assert_close
@@ -131,8 +132,8 @@ def test_embeddings_start_as_printed():
     assert page_b()["x"][0].tolist() == pytest.approx([0.8938, 0.9003, 0.8978])
 
 
-def test_the_checkers_have_the_embeddings_and_matrices_of_the_pages():
-    assert torch.equal(page_a()["x"], sentence.X_OF_LESSON)
+def test_the_exercises_have_the_embeddings_and_matrices_of_the_pages():
+    assert torch.equal(page_a()["x"], X_OF_LESSON)
     assert torch.equal(page_b()["x"], sentence.X_OF_SIX)
     assert torch.equal(torch.stack([page_b()[name] for name in MATRICES]), sentence.MATRICES_OF_SIX)
 

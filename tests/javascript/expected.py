@@ -22,7 +22,6 @@ from attention import (
     causal_mask,
     scaled_dot_product_attention,
 )
-from attention.exercises.sentence import X_OF_LESSON
 from attention.language import (
     LanguageConfig,
     LanguageModel,
@@ -77,6 +76,18 @@ FRAGMENTS = (
     "|  |   |\n|\n\n|\t|\r\n|\u00a0|\u0085 film|\ufeff film|\u3000|12| 345|½|²|٣|😀|👍🏽|❤️|🇬🇧|𝔘"
     "|ไทย|👨\u200d👩\u200d👧|...|!?| —|“|<b>|<start>|<star|_|$|'|''|\u0000|\u200b|�"
 )
+
+
+X_OF_LESSON = torch.tensor(
+    [
+        [0.43, 0.15, 0.89],
+        [0.55, 0.87, 0.66],
+        [0.57, 0.85, 0.64],
+        [0.22, 0.58, 0.33],
+        [0.77, 0.25, 0.10],
+        [0.05, 0.80, 0.55],
+    ]
+)  # (6, 3)
 
 
 def worked_example() -> dict[str, object]:

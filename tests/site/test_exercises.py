@@ -1,7 +1,6 @@
 """Exercises that the page checks itself, questions before a result, and marks of what is done."""
 
 import contextlib
-import functools
 import io
 import math
 import re
@@ -11,8 +10,7 @@ import torch
 from accessibility import violations
 from built_site import SITE
 
-from attention.exercises import CHECKERS, check
-from attention.exercises.judging import describe
+from attention.exercises import EXERCISES, check
 
 PAGES = sorted(path.stem for path in SITE.glob("exercises/*.html") if path.stem != "index")
 TEXTS = {name: (SITE / f"exercises/{name}.html").read_text(encoding="utf-8") for name in PAGES}
@@ -71,11 +69,6 @@ MATRICES = {
 RIGHT = "42.43"  # of divide-by, to two decimals
 
 
-@functools.cache
-def described(name):
-    return describe(CHECKERS[name])
-
-
 def message_of_check(name, answer):
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         check(name, answer)
@@ -90,23 +83,24 @@ def message_of_page(page, name, typed):
 
 
 def plain(numbers):
-    return numbers.tolist() if isinstance(numbers, torch.Tensor) else numbers
+    return torch.as_tensor(numbers).tolist()
 
 
 def answers(name):
     """Map what is typed to what it is: the right answer, each slip, and all kinds of wrong ones."""
-    found = described(name)
-    right = torch.as_tensor(found.right)
-    nearly = (right.double() + 0.9 * found.tolerance).tolist()
-    beyond = (right.double() + 1.1 * found.tolerance).tolist()
-    numbers = [found.right, nearly, beyond, *found.slips.values(), torch.full(right.shape, 3)]
+    exercise = EXERCISES[name]
+    right = torch.as_tensor(exercise.right, dtype=torch.float64)
+    nearly, beyond = right + 0.9 * exercise.tolerance, right + 1.1 * exercise.tolerance
+    numbers = [right, nearly, beyond, *exercise.slips.values(), torch.full(right.shape, 3)]
     typed = {str(plain(number)): plain(number) for number in numbers} | TYPED
     return typed | {0: THOUSANDS, 2: MATRICES}.get(right.dim(), {})
 
 
 def test_every_exercise_with_numbers_has_a_box():
     boxed = sorted(name for names in BOXES.values() for name in names)
-    assert boxed == sorted(name for name in CHECKERS if described(name) is not None)
+    assert boxed == sorted(
+        name for name, exercise in EXERCISES.items() if not callable(exercise.right)
+    )
 
 
 @pytest.mark.parametrize("name", [name for names in BOXES.values() for name in names])
@@ -120,7 +114,7 @@ def test_the_page_says_what_check_says_of_numbers(visit, http_root, name):
         if ", got str." in message or ", got list." in message:  # the page has no types of Python
             expected[typed] = hint
     assert {typed: message_of_page(seen.page, name, typed) for typed in expected} == expected
-    assert expected[str(plain(described(name).right))].startswith("Right. ")
+    assert expected[next(iter(cases))[0]].startswith("Right. ")
     assert seen.complaints == []
 
 
@@ -182,7 +176,7 @@ def test_the_counts_hold_every_exercise_and_question(visit, http_root):
     listed = page.locator("[data-tasks]").evaluate_all("all => all.map((a) => a.dataset.tasks)")
     labels = " ".join(listed).split()
     assert sorted(labels) == sorted(set(labels))
-    assert {f"ex-{name}" for name in CHECKERS} == {one for one in labels if one.startswith("ex-")}
+    assert {f"ex-{name}" for name in EXERCISES} == {one for one in labels if one.startswith("ex-")}
     assert sum(one.startswith("predict-") for one in labels) >= 4
 
 
