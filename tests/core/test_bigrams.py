@@ -66,3 +66,8 @@ def test_sizes_are_checked():
         BigramEmbedding(5, buckets=0)
     with pytest.raises(TypeError, match="embed_dim"):
         BigramEmbedding(5.0, buckets=3)
+    embedding = BigramEmbedding(5, buckets=BUCKETS)
+    for ids in (torch.tensor([3.0, 4.0]), torch.tensor([True, False]), [3, 4]):
+        for call in (embedding, embedding.is_pair):
+            with pytest.raises(TypeError, match="ids: expected a tensor"):
+                call(ids)

@@ -119,23 +119,6 @@ def test_dropout_is_torchs_in_where_it_falls():
     torch.testing.assert_close(ours(x), theirs.eval()(x))
 
 
-def test_the_encoder_is_its_blocks_one_after_the_other():
-    for norm_first in (True, False):
-        encoder = TransformerEncoder(D, HEADS, 3, hidden_dim=HIDDEN, norm_first=norm_first)
-        x = torch.randn(5, N, D)
-        expected, weights = x, []
-        for block in encoder.blocks:
-            expected, w = block(expected, is_causal=True, need_weights=True)
-            weights.append(w)
-        if norm_first:
-            expected = encoder.norm(expected)
-        hidden, collected = encoder(x, is_causal=True, need_weights=True)
-        torch.testing.assert_close(hidden, expected)
-        torch.testing.assert_close(collected, torch.stack(weights))
-        torch.testing.assert_close(encoder(x, is_causal=True), hidden)
-        assert (encoder.norm is not None) == norm_first
-
-
 def test_what_ours_does_not_have_is_refused():
     attention, block = MultiHeadAttention, TransformerBlock
     cases = [
@@ -159,16 +142,3 @@ def test_what_ours_does_not_have_is_refused():
             TransformerBlock(6, 2, **options)
     with pytest.raises(ValueError, match="num_layers: expected at least 1"):
         TransformerEncoder(6, 2, 0)
-
-
-def test_tokens_that_do_not_fit_are_refused_by_name():
-    for norm_first in (True, False):
-        block = TransformerBlock(6, 2, norm_first=norm_first)
-        for x, error in (
-            (torch.randn(5, 7, 4), ValueError),
-            (torch.randn(5, 7, 6).double(), TypeError),
-            (torch.ones(5, 7, 6, dtype=torch.int64), TypeError),
-            ([[1.0] * 6], TypeError),
-        ):
-            with pytest.raises(error, match=r"^x: expected"):
-                block(x)

@@ -1,116 +1,14 @@
-"""Cached attention against the same layer reading everything at once."""
+"""What a cache holds, and what it refuses."""
 
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from attention import (
     KVCache,
     LatentAttention,
     MultiHeadAttention,
-    TransformerBlock,
     TransformerEncoder,
-    padding_mask,
 )
-
-
-@st.composite
-def layers(draw):
-    """Draw a layer that attends, in float64, and the number of caches it needs."""
-    heads = draw(st.sampled_from((1, 2, 6)))
-    torch.manual_seed(draw(st.integers(0, 2**16)))
-    if draw(st.booleans()):
-        layer = LatentAttention(
-            6,
-            heads,
-            latent_dim=draw(st.sampled_from((1, 5))),
-            head_dim=draw(st.sampled_from((None, 3))),
-            rotary_dim=draw(st.sampled_from((0, 2))),
-        )
-    else:
-        layer = MultiHeadAttention(
-            6,
-            heads,
-            num_kv_heads=draw(st.sampled_from([g for g in (1, 2, 3, 6) if heads % g == 0])),
-            head_dim=draw(st.sampled_from((2, 4))),
-            rotary=draw(st.booleans()),
-            window=draw(st.sampled_from((None, 1, 3, 20))),
-            bias=draw(st.booleans()),
-        )
-    return layer.double().eval()
-
-
-def pieces(n, cuts):
-    """Cut n tokens into pieces, which begin at the cuts."""
-    starts = sorted({0, *(cut % n for cut in cuts)})
-    return list(zip(starts, [*starts[1:], n], strict=True))
-
-
-# 200 random configurations; a mask beside them in half of the cases.
-@settings(max_examples=200)
-@given(
-    layer=layers(),
-    leading=st.sampled_from(((), (3,), (2, 3))),
-    cuts=st.lists(st.integers(0, 10), max_size=10),
-    padded=st.booleans(),
-    need_weights=st.booleans(),
-    absorbed=st.booleans(),
-)
-def test_a_layer_with_a_cache_returns_what_it_returns_without(
-    layer, leading, cuts, padded, need_weights, absorbed
-):
-    n = 11
-    x = torch.randn(*leading, n, 6, dtype=torch.float64)
-    mask = None
-    if padded:
-        # The start of a text is padded, as in a batch of prompts of different lengths.
-        lengths = torch.randint(0, n, leading)
-        mask = ~padding_mask(lengths, n)  # (..., 1, n)
-    options = {"is_causal": True, "need_weights": need_weights}
-    if isinstance(layer, LatentAttention):
-        options["absorbed"] = absorbed
-    cache = KVCache(n)
-    with torch.no_grad():
-        whole = layer(x, mask, **options)
-        contexts, weights = [], torch.zeros(*leading, layer.num_heads, n, n, dtype=torch.float64)
-        for start, end in pieces(n, cuts):
-            seen = None if mask is None else mask[..., :end]
-            context = layer(x[..., start:end, :], seen, cache=cache, **options)
-            if need_weights:
-                context, weights[..., start:end, :end] = context
-            contexts.append(context)
-            assert cache.length == end
-    context = torch.cat(contexts, dim=-2)
-    if need_weights:
-        whole, whole_weights = whole
-        torch.testing.assert_close(weights, whole_weights, rtol=0, atol=1e-12)
-    torch.testing.assert_close(context, whole, rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("norm_first", [False, True])
-def test_a_stack_with_caches_returns_what_it_returns_without(norm_first):
-    encoder = TransformerEncoder(
-        8, 4, 3, norm_first=norm_first, num_kv_heads=2, rotary=True, window=4
-    )
-    encoder = encoder.double().eval()
-    x = torch.randn(2, 9, 8, dtype=torch.float64)
-    caches = [KVCache(9) for _ in range(3)]
-    with torch.no_grad():
-        whole, whole_weights = encoder(x, is_causal=True, need_weights=True)
-        prompt = encoder(x[:, :4], is_causal=True, caches=caches)
-        steps = [encoder(x[:, [i]], is_causal=True, caches=caches) for i in range(4, 8)]
-        last, weights = encoder(x[:, 8:], is_causal=True, need_weights=True, caches=caches)
-    torch.testing.assert_close(torch.cat([prompt, *steps, last], dim=1), whole, rtol=0, atol=1e-12)
-    torch.testing.assert_close(weights, whole_weights[..., 8:, :], rtol=0, atol=1e-12)
-
-
-def test_a_block_reads_a_cache():
-    block, cache = TransformerBlock(8, 2, rotary=True).double().eval(), KVCache(5)
-    x = torch.randn(5, 8, dtype=torch.float64)
-    with torch.no_grad():
-        steps = torch.cat([block(x[[i]], is_causal=True, cache=cache) for i in range(5)])
-        torch.testing.assert_close(steps, block(x, is_causal=True), rtol=0, atol=1e-12)
 
 
 def test_the_bytes_are_those_of_all_keys_and_values():

@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from attention import (
+    AttentionLayer,
     CausalSelfAttention,
     EnergyPooling,
     MultiHeadAttention,
@@ -78,3 +79,17 @@ def test_nothing_stays_behind():
     message = "expected one with attention in it, got Linear"
     with pytest.raises(ValueError, match=message), capture(nn.Linear(2, 2)):
         pass
+
+
+def test_a_class_of_the_readers_own_is_found():
+    class Uniform(AttentionLayer):
+        def forward(self, x, attn_mask=None, *, need_weights=False):
+            weights = torch.full((*x.shape[:-1], x.shape[-2]), 1 / x.shape[-2])
+            context = weights @ x
+            return (context, weights) if need_weights else context
+
+    model, x = nn.Sequential(nn.Linear(6, 6), Uniform()), torch.randn(5, 7, 6)
+    with capture(model) as weights:
+        context = model(x)
+    assert context.shape == (5, 7, 6)
+    torch.testing.assert_close(weights, {"1": torch.full((5, 7, 7), 1 / 7)})

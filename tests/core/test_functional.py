@@ -554,3 +554,13 @@ def test_padding_mask_maps_over_a_batch():
     assert torch.equal(mapped, padding_mask(lengths, 3))
     with pytest.raises(TypeError, match="lengths: expected a tensor of integers"):
         torch.vmap(lambda length: padding_mask(length, 3))(lengths.float())
+
+
+@for_each(attend=(scaled_dot_product_attention, fused_attention))
+def test_wrong_dropout_is_refused(attend):
+    for chance, error in ((-0.1, ValueError), (1.0, ValueError), (math.nan, ValueError)):
+        with pytest.raises(error, match="dropout_p: expected"):
+            attend(*torch.ones(3, 7, 5), dropout_p=chance)
+    for chance in ("half", True):
+        with pytest.raises(TypeError, match="dropout_p: expected a number"):
+            attend(*torch.ones(3, 7, 5), dropout_p=chance)

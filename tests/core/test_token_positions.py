@@ -1,71 +1,9 @@
-"""Positions that the caller gives to a layer, against loops over the tokens."""
-
-import math
+"""Positions that the caller gives to a layer."""
 
 import pytest
 import torch
 
 from attention import KVCache, LatentAttention, MultiHeadAttention, TransformerEncoder
-
-
-def rotated(vector, position):
-    """Rotate one vector, whose two halves are the real and imaginary parts."""
-    half = len(vector) // 2
-    angles = [position * 10_000 ** (-i / half) for i in range(half)]
-    unit = [complex(math.cos(a), math.sin(a)) for a in angles]
-    turned = torch.complex(vector[:half], vector[half:]) * torch.tensor(
-        unit, dtype=torch.complex128
-    )
-    return torch.cat((turned.real, turned.imag))
-
-
-def loop(layer, x, positions, is_causal):
-    """Attend with one head after the other, and one query after the other, of one text."""
-    k, contexts = layer.head_dim, []
-    for i in range(len(x)):
-        heads = []
-        for h in range(layer.num_heads):
-            rows = slice(h * k, (h + 1) * k)
-            queries, keys, values = (
-                x @ each.weight[rows].T for each in (layer.W_query, layer.W_key, layer.W_value)
-            )
-            seen = [
-                j
-                for j in range(i + 1 if is_causal else len(x))
-                if layer.window is None or abs(positions[i] - positions[j]) < layer.window
-            ]
-            if layer.rotary:
-                queries = [rotated(q, p) for q, p in zip(queries, positions, strict=True)]
-                keys = [rotated(q, p) for q, p in zip(keys, positions, strict=True)]
-            powers = torch.stack([(queries[i] @ keys[j] / k**0.5).exp() for j in seen])
-            heads.append(powers / powers.sum() @ values[seen])
-        contexts.append(torch.cat(heads) @ layer.W_out.weight.T)
-    return torch.stack(contexts)
-
-
-@pytest.mark.parametrize("window", [None, 2])
-@pytest.mark.parametrize("rotary", [False, True])
-@pytest.mark.parametrize("is_causal", [False, True])
-def test_rotation_and_window_go_by_the_positions_of_each_text(rotary, window, is_causal):
-    layer = MultiHeadAttention(8, 2, rotary=rotary, window=window).double()
-    x = torch.randn(3, 5, 8, dtype=torch.float64, requires_grad=True)
-    # The second text has pairs of words behind its words; the third is shifted.
-    positions = torch.tensor([[0, 1, 2, 3, 4], [0, 1, 2, 1, 2], [3, 4, 5, 6, 7]])
-    right = torch.stack(
-        [loop(layer, *each, is_causal) for each in zip(x, positions.tolist(), strict=True)]
-    )
-    inputs, upstream = [x, *layer.parameters()], torch.randn_like(right)
-    right_grads = torch.autograd.grad(right, inputs, upstream)
-    for dtype in (torch.int64, torch.uint8):
-        options = {"positions": positions.to(dtype), "is_causal": is_causal}
-        spelled, _ = layer(x, need_weights=True, **options)
-        for context in (layer(x, **options), spelled):
-            torch.testing.assert_close(context, right, rtol=0, atol=1e-12)
-            grads = torch.autograd.grad(context, inputs, upstream)
-            torch.testing.assert_close(grads, right_grads, rtol=0, atol=1e-12)
-    counted = layer(x, is_causal=is_causal)
-    one_row = layer(x, is_causal=is_causal, positions=torch.arange(5))
-    torch.testing.assert_close(one_row, counted, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(

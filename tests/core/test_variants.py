@@ -54,19 +54,6 @@ def documented_counts():
 
 
 @every_variant
-def test_variant_returns_contexts_or_one_vector(name):
-    layer, x = VARIANTS[name].build(24), torch.randn(3, 7, 24)
-    mask = torch.tensor([7, 4, 1])[:, None, None] > torch.arange(7)  # (3, 1, 7)
-    context, weights = layer(x, mask, need_weights=True)
-    shape = (3, 7, 24) if VARIANTS[name].returns_contexts else (3, 24)
-    assert layer(x).shape == layer(x, mask).shape == context.shape == shape
-    assert weights.shape[-1] == 7
-    by_text = weights.movedim(1, 0) if weights.dim() == 5 else weights  # layers come first
-    assert not by_text[1, ..., 4:].any()
-    torch.testing.assert_close(weights.sum(-1), torch.ones(weights.shape[:-1]))
-
-
-@every_variant
 def test_parameters_are_counted_as_built_and_as_documented(name):
     equations = documented_counts()
     assert name in equations, "the docstring of parameter_count has no equation for it"

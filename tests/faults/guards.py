@@ -43,7 +43,7 @@ GUARDS: dict[str, Guard] = {
         nothing, ("core/test_functional.py::test_wrong_input_is_refused",)
     ),
     "attention._checks.check_tokens": Guard(
-        nothing, ("core/test_self_attention.py::test_wrong_input_is_refused",)
+        nothing, ("core/test_every_layer.py::test_wrong_tokens_and_masks_are_refused",)
     ),
     "attention._checks.check_lengths": Guard(
         nothing, ("core/test_functional.py::test_wrong_lengths_are_refused",)

@@ -1,0 +1,478 @@
+"""What every layer keeps to, under all pairs of its options.
+
+A layer's options are read from its constructor. One that is new needs values in ``VALUES``, and a
+new layer an equation in ``layer_oracle``; without them these tests fail.
+"""
+
+import copy
+import functools
+import inspect
+import itertools
+import math
+import pickle
+
+import layer_oracle
+import pytest
+import torch
+from errors import unexpected_errors
+from loops import for_each
+
+from attention import (
+    AttentionLayer,
+    CausalSelfAttention,
+    KVCache,
+    MeanPooling,
+    SelfAttentionV1,
+    SelfAttentionV2,
+    TransformerBlock,
+    TransformerEncoder,
+    padding_mask,
+)
+from attention.layers.pooling import Pooling
+from attention.layers.variants import VARIANTS
+
+D = 8
+VALUES = {
+    "d_out": (3, 8),
+    "qkv_bias": (False, True),
+    "key_dim": (3, 8),
+    "value_dim": (None, 2),
+    "bias": (False, True),
+    "scale": (None, 0.7, -0.3),
+    "num_heads": (2, 4),
+    "num_kv_heads": (None, 1, 2),
+    "head_dim": (None, 6),
+    "rotary": (False, True),
+    "window": (None, 1, 3),
+    "latent_dim": (None, 3),
+    "rotary_dim": (0, 2),
+    "num_layers": (1, 2),
+    "hidden_dim": (None, 5),
+    "norm_first": (True, False),
+    "activation": ("gelu", "relu"),
+    "eps": (1e-5, 0.3),
+}
+WIDTHS = ("embed_dim", "d_in")
+# Their parts are compiled with those of others.
+COMPILED_AS_ANOTHER = (SelfAttentionV2, CausalSelfAttention, TransformerBlock, MeanPooling)
+LESSONS = (SelfAttentionV1, SelfAttentionV2, CausalSelfAttention, TransformerBlock)
+LAYERS = {each.__name__: each for each in (*(v.layer for v in VARIANTS.values()), *LESSONS)}
+
+
+def parameters_of(layer):
+    """List the arguments of a layer, and of what it passes its options on to."""
+    names = list(inspect.signature(layer).parameters)
+    if "options" in names:
+        names.remove("options")
+        names += [each for each in parameters_of(TransformerBlock) if each not in names]
+    return names
+
+
+def options_of(layer):
+    """Give the values of each option, except dropout, which makes results random."""
+    names = [name for name in parameters_of(layer) if name not in (*WIDTHS, "dropout")]
+    return {name: VALUES[name] for name in names}
+
+
+def all_pairs(values):
+    """Choose options so that every pair of values of two options occurs together."""
+    wholes = [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
+
+    def pairs(whole):
+        return set(itertools.combinations(whole.items(), min(2, len(whole))))
+
+    left, chosen = set().union(*map(pairs, wholes)), []
+    while left or not chosen:
+        chosen.append(max(wholes, key=lambda whole: len(pairs(whole) & left)))
+        left -= pairs(chosen[-1])
+    return chosen
+
+
+class Case:
+    """A layer with some options; printed as it is built."""
+
+    def __init__(self, name, options):
+        self.name, self.options = name, options
+        self.kind = LAYERS[name]
+        self.pools = issubclass(self.kind, Pooling)
+        self.takes = inspect.signature(self.kind.forward).parameters
+
+    def __str__(self):
+        return f"{self.name}({', '.join(f'{k}={v}' for k, v in self.options.items())})"
+
+    def build(self, dtype=torch.float64, **more):
+        layer = self.kind(D, **self.options, **more).to(dtype)
+        with torch.no_grad():  # biases and norms must not be what they could be left out as
+            for name, each in layer.named_parameters():
+                if "bias" in name or "norm" in name:
+                    each.uniform_(0.5, 1.5)
+        return layer
+
+    def rows(self, n):
+        return 1 if self.pools else n
+
+    def causal(self, is_causal):
+        return {} if self.pools else {"is_causal": is_causal}
+
+    @property
+    def is_block(self):
+        return self.kind in (TransformerBlock, TransformerEncoder)
+
+
+CASES = [Case(name, each) for name, kind in LAYERS.items() for each in all_pairs(options_of(kind))]
+# For what depends on a layer and not on its options: that with the last values, the unusual ones.
+ONE_EACH = [
+    Case(name, {option: values[-1] for option, values in options_of(kind).items()})
+    for name, kind in LAYERS.items()
+]
+every_case, every_layer = for_each(case=CASES), for_each(case=ONE_EACH)
+
+
+def masks(case, n, dtype=torch.float64):
+    """Make a mask of each kind; in those of two texts, a query and a whole text see nothing."""
+    rows = case.rows(n)
+    allowed = torch.rand(2, rows, n) < 0.6
+    allowed[..., 0] = True
+    allowed[0, -1] = allowed[1] = False
+    added = torch.randn(2, rows, n).to(dtype).masked_fill(~allowed, -math.inf)
+    return {"none": None, "boolean": allowed, "added": added}
+
+
+def results(call, inputs, upstream):
+    """Return context and weights, and the context's gradients."""
+    context, weights = call()
+    grads = torch.autograd.grad(context, inputs, upstream, materialize_grads=True)
+    return context, weights, *grads
+
+
+def test_every_layer_and_every_pair_of_values_is_covered():
+    def below(kind):
+        return {kind}.union(*map(below, kind.__subclasses__()))
+
+    ours = {each for each in below(AttentionLayer) if each.__module__.startswith("attention.")}
+    assert ours - {AttentionLayer, Pooling} <= set(LAYERS.values())
+    for variant in VARIANTS.values():
+        assert set(variant.options) <= set(options_of(variant.layer))
+    for name, kind in LAYERS.items():
+        chosen = [case.options for case in CASES if case.name == name]
+        for (a, firsts), (b, seconds) in itertools.combinations(options_of(kind).items(), 2):
+            for pair in itertools.product(firsts, seconds):
+                assert any((each[a], each[b]) == pair for each in chosen), (name, a, b, pair)
+
+
+@every_case
+def test_context_weights_and_gradients_are_those_of_the_formula(case):
+    n, rows = 5, case.rows(5)
+    layer = case.build()
+    x = torch.randn(2, n, D, dtype=torch.float64, requires_grad=True)
+    positions = torch.tensor([[0, 1, 2, 1, 2], [3, 4, 6, 7, 9]])
+    for i, (kind, mask) in enumerate(masks(case, n).items()):
+        # Each mask once with and once without causality, and once with other positions.
+        for is_causal, at in ((False, None), (True, positions if i else None)):
+            if is_causal and case.pools:
+                continue
+            options = case.causal(is_causal)
+            if at is not None and "positions" in case.takes:
+                options["positions"] = at
+            inputs = [x, *layer.parameters()]
+            if kind == "added":
+                mask = mask.requires_grad_()
+                inputs.append(mask)
+
+            def exact(mask=mask, more=options):
+                return layer_oracle.of_layer(layer, x, mask, **more)
+
+            def spelled(mask=mask, more=options):
+                return layer(x, mask, need_weights=True, **more)
+
+            def fused(mask=mask, more=options):
+                return layer(x, mask, **more), None
+
+            upstream = torch.randn_like(exact()[0])
+            right = results(exact, inputs, upstream)
+            for call in (spelled, fused):
+                ours = results(call, inputs, upstream)
+                for mine, exactly in zip(ours, right, strict=True):
+                    if mine is not None:
+                        torch.testing.assert_close(mine, exactly, rtol=1e-9, atol=1e-11)
+                context, _, x_grad = ours[:3]
+                if kind != "none" and not case.is_block:  # those that see nothing
+                    assert not context[1].any()
+                    assert not x_grad[1].any()
+                    assert rows == 1 or not context[0, -1].any()
+            weights = right[1]
+            sums = weights.sum(-1)
+            torch.testing.assert_close(sums, sums.round())
+            assert weights.shape[-1] == n
+
+
+@every_case
+def test_an_answer_is_the_same_alone_and_in_any_padded_batch(case):
+    layer, lengths = case.build(), (5, 3, 1)
+    texts = [torch.randn(length, D, dtype=torch.float64) for length in lengths]
+    for is_causal in (False,) if case.pools else (False, True):
+        options = case.causal(is_causal)
+        alone = [layer(text, **options) for text in texts]
+        for width in (5, 9):
+            x = torch.full((3, width, D), 1e4, dtype=torch.float64)
+            for row, text in zip(x, texts, strict=True):
+                row[: len(text)] = text
+            x.requires_grad_()
+            context = layer(x, padding_mask(torch.tensor(lengths), width), **options)
+            if case.pools:
+                torch.testing.assert_close(context, torch.stack(alone), rtol=1e-9, atol=1e-11)
+                continue
+            words = [row[:length] for row, length in zip(context, lengths, strict=True)]
+            for own, right in zip(words, alone, strict=True):
+                torch.testing.assert_close(own, right, rtol=1e-9, atol=1e-11)
+            (grad,) = torch.autograd.grad(sum(own.sum() for own in words), x)
+            assert not any(g[length:].any() for g, length in zip(grad, lengths, strict=True))
+
+
+@every_case
+def test_every_dtype_keeps_its_own_and_comes_near(case):
+    exact = case.build()
+    x = torch.randn(2, 5, D, dtype=torch.float64)
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        layer = copy.deepcopy(exact).to(dtype)
+        for mask in masks(case, 5, dtype).values():
+            for need_weights in (False, True):
+                tokens = x.to(dtype).requires_grad_()
+                context = layer(tokens, mask, need_weights=need_weights)
+                context, weights = context if need_weights else (context, None)
+                wide = mask.double() if mask is not None and mask.dtype == dtype else mask
+                limit = 1e-4 if dtype == torch.float32 else 0.2
+                torch.testing.assert_close(context.double(), exact(x, wide), rtol=limit, atol=limit)
+                assert context.dtype == dtype
+                assert weights is None or weights.dtype == dtype
+                context.float().square().sum().backward()
+                parameters = [each.grad for each in layer.parameters()]
+                assert all(g.isfinite().all() for g in (tokens.grad, *parameters) if g is not None)
+
+
+@every_case
+def test_autocast(case):
+    layer, x = case.build(torch.float32), torch.randn(2, 5, D, requires_grad=True)
+    for dtype in (torch.bfloat16, torch.float16):
+        for mask in masks(case, 5, torch.float32).values():
+            right = layer(x, mask)
+            for need_weights in (False, True):
+                with torch.autocast("cpu", dtype=dtype):
+                    context = layer(x, mask, need_weights=need_weights)
+                context = context[0] if need_weights else context
+                torch.testing.assert_close(context.float(), right, rtol=0.2, atol=0.2)
+                context.float().sum().backward()
+                assert x.grad.isfinite().all()
+
+
+@for_each(case=[case for case in CASES if {"cache", "caches"} & set(case.takes)])
+def test_a_cache_changes_nothing(case):
+    layer, n = case.build(), 7
+    x = torch.randn(3, n, D, dtype=torch.float64)
+    blocks = getattr(layer, "blocks", [layer])
+    for pad in (False, True):
+        # The start of a text is padded, as in a batch of prompts of different lengths.
+        mask = ~padding_mask(torch.tensor([0, 2, 4]), n) if pad else None
+        for absorbed in (False, True) if "absorbed" in case.takes else (None,):
+            options = {"is_causal": True} | ({} if absorbed is None else {"absorbed": absorbed})
+            caches = [KVCache(n) for _ in blocks]
+            with_cache = {"caches": caches} if "caches" in case.takes else {"cache": caches[0]}
+            with torch.no_grad():
+                whole, whole_weights = layer(x, mask, need_weights=True, **options)
+                for i, (start, end) in enumerate(((0, 3), (3, 4), (4, 5), (5, n))):
+                    seen = None if mask is None else mask[..., :end]
+                    piece = functools.partial(layer, x[:, start:end], seen, **options, **with_cache)
+                    if i % 2:
+                        context = piece()
+                    else:
+                        context, weights = piece(need_weights=True)
+                        torch.testing.assert_close(
+                            weights, whole_weights[..., start:end, :end], rtol=0, atol=1e-11
+                        )
+                    torch.testing.assert_close(context, whole[:, start:end], rtol=0, atol=1e-11)
+            assert {cache.length for cache in caches} == {n}
+
+
+@every_layer
+def test_masks_broadcast_to_the_scores(case):
+    n, rows = 5, case.rows(5)
+    layer, x = case.build(), torch.randn(2, 3, n, D, dtype=torch.float64)
+    shapes = [(n,), (1, n), (1, 1), (rows, n), (rows, 1), (3, 1, n), (3, rows, n), (2, 1, 1, n)]
+    for shape in (*shapes, (1, 3, rows, n), (2, 3, rows, n)):
+        allowed = torch.rand(shape) < 0.6
+        added = torch.randn(shape, dtype=torch.float64).masked_fill(~allowed, -math.inf)
+        for mask, need_weights in itertools.product((allowed, added), (False, True)):
+            context, right = (
+                layer(x, each, need_weights=need_weights)
+                for each in (mask, mask.expand(2, 3, rows, n))
+            )
+            torch.testing.assert_close(context, right, msg=lambda s, n=shape: f"{n}: {s}")
+
+
+@for_each(case=ONE_EACH, leading=((), (3,), (2, 3), (5, 5), (0,), (1, 0)), n=(5, 1, 0))
+def test_leading_dimensions_are_texts_by_themselves(case, leading, n):
+    layer, x = case.build(), torch.randn(*leading, n, D, dtype=torch.float64)
+    context, weights = layer(x, need_weights=True)
+    assert context.shape[: len(leading)] == leading
+    assert context.shape[len(leading) : -1] == (() if case.pools else (n,))
+    torch.testing.assert_close(layer(x), context)
+    assert weights.isfinite().all()
+    if leading and context.numel():
+        one_by_one = torch.stack([layer(text) for text in x.flatten(0, -3)])
+        torch.testing.assert_close(one_by_one.unflatten(0, leading), context)
+
+
+@every_layer
+def test_no_step_backward_makes_nan_for_a_query_that_sees_nothing(case):
+    # Anomaly mode looks at each step's gradient, also at those a later step sets to zero.
+    layer, x = case.build(torch.float32), torch.randn(2, 5, D, requires_grad=True)
+    for mask, need_weights in itertools.product(masks(case, 5).values(), (False, True)):
+        with torch.autograd.set_detect_anomaly(True):
+            context = layer(x, mask, need_weights=need_weights)
+            (context[0] if need_weights else context).square().sum().backward()
+
+
+@every_layer
+def test_very_unlikely_is_not_forbidden(case):
+    # In float16 −1e9 would overflow to −∞, and a query that has nothing else would get zeros.
+    layer, x = Case(case.name, {**case.options, **_open(case)}).build(), torch.randn(7, D)
+    for dtype in (torch.float16, torch.bfloat16, torch.float32):
+        layer.to(dtype)
+        tokens, rows = x.to(dtype), case.rows(7)
+        # Where all keys are as unlikely, their scores are lost in rounding and the weights equal.
+        options = case.causal(False)
+        lost = torch.full((rows, 7), -1e9)
+        equal = layer(tokens, lost, need_weights=True, **options)[1]
+        torch.testing.assert_close(equal, torch.full_like(equal, 1 / 7), rtol=0.01, atol=0)
+        assert layer(tokens, lost, **options).any(), dtype
+        # Where other keys are likely, it is as if they were alone.
+        lost[:, :2] = 0
+        for need_weights in (False, True):
+            context, alone = (
+                layer(tokens, mask, need_weights=need_weights, **options)
+                for mask in (lost, lost == 0)
+            )
+            torch.testing.assert_close(context, alone, rtol=0.02, atol=0.02)
+
+
+def _open(case):
+    return {"window": None} if "window" in case.options else {}
+
+
+@for_each(case=[each for each in ONE_EACH if each.kind not in COMPILED_AS_ANOTHER])
+def test_compiles_into_one_graph(case):
+    # aot_eager traces forward and backward and needs no C++ compiler.
+    layer, x = case.build(torch.float32), torch.randn(2, 5, D, requires_grad=True)
+    mask = padding_mask(torch.tensor([4, 0]), 5)
+    compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
+    plain, fast = (each(x, mask, need_weights=True) for each in (layer, compiled))
+    torch.testing.assert_close(fast, plain)
+    grads = [torch.autograd.grad(context.sum(), x)[0] for context, _ in (plain, fast)]
+    torch.testing.assert_close(*grads)
+
+
+@every_layer
+def test_a_layer_survives_copying_and_saving(case, tmp_path):
+    layer, x = case.build(), torch.randn(2, 5, D, dtype=torch.float64)
+    context, other = layer(x), case.build()
+    torch.save(layer.state_dict(), tmp_path / "layer.pt")
+    other.load_state_dict(torch.load(tmp_path / "layer.pt", weights_only=True))
+    for twin in (other, copy.deepcopy(layer), pickle.loads(pickle.dumps(layer)), layer.eval()):
+        assert torch.equal(twin(x), context)
+
+
+@for_each(case=[each for each in ONE_EACH if "dropout" in parameters_of(each.kind)])
+def test_dropout_acts_in_training_alone(case):
+    layer, whole = case.build(dropout=0.5), case.build()
+    whole.load_state_dict(layer.state_dict())
+    x = torch.randn(2, 5, D, dtype=torch.float64)
+    mask = torch.ones(5, 5, dtype=torch.bool)
+    for need_weights in (False, True):
+
+        def context(layer, w=need_weights):
+            result = layer.train()(x, mask, need_weights=w)
+            return result[0] if w else result
+
+        torch.manual_seed(3)
+        first, other = context(layer), context(layer)
+        torch.manual_seed(3)
+        assert torch.equal(context(layer), first)
+        assert not torch.allclose(first, other, atol=1e-3)
+        assert torch.equal(layer.eval()(x, mask), whole.eval()(x, mask))
+
+
+TOKENS = (
+    ([[1.0] * D], TypeError, ("list", "tensor")),
+    (torch.zeros(5, 7), ValueError, ("(5, 7)", f"(..., n, {D})")),
+    (torch.zeros(D), ValueError, (f"({D},)", f"(..., n, {D})")),
+    (torch.tensor(1.0), ValueError, ("()", f"(..., n, {D})")),
+    (torch.zeros(5, D, dtype=torch.int64), TypeError, ("int64", "floating-point")),
+    (torch.zeros(5, D, dtype=torch.bool), TypeError, ("bool", "floating-point")),
+    (torch.zeros(5, D, dtype=torch.complex64), TypeError, ("complex64", "floating-point")),
+)
+OF_ANOTHER_KIND = (  # a layer without parameters has neither dtype nor device
+    (torch.zeros(5, D, dtype=torch.float64), TypeError, ("float64", "float32")),
+    (torch.zeros(5, D, dtype=torch.float16), TypeError, ("float16", "float32")),
+    (torch.zeros(5, D, device="meta"), ValueError, ("meta", "cpu")),
+)
+
+
+@every_layer
+def test_wrong_tokens_and_masks_are_refused(case):
+    layer, rows = case.build(torch.float32), case.rows(5)
+    scores = f"(2, {rows}, 5)"
+    wrong_masks = (
+        ([True] * 5, TypeError, ("list", "tensor")),
+        (torch.ones(5, dtype=torch.complex64), TypeError, ("complex64", "boolean")),
+        (torch.ones(5, dtype=torch.int64), TypeError, ("int64", "boolean", "floating-point")),
+        (torch.ones(2, 5, dtype=torch.bool), ValueError, ("(2, 5)", scores)),
+        (torch.ones(3, rows, 5, dtype=torch.bool), ValueError, (f"(3, {rows}, 5)", scores)),
+        (torch.ones(1, 2, rows, 5, dtype=torch.bool), ValueError, (f"(1, 2, {rows}, 5)", scores)),
+        (torch.ones(2, rows + 1, 5), ValueError, (f"(2, {rows + 1}, 5)", scores)),
+        (torch.ones(5, dtype=torch.bool, device="meta"), ValueError, ("meta", "cpu")),
+    )
+    wrong_tokens = TOKENS + (OF_ANOTHER_KIND if list(layer.parameters()) else ())
+    assert not unexpected_errors(
+        (words, functools.partial(layer, x), error, "x: expected", words)
+        for x, error, words in wrong_tokens
+    )
+    x = torch.zeros(2, 5, D)
+    assert not unexpected_errors(
+        (
+            f"{words}, {need_weights}",
+            functools.partial(layer, x, mask, need_weights=need_weights),
+            error,
+            "attn_mask: expected",
+            words,
+        )
+        for mask, error, words in wrong_masks
+        for need_weights in (False, True)
+    )
+
+
+@every_layer
+def test_wrong_options_are_refused_and_none_means_the_default(case):
+    """A size of 0 is an error, not the default."""
+    sizes = [name for name in parameters_of(case.kind) if name in (*WIDTHS, *_sizes())]
+    good = {"embed_dim" if "d_in" not in sizes else "d_in": D, **case.options}
+    assert not unexpected_errors(
+        (
+            (name, size),
+            functools.partial(case.kind, **{**good, name: size}),
+            TypeError if isinstance(size, float | str | bool) else ValueError,
+            f"{name}: expected",
+            ("got",),
+        )
+        for name in sizes
+        for size in (0, -1, 2.0, "3", True)
+        if not (name == "rotary_dim" and size == 0)
+    )
+    if "dropout" in parameters_of(case.kind):
+        for chance, error in ((-0.1, ValueError), (1.0, ValueError), ("half", TypeError)):
+            with pytest.raises(error, match="dropout: expected"):
+                case.kind(**good, dropout=chance)
+
+
+def _sizes():
+    """Name the options that are whole numbers."""
+    return {name for name, values in VALUES.items() if type(values[-1]) is int}
