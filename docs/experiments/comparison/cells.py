@@ -8,7 +8,6 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from attention.layers.variants import VARIANTS
 from attention.sentiment.config import PRESETS, TrainConfig
 
 TUNING_SEED = 100
@@ -79,15 +78,11 @@ class Cell:
         return f"nox -s experiments -- comparison --cell {self.name}{needs_data}"
 
 
-def what_is_read(options: dict[str, Any], attention: str) -> dict[str, Any]:
-    """Leave out the options of other layers, which a table shares and a record lists.
-
-    An option of the layer that is None is as its default.
-    """
-    others = {name for each in VARIANTS.values() for name in each.options}
-    own = VARIANTS[attention].options if attention in VARIANTS else {}
-    read = {k: v for k, v in options.items() if k not in others or k in own}
-    return {k: own.get(k) if v is None else v for k, v in read.items()}
+def what_is_read(options: dict[str, Any], model: str) -> dict[str, Any]:
+    """Leave out what a model does not read, which a table shares and a record lists."""
+    config = TrainConfig().with_options(model=model)
+    unread = config.unread() | config.model.unread()
+    return {k: v for k, v in options.items() if k not in unread}
 
 
 def with_defaults(recorded: dict[str, Any]) -> dict[str, Any]:

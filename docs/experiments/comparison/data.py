@@ -36,13 +36,9 @@ class Data:
 def draw(cell: Cell, seed: int) -> Data:
     """Split a cell's reviews by a seed, and draw the distractors by the same."""
     config = cell.config
-    reads = TrainConfig(
-        data=config.data,
-        min_frequency=config.min_frequency,
-        clean_text=config.clean_text,
-        distractors=config.distractors,
-        model=ModelConfig(attention=MINILM) if config.model.is_pretrained else ModelConfig(),
-    )
+    names = {"data", "min_frequency", "clean_text", "distractors"} - config.unread().keys()
+    model = ModelConfig(attention=MINILM) if config.model.is_pretrained else ModelConfig()
+    reads = TrainConfig(model=model, **{name: getattr(config, name) for name in names})
     return _drawn(reads, cell.reviews, cell.reported, seed)
 
 
