@@ -114,14 +114,17 @@ class PageConfig:
 
     def build(self) -> SentimentClassifier:
         """Build the classifier, with weights that are drawn."""
+        read: dict[str, Any] = {}  # what this model does not read is refused
+        if self.kind == "qkv":
+            read |= {"key_dim": self.key_dim, "value_dim": self.value_dim}
+        if self.positions != "none":
+            read |= {"position_base": self.base}
         return SentimentClassifier(
             2 * self.shift,
+            **read,
             attention=self.kind,
             embed_dim=self.embed_dim,
-            key_dim=self.key_dim,
-            value_dim=self.value_dim if self.kind == "qkv" else None,
             positions=self.positions,
-            position_base=self.base,
             max_length=self.max_length,
             embedding_std=0.1,
         )
