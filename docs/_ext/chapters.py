@@ -1,11 +1,11 @@
-"""Say above each lesson's title in which part of the site it stands, and how far its reader is."""
+"""Say above each lesson's title in which part it stands, at what place, and how long it takes."""
 
 import copy
 import html
 from collections.abc import Iterator
 from typing import Any
 
-from gallery_pages import PARTS
+from lessons import PARTS, lessons
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -40,11 +40,13 @@ def add_chapter(app: Sphinx, page: str, template: str, context: Any, doctree: An
     if place is None or "body" not in context:
         return
     part, number, last = place
+    lesson = lessons().get(page)
+    minutes = f" · {lesson.minutes} minutes" if lesson else ""
     anchor = part.lower().replace(" ", "-")
     address = app.builder.get_relative_uri(page, "gallery/index")
     context["body"] = (
         f'<p class="chapter"><a href="{address}#{anchor}">{html.escape(part)}</a> · '
-        f"{number} of {last}</p>\n{context['body']}"
+        f"{number} of {last}{minutes}</p>\n{context['body']}"
     )
 
 

@@ -1,8 +1,9 @@
 """Lead from each page to what it was made from, and to a form for what is wrong with it.
 
-Both need the address of the repository (``REPOSITORY_URL``), on a host whose addresses are known.
+Both need the address of the repository (``REPOSITORY_URL``), on GitHub.
 """
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -11,20 +12,10 @@ from urllib.parse import quote
 from gallery_pages import title_of
 from sphinx.application import Sphinx
 
-# Where a file is edited and a problem reported, seen from a repository. "main" is the branch that
-# .github/workflows/ci.yml publishes. GitHub fills in the fields of a form in .github/ISSUE_TEMPLATE
-# by their names.
-FORGES = {
-    "github.com": (
-        "edit/main/{source}",
-        "issues/new?template=wrong_statement.yml&title={title}&page={address}",
-    ),
-    "gitlab.com": (
-        "-/edit/main/{source}",
-        "-/issues/new?issue[title]={title}&issue[description]={address}",
-    ),
-    "codeberg.org": ("_edit/main/{source}", "issues/new?title={title}&body={address}"),
-}
+# "main" is the branch that .github/workflows/ci.yml publishes. GitHub fills in the fields of a form
+# in .github/ISSUE_TEMPLATE by their names.
+EDIT = "edit/main/{source}"
+REPORT = "issues/new?template=wrong_statement.yml&title={title}&page={address}"
 
 
 def source_of(page: str, root: Path) -> str:
@@ -39,15 +30,14 @@ def source_of(page: str, root: Path) -> str:
 
 
 def links(repository: str, source: str, title: str, address: str) -> dict[str, str]:
-    """Write the addresses that a page leads to; none where the host is unknown."""
-    found = re.fullmatch(r"(https://([\w.-]+)/.+?)(\.git)?/?", repository)
-    if not found or found[2] not in FORGES:
+    """Write the addresses that a page leads to; none where it is not on GitHub."""
+    found = re.fullmatch(r"(https://github\.com/.+?)(\.git)?/?", repository)
+    if not found:
         return {}
-    edit, report = FORGES[found[2]]
-    filled_in = report.format(title=quote(f"{title}: "), address=quote(address, safe=""))
+    filled_in = REPORT.format(title=quote(f"{title}: "), address=quote(address, safe=""))
     both = {"report_link": f"{found[1]}/{filled_in}"}
     if source:
-        both["edit_link"] = f"{found[1]}/{edit.format(source=source)}"
+        both["edit_link"] = f"{found[1]}/{EDIT.format(source=source)}"
     return both
 
 
@@ -62,5 +52,6 @@ def add_links(app: Sphinx, page: str, template: str, context: Any, doctree: Any)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_config_value("repository_url", os.environ.get("REPOSITORY_URL", ""), "env", str)
     app.connect("html-page-context", add_links)
     return {"parallel_read_safe": True}

@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from docutils import nodes
+from lessons import short_title
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
@@ -136,7 +137,7 @@ def add_counts(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for node in list(doctree.findall(done_so_far)):
         rows = []
         for page, labels in tasks(app.env):
-            title = html.escape(app.env.titles[page].astext().partition(": ")[0])
+            title = html.escape(short_title(app, page))
             address = app.builder.get_relative_uri(docname, page)
             count = f'<span data-tasks="{" ".join(labels)}">0</span> of {len(labels)}'
             rows.append(f'<li><a href="{address}">{title}</a>: {count}</li>')

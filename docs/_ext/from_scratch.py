@@ -6,10 +6,12 @@ definition takes the place of the earlier one.
 """
 
 import ast
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from lessons import NAMES
 from sphinx.application import Sphinx
 from sphinx_gallery.py_source_parser import (
     remove_config_comments,
@@ -17,6 +19,7 @@ from sphinx_gallery.py_source_parser import (
     split_code_and_text_blocks,
 )
 
+TITLE = re.compile(r"^(.+)\n=+$", re.MULTILINE)
 NAME = "attention_from_scratch.py"
 DOCSTRING = '''"""Attention from scratch: what a reader of the lessons writes, collected in a file.
 
@@ -47,12 +50,6 @@ class Piece(NamedTuple):
     """The lesson's title."""
 
 
-def title_of(text: str) -> str:
-    """Take the title, the first line that is not drawn, from a lesson's first block of text."""
-    lines = (line.strip() for line in text.splitlines())
-    return next(line for line in lines if any(letter.isalnum() for letter in line))
-
-
 def pieces_of(lesson: Path) -> Iterator[Piece]:
     """Read the pieces of one lesson.
 
@@ -60,7 +57,7 @@ def pieces_of(lesson: Path) -> Iterator[Piece]:
         ValueError: If a cell of the file holds anything but definitions.
     """
     _, blocks = split_code_and_text_blocks(lesson)
-    title = title_of(blocks[0].content)
+    title = TITLE.search(blocks[0].content)[1]
     for block in blocks:
         if block.type != "code" or not block.content.lstrip().startswith(f"# {NAME}\n"):
             continue
@@ -120,7 +117,7 @@ def written(pieces: Iterable[Piece]) -> str:
 
 def lessons_in(root: Path) -> list[Path]:
     """List the core lessons in the order in which they are read."""
-    return sorted((root / "gallery" / "core").glob("plot_*.py"))
+    return [root / "gallery" / f"{name}.py" for name in NAMES if name.startswith("core/")]
 
 
 def from_scratch(root: Path) -> str:

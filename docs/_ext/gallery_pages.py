@@ -2,53 +2,35 @@
 
 import html
 import re
-from pathlib import Path, PurePath, PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from docutils import nodes
+from lessons import lessons, short_title
 from saved_pictures import lighten, save_as_svg
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.nodes import clean_astext
 from sphinx_gallery.scrapers import matplotlib_scraper
-from wheel_of_the_site import colab_address, extras, install_line, wheel_name
+from wheel_of_the_site import install_line, wheel_name
 
-# The parts in the order of reading: the folder, and what readers call it.
-PARTS = {"core": "Core lessons", "deeper": "Going deeper", "cases": "Case studies"}
 TITLE = re.compile(r"^\S.*\n=+\n", re.MULTILINE)
-# A link of the sidebar to a lesson; the page's own link leads nowhere.
-LINK = re.compile(r'(<a class="[^"]*" href="(?:[^"]*plot_[^"]*|#)">)(.*?)</a>', re.DOTALL)
 
 
-def reading_order(path: str) -> tuple[int, str]:
-    """Sort the parts of the gallery, and lessons of several parts, as they are to be read."""
-    folder = next(part for part in reversed(PurePath(path).parts) if part in PARTS)
-    return list(PARTS).index(folder), path
-
-
-def shorten_sidebar(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Show of a lesson's title what comes before the colon: the sidebar is narrow."""
-    tree = context.get("furo_navigation_tree")
-    if tree:
-        context["furo_navigation_tree"] = LINK.sub(
-            lambda link: f"{link[1]}{link[2].partition(': ')[0]}</a>", tree
-        )
-
-
-def shorten_references(app: Sphinx, doctree: nodes.document, page: str) -> None:
-    """Name another page in a sentence as the sidebar does, where no other words are given.
+def shorten_references(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Name another page in a sentence by its short title, where no other words are given.
 
     A title such as "Attention masks: causal and padding masks, and a word that may see nothing"
     takes a sentence apart.
     """
-    titles = {clean_astext(title) for title in app.env.titles.values()}
+    pages = {clean_astext(title): page for page, title in app.env.titles.items()}
     for name in doctree.findall(nodes.inline):
-        text = name.astext()
-        if isinstance(name.parent, nodes.reference) and text in titles and ": " in text:
-            name.children = [nodes.Text(text.partition(": ")[0])]
+        page = pages.get(name.astext())
+        if page and isinstance(name.parent, nodes.reference):
+            name.children = [nodes.Text(short_title(app, page))]
 
 
 def reset_randomness(gallery_conf: dict[str, Any], script: str) -> None:
@@ -85,16 +67,14 @@ def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
     if not page.match("gallery/*/plot_*"):
         return
     stem, wheel = page.name, wheel_name(app.config.release)
-    colab = colab_address(docname, app.config)
-    in_colab = f"`open it in Colab <{colab}>`__, " if colab else ""
     run = (
         "\n.. rst-class:: run-it-yourself\n\n"
         "    This page is a program. Download it as a "
         f":download:`notebook <{stem}.ipynb>` or a :download:`script <{stem}.py>`, "
-        f"{in_colab}or see "
+        "or see "
         f":ref:`how to run it <sphx_glr_download_{docname.replace('/', '_')}.py>`.\n"
     )
-    extra = extras(Path(app.srcdir).parent / f"{docname}.py")
+    extra = lessons()[docname].extra
     # Sphinx-Gallery offers a zip of both; the package that both import is of more use.
     package = f"`Download the package it imports: {wheel} <../../{wheel}>`__"
     install = (
@@ -148,5 +128,4 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("source-read", drop_tag_lists)
     app.connect("doctree-resolved", shorten_references)
     app.connect("html-page-context", plain_cards)
-    app.connect("html-page-context", shorten_sidebar, priority=600)  # the theme's tree: 500
     return {"parallel_read_safe": True}

@@ -2,7 +2,7 @@
 
 Sphinx's search ranks a page's text by whether a word is in it at all, so that "padding mask" found
 whatever names both words. An entry of the index counts most; the glossary's terms and synonyms are
-such entries by themselves, and here each lesson gets those for what it teaches.
+such entries by themselves, and here each lesson gets those of its header.
 
 A second build writes only what has changed, and Sphinx then forgets the entries of all other pages
 (its issue 12599), so these are read into the index again.
@@ -11,40 +11,13 @@ A second build writes only what has changed, and Sphinx then forgets the entries
 from typing import Any
 
 from docutils import nodes
+from lessons import lessons
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
-WORDS = {
-    "gallery/core/plot_1_qkv_derivation": (
-        "self-attention",
-        "query, key and value",
-        "attention weights",
-        "softmax",
-    ),
-    "gallery/core/plot_2_attention_layer": ("nn.Linear", "attention layer"),
-    "gallery/core/plot_3_scaling_variance": ("scaled dot product", "temperature"),
-    "gallery/core/plot_4_masks": ("padding mask", "causal mask", "attention mask"),
-    "gallery/core/plot_5_multi_head": ("multi-head attention", "attention head"),
-    "gallery/core/plot_6_positions": ("positional encoding", "positional embedding"),
-    "gallery/core/plot_7_transformer_block": (
-        "transformer block",
-        "layer norm",
-        "layer normalisation",
-        "residual connection",
-        "feed-forward layer",
-    ),
-    "training": ("training command", "training options"),
-    "gallery/core/plot_8_sentiment_training": ("sentiment classification", "training loop"),
-    "gallery/core/plot_9_reading_attention": ("explanation", "interpretability"),
-    "gallery/deeper/plot_1_low_rank_qk": ("low rank", "QK circuit"),
-    "gallery/deeper/plot_6_real_model": ("BERT", "attention heads of a real model"),
-    "gallery/deeper/plot_9a_rotary": ("RoPE", "rotary positional embedding"),
-    "gallery/deeper/plot_9b_grouped_and_latent": ("grouped-query attention", "GQA", "MLA"),
-    "gallery/deeper/plot_9c_cache": ("KV cache",),
-    "gallery/deeper/plot_9d_fused_kernel": ("FlashAttention", "fused kernel"),
-    "gallery/deeper/plot_9f_writing": ("GPT", "language model", "decoder-only transformer"),
-}
+WORDS = {page: lesson.search for page, lesson in lessons().items()}
+WORDS["training"] = ["training command", "training options"]
 
 
 class AddEntries(SphinxTransform):
@@ -57,7 +30,7 @@ class AddEntries(SphinxTransform):
     default_priority = 840  # the collection: 850
 
     def apply(self, **_: Any) -> None:
-        words = WORDS.get(self.env.docname, ())
+        words = WORDS.get(self.env.docname, [])
         for section in list(self.document.findall(nodes.section))[:1]:
             entries = [("single", word, section["ids"][0], "main", None) for word in words]
             section.insert(1, addnodes.index(entries=entries))

@@ -12,7 +12,8 @@ from typing import Any
 
 import matplotlib.pyplot as plt
 from descriptions import FIELD
-from gallery_pages import PARTS, title_of
+from gallery_pages import title_of
+from lessons import PARTS
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch, PathPatch
 from matplotlib.path import Path as Curve

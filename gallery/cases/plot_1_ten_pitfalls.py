@@ -1,4 +1,8 @@
 r"""
+.. lesson:: Ten pitfalls
+   :minutes: 30
+   :extra: train
+
 Ten pitfalls around a correct attention layer
 =============================================
 
@@ -11,9 +15,8 @@ the notebook in which we found them, so they have to be looked for, and most are
 something that seemed to be known already.
 
 You need the lesson on :doc:`training a classifier </gallery/core/plot_8_sentiment_training>`, which
-introduces the task. Reading takes half an hour, and running the page about forty seconds.
-Afterwards you can check a training script of your own for each of the ten, in the order in which
-the data pass through it.
+introduces the task. Running the page takes about forty seconds. Afterwards you can check a training
+script of your own for each of the ten, in the order in which the data pass through it.
 """
 
 import re

@@ -1,4 +1,10 @@
 """
+.. lesson:: Self-attention step by step
+   :minutes: 45
+   :extra: plot
+   :exercises: sentence
+   :search: self-attention; query, key and value; attention weights; softmax
+
 Self-attention step by step: one word asks, six words answer
 ============================================================
 
@@ -16,8 +22,8 @@ in a table, so "bank" starts with the same numbers in "the bank of the river" an
 the bank". Only its neighbours can tell which bank is meant.
 
 You need to know what a matrix product is, and a little Python; everything else is explained where
-it is first used. Reading takes about 45 minutes, and running the page some ten seconds. Afterwards
-you can compute attention by hand, write it as a three-line function, and train it.
+it is first used. Running the page takes some ten seconds. Afterwards you can compute attention by
+hand, write it as a three-line function, and train it.
 
 All lessons follow five teaching documents and correct their mistakes. These documents are a
 notebook that we call :ref:`Lab 13 <source-lab>`, :ref:`a blog post <source-blog>`, :ref:`another

@@ -1,4 +1,10 @@
 """
+.. lesson:: The attention layer as a PyTorch module
+   :minutes: 50
+   :extra: plot
+   :exercises: sentence
+   :search: nn.Linear; attention layer
+
 The attention layer as a PyTorch module: two classes, one function
 ==================================================================
 
@@ -11,10 +17,10 @@ sentence the two print different numbers, and yet they are one function: once th
 have been transposed and copied into the other, the numbers agree. The classes differ in the numbers
 with which training starts, and in what else each of them offers.
 
-You need the function from :doc:`the first lesson </gallery/core/plot_1_qkv_derivation>`. Reading
-takes about 50 minutes, and running the page ten seconds. Afterwards you can write an attention
-layer for any number of sentences at once, say how torch finds and trains its parameters, and tell
-from its initialisation how large its first scores are.
+You need the function from :doc:`the first lesson </gallery/core/plot_1_qkv_derivation>`. Running
+the page takes ten seconds. Afterwards you can write an attention layer for any number of sentences
+at once, say how torch finds and trains its parameters, and tell from its initialisation how large
+its first scores are.
 """
 
 import math

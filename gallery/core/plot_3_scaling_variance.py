@@ -1,4 +1,10 @@
 """
+.. lesson:: Scaled dot products
+   :minutes: 75
+   :extra: plot
+   :exercises: scale
+   :search: scaled dot product; temperature
+
 Scaled dot products: why the scores are divided by √k
 =====================================================
 
@@ -13,10 +19,10 @@ footnote of
 :cite:t:`vaswani2017attention` (section 3.2.1, footnote 4); this lesson works it out and checks it
 by measurement.
 
-You need the :doc:`five steps of attention </gallery/core/plot_1_qkv_derivation>`. Reading takes an
-hour and a quarter, and running the page ten seconds. Afterwards you can derive the √k from the
-variance of a sum, say which gradients the division helps, and name what the argument leaves out:
-the number of keys, and all that training does afterwards.
+You need the :doc:`five steps of attention </gallery/core/plot_1_qkv_derivation>`. Running the page
+takes ten seconds. Afterwards you can derive the √k from the variance of a sum, say which gradients
+the division helps, and name what the argument leaves out: the number of keys, and all that training
+does afterwards.
 """
 
 import math

@@ -1,4 +1,10 @@
 """
+.. lesson:: Attention masks
+   :minutes: 40
+   :extra: plot
+   :exercises: masks
+   :search: padding mask; causal mask; attention mask
+
 Attention masks: causal and padding masks, and a word that may see nothing
 ==========================================================================
 
@@ -11,9 +17,9 @@ padding mask hides the filler after short texts. A word that is not allowed to a
 needs a rule of its own, because its softmax would be 0/0.
 
 You need :doc:`a self-attention layer </gallery/core/plot_2_attention_layer>` and :doc:`its scale
-</gallery/core/plot_3_scaling_variance>`. Reading takes about 40 minutes, and running the page ten
-seconds. Afterwards you can write both masks and a causal layer from memory, you know which mistakes
-they prevent, and you can say why generation can cache its keys and values.
+</gallery/core/plot_3_scaling_variance>`. Running the page takes ten seconds. Afterwards you can
+write both masks and a causal layer from memory, you know which mistakes they prevent, and you can
+say why generation can cache its keys and values.
 """
 
 import matplotlib.pyplot as plt

@@ -1,4 +1,10 @@
 """
+.. lesson:: Multi-head attention
+   :minutes: 50
+   :extra: plot
+   :exercises: masks
+   :search: multi-head attention; attention head
+
 Multi-head attention: several sets of weights side by side
 ==========================================================
 
@@ -11,10 +17,9 @@ one of them. Several heads have several rows of weights per word, and each head 
 of its own, so nothing needs to be blended or given up. The heads share the width of the layer and
 therefore add no parameters.
 
-You need :doc:`masks and a causal layer </gallery/core/plot_4_masks>`. Reading takes about 50
-minutes, and running the page ten seconds. Afterwards you can write multi-head attention from
-memory, copy its parameters to and from torch's module, and read a heatmap of cross-attention
-without mixing up its axes.
+You need :doc:`masks and a causal layer </gallery/core/plot_4_masks>`. Running the page takes ten
+seconds. Afterwards you can write multi-head attention from memory, copy its parameters to and from
+torch's module, and read a heatmap of cross-attention without mixing up its axes.
 """
 
 import matplotlib.pyplot as plt

@@ -1,4 +1,10 @@
 """
+.. lesson:: Positional encodings
+   :minutes: 45
+   :extra: plot
+   :exercises: masks
+   :search: positional encoding; positional embedding
+
 Positional encodings: where a word stands
 =========================================
 
@@ -11,10 +17,10 @@ encoding consists of sines and cosines at several speeds. With it, every shift a
 a rotation.
 
 You need the lessons on :doc:`the attention layer </gallery/core/plot_2_attention_layer>` and on
-:doc:`masks </gallery/core/plot_4_masks>`. Reading takes about 45 minutes, and running the page a
-few seconds. Afterwards you can write the sinusoidal positions from memory, say what attention
-notices of the word order, with a causal mask and without one, and decide whether to count positions
-from the start or from the end of a text.
+:doc:`masks </gallery/core/plot_4_masks>`. Running the page takes a few seconds. Afterwards you can
+write the sinusoidal positions from memory, say what attention notices of the word order, with a
+causal mask and without one, and decide whether to count positions from the start or from the end of
+a text.
 """
 
 import matplotlib.pyplot as plt

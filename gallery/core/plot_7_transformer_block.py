@@ -1,4 +1,11 @@
 """
+.. lesson:: The transformer block
+   :minutes: 60
+   :extra: plot
+   :exercises: block
+   :search: transformer block; layer norm; layer normalisation;
+      residual connection; feed-forward layer
+
 The transformer block: attention, residual connection, layer normalisation, feed-forward layer
 ==============================================================================================
 
@@ -10,9 +17,9 @@ let gradients through a deep stack. Layer normalisation keeps the numbers at one
 part as a class of a few lines, check that the block equals torch's, and then train the block with
 one part left out at a time.
 
-You need the lesson on :doc:`multi-head attention </gallery/core/plot_5_multi_head>`. Reading takes
-an hour, and running the page about a minute. Afterwards you can write a block from memory, and you
-know which part to suspect when a deep model does not train.
+You need the lesson on :doc:`multi-head attention </gallery/core/plot_5_multi_head>`. Running the
+page takes about a minute. Afterwards you can write a block from memory, and you know which part to
+suspect when a deep model does not train.
 """
 
 import copy

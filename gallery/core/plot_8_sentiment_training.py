@@ -1,4 +1,10 @@
 """
+.. lesson:: Train a sentiment classifier
+   :minutes: 75
+   :extra: train
+   :exercises: training
+   :search: sentiment classification; training loop
+
 Train a sentiment classifier: the loader, the loop, the validation
 ==================================================================
 
@@ -17,9 +23,9 @@ these differences may be due to chance.
 
 You need the lessons on :doc:`masks </gallery/core/plot_4_masks>`, on :doc:`positions
 </gallery/core/plot_6_positions>` and on :doc:`the transformer block
-</gallery/core/plot_7_transformer_block>`. Reading takes about 75 minutes, and running the page two
-minutes. Afterwards you can train a classifier on any file of texts and labels, read its curves, and
-say how far two accuracies may differ by chance.
+</gallery/core/plot_7_transformer_block>`. Running the page takes two minutes. Afterwards you can
+train a classifier on any file of texts and labels, read its curves, and say how far two accuracies
+may differ by chance.
 """
 
 import csv

@@ -1,4 +1,10 @@
 """
+.. lesson:: Attention as explanation
+   :minutes: 120
+   :extra: train
+   :exercises: reading
+   :search: explanation; interpretability
+
 Attention as explanation: what a weight says about a word
 =========================================================
 
@@ -13,9 +19,9 @@ pooling they do so no more closely, on average, than weights on random words wou
 draw is therefore weight × evidence, with its sign.
 
 You need the models of :doc:`the lesson on training a classifier
-</gallery/core/plot_8_sentiment_training>`. Reading takes about two hours, and running the page two
-minutes. Afterwards you can take the answer of an attention layer apart word by word, and you know
-with which null hypothesis a correlation between weights and importance has to be compared.
+</gallery/core/plot_8_sentiment_training>`. Running the page takes two minutes. Afterwards you can
+take the answer of an attention layer apart word by word, and you know with which null hypothesis a
+correlation between weights and importance has to be compared.
 """
 
 import copy

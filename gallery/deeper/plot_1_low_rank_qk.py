@@ -1,4 +1,9 @@
 """
+.. lesson:: Low-rank attention
+   :minutes: 30
+   :extra: plot
+   :search: low rank; QK circuit
+
 Low-rank attention: what a product QKᵀ can hold
 ===============================================
 
@@ -11,9 +16,9 @@ the two versions differ. Everything here is computed in float64, so "the same" m
 error near 10⁻¹⁶.
 
 You need the lesson on :doc:`the attention layer </gallery/core/plot_2_attention_layer>`, matrix
-products and the idea of a singular value. Reading takes half an hour, and running the page about
-fifteen seconds. Afterwards you can say which numbers of an attention layer are redundant, what a
-key width k allows and forbids, and how to truncate a layer to a lower rank.
+products and the idea of a singular value. Running the page takes about fifteen seconds. Afterwards
+you can say which numbers of an attention layer are redundant, what a key width k allows and
+forbids, and how to truncate a layer to a lower rank.
 """
 
 import matplotlib.pyplot as plt

@@ -1,4 +1,8 @@
 """
+.. lesson:: Gauge freedom and the key bias
+   :minutes: 30
+   :extra: plot
+
 Gauge freedom and the key bias: numbers that change nothing
 ===========================================================
 
@@ -11,9 +15,9 @@ optimiser moves it all the same. Rotary positions and normalised queries leave o
 freedom, and we measure which part.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, which introduces the
-product M of the two matrices. Reading takes half an hour, and running the page about twelve
-seconds. Afterwards you can tell which statements about a head survive a change of coordinates,
-bring two layers into comparable coordinates, and name the biases that a layer could do without.
+product M of the two matrices. Running the page takes about twelve seconds. Afterwards you can tell
+which statements about a head survive a change of coordinates, bring two layers into comparable
+coordinates, and name the biases that a layer could do without.
 """
 
 import matplotlib.pyplot as plt

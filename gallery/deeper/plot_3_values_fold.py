@@ -1,4 +1,8 @@
 """
+.. lesson:: The value matrix
+   :minutes: 20
+   :extra: train
+
 The value matrix: when it folds into the classifier
 ===================================================
 
@@ -11,9 +15,9 @@ matrix, and with a nonlinearity the whole matrix is needed.
 
 You need the two earlier pages of this track; the one on :doc:`low rank
 </gallery/deeper/plot_1_low_rank_qk>` regroups the product of queries and keys by moving its
-brackets, as this page does for the values. Reading takes about twenty minutes, and running the page
-seven seconds. Afterwards you can say for a given architecture whether its value matrices fold away,
-and you can test such a claim without relying on one particular way of folding them.
+brackets, as this page does for the values. Running the page takes seven seconds. Afterwards you can
+say for a given architecture whether its value matrices fold away, and you can test such a claim
+without relying on one particular way of folding them.
 """
 
 import matplotlib.pyplot as plt

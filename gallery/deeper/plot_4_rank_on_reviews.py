@@ -1,4 +1,8 @@
 r"""
+.. lesson:: Effective rank after training
+   :minutes: 30
+   :extra: plot
+
 Effective rank after training: how much film reviews need
 =========================================================
 
@@ -11,10 +15,10 @@ learning rates.
 
 You need two lessons. The one on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` introduces the
 product M of query and key matrix, whose rank is at most k, and the one on :doc:`training a
-classifier </gallery/core/plot_8_sentiment_training>` introduces the task. Reading takes half an
-hour; running the page takes only five seconds, because the results are read from a file. Afterwards
-you can measure how much of its rank a trained head uses, compare two models review by review, and
-say under which conditions such a comparison holds.
+classifier </gallery/core/plot_8_sentiment_training>` introduces the task. Running the page takes
+only five seconds, because the results are read from a file. Afterwards you can measure how much of
+its rank a trained head uses, compare two models review by review, and say under which conditions
+such a comparison holds.
 """
 
 import base64

@@ -1,4 +1,8 @@
 r"""
+.. lesson:: The cost of attention scores
+   :minutes: 30
+   :extra: plot
+
 The cost of attention scores: where to put the brackets
 =======================================================
 
@@ -12,9 +16,9 @@ latent attention. We count operations and bytes, find the line on which both way
 measure times beside the counts, and end with what a KV cache keeps.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` for the matrix M.
-Reading takes half an hour, and running the page about six seconds. Afterwards you can work out the
-cost of a product of matrices before you write it, and you know what a model saves by caching a
-latent vector, and at what price.
+Running the page takes about six seconds. Afterwards you can work out the cost of a product of
+matrices before you write it, and you know what a model saves by caching a latent vector, and at
+what price.
 """
 
 import time

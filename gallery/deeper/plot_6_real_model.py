@@ -1,4 +1,9 @@
 r"""
+.. lesson:: A real encoder
+   :minutes: 30
+   :extra: train
+   :search: BERT; attention heads of a real model
+
 A real encoder: 72 attention heads of MiniLM, number by number
 ==============================================================
 
@@ -10,9 +15,9 @@ are so short that this weight adds almost nothing. A name for a head is a claim 
 needs a count over many texts, a stated condition and a control.
 
 You need the lesson on :doc:`the attention layer </gallery/core/plot_2_attention_layer>` and a rough
-idea of the :doc:`transformer block </gallery/core/plot_7_transformer_block>`. Reading takes half an
-hour, and running the page about half a minute. Afterwards you can compute a head's weights from a
-model's files, read a map of heads, and replace a first impression with a count and a control.
+idea of the :doc:`transformer block </gallery/core/plot_7_transformer_block>`. Running the page
+takes about half a minute. Afterwards you can compute a head's weights from a model's files, read a
+map of heads, and replace a first impression with a count and a control.
 """
 
 import importlib.util

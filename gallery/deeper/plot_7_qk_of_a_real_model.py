@@ -1,4 +1,8 @@
 r"""
+.. lesson:: QKᵀ in a real model
+   :minutes: 40
+   :extra: train
+
 QKᵀ in a real model: spectra, rank, biases and scores of 72 heads
 =================================================================
 
@@ -14,9 +18,9 @@ before, and the classifiers are those of :doc:`the lesson on rank after training
 </gallery/deeper/plot_4_rank_on_reviews>`. You need the lessons on :doc:`low rank
 </gallery/deeper/plot_1_low_rank_qk>`, on :doc:`gauge and biases
 </gallery/deeper/plot_2_gauge_and_biases>` and on :doc:`the scale
-</gallery/core/plot_3_scaling_variance>`. Reading takes about forty minutes, and running the page
-ten seconds. Afterwards you can take the heads of any encoder apart in this way, and you know which
-control each number needs beside it.
+</gallery/core/plot_3_scaling_variance>`. Running the page takes ten seconds. Afterwards you can
+take the heads of any encoder apart in this way, and you know which control each number needs beside
+it.
 """
 
 import json

@@ -1,4 +1,8 @@
 r"""
+.. lesson:: The multi-head bottleneck
+   :minutes: 30
+   :extra: plot
+
 The multi-head bottleneck: how many heads, and how wide?
 ========================================================
 
@@ -13,9 +17,9 @@ measure it on a grid, and say where it stops holding.
 The bottleneck was named by :cite:t:`bhojanapalli2020low`, and :cite:t:`amsel2025quality` proved for
 one task that more heads can't make up for heads that are too narrow. You need the lessons on
 :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` and on :doc:`several heads
-</gallery/core/plot_5_multi_head>`. Reading takes half an hour, and running the page about fifteen
-seconds. Afterwards you can tell how wide a head has to be for a given comparison, and which claims
-about "too narrow" heads need a condition.
+</gallery/core/plot_5_multi_head>`. Running the page takes about fifteen seconds. Afterwards you can
+tell how wide a head has to be for a given comparison, and which claims about "too narrow" heads
+need a condition.
 """
 
 import json

@@ -1,4 +1,9 @@
 """
+.. lesson:: Rotary positional embeddings (RoPE)
+   :minutes: 45
+   :extra: plot
+   :search: RoPE; rotary positional embedding
+
 Rotary positional embeddings (RoPE): positions as rotations
 ===========================================================
 
@@ -12,10 +17,10 @@ longer than those of training are new to the model.
 
 You need the sinusoids of :doc:`the lesson on positions </gallery/core/plot_6_positions>` and the
 change of coordinates of :doc:`the lesson on gauge freedom
-</gallery/deeper/plot_2_gauge_and_biases>`. Reading takes 45 minutes, and running the page about
-fifteen seconds. Afterwards you can write RoPE in eight lines, move weights from one layout to the
-other, say which redundant parameters remain redundant under RoPE, and extend a trained model to
-longer texts while knowing what to measure.
+</gallery/deeper/plot_2_gauge_and_biases>`. Running the page takes about fifteen seconds. Afterwards
+you can write RoPE in eight lines, move weights from one layout to the other, say which redundant
+parameters remain redundant under RoPE, and extend a trained model to longer texts while knowing
+what to measure.
 """
 
 import copy

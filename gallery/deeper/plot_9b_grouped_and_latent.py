@@ -1,4 +1,9 @@
 r"""
+.. lesson:: Grouped-query and latent attention
+   :minutes: 40
+   :extra: train
+   :search: grouped-query attention; GQA; MLA
+
 Grouped-query, multi-query and latent attention (GQA, MQA, MLA): what heads can share
 =====================================================================================
 
@@ -15,9 +20,9 @@ large training runs, which are cited at the end of the page.
 You need the lessons on :doc:`several heads </gallery/core/plot_5_multi_head>` and on :doc:`masks
 </gallery/core/plot_4_masks>`. For latent attention you also need the lesson on :doc:`low rank
 </gallery/deeper/plot_1_low_rank_qk>`, and, where positions come in, the lesson on :doc:`rotary
-positions </gallery/deeper/plot_9a_rotary>`. Reading takes forty minutes, and running the page about
-ten seconds. Afterwards you can write grouped-query attention and both forms of latent attention,
-count what a layer keeps per token, and say why a rotary key has to be kept apart.
+positions </gallery/deeper/plot_9a_rotary>`. Running the page takes about ten seconds. Afterwards
+you can write grouped-query attention and both forms of latent attention, count what a layer keeps
+per token, and say why a rotary key has to be kept apart.
 """
 
 import time

@@ -1,4 +1,9 @@
 r"""
+.. lesson:: KV cache
+   :minutes: 40
+   :extra: plot
+   :search: KV cache
+
 KV cache, generating one token after another: what need not be computed twice
 =============================================================================
 
@@ -13,9 +18,9 @@ of it.
 You need the lessons on :doc:`masks </gallery/core/plot_4_masks>`, on :doc:`several heads
 </gallery/core/plot_5_multi_head>` and on :doc:`the transformer block
 </gallery/core/plot_7_transformer_block>`. For the positions of new tokens you also need the one on
-:doc:`rotary positions </gallery/deeper/plot_9a_rotary>`. Reading takes forty minutes, and running
-the page about five seconds. Afterwards you can write a cache and generate with it, you know the
-mistakes that raise no error, and you can say how many bytes a text of any length takes.
+:doc:`rotary positions </gallery/deeper/plot_9a_rotary>`. Running the page takes about five seconds.
+Afterwards you can write a cache and generate with it, you know the mistakes that raise no error,
+and you can say how many bytes a text of any length takes.
 """
 
 import time

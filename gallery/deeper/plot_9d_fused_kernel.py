@@ -1,4 +1,9 @@
 r"""
+.. lesson:: FlashAttention and the online softmax
+   :minutes: 45
+   :extra: plot
+   :search: FlashAttention; fused kernel
+
 FlashAttention and the online softmax: attention without the matrix of weights
 ==============================================================================
 
@@ -14,10 +19,9 @@ approximation. Rescaling the sum of the exponentials in this way is the :term:`o
 
 You need the lesson on :doc:`masks </gallery/core/plot_4_masks>` and, for the gradients, the
 Jacobian of the softmax from the lesson on :doc:`the scale </gallery/core/plot_3_scaling_variance>`.
-Reading takes three quarters of an hour, and running the page about ten seconds. Afterwards you can
-write attention in blocks, with its backward pass, and say how much memory attention takes with
-blocks and without. You can also say what a fused kernel saves, what linear attention saves beyond
-this, and at what price.
+Running the page takes about ten seconds. Afterwards you can write attention in blocks, with its
+backward pass, and say how much memory attention takes with blocks and without. You can also say
+what a fused kernel saves, what linear attention saves beyond this, and at what price.
 """
 
 import math

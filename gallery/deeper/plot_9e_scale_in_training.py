@@ -1,4 +1,8 @@
 r"""
+.. lesson:: 1/√k, 1/k and QK-norm
+   :minutes: 30
+   :extra: plot
+
 1/√k, 1/k and QK-norm: the scale of attention during training
 =============================================================
 
@@ -12,10 +16,10 @@ bounds the scores by one learned number, the gain, whatever the matrices do. We 
 two divisions and QK-norm, in small layers that we train. We also compute how evenly a softmax of
 random scores shares the weight, and we make the entropy of a layer collapse.
 
-You need the lesson on :doc:`the scale </gallery/core/plot_3_scaling_variance>`. Reading takes half
-an hour, and running the page about twenty seconds. Afterwards you can check how a scale behaves
-across widths, say how sharp a softmax over m keys can be, and tell a collapsed entropy from a low
-entropy that the task asks for.
+You need the lesson on :doc:`the scale </gallery/core/plot_3_scaling_variance>`. Running the page
+takes about twenty seconds. Afterwards you can check how a scale behaves across widths, say how
+sharp a softmax over m keys can be, and tell a collapsed entropy from a low entropy that the task
+asks for.
 """
 
 import math

@@ -1,4 +1,9 @@
 r"""
+.. lesson:: A language model that writes
+   :minutes: 40
+   :extra: train
+   :search: GPT; language model; decoder-only transformer
+
 A language model that writes: next tokens, temperature and induction heads
 ==========================================================================
 
@@ -14,9 +19,9 @@ token when nothing else matches.
 The model of this page is small and has read nothing but film reviews. It knows how reviews sound
 and nothing else, so do not believe what it writes. You need the lessons on :doc:`the transformer
 block </gallery/core/plot_7_transformer_block>` and on :doc:`the KV cache
-</gallery/deeper/plot_9c_cache>`. Reading takes forty minutes, and running the page about twenty
-seconds. Afterwards you can draw text from a model at a chosen :term:`temperature`, judge a loss in
-nats per token, find an induction head, and test whether the model needs this head by removing it.
+</gallery/deeper/plot_9c_cache>`. Running the page takes about twenty seconds. Afterwards you can
+draw text from a model at a chosen :term:`temperature`, judge a loss in nats per token, find an
+induction head, and test whether the model needs this head by removing it.
 """
 
 import copy

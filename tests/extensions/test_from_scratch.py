@@ -24,7 +24,7 @@ print("not a piece")
 
 
 @pytest.fixture
-def lessons(tmp_path):
+def lessons(tmp_path, monkeypatch):
     """Write lessons of one cell each; return the text that is collected of them."""
     folder = tmp_path / "gallery" / "core"
     folder.mkdir(parents=True)
@@ -34,6 +34,8 @@ def lessons(tmp_path):
             title = f"Lesson {i}: a title"
             text = LESSON.format(title=title, line="=" * len(title), cell=cell)
             (folder / f"plot_{i}_lesson.py").write_text(text, encoding="utf-8")
+        names = [f"core/plot_{i}_lesson" for i in range(1, len(cells) + 1)]
+        monkeypatch.setattr(from_scratch, "NAMES", names)
         return from_scratch.from_scratch(tmp_path)
 
     return write

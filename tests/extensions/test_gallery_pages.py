@@ -86,34 +86,29 @@ def test_each_figure_is_saved_as_svg_beside_its_picture(saved, tmp_path):
 
 @pytest.fixture
 def app(tmp_path):
-    script = tmp_path / "gallery" / "core" / "plot_example.py"
-    script.parent.mkdir(parents=True)
-    script.write_text("import matplotlib.pyplot as plt\n")
     config = SimpleNamespace(
         release="1.2",
         html_baseurl="https://example.org/site/",
-        repository_url="https://github.com/someone/attention",
-        notebooks_branch="",
     )
     return SimpleNamespace(srcdir=tmp_path / "docs", config=config)
 
 
 # A page's two ends, by the templates of the version that is installed
-REFERENCE = "gallery_core_plot_example.py"
+REFERENCE = "gallery_core_plot_4_masks.py"
 SOURCE = (
-    gen_rst.EXAMPLE_HEADER.format("plot_example.py", REFERENCE, "")
+    gen_rst.EXAMPLE_HEADER.format("plot_4_masks.py", REFERENCE, "")
     + "\nTitle\n=====\n"
     + gen_rst.DOWNLOAD_LINKS_HEADER.format(REFERENCE)
-    + gen_rst.ZIP_DOWNLOAD.format("plot_example.zip")
+    + gen_rst.ZIP_DOWNLOAD.format("plot_4_masks.zip")
 )
 
 
 def test_a_page_offers_itself_and_the_package(app):
     source = [SOURCE]
-    gallery_pages.offer_downloads(app, "gallery/core/plot_example", source)
+    gallery_pages.offer_downloads(app, "gallery/core/plot_4_masks", source)
     text = source[0]
     assert text.index("Title\n=====\n") < text.index("run-it-yourself")
-    for kind in ("notebook <plot_example.ipynb>", "script <plot_example.py>"):
+    for kind in ("notebook <plot_4_masks.ipynb>", "script <plot_4_masks.py>"):
         assert text.count(f":download:`{kind}`") == 1
     assert f":ref:`how to run it <sphx_glr_download_{REFERENCE}>`" in text
     assert f".. _sphx_glr_download_{REFERENCE}:" in text
@@ -121,18 +116,8 @@ def test_a_page_offers_itself_and_the_package(app):
     assert "only::" not in text.partition("Title")[0]
     assert "zip>" not in text
     assert "attention_tutorial-1.2-py3-none-any.whl <../../attention_tutorial-1.2-" in text
-    assert "colab" not in text
     line = install_line("1.2", "https://example.org/site/", "plot")
     assert text.endswith(f"    pip install {line}\n")
-
-
-def test_a_page_is_opened_in_colab_where_a_branch_holds_the_site(app):
-    app.config.notebooks_branch = "gh-pages"
-    source = [SOURCE]
-    gallery_pages.offer_downloads(app, "gallery/core/plot_example", source)
-    (link,) = re.findall(r"`open it in Colab <(.*?)>`__", source[0])
-    assert link.startswith("https://colab.research.google.com/github/someone/attention/blob/gh-p")
-    assert link.endswith("/plot_example.ipynb")
 
 
 def test_other_pages_stay_as_they_are(app):
@@ -141,36 +126,12 @@ def test_other_pages_stay_as_they_are(app):
     assert source == [SOURCE]
 
 
-def test_lessons_stand_in_the_order_of_reading():
-    paths = [
-        "../gallery/deeper",
-        "gallery/core/plot_2.py",
-        "gallery/cases",
-        "gallery/core/plot_1.py",
-    ]
-    assert sorted(paths, key=gallery_pages.reading_order) == [paths[i] for i in (3, 1, 0, 2)]
-
-
 def test_lists_of_tags_are_taken_out():
     tags = ".. raw:: html\n\n    <div id='sg-tag-list' class='x'></div>\n"
     other = ".. raw:: html\n\n    <div id='y'>kept</div>\n"
     source = [f"{tags}\nText\n\n{other}"]
     gallery_pages.drop_tag_lists(None, "gallery/index", source)
     assert source == [f"\nText\n\n{other}"]
-
-
-def test_the_sidebar_shows_the_first_half_of_a_lessons_title():
-    own = '<li><a class="current reference internal" href="#">2. A layer: what it holds</a></li>'
-    other = (
-        '<li><a class="reference internal" href="../core/plot_1_a.html">1. <i>Q</i>: why</a></li>'
-    )
-    page = '<li><a class="reference internal" href="../speed.html">Speed: how fast</a></li>'
-    context = {"furo_navigation_tree": own + other + page}
-    gallery_pages.shorten_sidebar(None, "gallery/core/plot_2_b", "", context, None)
-    tree = context["furo_navigation_tree"]
-    assert ">2. A layer</a>" in tree
-    assert ">1. <i>Q</i></a>" in tree
-    assert page in tree
 
 
 def test_the_page_of_all_lessons_leaves_their_order_to_the_home_page():
@@ -195,12 +156,15 @@ def test_the_picture_of_a_card_waits_until_it_is_near():
     assert context["body"] == card.replace("<img ", '<img loading="lazy" ') + figure
 
 
-def test_a_reference_names_a_page_by_what_its_title_says_before_the_colon():
+def test_a_reference_names_a_page_by_its_short_title():
     def reference(text):
         return nodes.reference("", "", nodes.inline("", text), internal=True)
 
     masks = "Attention masks: causal and padding masks"
-    titles = {"masks": nodes.title("", masks), "notation": nodes.title("", "Notation")}
+    titles = {
+        "gallery/core/plot_4_masks": nodes.title("", masks),
+        "notation": nodes.title("", "Notation"),
+    }
     page = new_document("page")
     page += nodes.paragraph(
         "",

