@@ -37,7 +37,6 @@ extensions = [
     # Ours
     "api_pages",
     "book",
-    "chapters",
     "citations",
     "descriptions",
     "edit_links",
@@ -54,7 +53,6 @@ extensions = [
     "predictions",
     "screen_readers",
     "search_words",
-    "social_cards",
     "thumbnails",
     "wheel_of_the_site",
 ]
@@ -84,8 +82,12 @@ if html_baseurl:
     extensions.append("sphinxext.opengraph")
     ogp_site_url = html_baseurl
     ogp_type = "article"
-    ogp_social_cards = {"enable": False}  # ours are in social_cards
-    ogp_custom_meta_tags = ['<meta name="twitter:card" content="summary_large_image">']
+    ogp_image, ogp_image_alt = "_static/card.png", "What does a word attend to?"
+    ogp_custom_meta_tags = [
+        '<meta property="og:image:width" content="1200" />',
+        '<meta property="og:image:height" content="630" />',
+        '<meta name="twitter:card" content="summary_large_image">',
+    ]
     html_additional_pages = {"404": "404.html"}
     html_context = {"html_baseurl": html_baseurl}
 
@@ -95,7 +97,7 @@ epub_contributor = author
 epub_copyright = f"{author}, MIT License"
 epub_uid = "book"
 epub_identifier = html_baseurl or "urn:uuid:cff5d212-04aa-48d6-b3ed-9d9f3f922e57"
-epub_cover = ("_static/cover.png", "cover.html")  # the extension book draws it
+epub_cover = ("_static/cover.png", "cover.html")  # it shows the title, too
 epub_css_files = ["book.css"]
 epub_show_urls = "no"  # a link can be followed; its address in brackets would break the sentence
 epub_tocscope = "includehidden"

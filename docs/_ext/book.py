@@ -8,19 +8,14 @@ that the answer is not in sight while a reader thinks; a device that does not kn
 
 import posixpath
 import re
-import textwrap
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree as ET
 
-import matplotlib.pyplot as plt
 from docutils import nodes
 from gallery_pages import without_tex
 from mathml import FONT, write_font
-from matplotlib.figure import Figure
-from social_cards import BLUE, PALE, draw_mark
-from social_cards import FONT as LETTERS
 from sphinx.application import Sphinx
 from sphinx.builders.epub3 import Epub3Builder
 from sphinx.util import logging
@@ -29,7 +24,6 @@ logger = logging.getLogger(__name__)
 
 COVER = "_static/cover.png"
 STYLE = "_static/book.css"
-WIDTH, HEIGHT = 1600, 2560  # what shops ask for
 # What scripts bring to life is hidden until they do. By its id: what stands there in the book.
 IN_THE_BOOK = {
     "home-lab": "On {} you can type a film review here, and see what a trained model makes of it.",
@@ -56,27 +50,11 @@ ACCESS = {
 }
 
 
-def draw_cover(title: str, author: str) -> Figure:
-    """Draw the cover from the site's mark; what follows a colon in the title is drawn smaller."""
-    title, _, subtitle = title.partition(": ")
-    figure = Figure(figsize=(WIDTH / 100, HEIGHT / 100), dpi=100, facecolor=BLUE)
-    draw_mark(figure, 130, 260, 420)
-    looks = {"family": LETTERS, "parse_math": False, "va": "top"}
-    title, subtitle = textwrap.fill(title, 15), textwrap.fill(subtitle.capitalize(), 18)
-    figure.text(0.08, 0.64, title, size=104, color="white", weight="bold", linespacing=1.2, **looks)
-    figure.text(0.08, 0.4, subtitle, size=50, color=PALE, linespacing=1.4, **looks)
-    figure.text(0.08, 0.08, author, size=38, color=PALE, **looks)
-    return figure
-
-
 def prepare(app: Sphinx) -> None:
-    """Draw the cover and cut the font before Sphinx lists the files of the book."""
-    if app.builder.name != "epub":
-        return
-    Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True)
-    write_font(app, None)
-    with plt.style.context("default"):  # whatever the lessons before it have set
-        draw_cover(app.config.epub_title, app.config.epub_author).savefig(app.outdir / COVER)
+    """Cut the font before Sphinx lists the files of the book."""
+    if app.builder.name == "epub":
+        Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True)
+        write_font(app, None)
 
 
 def leave_to_the_site(app: Sphinx, doctree: nodes.document, docname: str) -> None:

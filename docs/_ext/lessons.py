@@ -18,7 +18,7 @@ be missing. The picture on its card lies in ``_static/thumbnails`` under the les
 import re
 from functools import cache
 from pathlib import Path, PurePath
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from docutils import nodes
 from docutils.parsers.rst import directives
@@ -160,9 +160,26 @@ class Table(SphinxDirective):
         return self.parse_text_to_nodes(table())
 
 
+def add_place(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Say above a lesson in which part it stands, at what place, and how long it takes."""
+    lesson = lessons().get(page)
+    if lesson is None or "body" not in context:
+        return
+    part = page.split("/")[1]
+    pages = [name for name in NAMES if name.startswith(f"{part}/")]
+    place = f" · {pages.index(page.removeprefix('gallery/')) + 1} of {len(pages)}"
+    anchor = PARTS[part].lower().replace(" ", "-")
+    address = app.builder.get_relative_uri(page, "gallery/index")
+    context["body"] = (
+        f'<p class="chapter"><a href="{address}#{anchor}">{PARTS[part]}</a>'
+        f"{place if len(pages) > 1 else ''} · {lesson.minutes} minutes</p>\n{context['body']}"
+    )
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("lesson", Header)
     app.add_directive("lessons", Tree)
     app.add_directive("lesson-table", Table)
     app.connect("config-inited", miss_nothing)
+    app.connect("html-page-context", add_place, priority=600)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -83,7 +83,6 @@ def test_html_that_is_no_xml_is_mended_or_warned_of(bind):
 def test_files_that_no_page_shows_stay_out_of_the_book(bind):
     _, files, _ = bind("Text.")
     assert {name.rpartition("/")[2] for name in files if name.startswith("_static/")} == {
-        "cover.png",
         "stix-two-math.woff",
     }
 

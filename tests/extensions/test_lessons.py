@@ -73,7 +73,7 @@ def test_each_page_of_exercises_is_there():
 @pytest.fixture
 def built(site):
     """Build a site of two lessons and one more page."""
-    app = site(".. lessons:: core\n\n   More <more>\n", "lessons", "chapters")
+    app = site(".. lessons:: core\n\n   More <more>\n", "lessons")
     for name, title in {MASKS: "Masks: all", BLOCK: "The block: all", "more": "More: all"}.items():
         path = app.srcdir / f"{name}.rst"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -93,9 +93,12 @@ def test_the_sidebar_has_the_lessons_of_a_part_under_their_short_titles(built):
 
 def test_above_a_lesson_stand_its_place_and_its_minutes_and_the_header_prints_nothing(built):
     page = (built.outdir / f"{MASKS}.html").read_text(encoding="utf-8")
-    assert ">Core lessons</a> · 1 of 3 · 40 minutes</p>" in page
+    assert ">Core lessons</a> · 4 of 9 · 40 minutes</p>" in page
     assert "Not read here" not in page
-    assert "3 of 3</p>" in (built.outdir / "more.html").read_text(encoding="utf-8")
+    assert 'href="../index.html#core-lessons"' in page
+    assert page.index('class="chapter"') < page.index("<h1")
+    more = (built.outdir / "more.html").read_text(encoding="utf-8")
+    assert 'class="chapter"' not in more
 
 
 def test_the_table_has_minutes_and_exercises():
