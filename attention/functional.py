@@ -250,11 +250,8 @@ def fused_attention(
         The context, without the weights.
 
     Example:
-        >>> from attention import scaled_dot_product_attention
-        >>> query, key, value = torch.rand(3, 5, 2)
-        >>> context, _ = scaled_dot_product_attention(query, key, value)
-        >>> torch.allclose(context, fused_attention(query, key, value))
-        True
+        >>> fused_attention(*torch.ones(3, 5, 2)).shape
+        torch.Size([5, 2])
 
     Source:
         :func:`torch.nn.functional.scaled_dot_product_attention`.
@@ -329,12 +326,7 @@ def attend(
 def allowed_keys(
     attn_mask: Tensor | None, m: int, is_causal: bool, device: torch.device
 ) -> Tensor | None:
-    """Tell which of m keys each query may attend to; None means all of them.
-
-    Shape:
-        - attn_mask: broadcasts to :math:`(..., n, m)`, boolean or floating-point
-        - returns: broadcasts to :math:`(..., n, m)`, boolean
-    """
+    """Tell which of m keys each query may attend to, (..., n, m); None means all of them."""
     allowed = attn_mask
     if allowed is not None:
         if allowed.is_floating_point():

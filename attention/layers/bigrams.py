@@ -11,11 +11,10 @@ class BigramEmbedding(nn.Module):
     .. math:: x_i = \mathrm{table}\big[(a \cdot \mathrm{id}_{i-1} + b \cdot \mathrm{id}_i) \bmod p
               \bmod \mathrm{buckets}\big]
 
-    The meaning of "not good" is not a sum of the meanings of "not" and "good", so no weighted mean
-    of single words can express it. There are too many pairs to give each its own vector, so a hash
-    assigns pairs to buckets, and the pairs of a bucket share its vector. Padding, unknown words and
-    separators do not form pairs; ``is_pair`` tells where a pair ends. In the equation, a, b and p
-    are fixed primes.
+    No weighted mean of single words can express what "not good" means. There are too many pairs to
+    give each its own vector, so a hash, with fixed primes a, b and p, assigns pairs to buckets, and
+    the pairs of a bucket share its vector. Padding, unknown words and separators do not form pairs;
+    ``is_pair`` tells where a pair ends.
 
     Args:
         embed_dim: Width ``d`` of a vector.

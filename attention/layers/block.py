@@ -140,8 +140,8 @@ class TransformerBlock(nn.Module):
         layer, where True forbids.
 
         Raises:
-            TypeError: If it is not an ``nn.TransformerEncoderLayer``.
-            ValueError: If its activation or its attention is one that ours does not support.
+            TypeError, ValueError: If it is another layer, or its activation or its attention is one
+                that ours does not support.
 
         Example:
             >>> from torch import nn

@@ -67,15 +67,11 @@ class KVCache:
         Shape:
             - key: :math:`(..., n, k)`
             - value: :math:`(..., n, v)`
-            - returns: :math:`(..., m, k)` and :math:`(..., m, v)`, of all ``m`` tokens so far
-
-        Returns:
-            The pair (keys, values), which are views of the cache's memory.
+            - returns: views of the memory, :math:`(..., m, k)` and :math:`(..., m, v)`
 
         Raises:
             RuntimeError: If a key or value carries a gradient.
-            ValueError: If the cache is full, or the shapes, dtype or device of the keys or values
-                are not those of the tokens before.
+            ValueError: If the cache is full, or shapes, dtype or device are not as before.
         """
         n = key.shape[-2]
         self.check_room(n)

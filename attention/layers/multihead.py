@@ -167,9 +167,8 @@ class MultiHeadAttention(AttentionLayer):
         torch's layer, where True forbids.
 
         Raises:
-            TypeError: If it is not an ``nn.MultiheadAttention``.
-            ValueError: If its keys or values have another width than the tokens, or if it adds keys
-                to those of the tokens (``add_bias_kv`` or ``add_zero_attn``).
+            TypeError, ValueError: If it is another layer, or its keys or values are not made from
+                the tokens alone, as wide as they are.
 
         Example:
             >>> from torch import nn
@@ -187,12 +186,8 @@ class MultiHeadAttention(AttentionLayer):
                 f"got kdim {layer.kdim}, vdim {layer.vdim}, add_bias_kv "
                 f"{layer.bias_k is not None}, add_zero_attn {layer.add_zero_attn}"
             )
-        ours = cls(
-            layer.embed_dim,
-            layer.num_heads,
-            dropout=layer.dropout,
-            bias=layer.in_proj_bias is not None,
-        ).to(layer.in_proj_weight)
+        options = {"dropout": layer.dropout, "bias": layer.in_proj_bias is not None}
+        ours = cls(layer.embed_dim, layer.num_heads, **options).to(layer.in_proj_weight)
         projections = ours.W_query, ours.W_key, ours.W_value
         with torch.no_grad():
             for linear, weight in zip(projections, layer.in_proj_weight.chunk(3), strict=True):

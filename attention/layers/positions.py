@@ -27,8 +27,7 @@ def positions_from_end(lengths: Tensor, n: int) -> Tensor:
         - lengths: :math:`(...)`
         - returns: :math:`(..., n)`, integers; the padding gets position 0
 
-    Returns:
-        The positions, for :class:`SinusoidalPositions`. Errors are those of :func:`padding_mask`.
+    Errors are those of :func:`padding_mask`.
 
     Example:
         >>> positions_from_end(torch.tensor([4, 2]), 4)
@@ -61,9 +60,6 @@ class SinusoidalPositions(nn.Module):
           0, 1, … from the start
         - returns: :math:`(..., n, d)`
 
-    Returns:
-        The tokens with their positions added.
-
     Raises:
         TypeError: If a size or position is not an integer, or dtypes differ.
         ValueError: If a position is not in the table, or shapes do not fit.
@@ -73,12 +69,6 @@ class SinusoidalPositions(nn.Module):
         >>> add_positions(torch.zeros(2, 4))
         tensor([[0.0000, 1.0000, 0.0000, 1.0000],
                 [0.8415, 0.5403, 0.0100, 0.9999]])
-
-        The slowest pair of Lab 13's table, in radians per position:
-
-        >>> sin, cos = SinusoidalPositions(16, base=1_000).table[1, -2:]
-        >>> torch.atan2(sin, cos)
-        tensor(0.0024)
 
     Source:
         Vaswani et al. (2017), section 3.5; Lab 13 (Nowakowski, 2024) uses base 1,000.
