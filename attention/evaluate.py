@@ -9,13 +9,12 @@ from typing import get_args
 import click
 
 from attention._command import parse, run_command
+from attention._device import Precision, choose_device, precision_note
+from attention.sentiment.batches import measured_examples
 from attention.sentiment.evaluation import Measured, measure
-from attention.sentiment.precision import Precision, precision_note
-from attention.sentiment.prepare import measured_examples
 from attention.sentiment.progress import print_status
 from attention.sentiment.run_folder import load_run
 from attention.sentiment.sources import SOURCES_HELP, DataError, load_reviews
-from attention.sentiment.training import choose_device
 
 RUN = click.Argument(["run"], type=click.Path(path_type=Path), metavar="RUN")
 PRECISION = click.Option(

@@ -1,9 +1,10 @@
 """Apply a trained model to a text: ``python -m attention.predict RUN "A wonderful film."``."""
 
+import html
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,11 @@ import click
 import torch
 
 from attention._command import parse, run_command
+from attention._device import precision_note
 from attention._files import write_text
 from attention.evaluate import PRECISION, RUN
-from attention.plotting.words import words_as_ansi
-from attention.sentiment.precision import precision_note
-from attention.sentiment.prediction import predict, standalone_page
+from attention.plotting.words import words_as_ansi, words_as_html
+from attention.sentiment.evaluation import Prediction, predict
 from attention.sentiment.run_folder import load_run
 
 __all__ = ["main", "predict"]
@@ -39,6 +40,22 @@ def _lines() -> Iterator[str]:
         yield from sys.stdin
     except UnicodeDecodeError as error:
         raise ValueError(f"-: expected lines of UTF-8 on the standard input, got {error}") from None
+
+
+def standalone_page(predictions: Iterable[Prediction]) -> str:
+    """Draw predictions as one self-contained HTML page, which has a light and a dark theme."""
+    figures = "\n".join(
+        words_as_html(p["tokens"], p["weights"], f"{p['label']}, {p['probability']:.1%} positive")
+        for p in predictions
+    )
+    title = html.escape("Attention weights")
+    return (
+        f'<!doctype html>\n<html lang="en-GB"><meta charset="utf-8"><title>{title}</title>\n'
+        '<meta name="viewport" content="width=device-width">\n'
+        "<style>:root{color-scheme:light dark}body{font:1.1rem/1.8 system-ui;max-width:45rem;"
+        "margin:2rem auto;padding:0 1rem}</style>\n"
+        f"<h1>{title}</h1>\n{figures}\n</html>\n"
+    )
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -1,23 +1,26 @@
-"""From ids to batches: ragged storage, distractor pairs, batches of similar length.
+"""From ids to batches: distractor pairs, batches of similar length, the features of an encoder.
 
-The ids of all reviews are concatenated in one tensor. A distractor is a review, drawn at random,
-that is put in front of the one to be classified. A pair of a distractor and a review is two indices
-into this tensor rather than a copy, and the padded ids that a model reads are cut from the tensor
-one batch at a time. *Which* examples form a batch (:func:`plan_batches`) is decided separately from
-*cutting* them (:func:`assemble`), so that a resumed run can skip batches without cutting them, and
-each of several processes cuts its share of every batch.
+A distractor is a review, drawn at random, that is put in front of the one to be classified. A pair
+of a distractor and a review is two indices rather than a copy, and the padded ids that a model
+reads are cut from the ids of all reviews one batch at a time. *Which* examples form a batch
+(:func:`plan_batches`) is decided separately from *cutting* them (:meth:`Examples.batch`), so that a
+resumed run can skip batches without cutting them, and each of several processes cuts its share of
+every batch. The output of a frozen encoder is computed once for each example, and has types of its
+own, :class:`FeatureExamples` and :class:`FeatureBatch`.
 """
 
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor
 
-from attention.sentiment.tokenizer import Ragged
+from attention.sentiment.sources import Reviews
+from attention.sentiment.tokenizer import Ragged, encode_reviews
 
 #: The number of batches whose examples are sorted by length together. A larger pool needs less
 #: padding, while in a smaller one each batch mixes long and short examples more.
@@ -46,6 +49,67 @@ def distractor_indices(n: int, seed: int = 42) -> Tensor:
     """
     draw = random.Random(seed).randint
     return torch.from_numpy(np.fromiter((draw(0, n - 1) for _ in range(n)), np.int32, n))
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What a model reads of an example.
+
+    Args:
+        max_length: The number of tokens that are kept of an example.
+        keep: Which end is kept of a longer example. The review that counts is at the tail, although
+            Lab 13 keeps the head.
+        separator_id: The id between distractor and review; None means no separator.
+
+    Raises:
+        ValueError: If ``keep`` is neither of the two, or ``max_length`` < 1.
+    """
+
+    max_length: int = 256
+    keep: Literal["tail", "head"] = "tail"
+    separator_id: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.keep not in ("tail", "head"):
+            raise ValueError(f'keep must be "tail" or "head", got {self.keep!r}')
+        if self.max_length < 1:
+            raise ValueError(f"max_length must be at least 1, got {self.max_length}")
+
+
+class Batch(NamedTuple):
+    """Padded ids, the lengths that tell where the padding starts, and the labels.
+
+    Shape:
+        - ids: :math:`(B, n)`, int64; 0 is padding, always at the right
+        - lengths: :math:`(B,)`, int64
+        - labels: :math:`(B,)`, float32
+    """
+
+    ids: Tensor
+    lengths: Tensor
+    labels: Tensor
+
+    def to(self, device: torch.device | str) -> Self:
+        """Move the batch to a device, without waiting for it."""
+        return type(self)(*(part.to(device, non_blocking=True) for part in self))
+
+
+class FeatureBatch(NamedTuple):
+    """What a frozen encoder made of each example, how many tokens it read, and the labels.
+
+    Shape:
+        - features: :math:`(B, d)`, float32
+        - lengths: :math:`(B,)`
+        - labels: :math:`(B,)`, float32
+    """
+
+    features: Tensor
+    lengths: Tensor
+    labels: Tensor
+
+    def to(self, device: torch.device | str) -> Self:
+        """Move the batch to a device, without waiting for it."""
+        return type(self)(*(part.to(device, non_blocking=True) for part in self))
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,14 +157,102 @@ class Examples:
         """Move the flat ids to a device, so that batches are cut there."""
         return replace(self, ids=Ragged(self.ids.flat.to(device), self.ids.offsets))
 
-    def lengths(self, separator_id: int | None = None) -> Tensor:
-        """Length of every example before truncation, (E,), int64."""
+    def lengths(self, reading: Reading) -> Tensor:
+        """Count the tokens that are read of every example, (E,), int64."""
         one = self.ids.lengths
         lengths = one[self.distractor.clamp(min=0)]
-        lengths += separator_id is not None
+        lengths += reading.separator_id is not None
         lengths.masked_fill_(self.distractor < 0, 0)
         lengths += one[self.review]
-        return lengths
+        return lengths.clamp_(max=reading.max_length)
+
+    def batch(self, rows: Tensor, reading: Reading) -> Batch:
+        """Cut one batch from the flat ids; a row is distractor, separator, review and padding.
+
+        Args:
+            rows: Which of the examples to take.
+            reading: What is read of each.
+
+        Returns:
+            The batch, as wide as its longest example (at least 1), on the device of the flat ids.
+            The function does not wait for that device.
+
+        Shape:
+            - rows: :math:`(B,)`, on the CPU
+            - returns: ids :math:`(B, n)`, lengths :math:`(B,)`, labels :math:`(B,)`
+
+        Example:
+            >>> from attention.sentiment.batches import Reading, make_examples
+            >>> from attention.sentiment.tokenizer import Ragged
+            >>> ids = Ragged.from_lists([[7, 8, 9], [4], [5]])
+            >>> pairs = make_examples(ids, [1, 0, 1], clean=False, pairs=True)
+            >>> pairs.batch(torch.tensor([1, 2]), Reading(max_length=4, separator_id=2)).ids
+            tensor([[8, 9, 2, 4],
+                    [8, 9, 2, 5]])
+        """
+        flat, offsets = self.ids.flat, self.ids.offsets
+        review, distractor = self.review[rows].long(), self.distractor[rows].long()
+        paired = distractor >= 0
+        distractor = distractor.clamp(min=0)
+        start, front_start = offsets[review], offsets[distractor]
+        front = (offsets[distractor + 1] - front_start) * paired  # the distractor's length
+        gap = paired.long() * (reading.separator_id is not None)
+        total = front + gap + offsets[review + 1] - start
+        lengths = total.clamp(max=reading.max_length)
+        skipped = total - lengths if reading.keep == "tail" else torch.zeros_like(total)
+        width = max(int(lengths.max()), 1) if len(rows) else 1
+
+        # The rest is computed on the device of the ids, after a single transfer.
+        numbers = torch.stack([skipped, front, gap, lengths, front_start, start - front - gap])
+        numbers = numbers.to(flat.device, non_blocking=True)
+        skipped, front, gap, ends, front_shift, shift = numbers.unsqueeze(-1)  # each (B, 1)
+        column = torch.arange(width, device=flat.device)  # (n,)
+        place = column + skipped  # (B, n), counted in the example before truncation
+        source = place + torch.where(place < front, front_shift, shift)
+        padding = column >= ends
+        if not len(flat):
+            flat = flat.new_zeros(1)
+        ids = flat[source.clamp_(0, len(flat) - 1)].long().masked_fill_(padding, 0)
+        if reading.separator_id is not None:
+            # If truncation has cut the separator off, place never reaches it.
+            ids.masked_fill_((place == front) & (gap > 0), reading.separator_id)
+        labels = self.labels[review].to(flat.device, non_blocking=True)
+        return Batch(ids, numbers[3], labels)
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureExamples:
+    """Hold what a frozen encoder made of each example, which takes the place of the ids.
+
+    Args:
+        features: The encoder's output for each example.
+        read: The number of tokens that the encoder read of each example.
+        labels: 0 or 1 for each example.
+
+    Shape:
+        - features: :math:`(E, d)`, float32
+        - read: :math:`(E,)`
+        - labels: :math:`(E,)`, float32
+    """
+
+    features: Tensor
+    read: Tensor
+    labels: Tensor
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def to(self, device: torch.device | str) -> "FeatureExamples":
+        """Move the features to a device, so that batches are cut there."""
+        return replace(self, features=self.features.to(device))
+
+    def lengths(self, reading: Reading) -> Tensor:
+        """Count the tokens that were read of every example, (E,), whatever is read now."""
+        return self.read
+
+    def batch(self, rows: Tensor, reading: Reading) -> FeatureBatch:
+        """Take some examples, (B,), as a batch, whatever is read now."""
+        return FeatureBatch(self.features[rows], self.read[rows], self.labels[rows])
 
 
 def make_examples(
@@ -144,49 +296,53 @@ def make_examples(
     return Examples(ids, labels, torch.cat(review), torch.cat(distractor))
 
 
-class Batch(NamedTuple):
-    """Padded ids, the lengths that tell where the padding starts, and the labels.
-
-    Shape:
-        - ids: :math:`(B, n)`, int64; 0 is padding, always at the right
-        - lengths: :math:`(B,)`, int64
-        - labels: :math:`(B,)`, float32
-    """
-
-    ids: Tensor
-    lengths: Tensor
-    labels: Tensor
-
-
-@dataclass(frozen=True, eq=False)
-class EncodedExamples:
-    """Hold one vector per example, instead of its ids.
+def measured_examples(
+    tokenizer: Tokenizer,
+    reviews: Reviews,
+    *,
+    distractors: bool = True,
+    distractor_seed: int = 42,
+) -> dict[str, Examples]:
+    """Make examples to measure on: the reviews alone, and behind distractors.
 
     Args:
-        features: The encoder's output for each example.
-        lengths: The number of tokens that the encoder read of each example.
-        labels: 0 or 1 for each example.
+        tokenizer: The tokenizer of the model that will be measured.
+        reviews: One split.
+        distractors: Whether to measure also on reviews behind distractors.
+        distractor_seed: The seed of the distractors. It is 42, as in Lab 13, whatever the seed of
+            the training, so that all models are measured on the same examples.
 
-    Shape:
-        - features: :math:`(E, d)`, float32
-        - lengths: :math:`(E,)`
-        - labels: :math:`(E,)`, float32
+    Returns:
+        ``clean`` and, if requested, ``distractor``.
+
+    Example:
+        >>> from attention.sentiment.batches import measured_examples
+        >>> from attention.sentiment.sources import Reviews
+        >>> from attention.sentiment.tokenizer import train_tokenizer
+        >>> reviews = Reviews(["good food", "bad food"], [1, 0])
+        >>> measured_examples(train_tokenizer(reviews.texts), reviews)["distractor"].review
+        tensor([0, 1], dtype=torch.int32)
     """
+    ids = encode_reviews(tokenizer, reviews.texts)
+    examples = {"clean": make_examples(ids, reviews.labels)}
+    if distractors:
+        examples["distractor"] = make_examples(
+            ids, reviews.labels, clean=False, pairs=True, seed=distractor_seed
+        )
+    return examples
 
-    features: Tensor
-    lengths: Tensor
-    labels: Tensor
 
-    def __len__(self) -> int:
-        return len(self.features)
+@dataclass(frozen=True)
+class Prepared:
+    """What training needs of the data."""
 
-    def to(self, device: torch.device | str) -> "EncodedExamples":
-        """Move the features to a device, so that batches are cut there."""
-        return replace(self, features=self.features.to(device))
-
-    def batch(self, rows: Tensor) -> Batch:
-        """Take some examples, (B,), as a batch."""
-        return Batch(self.features[rows], self.lengths[rows], self.labels[rows])
+    tokenizer: Tokenizer
+    examples: Examples
+    """The training reviews, each alone and, if the run has distractors, also behind one."""
+    validation: dict[str, Examples]
+    """The validation examples by name: ``clean``, and ``distractor`` if the run has any."""
+    fingerprints: dict[str, str]
+    """The SHA-256 of each split's texts and labels."""
 
 
 def plan_batches(
@@ -194,23 +350,21 @@ def plan_batches(
     batch_size: int,
     *,
     shuffle: bool = True,
-    bucket: bool = True,
     seed: int = 0,
     epoch: int = 0,
 ) -> list[Tensor]:
     """Decide which examples form each batch of one epoch.
 
-    The examples are shuffled, sorted by length within pools of :data:`POOL` batches, and cut into
-    batches, which are shuffled again. The plan depends on the arguments only. Training that was
-    stopped in the middle of an epoch therefore plans the epoch again and resumes at the batch that
-    it had reached, and each process of a parallel run takes ``rows[rank::world_size]`` of every
-    batch.
+    The examples are shuffled, sorted by length within pools of :data:`POOL` batches, which avoids
+    most padding, and cut into batches, which are shuffled again. The plan depends on the arguments
+    only. Training that was stopped in the middle of an epoch therefore plans the epoch again and
+    resumes at the batch that it had reached, and each process of a parallel run takes
+    ``rows[rank::world_size]`` of every batch.
 
     Args:
         lengths: The lengths of the examples, in tokens.
         batch_size: The number of examples per batch; one batch of an epoch may be smaller.
         shuffle: Whether each epoch has another order; if not, pools follow the examples' order.
-        bucket: Whether to put examples of similar length together, which avoids most padding.
         seed: Determines the order, together with the epoch.
         epoch: Determines the order, together with the seed.
 
@@ -231,82 +385,9 @@ def plan_batches(
     # Modulo 2**32 because torch's CPU generator uses no more bits of its seed.
     generator = torch.Generator().manual_seed((seed * 1_000_003 + epoch) % 2**32)
     order = torch.randperm(count, generator=generator) if shuffle else torch.arange(count)
-    if bucket:
-        pools = order.split(POOL * batch_size)
-        order = torch.cat([rows[lengths[rows].argsort(stable=True)] for rows in pools])
+    pools = order.split(POOL * batch_size)
+    order = torch.cat([rows[lengths[rows].argsort(stable=True)] for rows in pools])
     batches = list(order.split(batch_size)) if count else []
     if shuffle:
         batches = [batches[i] for i in torch.randperm(len(batches), generator=generator)]
     return batches
-
-
-def assemble(
-    examples: Examples,
-    rows: Tensor,
-    *,
-    max_length: int = 256,
-    keep: Literal["tail", "head"] = "tail",
-    separator_id: int | None = None,
-) -> Batch:
-    """Cut one batch from the flat ids; a row is distractor, separator, review and padding.
-
-    Args:
-        examples: The examples.
-        rows: Which of the examples to take.
-        max_length: The number of tokens that are kept of an example.
-        keep: Which end is kept of a longer example. The review that counts is at the tail, although
-            Lab 13 keeps the head.
-        separator_id: The id between distractor and review; None means no separator.
-
-    Returns:
-        The batch, as wide as its longest example (at least 1), on the device of the flat ids. The
-        function does not wait for that device.
-
-    Raises:
-        ValueError: If ``keep`` is neither of the two, or ``max_length`` < 1.
-
-    Shape:
-        - rows: :math:`(B,)`, on the CPU
-        - returns: ids :math:`(B, n)`, lengths :math:`(B,)`, labels :math:`(B,)`
-
-    Example:
-        >>> from attention.sentiment.tokenizer import Ragged
-        >>> from attention.sentiment.batches import make_examples
-        >>> ids = Ragged.from_lists([[7, 8, 9], [4], [5]])
-        >>> pairs = make_examples(ids, [1, 0, 1], clean=False, pairs=True)
-        >>> assemble(pairs, torch.tensor([1, 2]), max_length=4, separator_id=2).ids
-        tensor([[8, 9, 2, 4],
-                [8, 9, 2, 5]])
-    """
-    if keep not in ("tail", "head"):
-        raise ValueError(f'keep must be "tail" or "head", got {keep!r}')
-    if max_length < 1:
-        raise ValueError(f"max_length must be at least 1, got {max_length}")
-    flat, offsets = examples.ids.flat, examples.ids.offsets
-    review, distractor = examples.review[rows].long(), examples.distractor[rows].long()
-    paired = distractor >= 0
-    distractor = distractor.clamp(min=0)
-    start, front_start = offsets[review], offsets[distractor]
-    front = (offsets[distractor + 1] - front_start) * paired  # the distractor's length
-    gap = paired.long() * (separator_id is not None)
-    total = front + gap + offsets[review + 1] - start
-    lengths = total.clamp(max=max_length)
-    skipped = total - lengths if keep == "tail" else torch.zeros_like(total)
-    width = max(int(lengths.max()), 1) if len(rows) else 1
-
-    # The rest is computed on the device of the ids, after a single transfer.
-    numbers = torch.stack([skipped, front, gap, lengths, front_start, start - front - gap])
-    numbers = numbers.to(flat.device, non_blocking=True)
-    skipped, front, gap, ends, front_shift, shift = numbers.unsqueeze(-1)  # each (B, 1)
-    column = torch.arange(width, device=flat.device)  # (n,)
-    place = column + skipped  # (B, n), counted in the example before truncation
-    source = place + torch.where(place < front, front_shift, shift)
-    padding = column >= ends
-    if not len(flat):
-        flat = flat.new_zeros(1)
-    ids = flat[source.clamp_(0, len(flat) - 1)].long().masked_fill_(padding, 0)
-    if separator_id is not None:
-        # If truncation has cut the separator off, place never reaches it.
-        ids.masked_fill_((place == front) & (gap > 0), separator_id)
-    labels = examples.labels[review].to(flat.device, non_blocking=True)
-    return Batch(ids, numbers[3], labels)

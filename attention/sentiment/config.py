@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from attention._device import Precision
 from attention.layers.variants import VARIANTS, readers, refusal, variant
-from attention.sentiment.precision import Precision
+from attention.sentiment.batches import Reading
 from attention.sentiment.sources import SOURCES
 from attention.sentiment.tokenizer import LONGEST_TEXT, PIECE_SEP_ID, SEP_ID
 
@@ -211,11 +212,10 @@ class ModelConfig(Config):
         return self.attention == MINILM
 
     @property
-    def separator_id(self) -> int | None:
-        """The id between distractor and review, None for no separator."""
-        if not self.separator:
-            return None
-        return PIECE_SEP_ID if self.is_pretrained else SEP_ID
+    def reading(self) -> Reading:
+        """What the model reads of an example."""
+        separator_id = PIECE_SEP_ID if self.is_pretrained else SEP_ID
+        return Reading(self.max_length, self.keep, separator_id if self.separator else None)
 
 
 _OF_LAYERS = {name for each in VARIANTS.values() for name in each.options}

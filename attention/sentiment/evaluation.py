@@ -1,28 +1,40 @@
-"""The accuracy and loss of a model on some examples, with confidence intervals."""
+"""What a trained model answers: its accuracy and loss on examples, and its prediction for a text.
+
+One loop, :func:`run_batches`, serves the measuring, the prediction and the encoding of examples by
+a frozen encoder.
+"""
 
 import math
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from itertools import accumulate
+from pathlib import Path
 from statistics import NormalDist
-from typing import TypedDict
+from typing import Any, Literal, TypedDict
 
+import numpy as np
 import torch
+from tokenizers import Tokenizer
 from torch import Tensor
 from torch import distributed as dist
 from torch.nn import functional as F
 
+from attention._device import Precision, autocast
 from attention._evaluating import evaluating
 from attention.sentiment.batches import (
     Batch,
-    EncodedExamples,
     Examples,
-    assemble,
+    FeatureExamples,
+    make_examples,
     plan_batches,
 )
-from attention.sentiment.config import ModelConfig
-from attention.sentiment.model import SentimentClassifier
-from attention.sentiment.precision import Precision, autocast
+from attention.sentiment.model import SentimentClassifier, logits_of
+from attention.sentiment.tokenizer import encode_reviews
 
 # Standard normal quantile of a two-sided 95 % interval.
 Z95 = NormalDist().inv_cdf(0.975)
+
+_ENCODED_AT_ONCE = 64
 
 
 class Measured(TypedDict):
@@ -35,28 +47,44 @@ class Measured(TypedDict):
     n: int
 
 
-def cut(
-    examples: Examples | EncodedExamples, rows: Tensor, config: ModelConfig, device: torch.device
-) -> Batch:
-    """Make a batch of the given examples, each shortened to what the model reads of it."""
-    if isinstance(examples, EncodedExamples):
-        batch = examples.batch(rows)
-    else:
-        batch = assemble(
-            examples,
-            rows,
-            max_length=config.max_length,
-            keep=config.keep,
-            separator_id=config.separator_id,
-        )
-    return Batch(*(part.to(device, non_blocking=True) for part in batch))
+class Prediction(TypedDict):
+    """What :func:`predict` returns."""
+
+    label: Literal["negative", "positive"]
+    probability: float
+    tokens: list[str]
+    weights: list[float]
 
 
-def read_lengths(examples: Examples | EncodedExamples, config: ModelConfig) -> Tensor:
-    """Count the tokens that the model will read, or has read, of each example."""
-    if isinstance(examples, EncodedExamples):
-        return examples.lengths
-    return examples.lengths(config.separator_id).clamp(max=config.max_length)  # (E,)
+def run_batches(
+    model: SentimentClassifier,
+    examples: Examples | FeatureExamples,
+    plan: Iterable[Tensor],
+    *,
+    precision: Precision = "auto",
+    forward: Callable[[SentimentClassifier, Any], Any] = logits_of,
+) -> Iterator[tuple[Any, Any]]:
+    """Let a model read some batches, without gradients.
+
+    Args:
+        model: Called in evaluation mode, and then put back into its previous mode.
+        examples: The examples.
+        plan: The rows of each batch.
+        precision: The precision of the model's products, see
+            :func:`~attention._device.choose_precision`.
+        forward: What to compute of a batch.
+
+    Yields:
+        Each batch, on the model's device, and what was computed of it.
+    """
+    device = next(model.parameters()).device
+    is_pretrained = model.config.is_pretrained
+    with evaluating(model):
+        for rows in plan:
+            batch = examples.batch(rows, model.config.reading).to(device)
+            with torch.no_grad(), autocast(device, precision, is_pretrained=is_pretrained):
+                output = forward(model, batch)
+            yield batch, output
 
 
 def wilson_interval(successes: float, n: int) -> tuple[float, float]:
@@ -97,10 +125,9 @@ def wilson_interval(successes: float, n: int) -> tuple[float, float]:
     return max(centre - half, 0.0), min(centre + half, 1.0)
 
 
-@torch.no_grad()
 def measure(
     model: SentimentClassifier,
-    examples: Examples | EncodedExamples,
+    examples: Examples | FeatureExamples,
     *,
     batch_size: int = 256,
     precision: Precision = "auto",
@@ -119,7 +146,7 @@ def measure(
         examples: The examples to measure on.
         batch_size: The number of examples per batch.
         precision: The precision of the model's products, see
-            :func:`~attention.sentiment.precision.choose_precision`.
+            :func:`~attention._device.choose_precision`.
 
     Returns:
         ``accuracy``, ``accuracy_interval``, ``loss`` (in nats), ``loss_interval``, ``n``.
@@ -139,8 +166,7 @@ def measure(
     """
     if not len(examples):
         raise ValueError("examples: expected at least one, got none")
-    with evaluating(model):
-        sums = _sums(model, examples, batch_size, precision)  # (4,)
+    sums = _sums(model, examples, batch_size, precision)  # (4,)
     total, squares, correct_count, n = sums.tolist()
     low, high = wilson_interval(correct_count, int(n))
     loss = total / n
@@ -156,18 +182,18 @@ def measure(
 
 def _sums(
     model: SentimentClassifier,
-    examples: Examples | EncodedExamples,
+    examples: Examples | FeatureExamples,
     batch_size: int,
     precision: Precision,
 ) -> Tensor:
     """Add up losses, their squares, correct answers and examples, over all processes."""
-    device = next(model.parameters()).device
     rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
-    sums = torch.zeros(4, dtype=torch.float64, device=device)
-    for rows in plan_batches(read_lengths(examples, model.config), batch_size, shuffle=False):
-        batch = cut(examples, rows[rank::world_size], model.config, device)
-        with autocast(device, precision, is_pretrained=model.config.is_pretrained):
-            logits = model(batch.ids, batch.lengths).float()  # (B,)
+    sums = torch.zeros(4, dtype=torch.float64, device=next(model.parameters()).device)
+    lengths = examples.lengths(model.config.reading)  # (E,)
+    plan = plan_batches(lengths, batch_size, shuffle=False)
+    shares = (rows[rank::world_size] for rows in plan)
+    for batch, logits in run_batches(model, examples, shares, precision=precision):
+        logits = logits.float()  # (B,)
         losses = F.binary_cross_entropy_with_logits(logits, batch.labels, reduction="none")  # (B,)
         correct = (logits > 0) == (batch.labels > 0.5)  # (B,)
         for i, part in enumerate((losses.sum(), (losses**2).sum(), correct.sum(), len(losses))):
@@ -175,3 +201,105 @@ def _sums(
     if world_size > 1:
         dist.all_reduce(sums)
     return sums
+
+
+def predict(
+    model: SentimentClassifier,
+    tokenizer: Tokenizer,
+    text: str,
+    *,
+    precision: Precision = "auto",
+) -> Prediction:
+    r"""Classify one review, and return the attention weight of each of its words.
+
+    .. math:: \mathrm{probability} = \frac{1}{1 + e^{-\mathrm{logit}}}
+
+    Args:
+        model: Called in evaluation mode, and then put back into its previous mode.
+        tokenizer: The tokenizer of the same run.
+        text: The review. If it is too long, the model reads only its first or its last
+            ``max_length`` words, as its configuration says and as in training.
+        precision: As in :func:`measure`.
+
+    Returns:
+        ``label``, ``probability``, ``tokens`` and ``weights``. The probability is that of a
+        positive review, and the label is ``"positive"`` if it is above 0.5. There is one weight
+        per token, which with self-attention is the mean over queries.
+
+    Example:
+        >>> from attention import SentimentClassifier
+        >>> from attention.sentiment.evaluation import predict
+        >>> from attention.sentiment.tokenizer import train_tokenizer
+        >>> tokenizer = train_tokenizer(["good food", "good wine"])
+        >>> model = SentimentClassifier(4, embed_dim=2, attention="energy").eval()
+        >>> predict(model, tokenizer, "Good beer")["tokens"]
+        ['good', '<unk>']
+    """
+    examples = make_examples(encode_reviews(tokenizer, [text]), [0])
+
+    def with_weights(model: SentimentClassifier, batch: Batch) -> Any:
+        return model(batch.ids, batch.lengths, need_weights=True)
+
+    # A text without a word is read as one padding token.
+    plan = [torch.zeros(1, dtype=torch.int64)]
+    run = run_batches(model, examples, plan, precision=precision, forward=with_weights)
+    [(batch, (logits, weights))] = run  # (1,), (1, n) or (1, n, n)
+    if weights.dim() == 3:
+        weights = weights.mean(dim=1)  # (1, n), over the queries
+    length = int(batch.lengths[0])
+    probability = logits.float().sigmoid().item()
+    return {
+        "label": "positive" if probability > 0.5 else "negative",
+        "probability": probability,
+        "tokens": [tokenizer.id_to_token(i) for i in batch.ids[0, :length].tolist()],
+        "weights": weights[0, :length].tolist(),
+    }
+
+
+def encode_examples(
+    model: SentimentClassifier,
+    examples: Examples,
+    path: Path,
+    *,
+    precision: Precision,
+    after_batch: Callable[[int], None] = lambda count: None,
+) -> FeatureExamples:
+    """Compute what a frozen encoder makes of all examples that a file does not hold yet.
+
+    Examples of similar length go through the encoder together, and the output is appended to the
+    file, so that a run that is stopped keeps what it has computed.
+
+    Args:
+        model: A model with a frozen encoder.
+        examples: The examples to encode.
+        path: The file, which must have been written for the same model and examples if it exists.
+        precision: The precision of the encoder's products.
+        after_batch: Called with the number of examples that have just been encoded; the first
+            call gives the number that the file already held.
+
+    Returns:
+        The features of all examples.
+
+    Raises:
+        OSError: If the file can't be read or written.
+    """
+    lengths = examples.lengths(model.config.reading)  # (E,)
+    plan = plan_batches(lengths, _ENCODED_AT_ONCE, shuffle=False)
+    row_bytes = 4 * model.classifier.in_features
+
+    def encode(model: SentimentClassifier, batch: Batch) -> Tensor:
+        return model.features(batch.ids, batch.lengths)  # (B, d)
+
+    with path.open("ab") as file:
+        ends = [0, *accumulate(len(rows) for rows in plan)]  # rows, after each batch
+        done = bisect_right(ends, file.tell() // row_bytes) - 1
+        file.truncate(ends[done] * row_bytes)  # a killed run may leave part of a batch
+        after_batch(ends[done])
+        encoded = run_batches(model, examples, plan[done:], precision=precision, forward=encode)
+        for _, features in encoded:
+            file.write(features.float().cpu().numpy().tobytes())
+            after_batch(len(features))
+    stored = torch.from_numpy(np.fromfile(path, np.float32)).view(len(examples), -1)  # (E, d)
+    features = torch.empty_like(stored)
+    features[torch.cat(plan)] = stored
+    return FeatureExamples(features, lengths, examples.labels[examples.review.long()])

@@ -1,4 +1,4 @@
-"""One classifier for all variants of attention, which differs only in its attention layer."""
+"""One classifier for all variants of attention, and for a pretrained encoder in their place."""
 
 import json
 import os
@@ -18,13 +18,78 @@ from attention.layers.bigrams import BigramEmbedding
 from attention.layers.pooling import MeanPooling
 from attention.layers.positions import SinusoidalPositions, positions_from_end
 from attention.layers.variants import variant
+from attention.pretrained import MINILM_CONFIG, PretrainedEncoder, load_encoder
+from attention.sentiment.batches import Batch, FeatureBatch
 from attention.sentiment.config import DTYPES, ModelConfig, TrainConfig, read_model_config
-from attention.sentiment.encoder import ReviewEncoder, in_front
-from attention.sentiment.tokenizer import SEP_ID, UNK_ID
+from attention.sentiment.tokenizer import PIECE_CLS_ID, PIECE_SEP_ID, SEP_ID, UNK_ID
 
 # The longest review that a file may require, times the width of a word. Weights are checked against
 # their file before memory is allocated, but positions and padding are in no file.
 _MAX_LENGTH_TIMES_WIDTH = 2**27
+
+WIDTH_STEP = 16
+"""Batches are padded to multiples of this. On a CPU, torch keeps some 10 MB for each width that it
+meets in bfloat16, and having fewer widths took no longer where both were measured."""
+
+
+class ReviewEncoder(nn.Module):
+    r"""Compute the hidden state of each word piece, and tell which pieces belong to the review.
+
+    The encoder reads ``[CLS]`` distractor ``[SEP]`` review ``[SEP]``, as it was trained to read
+    pairs of texts, in which the first text and the second have different token types.
+
+    Args:
+        fine_tune: Whether the encoder's weights are trained.
+
+    Shape:
+        - ids: :math:`(B, n)`, integers, without the special ids around a text; 0 is padding
+        - lengths: :math:`(B)`, integers
+        - returns: vectors :math:`(B, n, d)`, and a mask :math:`(B, 1, n)`, True for the review
+
+    Source:
+        Devlin et al. (2019), BERT, for the special ids and the token types.
+    """
+
+    def __init__(self, *, fine_tune: bool) -> None:
+        super().__init__()
+        self.config = MINILM_CONFIG
+        self.pretrained = PretrainedEncoder(self.config).requires_grad_(fine_tune)
+        self.embed_dim = self.config.hidden_size
+
+    def load_published(self) -> None:
+        """Replace the randomly drawn weights by the published ones.
+
+        Raises:
+            ValueError: If they can't be found or downloaded, or are not those that were published.
+        """
+        self.pretrained.load_state_dict(load_encoder("minilm")[0].state_dict())
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the hidden states, and which of them belong to the review."""
+        n = ids.shape[-1]
+        width = -(-(n + 2) // WIDTH_STEP) * WIDTH_STEP
+        framed = F.pad(ids, (1, width - n - 1))  # (B, width)
+        column = torch.arange(width, device=ids.device)  # (width,)
+        framed = framed.masked_fill(column == 0, PIECE_CLS_ID)
+        framed = framed.masked_fill(column == lengths[:, None] + 1, PIECE_SEP_ID)
+        mask = padding_mask(lengths, n)  # (B, 1, n)
+        is_front = is_in_front(ids, mask, PIECE_SEP_ID)  # (B, n)
+        types = F.pad(is_front.long(), (1, width - n - 1))  # (B, width)
+        x = self.pretrained(framed, lengths + 2, token_types=types)  # (B, width, d)
+        x = x[:, 1 : n + 1]  # (B, n, d)
+        return x, mask & ~is_front[:, None]
+
+
+def is_in_front(ids: Tensor, mask: Tensor, separator_id: int) -> Tensor:
+    """Tell which ids are a separator, or in front of one.
+
+    Shape:
+        - ids: :math:`(B, n)`
+        - mask: :math:`(B, 1, n)`, False for padding
+        - returns: :math:`(B, n)`, boolean
+    """
+    separator = (ids == separator_id) & mask.squeeze(-2)  # (B, n)
+    return separator.flip(-1).cumsum(-1).flip(-1) > 0
 
 
 class SentimentClassifier(nn.Module):
@@ -37,9 +102,9 @@ class SentimentClassifier(nn.Module):
     Here S holds the positional encodings, and pooled(X) is the one vector that the words are pooled
     into. Some variants of attention, such as ``energy``, pool the words by themselves; others, such
     as ``qkv``, give each word a context, and the contexts are averaged. With ``bigram_buckets``,
-    pairs of neighbouring words are attended to in addition to the words, and half of a pair's
-    weight is reported at each of its words. With ``mask_padding=False``, padding up to
-    ``max_length`` may get attention, as in Lab 13.
+    pairs of neighbouring words are attended to in addition to the words. A pair stands where its
+    second word does, and half of its weight is reported at each of its words. With
+    ``mask_padding=False``, padding up to ``max_length`` may get attention, as in Lab 13.
 
     With the attention ``minilm``, a pretrained encoder computes the hidden states of all word
     pieces. Only those of the review are pooled, not those of a distractor in front of it. The
@@ -53,7 +118,7 @@ class SentimentClassifier(nn.Module):
             ``embed_dim=8``.
 
     Shape:
-        - ids: :math:`(B, n)`, integers; or with a frozen encoder :math:`(B, d)`, its features
+        - ids: :math:`(B, n)`, integers
         - lengths: :math:`(B)`, integers; None means that no row has padding
         - logits: :math:`(B)`
         - weights: :math:`(B, n)` for pooling, :math:`(B, n, n)` for self-attention, as the mean
@@ -123,6 +188,8 @@ class SentimentClassifier(nn.Module):
         self.dropout = nn.Dropout(self.config.dropout)
         chosen = variant(attention)
         self.attention = chosen.build(embed_dim, **options)
+        # What goes by the order of the words, and must be told where a pair of them stands.
+        self.reads_positions = bool({"rotary", "window"} & chosen.options.keys())
         # Contexts have the width of the values, if a layer has values.
         features = getattr(self.attention, "value_dim", embed_dim)
         self.average = MeanPooling(features) if chosen.returns_contexts else None
@@ -143,13 +210,15 @@ class SentimentClassifier(nn.Module):
         self, ids: Tensor, lengths: Tensor | None = None, *, need_weights: bool = False
     ) -> Attended:
         """Return one logit per review, and the weights if they are needed."""
-        if self.is_frozen and ids.is_floating_point():
-            return self._logits(ids)
         x, mask = self._read(ids, lengths)
         x = self.dropout(x)
+        places = {}
+        if self.bigrams is not None and self.reads_positions:
+            n = x.shape[-2] // 2  # words, and as many pairs
+            places["positions"] = torch.arange(n, device=x.device).repeat(2)  # (2n,)
         if not need_weights:
-            return self._classify(self.attention(x, mask), mask)
-        context, weights = self.attention(x, mask, need_weights=True)
+            return self._classify(self.attention(x, mask, **places), mask)
+        context, weights = self.attention(x, mask, need_weights=True, **places)
         if weights.dim() == x.dim() + 2:
             weights = weights.mean(dim=0)  # (B, h, n, n), over the layers
         if weights.dim() == x.dim() + 1:
@@ -162,12 +231,24 @@ class SentimentClassifier(nn.Module):
         Raises:
             TypeError: If the model has no frozen encoder.
         """
-        if not self.is_frozen:
-            reader = "a trained one" if self.encoder is not None else self.config.attention
-            raise TypeError(f"features: expected a frozen encoder, got {reader}")
+        self._require_frozen("features")
         x, mask = self._read(ids, lengths)  # (B, n, d), (B, 1, n)
         pooled: Tensor = self.attention(x, mask)  # (B, d)
         return pooled
+
+    def classify(self, features: Tensor) -> Tensor:
+        """Return one logit per review, (B,), from what :meth:`features` returned.
+
+        Raises:
+            TypeError: If the model has no frozen encoder.
+        """
+        self._require_frozen("classify")
+        return self._logits(features)
+
+    def _require_frozen(self, method: str) -> None:
+        if not self.is_frozen:
+            reader = "a trained one" if self.encoder is not None else self.config.attention
+            raise TypeError(f"{method}: expected a frozen encoder, got {reader}")
 
     def _read(self, ids: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the vectors of words and pairs, and the mask of those that may be attended to."""
@@ -201,7 +282,7 @@ class SentimentClassifier(nn.Module):
     def _add_positions(self, x: Tensor, ids: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
         """Add each word's position, and whether it is in front of a separator."""
         if self.segment is not None:
-            x = x + in_front(ids, mask, SEP_ID)[..., None] * self.segment  # (B, n, d)
+            x = x + is_in_front(ids, mask, SEP_ID)[..., None] * self.segment  # (B, n, d)
         if self.positions is not None:
             n = ids.shape[-1]
             from_end = self.config.positions == "end"
@@ -289,9 +370,24 @@ def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
         >>> build_model(TrainConfig().with_options(model="qk", key_dim=4), 100).attention.key_dim
         4
     """
-    torch.manual_seed(config.seed)
-    model = SentimentClassifier(vocab_size, config.model)
+    with torch.random.fork_rng(devices=[]):  # the caller's next draw stays what it would have been
+        torch.manual_seed(config.seed)
+        model = SentimentClassifier(vocab_size, config.model)
     # An outline on the meta device holds no weights.
     if model.encoder is not None and not model.classifier.weight.is_meta:
         model.encoder.load_published()
     return model
+
+
+def logits_of(model: Any, batch: Batch | FeatureBatch) -> Tensor:
+    """Return the logit of each example of a batch, (B,).
+
+    Args:
+        model: The classifier, or what wraps it where several processes train it.
+        batch: Ids; or what the model's frozen encoder made of them.
+    """
+    if isinstance(batch, FeatureBatch):
+        logits: Tensor = model.classify(batch.features)
+    else:
+        logits = model(batch.ids, batch.lengths)
+    return logits

@@ -16,9 +16,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from attention._files import check_tensors, write_bytes, write_tensors, write_text
+from attention.sentiment.batches import Prepared
 from attention.sentiment.config import Config, TrainConfig, config_json, read_train_config
 from attention.sentiment.model import SentimentClassifier
-from attention.sentiment.prepare import Prepared
 from attention.sentiment.trainer import Metrics, State, Trainer
 
 CHECKPOINT = "checkpoint/state.safetensors"

@@ -12,11 +12,17 @@ from torch import distributed as dist
 from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-from attention.sentiment.batches import Batch, EncodedExamples, Examples, plan_batches
+from attention._device import autocast
+from attention.sentiment.batches import (
+    Batch,
+    Examples,
+    FeatureBatch,
+    FeatureExamples,
+    plan_batches,
+)
 from attention.sentiment.config import TrainConfig
-from attention.sentiment.evaluation import cut, measure, read_lengths
-from attention.sentiment.model import SentimentClassifier
-from attention.sentiment.precision import autocast
+from attention.sentiment.evaluation import measure
+from attention.sentiment.model import SentimentClassifier, logits_of
 
 # A line of metrics.jsonl: the numbers of an epoch, and by name what was measured on each set.
 Metrics = dict[str, Any]
@@ -52,6 +58,41 @@ class State:
     """One line per finished epoch."""
 
 
+def learning_rate(step: int, total: int, config: TrainConfig) -> float:
+    r"""Compute the learning rate of one step: it rises, reaches the full rate, and then falls.
+
+    .. math::
+        \frac{\mathrm{rate}_s}{\mathrm{lr}} = \begin{cases}
+        (s + 1) / (W + 1) & s < W \\
+        1 - (s - W) / (T - W) & s \ge W
+        \end{cases}
+
+    Here T is the number of steps, and W is the number of those during which the rate rises. A
+    constant schedule stays at 1 after them.
+
+    Args:
+        step: The number of steps before this one, s.
+        total: The number of steps of the whole run, T.
+        config: Determines ``lr``, ``schedule`` and ``warmup``, the share W / T.
+
+    Returns:
+        The rate. The largest of a run is ``lr``, whatever the warm-up.
+
+    Example:
+        >>> from attention.sentiment.config import TrainConfig
+        >>> from attention.sentiment.trainer import learning_rate
+        >>> config = TrainConfig(lr=0.6, warmup=0.4)
+        >>> [round(learning_rate(step, 5, config), 2) for step in range(5)]
+        [0.2, 0.4, 0.6, 0.4, 0.2]
+    """
+    rising = min(round(config.warmup * total), total - 1)
+    if step < rising:
+        return config.lr * (step + 1) / (rising + 1)
+    if config.schedule == "constant":
+        return config.lr
+    return config.lr * (total - step) / (total - rising)
+
+
 def split_batch(batch: Batch) -> list[Batch]:
     """Cut a batch on a CPU into pieces that fit into its caches and need little memory.
 
@@ -67,7 +108,7 @@ def split_batch(batch: Batch) -> list[Batch]:
         >>> [tuple(piece.ids.shape) for piece in split_batch(batch)]
         [(125, 216), (125, 224), (125, 240), (125, 249)]
     """
-    if batch.ids.device.type != "cpu" or batch.ids.is_floating_point():
+    if batch.ids.device.type != "cpu":
         return [batch]
     count = max(1, -(-batch.ids.numel() // TOKENS_AT_ONCE))
     pieces = [Batch(*piece) for piece in zip(*(part.chunk(count) for part in batch), strict=True)]
@@ -114,8 +155,8 @@ class Trainer:
     def __init__(
         self,
         model: SentimentClassifier,
-        examples: Examples | EncodedExamples,
-        validation: Mapping[str, Examples | EncodedExamples],
+        examples: Examples | FeatureExamples,
+        validation: Mapping[str, Examples | FeatureExamples],
         config: TrainConfig,
         device: torch.device | None = None,
     ) -> None:
@@ -135,7 +176,7 @@ class Trainer:
             self.no_sync = parallel.no_sync
         trained = [weight for weight in self.model.parameters() if weight.requires_grad]
         self.optimizer = torch.optim.Adam(trained, lr=config.lr, fused=True)
-        self.lengths = read_lengths(examples, model.config)  # (E,)
+        self.lengths = examples.lengths(model.config.reading)  # (E,)
         self.batches_per_epoch = -(-len(examples) // config.batch_size)
         # Counted on the device of the loss, so that the first bad step is known later.
         self.bad_steps = torch.zeros((), dtype=torch.int64, device=self.device)
@@ -149,7 +190,8 @@ class Trainer:
     ) -> list[Metrics]:
         """Train to the last epoch and return one line of metrics per finished epoch.
 
-        The model is left in evaluation mode.
+        The model is left in evaluation mode. What the caller draws at random afterwards does not
+        depend on the training.
 
         Args:
             after_batch: Called between two steps.
@@ -159,19 +201,21 @@ class Trainer:
         Raises:
             TrainingError: If the loss is not finite any more.
         """
-        while self.state.epoch < self.config.epochs:
-            self.model.train()
-            for batch, size in self._batches():
-                started = time.perf_counter()
-                self._step(batch, size)
-                self.state.batch += 1
-                if self.checks_each_step or self.state.batch % CHECK_EVERY == 0:
-                    self.check()
-                self.state.seconds += time.perf_counter() - started
-                after_batch(self)
-            self._finish_epoch()
-            if after_epoch(self):
-                break
+        gpu = [self.device] if self.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=gpu):
+            while self.state.epoch < self.config.epochs:
+                self.model.train()
+                for batch, size in self._batches():
+                    started = time.perf_counter()
+                    self._step(batch, size)
+                    self.state.batch += 1
+                    if self.checks_each_step or self.state.batch % CHECK_EVERY == 0:
+                        self.check()
+                    self.state.seconds += time.perf_counter() - started
+                    after_batch(self)
+                self._finish_epoch()
+                if after_epoch(self):
+                    break
         self.model.eval()
         return self.state.metrics
 
@@ -198,7 +242,7 @@ class Trainer:
                 "what was saved before is kept; a lower --lr may help"
             )
 
-    def _batches(self) -> Iterator[tuple[Batch, int]]:
+    def _batches(self) -> Iterator[tuple[Batch | FeatureBatch, int]]:
         """Cut the rest of the epoch: this process's share of each batch, and the batch's size."""
         started = time.perf_counter()
         plan = plan_batches(
@@ -206,38 +250,34 @@ class Trainer:
         )
         for rows in plan[self.state.batch :]:
             share = rows[self.rank :: self.world_size]  # (B / world_size,)
-            batch = cut(self.examples, share, self.model.config, self.device)
+            batch = self.examples.batch(share, self.model.config.reading).to(self.device)
             self.state.seconds += time.perf_counter() - started
             yield batch, len(rows)
             started = time.perf_counter()
 
-    def _step(self, batch: Batch, size: int) -> None:
+    def _step(self, batch: Batch | FeatureBatch, size: int) -> None:
         config, state = self.config, self.state
         done = state.epoch * self.batches_per_epoch + state.batch
-        total = config.epochs * self.batches_per_epoch
-        factor = 1 - done / total if config.schedule == "linear" else 1.0
-        if done < config.warmup * total:
-            factor *= (done + 1) / (config.warmup * total + 1)
         for group in self.optimizer.param_groups:
-            group["lr"] = config.lr * factor
+            group["lr"] = learning_rate(done, config.epochs * self.batches_per_epoch, config)
         if self.model.config.dropout or self.model.config.word_dropout:
             self._seed(done)
         self.optimizer.zero_grad()
         state.sums = state.sums.to(self.device)
-        pieces = split_batch(batch)
+        pieces = split_batch(batch) if isinstance(batch, Batch) else [batch]
         for piece in pieces:
             with self.no_sync() if piece is not pieces[-1] else nullcontext():
                 self._add_gradient(piece, size)
         self.optimizer.step()
         self.bad_steps += ~torch.isfinite(state.sums[0])
 
-    def _add_gradient(self, piece: Batch, size: int) -> None:
+    def _add_gradient(self, piece: Batch | FeatureBatch, size: int) -> None:
         with autocast(
             self.device,
             self.config.precision,
             is_pretrained=self.model.config.is_pretrained,
         ):
-            logits = self.parallel(piece.ids, piece.lengths)  # (B,)
+            logits = logits_of(self.parallel, piece)  # (B,)
         losses = F.binary_cross_entropy_with_logits(
             logits.float(), piece.labels, reduction="none"
         )  # (B,)

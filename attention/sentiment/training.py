@@ -9,14 +9,17 @@ import torch
 from torch import distributed as dist
 from torch import nn
 
+from attention._device import choose_device, precision_note
+from attention.pretrained import load_encoder
 from attention.sentiment import run_folder
+from attention.sentiment.batches import Prepared, make_examples, measured_examples
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.distributed import is_first_process, on_all_processes
-from attention.sentiment.features import encode_examples
+from attention.sentiment.evaluation import encode_examples
 from attention.sentiment.model import SentimentClassifier, build_model
-from attention.sentiment.precision import precision_note
-from attention.sentiment.prepare import Prepared, prepare
 from attention.sentiment.progress import Progress, print_status
+from attention.sentiment.sources import Reviews, fingerprint, load_reviews
+from attention.sentiment.tokenizer import clean_tokenizer, encode_reviews, train_and_encode
 from attention.sentiment.trainer import Metrics, Trainer
 
 
@@ -54,6 +57,61 @@ def train(config: TrainConfig) -> list[Metrics]:
         if is_writer:
             run_folder.finish_folder(out, trainer)
     return metrics
+
+
+def prepare(
+    config: TrainConfig, reviews: dict[str, Reviews] | None = None, *, distractor_seed: int = 42
+) -> Prepared:
+    """Load the reviews, build the vocabulary from the training reviews, and encode all of them.
+
+    A pretrained encoder has its own vocabulary, so none is built for it.
+
+    Args:
+        config: Determines the data, how texts become ids, and whether there are distractors.
+        reviews: The splits, if they are already loaded.
+        distractor_seed: The seed of the distractors, in training and in what is measured. It is 42,
+            as in Lab 13, whatever the run's own seed, so that all runs read the same examples.
+
+    Returns:
+        The tokenizer and the examples.
+
+    Raises:
+        DataError: If the reviews can't be loaded or are not what they should be.
+        ValueError: If the pretrained encoder's files can't be found or downloaded.
+
+    Example:
+        >>> from attention.sentiment.config import TrainConfig
+        >>> from attention.sentiment.training import prepare
+        >>> from attention.sentiment.sources import Reviews
+        >>> splits = {"train": Reviews(["good food", "bad food"], [1, 0]),
+        ...           "validation": Reviews(["good", "bad"], [1, 0])}
+        >>> prepared = prepare(TrainConfig(min_frequency=1), splits)
+        >>> len(prepared.examples), sorted(prepared.validation)
+        (4, ['clean', 'distractor'])
+    """
+    if reviews is None:
+        # Splits do not depend on the run's seed, or a test split could hold what was trained on.
+        reviews = load_reviews(config.data, limit=config.limit)
+    train = reviews["train"]
+    if config.model.is_pretrained:
+        tokenizer = clean_tokenizer(load_encoder("minilm")[1], config.clean_text)
+        ids = encode_reviews(tokenizer, train.texts)
+    else:
+        tokenizer, ids = train_and_encode(
+            train.texts, min_frequency=config.min_frequency, clean_text=config.clean_text
+        )
+    examples = make_examples(ids, train.labels, pairs=config.distractors, seed=distractor_seed)
+    return Prepared(
+        tokenizer,
+        examples,
+        measured_examples(
+            tokenizer,
+            reviews["validation"],
+            distractors=config.distractors,
+            distractor_seed=distractor_seed,
+        ),
+        {name: fingerprint(split) for name, split in reviews.items()},
+    )
 
 
 def _prepare_all(
@@ -132,35 +190,6 @@ def _encode(out: Path, trainer: Trainer, prepared: Prepared, progress: Progress)
         }
     trainer.examples = encoded.pop("train").to(trainer.device)
     trainer.validation = encoded
-
-
-def choose_device(name: str) -> torch.device:
-    """Return the configured device; ``auto`` takes this process's GPU if there is one.
-
-    Raises:
-        ValueError: If there is no such device.
-
-    Example:
-        >>> from attention.sentiment.training import choose_device
-        >>> choose_device("cpu")
-        device(type='cpu')
-    """
-    wanted = name
-    if name == "auto":
-        wanted = "cuda" if torch.cuda.is_available() else "cpu"
-    if wanted == "cuda":
-        wanted = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
-    try:
-        device = torch.device(wanted)
-        if device.type not in ("cpu", "cuda"):
-            raise RuntimeError("only cpu and cuda are known")
-        torch.empty(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise ValueError(
-            f"--device: expected a device of this machine, got {name}: {reason}"
-        ) from None
-    return device
 
 
 def check_memory(outline: nn.Module) -> None:

@@ -28,14 +28,14 @@ from torch import nn
 
 from attention import SentimentClassifier, SinusoidalPositions
 from attention.plotting import BLACK, BLUE, ORANGE, draw_box, draw_flow, use_style
-from attention.sentiment.batches import assemble, make_examples
+from attention.sentiment.batches import Reading, make_examples
 from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.evaluation import measure
 from attention.sentiment.model import build_model
-from attention.sentiment.prepare import prepare
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import UNK_ID, train_and_encode
 from attention.sentiment.trainer import Trainer
+from attention.sentiment.training import prepare
 
 use_style()
 QUICK = False  # True: fewer reviews and steps, for a first try
@@ -288,7 +288,8 @@ for name, changes in (
 NETS, TEXTS = (8, 7) if QUICK else (20, 100)
 known = int(words.flat.max()) + 1
 rows = {"alone": torch.arange(TEXTS), "behind a distractor": len(alone) + torch.arange(TEXTS)}
-batches = {name: assemble(both, some, max_length=256, keep="head") for name, some in rows.items()}
+as_in_lab = Reading(max_length=256, keep="head")
+batches = {name: both.batch(some, as_in_lab) for name, some in rows.items()}
 
 
 def share_on_padding(model, batch):
@@ -345,7 +346,7 @@ fig.set_label(
 
 as_in_lab_13 = {"mask_padding": False, "positions": "start", "keep": "head", "seed": 1}
 run = config.with_options(**as_in_lab_13)
-batch = assemble(asked["clean"], torch.arange(TEXTS), max_length=256, keep="head")
+batch = asked["clean"].batch(torch.arange(TEXTS), as_in_lab)
 fresh = build_model(run, prepared.tokenizer.get_vocab_size())
 print(f"on padding before training: {share_on_padding(fresh, batch).mean():.1%}")
 unmasked, accuracy = trained(**as_in_lab_13)  # (2,)

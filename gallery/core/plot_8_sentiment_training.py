@@ -44,11 +44,10 @@ from torch.nn import functional as F
 from attention import SentimentClassifier, SinusoidalPositions, TransformerBlock, padding_mask
 from attention.plotting import BLUE, ORANGE, draw_box, draw_flow, use_style, words_as_html
 from attention.sentiment.config import ModelConfig, TrainConfig, config_json
-from attention.sentiment.evaluation import cut
 from attention.sentiment.model import build_model
-from attention.sentiment.prepare import prepare
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.trainer import Trainer
+from attention.sentiment.training import prepare
 
 use_style()
 QUICK = False  # True: fewer reviews and steps, for a first try
@@ -659,7 +658,7 @@ def is_right(model, examples):
         answers = [(model(ids, mask), labels) for ids, mask, labels in batches(examples, 100)]
     else:
         rows = torch.arange(len(examples)).split(256)
-        read = [cut(examples, some, model.config, torch.device("cpu")) for some in rows]
+        read = [examples.batch(some, model.config.reading) for some in rows]
         answers = [(model.eval()(batch.ids, batch.lengths), batch.labels) for batch in read]
     right = [(logits > 0) == (labels == 1) for logits, labels in answers]
     return torch.cat(right).double()  # (len(examples),)

@@ -51,9 +51,9 @@ from attention.plotting import (
 from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.evaluation import measure
 from attention.sentiment.model import build_model
-from attention.sentiment.prepare import prepare
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.trainer import Trainer
+from attention.sentiment.training import prepare
 
 use_style()
 QUICK = False  # True: fewer reviews and steps, for a first try

@@ -9,8 +9,8 @@ import torch
 from refusals import check_refused
 
 from attention import evaluate
+from attention.sentiment.batches import measured_examples
 from attention.sentiment.evaluation import measure
-from attention.sentiment.prepare import measured_examples
 from attention.sentiment.run_folder import load_run
 from attention.sentiment.sources import load_reviews
 

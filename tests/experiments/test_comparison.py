@@ -10,9 +10,9 @@ import torch
 
 from attention.sentiment.batches import Examples, distractor_indices
 from attention.sentiment.config import TrainConfig
-from attention.sentiment.prepare import prepare
 from attention.sentiment.sources import Reviews, fingerprint
 from attention.sentiment.tokenizer import Ragged
+from attention.sentiment.training import prepare
 from experiments.comparison import __main__ as comparison
 from experiments.comparison import data, models, provenance, statistics
 from experiments.comparison.cells import TUNING_SEED, Cell, read_cells

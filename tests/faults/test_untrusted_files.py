@@ -20,7 +20,7 @@ from run_files import edit_json, edit_tensors, set_fields
 import attention
 from attention import SentimentClassifier
 from attention.predict import main as predict_main
-from attention.sentiment.prediction import standalone_page
+from attention.predict import standalone_page
 from attention.sentiment.run_folder import CHECKPOINT, RunError, load_run
 from attention.train import main as train_main
 
@@ -272,6 +272,7 @@ def test_the_page_of_predictions_escapes_everything(tokens, label):
     page = standalone_page(
         [{"label": label, "probability": 0.5, "tokens": tokens, "weights": weights}]
     )
+    assert "50.0% positive" in page
     parsed = Tags(page)
     assert set(parsed.tags) <= ALLOWED
     assert parsed.tags.count("span") == len(tokens)

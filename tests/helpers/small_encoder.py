@@ -10,7 +10,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from attention import pretrained
 from attention.pretrained import EncoderConfig, PretrainedEncoder, _their_name
-from attention.sentiment import encoder
+from attention.sentiment import model
 
 WORDS = [*small_run.GOOD, *small_run.BAD, *small_run.OTHER, "[", "]", "sep", "##s", "n", "\\"]
 # The ids that BERT's vocabulary gives its special tokens.
@@ -51,4 +51,4 @@ def write(folder: Path) -> Path:
 def stand_in(monkeypatch, folder: Path) -> None:
     """Load this encoder wherever all-MiniLM-L6-v2 would be loaded."""
     monkeypatch.setattr(pretrained, "_minilm", lambda: folder)
-    monkeypatch.setattr(encoder, "MINILM_CONFIG", CONFIG)
+    monkeypatch.setattr(model, "MINILM_CONFIG", CONFIG)

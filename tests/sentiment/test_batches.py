@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from attention.sentiment.batches import (
     POOL,
     Examples,
-    assemble,
+    Reading,
     distractor_indices,
     make_examples,
     plan_batches,
@@ -42,9 +42,8 @@ def test_a_batch_is_what_plain_python_would_build(reviews, seed, max_length, kee
     clean, pairs = data.draw(st.sampled_from([(True, False), (False, True), (True, True)]))
     examples = make(reviews, seed, clean, pairs)
     rows = data.draw(st.lists(st.integers(0, len(examples) - 1), min_size=1, max_size=11))
-    batch = assemble(
-        examples, torch.tensor(rows), max_length=max_length, keep=keep, separator_id=separator_id
-    )
+    reading = Reading(max_length, keep, separator_id)
+    batch = examples.batch(torch.tensor(rows), reading)
     expected = [reference(reviews, examples, r, max_length, keep, separator_id) for r in rows]
     assert batch.lengths.tolist() == [len(ids) for ids in expected]
     width = max(1, *(len(ids) for ids in expected)) if len(rows) > 1 else max(1, len(expected[0]))
@@ -55,13 +54,12 @@ def test_a_batch_is_what_plain_python_would_build(reviews, seed, max_length, kee
         torch.int64,
         torch.float32,
     )
-    untruncated = [reference(reviews, examples, r, 10**6, keep, separator_id) for r in rows]
-    assert examples.lengths(separator_id)[rows].tolist() == [len(ids) for ids in untruncated]
+    assert examples.lengths(reading)[rows].tolist() == [len(ids) for ids in expected]
 
 
-@given(st.lists(st.integers(0, 40), max_size=200), st.integers(1, 11), st.booleans(), st.booleans())
-def test_every_example_once_per_epoch(lengths, batch_size, shuffle, bucket) -> None:
-    plan = plan_batches(torch.tensor(lengths), batch_size, shuffle=shuffle, bucket=bucket, epoch=3)
+@given(st.lists(st.integers(0, 40), max_size=200), st.integers(1, 11), st.booleans())
+def test_every_example_once_per_epoch(lengths, batch_size, shuffle) -> None:
+    plan = plan_batches(torch.tensor(lengths), batch_size, shuffle=shuffle, epoch=3)
     assert sorted(i for rows in plan for i in rows.tolist()) == list(range(len(lengths)))
     assert sum(len(rows) < batch_size for rows in plan) <= 1
     assert all(0 < len(rows) <= batch_size for rows in plan)
@@ -69,18 +67,13 @@ def test_every_example_once_per_epoch(lengths, batch_size, shuffle, bucket) -> N
 
 def test_no_padding_beyond_the_longest_and_little_below_it() -> None:
     generator = random.Random(7)
-    reviews = [[3] * generator.randint(1, 97) for _ in range(1009)]
-    examples = make(reviews, seed=5)
-    cells = {}
-    for bucket in True, False:
-        cells[bucket] = 0
-        for rows in plan_batches(examples.lengths(), 31, shuffle=True, bucket=bucket):
-            batch = assemble(examples, rows, max_length=256)
-            assert batch.ids.shape[1] == batch.lengths.max()
-            cells[bucket] += batch.ids.numel()
-    tokens = int(examples.lengths().sum())
-    assert tokens / cells[True] > 0.9
-    assert tokens / cells[False] < 0.7
+    examples = make([[3] * generator.randint(1, 97) for _ in range(1009)], seed=5)
+    lengths, cells = examples.lengths(Reading()), 0
+    for rows in plan_batches(lengths, 31):
+        batch = examples.batch(rows, Reading())
+        assert batch.ids.shape[1] == batch.lengths.max()
+        cells += batch.ids.numel()
+    assert int(lengths.sum()) / cells > 0.9
 
 
 def test_batches_come_in_any_order_of_length() -> None:
@@ -111,15 +104,14 @@ def test_the_plan_follows_from_seed_and_epoch_alone() -> None:
     assert plan(seed=2, epoch=2) != first
     assert plan(seed=2, epoch=2) != plan(seed=3, epoch=1)
     assert plan(shuffle=False, seed=3, epoch=2) == plan(shuffle=False, seed=4, epoch=1)
-    assert plan(shuffle=False, bucket=False)[1] == list(range(13, 26))
 
 
 def test_shares_of_a_batch_make_the_batch() -> None:
     examples = make([[i] * (i % 11) for i in range(3, 50)], seed=1)
-    for rows in plan_batches(examples.lengths(), 17):
-        whole = assemble(examples, rows)
+    for rows in plan_batches(examples.lengths(Reading()), 17):
+        whole = examples.batch(rows, Reading())
         for rank in range(3):
-            share = assemble(examples, rows[rank::3])
+            share = examples.batch(rows[rank::3], Reading())
             width = share.ids.shape[1]
             assert torch.equal(share.ids, whole.ids[rank::3, :width])
             assert torch.equal(share.labels, whole.labels[rank::3])
@@ -150,34 +142,21 @@ def test_pairs_come_after_the_clean_and_copy_nothing() -> None:
 
 @pytest.mark.parametrize("separator_id", [None, 2])
 def test_reviews_without_a_word(separator_id: int | None) -> None:
-    alone = assemble(make([[], []], 0, pairs=False), torch.tensor([0, 1]))
+    alone = make([[], []], 0, pairs=False).batch(torch.tensor([0, 1]), Reading())
     assert (alone.ids.tolist(), alone.lengths.tolist()) == ([[0], [0]], [0, 0])
-    pair = assemble(make([[], []], 0, clean=False), torch.tensor([1]), separator_id=separator_id)
+    reading = Reading(separator_id=separator_id)
+    pair = make([[], []], 0, clean=False).batch(torch.tensor([1]), reading)
     assert pair.ids.tolist() == ([[0]] if separator_id is None else [[2]])
-
-
-def test_ragged_rows() -> None:
-    ids = Ragged.from_lists([[7, 8, 9], [], [5]])
-    assert [ids[i].tolist() for i in range(3)] == [[7, 8, 9], [], [5]]
-    assert ids[-1].tolist() == [5]
-    assert ids[0].data_ptr() == ids.flat.data_ptr()
-    assert [row.tolist() for row in ids] == [[7, 8, 9], [], [5]]
-    with pytest.raises(IndexError, match="sequence 3 of 3"):
-        ids[3]
 
 
 def test_nothing_at_all() -> None:
     examples = make_examples(Ragged.from_lists([]), [], pairs=True)
     assert len(examples) == 0
-    assert list(plan_batches(examples.lengths(), 3)) == []
+    assert list(plan_batches(examples.lengths(Reading()), 3)) == []
 
 
 def test_bad_input() -> None:
     ids = Ragged.from_lists([[7], [8]])
-    with pytest.raises(ValueError, match="offsets must rise from 0 to 2"):
-        Ragged(torch.zeros(2, dtype=torch.int32), torch.tensor([0, 3]))
-    with pytest.raises(ValueError, match="offsets must rise from 0 to 2"):
-        Ragged(torch.zeros(2, dtype=torch.int32), torch.tensor([0, 2, 1, 2]))
     with pytest.raises(ValueError, match=r"labels must be \(2,\), one per review; got \(3,\)"):
         make_examples(ids, [1, 0, 1])
     with pytest.raises(ValueError, match="clean=True, pairs=True or both"):
@@ -188,11 +167,10 @@ def test_bad_input() -> None:
         Examples(ids, torch.zeros(2), torch.tensor([0, 1]), torch.tensor([-2, 0]))
     with pytest.raises(ValueError, match=r"vectors of one length; got \(1, 2\) and \(1, 2\)"):
         Examples(ids, torch.zeros(2), torch.tensor([[0, 1]]), torch.tensor([[-1, -1]]))
-    examples = make_examples(ids, [1, 0])
     with pytest.raises(ValueError, match='keep must be "tail" or "head", got \'end\''):
-        assemble(examples, torch.tensor([0]), keep="end")
+        Reading(keep="end")
     with pytest.raises(ValueError, match="max_length must be at least 1, got 0"):
-        assemble(examples, torch.tensor([0]), max_length=0)
+        Reading(max_length=0)
     with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
         plan_batches(torch.tensor([1]), 0)
 
@@ -206,7 +184,7 @@ def test_the_labs_settings_give_the_labs_rows() -> None:
 
     tokenizer, ids = train_and_encode(reviews.texts, min_frequency=1, clean_text=False)
     examples = make_examples(ids, reviews.labels, pairs=True, seed=42)
-    batch = assemble(examples, torch.arange(2 * n), max_length=256, keep="head")
+    batch = examples.batch(torch.arange(2 * n), Reading(256, "head"))
     for row, expected in enumerate(words):
         tokens = [tokenizer.id_to_token(i) for i in batch.ids[row].tolist()]
         assert tokens == expected[:256] + ["<pad>"] * (256 - len(expected))
@@ -216,8 +194,8 @@ def test_the_labs_settings_give_the_labs_rows() -> None:
 def test_cutting_never_waits_for_the_device() -> None:
     # The meta device holds no numbers: reading one from it would fail.
     examples = make([[7, 8, 9], [], [5]], seed=4)
-    batch = assemble(examples.to("meta"), torch.tensor([0, 4, 5]), separator_id=2)
-    expected = assemble(examples, torch.tensor([0, 4, 5]), separator_id=2)
+    rows, reading = torch.tensor([0, 4, 5]), Reading(separator_id=2)
+    batch, expected = examples.to("meta").batch(rows, reading), examples.batch(rows, reading)
     for part, like in zip(batch, expected, strict=True):
         assert part.is_meta
         assert (part.shape, part.dtype) == (like.shape, like.dtype)

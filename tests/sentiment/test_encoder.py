@@ -14,14 +14,13 @@ from attention.evaluate import evaluate
 from attention.pretrained import load_encoder
 from attention.sentiment import features, run_folder
 from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.evaluation import predict
 from attention.sentiment.model import SentimentClassifier, build_model
-from attention.sentiment.prediction import predict
-from attention.sentiment.prepare import prepare
 from attention.sentiment.progress import Progress
 from attention.sentiment.run_folder import load_run
 from attention.sentiment.sources import Reviews
 from attention.sentiment.tokenizer import PIECE_CLS_ID, PIECE_SEP_ID
-from attention.sentiment.training import train
+from attention.sentiment.training import prepare, train
 from attention.train import main
 
 VOCAB_SIZE = small_encoder.CONFIG.vocab_size

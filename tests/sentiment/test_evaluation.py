@@ -1,17 +1,19 @@
-"""How good a model is: every figure against plain Python."""
+"""How good a model is, and what it says of a text: every figure against plain Python."""
 
 import math
 
 import pytest
 import torch
 from refusals import check_refused
+from tokenizers import Tokenizer, models, pre_tokenizers
 
 from attention import SentimentClassifier
 from attention.sentiment.batches import make_examples
-from attention.sentiment.config import ModelConfig
-from attention.sentiment.evaluation import measure, read_lengths, wilson_interval
-from attention.sentiment.tokenizer import Ragged
+from attention.sentiment.evaluation import measure, predict, wilson_interval
+from attention.sentiment.run_folder import load_run
+from attention.sentiment.tokenizer import Ragged, train_tokenizer
 
+CPU = torch.device("cpu")
 Z95 = 1.959963984540054  # the standard normal quantile at 0.975
 
 
@@ -77,26 +79,6 @@ def test_the_end_that_is_kept_is_the_model_s():
         assert loss == pytest.approx(-math.log(model(torch.tensor([kept])).sigmoid().item()))
 
 
-def test_dropout_is_off_and_the_mode_comes_back():
-    texts, labels = texts_and_labels()
-    examples = make_examples(Ragged.from_lists(texts), labels)
-    model = SentimentClassifier(23, embed_dim=4, attention="mean", dropout=0.5, max_length=5)
-    assert measure(model.train(), examples) == measure(model, examples)
-    assert model.training
-    measure(model.eval(), examples)
-    assert not model.training
-
-
-def test_lengths_are_what_is_read():
-    ids = Ragged.from_lists([[3, 4], [5, 6, 7, 8, 9, 3, 4]])
-    examples = make_examples(ids, [0, 1], pairs=True, seed=42)
-    front = [[2, 7][i] for i in examples.distractor[2:]]
-    pairs = [min(front[0] + 1 + 2, 5), min(front[1] + 1 + 7, 5)]
-    assert read_lengths(examples, ModelConfig(max_length=5)).tolist() == [2, 5, *pairs]
-    without = ModelConfig(max_length=50, separator=False)
-    assert read_lengths(examples, without).tolist() == [2, 7, front[0] + 2, front[1] + 7]
-
-
 @pytest.mark.parametrize(
     ("successes", "n", "low", "high"),
     # Solutions of (p̂ − p)² = z² p (1 − p) / n for p, found by bisection.
@@ -123,3 +105,80 @@ def test_wilson_interval_refuses_what_is_not_a_count():
 def test_nothing_to_measure():
     with pytest.raises(ValueError, match="examples: expected at least one, got none"):
         measure(build(), make_examples(Ragged.from_lists([]), []))
+
+
+@pytest.mark.parametrize(
+    ("attention", "options"),
+    [("qk", {"key_dim": 7}), ("qkv", {"key_dim": 7}), ("multihead", {"num_heads": 2})],
+)
+def test_weight_is_the_mean_that_a_word_receives(attention, options):
+    tokenizer = train_tokenizer(["the good soup"], min_frequency=1)
+    model = SentimentClassifier(6, embed_dim=10, attention=attention, **options)
+    prediction = predict(model, tokenizer, "the good soup")
+    ids = torch.tensor([tokenizer.encode("the good soup").ids])
+    rows = model.eval()(ids, need_weights=True)[1][0].tolist()
+    received = [sum(row[word] for row in rows) / 3 for word in range(3)]
+    assert prediction["weights"] == pytest.approx(received)
+    assert max(received) - min(received) > 0.01
+
+
+@pytest.mark.parametrize(
+    ("logit", "label", "probability"),
+    [
+        (-math.log(4), "negative", 1 / 5),
+        (0.0, "negative", 1 / 2),  # as when measuring
+        (math.log(4), "positive", 4 / 5),
+    ],
+)
+def test_probability_is_that_of_positive_whatever_the_label(finished, logit, label, probability):
+    model, tokenizer, _ = load_run(finished, CPU)
+    torch.nn.init.zeros_(model.classifier.weight)
+    torch.nn.init.constant_(model.classifier.bias, logit)
+    prediction = predict(model, tokenizer, "good")
+    assert (prediction["label"], prediction["probability"]) == (label, pytest.approx(probability))
+
+
+@pytest.mark.parametrize(("keep", "kept"), [("tail", "soup bad"), ("head", "good soup")])
+def test_the_end_that_the_model_keeps_is_read(keep, kept):
+    tokenizer = train_tokenizer(["good soup bad"], min_frequency=1)
+    model = SentimentClassifier(6, embed_dim=10, attention="energy", max_length=2, keep=keep)
+    prediction = predict(model, tokenizer, "good soup bad")
+    assert prediction["tokens"] == kept.split()
+    ids = torch.tensor([tokenizer.encode(kept).ids])
+    assert prediction["probability"] == pytest.approx(model.eval()(ids).sigmoid().item())
+
+
+def test_dropout_is_off_and_the_mode_comes_back():
+    tokenizer = train_tokenizer(["good soup bad"], min_frequency=1)
+    model = SentimentClassifier(6, embed_dim=10, dropout=0.5, word_dropout=0.5)
+    examples = make_examples(Ragged.from_lists([[3, 4], [5]]), [1, 0])
+
+    def answers():
+        return measure(model, examples), predict(model, tokenizer, "good soup bad")
+
+    model.train().dropout.eval()  # frozen by its owner
+    first = answers()
+    assert (model.training, model.dropout.training) == (True, False)
+    assert answers() == first
+    model.eval()
+    assert answers() == first
+    assert not model.training
+
+
+def test_the_mode_comes_back_after_an_error_too():
+    model = SentimentClassifier(6, embed_dim=10, attention="energy").train()
+    tokenizer = train_tokenizer(["the good soup"] * 9, min_frequency=1)
+    model.embedding = torch.nn.Embedding(2, 10)  # too few words
+    with pytest.raises(ValueError, match="vocab_size"):
+        predict(model, tokenizer, "the good soup")
+    assert model.training
+
+
+def test_the_caller_s_tokenizer_stays_as_it_was():
+    vocabulary = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "[SEP]", "good", "[", "]"])}
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.add_special_tokens(["[SEP]"])
+    prediction = predict(SentimentClassifier(6, embed_dim=10), tokenizer, "good [SEP]")
+    assert prediction["tokens"] == ["good", "[", "[UNK]", "]"]
+    assert not tokenizer.encode_special_tokens

@@ -13,19 +13,45 @@ from refusals import check_refused
 
 from attention import SentimentClassifier
 from attention.layers.variants import VARIANTS
+from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.model import build_model
+from attention.sentiment.tokenizer import SEP_ID
 
 POSITIONS = ("end", "start", "none")
-MORE = {
-    "plain": {},
-    "narrow values": {"value_dim": 2, "bias": True},
-    "everything": {"bigram_buckets": 97, "segments": True, "scale": False, "dropout": 0.3},
+# A value of each option that is not its default, of the layers and then of the classifier.
+LAYER_VALUES = {
+    "key_dim": 3,
+    "value_dim": 2,
+    "bias": True,
+    "scale": 1.0,
+    "num_heads": 2,
+    "num_kv_heads": 1,
+    "rotary": True,
+    "window": 3,
+    "latent_dim": 3,
+    "num_layers": 1,
+}
+VALUES = {
+    **LAYER_VALUES,
+    "positions": "none",
+    "bigram_buckets": 13,
+    "segments": True,
+    "mask_padding": False,
+    "dropout": 0.3,
 }
 every_variant = pytest.mark.parametrize("attention", VARIANTS)
 
 
+def readable(attention, values):
+    """Leave out the options that only other layers read."""
+    reads = VARIANTS[attention].options
+    return {k: v for k, v in values.items() if k in reads or k not in LAYER_VALUES}
+
+
 def build(attention, **more):
-    sizes = {"embed_dim": 6, "key_dim": 3, "num_heads": 2, "max_length": 19}
-    return SentimentClassifier(23, attention=attention, **sizes, **more).eval()
+    sizes = readable(attention, {"key_dim": 3, "num_heads": 2})
+    fields = {"embed_dim": 8, "max_length": 19, **sizes, **more}
+    return SentimentClassifier(23, attention=attention, **fields).eval()
 
 
 def batch():
@@ -36,16 +62,27 @@ def batch():
 
 
 @every_variant
-def test_padding_never_changes_a_logit(attention, subtests):
-    for positions, more in itertools.product(POSITIONS, MORE):
-        with subtests.test(positions=positions, more=more):
-            check_padding(attention, positions, MORE[more])
+def test_every_option_reaches_its_layer(attention):
+    for name in VARIANTS[attention].options:
+        assert name in LAYER_VALUES, f"{name}: give it a value above"
+        ours = build(attention, **{name: LAYER_VALUES[name]}).attention
+        sizes = readable(attention, {"key_dim": 3, "num_heads": 2}) | {name: LAYER_VALUES[name]}
+        assert repr(ours) == repr(VARIANTS[attention].build(8, **sizes))
 
 
-def check_padding(attention, positions, more):
-    model, (ids, lengths) = build(attention, positions=positions, **more), batch()
+@every_variant
+def test_a_review_gets_its_logit_alone_and_in_any_batch(attention, subtests):
+    options = readable(attention, VALUES).items()
+    for pair in map(dict, itertools.combinations(options, 2)):
+        with subtests.test(**pair):
+            check_padding(attention, pair)
+
+
+def check_padding(attention, options):
+    model, (ids, lengths) = build(attention, **options), batch()
     if model.segment is not None:
         torch.nn.init.normal_(model.segment)
+        ids[0, 2] = SEP_ID
     logits = model(ids, lengths)
     # Alone, without padding.
     for review, length, logit in zip(ids, lengths, logits, strict=True):
@@ -53,15 +90,31 @@ def check_padding(attention, positions, more):
     # With more padding.
     padded = torch.nn.functional.pad(ids, (0, 6))
     torch.testing.assert_close(model(padded, lengths), logits)
-    # With words and separators where the padding was, and with large vectors for the padding.
-    others = torch.where(ids == 0, torch.randint(2, 5, ids.shape), ids)
-    torch.testing.assert_close(model(others, lengths), logits)
-    with torch.no_grad():
-        model.embedding.weight[0] = 1e4
-    torch.testing.assert_close(model(ids, lengths), logits)
-    # Real words do count.
-    ids[1, 2] = ids[1, 2] % 20 + 3
-    assert not torch.allclose(model(ids, lengths)[1], logits[1], atol=1e-6)
+    if model.config.mask_padding:
+        # With words and separators where the padding was, and large vectors for the padding.
+        others = torch.where(ids == 0, torch.randint(2, 5, ids.shape), ids)
+        torch.testing.assert_close(model(others, lengths), logits)
+        with torch.no_grad():
+            model.embedding.weight[0] = 1e4
+        torch.testing.assert_close(model(ids, lengths), logits)
+        # Real words do count.
+        ids[1, 2] = ids[1, 2] % 20 + 3
+        assert not torch.allclose(model(ids, lengths)[1], logits[1], atol=1e-6)
+
+
+@pytest.mark.parametrize("attention", ["multihead", "transformer"])
+def test_a_window_goes_by_words(attention):
+    more = {"num_layers": 1} if attention == "transformer" else {}
+    model = build(attention, window=1, bigram_buckets=13, positions="none", **more)
+    ids = torch.tensor([[5, 8, 13, 9]])
+    others = torch.tensor([[5, 8, 13, 21]])
+    seen = []
+    model.attention.register_forward_hook(lambda layer, arguments, output: seen.append(output))
+    model(ids), model(others)
+    same = torch.isclose(seen[0], seen[1], atol=1e-6).all(-1)[0]
+    # A word and the pair that ends with it see each other alone; there is no pair at 0.
+    assert same[:4].tolist() == [True, True, True, False]
+    assert same[5:].tolist() == [True, True, False]
 
 
 @given(
@@ -108,7 +161,7 @@ def test_contexts_of_qkv_are_averaged_over_the_words(positions):
     expected = []
     for review, n in zip(ids, lengths.tolist(), strict=True):
         x = model.embedding(review[:n])
-        table = model.positions.table if model.positions else torch.zeros(19, 6)
+        table = model.positions.table if model.positions else torch.zeros(19, 8)
         x = x + {"end": table[:n].flip(0), "start": table[:n], "none": table[:n] * 0}[positions]
         layer = model.attention
         scores = layer.W_query(x) @ layer.W_key(x).T / 3**0.5
@@ -159,30 +212,12 @@ def test_pairs_are_attended_to_beside_words_and_shown_half_at_each(attention, po
 
 @pytest.mark.parametrize("attention", ["qk", "qkv"])
 def test_scores_are_divided_by_the_root_of_key_dim_unless_told(attention):
-    (ids, lengths), scaled, plain = batch(), build(attention), build(attention, scale=False)
+    (ids, lengths), scaled, plain = batch(), build(attention), build(attention, scale=1.0)
     plain.load_state_dict(scaled.state_dict())
     assert not torch.allclose(plain(ids, lengths), scaled(ids, lengths), atol=1e-4)
     with torch.no_grad():
         plain.attention.W_query.weight /= 3**0.5
     torch.testing.assert_close(plain(ids, lengths), scaled(ids, lengths))
-
-
-@pytest.mark.parametrize(
-    ("attention", "plain", "with_bias"),
-    [
-        ("mean", 0, 0),
-        ("energy", 6, 6),
-        ("keys", 21, 21),
-        ("qk", 36, 42),
-        ("qkv", 48, 56),
-        ("multihead", 144, 168),
-        ("gqa", 108, 126),
-    ],
-)
-def test_attention_has_the_parameters_of_its_variant(attention, plain, with_bias):
-    for bias, count in ((False, plain), (True, with_bias)):
-        layer = build(attention, value_dim=2, bias=bias).attention
-        assert sum(p.numel() for p in layer.parameters()) == count
 
 
 def test_words_and_pairs_start_with_the_spread_that_is_configured():
@@ -214,7 +249,7 @@ def test_dropout_falls_on_each_word_and_on_the_context():
     shapes = []
     model.dropout.register_forward_hook(lambda _, arguments, output: shapes.append(output.shape))
     model(ids, lengths)
-    assert (model.dropout.p, shapes) == (0.3, [(3, 7, 6), (3, 6)])
+    assert (model.dropout.p, shapes) == (0.3, [(3, 7, 8), (3, 8)])
 
 
 @every_variant
@@ -229,7 +264,7 @@ def test_word_order_counts_only_with_positions(attention):
 @every_variant
 def test_narrow_ids_are_the_same_ids(attention):
     model, (ids, lengths) = build(attention, bigram_buckets=97), batch()
-    model.embedding = torch.nn.Embedding(20_000, 6, padding_idx=0)
+    model.embedding = torch.nn.Embedding(20_000, 8, padding_idx=0)
     ids = torch.randint(3, 20_000, ids.shape)
     assert torch.equal(model(ids.int(), lengths.int()), model(ids, lengths))
 
@@ -280,13 +315,13 @@ def test_gradients_reach_the_padding_only_where_it_is_attended_to(attention, mas
 
 @every_variant
 def test_model_comes_back_from_its_folder(attention, tmp_path, subtests):
-    for more in MORE:
+    for i, more in enumerate([{}, readable(attention, VALUES)]):
         with subtests.test(more=more):
-            check_folder(attention, MORE[more], tmp_path / more)
+            check_folder(attention, more, tmp_path / str(i))
 
 
 def check_folder(attention, more, tmp_path):
-    model, (ids, lengths) = build(attention, positions="start", **more), batch()
+    model, (ids, lengths) = build(attention, **{"positions": "start"} | more), batch()
     model.save_pretrained(tmp_path / "deep" / "run")
     loaded = SentimentClassifier.from_pretrained(tmp_path / "deep" / "run")
     assert not loaded.training
@@ -296,7 +331,7 @@ def check_folder(attention, more, tmp_path):
     for twin in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
         assert torch.equal(twin(ids, lengths), model(ids, lengths))
     # A folder that is written twice holds the second model.
-    second = build(attention, positions="start", **more)
+    second = build(attention, **{"positions": "start"} | more)
     second.save_pretrained(str(tmp_path / "deep" / "run"))
     loaded = SentimentClassifier.from_pretrained(str(tmp_path / "deep" / "run"))
     assert torch.equal(loaded(ids, lengths), second(ids, lengths))
@@ -387,13 +422,20 @@ def test_a_model_comes_back_in_its_dtype(dtype, tmp_path):
     assert SentimentClassifier.from_pretrained(tmp_path / "again").config == loaded.config
 
 
-def test_loading_draws_nothing_from_the_caller_s_generator(tmp_path):
+def test_making_and_loading_draw_nothing_from_the_caller_s_generator(tmp_path):
     build("qkv").save_pretrained(tmp_path)
-    torch.manual_seed(5)
-    expected = torch.rand(3)
-    torch.manual_seed(5)
-    SentimentClassifier.from_pretrained(tmp_path)
-    assert torch.equal(torch.rand(3), expected)
+    for act in (
+        lambda: SentimentClassifier.from_pretrained(tmp_path),
+        lambda: build_model(TrainConfig(seed=3), 23),
+    ):
+        torch.manual_seed(5)
+        expected = torch.rand(3)
+        torch.manual_seed(5)
+        act()
+        assert torch.equal(torch.rand(3), expected)
+    config = TrainConfig(model=ModelConfig(embed_dim=4), seed=3)
+    one, other = build_model(config, 23), build_model(config, 23)
+    assert torch.equal(one.embedding.weight, other.embedding.weight)
 
 
 def test_compiles_into_one_graph():

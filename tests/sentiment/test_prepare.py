@@ -2,10 +2,10 @@
 
 import torch
 
-from attention.sentiment.batches import distractor_indices
+from attention.sentiment.batches import distractor_indices, measured_examples
 from attention.sentiment.config import TrainConfig
-from attention.sentiment.prepare import measured_examples, prepare
 from attention.sentiment.sources import Reviews, fingerprint
+from attention.sentiment.training import prepare
 
 TRAIN = Reviews(
     ["Good soup, good wine.", "Bad soup.", r"Cold\nwine", "Good!", "bad, bad"], [1, 0, 0, 1, 0]
@@ -75,7 +75,7 @@ def test_reviews_without_a_word():
 def test_the_source_is_read_as_the_configuration_says(monkeypatch):
     requested = {}
     monkeypatch.setattr(
-        "attention.sentiment.prepare.load_reviews",
+        "attention.sentiment.training.load_reviews",
         lambda data, **more: requested.update(more, data=data) or SPLITS,
     )
     prepare(TrainConfig(data="somewhere", limit=8, seed=9))

@@ -18,9 +18,9 @@ from attention import _files
 from attention.sentiment import run_folder
 from attention.sentiment.config import TrainConfig, config_json
 from attention.sentiment.model import SentimentClassifier, build_model
-from attention.sentiment.prepare import prepare
 from attention.sentiment.run_folder import CHECKPOINT, RunError
 from attention.sentiment.trainer import Trainer
+from attention.sentiment.training import prepare
 from attention.train import configure
 from attention.train import main as train_main
 

@@ -1,6 +1,5 @@
 """The loop: against one written out plainly, from any state on, and where the loss breaks."""
 
-import dataclasses
 import itertools
 import math
 from pathlib import Path
@@ -12,18 +11,16 @@ from torch.nn import functional as F
 from attention import SentimentClassifier
 from attention.layers.variants import VARIANTS
 from attention.sentiment import trainer
-from attention.sentiment.batches import assemble, make_examples, plan_batches
+from attention.sentiment.batches import Reading, make_examples, plan_batches
 from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.distributed import on_all_processes
 from attention.sentiment.tokenizer import Ragged
-from attention.sentiment.trainer import State, Trainer, TrainingError
+from attention.sentiment.trainer import State, Trainer, TrainingError, learning_rate
 
 CONFIG = TrainConfig(
     model=ModelConfig(
         embed_dim=4,
         attention="energy",
-        key_dim=3,
-        num_heads=2,
         max_length=7,
         bigram_buckets=11,
         segments=True,
@@ -37,6 +34,7 @@ CONFIG = TrainConfig(
     schedule="linear",
 )
 BATCHES = 7  # of 34 examples
+READING = Reading(7, "tail", 2)
 
 
 def examples(empty=False):
@@ -65,11 +63,11 @@ def have_equal_weights(one, other):
 
 @pytest.mark.parametrize("schedule", ["linear", "constant"])
 def test_a_plain_loop_trains_the_same_model(schedule):
-    config = dataclasses.replace(CONFIG, schedule=schedule)
+    config = CONFIG.replace(schedule=schedule)
     model, pairs, losses, tokens = build(), examples(), [], 0
     optimizer = torch.optim.Adam(model.parameters(), lr=config.lr, fused=False)
     steps = itertools.count()
-    lengths = pairs.lengths(2).clamp(max=7)
+    lengths = pairs.lengths(READING)
     for epoch in range(3):
         losses.append(0.0)
         plan = plan_batches(lengths, 5, seed=7, epoch=epoch)
@@ -78,7 +76,7 @@ def test_a_plain_loop_trains_the_same_model(schedule):
             step = next(steps)
             share = 1 - step / (3 * BATCHES) if schedule == "linear" else 1
             optimizer.param_groups[0]["lr"] = 0.01 * share
-            batch = assemble(pairs, rows, max_length=7, keep="tail", separator_id=2)
+            batch = pairs.batch(rows, READING)
             loss = F.binary_cross_entropy_with_logits(model(*batch[:2]), batch.labels)
             optimizer.zero_grad()
             loss.backward()
@@ -99,9 +97,9 @@ def test_a_plain_loop_trains_the_same_model(schedule):
 
 
 def test_accuracy_is_counted_while_training():
-    training = Trainer(build(), examples(), {}, dataclasses.replace(CONFIG, epochs=1, lr=1e-12))
+    training = Trainer(build(), examples(), {}, CONFIG.replace(epochs=1, lr=1e-12))
     line = training.run()[0]
-    whole = assemble(examples(), torch.arange(34), max_length=7, separator_id=2)
+    whole = examples().batch(torch.arange(34), READING)
     correct = (training.model(*whole[:2]) > 0) == (whole.labels > 0.5)
     assert line["train"]["accuracy"] == correct.sum().item() / 34
 
@@ -121,6 +119,37 @@ def test_seconds_are_of_training_alone(monkeypatch):
     trained = train(after_batch=slowly, after_epoch=slowly)
     for line in trained.state.metrics:
         assert 0 < line["seconds"] < 100
+
+
+@pytest.mark.parametrize("schedule", ["linear", "constant"])
+@pytest.mark.parametrize("warmup", [0.1, 0.5, 0.9])
+@pytest.mark.parametrize("total", [1, 2, 21, 100])
+def test_the_rate_rises_to_its_full_height_and_then_follows_the_schedule(total, warmup, schedule):
+    config = TrainConfig(lr=0.7, warmup=warmup, schedule=schedule)
+    rates = [learning_rate(step, total, config) / 0.7 for step in range(total)]
+    assert max(rates) == pytest.approx(1.0)
+    top = rates.index(max(rates))
+    assert top == min(round(warmup * total), total - 1)
+    rise = [(step + 1) / (top + 1) for step in range(top)]
+    left = total - top
+    after = [(left - i) / left if schedule == "linear" else 1.0 for i in range(left)]
+    assert rates == pytest.approx(rise + after)
+
+
+def test_the_steps_of_a_run_take_their_rates():
+    config = CONFIG.with_options(warmup=0.25)
+    rates = []
+    train(config, after_batch=lambda trainer: rates.append(trainer.optimizer.param_groups[0]["lr"]))
+    assert rates == [learning_rate(step, 3 * BATCHES, config) for step in range(3 * BATCHES)]
+
+
+def test_training_leaves_the_caller_s_random_numbers_alone():
+    model = build(WITH_DROPOUT)
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    torch.manual_seed(5)
+    Trainer(model, examples(), {}, WITH_DROPOUT).run()
+    assert torch.equal(torch.rand(3), expected)
 
 
 def test_training_ends_early_where_it_is_told_to():
@@ -150,7 +179,7 @@ def test_dropout_follows_from_seed_and_step_alone():
     assert have_equal_weights(loaded.model, one)
     # Each step draws anew.
     first = Trainer(build(), examples(), {}, WITH_DROPOUT)
-    other = Trainer(build(), examples(), {}, dataclasses.replace(WITH_DROPOUT, seed=8))
+    other = Trainer(build(), examples(), {}, WITH_DROPOUT.replace(seed=8))
     draws = []
     for seeded in (first, other):
         for step in range(3):
@@ -228,7 +257,7 @@ def test_weights_are_checked_on_request():
 
 def test_a_learning_rate_beyond_all_bounds_is_noticed():
     with pytest.raises(TrainingError, match="--lr"):
-        train(dataclasses.replace(CONFIG, lr=1e38))
+        train(CONFIG.replace(lr=1e38))
 
 
 @pytest.mark.parametrize("attention", VARIANTS)
@@ -237,7 +266,7 @@ def test_reviews_without_a_word(attention):
     training = Trainer(build(attention=attention), nothing, {"clean": nothing}, CONFIG)
     line = training.run()[-1]
     assert math.isfinite(line["clean"]["loss"])
-    alone = assemble(nothing, torch.arange(17), max_length=7)
+    alone = nothing.batch(torch.arange(17), READING)
     expected = training.model.classifier.bias.expand(17)
     assert torch.equal(training.model(*alone[:2]), expected)
 
@@ -245,7 +274,7 @@ def test_reviews_without_a_word(attention):
 def test_a_trained_model_is_ready_to_predict():
     model = train(WITH_DROPOUT).model
     assert not model.training
-    whole = assemble(examples(), torch.arange(34), max_length=7, separator_id=2)
+    whole = examples().batch(torch.arange(34), READING)
     assert torch.equal(model(*whole[:2]), model(*whole[:2]))
 
 
@@ -257,7 +286,7 @@ def test_without_a_group_errors_pass_as_they_are():
 
 @pytest.mark.parametrize("attention", ["energy", "qkv"])
 def test_a_batch_in_pieces_trains_the_same_model(attention, monkeypatch):
-    config = dataclasses.replace(CONFIG, batch_size=19)
+    config = CONFIG.replace(batch_size=19)
     whole = Trainer(build(attention=attention), examples(), {}, config)
     split = Trainer(build(attention=attention), examples(), {}, config)
     (line, *_) = whole.run()

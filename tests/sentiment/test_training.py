@@ -22,13 +22,14 @@ from refusals import check_refused
 from safetensors.torch import load_file
 
 from attention import SentimentClassifier
+from attention._device import choose_device
 from attention.sentiment import progress, run_folder
 from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.model import build_model
 from attention.sentiment.progress import Progress
 from attention.sentiment.run_folder import CHECKPOINT, RunError
 from attention.sentiment.trainer import Trainer, TrainingError
-from attention.sentiment.training import check_memory, choose_device, memory_limit, train
+from attention.sentiment.training import check_memory, memory_limit, train
 from attention.train import main
 
 

@@ -6,10 +6,10 @@ from functools import cached_property
 
 import numpy as np
 
-from attention.sentiment.batches import Examples
+from attention.sentiment.batches import Examples, Prepared, measured_examples
 from attention.sentiment.config import MINILM, ModelConfig, TrainConfig
-from attention.sentiment.prepare import Prepared, measured_examples, prepare
 from attention.sentiment.sources import Reviews, fingerprint, load_reviews, stratified_order
+from attention.sentiment.training import prepare
 from experiments.comparison.cells import Cell
 
 

@@ -12,13 +12,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.sentiment.batches import EncodedExamples, Examples, plan_batches
+from attention._device import Precision, choose_precision
+from attention.sentiment.batches import Examples, FeatureExamples, Prepared, plan_batches
 from attention.sentiment.config import TrainConfig
-from attention.sentiment.evaluation import cut, read_lengths
-from attention.sentiment.features import encode_examples
+from attention.sentiment.evaluation import encode_examples, run_batches
 from attention.sentiment.model import SentimentClassifier, build_model
-from attention.sentiment.precision import Precision, autocast, choose_precision
-from attention.sentiment.prepare import Prepared
 from attention.sentiment.trainer import Trainer
 from experiments.comparison.cells import TUNING_SEED, Cell
 from experiments.comparison.data import draw
@@ -98,7 +96,7 @@ def train(config: TrainConfig, data: Prepared, features: Path) -> Trained:
     """Train a classifier, and keep the weights of the epoch that was best in validation."""
     model = build_model(config, data.tokenizer.get_vocab_size())
 
-    def read(examples: Examples) -> Examples | EncodedExamples:
+    def read(examples: Examples) -> Examples | FeatureExamples:
         if not model.is_frozen:
             return examples
         features.mkdir(parents=True, exist_ok=True)
@@ -154,17 +152,15 @@ class BestEpoch:
         return bool(line["epoch"] - self.epoch >= PATIENCE)
 
 
-@torch.no_grad()
 def logits(
-    model: SentimentClassifier, examples: Examples | EncodedExamples, precision: Precision
+    model: SentimentClassifier, examples: Examples | FeatureExamples, precision: Precision
 ) -> Tensor:
     """Let a model answer all examples, in their own order, (E,)."""
-    model.eval()
     answers = torch.empty(len(examples))
-    for rows in plan_batches(read_lengths(examples, model.config), 256, shuffle=False):
-        batch = cut(examples, rows, model.config, CPU)
-        with autocast(CPU, precision, is_pretrained=model.config.is_pretrained):
-            answers[rows] = model(batch.ids, batch.lengths).float()
+    plan = plan_batches(examples.lengths(model.config.reading), 256, shuffle=False)
+    read = run_batches(model, examples, plan, precision=precision)
+    for rows, (_, some) in zip(plan, read, strict=True):
+        answers[rows] = some.float()
     return answers
 
 

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from attention.sentiment.batches import Examples
-from attention.sentiment.evaluation import cut
 from attention.sentiment.tokenizer import SEP_ID
 from experiments.comparison.cells import Cell
 from experiments.comparison.data import draw
@@ -59,7 +58,7 @@ def texts_of(examples: Examples, cell: Cell, words: dict[str, int]) -> Iterator[
     config = cell.config.model
     by_id = {i: word for word, i in words.items()}
     for rows in torch.arange(len(examples)).split(1_000):
-        batch = cut(examples, rows, config, torch.device("cpu"))
+        batch = examples.batch(rows, config.reading)
         for padded, length in zip(batch.ids.tolist(), batch.lengths.tolist(), strict=True):
             ids = padded[:length]
             end = ids.index(SEP_ID) + 1 if SEP_ID in ids else 0

@@ -19,12 +19,13 @@ import torch
 
 from attention import QKSelfAttention
 from attention.analysis import bilinear_form, truncate_rank
+from attention.sentiment.batches import Prepared
 from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.evaluation import measure
 from attention.sentiment.model import SentimentClassifier, build_model
-from attention.sentiment.prepare import Prepared, prepare
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.trainer import Trainer
+from attention.sentiment.training import prepare
 from experiments.comparison.models import logits
 from experiments.comparison.statistics import pack
 from experiments.origin import origin

@@ -48,7 +48,7 @@ class Corrected:
 
     def __init__(self, folder: Path, lr: float | None = None) -> None:
         # Imported here so that neither side pays for the other's imports.
-        from attention.sentiment import batches, evaluation, model, prepare, trainer
+        from attention.sentiment import batches, model, trainer, training
         from attention.sentiment.config import PRESETS
 
         config = PRESETS["lab13-corrected"]
@@ -56,16 +56,16 @@ class Corrected:
         if lr is not None:  # a constant rate, as in Lab 13
             config = config.with_options(lr=lr, schedule="constant", epochs=20)
         self.config = config
-        self.batches, self.evaluation, self.model = batches, evaluation, model
-        self.prepare_data, self.Trainer = prepare.prepare, trainer.Trainer
+        self.batches, self.model = batches, model
+        self.prepare_data, self.Trainer = training.prepare, trainer.Trainer
 
     def prepare(self) -> dict[str, Any]:
         """Prepare everything from the files to a first batch."""
         self.prepared = self.prepare_data(self.config)
         examples, config = self.prepared.examples, self.config
-        lengths = self.evaluation.read_lengths(examples, config.model)
+        lengths = examples.lengths(config.model.reading)
         plan = self.batches.plan_batches(lengths, config.batch_size, seed=config.seed)
-        self.evaluation.cut(examples, plan[0], config.model, torch.device("cpu"))
+        examples.batch(plan[0], config.model.reading)
         return {"reviews": len(examples.ids), "tokens": len(examples.ids.flat)}
 
     def start(self) -> None:

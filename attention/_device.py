@@ -1,10 +1,40 @@
-"""The precision of matrix products: 32 bits, or 16 on a machine that has units for those."""
+"""The device that computes, and the precision of its matrix products."""
 
+import os
 from typing import Literal
 
 import torch
 
 Precision = Literal["auto", "float32", "bfloat16"]
+
+
+def choose_device(name: str) -> torch.device:
+    """Return the configured device; ``auto`` takes this process's GPU if there is one.
+
+    Raises:
+        ValueError: If there is no such device.
+
+    Example:
+        >>> from attention._device import choose_device
+        >>> choose_device("cpu")
+        device(type='cpu')
+    """
+    wanted = name
+    if name == "auto":
+        wanted = "cuda" if torch.cuda.is_available() else "cpu"
+    if wanted == "cuda":
+        wanted = f"cuda:{os.environ.get('LOCAL_RANK', 0)}"
+    try:
+        device = torch.device(wanted)
+        if device.type not in ("cpu", "cuda"):
+            raise RuntimeError("only cpu and cuda are known")
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise ValueError(
+            f"--device: expected a device of this machine, got {name}: {reason}"
+        ) from None
+    return device
 
 
 def choose_precision(
