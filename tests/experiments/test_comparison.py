@@ -94,7 +94,9 @@ def imdb(monkeypatch):
 
 
 def cell(name="qkv", group="models", own=None, **options):
-    settings = {"model": "qkv", "min_frequency": 1, "data": "imdb"} | options
+    settings = {"model": "qkv", "data": "imdb"} | options
+    if settings["model"] != "minilm":  # it has a vocabulary of its own
+        settings.setdefault("min_frequency", 1)
     return Cell(name, group, TrainConfig().with_options(**settings), **(own or {}))
 
 
