@@ -145,7 +145,7 @@ def browser(session: nox.Session) -> None:
     if shutil.which("java") is None:
         session.error("java is not installed; install it first: sudo apt-get install default-jre")
     install(session, "browser")
-    command = ["pytest", "-n", "auto", "tests/site", *session.posargs]
+    command = ["pytest", "-n", "auto", "--dist", "worksteal", "tests/site", *session.posargs]
     session.run(*command, env={"CHROMIUM": chromium})
 
 

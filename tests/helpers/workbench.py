@@ -5,7 +5,7 @@ SIX = range(6)
 
 def open_bench(visit, address, size="desktop", **options):
     """Open a page and wait for its workbench."""
-    page = visit(address, size=size, until="load", **options).page
+    page = visit(address, size=size, **options).page
     page.locator("#workbench").wait_for()
     return page
 

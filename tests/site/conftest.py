@@ -11,8 +11,9 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from built_site import SITE
+from built_site import SITE, SIZES
 from playwright.sync_api import Browser, Page, sync_playwright
+from workbench import open_bench
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
 # Without these a browser calls home, and would be counted as a page that does.
@@ -20,7 +21,6 @@ QUIET = ["--disable-background-networking", "--disable-component-update", "--dis
 QUIET += ["--disable-quic", "--disable-gpu", "--no-first-run"]
 # Chromium refuses its own sandbox to the user root; it reads nothing but our pages here.
 SANDBOX = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-SIZES = {"desktop": (1280, 900), "phone": (390, 844), "narrow": (360, 740), "wide": (2200, 1200)}
 
 
 def pytest_configure() -> None:
@@ -64,10 +64,7 @@ class Visit:
     """A page, and what it asked for and complained about on the way."""
 
     def __init__(self, browser: Browser, scheme: str, size: str, **options: object) -> None:
-        width, height = SIZES[size]
-        self.context = browser.new_context(
-            color_scheme=scheme, viewport={"width": width, "height": height}, **options
-        )
+        self.context = browser.new_context(color_scheme=scheme, viewport=SIZES[size], **options)
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(60_000)
         self.requests: list[str] = []
@@ -97,7 +94,7 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
         scheme: str = "light",
         size: str = "desktop",
         *,
-        until: str = "networkidle",
+        until: str = "load",
         **options: object,
     ) -> Visit:
         visits.append(Visit(browser, scheme, size, **options))
@@ -112,7 +109,13 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
 @pytest.fixture
 def lab(visit: Callable[..., Visit], http_root: str) -> Page:
     """The page playground.html, its first model loaded."""
-    page = visit(http_root + "playground.html", until="load").page
+    page = visit(http_root + "playground.html").page
     page.get_by_test_id("review-input").scroll_into_view_if_needed()
     page.get_by_test_id("token").first.wait_for()
     return page
+
+
+@pytest.fixture
+def bench(visit: Callable[..., Visit], http_root: str) -> Page:
+    """The page playground.html, its workbench there."""
+    return open_bench(visit, http_root + "playground.html")

@@ -7,6 +7,7 @@ import io
 import matplotlib as mpl
 import pytest
 import torch
+from accessibility import contrast
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -21,16 +22,6 @@ SHOW = """async (source) => {
   document.querySelector("article").prepend(image);
   await image.decode();
 }"""
-
-
-def luminance(colour):
-    channels = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
-    return 0.2126 * channels[0] + 0.7152 * channels[1] + 0.0722 * channels[2]
-
-
-def contrast(first, second):
-    low, high = sorted((luminance(first), luminance(second)))
-    return (high + 0.05) / (low + 0.05)
 
 
 def as_url(draw):
@@ -53,12 +44,10 @@ def colours(page, draw, cells):
     width, height = picture.size
     ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
 
-    def at(x, y):
-        return tuple(c / 255 for c in picture.getpixel((x, y)))
-
-    of_page = tuple(int(c) / 255 for c in ground[4:-1].split(", "))
+    of_page = tuple(map(int, ground[4:-1].split(", ")))
     # Beside the number in a cell's middle, on its lower edge
-    return of_page, [at(round((i + 0.5) * width / cells), height - 4) for i in range(cells)]
+    places = [(round((i + 0.5) * width / cells), height - 4) for i in range(cells)]
+    return of_page, [picture.getpixel(place) for place in places]
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

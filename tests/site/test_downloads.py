@@ -55,37 +55,29 @@ DIFFERS = "|".join(
 )
 
 
+def run(command, folder, **env):
+    """Run a command in a folder, with some variables of its own, and return what it prints."""
+    env = {**os.environ, "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1", **env}
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+    return done.stdout
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_downloaded_script_prints_what_its_page_shows(script, package, tmp_path):
     shutil.copy(script, tmp_path)
-    paths = {"PYTHONPATH": str(package), "MPLBACKEND": "Agg", "OMP_NUM_THREADS": "1"}
-    run = subprocess.run(
-        [sys.executable, script.name],
-        cwd=tmp_path,
-        env={**os.environ, **paths},
-        capture_output=True,
-        text=True,
-    )
-    assert run.returncode == 0, run.stderr
-    assert run.stdout
+    text = run([sys.executable, script.name], tmp_path, PYTHONPATH=str(package))
+    assert text
     # On the site it ran after other lessons: nothing random may have come over from them.
     (path,) = SITE.glob(f"gallery/*/{script.stem}.html")
     page = path.read_text(encoding="utf-8")
-    printed = {line for line in lines_of(run.stdout) if not re.match(DIFFERS, line)}
+    printed = {line for line in lines_of(text) if not re.match(DIFFERS, line)}
     assert printed <= shown(page)
 
 
 def test_the_package_under_test_is_the_one_from_the_site(package, tmp_path):
-    ask = "import attention; print(attention.__file__)"
-    run = subprocess.run(
-        [sys.executable, "-c", ask],
-        cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(package)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert run.stdout.startswith(str(package))
+    ask = [sys.executable, "-c", "import attention; print(attention.__file__)"]
+    assert run(ask, tmp_path, PYTHONPATH=str(package)).startswith(str(package))
 
 
 NOTEBOOKS = sorted(SITE.glob("_downloads/*/plot_*.ipynb"), key=lambda path: path.name)
@@ -136,36 +128,22 @@ def test_raw_rst_would_be_found():
         assert not LEFT_OVER.search(text)
 
 
-def quiet(command, folder, **env):
-    run = subprocess.run(
-        command, cwd=folder, env={**os.environ, **env}, capture_output=True, text=True, timeout=900
-    )
-    assert run.returncode == 0, run.stdout[-2000:] + run.stderr[-2000:]
-
-
-@pytest.fixture(scope="module")
-def newcomer(tmp_path_factory):
-    """An environment with IPython and nothing of ours; what a notebook asks for stays in it."""
-    folder = tmp_path_factory.mktemp("newcomer")
-    quiet([sys.executable, "-m", "venv", "venv"], folder)
-    python = folder / "venv" / "bin" / "python"
-    quiet([python, "-m", "pip", "install", "-q", "ipython", "nbformat"], folder)
-    return python
-
-
-@pytest.mark.parametrize("name", ["plot_1_qkv_derivation", "plot_2_attention_layer"])
-def test_a_downloaded_notebook_runs_where_nothing_is_installed(name, newcomer, tmp_path):
-    (path,) = SITE.glob(f"_downloads/*/{name}.ipynb")
-    book = json.loads(path.read_text(encoding="utf-8"))
-    install = "".join(book["cells"].pop(0)["source"])
+def test_downloaded_notebooks_run_where_nothing_is_installed(tmp_path):
+    """What the notebooks ask for stays in an environment that begins with IPython alone."""
+    run([sys.executable, "-m", "venv", "venv"], tmp_path)
+    python = tmp_path / "venv" / "bin" / "python"
+    run([python, "-m", "pip", "install", "-q", "ipython", "nbformat"], tmp_path)
     (wheel,) = SITE.glob("*.whl")
     shutil.copy(wheel, tmp_path)
-    # Where the site has an address, this build of it is not published yet.
-    install = re.sub(r'"attention-tutorial(\[\w+\]) @ [^"]*/', r'"./\1/', install)
-    install = re.sub(r'"\./(\[\w+\])/([^"]*)"', r'"./\2\1"', install)
     # Here as elsewhere, torch without CUDA; a folder of wheels serves as well.
     index = {} if "PIP_FIND_LINKS" in os.environ else {"PIP_EXTRA_INDEX_URL": CPU_INDEX}
-    quiet([newcomer, "-m", "IPython", "-c", install], tmp_path, **index)
-    (tmp_path / "lesson.ipynb").write_text(json.dumps(book), encoding="utf-8")
-    alone = {"PYTHONPATH": str(OFFLINE), "MPLBACKEND": "agg", "OMP_NUM_THREADS": "1"}
-    quiet([newcomer, "-m", "IPython", "lesson.ipynb"], tmp_path, **alone)
+    for name in ("plot_1_qkv_derivation", "plot_2_attention_layer"):
+        (path,) = SITE.glob(f"_downloads/*/{name}.ipynb")
+        book = json.loads(path.read_text(encoding="utf-8"))
+        install = "".join(book["cells"].pop(0)["source"])
+        # Where the site has an address, this build of it is not published yet.
+        install = re.sub(r'"attention-tutorial(\[\w+\]) @ [^"]*/', r'"./\1/', install)
+        install = re.sub(r'"\./(\[\w+\])/([^"]*)"', r'"./\2\1"', install)
+        run([python, "-m", "IPython", "-c", install], tmp_path, **index)
+        (tmp_path / "lesson.ipynb").write_text(json.dumps(book), encoding="utf-8")
+        run([python, "-m", "IPython", "lesson.ipynb"], tmp_path, PYTHONPATH=str(OFFLINE))

@@ -72,7 +72,7 @@ def test_all_files_together_are_small():
 
 def test_the_caption_is_inside(visit, http_root):
     name = "gallery/core/plot_3_scaling_variance.html"
-    page = visit(http_root + name, until="load").page
+    page = visit(http_root + name).page
     caption = page.locator("figure figcaption").nth(1)
     words = re.findall(r"[A-Za-z]{4,}", caption.inner_text())
     text = ET.parse(files_of(name)[1]).getroot().find(f"{SVG}desc").text
@@ -96,7 +96,7 @@ COLOURS = """async (source) => {
 
 @pytest.mark.parametrize("name", ["index.html", "gallery/core/plot_3_scaling_variance.html"])
 def test_a_browser_downloads_a_file_and_draws_it_on_white(visit, http_root, name):
-    seen = visit(http_root + name, until="load")
+    seen = visit(http_root + name)
     link = seen.page.locator(".svg-links a").first
     with seen.page.expect_download() as download:
         link.press("Enter")

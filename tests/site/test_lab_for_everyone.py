@@ -1,63 +1,41 @@
 """The lab on any screen, in any theme, without a mouse, without motion, without scripts."""
 
-import pytest
-from axe_playwright_python.sync_playwright import Axe
+from accessibility import unsound
+from built_site import SIZES
 from playwright.sync_api import expect
 
 
-def violations(page):
-    found = Axe().run(page).response["violations"]
-    return [f"{rule['id']}: {node['html'][:200]}" for rule in found for node in rule["nodes"]]
+def test_everything_unfolded_is_accessible_and_fits(lab):
+    lab.get_by_test_id("review-input").fill("a hobbledehoy in a wonderful film: 映画")
+    lab.get_by_test_id("distractor").check()
+    lab.get_by_test_id("token").last.click()
+    lab.get_by_test_id("asker").select_option("1")
+    lab.locator("#review-lab canvas").wait_for()
+    lab.get_by_test_id("effects").locator("tr").wait_for()
+    assert unsound(lab, "narrow", "phone", "desktop", "wide") == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("size", ["narrow", "phone", "desktop", "wide"])
-def test_everything_unfolded_is_accessible_and_fits(visit, http_root, scheme, size):
-    page = visit(http_root + "playground.html", scheme, size).page
-    page.get_by_test_id("review-input").fill("a hobbledehoy in a wonderful film: 映画")
-    page.get_by_test_id("distractor").check()
-    page.get_by_test_id("token").last.click()
-    page.get_by_test_id("asker").select_option("1")
-    page.locator("#review-lab canvas").wait_for()
-    page.get_by_test_id("effects").locator("tr").wait_for()
-    assert violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
-    # Nothing of the labs may reach beyond the text's column, either.
-    sticks_out = page.evaluate(
-        """() => { const edge = document.querySelector("article").getBoundingClientRect().right;
-        return [...document.querySelectorAll(".lab :is(table, svg, canvas, textarea, input)")]
-          .filter((part) => part.getBoundingClientRect().right > edge + 1)
-          .map((part) => part.outerHTML.slice(0, 120)); }"""
-    )
-    assert sticks_out == []
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_home_page_after_typing_is_accessible(visit, http_root, scheme):
-    page = visit(http_root + "index.html", scheme, "narrow").page
+def test_the_home_page_after_typing_is_accessible(visit, http_root):
+    page = visit(http_root + "index.html", size="narrow").page
     page.get_by_test_id("review-input").fill("a hobbledehoy in a wonderful film")
     page.get_by_test_id("token").last.wait_for()
-    assert violations(page) == []
-    assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
+    assert unsound(page, "narrow") == []
     page.get_by_test_id("review-input").fill("10/10")
     page.get_by_test_id("notice").wait_for()
-    assert violations(page) == []
+    assert unsound(page, "narrow") == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_mistakes_and_texts_that_cannot_be_read_are_accessible(visit, http_root, scheme):
-    page = visit(http_root + "playground.html", scheme, "phone").page
-    names = page.get_by_test_id("sample").locator("option:not([value=''])").all_inner_texts()
-    page.get_by_test_id("sample").scroll_into_view_if_needed()
+def test_mistakes_and_texts_that_cannot_be_read_are_accessible(lab):
+    names = lab.get_by_test_id("sample").locator("option:not([value=''])").all_inner_texts()
     for name in names:
-        page.get_by_test_id("sample").select_option(name)
-        page.get_by_test_id("token").last.wait_for()
-        if page.locator("[data-testid=mistake]:visible").count() > 0:
+        lab.get_by_test_id("sample").select_option(name)
+        lab.get_by_test_id("token").last.wait_for()
+        if lab.locator("[data-testid=mistake]:visible").count() > 0:
             break
-    assert violations(page) == []
-    page.get_by_test_id("review-input").fill("10/10")
-    page.get_by_text("there is no probability").first.wait_for()
-    assert violations(page) == []
+    assert unsound(lab, "phone") == []
+    lab.get_by_test_id("review-input").fill("10/10")
+    lab.get_by_text("there is no probability").first.wait_for()
+    assert unsound(lab, "phone") == []
 
 
 def test_the_tab_key_reaches_every_control(lab):
@@ -84,15 +62,12 @@ def test_the_tab_key_reaches_every_control(lab):
     assert seen == wanted
 
 
-@pytest.mark.parametrize("size", ["desktop", "phone"])
-def test_verdicts_are_side_by_side_where_there_is_room(visit, http_root, size):
-    page = visit(http_root + "playground.html", size=size).page
-    page.get_by_test_id("review-input").scroll_into_view_if_needed()
-    page.get_by_test_id("token").first.wait_for()
-    boxes = [one.bounding_box() for one in page.locator(".lab-model").all()]
-    across, down = ([round(box[name]) for box in boxes] for name in ("x", "y"))
-    assert len(set(across)) == (3 if size == "desktop" else 1)
-    assert len(set(down)) == (1 if size == "desktop" else 3)
+def test_verdicts_are_side_by_side_where_there_is_room(lab):
+    for size, columns in (("desktop", 3), ("phone", 1)):
+        lab.set_viewport_size(SIZES[size])
+        boxes = [one.bounding_box() for one in lab.locator(".lab-model").all()]
+        across, down = ({round(box[name]) for box in boxes} for name in ("x", "y"))
+        assert (len(across), len(down)) == (columns, 4 - columns)
 
 
 def test_nothing_moves_for_who_wants_no_motion(visit, http_root):

@@ -408,7 +408,6 @@ def changes_of_a_key_press(page, n):
     return page.evaluate(CHANGES, [text, f"{text} a", f"{text} aa"])
 
 
-# How long that takes, and at how many words, is measured by key_press_benchmark.py.
 def test_a_key_press_in_a_full_text_makes_no_word_again(lab):
     changes = changes_of_a_key_press(lab, 256)
     assert changes["elements"] < 50  # 256 words are 1,024 elements in each model's column
@@ -487,7 +486,7 @@ def test_a_screen_reader_hears_the_result_and_not_each_letter(lab):
 
 
 def test_weights_are_fetched_when_they_are_needed(visit, http_root):
-    seen = visit(http_root + "index.html")
+    seen = visit(http_root + "index.html", until="networkidle")
     assert not any("/lab-" in url for url in seen.requests)
     hook(seen.page, "review-input").fill("wonderful")
     hook(seen.page, "token").wait_for()

@@ -5,12 +5,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
-from workbench import SIX, cell, field, open_bench, shown
-
-
-@pytest.fixture
-def bench(visit, http_root):
-    return open_bench(visit, http_root + "playground.html")
+from workbench import SIX, cell, field, shown
 
 
 def test_it_starts_with_the_digits_of_the_first_lesson(bench):

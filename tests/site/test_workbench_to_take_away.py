@@ -61,7 +61,7 @@ def test_the_address_follows_what_is_undone(bench):
     ["1.", "2.abc", "1.%3Cscript%3E", "1.bnVsbA", "1." + "A" * 9000, "1.WzEsMl0", ""],
 )
 def test_a_hostile_or_outdated_link_says_so_and_shows_the_start(visit, http_root, fragment):
-    seen = visit(http_root + f"playground.html#bench={fragment}", until="load")
+    seen = visit(http_root + f"playground.html#bench={fragment}")
     page = seen.page
     page.locator("#workbench").wait_for()
     said = page.locator("#workbench").get_by_role("alert")
@@ -145,7 +145,7 @@ def test_the_menu_covers_nothing_that_the_reader_goes_on_to(bench, leave):
 
 
 def test_the_page_works_from_a_folder(visit, root):
-    seen = visit(root + "playground.html", until="load")
+    seen = visit(root + "playground.html")
     page = seen.page
     page.locator("#workbench").wait_for()
     field(page, "x.0.0").fill("1.5")
