@@ -12,7 +12,7 @@ from refusals import check_refused
 
 from attention.evaluate import evaluate
 from attention.pretrained import load_encoder
-from attention.sentiment import features, run_folder
+from attention.sentiment import evaluation, run_folder
 from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.evaluation import predict
 from attention.sentiment.model import SentimentClassifier, build_model
@@ -39,7 +39,7 @@ OPTIONS = [
 def published(tmp_path, monkeypatch):
     folder = small_encoder.write(tmp_path / "published")
     small_encoder.stand_in(monkeypatch, folder)
-    monkeypatch.setattr(features, "_EXAMPLES_AT_ONCE", 4)
+    monkeypatch.setattr(evaluation, "_ENCODED_AT_ONCE", 4)
 
 
 def run(out, *options):
@@ -69,7 +69,9 @@ def test_it_reads_special_ids_types_and_the_review_alone_is_pooled(fine_tune):
         torch.testing.assert_close(logits[row], model.classifier(expected @ x)[0])
     if not fine_tune:
         pooled = model.features(ids, torch.tensor([5, 2]))
-        torch.testing.assert_close(model(pooled), logits)
+        torch.testing.assert_close(model.classify(pooled), logits)
+        with pytest.raises(TypeError, match="ids"):  # features are no ids
+            model(pooled, need_weights=True)
 
 
 def test_only_what_is_to_be_trained_changes(tmp_path):
