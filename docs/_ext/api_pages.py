@@ -1,15 +1,15 @@
 """Keep the API pages complete, and tie each entry to the pages that use it."""
 
-import dataclasses
 import inspect
 from typing import Any, get_type_hints
 
+from pydantic import BaseModel
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 import attention
-from attention.sentiment.config import ModelConfig, TrainConfig
+from attention.sentiment.config import Config, ModelConfig, TrainConfig
 
 logger = logging.getLogger(__name__)
 
@@ -36,30 +36,12 @@ def keep_sentences(
         lines.insert(lines.index("Returns:") + 1, "    \\ ")
 
 
-class Made:
-    """Stand in a signature for a default that is made anew for each object."""
-
-    def __init__(self, kind: type) -> None:
-        self.kind = kind
-
-    def __repr__(self) -> str:
-        return f"{self.kind.__name__}()"
-
-
-def show_plain_types(kind: type) -> None:
-    """Hide from autodoc what only the command line reads of a field's type."""
+def show_plain_types(kind: type[BaseModel]) -> None:
+    """Hide from autodoc the ranges that pydantic reads in a field's type, and its signature."""
     hints = get_type_hints(kind)  # without what Annotated adds
     kind.__annotations__ = {name: hints[name] for name in kind.__annotations__}
-    factories = {
-        field.name for field in dataclasses.fields(kind) if callable(field.default_factory)
-    }
-    parameters = [
-        each.replace(
-            annotation=hints[name], default=Made(hints[name]) if name in factories else each.default
-        )
-        for name, each in inspect.signature(kind).parameters.items()
-    ]
-    kind.__signature__ = inspect.Signature(parameters)
+    fields = inspect.Parameter("fields", inspect.Parameter.VAR_KEYWORD)
+    kind.__signature__ = inspect.Signature([fields])
 
 
 def miss_nothing(app: Sphinx, env: BuildEnvironment) -> None:
@@ -71,8 +53,8 @@ def miss_nothing(app: Sphinx, env: BuildEnvironment) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    show_plain_types(ModelConfig)
-    show_plain_types(TrainConfig)
+    for kind in (Config, ModelConfig, TrainConfig):
+        show_plain_types(kind)
     app.connect("autodoc-process-docstring", keep_sentences, priority=100)  # napoleon: 500
     app.connect("autodoc-process-docstring", list_pages_that_use_it, priority=900)
     app.connect("env-check-consistency", miss_nothing)
