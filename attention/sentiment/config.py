@@ -169,8 +169,9 @@ class ModelConfig(Config):
     @classmethod
     def _add_defaults_of_the_variant(cls, fields: Any) -> Any:
         name = fields.get("attention", "energy") if isinstance(fields, dict) else None
-        is_variant = isinstance(name, str) and name in VARIANTS
-        return {**VARIANTS[name].options, **fields} if is_variant else fields
+        if isinstance(name, str) and name in VARIANTS:
+            return {**VARIANTS[name].options, **fields}
+        return fields
 
     def unread(self) -> dict[str, str]:
         """List the fields that the model does not read, each with the refusal of it."""

@@ -251,7 +251,7 @@ def predict(
     return {
         "label": "positive" if probability > 0.5 else "negative",
         "probability": probability,
-        "tokens": [tokenizer.id_to_token(i) for i in batch.ids[0, :length].tolist()],
+        "tokens": [tokenizer.id_to_token(i) or "" for i in batch.ids[0, :length].tolist()],
         "weights": weights[0, :length].tolist(),
     }
 

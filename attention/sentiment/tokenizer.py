@@ -249,7 +249,7 @@ def _renumber(flat: Tensor, words: list[str], tokenizer: Tokenizer) -> None:
         part.copy_(lookup[part.long()])
 
 
-def _ragged(flat: array, lengths: array) -> Ragged:
+def _ragged(flat: "array[int]", lengths: "array[int]") -> Ragged:
     """Take both arrays, which grew in place, as tensors without a copy."""
     ids = torch.frombuffer(flat, dtype=torch.int32) if flat else torch.empty(0, dtype=torch.int32)
     offsets = torch.zeros(len(lengths) + 1, dtype=torch.int64)

@@ -286,7 +286,8 @@ class Trainer:
         loss = losses.detach().sum()
         correct = (logits.detach() > 0) == (piece.labels > 0.5)  # (B,)
         # Added up on the device, because reading them would make the host wait for it.
-        for i, part in enumerate((loss, correct.sum(), len(losses), piece.lengths.sum())):
+        parts: list[Tensor | int] = [loss, correct.sum(), len(losses), piece.lengths.sum()]
+        for i, part in enumerate(parts):
             self.state.sums[i] += part
 
     def _seed(self, step: int) -> None:

@@ -16,6 +16,8 @@ from statistics import median
 import torch
 from torch.profiler import ProfilerActivity, profile
 
+from attention import SelfAttention
+from attention.sentiment.batches import Batch
 from attention.sentiment.trainer import split_batch
 from experiments.speed.side import Corrected
 
@@ -58,9 +60,11 @@ def count(side: Corrected) -> dict[str, float]:
     """Count what an epoch cannot do without."""
     trainer = side.trainer
     config = trainer.model.config
-    d, k = config.embed_dim, config.key_dim
-    v = config.value_dim or d
-    pieces = [p.ids.shape for batch, _ in trainer._batches() for p in split_batch(batch)]
+    attention = trainer.model.attention
+    assert isinstance(attention, SelfAttention)  # the preset's
+    d, k, v = config.embed_dim, attention.key_dim, attention.value_dim
+    batches = [batch for batch, _ in trainer._batches() if isinstance(batch, Batch)]
+    pieces = [p.ids.shape for batch in batches for p in split_batch(batch)]
     tokens = sum(rows * n for rows, n in pieces)
     cells = sum(rows * n * n for rows, n in pieces)
     parameters = sum(p.numel() for p in trainer.model.parameters())
