@@ -40,7 +40,7 @@ def causal_mask(
         ValueError: If ``n`` is negative, or ``m`` less than ``n``.
 
     Where queries and keys differ in number, torch has two causal masks: this one, which it calls
-    ``causal_lower_right`` (:mod:`torch.nn.attention.bias`), and ``causal_upper_left``, which is
+    ``causal_lower_right`` (``torch.nn.attention.bias``), and ``causal_upper_left``, which is
     ``causal_mask(m)[:n]`` here and what ``is_causal=True`` means in torch's own functions. Ours
     refuse ``is_causal=True`` there, so that nobody gets one for the other.
 

@@ -46,7 +46,7 @@ class Variant:
 
         Args:
             embed_dim: Width ``d`` of a token vector.
-            options: Any of :attr:`options`; the others have their defaults.
+            options: Any of the variant's ``options``; the others have their defaults.
 
         Raises:
             TypeError: If an option has another type.
