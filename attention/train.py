@@ -1,5 +1,6 @@
 """Train a sentiment classifier: ``python -m attention.train --data imdb --out runs/first``."""
 
+import gc
 import os
 import shlex
 import sys
@@ -120,6 +121,7 @@ def main(arguments: Sequence[str]) -> int:
         return 128 + stopped.number
     finally:
         if dist.is_initialized():
+            gc.collect()  # a stopped trainer in a cycle of references would keep the group alive
             dist.destroy_process_group()
     print_status(f"finished; the model is in {config.out}", is_first_process())
     return 0

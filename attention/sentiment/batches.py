@@ -222,7 +222,7 @@ class Examples:
 
 @dataclass(frozen=True, eq=False)
 class FeatureExamples:
-    """Hold what a frozen encoder made of each example, which takes the place of the ids.
+    """Hold what a frozen encoder made of each example, which is read instead of the ids.
 
     Args:
         features: The encoder's output for each example.

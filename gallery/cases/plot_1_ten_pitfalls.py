@@ -211,7 +211,8 @@ print(with_holes, "→ rows:", max(with_holes.values()) + 1, "needed:", len(with
 alone, both = make_examples(words, train.labels), make_examples(words, train.labels, pairs=True)
 print(f"samples: {len(alone):,}, then {len(both):,}: times {len(both) / len(alone):.1f}")
 total = len(train)
-tokens = alone.lengths().sum().item(), both.lengths().sum().item()
+whole = Reading(max_length=10_000)  # tokens, which no pair of reviews has
+tokens = [each.lengths(whole).sum().item() for each in (alone, both)]
 print(f"tokens:  {tokens[0]:,}, then {tokens[1]:,}: times {tokens[1] / tokens[0]:.1f}")
 
 # %%

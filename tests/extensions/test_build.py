@@ -9,6 +9,7 @@ import joblib
 import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
+NAMES = ("plot_1_qkv_derivation", "plot_2_attention_layer")  # which have a place in the order
 SMALL = """
 import runpy
 real = runpy.run_path({conf!r})
@@ -44,8 +45,8 @@ def build(folder: Path) -> subprocess.CompletedProcess[str]:
         (folder / part).mkdir(parents=True)
     for header in ("gallery", "gallery/core"):
         (folder / header / "GALLERY_HEADER.rst").write_text("Lessons\n=======\n")
-    for number in (1, 2):
-        (folder / f"gallery/core/plot_{number}.py").write_text(LESSON)
+    for name in NAMES:
+        (folder / f"gallery/core/{name}.py").write_text(LESSON)
     (folder / "docs/conf.py").write_text(SMALL.format(conf=str(DOCS / "conf.py")))
     (folder / "docs/index.rst").write_text(
         "Home\n====\n\n.. toctree::\n   :glob:\n\n   gallery/*/*\n"
@@ -59,8 +60,8 @@ def test_lessons_run_in_workers_that_stay_on_this_machine(tmp_path):
     done = build(folder)
     assert done.returncode == 0, done.stderr
     assert "generating gallery (with parallel=2)" in done.stdout
-    for number in (1, 2):
-        page = (folder / f"docs/gallery/core/plot_{number}.rst").read_text()
+    for name in NAMES:
+        page = (folder / f"docs/gallery/core/{name}.rst").read_text()
         assert "in a worker: True" in page
         assert "pages execute without leaving this machine; example.org was asked for" in page
 

@@ -14,7 +14,7 @@ LOSS, ENTROPY, RIGHT = range(3)  # at each step, in the runs
 
 @pytest.fixture(scope="module")
 def page():
-    return run(LESSON).names
+    return run(LESSON, quick=False).names
 
 
 def uneven(means):

@@ -112,8 +112,13 @@ def set_quick(tree: ast.Module) -> None:
 
 
 @functools.cache
-def run(path: Path) -> Page:
-    """Run a script once, headless, in a clean state; return its names and wrong comments."""
+def run(path: Path, quick: bool = True) -> Page:
+    """Run a script once, headless, in a clean state; return its names and wrong comments.
+
+    Args:
+        path: The script.
+        quick: Whether it takes the few steps of its constant QUICK, if it has one.
+    """
     source = path.read_text(encoding="utf-8")
     comments = shape_comments(source)
     page = Page()
@@ -146,7 +151,8 @@ def run(path: Path) -> Page:
         return value
 
     tree = ast.parse(source)
-    set_quick(tree)
+    if quick:
+        set_quick(tree)
     tree = ast.fix_missing_locations(_ShapeChecks(comments).visit(tree))
     module = types.ModuleType("__main__")
     module.__dict__[CHECK] = check_shape

@@ -179,7 +179,10 @@ def test_several_processes_are_refused_where_one_encodes(tmp_path, monkeypatch):
 
 def test_what_does_not_fit_is_refused(tmp_path):
     cases = [
-        (lambda: ModelConfig(fine_tune=True), "^fine_tune: expected the model minilm .*got energy"),
+        (
+            lambda: ModelConfig(fine_tune=True),
+            "^fine_tune: expected minilm, which reads it, got energy",
+        ),
         (
             lambda: ModelConfig(attention="minilm", max_length=511),
             "^max_length: expected at most 510 with the model minilm, got 511",

@@ -51,14 +51,9 @@
     return spelled;
   }
 
-  // The ids of a text, without the <start> before it. One that is written out in the text counts as one.
+  // The ids of a text, without the <start> before it. One that is written out is read like any text.
   function encode(vocabulary, text) {
-    return text
-      .split(START)
-      .flatMap((part, i) => [
-        ...(i > 0 ? [START_ID] : []),
-        ...(part.match(PIECES) ?? []).flatMap((piece) => mergePiece(vocabulary, piece)),
-      ]);
+    return (text.match(PIECES) ?? []).flatMap((piece) => mergePiece(vocabulary, piece));
   }
 
   const bytesOf = ({ tokens }, id) =>
