@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 from attention._capture import capture
 from attention._extras import lazily
 from attention.blockwise import online_softmax_attention
-from attention.functional import (
-    causal_mask,
-    fused_attention,
-    padding_mask,
-    scaled_dot_product_attention,
-    window_mask,
-)
+from attention.functional import fused_attention, scaled_dot_product_attention
 from attention.layers.base import AttentionLayer
 from attention.layers.bigrams import BigramEmbedding
 from attention.layers.block import TransformerBlock, TransformerEncoder
@@ -30,6 +24,7 @@ from attention.layers.self_attention import (
     SelfAttentionV1,
     SelfAttentionV2,
 )
+from attention.masks import causal_mask, padding_mask, window_mask
 from attention.rotary import apply_rotary
 
 if TYPE_CHECKING:

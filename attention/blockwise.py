@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from attention._checks import check_attention_inputs, check_size
-from attention.functional import allowed_keys
+from attention.masks import allowed_keys
 
 
 def online_softmax_attention(

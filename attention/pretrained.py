@@ -11,8 +11,9 @@ from torch import Tensor, nn
 
 from attention._checks import check_ids
 from attention._extras import require
-from attention.functional import Attended, padding_mask
+from attention.functional import Attended
 from attention.layers.block import TransformerEncoder
+from attention.masks import padding_mask
 
 require("train", "pydantic", "safetensors", "tokenizers")
 

@@ -7,8 +7,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from attention.exercises.judging import Exercise, draw
-from attention.functional import padding_mask
 from attention.layers.positions import positions_from_end
+from attention.masks import padding_mask
 
 INF = float("inf")
 ROW = torch.tensor([1.0, 0.0, 3.0])  # (3,), the scores of the second word

@@ -9,7 +9,8 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 
 from attention.exercises.judging import Exercise, NotYet, draw
-from attention.functional import causal_mask, scaled_dot_product_attention, window_mask
+from attention.functional import scaled_dot_product_attention
+from attention.masks import causal_mask, window_mask
 from attention.rotary import apply_rotary
 
 Triple = tuple[Tensor, Tensor, Tensor]

@@ -18,15 +18,10 @@ from attention._checks import (
     check_size,
     check_tokens,
 )
-from attention.functional import (
-    Attended,
-    allowed_keys,
-    attend,
-    causal_mask,
-    restrict,
-)
+from attention.functional import Attended, attend
 from attention.layers.base import AttentionLayer
 from attention.layers.cache import KVCache, check_cache
+from attention.masks import allowed_keys, causal_mask, restrict
 from attention.rotary import apply_rotary
 
 

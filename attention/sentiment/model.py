@@ -13,11 +13,12 @@ from torch.nn import functional as F
 
 from attention._checks import check_ids, check_size
 from attention._files import check_tensors, write_tensors, write_text
-from attention.functional import Attended, padding_mask
+from attention.functional import Attended
 from attention.layers.bigrams import BigramEmbedding
 from attention.layers.pooling import MeanPooling
 from attention.layers.positions import SinusoidalPositions, positions_from_end
 from attention.layers.variants import variant
+from attention.masks import padding_mask
 from attention.pretrained import MINILM_CONFIG, PretrainedEncoder, load_encoder
 from attention.sentiment.batches import Batch, FeatureBatch
 from attention.sentiment.config import DTYPES, ModelConfig, TrainConfig, read_model_config

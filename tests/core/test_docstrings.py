@@ -58,7 +58,7 @@ def test_examples_need_nothing_but_torch_and_their_own_name(tmp_path, monkeypatc
 def test_examples_are_found_and_a_wrong_one_would_fail():
     names = [
         example.name
-        for module in ("functional", "layers.multihead", "sentiment.model")
+        for module in ("masks", "layers.multihead", "sentiment.model")
         for example in documented(importlib.import_module(f"attention.{module}"))
         if example.examples
     ]

@@ -27,14 +27,14 @@ def nothing(*_: object, **__: object) -> None:
 
 GUARDS: dict[str, Guard] = {
     # The numbers
-    "attention.functional.allowed_keys": Guard(
+    "attention.masks.allowed_keys": Guard(
         nothing, ("core/test_functional.py::test_blind_query_gives_zeros_and_passes_none_back",)
     ),
-    "attention.functional.causal_mask": Guard(
+    "attention.masks.causal_mask": Guard(
         lambda n, device=None: torch.ones(n, n, dtype=torch.bool, device=device),
         ("core/test_functional.py::test_formula_is_torchs_in_value_and_gradient",),
     ),
-    "attention.functional.padding_mask": Guard(
+    "attention.masks.padding_mask": Guard(
         lambda lengths, n: torch.ones(*lengths.shape, 1, n, dtype=torch.bool),
         ("sentiment/test_model.py::test_a_review_gets_its_logit_alone_and_in_any_batch",),
     ),

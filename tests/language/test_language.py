@@ -13,7 +13,6 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
 from torch.nn import functional as F
 
-from attention.functional import causal_mask
 from attention.language import (
     START_ID,
     LanguageConfig,
@@ -22,6 +21,7 @@ from attention.language import (
     encode,
     load_language_model,
 )
+from attention.masks import causal_mask
 from experiments.language.data import PATTERN, pieces, sentence_starts, stream, tidy
 from experiments.language.train import loss_per_position, losses
 
