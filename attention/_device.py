@@ -29,6 +29,7 @@ def choose_device(name: str) -> torch.device:
         if device.type not in ("cpu", "cuda"):
             raise RuntimeError("only cpu and cuda are known")
         torch.empty(1, device=device)
+        device = torch.device("cpu") if device.type == "cpu" else device  # a CPU has no number
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise ValueError(

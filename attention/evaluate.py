@@ -21,8 +21,9 @@ PRECISION = click.Option(
     ["--precision"],
     type=click.Choice(get_args(Precision)),
     default="auto",
-    help="Precision of matrix products; auto takes bfloat16 if the GPU has units for it, or, with "
-    "minilm on a CPU, if the CPU has them.",
+    show_default=True,
+    help="Precision of matrix products; auto takes bfloat16 where the machine has units for it, "
+    "on a CPU for minilm alone.",
 )
 _PARAMETERS = (
     RUN,
@@ -31,11 +32,13 @@ _PARAMETERS = (
         ["--split"],
         type=click.Choice(["train", "validation", "test"]),
         default="test",
+        show_default=True,
         help="Which split of the reviews.",
     ),
     click.Option(
         ["--device"],
         default="auto",
+        show_default=True,
         help="cpu, cuda, cuda:1 …; auto takes a GPU if there is one.",
     ),
     PRECISION,
@@ -73,7 +76,7 @@ def evaluate(
     model, tokenizer, trained = load_run(run, where)
     if note := precision_note(precision, where, is_pretrained=model.config.is_pretrained):
         print_status(note)
-    source = data or trained.data
+    source = trained.data if data is None else data
     reviews = load_reviews(source)
     if split not in reviews:
         raise DataError(f"{source}: has no split {split}; give as --split {' or '.join(reviews)}")

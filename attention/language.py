@@ -166,7 +166,9 @@ def continuation(
         for _ in range(most - len(ids)):
             logits = model(new, caches=caches)[-1]  # (vocab_size,)
             if temperature:
-                weights = torch.softmax(logits / temperature, dim=-1)  # (vocab_size,)
+                # The largest becomes 0, which no temperature makes infinite.
+                scaled = (logits - logits.max()).double() / temperature  # (vocab_size,)
+                weights = torch.softmax(scaled, dim=-1)  # (vocab_size,)
                 new = torch.multinomial(weights, 1, generator=generator)  # (1,)
             else:
                 new = logits.argmax(dim=-1, keepdim=True)  # (1,)
@@ -179,10 +181,12 @@ def continuation(
 
 def encode(tokenizer: Tokenizer, text: str) -> list[int]:
     """Turn a text into ids, beginning with that of ``<start>``, which a text can only spell."""
+    # Bytes of the command line that are not UTF-8 arrive as lone surrogates.
+    readable = text.encode("utf-8", "replace").decode()
     before = tokenizer.encode_special_tokens
     tokenizer.encode_special_tokens = True
     try:
-        return [START_ID, *tokenizer.encode(text, add_special_tokens=False).ids]
+        return [START_ID, *tokenizer.encode(readable, add_special_tokens=False).ids]
     finally:
         tokenizer.encode_special_tokens = before
 
@@ -229,6 +233,6 @@ def load_language_model(folder: Path | str) -> tuple[LanguageModel, Tokenizer]:
         tensors = load_file(folder / "model.safetensors")
         for name in [name for name, tensor in tensors.items() if tensor.dtype == torch.int8]:
             tensors[name] = tensors[name] * tensors.pop(name + ".scale")[:, None]
-        model.load_state_dict(tensors, assign=True)
+        model.load_state_dict({name: each.float() for name, each in tensors.items()}, assign=True)
         tokenizer = read_tokenizer(folder, config.vocab_size)
     return model.eval(), tokenizer

@@ -116,7 +116,8 @@ def main(arguments: Sequence[str]) -> int:
         config = on_all_processes(lambda: configure(arguments))
         train(config)
     except Stopped as stopped:
-        command = f"python -m attention.train --resume {shlex.quote(str(config.out))}"
+        program = "torchrun …" if "RANK" in os.environ else "python"
+        command = f"{program} -m attention.train --resume {shlex.quote(str(config.out))}"
         print_status(f"stopped by {stopped}, saved; resume with: {command}", is_first_process())
         return 128 + stopped.number
     finally:

@@ -22,12 +22,19 @@ _PARAMETERS = (
     ),
     click.Option(
         ["--temperature"],
-        type=float,
+        type=click.FloatRange(min=0),
         default=0.8,
+        show_default=True,
         help="Below 1 favours likely tokens, above 1 evens out their chances, 0 takes the most "
-        "likely. [default: 0.8]",
+        "likely.",
     ),
-    click.Option(["--seed"], type=int, default=0, help="The seed of the draws."),
+    click.Option(
+        ["--seed"],
+        type=click.IntRange(0, 2**63 - 1),
+        default=0,
+        show_default=True,
+        help="The seed of the draws.",
+    ),
 )
 
 

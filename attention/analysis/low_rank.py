@@ -66,7 +66,10 @@ def bilinear_form(layer: nn.Module) -> Tensor:
         query, key = pair if layer.in_proj_weight is None else layer.in_proj_weight.chunk(3)[:2]
         query, key = (_heads(w, layer.num_heads) for w in (query, key))  # (h, d, k)
     elif isinstance(layer, MultiHeadAttention):
-        query, key = (_heads(w.weight, layer.num_heads) for w in (layer.W_query, layer.W_key))
+        query = _heads(layer.W_query.weight, layer.num_heads)  # (h, d, k)
+        key = _heads(layer.W_key.weight, layer.num_kv_heads)  # (num_kv_heads, d, k)
+        group = layer.num_heads // layer.num_kv_heads
+        key = key if group == 1 else key.repeat_interleave(group, dim=0)  # (h, d, k)
     else:
         query, key = _matrices(layer)
     form: Tensor = query @ key.mT  # (d, d) or (h, d, d)

@@ -385,7 +385,7 @@ def plan_batches(
     # Modulo 2**32 because torch's CPU generator uses no more bits of its seed.
     generator = torch.Generator().manual_seed((seed * 1_000_003 + epoch) % 2**32)
     order = torch.randperm(count, generator=generator) if shuffle else torch.arange(count)
-    pools = order.split(POOL * batch_size)
+    pools = order.split(POOL * min(batch_size, max(count, 1)))
     order = torch.cat([rows[lengths[rows].argsort(stable=True)] for rows in pools])
     batches = list(order.split(batch_size)) if count else []
     if shuffle:

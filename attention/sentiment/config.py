@@ -29,6 +29,10 @@ DTYPES: dict[Dtype, torch.dtype] = {
     "float16": torch.float16,
 }
 
+# The longest example times the width of a word. Positions and padding are in no file, so nothing
+# else would refuse a model whose configuration asks for more of them than fit into memory.
+MAX_LENGTH_TIMES_WIDTH = 2**27
+
 # A number that torch can hold as an integer of 64 bits.
 Count = Annotated[int, Field(ge=1, lt=2**63)]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -196,6 +200,9 @@ class ModelConfig(Config):
                     f"got {self.max_length}"
                 )
             return self
+        most = MAX_LENGTH_TIMES_WIDTH // self.embed_dim
+        if 0 < most < self.max_length:  # a wider word alone is refused with its table
+            raise ValueError(f"max_length: expected 1 to {most}, got {self.max_length}")
         # A layer refuses by itself what it can't be built from. Sizes that do not fit into memory
         # are refused where the machine is known.
         with contextlib.suppress(RuntimeError), torch.device("meta"):
@@ -260,7 +267,7 @@ class TrainConfig(Config):
     data: str = "yelp"
     """Where the reviews come from: one of :data:`~attention.sentiment.sources.SOURCES`, or a
     folder."""
-    out: Path | None = None
+    out: Annotated[Path, Field(strict=False)] | None = None
     """The run folder to write."""
     model: ModelConfig = Field(default_factory=ModelConfig)
     """The configuration of the model."""
@@ -296,7 +303,7 @@ class TrainConfig(Config):
     def unread(self) -> dict[str, str]:
         """List the fields that the model does not read, each with the refusal of it."""
         refusals = {}
-        if self.model.is_pretrained:
+        if isinstance(self.model, ModelConfig) and self.model.is_pretrained:  # else refused as such
             own = [*VARIANTS]
             refusals["min_frequency"] = refusal("min_frequency", self.model.attention, own)
         return refusals

@@ -24,10 +24,6 @@ from attention.sentiment.batches import Batch, FeatureBatch
 from attention.sentiment.config import DTYPES, ModelConfig, TrainConfig, read_model_config
 from attention.sentiment.tokenizer import PIECE_CLS_ID, PIECE_SEP_ID, SEP_ID, UNK_ID
 
-# The longest review that a file may require, times the width of a word. Weights are checked against
-# their file before memory is allocated, but positions and padding are in no file.
-_MAX_LENGTH_TIMES_WIDTH = 2**27
-
 WIDTH_STEP = 16
 """Batches are padded to multiples of this. On a CPU, torch keeps some 10 MB for each width that it
 meets in bfloat16, and having fewer widths took no longer where both were measured."""
@@ -326,13 +322,10 @@ class SentimentClassifier(nn.Module):
         """Load a model from the run folder that training wrote, in evaluation mode.
 
         The folder may come from anywhere: nothing in it is executed, and memory is allocated only
-        if the weights have the sizes that the configuration requires. A field that an older
-        version of this package did not have is set to the value that reproduces the behaviour of
-        that version.
+        if the weights have the sizes that the configuration requires.
 
         Raises:
             ValueError: If the configuration is not one of ours, or does not fit the weights.
-            TypeError: If a field has another type.
             OSError: If a file can't be read.
         """
         path = Path(folder)
@@ -348,9 +341,6 @@ class SentimentClassifier(nn.Module):
                 check_tensors(path / "model.safetensors", outline.state_dict())
             except SafetensorError as error:
                 raise ValueError(f"{path / 'model.safetensors'}: can't be read: {error}") from error
-            if config.max_length * config.embed_dim > _MAX_LENGTH_TIMES_WIDTH:
-                most = _MAX_LENGTH_TIMES_WIDTH // config.embed_dim
-                raise ValueError(f"max_length: expected 1 to {most}, got {config.max_length}")
             weights = load_file(path / "model.safetensors")
             model = cls(vocab_size, config)
         model.load_state_dict(weights)

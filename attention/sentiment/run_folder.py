@@ -200,7 +200,7 @@ def _tensors_of(model: SentimentClassifier, *, has_stepped: bool) -> dict[str, T
     for i, weight in enumerate(trained if has_stepped else ()):
         for slot in ("exp_avg", "exp_avg_sq"):
             tensors[f"optimizer.{i}.{slot}"] = weight
-        tensors[f"optimizer.{i}.step"] = torch.empty((), device="meta")
+        tensors[f"optimizer.{i}.step"] = torch.empty((), dtype=torch.float32, device="meta")
     return {**tensors, "sums": torch.empty(4, dtype=torch.float64, device="meta")}
 
 
@@ -226,9 +226,10 @@ def check_checkpoint(
         with safe_open(path, "pt") as file:
             about = _About(**json.loads((file.metadata() or {}).get("state", "{}")))
         state = State(about.epoch, about.batch, about.seconds, metrics=about.metrics)
+        [line["seconds"] + line["train"]["loss"] for line in state.metrics]  # else no lines of ours
         if state.epoch != len(state.metrics):
             raise ValueError(f"{len(state.metrics)} lines of metrics, but {state.epoch} epochs")
-    except (SafetensorError, OSError, TypeError, ValueError, RecursionError) as error:
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise RunError(
             f"{path}: is not a checkpoint that can be read: {error}; "
             "replace it with an intact copy, or start again in another folder"
@@ -297,8 +298,9 @@ def start_folder(folder: Path, trainer: Trainer, prepared: Prepared) -> None:
 
 def finish_folder(folder: Path, trainer: Trainer) -> None:
     """Write the model, and then the summary, which marks the run as finished."""
-    config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    trainer.model.save_pretrained(folder, **config)
+    content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    content["train"] = config_json(trainer.config)["train"]  # the run may have been moved
+    trainer.model.save_pretrained(folder, **content)
     metrics = trainer.state.metrics
     summary = {
         "epochs": len(metrics),

@@ -159,6 +159,13 @@ class TestBilinearForm:
             scores = x[:, None] @ M @ x[:, None].mT / math.sqrt(head_dim)
             assert error(attend(ours, x)[1], torch.softmax(scores, dim=-1)) < BAR
 
+    def test_heads_that_share_their_keys_have_forms_of_their_own(self):
+        layer = MultiHeadAttention(8, 4, num_kv_heads=2).double()
+        x = torch.randn(5, 8, dtype=torch.float64)
+        scores = x @ bilinear_form(layer) @ x.T  # (h, n, n)
+        _, weights = layer(x, need_weights=True)
+        torch.testing.assert_close(torch.softmax(scores / 2**0.5, dim=-1), weights)
+
     def test_keeps_dtype_and_leaves_the_graph(self):
         layer = QKSelfAttention(101, key_dim=37)
         M = bilinear_form(layer)

@@ -47,6 +47,12 @@ def test_a_long_text_is_continued_as_far_as_there_is_room(folder, capsys):
     assert written(capsys, *options) == written(capsys, *options, "--tokens", room)
 
 
+def test_the_smallest_temperature_is_that_of_zero_and_any_bytes_are_a_text(folder, capsys):
+    coldest = written(capsys, folder, "The", "--tokens", 5, "--temperature", 1e-300)
+    assert coldest == written(capsys, folder, "The", "--tokens", 5, "--temperature", 0)
+    assert written(capsys, folder, "caf\udce9", "--tokens", 3)  # a byte that is not UTF-8
+
+
 def test_an_empty_text_lets_the_model_begin(folder, capsys):
     assert written(capsys, folder, "", "--tokens", 3).endswith("\n")
     assert encode(load_language_model(folder)[1], "") == [START_ID]
@@ -60,7 +66,7 @@ def test_what_cannot_be_written_is_refused_in_one_line(folder, tmp_path):
             (folder, "The", "--tokens", 0, "'--tokens': 0 is not in the range x>=1"),
             (folder, "The", "--tokens", 40, "--tokens: expected at most .*model reads 32; got 40"),
             (folder, "The soup. " * 20, r"TEXT: expected at most 30 tokens, .*reads 32.* got \d+$"),
-            (folder, "The", "--tokens", 3, "--temperature", -1, "expected 0 or more, got -1"),
+            (folder, "The", "--tokens", 3, "--temperature", -1, "-1.0 is not in the range x>=0"),
             (folder, "The", "--temperature", "warm", "--temperature"),
         ],
     )

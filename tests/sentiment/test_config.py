@@ -211,6 +211,11 @@ def test_out_of_range_names_the_field():
     check_refused(lambda config, fields: config(**fields), cases)
 
 
+def test_positions_that_fit_into_no_memory_are_refused():
+    with pytest.raises(ValueError, match=r"^max_length: expected 1 to 4194304, got 5000000$"):
+        ModelConfig(max_length=5_000_000)
+
+
 def test_ends_of_ranges_are_allowed():
     ModelConfig(attention="qkv", embed_dim=1, key_dim=1, value_dim=1, max_length=1)
     ModelConfig(dropout=0.0, word_dropout=0.99, bigram_buckets=0)

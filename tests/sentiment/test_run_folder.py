@@ -10,6 +10,7 @@ import matplotlib as mpl
 import pytest
 import torch
 from matplotlib import pyplot as plt
+from processes import checkpoint_metadata
 from refusals import check_refused
 from run_files import edit_json, edit_tensors, make_unfinished
 from safetensors.torch import load_file, save_file
@@ -248,6 +249,7 @@ def test_a_run_resumes_on_another_device_and_from_moved_reviews(run, tmp_path):
     config = configure(line)
     assert (config.device, config.data, config.out) == ("cpu", str(moved), run)
     assert train_main(line) == 0
+    assert run_folder.read_config(run).data == str(moved)  # where evaluate looks for them
 
 
 def test_the_environment_of_a_folder_that_was_copied_not_installed(monkeypatch):
@@ -288,6 +290,14 @@ def test_a_broken_checkpoint_is_never_half_loaded_in_silence(run):
             assert not trainer.optimizer.state
             assert trainer.state.epoch == 0
 
+    def with_line(line):
+        def damage():
+            about = json.loads(checkpoint_metadata(path))
+            about["metrics"] = [line] * about["epoch"]
+            save_file(load_file(path), path, {"state": json.dumps(about)})
+
+        return damage
+
     def edited(change):
         return lambda: edit_tensors(path, change)
 
@@ -296,6 +306,7 @@ def test_a_broken_checkpoint_is_never_half_loaded_in_silence(run):
         (lambda: path.write_bytes(b""), "not a checkpoint that can be read"),
         (lambda: save_file({"sums": torch.ones(4)}, path), "not a checkpoint that can be read"),
         (lambda: save_file({"sums": torch.ones(4)}, path, {"state": "{}"}), "epoch: .*required"),
+        (with_line({}), "not a checkpoint that can be read: 'seconds'"),
         (edited(lambda t: t.pop("sums")), "lacks sums"),
         (edited(lambda t: t.pop("model.embedding.weight")), "does not fit"),
         (edited(lambda t: t.pop("optimizer.1.exp_avg_sq")), "does not fit"),
