@@ -44,6 +44,10 @@ def show_plain_types(kind: type[BaseModel]) -> None:
     kind.__signature__ = inspect.Signature([fields])
 
 
+for kind in (Config, ModelConfig, TrainConfig):  # once, though the builders set up one by one
+    show_plain_types(kind)
+
+
 def miss_nothing(app: Sphinx, env: BuildEnvironment) -> None:
     """Warn of a public name that no page documents."""
     documented = env.domains.python_domain.objects
@@ -53,8 +57,6 @@ def miss_nothing(app: Sphinx, env: BuildEnvironment) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    for kind in (Config, ModelConfig, TrainConfig):
-        show_plain_types(kind)
     app.connect("autodoc-process-docstring", keep_sentences, priority=100)  # napoleon: 500
     app.connect("autodoc-process-docstring", list_pages_that_use_it, priority=900)
     app.connect("env-check-consistency", miss_nothing)
