@@ -29,8 +29,9 @@ addEventListener("afterprint", () => {
   for (const fold of opened) fold.open = false;
 });
 
-// The sidebar shows the page that one reads, however far down it stands.
-addEventListener("DOMContentLoaded", () => {
+// The sidebar shows the page that one reads, however far down it stands; once more when all is loaded,
+// because a style sheet that comes late moves it.
+const showOwnPage = () => {
   const own = document.querySelector(".sidebar-tree .current-page");
   const sidebar = own?.closest(".sidebar-scroll");
   if (!sidebar) return;
@@ -38,4 +39,6 @@ addEventListener("DOMContentLoaded", () => {
   const frame = sidebar.getBoundingClientRect();
   if (top < frame.top || bottom > frame.bottom)
     sidebar.scrollTop += top - frame.top - frame.height / 2;
-});
+};
+addEventListener("DOMContentLoaded", showOwnPage);
+addEventListener("load", showOwnPage);
