@@ -55,6 +55,7 @@ def choose_precision(
         ``"float32"`` or ``"bfloat16"``.
 
     Example:
+        >>> from attention._device import choose_precision
         >>> choose_precision("auto", torch.device("cpu"), is_pretrained=False)
         'float32'
     """
