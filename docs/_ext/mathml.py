@@ -64,6 +64,14 @@ def to_mathml(tex: str, display: str) -> str:
         inside = list(root.iter())[1:]
         if not any(part.tag in TALL or (part.text or "") in tuple("([{|") for part in inside):
             root.set("class", "low")
+    # What EPUBCheck knows of MathML: a table has no level, and a fraction's style is around it.
+    for part in list(tree.iter()):
+        if part.tag == "mtable":
+            part.attrib.pop("scriptlevel", None)
+        for i, child in enumerate(part):
+            if child.tag == "mfrac" and "displaystyle" in child.attrib:
+                part[i] = ET.Element("mstyle", displaystyle=child.attrib.pop("displaystyle"))
+                part[i].append(child)
     return ET.tostring(tree, encoding="unicode")
 
 
