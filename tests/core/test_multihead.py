@@ -12,6 +12,7 @@ from attention import (
     causal_mask,
     functional,
     fused_attention,
+    masks,
     padding_mask,
     scaled_dot_product_attention,
 )
@@ -99,16 +100,16 @@ def test_causality_alone_builds_no_mask(num_heads, monkeypatch):
     def refuse(*args, **kwargs):
         raise AssertionError("an (n, n) mask was built, which the kernel does not need")
 
-    kernel, masks = functional.F.scaled_dot_product_attention, []
+    kernel, received = functional.F.scaled_dot_product_attention, []
 
     def recorded(query, key, value, attn_mask=None, *more, **options):
-        masks.append(attn_mask)
+        received.append(attn_mask)
         return kernel(query, key, value, attn_mask, *more, **options)
 
-    monkeypatch.setattr(functional, "causal_mask", refuse)
+    monkeypatch.setattr(masks, "causal_mask", refuse)
     monkeypatch.setattr(functional.F, "scaled_dot_product_attention", recorded)
     context = layer(x, is_causal=True, need_weights=False)
-    assert masks == [None]
+    assert received == [None]
     torch.testing.assert_close(context, masked)
     torch.testing.assert_close(torch.autograd.grad(context, inputs, upstream), right)
 
