@@ -61,18 +61,14 @@ class Exercise:
 
 def judge(exercise: Exercise, answer: object) -> None:
     """Raise :class:`NotYet` if an answer differs from the right one, with the hint it needs."""
-    tolerance = OF_FUNCTIONS if callable(exercise.right) else exercise.tolerance
     wanted, given = _results(exercise, exercise.right), _results(exercise, answer)
-    if _same(given, wanted, tolerance):
+    if not (problem := _problem(exercise, given, wanted)):
         return
     for hint, wrong in exercise.wrong_answers():
-        if _same(given, _results(exercise, wrong), tolerance):
+        if not _problem(exercise, given, _results(exercise, wrong)):
             errors = [_words(result) for result in given if isinstance(result, Exception)]
             raise NotYet(f"{hint} ({errors[0]})" if errors else hint)
-    if not callable(exercise.right):
-        raise NotYet(_other_numbers(given[0], wanted[0], tolerance))
-    triples = zip(given, wanted, _draw_cases(exercise), strict=True)
-    raise NotYet(next(_difference(*each) for each in triples if not _same(*each[:2], tolerance)))
+    raise NotYet(problem)
 
 
 def draw(*shape: int) -> Tensor:
@@ -106,19 +102,27 @@ def _results(exercise: Exercise, answer: Any) -> tuple[Any, ...]:
 
 def _read(answer: Any, *, one: bool) -> Tensor:
     """Return the numbers of an answer."""
-    if one and isinstance(answer, Tensor) and answer.numel() == 1 and answer.dtype != torch.bool:
+    if one and isinstance(answer, Tensor) and answer.numel() == 1:
         answer = answer.item()
     if one and (isinstance(answer, bool) or not isinstance(answer, numbers.Real)):
         raise NotYet(SENTENCES["no number"].format(kind=_kind(answer)))
-    if one:
-        return torch.tensor(float(answer), dtype=torch.float64)
     try:
-        given = torch.as_tensor(answer).detach().cpu()
+        given = torch.as_tensor(answer)
     except (TypeError, ValueError, RuntimeError):
         raise NotYet(SENTENCES["no numbers"].format(kind=_kind(answer))) from None
     if given.dtype == torch.bool or given.is_complex():
         raise NotYet(f"Expected real numbers, got {given.dtype}.")
-    return given
+    return torch.tensor(float(answer), dtype=torch.float64) if one else _plain(given)
+
+
+def _plain(result: Any) -> Any:
+    """Return a result with its numbers in float64, whatever dtype they came in."""
+    if isinstance(result, tuple):
+        return tuple(map(_plain, result))
+    if not isinstance(result, Tensor):
+        return result
+    result = result.detach().cpu()
+    return result if result.dtype == torch.bool else result.double()
 
 
 @contextlib.contextmanager
@@ -140,61 +144,54 @@ def _result(exercise: Exercise, function: Callable[..., Any], case: list[Any]) -
     """Return what a function does in one case; an error is a result, too."""
     with _seeded():
         try:
-            return exercise.use(function, *case)
+            return _plain(exercise.use(function, *case))
         except Exception as error:
             return error
 
 
-def _alike(given: Any, wanted: Any) -> bool:
-    """Say whether two results are of one kind and of one shape."""
-    if isinstance(wanted, Tensor):
-        has_shape = isinstance(given, Tensor) and given.shape == wanted.shape
-        return has_shape and (given.dtype == torch.bool) == (wanted.dtype == torch.bool)
-    if isinstance(wanted, tuple):
-        return isinstance(given, tuple) and len(given) == len(wanted)
-    return type(given) is type(wanted)
+def _problem(exercise: Exercise, given: Any, wanted: Any) -> str:
+    """Say in which way the results of an answer are not those that were wanted, if they are not."""
+    if not callable(exercise.right):
+        return _difference_of_numbers(given[0], wanted[0], exercise.tolerance)
+    cases = map(_where, _draw_cases(exercise))
+    return next(filter(None, map(_difference, given, wanted, cases)), "")
 
 
-def _same(given: Any, wanted: Any, tolerance: float) -> bool:
-    if not _alike(given, wanted):
-        return False
-    if isinstance(wanted, tuple):
-        return all(_same(*pair, tolerance) for pair in zip(given, wanted, strict=True))
-    if not isinstance(wanted, Tensor):
-        return isinstance(wanted, Exception) or bool(given == wanted)
-    given, wanted = given.detach().cpu().double(), wanted.detach().cpu().double()
-    return torch.allclose(given, wanted, rtol=0, atol=tolerance, equal_nan=True)
-
-
-def _other_numbers(given: Tensor, right: Tensor, tolerance: float) -> str:
+def _difference_of_numbers(given: Tensor, right: Tensor, tolerance: float) -> str:
     if given.shape != right.shape:
         return SENTENCES["shape"].format(right=tuple(right.shape), given=tuple(given.shape))
+    if torch.allclose(given, right, rtol=0, atol=tolerance):
+        return ""
     if given.dim() > 0:
         sentence, value = "other numbers", f"{[round(x, 4) for x in given.flatten().tolist()]}"
     else:
-        sentence, value = "another number", f"{given.item():g}"
-    if value == "nan":
-        return SENTENCES["NaN"]
+        sentence, value = "NaN" if given.isnan() else "another number", f"{given.item():g}"
     return SENTENCES[sentence].format(value=value, tolerance=f"{tolerance:g}")
 
 
-def _difference(given: Any, wanted: Any, case: list[Any]) -> str:
-    """Say in which way one result of a function is not the one that was wanted."""
-    shapes = ", ".join(str(tuple(arg.shape)) for arg in case if isinstance(arg, Tensor))
-    where = f" for inputs of shape {shapes}" if shapes else ""
-    if isinstance(given, Exception):
-        return f"It stops{where}. {_words(given)}"
-    if not _alike(given, wanted):
-        return f"Expected {_kind(wanted)}{where}, got {_kind(given)}."
+def _difference(given: Any, wanted: Any, where: str) -> str:
+    if _kind(given) != _kind(wanted):
+        is_error = isinstance(given, Exception)
+        expected = f"Expected {_kind(wanted)}{where}, got {_kind(given)}."
+        return f"It stops{where}. {_words(given)}" if is_error else expected
     if isinstance(wanted, tuple):
-        pairs = zip(given, wanted, strict=True)
-        return next(_difference(*pair, case) for pair in pairs if not _same(*pair, OF_FUNCTIONS))
+        differences = (_difference(*pair, where) for pair in zip(given, wanted, strict=True))
+        return next(filter(None, differences), "")
     if not isinstance(wanted, Tensor):
-        return f"Expected {wanted!r}{where}, got {given!r}."
+        is_same = isinstance(wanted, Exception) or bool(given == wanted)
+        return "" if is_same else f"Expected {wanted!r}{where}, got {given!r}."
+    given, wanted = given.double(), wanted.double()
+    if torch.allclose(given, wanted, rtol=0, atol=OF_FUNCTIONS, equal_nan=True):
+        return ""
     if given.isnan().any():
         return f"There is NaN in the result{where}."
-    gap = (given.double() - wanted.double()).abs().max().item()
+    gap = (given - wanted).abs().max().item()
     return f"The shape is right{where}, but numbers are off by up to {gap:.2g}."
+
+
+def _where(case: list[Any]) -> str:
+    shapes = ", ".join(str(tuple(arg.shape)) for arg in case if isinstance(arg, Tensor))
+    return f" for inputs of shape {shapes}" if shapes else ""
 
 
 def _words(error: Exception) -> str:

@@ -23,8 +23,8 @@ def _add(x: Tensor, lengths: Tensor) -> Tensor:
     return (x * _is_word(lengths, x.shape[1])[..., None]).sum(1)  # (B, d)
 
 
-def _average(x: Tensor, lengths: Tensor, add: Any = _add, least: int = 1) -> Any:
-    return add(x, lengths) / lengths[:, None].clamp(min=least)  # (B, d)
+def _average(x: Tensor, lengths: Tensor, least: int = 1) -> Tensor:
+    return _add(x, lengths) / lengths[:, None].clamp(min=least)  # (B, d)
 
 
 def _fill(scores: Tensor, mask: Tensor, value: float = -INF) -> Tensor:
@@ -52,10 +52,6 @@ def _draw_blind(*shape: int) -> tuple[Tensor, Tensor]:
     return draw(*shape), mask
 
 
-def _count_back(lengths: Tensor, n: int, first: int = 0, least: int = 0) -> Tensor:
-    return (lengths[:, None] - 1 + first - torch.arange(n)).clamp(min=least)  # (B, n)
-
-
 def _block(x: Tensor, attend: Any, feed: Any, norm1: Any, norm2: Any) -> Any:
     x = x + attend(norm1(x))
     return x + feed(norm2(x))
@@ -79,7 +75,6 @@ EXERCISES = {
         slips={
             "You masked after the softmax: mask the scores.": [*ROW.softmax(-1)[:2], 0.0],
             "There is no mask: the second word sees the third.": ROW.softmax(-1),
-            "A word may attend to itself, too.": [1.0, 0.0, 0.0],
             "A score of 0 is one like any other: use -inf.": torch.tensor([1.0, 0, 0]).softmax(-1),
         },
         praise="The two words that may be attended to share the weight, and the third has none.",
@@ -90,7 +85,6 @@ EXERCISES = {
             "That mask is True for words, but here True means leave out.": _is_word,
             "That is this project's mask, (B, 1, n) and True = may attend.": padding_mask,
             "The last word is left out, too: count from 0.": lambda size, n: ~_is_word(size - 1, n),
-            "Some padding is let in.": lambda size, n: torch.arange(n) > size[:, None],
         },
         praise="It is padding_mask with True and False exchanged, one row per text.",
         cases=lambda: [(lengths, 7) for lengths in LENGTHS],
@@ -100,7 +94,6 @@ EXERCISES = {
         slips={
             "It still counts the padding.": lambda x, lengths: x.mean(1),
             "The division still counts the padding.": lambda x, size: _add(x, size) / x.shape[1],
-            "The sum still has the padding in it.": {"add": lambda x, lengths: x.sum(1)},
             "A text without a word gives 0/0 instead of zeros.": {"least": 0},
         },
         praise="What the padding holds no longer matters.",
@@ -112,7 +105,6 @@ EXERCISES = {
             "Mask the scores, not the weights.": {"by": lambda s, mask: s.softmax(-1) * mask},
             "A score of 0 is one like any other: use -inf.": {"by": lambda s, m: _fill(s, m, 0.0)},
             "The mask is inverted: all attention is on padding.": {"by": lambda s, m: _fill(s, ~m)},
-            "The mask should be (B, 1, m), not (B, m).": {"by": lambda s, m: _fill(s, m[:, 0])},
         },
         praise="The words share all of the weight, and padding gets none.",
         # The last batch holds as many texts as queries: a mask without its 1 fits, and is wrong.
@@ -129,7 +121,6 @@ EXERCISES = {
             "The weights are right, but the gradient is NaN: 0/0 is still in the backward pass.": (
                 lambda s, mask: (s + torch.where(mask, 0.0, -INF)).softmax(-1).nan_to_num()
             ),
-            "You masked after the softmax: mask the scores.": lambda s, mask: s.softmax(-1) * mask,
         },
         praise="A row that may attend to nothing gets zeros, forward and backward.",
         cases=lambda: [_draw_blind(5, 7), _draw_blind(3, 2, 11)],
@@ -156,8 +147,7 @@ EXERCISES = {
             "You count from the end of the row, not from the last word.": (
                 lambda size, n: torch.arange(n).flip(0).repeat(len(size), 1)
             ),
-            "Padding gets negative positions.": lambda size, n: _count_back(size, n, 0, -n),
-            "The last word should have position 0.": lambda size, n: _count_back(size, n, 1),
+            "Padding gets negative positions.": lambda size, n: size[:, None] - 1 - torch.arange(n),
         },
         praise="Whatever is in front of a review, its last word is at position 0.",
         cases=lambda: [(lengths, 7) for lengths in LENGTHS],
@@ -168,7 +158,6 @@ EXERCISES = {
             "Count the biases, too: each linear layer has one per output.": 12 * 32**2 + 4 * 32,
             "Count the two norms, too: each has a scale and a shift.": 12 * 32**2 + 9 * 32,
             "Do not forget W_out, which mixes the heads.": 11 * 32**2 + 12 * 32,
-            "The heads share d × d numbers per projection.": 24 * 32**2 + 25 * 32,
         },
         praise="Two thirds of them belong to the feed-forward layer.",
         tolerance=0.5,
@@ -179,7 +168,6 @@ EXERCISES = {
             "That is post-norm.": lambda x, a, f, m, n: n((y := m(x + a(x))) + f(y)),
             "The residual connections are missing.": lambda x, a, f, m, n: f(n(a(m(x)))),
             "Feed forward the sum, not x before it.": lambda x, a, f, m, n: x + a(m(x)) + f(n(x)),
-            "Add to the first sum, not to x.": lambda x, a, f, m, n: x + f(n(x + a(m(x)))),
         },
         praise="Each part reads normalised tokens, and the residual path holds only additions.",
         cases=lambda: [_draw_block(3, 5), _draw_block(2, 7, 11)],

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.overrides import TorchFunctionMode
+from torch.utils.flop_counter import FlopCounterMode
 
 from attention.exercises.judging import Exercise, NotYet, draw
 from attention.functional import scaled_dot_product_attention
@@ -39,47 +39,39 @@ def _window(n: int, m: int, w: int, wider: int = 0) -> Tensor:
 
 
 def _step(
-    query: Tensor, key: Tensor, value: Tensor, keys: Tensor, values: Tensor, **slip: Any
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    keys: Tensor,
+    values: Tensor,
+    turn: Any = apply_rotary,
+    turn_cache: Any = lambda keys: keys,
+    new: int = 1,
 ) -> Tensor:
-    turn, turn_cache = slip.get("turn", apply_rotary), slip.get("turn_cache", lambda keys: keys)
-    position, new = torch.tensor([keys.shape[-2]]), slip.get("new", 1)
+    position = torch.tensor([keys.shape[-2]])  # (1,)
     keys = torch.cat([turn_cache(keys), turn(key, position)[..., :new, :]], dim=-2)
     values = torch.cat([values, value[..., :new, :]], dim=-2)  # (..., m + 1, v)
-    keys, values = keys[..., : slip.get("sees"), :], values[..., : slip.get("sees"), :]
     return scaled_dot_product_attention(turn(query, position), keys, values)[0]
 
 
-def _absorb(q: Tensor, C: Tensor, W_key: Tensor, W_value: Tensor, **slip: Any) -> Tensor:
-    scale = slip.get("scale", lambda k, r: k**-0.5)(*W_key.shape[:0:-1])
+def _absorb(
+    q: Tensor, C: Tensor, W_key: Tensor, W_value: Tensor, *, width: int = -1, last: bool = True
+) -> Tensor:
+    scale = W_key.shape[width] ** -0.5
     mixture, _ = scaled_dot_product_attention(q @ W_key.mT, C, C, scale=scale)  # (h, n, r)
-    return mixture @ W_value if slip.get("last", True) else mixture
+    return mixture @ W_value if last else mixture
 
 
-class _Sizes(TorchFunctionMode):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: set[int] = set()
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        returned = func(*args, **(kwargs or {}))
-        if isinstance(returned, Tensor):
-            self.found.add(returned.numel())
-        return returned
-
-
-def _without_keys(function: Any, query: Tensor, latent: Tensor, *matrices: Tensor) -> Any:
-    """Call the function, and refuse it if it makes the keys or the values of all tokens."""
-    m, r = latent.shape
-    with _Sizes() as sizes:
-        context = function(query, latent, *matrices)
-    # Sizes are different primes, so a tensor with both factors has both axes. Where k = r, the
-    # latents themselves have the shape of keys.
-    for W, made in zip(matrices, ("keys", "values"), strict=True):
-        k = W.shape[-1]
-        if k != r and any(size % (m * k) == 0 for size in sizes.found):
-            raise NotYet(
-                f"You made the {made} of all tokens. Latents are enough: move the brackets."
-            )
+def _without_keys(function: Any, *case: Tensor) -> Any:
+    """Call the function, and refuse it if it multiplies more than latents need."""
+    with FlopCounterMode(display=False) as least:
+        _absorb(*case)
+    with FlopCounterMode(display=False) as counter:
+        context = function(*case)
+    if counter.get_total_flops() > least.get_total_flops():
+        raise NotYet(
+            "You made keys or values of all tokens. Latents are enough: move the brackets."
+        )
     return context
 
 
@@ -108,7 +100,6 @@ EXERCISES = {
             "That is the interleaved layout, and the weights were trained with halves.": {
                 "turn": partial(apply_rotary, interleaved=True)
             },
-            "You rotate the other way.": {"turn": lambda x, positions: apply_rotary(x, -positions)},
             "Positions begin at 0 and ignore start.": lambda q, k, v, start: _rotate(q, k, v, 0),
         },
         praise="Each pair is rotated by one angle, so scores depend on differences of positions.",
@@ -121,7 +112,6 @@ EXERCISES = {
                 lambda key, h: torch.cat([key] * (h // key.shape[-3]), dim=-3)
             ),
             "You repeated the tokens. The axis of the heads is -3.": {"dim": -2},
-            "You counted the axis of the heads from the front. It is -3.": {"dim": 1},
             "A group has h / num_kv_heads heads.": lambda key, h: key.repeat_interleave(h, dim=-3),
         },
         praise="Neighbouring heads share, so the cache holds one key per group.",
@@ -131,7 +121,6 @@ EXERCISES = {
         right=_window,
         slips={
             "The window is one too wide: the token itself is one of its tokens.": {"wider": 1},
-            "The window is one too narrow: it holds w - 1 tokens before this one.": {"wider": -1},
             "That window is not causal.": lambda n, m, w: window_mask(n, w, m),
             "The queries are the last n of m tokens.": lambda n, m, w: _window(m, m, w)[:n],
         },
@@ -144,7 +133,6 @@ EXERCISES = {
             "The new query and key are not rotated.": {"turn": lambda x, position: x},
             "The keys of the cache were rotated already.": {"turn_cache": apply_rotary},
             "The new key and value are missing: a token may attend to itself.": {"new": 0},
-            "is_causal aligns the first tokens: one new query needs no mask.": {"sees": 1},
         },
         praise="One query, key and value are computed, and the rest is read from the cache.",
         cases=lambda: [
@@ -158,10 +146,7 @@ EXERCISES = {
             "Transpose W_key to go from keys to latents.": lambda q, C, W, V: _absorb(
                 q, C, W.mT, V
             ),
-            "The scale is √r, but a score is still a product of vectors of width k.": {
-                "scale": lambda k, r: r**-0.5
-            },
-            "There is no scale: divide the scores by √k.": {"scale": lambda k, r: 1.0},
+            "The scale is √r, but a score is still a product of vectors of width k.": {"width": -2},
             "That is the mixture of latents, to which W_value is still to be applied.": {
                 "last": False
             },
@@ -182,7 +167,6 @@ EXERCISES = {
         right=_merge,
         slips={
             "No sum is rescaled to the new highest score.": {"rescale": lambda total, old: total},
-            "You averaged contexts of unequal shares.": {"share": lambda totals: totals**0 / 2},
             "The contexts are not yet divided by the new sum.": {"share": lambda totals: totals},
             "exp(highest score) overflows.": {"rescale": lambda total, old: total * old.exp()},
         },

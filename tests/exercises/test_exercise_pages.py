@@ -1,8 +1,6 @@
 """Each exercise has a statement with a hint, a box or a call of its checker, and a solution."""
 
-import re
-
-from exercise_answers import CELL, EXERCISE, FOLDER, TEXTS, solutions
+from exercise_answers import CELL, EXERCISE, TEXTS, solutions
 
 from attention.exercises import EXERCISES
 
@@ -31,10 +29,3 @@ def test_an_exercise_has_a_statement_hints_its_check_and_a_solution():
 def test_every_solution_on_the_pages_is_right():
     assert set(solutions()) == set(EXERCISES)
     assert [said for _, said in solutions().values() if not said.startswith("Right. ")] == []
-
-
-def test_the_first_page_links_lab_13_and_the_documents_to_where_they_are_explained():
-    text = " ".join((FOLDER / "index.md").read_text(encoding="utf-8").split())
-    links = r"\[([^\]]+)\]\(\.\./credits\.md#the-five-documents\)|\{ref\}`([^`<]+) <source-lab>`"
-    linked = [words or name for words, name in re.findall(links, text)]
-    assert linked == ["the five teaching documents", "Lab 13"]

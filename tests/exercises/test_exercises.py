@@ -10,7 +10,7 @@ from loops import for_each
 from torch import nn
 from torch.nn import functional as F
 
-from attention import EnergyPooling, QKSelfAttention, SelfAttentionV2
+from attention import QKSelfAttention
 from attention.exercises import EXERCISES, check
 
 NUMBERS = [name for name, exercise in EXERCISES.items() if not callable(exercise.right)]
@@ -27,19 +27,14 @@ def test_the_right_answer_is_praised_and_each_slip_gets_its_own_hint(capsys, nam
     exercise = EXERCISES[name]
     for right in (exercise.right, solution(name)):
         assert verdict(capsys, name, right) == f"Right. {exercise.praise}"
-    assert 3 <= len(exercise.slips) <= 4
-    for hint, wrong in exercise.wrong_answers():
-        assert verdict(capsys, name, wrong).startswith(f"Not yet. {hint}")
-
-
-@for_each(name=WRONG)
-def test_each_hint_is_given_to_a_slip_that_was_made_by_other_means(capsys, name):
-    for hint, wrong in zip(EXERCISES[name].slips, WRONG[name], strict=True):
+    assert len(exercise.slips) == 3
+    by_other_means = zip(exercise.slips, WRONG[name], strict=True) if name in WRONG else ()
+    for hint, wrong in (*exercise.wrong_answers(), *by_other_means):
         assert verdict(capsys, name, wrong).startswith(f"Not yet. {hint}")
 
 
 def test_every_exercise_with_numbers_has_wrong_ones_that_were_computed_elsewhere():
-    assert set(NUMBERS) < set(WRONG)
+    assert set(NUMBERS) < set(WRONG) < set(EXERCISES)
 
 
 @for_each(name=NUMBERS)
@@ -120,34 +115,25 @@ def test_an_answer_that_writes_into_its_arguments_spoils_nothing(capsys, name):
 def test_an_answer_of_another_kind_is_told_which_was_expected(capsys):
     cases = [
         ("score-by-hand", "1", "Expected one number, got str."),
-        ("score-by-hand", [1.0], "Expected one number, got list."),
-        ("score-by-hand", True, "Expected one number, got bool."),
         ("score-by-hand", torch.ones(2), "Expected one number, got a tensor of shape (2,)"),
         ("score-by-hand", math.nan, "got NaN"),
-        ("weights-by-hand", 0.5, "Expected shape (3,), got ()."),
         ("weights-by-hand", torch.rand(1, 3), "Expected shape (3,), got (1, 3)."),
         ("weights-by-hand", "abc", "Expected a list or tensor of numbers, got str."),
-        ("weights-by-hand", [[1], [1, 2]], "Expected a list or tensor of numbers, got list."),
         ("weights-by-hand", [True] * 3, "Expected real numbers, got torch.bool."),
         ("all-at-once", 3, "Expected a function, got int."),
         ("all-at-once", lambda x: x, "It stops for inputs of shape (5, 3), (3, 2), (3, 2), (3, 2)"),
         ("all-at-once", lambda x, q, k, v: x, "Expected a tensor of shape (5, 2)"),
-        ("all-at-once", lambda x, q, k, v: (x @ v).tolist(), ", got list."),
         ("all-at-once", lambda x, q, k, v: x @ v / 0 * 0, "There is NaN in the result"),
         ("all-at-once", lambda x, q, k, v: x @ v, "The shape is right"),
         ("copy-layer", lambda v1: v1, "a layer of class SelfAttentionV2 back, got SelfAttentionV1"),
-        ("fold-keys", lambda keyed: keyed, "class EnergyPooling back, got KeyedPooling."),
-        ("drop-dead-bias", lambda layer: layer.W_query, "back, got Linear."),
         ("true-means-ignore", lambda lengths, n: torch.rand(3, n), "(3, 7) and torch.bool"),
         ("other-pair", lambda Q, K, R: Q @ K.T, "Expected a tuple of 2 for inputs of shape"),
-        ("absorbed-query", lambda q, C, K, V: C @ K, "You made the keys of all tokens."),
-        ("absorbed-query", lambda q, C, K, V: C @ V, "You made the values of all tokens."),
-        ("add-queries", QKSelfAttention(3, key_dim=2), "Expected a class"),
-        ("add-queries", nn.Linear, "Expected self.W_query to be an nn.Linear."),
-        ("add-queries", lambda d, k: QKSelfAttention(d, key_dim=k, bias=True), "has a bias"),
-        ("add-queries", lambda d, k: QKSelfAttention(k, key_dim=d), "map embed_dim to key_dim"),
+        ("absorbed-query", lambda q, C, K, V: C @ K, "You made keys or values of all tokens."),
+        ("absorbed-query", lambda q, C, K, V: C @ V, "You made keys or values of all tokens."),
+        ("add-queries", nn.Linear, "Expected self.W_query = nn.Linear("),
+        ("add-queries", lambda d, k: QKSelfAttention(d, key_dim=k, bias=True), "bias=False"),
+        ("add-queries", lambda d, k: QKSelfAttention(k, key_dim=d), "Expected self.W_query = "),
         ("keep-the-end", lambda front, review, most: tuple(front), "Expected list, got a tuple"),
-        ("deletion", lambda logit, ids: logit(ids), "Expected a tensor of shape (5,)"),
     ]
     verdicts = [(expected, verdict(capsys, name, answer)) for name, answer, expected in cases]
     assert [pair for pair in verdicts if pair[0] not in pair[1]] == []
@@ -167,20 +153,8 @@ def test_47_of_120_orders_of_five_words_agree_as_well_by_chance():
 
 
 def test_solutions_by_other_means_are_right_too(capsys):
-    """What an answer does is judged, not how it is written."""
-
     def by_torch(x, W_query, W_key, W_value):
         return F.scaled_dot_product_attention(x @ W_query, x @ W_key, x @ W_value)
-
-    def copied(v1):
-        v2 = SelfAttentionV2(*v1.W_query.shape)
-        v2.load_state_dict({f"{name}.weight": W.T for name, W in v1.named_parameters()})
-        return v2
-
-    def folded(keyed):
-        energy = EnergyPooling(keyed.embed_dim)
-        energy.energy.weight = nn.Parameter((keyed.query @ keyed.W_key.weight)[None])
-        return energy
 
     def in_one_product(query, latent, W_key, W_value):
         scores = torch.einsum("hnk,hrk,mr->hnm", query, W_key, latent) / query.shape[-1] ** 0.5
@@ -190,8 +164,6 @@ def test_solutions_by_other_means_are_right_too(capsys):
         ("causal-window", lambda n, m, w: torch.ones(n, m).tril(m - n).triu(m - n + 1 - w) > 0),
         ("absorbed-query", in_one_product),
         ("all-at-once", by_torch),
-        ("copy-layer", copied),
-        ("fold-keys", folded),
         ("add-queries", lambda d, k: QKSelfAttention(d, key_dim=k)),
         # masked_fill passes no gradient to what it filled, not even NaN.
         ("blind-row", lambda s, mask: s.masked_fill(~mask, -math.inf).softmax(-1).nan_to_num()),

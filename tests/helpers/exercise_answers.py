@@ -9,10 +9,9 @@ import warnings
 
 import torch
 from run_pages import ROOT
-from torch import nn
 
 import attention.exercises
-from attention import EnergyPooling, SelfAttentionV2, padding_mask
+from attention import QKSelfAttention, SelfAttentionV2, apply_rotary
 from attention.exercises.sentence import MATRICES_OF_SIX, X_OF_SIX
 
 FOLDER = ROOT / "docs/exercises"
@@ -103,34 +102,23 @@ def pad_with(change):
     return lambda scores, n: change(scores, is_word(n, scores.shape[-1])[:, None, :]).softmax(-1)
 
 
-def rotate(x, angle, is_interleaved=False):
-    """Turn the pairs as complex numbers."""
-    pairs = x.unflatten(-1, (-1, 2)) if is_interleaved else x.unflatten(-1, (2, -1)).mT
-    turned = torch.view_as_complex(pairs.contiguous()) * torch.polar(torch.ones(()).double(), angle)
-    parts = torch.view_as_real(turned)
-    return (parts if is_interleaved else parts.mT).flatten(-2)
-
-
-def angles(x, positions):
-    omega = 10_000.0 ** -(torch.arange(0, x.shape[-1], 2).double() / x.shape[-1])
-    return torch.as_tensor(positions)[:, None] * omega
-
-
-def rotate_with(sign=1, first=lambda start: start, **layout):
-    def answer(query, key, value, start):
-        at = torch.arange(query.shape[-2]) + first(start)
-        return *(rotate(x, sign * angles(x, at), **layout) for x in (query, key)), value
-
-    return answer
-
-
 def halves_with_angles_of_neighbours(query, key, value, start):
     def turn(x):
-        angle = angles(x, torch.arange(start, start + x.shape[-2])).repeat_interleave(2, dim=-1)
+        k = x.shape[-1]
+        omega = 10_000.0 ** -(torch.arange(0, k, 2).double() / k).repeat_interleave(2)
+        angle = torch.arange(start, start + x.shape[-2])[:, None] * omega
         a, b = x.chunk(2, dim=-1)
         return x * angle.cos() + torch.cat([-b, a], dim=-1) * angle.sin()
 
     return turn(query), turn(key), value
+
+
+def rotate_with(first=lambda start: start, **layout):
+    def answer(query, key, value, start):
+        at = torch.arange(query.shape[-2]) + first(start)
+        return *(apply_rotary(x, at, **layout) for x in (query, key)), value
+
+    return answer
 
 
 def window_by(allows):
@@ -142,8 +130,8 @@ def window_by(allows):
 
 def step_with(position=lambda m: m, cached=lambda keys: keys, seen=None):
     def answer(query, key, value, keys, values):
-        at = [position(keys.shape[-2])]
-        query, key = rotate(query, angles(query, at)), rotate(key, angles(key, at))
+        at = torch.tensor([position(keys.shape[-2])])
+        query, key = apply_rotary(query, at), apply_rotary(key, at)
         keys = torch.cat([cached(keys), key], dim=-2)[..., :seen, :]
         weights = (query @ keys.mT / query.shape[-1] ** 0.5).softmax(-1)
         return weights @ torch.cat([values, value], dim=-2)[..., :seen, :]
@@ -176,37 +164,17 @@ def merge_without_rescaling(first, second):
     return torch.maximum(top1, top2), a + b, (a * x.T + b * y.T).T / (a + b)[:, None]
 
 
-def energy_with(vector):
-    def answer(keyed):
-        energy = EnergyPooling(keyed.embed_dim)
-        energy.load_state_dict({"energy.weight": vector(keyed)[None]})
-        return energy
-
-    return answer
-
-
-def zero(*names):
-    def answer(layer):
-        for name in names:
-            layer.get_parameter(name).data.zero_()
-        return layer
-
-    return answer
-
-
 def svd_with(build):
     return lambda M, r: build(*torch.linalg.svd(M), r)
 
 
-def queries_with(weigh=lambda q, k: (q @ k.mT / k.shape[-1] ** 0.5).softmax(-1), mixes_keys=False):
-    class Queries(nn.Module):
+def queries_with(weigh):
+    class Queries(QKSelfAttention):
         def __init__(self, embed_dim, key_dim):
-            super().__init__()
-            self.W_query = nn.Linear(embed_dim, key_dim, bias=False)
-            self.W_key = nn.Linear(embed_dim, key_dim, bias=False)
+            super().__init__(embed_dim, key_dim=key_dim)
 
         def forward(self, x):
-            return weigh(self.W_query(x), self.W_key(x)) @ (self.W_key(x) if mixes_keys else x)
+            return weigh(self.W_query(x), self.W_key(x)) @ x
 
     return Queries
 
@@ -230,37 +198,33 @@ def agree_by(top):
     )
 
 
-# For each exercise, a wrong answer for each of its hints, in their order, by other means than the
-# package's wherever there are two ways.
+# A wrong answer for each hint, in their order, by other means than the package's. Exercises whose
+# slips can be written in one way alone are missing.
 WRONG = {
-    "score-by-hand": [1.5, 2.0, 5.0, 0.7071],
+    "score-by-hand": [1.5, 2.0, 0.7071],
     "weights-by-hand": [
         [0.1112, 0.8214, 0.0674],
-        [0.2224, 0.6045, 0.1732],
         [0.25, 0.5833, 0.1667],
         [2.8883, 11.8802, 2.0281],
     ],
-    "context-by-hand": [[0.8793, 1.5353], [2.0, 2.6667], [15.0, 21.0], [3.2321, 4.9135]],
+    "context-by-hand": [[0.8793, 1.5353], [2.0, 2.6667], [15.0, 21.0]],
     "journey-scores": [
         [1.1782, 0.6961, 0.3475, 0.3871, 0.2356, 1.0429],
         [0.7511, 0.3438, 0.2765, 0.4557, 0.1762, 0.6021],
         [0.6655, 0.2431, 0.2714, 0.5516, 0.1756, 0.4813],
-        [1.9839, 0.7511, 0.7992, 1.5772, 0.5143, 1.4599],
     ],
-    "all-contexts": [six(scale=1), six(scale=3**0.5), six(dim=0), six_without_softmax()],
-    "count-favourites": [[377, 1000], [944, 331], [999, 371], [1000, 90]],
+    "all-contexts": [six(scale=1), six(dim=0), six_without_softmax()],
+    "count-favourites": [[377, 1000], [944, 331], [999, 371]],
     "global-width": [
         [0.2143, 0.1405, 0.1445, 0.1912, 0.1313, 0.1782],
         [0.167, 0.1665, 0.1665, 0.1668, 0.1664, 0.1668],
-        [0.1667, 0.1667, 0.1667, 0.1667, 0.1667, 0.1667],
         [0.0665, 0.0243, 0.0271, 0.0552, 0.0176, 0.0481],
     ],
-    "run-order": [[14, 13, 10, 11], [14, 13, 11, 10], [4, 3, 1, 2], [3, 4, 2, 1]],
-    "typed-decimals": [4.637e-05, 0.00051689, 1.691e-05, 0.0],
+    "run-order": [[14, 13, 10, 11], [14, 13, 11, 10], [4, 3, 1, 2]],
+    "typed-decimals": [4.637e-05, 0.00051689, 0.0],
     "all-at-once": [
         attend_with(turn=lambda t: t.T),
         attend_with(scale=lambda x, key: key.shape[1] ** 0.5),
-        attend_with(dim=1),
         attend_with(scale=lambda x, key: 1),
     ],
     "copy-layer": [
@@ -268,130 +232,80 @@ WRONG = {
         copy_with(exchange=True),
         lambda v1: SelfAttentionV2(*v1.W_query.shape),
     ],
-    "product-variance": [300, 36, 42.4264, 650],
-    "divide-by": [1800, 7.0711, 6, 0.0236],
-    "jacobian": [
-        lambda w: torch.diag(w - w**2) if w.dim() == 1 else torch.diag_embed(w - w**2),
-        lambda w: w[..., :, None] * w[..., None, :] - torch.diag_embed(w),
-        lambda w: solution("jacobian")(w) - torch.diag_embed(w),
-        lambda w: torch.diag(w) - torch.outer(w, w),
-    ],
+    "product-variance": [300, 36, 650],
+    "divide-by": [1800, 7.0711, 0.0236],
     "bug-width": [
         weigh_by(lambda key: 2**0.5),
         weigh_by(lambda key: key.shape[1] ** 0.5),
         weigh_by(lambda key: 1),
-        weigh_by(lambda key: key.shape[-1]),
     ],
     "causal-by-hand": [
         [0.1142, 0.042, 0.0],
         [0.1142, 0.042, 0.8438],
-        [1.0, 0.0, 0.0],
         [0.5761, 0.2119, 0.2119],
-    ],
-    "true-means-ignore": [
-        is_word,
-        padding_mask,
-        lambda lengths, n: ~is_word(lengths - 1, n),
-        lambda lengths, n: ~is_word(lengths + 1, n),
     ],
     "bug-mean": [
         lambda x, lengths: x.sum(1) / x.shape[1],
         lambda x, lengths: words_of(x, lengths).mean(1),
-        lambda x, lengths: x.sum(1) / lengths.clamp(min=1)[:, None],
         lambda x, lengths: words_of(x, lengths).sum(1) / lengths[:, None],
     ],
     "bug-padding": [
         lambda s, lengths: s.softmax(-1) * is_word(lengths, s.shape[-1])[:, None, :],
         pad_with(lambda s, words: s * words),
         pad_with(lambda s, words: s.masked_fill(words, -INF)),
-        pad_with(lambda s, words: s.masked_fill(~words[:, 0], -INF)),
     ],
-    "count-from-end": [
-        lambda lengths, n: torch.arange(n).expand(len(lengths), -1),
-        lambda lengths, n: torch.arange(n - 1, -1, -1).repeat(len(lengths), 1),
-        lambda lengths, n: lengths[:, None] - 1 - torch.arange(n),
-        lambda lengths, n: (lengths[:, None] - torch.arange(n)).clamp(min=0),
-    ],
-    "count-block": [12_416, 12_576, 11_648, 25_376],
+    "count-block": [12_416, 12_576, 11_648],
     "bug-rotary": [
         halves_with_angles_of_neighbours,
-        rotate_with(is_interleaved=True),
-        rotate_with(sign=-1),
+        rotate_with(interleaved=True),
         rotate_with(first=lambda start: 0),
-    ],
-    "share-keys": [
-        lambda key, h: key[..., [i % key.shape[-3] for i in range(h)], :, :],
-        lambda key, h: key.repeat_interleave(h // key.shape[-3], -2),
-        lambda key, h: key.repeat_interleave(h // key.shape[-3], 1),
-        lambda key, h: key[..., [i // h for i in range(h * key.shape[-3])], :, :],
     ],
     "causal-window": [
         window_by(lambda i, j, w: i - w <= j <= i),
-        window_by(lambda i, j, w: i - w + 1 < j <= i),
         window_by(lambda i, j, w: abs(i - j) < w),
         lambda n, m, w: torch.ones(n, m, dtype=torch.bool).tril().triu(1 - w),
     ],
     "cached-step": [
         step_with(lambda m: 0),
-        step_with(cached=lambda keys: rotate(keys, angles(keys, range(keys.shape[-2])))),
+        step_with(cached=apply_rotary),
         step_with(seen=-1),
-        step_with(seen=1),
     ],
     "absorbed-query": [
         absorb_with(turn=lambda W: W),
         absorb_with(scale=lambda k, r: r**0.5),
-        absorb_with(scale=lambda k, r: 1),
         absorb_with(last=lambda mixture, W: mixture),
     ],
     "merge-blocks": [
         merge_without_rescaling,
-        merge_with(lambda a, b, x, y: (x + y) / 2),
         merge_with(lambda a, b, x, y: a * x + b * y),
         merge_with(base=lambda top1, top2: 0 * top1),
     ],
-    "fold-keys": [
-        energy_with(lambda keyed: keyed.W_key.weight @ keyed.query),
-        energy_with(lambda keyed: keyed.W_key.weight.sum(0)),
-        energy_with(lambda keyed: keyed.W_key.weight.T @ keyed.query / keyed.key_dim**0.5),
-        lambda keyed: EnergyPooling(keyed.embed_dim),
-    ],
-    "largest-saving-width": [24, 47, 48, 1],
-    "drop-dead-bias": [
-        lambda layer: layer,
-        zero("W_query.bias"),
-        zero("W_query.bias", "W_key.bias"),
-        zero("W_key.bias", "W_key.weight"),
-    ],
+    "largest-saving-width": [24, 47, 48],
     "nearest-of-rank": [
         svd_with(lambda U, s, Vh, r: U[:, -r:] * s[-r:] @ Vh[-r:]),
         svd_with(lambda U, s, Vh, r: U[:, :r] @ Vh[:r]),
-        lambda M, r: M * (torch.arange(len(M)) < r)[:, None],
         svd_with(lambda U, s, Vh, r: U[:, :r] * s[:r] @ Vh[:, :r].T),
     ],
     "add-queries": [
         queries_with(lambda q, k: (q @ k.mT).softmax(-1)),
         queries_with(lambda q, k: (q @ k.mT / k.shape[-1] ** 0.5).softmax(-2)),
         queries_with(lambda q, k: (q @ k.T / k.shape[-1] ** 0.5).softmax(-1)),
-        queries_with(mixes_keys=True),
     ],
     "bug-vocabulary": [
         lambda reviews, least: solution("bug-vocabulary")(reviews * 2, least),
         vocabulary_with_gaps,
         lambda reviews, least: vocabulary_with_gaps(reviews, least, times=2),
-        lambda *case: {w: i - 2 for w, i in solution("bug-vocabulary")(*case).items()},
     ],
     "deletion": [
         lambda logit, ids: -solution("deletion")(logit, ids),
         effects_by(lambda ids, i: torch.cat([ids[:i], ids.new_zeros(1), ids[i + 1 :]])),
         effects_by(lambda ids, i: ids[ids != ids[i]]),
-        lambda logit, ids: logit(ids) - solution("deletion")(logit, ids),
     ],
-    "margin": [0.006, 0.02352, 0.588, 1.176],
-    "rank-by-hand": [-0.5, 0.3858, 0.8, 0.6],
+    "margin": [0.006, 0.02352, 0.588],
+    "rank-by-hand": [-0.5, 0.3858, 0.6],
     "bug-top-word": [
         agree_by(torch.max),
         agree_by(torch.min),
-        lambda *case: 100 * solution("bug-top-word")(*case),
         lambda weights, effects: len(weights) * solution("bug-top-word")(weights, effects),
     ],
 }
