@@ -1,5 +1,6 @@
 """The attention weights of any model, captured while it runs."""
 
+import inspect
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -66,35 +67,25 @@ class _Keeper:
 
     def __init__(self, captured: dict[str, Tensor], name: str) -> None:
         self.captured, self.name = captured, name
-        self.need_weights = self.average = True
+        self.requested: dict[str, Any] = {}
 
     def request(
         self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[tuple[Any, ...], dict[str, Any]]:
         is_torchs = isinstance(module, nn.MultiheadAttention)
-        # torch's layer takes query, key, value, key_padding_mask, … by position as well.
-        names = (
-            "key_padding_mask",
-            "need_weights",
-            "attn_mask",
-            "average_attn_weights",
-            "is_causal",
-        )
-        if is_torchs and len(arguments) > 3:
-            options = dict(zip(names, arguments[3:], strict=False)) | options
-            arguments = arguments[:3]
-        self.need_weights = options.get("need_weights", is_torchs)
-        self.average = options.get("average_attn_weights", True)
+        if is_torchs:  # which takes them all by position, too
+            call = inspect.signature(module.forward).bind(*arguments, **options)
+            arguments, options = (), call.arguments
+        self.requested = {"need_weights": is_torchs, "average_attn_weights": True} | options
         options = options | {"need_weights": True}
-        if is_torchs:
-            options["average_attn_weights"] = False
-        return arguments, options
+        return arguments, options | ({"average_attn_weights": False} if is_torchs else {})
 
     def store(self, module: nn.Module, arguments: tuple[Any, ...], output: Any) -> Any:
         context, weights = output
         self.captured[self.name] = weights
+        need_weights = self.requested["need_weights"]
         if not isinstance(module, nn.MultiheadAttention):
-            return output if self.need_weights else context
-        if not self.need_weights:
-            return context, None
-        return context, weights.mean(dim=-3) if self.average else weights
+            return output if need_weights else context
+        if need_weights and self.requested["average_attn_weights"]:
+            weights = weights.mean(dim=-3)
+        return context, weights if need_weights else None

@@ -72,8 +72,8 @@ class LanguageModel(nn.Module):
         only.
 
     Raises:
-        TypeError: If ids are not integers.
-        ValueError: If an id is unknown, or there are more tokens than ``max_length``.
+        TypeError, ValueError: If an id is no integer or unknown, or there are more than
+            ``max_length``.
 
     Source:
         Radford et al. (2019), Language models are unsupervised multitask learners, for the causal
@@ -138,9 +138,8 @@ def continuation(
         that another text would begin.
 
     Raises:
-        TypeError: If the temperature is not a number.
-        ValueError: If the temperature is negative, ``ids`` is empty, or ``ids`` leaves no room
-            for another token.
+        TypeError, ValueError: If the temperature is no number or negative, or ``ids`` is empty or
+            leaves no room for another token.
 
     Example:
         >>> from attention.language import LanguageConfig, LanguageModel, continuation

@@ -19,10 +19,7 @@ def causal_mask(
         device: The device of the mask.
 
     Shape:
-        - returns: :math:`(n, m)`, boolean, True = may attend
-
-    Returns:
-        The mask, which broadcasts over any leading dimensions of the scores.
+        - returns: :math:`(n, m)`, boolean, True = may attend, for any leading dimensions
 
     Raises:
         TypeError: If ``n`` or ``m`` is not an integer.
@@ -60,15 +57,8 @@ def window_mask(
     .. math:: \mathrm{mask}_{ij} = (|i + m - n - j| < w)
 
     Combined by ``&`` with :func:`causal_mask`, it lets each token attend to itself and to the
-    w − 1 tokens before it.
-
-    Shape and errors are those of :func:`causal_mask`.
-
-    Args:
-        n: The number of queries, which are the last of the ``m`` tokens.
-        window: The width ``w`` of the window, at least 1.
-        m: The number of keys; None means ``n``.
-        device: The device of the mask.
+    w − 1 tokens before it. ``window`` is w, at least 1; the other arguments, shape and errors are
+    those of :func:`causal_mask`.
 
     Example:
         >>> window_mask(4, 2).int()
@@ -107,11 +97,8 @@ def padding_mask(lengths: Tensor, n: int) -> Tensor:
 
     Shape:
         - lengths: :math:`(...)`, integers from 0 to :math:`n`
-        - returns: :math:`(..., 1, n)`, boolean, True = may attend
-
-    Returns:
-        The mask. Its middle dimension has size 1 because all queries share it, so the mask
-        broadcasts to scores :math:`(..., n, n)`, and ``&`` combines it with :func:`causal_mask`.
+        - returns: :math:`(..., 1, n)`, boolean, True = may attend; all queries share it, and ``&``
+          combines it with :func:`causal_mask`
 
     Raises:
         TypeError: If ``lengths`` is not a tensor of integers, or ``n`` not an integer.
@@ -124,9 +111,7 @@ def padding_mask(lengths: Tensor, n: int) -> Tensor:
                 [[1, 1, 1]]], dtype=torch.int32)
     """
     check_lengths(lengths, n)
-    return (torch.arange(n, device=lengths.device) < lengths[..., None])[
-        ..., None, :
-    ]  # (..., 1, n)
+    return torch.arange(n, device=lengths.device) < lengths[..., None, None]  # (..., 1, n)
 
 
 def allowed_keys(

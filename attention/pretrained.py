@@ -88,9 +88,8 @@ class PretrainedEncoder(nn.Module):
         The hidden states, or (hidden states, weights) with ``need_weights=True``.
 
     Raises:
-        TypeError: If ids are not integers.
-        ValueError: If shapes do not fit, an id is unknown, or a row has more tokens than the
-            encoder has positions.
+        TypeError, ValueError: If an id is no integer or unknown, shapes do not fit, or a row has
+            more tokens than the encoder has positions.
 
     Source:
         Devlin et al. (2019), BERT; Wang et al. (2020), MiniLM, for the weights that
@@ -125,9 +124,8 @@ class PretrainedEncoder(nn.Module):
     ) -> Attended:
         """Return the hidden states, and all heads' weights if they are needed."""
         check_ids(ids, lengths, self.word.weight)
-        n = ids.shape[-1]
-        if n > self.config.max_position_embeddings:
-            most = self.config.max_position_embeddings
+        n, most = ids.shape[-1], self.config.max_position_embeddings
+        if n > most:
             raise ValueError(f"ids: expected at most {most} tokens, one per position, got {n}")
         types = torch.zeros_like(ids) if token_types is None else token_types  # (B, n)
         x = self.word(ids) + self.position.weight[:n] + self.token_type(types)  # (B, n, d)
@@ -208,15 +206,10 @@ def _read_weights(path: Path, names: Iterable[str]) -> dict[str, Tensor]:
     stored = load_file(path)
     # In a model that was saved with a head on top, all names begin with this one.
     prefix = "bert." if "bert.embeddings.word_embeddings.weight" in stored else ""
-    tensors = {}
-    for name in names:
-        theirs = prefix + _their_name(name)
-        if theirs not in stored:
-            raise ValueError(f"{path.name} lacks {theirs}")
-        if not stored[theirs].is_floating_point():
-            raise ValueError(f"{path.name} holds {theirs} as {stored[theirs].dtype}")
-        tensors[name] = stored[theirs].float()
-    return tensors
+    tensors = {name: stored[prefix + _their_name(name)] for name in names}
+    if kinds := {str(each.dtype) for each in tensors.values() if not each.is_floating_point()}:
+        raise ValueError(f"{path.name} holds weights as {', '.join(sorted(kinds))}")
+    return {name: each.float() for name, each in tensors.items()}
 
 
 _PARTS = {

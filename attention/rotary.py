@@ -44,8 +44,7 @@ def apply_rotary(
         32 bits the sine of 10,000 radians is off in its fourth decimal.
 
     Raises:
-        TypeError: If ``x`` is not a floating-point tensor, ``positions`` not a tensor of real
-            numbers, or ``base`` not a number.
+        TypeError: If ``x``, ``positions`` or ``base`` has another type.
         ValueError: If ``k`` is odd, ``base`` is not above 0, or shapes do not fit.
 
     Example:
@@ -72,10 +71,9 @@ def apply_rotary(
         raise ValueError(f"x: expected shape (..., n, k) with an even k, got {tuple(x.shape)}")
     check_positive("base", base)
     k = x.shape[-1]
-    if positions is not None:
-        check_positions(positions, x, integers=False)
-    else:
+    if positions is None:
         positions = torch.arange(x.shape[-2], device=x.device)  # (n,)
+    check_positions(positions, x, fractions=True)
     exact = torch.float32 if x.device.type == "mps" else torch.float64  # MPS has no 64 bits
     theta = base ** -(torch.arange(0, k, 2, device=x.device, dtype=exact) / k)  # (k / 2,)
     angle = positions.to(exact)[..., None] * theta  # (..., n, k / 2)

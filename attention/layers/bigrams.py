@@ -19,17 +19,13 @@ class BigramEmbedding(nn.Module):
     Args:
         embed_dim: Width ``d`` of a vector.
         buckets: The number of vectors that the pairs share.
-        first_word: The lowest id that stands for a word; the ids below it are special.
 
     Shape:
         - ids: :math:`(..., n)`, integers
         - returns: :math:`(..., n, d)`
 
-    Returns:
-        A vector for each position, whether a pair ends there or not.
-
     Raises:
-        TypeError, ValueError: If a size is not an integer or < 1, or ``ids`` are no integers.
+        TypeError, ValueError: If a size is no integer or < 1, or ``ids`` are no integers.
 
     Example:
         >>> embedding = BigramEmbedding(4, buckets=1_000)
@@ -44,17 +40,16 @@ class BigramEmbedding(nn.Module):
         Joulin et al. (2017), Bag of tricks for efficient text classification, section 2.2.
     """
 
+    FIRST_WORD = 3  # the ids below it are special
     # Two primes a and b that scatter small ids, and the Mersenne prime p = 2³¹ − 1.
     MULTIPLIERS = (1_000_003, 7_919)
     MODULUS = 2**31 - 1
 
-    def __init__(self, embed_dim: int, *, buckets: int, first_word: int = 3) -> None:
+    def __init__(self, embed_dim: int, *, buckets: int) -> None:
         super().__init__()
         check_size("embed_dim", embed_dim)
         check_size("buckets", buckets)
-        check_size("first_word", first_word, at_least=0)
         self.buckets = buckets
-        self.first_word = first_word
         self.table = nn.Embedding(buckets, embed_dim)
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -69,7 +64,7 @@ class BigramEmbedding(nn.Module):
     def is_pair(self, ids: Tensor) -> Tensor:
         """Tell at which positions a pair of two words ends, (..., n), boolean."""
         check_integers("ids", ids)
-        is_word = ids >= self.first_word  # (..., n)
+        is_word = ids >= self.FIRST_WORD  # (..., n)
         is_pair = is_word & is_word.roll(1, dims=-1)  # (..., n)
         is_pair[..., :1] = False
         return is_pair

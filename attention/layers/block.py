@@ -9,11 +9,10 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from attention._checks import check_positive, check_size, check_tokens
 from attention.functional import Attended
-from attention.layers.cache import KVCache, check_cache
+from attention.layers.cache import KVCache
 from attention.layers.multihead import MultiHeadAttention
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU}
@@ -41,7 +40,8 @@ class TransformerBlock(nn.Module):
             added to the residual stream.
         bias: Whether projections, feed-forward layers and norms have a bias.
         eps: The number that the norms add to the variance.
-        num_kv_heads, rotary, window: As in :class:`MultiHeadAttention`.
+        options: Those of :class:`MultiHeadAttention`, such as ``num_kv_heads``, ``rotary`` and
+            ``window``.
 
     Shape:
         - x: :math:`(..., n, d)`
@@ -72,19 +72,11 @@ class TransformerBlock(nn.Module):
         dropout: float = 0.0,
         bias: bool = True,
         eps: float = 1e-5,
-        num_kv_heads: int | None = None,
-        rotary: bool = False,
-        window: int | None = None,
+        **options: Any,
     ) -> None:
         super().__init__()
         self.attention = MultiHeadAttention(
-            embed_dim,
-            num_heads,
-            num_kv_heads=num_kv_heads,
-            rotary=rotary,
-            window=window,
-            dropout=dropout,
-            bias=bias,
+            embed_dim, num_heads, dropout=dropout, bias=bias, **options
         )
         hidden_dim = 4 * embed_dim if hidden_dim is None else hidden_dim
         check_size("hidden_dim", hidden_dim)
@@ -108,21 +100,16 @@ class TransformerBlock(nn.Module):
         x: Tensor,
         attn_mask: Tensor | None = None,
         *,
-        is_causal: bool = False,
         need_weights: bool = False,
-        positions: Tensor | None = None,
-        cache: KVCache | None = None,
+        **options: Any,
     ) -> Attended:
-        """Return the tokens after the block, and the weights if they are needed."""
+        """Return the tokens after the block, and the weights if they are needed.
+
+        The options ``is_causal``, ``positions`` and ``cache`` reach the attention.
+        """
         check_tokens(x, self.attention.embed_dim, self.attention.W_query.weight)
-        attended = self.attention(
-            self.norm1(x) if self.norm_first else x,
-            attn_mask,
-            is_causal=is_causal,
-            need_weights=need_weights,
-            positions=positions,
-            cache=cache,
-        )
+        before = self.norm1(x) if self.norm_first else x  # (..., n, d)
+        attended = self.attention(before, attn_mask, need_weights=need_weights, **options)
         context, weights = attended if need_weights else (attended, None)  # (..., n, d)
         x = x + self.dropout(context)  # (..., n, d)
         if self.norm_first:
@@ -155,12 +142,11 @@ class TransformerBlock(nn.Module):
             raise TypeError(
                 f"layer: expected an nn.TransformerEncoderLayer, got {type(layer).__name__}"
             )
-        activation = {F.relu: "relu", F.gelu: "gelu"}.get(layer.activation)
-        if isinstance(layer.activation, nn.ReLU):
-            activation = "relu"
-        if isinstance(layer.activation, nn.GELU) and layer.activation.approximate == "none":
-            activation = "gelu"
-        if activation is None:
+        # A function, or a module of torch's or the caller's: what counts is what it computes.
+        points = torch.linspace(-3, 3, 13)
+        computed = layer.activation(points)
+        same = [name for name, ours in ACTIVATIONS.items() if torch.equal(ours()(points), computed)]
+        if not same:
             raise ValueError(f"layer: expected the activation gelu or relu, got {layer.activation}")
         attention = MultiHeadAttention.from_torch(layer.self_attn)
         block = cls(
@@ -168,7 +154,7 @@ class TransformerBlock(nn.Module):
             attention.num_heads,
             hidden_dim=layer.linear1.out_features,
             norm_first=layer.norm_first,
-            activation=activation,
+            activation=same[0],
             dropout=layer.dropout.p,
             bias=layer.linear1.bias is not None,
             eps=layer.norm1.eps,
@@ -189,15 +175,11 @@ class TransformerEncoder(nn.Module):
     With ``norm_first=True`` the last sum is not normalised, so another norm follows the stack.
 
     Args:
-        embed_dim: Width ``d`` of a token vector, a multiple of ``num_heads``.
-        num_heads: The number of heads in each block.
         num_layers: The number of blocks ``L``.
-        norm_first: As in :class:`TransformerBlock`, whose other ``options`` are passed on to it.
+        embed_dim, num_heads, norm_first, options: As in :class:`TransformerBlock`.
 
     Shape:
-        - x: :math:`(..., n, d)`
-        - returns: :math:`(..., n, d)`
-        - weights: :math:`(L, ..., h, n, m)`
+        - weights: :math:`(L, ..., h, n, m)`; otherwise as in :class:`TransformerBlock`
 
     Returns:
         The tokens after the last block, or (tokens, weights) with ``need_weights=True``. Calls and
@@ -237,32 +219,26 @@ class TransformerEncoder(nn.Module):
         x: Tensor,
         attn_mask: Tensor | None = None,
         *,
-        is_causal: bool = False,
         need_weights: bool = False,
-        positions: Tensor | None = None,
         caches: Sequence[KVCache] | None = None,
+        **options: Any,
     ) -> Attended:
-        """Return the tokens after the last block, and all weights if they are needed."""
-        if caches is not None:
-            different = len({id(cache) for cache in caches})
-            if not len(self.blocks) == len(caches) == different:
-                raise ValueError(
-                    f"caches: expected one per block, {len(self.blocks)}, got {len(caches)}, of "
-                    f"which {different} are different"
-                )
-            for each in caches:  # before the first of them holds new tokens
-                check_cache(each, x.shape[-2], is_causal, positions)
-        collected = []
-        for i, block in enumerate(self.blocks):
-            cache = None if caches is None else caches[i]
-            x = block(
-                x,
-                attn_mask,
-                is_causal=is_causal,
-                need_weights=need_weights,
-                positions=positions,
-                cache=cache,
+        """Return the tokens after the last block, and all weights if they are needed.
+
+        The options ``is_causal`` and ``positions`` reach the attention of every block.
+        """
+        count = len(self.blocks)
+        different = {id(cache) for cache in caches or ()}
+        if caches is not None and not count == len(caches) == len(different):
+            raise ValueError(
+                f"caches: expected one per block, {count}, got {len(caches)}, of which "
+                f"{len(different)} are different"
             )
+        for each in caches or ():  # before the first of them holds new tokens
+            each.check_room(x.shape[-2])
+        collected = []
+        for block, cache in zip(self.blocks, caches or count * [None], strict=True):
+            x = block(x, attn_mask, need_weights=need_weights, cache=cache, **options)
             if need_weights:
                 x, weights = x
                 collected.append(weights)

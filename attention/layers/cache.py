@@ -20,7 +20,7 @@ class KVCache:
     break a backward pass.
 
     Args:
-        max_length: The number of tokens that it holds at most, an integer of at least 1.
+        max_length: The number of tokens that it holds at most.
 
     Example:
         >>> from attention import MultiHeadAttention
@@ -43,7 +43,7 @@ class KVCache:
         check_size("max_length", max_length)
         self.max_length = max_length
         self.length = 0
-        self._memory: tuple[Tensor, Tensor] | None = None
+        self._memory: tuple[Tensor, ...] | None = None
 
     def __repr__(self) -> str:
         return f"KVCache(max_length={self.max_length}, length={self.length})"
@@ -71,7 +71,7 @@ class KVCache:
 
         Raises:
             RuntimeError: If a key or value carries a gradient.
-            ValueError: If the cache is full, or shapes, dtype or device are not as before.
+            ValueError: If the cache is full, or shapes or dtype are not as before.
         """
         n = key.shape[-2]
         self.check_room(n)
@@ -82,20 +82,17 @@ class KVCache:
             )
         pair = (key, value)
         if self._memory is None:
-            keys, values = (
+            self._memory = tuple(
                 each.new_zeros(*each.shape[:-2], self.max_length, each.shape[-1]) for each in pair
             )  # (..., max_length, k), (..., max_length, v)
-            self._memory = keys, values
         end = self.length + n
-        for memory, new, name in zip(self._memory, pair, ("key", "value"), strict=True):
-            expected = (*memory.shape[:-2], n, memory.shape[-1])
-            if new.shape != expected or new.dtype != memory.dtype or new.device != memory.device:
-                raise ValueError(
-                    f"{name}: expected shape {expected}, {memory.dtype} and device {memory.device},"
-                    f" as of the tokens in the cache, got {tuple(new.shape)}, {new.dtype} and "
-                    f"{new.device}"
-                )
         for memory, new in zip(self._memory, pair, strict=True):
+            expected = (*memory.shape[:-2], n, memory.shape[-1])
+            if new.shape != expected or new.dtype != memory.dtype:
+                raise ValueError(
+                    f"key, value: expected shape {expected} and {memory.dtype}, as of the tokens "
+                    f"in the cache, got {tuple(new.shape)} and {new.dtype}"
+                )
             memory[..., self.length : end, :] = new
         self.length = end
         keys, values = (memory[..., :end, :] for memory in self._memory)

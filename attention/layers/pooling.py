@@ -43,7 +43,7 @@ class MeanPooling(Pooling):
 
     .. math:: \mathrm{context} = \frac{1}{n} \sum_{i=1}^{n} x_i
 
-    Arguments, shapes and errors are those of :class:`EnergyPooling`.
+    Calls, arguments and shapes are those of :class:`EnergyPooling`.
 
     Example:
         >>> MeanPooling(2)(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
@@ -106,7 +106,7 @@ class KeyedPooling(Pooling):
         \mathrm{context} = \sum_{i=1}^{n} \mathrm{softmax}(e)_i \, x_i
 
     All texts share the learned query q. This is the same function as :class:`EnergyPooling` with
-    :math:`w = W_\mathrm{key}\, q`, which also says how it is called and the shapes.
+    :math:`w = W_\mathrm{key}\, q`, whose calls and shapes it has.
 
     Args:
         embed_dim: Width ``d`` of a token vector.

@@ -19,15 +19,11 @@ def positions_from_end(lengths: Tensor, n: int) -> Tensor:
 
     .. math:: p_{bj} = \max(\mathrm{lengths}_b - 1 - j,\; 0)
 
-    Args:
-        lengths: How many of the ``n`` positions of each sequence hold a word.
-        n: The padded length.
+    Arguments and errors are those of :func:`padding_mask`.
 
     Shape:
         - lengths: :math:`(...)`
         - returns: :math:`(..., n)`, integers; the padding gets position 0
-
-    Errors are those of :func:`padding_mask`.
 
     Example:
         >>> positions_from_end(torch.tensor([4, 2]), 4)
@@ -50,9 +46,8 @@ class SinusoidalPositions(nn.Module):
     Args:
         embed_dim: Width ``d`` of a token vector.
         max_length: The number of positions that the table holds.
-        base: Sets the lowest frequency. Pair ``i`` of sine and cosine advances by
-            ``base ** (-2 * i / d)`` radians per position, so the slowest pair of an even ``d``
-            advances by ``base ** (2 / d) / base``.
+        base: Sets the lowest frequency: pair ``i`` of sine and cosine advances by
+            ``base ** (-2 * i / d)`` radians per position.
 
     Shape:
         - x: :math:`(..., n, d)`
@@ -61,8 +56,7 @@ class SinusoidalPositions(nn.Module):
         - returns: :math:`(..., n, d)`
 
     Raises:
-        TypeError: If a size or position is not an integer, or dtypes differ.
-        ValueError: If a position is not in the table, or shapes do not fit.
+        TypeError, ValueError: If a size or position is no integer, or not in the table.
 
     Example:
         >>> add_positions = SinusoidalPositions(4, max_length=10)

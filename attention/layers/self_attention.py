@@ -1,8 +1,9 @@
 """Self-attention: every token attends with its own query.
 
-The layers are in the order in which the pages build them. The tokens ``x`` are ``n`` vectors of
-width ``d`` = ``embed_dim``; queries and keys have width ``k`` = ``key_dim``, and values ``v`` =
-``value_dim``. In an equation, :math:`W` is a matrix (d, k), whose transpose ``nn.Linear`` stores.
+The layers are in the order in which the pages build them, each called as :class:`AttentionLayer`
+says. The tokens ``x`` are ``n`` vectors of width ``d`` = ``embed_dim``; queries and keys have width
+``k`` = ``key_dim``, and values ``v`` = ``value_dim``. In an equation, :math:`W` is a matrix (d, k),
+whose transpose ``nn.Linear`` stores.
 """
 
 import torch
@@ -13,7 +14,42 @@ from attention.functional import Attended, attend
 from attention.layers.base import AttentionLayer
 
 
-class SelfAttentionV1(AttentionLayer):
+class OneHead(AttentionLayer):
+    """What self-attention with one head shares: tokens become Q, K and V, and then attend."""
+
+    embed_dim: int
+    scale: float | None = None
+    dropout = 0.0
+
+    def forward(
+        self,
+        x: Tensor,
+        attn_mask: Tensor | None = None,
+        *,
+        is_causal: bool = False,
+        need_weights: bool = False,
+    ) -> Attended:
+        """Return the context, and the weights if they are needed."""
+        check_tokens(x, self.embed_dim, next(self.parameters()))
+        query, key, value = self.query_key_value(x)  # (..., n, k), (..., n, k), (..., n, v)
+        context, weights = attend(
+            query,
+            key,
+            value.to(key.dtype),  # under autocast the keys have 16 bits, the tokens still 32
+            attn_mask,
+            need_weights=need_weights,
+            is_causal=is_causal,
+            scale=self.scale,
+            dropout_p=self.dropout if self.training else 0.0,
+        )
+        return context if weights is None else (context, weights)
+
+    def query_key_value(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the query, the key and the value of each token."""
+        raise NotImplementedError
+
+
+class SelfAttentionV1(OneHead):
     r"""Compute self-attention, with queries, keys and values from three bare matrices.
 
     .. math::
@@ -22,7 +58,7 @@ class SelfAttentionV1(AttentionLayer):
 
     The matrices are initialised uniformly in [0, 1), which keeps a worked example positive and
     readable but is a poor start for training. :class:`SelfAttentionV2` uses the initialisation of
-    ``nn.Linear``. Calls, returns and errors are those of :class:`AttentionLayer`.
+    ``nn.Linear``.
 
     Args:
         d_in: Width of a token vector.
@@ -46,37 +82,25 @@ class SelfAttentionV1(AttentionLayer):
         super().__init__()
         check_size("d_in", d_in)
         check_size("d_out", d_out)
+        self.embed_dim = d_in
         self.W_query = nn.Parameter(torch.rand(d_in, d_out))
         self.W_key = nn.Parameter(torch.rand(d_in, d_out))
         self.W_value = nn.Parameter(torch.rand(d_in, d_out))
 
-    def forward(
-        self,
-        x: Tensor,
-        attn_mask: Tensor | None = None,
-        *,
-        is_causal: bool = False,
-        need_weights: bool = False,
-    ) -> Attended:
-        """Return the context, and the weights if they are needed."""
-        check_tokens(x, self.W_query.shape[0], self.W_query)
+    def query_key_value(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Multiply the tokens by each matrix."""
         query = x @ self.W_query  # (..., n, d_out)
         key = x @ self.W_key  # (..., n, d_out)
         value = x @ self.W_value  # (..., n, d_out)
-        context, weights = attend(
-            query, key, value, attn_mask, need_weights=need_weights, is_causal=is_causal
-        )
-        return context if weights is None else (context, weights)
+        return query, key, value
 
 
-class QKSelfAttention(AttentionLayer):
+class QKSelfAttention(OneHead):
     r"""Let every token attend with its own query, with the tokens themselves as the values.
 
     .. math::
         Q = X W_\mathrm{query}, \quad K = X W_\mathrm{key}, \qquad
         \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) X
-
-    Calls, returns and errors are those of :class:`AttentionLayer`.
 
     Args:
         embed_dim: Width ``d`` of a token vector.
@@ -120,34 +144,9 @@ class QKSelfAttention(AttentionLayer):
         self.W_query = nn.Linear(embed_dim, key_dim, bias=bias)
         self.W_key = nn.Linear(embed_dim, key_dim, bias=bias)
 
-    def forward(
-        self,
-        x: Tensor,
-        attn_mask: Tensor | None = None,
-        *,
-        is_causal: bool = False,
-        need_weights: bool = False,
-    ) -> Attended:
-        """Return the context, and the weights if they are needed."""
-        check_tokens(x, self.embed_dim, self.W_query.weight)
-        query = self.W_query(x)  # (..., n, k)
-        key = self.W_key(x)  # (..., n, k)
-        value = self.values(x)  # (..., n, v)
-        context, weights = attend(
-            query,
-            key,
-            value.to(key.dtype),  # under autocast the keys have 16 bits, the tokens still 32
-            attn_mask,
-            need_weights=need_weights,
-            is_causal=is_causal,
-            scale=self.scale,
-            dropout_p=self.dropout if self.training else 0.0,
-        )
-        return context if weights is None else (context, weights)
-
-    def values(self, x: Tensor) -> Tensor:
-        """Return each token's value, which here is the token itself."""
-        return x
+    def query_key_value(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Project the tokens to queries and keys; each token is its own value."""
+        return self.W_query(x), self.W_key(x), x  # (..., n, k), (..., n, k), (..., n, d)
 
 
 class SelfAttention(QKSelfAttention):
@@ -157,18 +156,12 @@ class SelfAttention(QKSelfAttention):
         Q = X W_\mathrm{query}, \quad K = X W_\mathrm{key}, \quad V = X W_\mathrm{value},
         \qquad \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
 
-    Calls, returns and errors are those of :class:`AttentionLayer`.
-
     Args:
-        embed_dim: Width ``d`` of a token vector.
-        key_dim: Width ``k`` of queries and keys.
         value_dim: Width ``v`` of values; None means ``embed_dim``.
-        bias, scale, dropout: As in :class:`QKSelfAttention`.
+        embed_dim, key_dim, bias, scale, dropout: As in :class:`QKSelfAttention`.
 
     Shape:
-        - x: :math:`(..., n, d)`
-        - context: :math:`(..., n, v)`
-        - weights: :math:`(..., n, n)`
+        - context: :math:`(..., n, v)`; otherwise as in :class:`QKSelfAttention`
 
     Example:
         >>> layer = SelfAttention(5, key_dim=3, value_dim=2)
@@ -194,10 +187,9 @@ class SelfAttention(QKSelfAttention):
         check_size("value_dim", self.value_dim)
         self.W_value = nn.Linear(embed_dim, self.value_dim, bias=bias)
 
-    def values(self, x: Tensor) -> Tensor:
-        """Return each token's value, which is its projection."""
-        value: Tensor = self.W_value(x)  # (..., n, v)
-        return value
+    def query_key_value(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Project the tokens to queries, keys and values."""
+        return self.W_query(x), self.W_key(x), self.W_value(x)  # (..., n, k) twice, (..., n, v)
 
 
 class SelfAttentionV2(SelfAttention):
@@ -208,11 +200,10 @@ class SelfAttentionV2(SelfAttention):
 
     If V1's matrices are transposed and copied in, the two classes return the same numbers. They
     differ in initialisation: ``nn.Linear`` draws uniformly between
-    :math:`\pm 1/\sqrt{d_\mathrm{in}}`. Shapes and source are those of :class:`SelfAttentionV1`.
+    :math:`\pm 1/\sqrt{d_\mathrm{in}}`.
 
     Args:
-        d_in: Width of a token vector.
-        d_out: Width of queries, keys and values.
+        d_in, d_out: As in :class:`SelfAttentionV1`, as are shapes and source.
         qkv_bias: Whether the projections add a bias.
 
     Example:

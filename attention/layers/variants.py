@@ -49,8 +49,7 @@ class Variant:
             options: Any of the variant's ``options``; the others have their defaults.
 
         Raises:
-            TypeError: If an option has another type.
-            ValueError: If the variant does not read an option, or the layer refuses its value.
+            TypeError, ValueError: If the variant does not read an option, or refuses its value.
 
         Example:
             >>> from attention.layers.variants import VARIANTS
@@ -93,11 +92,6 @@ def variant(name: str) -> Variant:
 
     Raises:
         ValueError: If there is none of this name.
-
-    Example:
-        >>> from attention.layers.variants import variant
-        >>> variant("qkv").label
-        'QKV'
     """
     if name not in VARIANTS:
         raise ValueError(f"attention: expected one of {', '.join(VARIANTS)}, got {name!r}")

@@ -159,7 +159,7 @@ def head():
     with torch.no_grad():
         layer.W_query.weight.mul_(3)
         _, weights = layer(x, need_weights=True)  # (TEXTS, n, d), (TEXTS, n, n)
-        return weights, layer.values(x)  # (TEXTS, n, n), (TEXTS, n, d)
+        return weights, layer.W_value(x)  # (TEXTS, n, n), (TEXTS, n, d)
 
 
 w = torch.randn(d)  # (d,)

@@ -355,7 +355,7 @@ class QKNormSelfAttention(SelfAttention):
         query = self.gain * normalize(self.W_query(x), dim=-1)  # (..., n, k)
         key = normalize(self.W_key(x), dim=-1)  # (..., n, k)
         context, weights = scaled_dot_product_attention(
-            query, key, self.values(x), attn_mask, is_causal=is_causal, scale=1.0
+            query, key, self.W_value(x), attn_mask, is_causal=is_causal, scale=1.0
         )  # (..., n, v), (..., n, n)
         return (context, weights) if need_weights else context
 

@@ -145,7 +145,7 @@ def test_a_wrong_review_is_refused():
     for effects_of in (deletion_effects, gradient_effects):
         measure = functools.partial(effects_of, classifier("mean"))
         wrong_types = [
-            ([3, 4], "ids: expected a tensor, got list"),
+            ([3, 4], "ids: expected a tensor of integers, got list"),
             (torch.rand(3), "ids: expected a tensor of integers, got torch.float32"),
         ]
         check_refused(measure, wrong_types, TypeError)

@@ -35,12 +35,6 @@ def test_only_two_words_are_a_pair():
         assert pairs == [False] + [min(two) >= 3 for two in pairwise(row)]
 
 
-def test_order_matters_and_equal_pairs_share_a_vector():
-    x = BigramEmbedding(5, buckets=BUCKETS)(torch.tensor([7, 8, 7, 8]))
-    assert torch.equal(x[1], x[3])
-    assert not torch.equal(x[1], x[2])
-
-
 def test_pairs_spread_over_the_buckets():
     ids = torch.cartesian_prod(torch.arange(3, 203), torch.arange(3, 203))  # (40000, 2)
     embedding = BigramEmbedding(1, buckets=997)

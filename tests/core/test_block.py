@@ -1,4 +1,4 @@
-"""The block and its stack against torch's, in value and gradient."""
+"""The block and its attention against torch's, with the weights of torch's layers."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from attention import MultiHeadAttention, TransformerBlock, TransformerEncoder
+from attention import MultiHeadAttention, TransformerBlock
 
 N, D, HEADS, HIDDEN = 7, 6, 2, 13
 MASKS = {
@@ -21,16 +21,6 @@ def torchs_mask(mask):
     return ~mask if mask is not None and mask.dtype == torch.bool else mask
 
 
-def assert_same_gradients(ours, our_leaves, theirs, their_leaves):
-    upstream = torch.randn_like(ours)
-    for a, b in zip(
-        torch.autograd.grad(ours, our_leaves, upstream),
-        torch.autograd.grad(theirs, their_leaves, upstream),
-        strict=True,
-    ):
-        torch.testing.assert_close(a, b, rtol=0, atol=1e-11)
-
-
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("batch_first", [True, False])
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
@@ -40,7 +30,7 @@ def test_multihead_attention_is_torchs(bias, batch_first, mask):
         nn.init.normal_(theirs.in_proj_bias)
         nn.init.normal_(theirs.out_proj.bias)
     ours = MultiHeadAttention.from_torch(theirs)
-    x = torch.randn(5, N, D, dtype=torch.float64, requires_grad=True)
+    x = torch.randn(5, N, D, dtype=torch.float64)
     their_x = x if batch_first else x.transpose(0, 1)
     their_context, their_weights = theirs(
         their_x, their_x, their_x, attn_mask=torchs_mask(mask), average_attn_weights=False
@@ -49,7 +39,6 @@ def test_multihead_attention_is_torchs(bias, batch_first, mask):
     context, weights = ours(x, mask, need_weights=True)
     torch.testing.assert_close(context, their_context, rtol=0, atol=1e-12)
     torch.testing.assert_close(weights, their_weights, rtol=0, atol=1e-12)
-    assert_same_gradients(context, [x], their_context, [x])
 
 
 @pytest.mark.parametrize("norm_first", [True, False])
@@ -71,40 +60,11 @@ def test_block_is_torchs(norm_first, activation, mask):
         for parameter in theirs.parameters():  # also those that start as ones and zeros
             nn.init.normal_(parameter)
         ours = TransformerBlock.from_torch(theirs)
-        x = torch.randn(5, N, D, dtype=torch.float64, requires_grad=True)
+        x = torch.randn(5, N, D, dtype=torch.float64)
         result = ours(x, mask)
         expected = theirs(x if batch_first else x.transpose(0, 1), src_mask=torchs_mask(mask))
         expected = expected if batch_first else expected.transpose(0, 1)
         torch.testing.assert_close(result, expected, rtol=0, atol=1e-10)
-        names = ["norm1.weight", "linear1.weight", "linear2.weight", "norm2.weight"]
-        ours_named = dict(ours.named_parameters())
-        renamed = {
-            "linear1.weight": "feed_forward.0.weight",
-            "linear2.weight": "feed_forward.3.weight",
-        }
-        upstream = torch.randn_like(result)
-        leaves = [x, *(ours_named[renamed.get(name, name)] for name in names)]
-        their_leaves = [x, *(dict(theirs.named_parameters())[name] for name in names)]
-        for a, b in zip(
-            torch.autograd.grad(result, leaves, upstream),
-            torch.autograd.grad(expected, their_leaves, upstream),
-            strict=True,
-        ):
-            torch.testing.assert_close(a, b, rtol=1e-9, atol=1e-9)
-
-
-def test_padding_and_causality_reach_the_attention():
-    theirs = nn.TransformerEncoderLayer(
-        D, HEADS, HIDDEN, dropout=0.0, batch_first=True, dtype=torch.float64
-    )
-    ours = TransformerBlock.from_torch(theirs)
-    x = torch.randn(2, N, D, dtype=torch.float64)
-    padding = torch.arange(N) >= torch.tensor([[3], [N]])  # (2, N), True = padding
-    torch.testing.assert_close(
-        ours(x, ~padding[:, None])[~padding], theirs(x, src_key_padding_mask=padding)[~padding]
-    )
-    causal = nn.Transformer.generate_square_subsequent_mask(N, dtype=torch.float64)
-    torch.testing.assert_close(ours(x, is_causal=True), theirs(x, src_mask=causal))
 
 
 def test_dropout_is_torchs_in_where_it_falls():
@@ -132,13 +92,13 @@ def test_what_ours_does_not_have_is_refused():
     for kind, layer, error, message in cases:
         with pytest.raises(error, match=message):
             kind.from_torch(layer)
+    tanh = nn.TransformerEncoderLayer(6, 2, activation=nn.GELU("tanh"))
+    with pytest.raises(ValueError, match="the activation gelu or relu, got GELU"):
+        block.from_torch(tanh)
+    assert block.from_torch(nn.TransformerEncoderLayer(6, 2, activation=nn.GELU()))
     for options, message in (
         ({"activation": "swish"}, "activation: expected gelu or relu, got 'swish'"),
-        ({"hidden_dim": 0}, "hidden_dim: expected at least 1"),
-        ({"dropout": 1.0}, "dropout: expected at least 0"),
         ({"eps": 0.0}, "eps: expected a number above 0"),
     ):
         with pytest.raises(ValueError, match=message):
             TransformerBlock(6, 2, **options)
-    with pytest.raises(ValueError, match="num_layers: expected at least 1"):
-        TransformerEncoder(6, 2, 0)

@@ -3,12 +3,7 @@
 import pytest
 import torch
 
-from attention import (
-    KVCache,
-    LatentAttention,
-    MultiHeadAttention,
-    TransformerEncoder,
-)
+from attention import KVCache, LatentAttention, MultiHeadAttention, TransformerEncoder
 
 
 def test_the_bytes_are_those_of_all_keys_and_values():
@@ -54,22 +49,17 @@ def test_a_full_cache_is_an_error(filled):
     refused(layer, torch.randn(2, 1, 8), ValueError, message, cache=cache)
 
 
-def test_a_cache_that_is_filled_by_hand_is_full_as_well():
-    cache = KVCache(3)
-    keys, values = cache.append(torch.ones(2, 5), torch.zeros(2, 4))
-    assert keys.shape == (2, 5)
-    assert values.shape == (2, 4)
-    with pytest.raises(ValueError, match=r"at most max_length = 3 tokens, got 2 \+ 2"):
-        cache.append(torch.ones(2, 5), torch.zeros(2, 4))
-
-
 def test_a_cache_is_refused_where_it_would_give_other_numbers(filled):
     layer, cache = filled
     x = torch.randn(2, 1, 8)
     refused(layer, x, ValueError, "is_causal: expected True", cache=cache, is_causal=False)
     refused(layer, x, TypeError, "cache: expected a KVCache, got list", cache=[cache])
     refused(
-        layer, torch.randn(1, 1, 8), ValueError, "key: expected shape (2, 2, 1, 4)", cache=cache
+        layer,
+        torch.randn(1, 1, 8),
+        ValueError,
+        "key, value: expected shape (2, 2, 1, 4)",
+        cache=cache,
     )
     refused(layer.double(), x.double(), ValueError, "torch.float32", cache=cache)
     mask = torch.ones(1, 1, dtype=torch.bool)
@@ -101,3 +91,15 @@ def test_a_stack_takes_one_cache_per_block_and_fills_all_or_none():
 def test_a_length_that_is_none_is_refused(max_length, error):
     with pytest.raises(error, match="max_length: expected"):
         KVCache(max_length)
+
+
+def test_positions_beside_a_cache_are_refused():
+    x, at, caches = torch.randn(3, 5, 8), torch.arange(5), [KVCache(9), KVCache(9)]
+    for layer, options in (
+        (MultiHeadAttention(8, 2), {"cache": caches[0]}),
+        (LatentAttention(8, 2), {"cache": caches[0]}),
+        (TransformerEncoder(8, 2, 2), {"caches": caches}),
+    ):
+        with pytest.raises(ValueError, match="positions: expected None with a cache"):
+            layer(x, is_causal=True, positions=at, **options)
+    assert not any(cache.length for cache in caches)

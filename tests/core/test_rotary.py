@@ -101,32 +101,29 @@ def test_16_bits_are_rotated_in_32():
     torch.testing.assert_close(rotated.double(), right, rtol=4e-3, atol=4e-3)
 
 
-@pytest.mark.parametrize(
-    ("x", "options", "error", "message"),
-    [
-        (torch.ones(3, 5), {}, ValueError, "an even k, got (3, 5)"),
-        (torch.ones(3, 0), {}, ValueError, "an even k, got (3, 0)"),
-        (torch.ones(4), {}, ValueError, "expected shape (..., n, k)"),
-        (torch.ones(3, 4).int(), {}, TypeError, "x: expected a floating-point tensor"),
-        ([[1.0, 2.0]], {}, TypeError, "x: expected a tensor, got list"),
-        (torch.ones(3, 4), {"base": 0.0}, ValueError, "base: expected a number above 0, got 0"),
-        (torch.ones(3, 4), {"base": "high"}, TypeError, "base: expected a number, got str"),
-        (torch.ones(3, 4), {"positions": [0, 1, 2]}, TypeError, "expected a tensor, got list"),
+def test_what_cannot_be_rotated_is_refused():
+    x = torch.ones(2, 3, 4)
+    for tokens, options, error, message in (
+        (torch.ones(3, 5), {}, ValueError, r"an even k, got \(3, 5\)"),
+        (torch.ones(3, 0), {}, ValueError, r"an even k, got \(3, 0\)"),
+        (torch.ones(4), {}, ValueError, r"expected shape \(..., n, k\)"),
+        (x.int(), {}, TypeError, "x: expected a floating-point tensor, got torch.int32"),
+        ([[1.0, 2.0]], {}, TypeError, "x: expected a floating-point tensor, got list"),
+        (x, {"base": 0.0}, ValueError, "base: expected a number above 0, got 0"),
+        (x, {"base": "high"}, TypeError, "base: expected a number, got str"),
         (
-            torch.ones(2, 3, 4),
-            {"positions": torch.arange(2)},
-            ValueError,
-            "positions: expected a shape that broadcasts to (2, 3), got (2,)",
+            x,
+            {"positions": [0, 1, 2]},
+            TypeError,
+            "positions: expected a tensor of integers, got li",
         ),
         (
-            torch.ones(3, 4),
+            x,
             {"positions": torch.ones(3).bool()},
             TypeError,
-            "positions: expected a tensor of real numbers",
+            "positions: expected a tensor of integ",
         ),
-    ],
-)
-def test_what_cannot_be_rotated_is_refused(x, options, error, message):
-    with pytest.raises(error) as raised:
-        apply_rotary(x, **options)
-    assert message in str(raised.value)
+        (x, {"positions": torch.arange(2)}, ValueError, r"that broadcasts to \(2, 3\), got \(2,\)"),
+    ):
+        with pytest.raises(error, match=message):
+            apply_rotary(tokens, **options)

@@ -145,7 +145,7 @@ BAD = {
         lambda f: (f / "model.safetensors").write_bytes((2**40).to_bytes(8, "little") + b"{}"),
         "SafetensorError",
     ),
-    "a weight missing": (tensors(lambda t: t.pop(WORD)), f"lacks {WORD}"),
+    "a weight missing": (tensors(lambda t: t.pop(WORD)), f"KeyError: .{WORD}"),
     "a weight of another shape": (
         tensors(lambda t: t.update({WORD: torch.zeros(11, 5)})),
         r"size mismatch for word.weight.*\[11, 5\]",

@@ -371,7 +371,6 @@ def test_bad_input_is_named(attention):
         (([[1, 2]], None), ("ids", "list", "tensor")),
         ((torch.ones(2, 7), None), ("ids", "float32", "integers")),
         ((torch.ones(2, 7, dtype=torch.bool), None), ("ids", "bool", "integers")),
-        ((torch.ones(2, 7, dtype=torch.uint8), None), ("ids", "uint8", "int64")),
         ((good, [7, 4]), ("lengths", "list", "tensor")),
         ((good, torch.tensor([7.0, 4.0])), ("lengths", "float32", "integers")),
     ]
@@ -379,13 +378,11 @@ def test_bad_input_is_named(attention):
         ((torch.tensor(3), None), ("ids", "()", "(..., n)")),
         ((good * 23, None), ("ids", "23 to 23", "vocab_size - 1 = 22")),
         ((-good, None), ("ids", "-1 to -1", "0 to")),
-        ((good.to("meta"), None), ("ids", "meta", "cpu")),
         ((torch.ones(2, 20, dtype=torch.long), None), ("ids", "20", "max_length = 19")),
         ((good, torch.tensor([7, 4, 1])), ("lengths", "(3,)", "(2,)")),
         ((good, torch.tensor([7])), ("lengths", "(1,)", "(2,)")),
         ((good, torch.tensor([7, 8])), ("lengths", "7 to 8", "n = 7")),
         ((good, torch.tensor([7, -1])), ("lengths", "-1 to 7", "n = 7")),
-        ((good, torch.tensor([7, 4], device="meta")), ("lengths", "meta", "cpu")),
     ]
     check_refused(read, refusals(wrong_types), TypeError)
     check_refused(read, refusals(out_of_range), ValueError)

@@ -175,7 +175,7 @@ class PageModel:
             handle.remove()
         value, grid = seen[0][0], None  # (n, d)
         if isinstance(model.attention, SelfAttention):
-            value, grid = model.attention.values(value), weights[0]  # (n, v), (n, n)
+            value, grid = model.attention.W_value(value), weights[0]  # (n, v), (n, n)
             weights = weights.mean(dim=-2)  # (1, n)
         contributions = weights[0] * (value @ model.classifier.weight[0])  # (n,)
         return Reading(logits.item(), weights[0], contributions, grid)
