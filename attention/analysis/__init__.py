@@ -2,7 +2,6 @@
 
 from attention.analysis.attribution import (
     deletion_effects,
-    deletion_from_weights,
     gradient_effects,
     rank_correlation,
 )
@@ -22,7 +21,6 @@ __all__ = [
     "bilinear_form",
     "change_gauge",
     "deletion_effects",
-    "deletion_from_weights",
     "effective_rank",
     "gradient_effects",
     "parameter_count",

@@ -2,8 +2,8 @@
 
 An attention weight says how much of a word's value goes into a context. Whether the answer depends
 on that word is another question, which one can measure by deleting the word or by taking the
-gradient. For one layer of attention the effect of deleting a word has a closed form, which shows
-how much of it is due to the weight, and how much to the value.
+gradient. For one layer of attention the effect of deleting a word has a closed form, which the
+lesson "Attention as explanation" derives.
 
 Effects are in units of the logit, and are positive for words that raise it.
 """
@@ -105,58 +105,6 @@ def gradient_effects(model: Any, ids: Tensor) -> Tensor:
     start = int(is_text.nonzero()[0])
     effects = (gradient * read[1].detach()).sum(dim=-1)[0]  # (m,)
     return effects[start : start + len(ids)]  # (n,)
-
-
-def deletion_from_weights(weights: Tensor, evidence: Tensor) -> Tensor:
-    r"""Compute how deleting each word changes a one-layer model's logit, without deleting any.
-
-    .. math:: \mathrm{effect}_i = \frac{1}{n - 1} \Big( c_i - \bar c
-              + \sum_{j \ne i} \frac{A_{ji}}{1 - A_{ji}}\, (s_i - c_j) \Big),
-              \qquad c_j = \sum_i A_{ji}\, s_i
-
-    Here :math:`A_{ji}` is the weight of word i in the row of query j. The evidence :math:`s_i` is
-    the logit of word i as a text of its own, and :math:`c_j` is what the context of query j
-    contributes; the mean of all :math:`c_j` is the logit. Deleting word i removes it as a query,
-    which gives the term :math:`c_i - \bar c`, and as a key, whose weight the other keys then share,
-    which gives the sum. With a single query, as in energy pooling, word i has one weight
-    :math:`a_i`, and only :math:`\frac{a_i}{1 - a_i} (s_i - \bar c)` is left.
-
-    This equals :func:`deletion_effects` under three conditions: the model has a single layer with
-    one head, it averages the contexts and classifies their mean linearly, and its scores depend
-    neither on other words nor on positions.
-
-    Args:
-        weights: The weights of one query, or of all queries, one row per query. If a word has all
-            the weight in another word's row, its effect is infinite or NaN.
-        evidence: The logit of each word alone, ``model(ids[:, None])``.
-
-    Shape:
-        - weights: :math:`(n)` or :math:`(n, n)`, with :math:`n \ge 2`
-        - evidence: :math:`(n)`
-        - returns: :math:`(n)`
-
-    Raises:
-        ValueError: If shapes differ, or there are fewer than two words.
-
-    Example:
-        >>> from attention.analysis import deletion_from_weights
-        >>> deletion_from_weights(torch.tensor([0.5, 0.25, 0.25]), torch.tensor([2.0, 0.0, -4.0]))
-        tensor([ 2.0000,  0.0000, -1.3333])
-
-    Source:
-        Derived in the lesson "Attention as explanation".
-    """
-    n = len(evidence)
-    if n < 2 or evidence.dim() != 1 or tuple(weights.shape) not in ((n,), (n, n)):
-        raise ValueError(
-            "weights and evidence: expected (n,) or (n, n) and (n,), with n of at least 2, "
-            f"got {tuple(weights.shape)} and {tuple(evidence.shape)}"
-        )
-    weights = weights.expand(n, n)  # (n, n)
-    contexts = weights @ evidence  # (n,)
-    as_key = weights / (1 - weights) * (evidence - contexts[:, None])  # (n, n)
-    as_key = as_key.masked_fill(torch.eye(n, dtype=torch.bool, device=weights.device), 0)  # (n, n)
-    return (contexts - contexts.mean() + as_key.sum(dim=0)) / (n - 1)
 
 
 def rank_correlation(one: Tensor, other: Tensor) -> float:

@@ -7,7 +7,7 @@ layer's dtype and device, and what they return is detached from the graph.
 
 A function that takes a :class:`Layer` takes a :class:`~attention.SelfAttentionV1`, a
 :class:`~attention.QKSelfAttention` or one of its subclasses, which have one head, and returns a new
-layer of the same kind. It raises a TypeError for any other.
+layer of the same kind. It raises a TypeError for any other, and a ValueError for one with biases.
 """
 
 import copy
@@ -30,21 +30,16 @@ def bilinear_form(layer: nn.Module) -> Tensor:
         \mathrm{scores}_{ij} = \frac{x_i M x_j^\top}{\sqrt{k}}
 
     M includes neither biases nor the scale, which is :math:`1/\sqrt{k}` or the layer's own. A query
-    bias b and a key bias c add three terms to the scores. The first,
-    :math:`b W_\mathrm{key}^\top x_j^\top`, differs from key to key. The other two are the same for
-    every key of a query and therefore cancel in the softmax.
-
-    All of this holds for a plain dot product. Rotary positions put a rotation between the two
-    matrices, a different one for each distance, and with normalised queries and keys the scores are
-    not a bilinear form of the tokens.
+    bias b adds :math:`b W_\mathrm{key}^\top x_j^\top` to the scores of key j; what a key bias adds
+    is the same for every key of a query and cancels in the softmax. With rotary positions or
+    normalised queries and keys, the scores are not a bilinear form of the tokens.
 
     Args:
-        layer: A :class:`~attention.analysis.low_rank.Layer`, a
-            :class:`~attention.MultiHeadAttention` or a :class:`torch.nn.MultiheadAttention`.
+        layer: A :class:`~attention.analysis.low_rank.Layer`, which may have biases, or a
+            :class:`~attention.MultiHeadAttention`.
 
     Shape:
-        - returns: :math:`(d, d)`; for several heads :math:`(h, d, d)`, one matrix per head, or
-          :math:`(h, d, \mathrm{kdim})` for an ``nn.MultiheadAttention`` with keys of another width
+        - returns: :math:`(d, d)`; for several heads :math:`(h, d, d)`, one matrix per head
 
     Returns:
         The matrix M, of rank at most k, in the layer's dtype.
@@ -61,15 +56,11 @@ def bilinear_form(layer: nn.Module) -> Tensor:
         Lab 13 (Nowakowski, 2024); Elhage et al. (2021), A mathematical framework for transformer
         circuits, call it the QK circuit.
     """
-    if isinstance(layer, nn.MultiheadAttention):
-        pair = layer.q_proj_weight, layer.k_proj_weight
-        query, key = pair if layer.in_proj_weight is None else layer.in_proj_weight.chunk(3)[:2]
-        query, key = (_heads(w, layer.num_heads) for w in (query, key))  # (h, d, k)
-    elif isinstance(layer, MultiHeadAttention):
+    if isinstance(layer, MultiHeadAttention):
         query = _heads(layer.W_query.weight, layer.num_heads)  # (h, d, k)
         key = _heads(layer.W_key.weight, layer.num_kv_heads)  # (num_kv_heads, d, k)
         group = layer.num_heads // layer.num_kv_heads
-        key = key if group == 1 else key.repeat_interleave(group, dim=0)  # (h, d, k)
+        key = key.repeat_interleave(group, dim=0)  # (h, d, k)
     else:
         query, key = _matrices(layer)
     form: Tensor = query @ key.mT  # (d, d) or (h, d, d)
@@ -125,9 +116,8 @@ def change_gauge(layer: Layer, R: Tensor) -> Layer:
         W_\mathrm{key}' = W_\mathrm{key} R^{-\top}, \qquad
         W_\mathrm{query}' W_\mathrm{key}'^\top = W_\mathrm{query} W_\mathrm{key}^\top
 
-    Biases are transformed likewise, :math:`b' = bR` and :math:`c' = cR^{-\top}`. Any invertible R
-    will do, because in these layers nothing comes between the projections and their dot product.
-    With rotary positions or normalised queries and keys, only some R leave the scores unchanged.
+    Any invertible R will do, because in these layers nothing comes between the projections and
+    their dot product. With rotary positions or normalised queries and keys, only some do.
 
     Args:
         layer: A layer with one head.
@@ -154,11 +144,7 @@ def change_gauge(layer: Layer, R: Tensor) -> Layer:
     condition = torch.linalg.cond(R).item()
     if not condition < 1 / torch.finfo(R.dtype).eps:
         raise ValueError(f"R: expected an invertible matrix, got condition number {condition:.1e}")
-    biases = _biases(layer)
-    if biases is not None:
-        b, c = biases
-        biases = b @ R, torch.linalg.solve(R, c)
-    return _rebuilt(layer, query @ R, torch.linalg.solve(R, key.T).T, biases)
+    return _rebuild(layer, query @ R, torch.linalg.solve(R, key.T).T)
 
 
 def balance(layer: Layer) -> Layer:
@@ -171,19 +157,7 @@ def balance(layer: Layer) -> Layer:
     Then :math:`W_\mathrm{query}'^\top W_\mathrm{query}' = W_\mathrm{key}'^\top W_\mathrm{key}'
     = \Sigma`, so the columns are orthogonal, ordered by length, and as long in the query matrix as
     in the key matrix. Among all pairs with product M this one has the smallest sum of squares,
-    which is :math:`2 \lVert M \rVert_*`, twice the nuclear norm. Biases are changed so that all
-    attention weights stay the same.
-
-    Args:
-        layer: A layer with one head.
-
-    Returns:
-        A new layer with the same attention weights for every input, up to rounding.
-
-    Raises:
-        TypeError: If the layer is of another type.
-        ValueError: If M has a rank below k and the query bias acts on keys in a direction that M
-            does not reach, because no balanced pair of this width can express such a bias.
+    which is :math:`2 \lVert M \rVert_*`, twice the nuclear norm.
 
     Example:
         >>> from attention import SelfAttentionV1
@@ -199,17 +173,7 @@ def balance(layer: Layer) -> Layer:
     """
     query, key = _matrices(layer)
     U, root, V = _roots(query, key)
-    biases = _biases(layer)
-    if biases is not None:
-        on_keys, on_queries = key @ biases[0], query @ biases[1]  # (d,), (d,)
-        lost = on_keys - V @ (V.T @ on_keys)  # (d,)
-        if lost.norm() > 1e-6 * on_keys.norm():
-            raise ValueError(
-                "layer: expected a query bias within the reach of W_query W_keyᵀ, got one that "
-                "acts on keys in a direction that no balanced pair of this key_dim can express"
-            )
-        biases = V.T @ on_keys / root, U.T @ on_queries / root
-    return _rebuilt(layer, U * root, V * root, biases)
+    return _rebuild(layer, U * root, V * root)
 
 
 def truncate_rank(layer: Layer, r: int) -> Layer:
@@ -220,9 +184,7 @@ def truncate_rank(layer: Layer, r: int) -> Layer:
         \lVert M - M_r \rVert_F^2 = \sum_{i>r} \sigma_i^2
 
     The new layer keeps its ``key_dim`` k, and with it the scale :math:`1/\sqrt{k}`; the columns
-    it no longer needs are zero. What a query bias adds to the scores is not truncated, because it
-    moves into the first free column. The key bias becomes zero, which changes no weight. With
-    r = k the new layer is a copy.
+    it no longer needs are zero. With r = k it is a copy.
 
     Args:
         layer: A layer with one head.
@@ -251,14 +213,8 @@ def truncate_rank(layer: Layer, r: int) -> Layer:
         raise ValueError(f"r: expected 0 to min(embed_dim, key_dim) = {min(d, k)}, got {r}")
     if r == k:
         return copy.deepcopy(layer)
-    U, root, V = (kept[..., :r] for kept in _roots(query, key))
-    new_query, new_key = U * root, V * root  # (d, r), (d, r)
-    biases = _biases(layer)
-    if biases is not None:
-        on_keys = key @ biases[0]  # (d,)
-        new_key = torch.cat([_padded(new_key, r), on_keys[:, None]], dim=1)  # (d, r + 1)
-        biases = torch.eye(k, dtype=key.dtype)[r], torch.zeros_like(biases[1])
-    return _rebuilt(layer, new_query, new_key, biases)
+    U, root, V = (kept[..., :r] for kept in _roots(query, key))  # (d, r), (r,), (d, r)
+    return _rebuild(layer, U * root, V * root)
 
 
 def parameter_count(kind: str, embed_dim: int, **options: Any) -> int:
@@ -318,13 +274,6 @@ def _matrices(layer: nn.Module) -> tuple[Tensor, Tensor]:
     )
 
 
-def _biases(layer: nn.Module) -> tuple[Tensor, Tensor] | None:
-    """Read the biases of queries and keys, (k,) each, where there are any."""
-    if isinstance(layer, QKSelfAttention) and layer.W_query.bias is not None:
-        return _wide(layer.W_query.bias), _wide(layer.W_key.bias)
-    return None
-
-
 def _roots(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """Split the product into U (d, r), the roots of its r singular values, and V (d, r)."""
     d, k = query.shape
@@ -334,27 +283,16 @@ def _roots(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     return U[:, :r], sigma[:r].sqrt(), Vh[:r].T
 
 
-def _padded(matrix: Tensor, columns: int) -> Tensor:
-    return nn.functional.pad(matrix, (0, columns - matrix.shape[-1]))
-
-
-def _rebuilt(
-    layer: Layer, query: Tensor, key: Tensor, biases: tuple[Tensor, Tensor] | None
-) -> Layer:
+def _rebuild(layer: Layer, query: Tensor, key: Tensor) -> Layer:
     """Copy the layer with other query and key matrices, padded with columns of zeros."""
+    if isinstance(layer, QKSelfAttention) and layer.W_query.bias is not None:
+        raise ValueError(
+            f"layer: expected one without biases, got {type(layer).__name__} with them"
+        )
     layer = copy.deepcopy(layer)
-    k = _matrices(layer)[0].shape[1]
-    query, key = _padded(query, k), _padded(key, k)  # (d, k), (d, k)
-    with torch.no_grad():
-        if isinstance(layer, SelfAttentionV1):
-            layer.W_query.copy_(query)
-            layer.W_key.copy_(key)
-            return layer
-        layer.W_query.weight.copy_(query.T)
-        layer.W_key.weight.copy_(key.T)
-        if biases is not None:
-            layer.W_query.bias.copy_(_padded(biases[0], k))
-            layer.W_key.bias.copy_(_padded(biases[1], k))
+    for linear, matrix in ((layer.W_query, query), (layer.W_key, key)):
+        new = linear.weight.data.T if isinstance(linear, nn.Linear) else linear.data  # (d, k)
+        new.zero_()[:, : matrix.shape[1]] = matrix
     return layer
 
 

@@ -32,7 +32,6 @@ import torch
 
 from attention.analysis import (
     deletion_effects,
-    deletion_from_weights,
     gradient_effects,
     rank_correlation,
 )
@@ -209,10 +208,10 @@ fig.set_label(
 # .. math:: \mathrm{effect}_i = \frac{1}{n - 1} \Big( c_i - \mathrm{logit}
 #           + \sum_{j \ne i} \frac{a_{ji}}{1 - a_{ji}}\, (s_i - c_j) \Big)
 #
-# :func:`~attention.analysis.deletion_from_weights` computes the effects by these formulas. They
-# hold for one layer in which each score depends only on the words that it is computed from. Scores
-# must not depend on positions, because these would shift when a word goes. We compare the formulas
-# with :func:`~attention.analysis.deletion_effects`, which runs the model once without each word, on
+# The function ``deletion_from_weights`` computes the effects by these formulas. They hold for one
+# layer in which each score depends only on the words that it is computed from. Scores must not
+# depend on positions, because these would shift when a word goes. We compare the formulas with
+# :func:`~attention.analysis.deletion_effects`, which runs the model once without each word, on
 # validation reviews of 20 to 200 words.
 
 
@@ -222,6 +221,16 @@ def read(model, ids):
         weights = model(ids[None], need_weights=True)[1][0].double()
         received = weights if weights.dim() == 1 else weights.mean(dim=0)  # (len(ids),)
         return weights, received, model(ids[:, None]).double()
+
+
+def deletion_from_weights(weights, s):
+    """Return the deletion effects from the weights, (n,) or (n, n), and the evidence, (n,)."""
+    n = len(s)
+    weights = weights.expand(n, n)  # (n, n): a single query stands for every one
+    verdicts = weights @ s  # (n,)
+    as_key = weights / (1 - weights) * (s - verdicts[:, None])  # (n, n)
+    as_key = as_key.masked_fill(torch.eye(n, dtype=torch.bool), 0)  # (n, n)
+    return (verdicts - verdicts.mean() + as_key.sum(dim=0)) / (n - 1)  # (n,)
 
 
 HELD, SOME = (7, 3) if QUICK else (300, 100)

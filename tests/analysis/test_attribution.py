@@ -12,7 +12,6 @@ from refusals import check_refused
 from attention import SentimentClassifier
 from attention.analysis import (
     deletion_effects,
-    deletion_from_weights,
     gradient_effects,
     rank_correlation,
 )
@@ -49,43 +48,6 @@ def test_deletion_reads_a_review_longer_than_one_batch_of_texts():
         assert effects[i].item() == pytest.approx(
             (model(ids[None]) - model(rest[None])).item(), abs=1e-12
         )
-
-
-@for_each(variant=("mean", "energy", "keys", "qk", "qkv"))
-def test_deletion_follows_from_weights_and_evidence(variant):
-    model = classifier(variant, positions="none")
-    with torch.no_grad():
-        logit, weights = model(IDS[None], need_weights=True)
-        evidence = model(IDS[:, None])
-    contexts = weights[0] @ evidence
-    torch.testing.assert_close(contexts.mean(), logit[0])
-    effects = deletion_from_weights(weights[0], evidence)
-    torch.testing.assert_close(effects, deletion_effects(model, IDS))
-    if weights.dim() == 2:
-        a = weights[0]
-        torch.testing.assert_close(effects, a / (1 - a) * (evidence - logit))
-
-
-def test_deletion_does_not_follow_from_weights_where_positions_move():
-    model = classifier("energy", positions="start")
-    with torch.no_grad():
-        _, weights = model(IDS[None], need_weights=True)
-        evidence = model(IDS[:, None])
-    difference = deletion_from_weights(weights[0], evidence) - deletion_effects(model, IDS)
-    assert difference.abs().max() > 1e-3
-
-
-def test_weights_that_fit_no_evidence_are_refused():
-    shapes = "weights and evidence: expected (n,) or (n, n) and (n,)"
-    check_refused(
-        lambda weights, evidence: deletion_from_weights(torch.rand(weights), torch.rand(evidence)),
-        [
-            (5, 3, [shapes, "got (5,) and (3,)"]),
-            ((5, 3), 3, [shapes, "got (5, 3)"]),
-            (1, 1, [shapes, "at least 2"]),
-            (3, (3, 3), [shapes, "(3, 3)"]),
-        ],
-    )
 
 
 @for_each(variant=VARIANTS)

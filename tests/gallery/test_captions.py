@@ -1,4 +1,4 @@
-"""Every figure of a lesson has a caption, and the captions are numbered 1, 2, 3, …"""
+"""Every figure of a lesson has a caption and a number, and no text is lost beside a marker."""
 
 import ast
 import re
@@ -37,7 +37,9 @@ def problems(path) -> list[str]:
                 found.append(f"line {after.lineno}: a caption without a figure")
     if numbers != list(range(1, len(numbers) + 1)):
         found.append(f"figures are numbered {numbers}")
-    return found
+    # sphinx-gallery drops text on the line of a cell's marker without a word.
+    lost = re.findall(r"^# *%% *\S.*$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    return [*found, *(f"{line}: text beside a marker" for line in lost)]
 
 
 @pytest.mark.parametrize("name", LESSONS)
@@ -53,6 +55,7 @@ CELL = 'fig, ax = plt.subplots()\nfig.set_label("a bar")\n'
     [
         (f"{CELL}\n# %%\n# *Figure 1.* A bar.\n", []),
         ("x = 1\n\n# %%\n# Text.\n", []),
+        ("x = 1\n\n# %% Text.\n", ["# %% Text.: text beside a marker"]),
         (f"{CELL}\n# %%\n# A bar.\n", ["line 5: a figure without a caption"]),
         (f"{CELL}\n# %%\n# *Figure 2.* A bar.\n", ["figures are numbered [2]"]),
         ("x = 1\n\n# %%\n# *Figure 1.* A bar.\n", ["line 8: a caption without a figure"]),

@@ -31,26 +31,6 @@ def test_the_slowest_hand_is_faster_than_one_over_base():
     assert page["speed"][-1] > 2 / page["base"]
 
 
-@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
-def test_a_source_is_named_by_a_link_where_it_is_faulted(lesson):
-    boxes = re.findall(r"admonition:: What went wrong(.*?)\n(?:# \w|\n)", lesson.read_text(), re.S)
-    unlinked = [
-        box
-        for box in boxes
-        if re.search(r"\b(lab|notebook|chapter|lectures?|blog|tutorials?|note-taker)\b", box, re.I)
-        and not re.search(r":(ref|cite:\w)|<source-", box)
-    ]
-    assert unlinked == []
-
-
-def test_the_links_to_sources_lead_to_their_credits():
-    used = {
-        name for path in LESSONS for name in re.findall(r"<(source-\w+)>", path.read_text("utf-8"))
-    }
-    credited = set(re.findall(r"^\((source-\w+)\)=$", (ROOT / "docs/credits.md").read_text(), re.M))
-    assert used == credited
-
-
 @pytest.mark.parametrize("name", ["core/plot_8_sentiment_training", "cases/plot_1_ten_pitfalls"])
 def test_a_lesson_leaves_the_test_reviews_alone(name):
     assert not re.search(r"""\[["']test["']\]""", (GALLERY / f"{name}.py").read_text())
@@ -98,13 +78,6 @@ def test_every_letter_of_the_equations_is_on_the_page_of_notation():
         if (unknown := symbols(page.read_text("utf-8")) - known)
     }
     assert missing == {}
-
-
-def test_the_product_of_query_and_key_matrix_is_called_m_everywhere():
-    product = r"([A-Za-z]) = W_\\mathrm\{query\}\s*(?:# )?W_\\mathrm\{key\}\^\\top"
-    pages = [*GALLERY.rglob("plot_*.py"), *(ROOT / "docs").glob("*.md")]
-    names = {name for page in pages for name in re.findall(product, page.read_text("utf-8"))}
-    assert names == {"M"}
 
 
 def test_an_interval_covers_the_truth_more_often_than_it_holds_new_draws():

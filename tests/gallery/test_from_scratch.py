@@ -1,17 +1,15 @@
 """The file that a reader writes through the lessons: complete, the package's equal, and it runs."""
 
 import ast
-import builtins
-import dis
 import importlib.util
 import random
 import subprocess
 import sys
-import types
 
 import from_scratch
 import pytest
 import torch
+from loops import for_each
 from run_pages import ROOT
 from torch import nn
 
@@ -40,7 +38,6 @@ PIECES = {
         "main",
     ],
 }
-IMPORTED = {"csv", "random", "re", "sys", "torch"}
 
 
 @pytest.fixture(scope="module")
@@ -59,64 +56,33 @@ def scratch(path):
     return module
 
 
-def test_every_lesson_has_written_its_pieces():
-    pieces = from_scratch.collect(from_scratch.lessons_in(ROOT))
-    assert list(pieces) == [name for names in PIECES.values() for name in names]
-
-
-def test_a_lesson_writes_the_pieces_of_its_line():
+def test_each_lesson_writes_its_pieces_and_is_named_above_them(path):
+    text = path.read_text(encoding="utf-8")
     for lesson in from_scratch.lessons_in(ROOT):
-        names = {piece.name for piece in from_scratch.pieces_of(lesson)}
+        pieces = list(from_scratch.pieces_of(lesson))
+        names = {piece.name for piece in pieces}
         expected = {
             n for stem, line in PIECES.items() if lesson.stem.startswith(stem) for n in line
         }
         if lesson.stem.startswith("plot_4"):
             expected.add("scaled_dot_product_attention")  # now with a mask
         assert names == expected, lesson.stem
-
-
-def test_above_the_pieces_stands_their_lesson(path):
-    text = path.read_text(encoding="utf-8")
-    for lesson in from_scratch.lessons_in(ROOT):
-        pieces = list(from_scratch.pieces_of(lesson))
         if pieces and not lesson.stem.startswith("plot_1_"):  # whose only piece plot_4 replaces
             assert f'# From "{pieces[0].lesson}"' in text
+    pieces = from_scratch.collect(from_scratch.lessons_in(ROOT))
+    assert list(pieces) == [name for names in PIECES.values() for name in names]
 
 
-def test_it_imports_torch_and_the_standard_library_alone(path):
+def test_it_imports_torch_and_the_standard_library_alone_and_says_what_each_piece_is(path, scratch):
     modules = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             modules |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             modules.add(node.module.split(".")[0])
-    assert modules <= IMPORTED
-
-
-def codes(code: types.CodeType):
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from codes(constant)
-
-
-def test_every_name_is_defined_and_every_import_used(path, scratch):
-    whole = compile(path.read_text(encoding="utf-8"), path, "exec")
-    read = {
-        instruction.argval
-        for code in codes(whole)
-        for instruction in dis.get_instructions(code)
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME")
-    }
-    assert read - set(vars(scratch)) - set(vars(builtins)) <= {"__name__", "__module__"}
-    imports = {"csv", "random", "re", "sys", "torch", "nn", "F"} & set(vars(scratch))
-    assert imports <= read
-
-
-def test_every_piece_says_what_it_is(scratch):
-    for names in PIECES.values():
-        for name in names:
-            assert getattr(scratch, name).__doc__.count("\n") == 0, name
+    assert modules <= {"csv", "random", "re", "sys", "torch"}
+    for name in (name for names in PIECES.values() for name in names):
+        assert getattr(scratch, name).__doc__.count("\n") == 0, name
 
 
 def allowed():
@@ -157,19 +123,14 @@ def assert_same(own, packages, *inputs, **options) -> None:
         torch.testing.assert_close(mine, theirs, atol=1e-4, rtol=1e-4)
 
 
-@pytest.mark.parametrize("which", range(5))
+@for_each(which=range(5))
 def test_the_function_is_the_packages(scratch, which):
-    query, key, value = torch.randn(3, 6, 4), torch.randn(3, 6, 4), torch.randn(3, 6, 5)
-    mask = allowed()[which]
-    assert_same(
-        scratch.scaled_dot_product_attention, scaled_dot_product_attention, query, key, value, mask
-    )
-
-
-def test_the_function_takes_other_keys_than_queries(scratch):
-    query, key, mask = torch.randn(3, 2, 4), torch.randn(3, 6, 4), allowed()[2]
-    inputs = query, key, key.clone(), mask
-    assert_same(scratch.scaled_dot_product_attention, scaled_dot_product_attention, *inputs)
+    for n in (6, 2):  # as many queries as keys, and fewer
+        mask = allowed()[which]
+        if n == 2 and mask is not None:
+            mask = mask[..., :2, :]
+        inputs = torch.randn(3, n, 4), torch.randn(3, 6, 4), torch.randn(3, 6, 5), mask
+        assert_same(scratch.scaled_dot_product_attention, scaled_dot_product_attention, *inputs)
 
 
 def test_masks_are_the_packages(scratch):
@@ -179,38 +140,34 @@ def test_masks_are_the_packages(scratch):
     assert torch.equal(scratch.padding_mask(lengths, 5), attention.padding_mask(lengths, 5))
 
 
-@pytest.mark.parametrize("shape", [(6, 4), (3, 6, 4), (2, 3, 6, 4)])
-def test_both_versions_of_self_attention_are_the_packages(scratch, shape):
-    for name, options in (
-        ("SelfAttentionV1", {}),
-        ("SelfAttentionV2", {}),
-        ("SelfAttentionV2", {"qkv_bias": True}),
-    ):
-        own, packages = (getattr(place, name)(4, 3, **options) for place in (scratch, attention))
+@for_each(
+    case=(
+        ("SelfAttentionV1", (4, 3), {}, {}),
+        ("SelfAttentionV2", (4, 3), {}, {}),
+        ("SelfAttentionV2", (4, 3), {}, {"qkv_bias": True}),
+        ("CausalSelfAttention", (4,), {"key_dim": 3}, {"value_dim": None}),
+        ("CausalSelfAttention", (4,), {"key_dim": 3}, {"value_dim": 5}),
+        ("MultiHeadAttention", (8, 2), {}, {"bias": False}),
+        ("MultiHeadAttention", (8, 2), {}, {"bias": True}),
+        ("TransformerBlock", (8, 2), {}, {"norm_first": True}),
+        ("TransformerBlock", (8, 2), {}, {"norm_first": False}),
+    ),
+)
+def test_a_layer_is_the_packages(scratch, case):
+    name, sizes, widths, options = case
+    own = getattr(scratch, name)(*sizes, *widths.values(), **options)
+    packages = getattr(attention, name)(*sizes, **widths, **options)
+    copy(own, packages)
+    d = sizes[0]
+    if name.startswith("SelfAttention"):
         assert own.state_dict().keys() == packages.state_dict().keys()
-        copy(own, packages)
-        assert_same(own, packages, torch.randn(shape))
-
-
-@pytest.mark.parametrize("which", range(5))
-@pytest.mark.parametrize("value_dim", [None, 5])
-def test_causal_attention_is_the_packages(scratch, which, value_dim):
-    own = scratch.CausalSelfAttention(4, 3, value_dim)
-    packages = attention.CausalSelfAttention(4, key_dim=3, value_dim=value_dim)
-    copy(own, packages)
-    assert_same(own, packages, torch.randn(3, 6, 4), allowed()[which])
-
-
-@pytest.mark.parametrize("which", range(5))
-@pytest.mark.parametrize("bias", [False, True])
-def test_multi_head_attention_is_the_packages(scratch, which, bias):
-    own = scratch.MultiHeadAttention(8, 2, bias=bias)
-    packages = attention.MultiHeadAttention(8, 2, bias=bias)
-    copy(own, packages)
-    mask = allowed()[which]
-    if bias and which > 2:
-        mask[..., 0] = True  # what W_out's bias says of a query without keys is the package's own
-    assert_same(own, packages, torch.randn(3, 6, 8), mask)
+        for shape in ((6, d), (3, 6, d), (2, 3, 6, d)):
+            assert_same(own, packages, torch.randn(shape))
+        return
+    # What a bias says of a query without keys is the package's own.
+    masks = allowed()[: 3 if options.get("bias", "norm_first" in options) else None]
+    for mask in masks:
+        assert_same(own, packages, torch.randn(3, 6, d), mask)
 
 
 @pytest.mark.parametrize(("n", "embed_dim", "base"), [(1, 4, 10.0), (300, 6, 10_000.0), (9, 5, 50)])
@@ -229,15 +186,6 @@ def test_layer_norm_and_feed_forward_are_torchs(scratch):
     torchs = nn.Sequential(nn.Linear(6, 24), nn.GELU(), nn.Linear(24, 6))
     copy(own, torchs)
     assert_same(own, torchs, torch.randn(3, 7, 6))
-
-
-@pytest.mark.parametrize("which", range(3))
-@pytest.mark.parametrize("norm_first", [True, False])
-def test_the_block_is_the_packages(scratch, which, norm_first):
-    own = scratch.TransformerBlock(8, 2, norm_first=norm_first)
-    packages = attention.TransformerBlock(8, 2, norm_first=norm_first)
-    copy(own, packages)
-    assert_same(own, packages, torch.randn(3, 6, 8), allowed()[which])
 
 
 class OfMask(nn.Module):

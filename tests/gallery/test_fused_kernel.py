@@ -36,13 +36,6 @@ def test_of_the_six_scores_the_second_alone_raises_the_maximum(page):
     assert totals[-1] == pytest.approx(sum(math.exp(score - largest[-1]) for score in scores))
 
 
-def test_blocks_of_every_size_give_the_formula(page):
-    for differences in page["differences"].values():
-        assert len(differences) == 5
-        assert max(differences) < 1e-14
-    assert not page["empty_context"].any()
-
-
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
@@ -61,6 +54,7 @@ def test_without_one_of_its_factors_the_kernel_is_wrong(right, wrong, tmp_path):
 
 
 def test_the_order_of_the_blocks_does_not_matter(page):
+    assert not page["empty_context"].any()
     query, key, value = torch.randn(3, 20, 4, dtype=torch.float64).unbind(0)
     order = torch.randperm(20)
     (right, right_lse), (context, lse) = (
@@ -80,12 +74,6 @@ def test_where_the_drawn_maximum_rises_the_drawn_total_falls(page):
         rises |= {block} if higher > top else set()
         falls |= {block} if after < total else set()
     assert rises == falls == {3, 5}
-
-
-def test_the_gradients_by_hand_are_autograds(page):
-    for errors in page["gradient_errors"].values():
-        assert len(errors) == 3
-        assert max(errors) < 1e-14
 
 
 class Products(TorchDispatchMode):
@@ -160,10 +148,3 @@ def test_linear_attention_has_the_rank_of_its_features_and_the_softmax_full_rank
         values = page["singular_values"]["linear", k]
         assert values[k - 1] > 1e-6
         assert values[k] < 1e-12
-
-
-def test_a_matrix_of_low_rank_misses_a_permutation_by_what_the_page_says():
-    permutation = torch.eye(64, dtype=torch.float64)[torch.randperm(64)]
-    U, sigma, Vh = torch.linalg.svd(permutation)
-    nearest = U[:, :8] * sigma[:8] @ Vh[:8]
-    assert (permutation - nearest).square().sum().item() == pytest.approx(64 - 8)

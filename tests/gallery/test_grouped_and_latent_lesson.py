@@ -30,11 +30,6 @@ def test_the_published_models_keep_what_the_page_counts(page):
         assert (count * 2 * 2048 > 2**31) is has_own  # gigabytes, where each head has its own
 
 
-def test_grouped_queries_are_those_of_the_package_and_of_torch(page):
-    assert len(page["grouped_errors"]) == 2
-    assert max(page["grouped_errors"].values()) < 1e-12
-
-
 def test_repeat_only_numbers_the_heads_of_queries_differently(page, monkeypatch):
     assert page["slip"] > 0.1
     for name, value in (("h", 6), ("h_kv", 2)):
@@ -50,7 +45,6 @@ def test_repeat_only_numbers_the_heads_of_queries_differently(page, monkeypatch)
 
 
 def test_windows_reach_further_with_every_layer_and_faintly(page):
-    assert page["window_error"] < 1e-12
     assert page["reach"] == {L: 4 * L for L in (1, 2, 3, 4)}
     for L in (2, 3, 4):
         assert page["influence"][L][4 * L] < 0.01 * page["influence"][L].max()
@@ -60,16 +54,6 @@ def test_windows_reach_further_with_every_layer_and_faintly(page):
     (gradient,) = torch.autograd.grad(stack(x)[12] @ direction, x)
     seen = gradient.abs().sum(dim=-1).nonzero()
     assert (seen.min(), seen.max()) == (12 - 8, 12 + 8)
-
-
-def test_both_forms_of_a_latent_are_the_package_s(page):
-    assert set(page["latent_errors"]) == {
-        "our absorbed form",
-        "LatentAttention",
-        "LatentAttention, absorbed",
-    }
-    assert max(page["latent_errors"].values()) < 1e-12
-    assert page["rotary_error"] < 1e-12
 
 
 def test_the_absorbed_form_is_multi_query_attention(page):
@@ -95,7 +79,6 @@ def test_keys_have_the_rank_that_is_kept_of_them(page):
 
 
 def test_a_latent_holds_any_groups_and_groups_do_not_hold_a_latent(page):
-    assert page["group_error"] < 1e-12
     assert page["two"].W_query.weight.std() > 0.05  # not two layers of zeros
     key = page["as_latent"].W_key.weight  # (h k, r): the two heads of a group have the same keys
     assert torch.equal(key[:8], key[8:16])

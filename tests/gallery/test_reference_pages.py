@@ -1,11 +1,11 @@
-"""The pages around the lessons: questions, glossary, notation and credits."""
+"""The pages around the lessons: questions and notation."""
 
 import functools
 import math
 import re
 
 import pytest
-from run_pages import PACKAGE, ROOT, run
+from run_pages import ROOT, run
 
 DOCS = ROOT / "docs"
 CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```", re.DOTALL | re.MULTILINE)
@@ -114,60 +114,6 @@ def test_a_thread_is_named_by_the_number_that_it_has():
         assert not name or name == [repository], text
 
 
-ENTRIES = [
-    (
-        [line for line in entry.splitlines() if not line.startswith(" ")],
-        " ".join(line.strip() for line in entry.splitlines() if line.startswith(" ")),
-    )
-    for entry in (DOCS / "glossary.md")
-    .read_text("utf-8")
-    .split("```{glossary}\n")[1]
-    .rstrip("`\n")
-    .split("\n\n")
-]
-TERMS = [term for terms, _ in ENTRIES for term in terms]
-
-
-def test_the_glossary_is_in_order_and_has_each_term_once():
-    first = [terms[0].lower() for terms, _ in ENTRIES]
-    assert first == sorted(first)
-    assert len({term.lower() for term in TERMS}) == len(TERMS)
-    assert all(meaning.endswith((".", ")", "`")) for _, meaning in ENTRIES)
-
-
-def test_the_glossary_has_what_a_reader_searches_for():
-    wanted = """
-        self-attention, attention score, attention weight, context vector, query, key, value,
-        projection, attention head, head_dim, causal mask, autoregressive mask, look-ahead mask,
-        padding mask, attention mask, positional encoding, residual connection, skip connection,
-        layer normalisation, LayerNorm, RMSNorm, feed-forward layer, MLP, KV cache, initialisation,
-        overfitting, hyperparameter, ablation, baseline, confidence interval, Frobenius norm,
-        effective rank, attention pooling, concatenate, transpose, bottleneck, RoPE, ALiBi, GPT,
-        BERT, encoder, decoder, cross-attention, multi-head attention, GQA, MQA, MLA,
-        sliding-window attention, attention sink, flash attention, fused kernel, online softmax,
-        logits, embedding, token, tokenizer, softmax temperature, dropout, cross-entropy,
-        BCE with logits, gradient, Jacobian, one-hot vector, entropy, induction head, QK circuit,
-        OV circuit
-    """
-    known = {term.lower() for term in TERMS}
-    assert [w for w in map(str.strip, wanted.split(",")) if w.lower() not in known] == []
-
-
-def test_every_term_that_a_page_links_to_is_in_the_glossary():
-    known = {term.lower() for term in TERMS}
-    pages = [*DOCS.glob("*.md"), *DOCS.glob("exercises/*.md"), *(ROOT / "gallery").rglob("*.py")]
-    pages += [*(ROOT / "gallery").rglob("*.rst"), *PACKAGE.rglob("*.py")]
-    missing = {}
-    for page in pages:
-        text = re.sub(r"\n#? *", " ", page.read_text("utf-8"))
-        for link in re.findall(r"(?::term:|\{term\})`([^`]+)`", text):
-            named = re.search(r"<([^>]+)>$", link)
-            term = named[1] if named else link
-            if term.lower() not in known:
-                missing.setdefault(page.name, []).append(term)
-    assert missing == {}
-
-
 def test_a_letter_has_one_meaning_in_the_tables_of_notation():
     tables = (DOCS / "notation.md").read_text("utf-8").split("## Where a letter means")[0]
     letters = []
@@ -178,11 +124,3 @@ def test_a_letter_has_one_meaning_in_the_tables_of_notation():
     assert {"n", "k", "M", "\\omega"} <= set(letters)
     assert len(letters) > 30
     assert sorted(letters) == sorted(set(letters))
-
-
-def test_every_source_has_a_heading_of_its_own_in_the_credits():
-    """As a definition whose term ran over two lines, the first was shown as one paragraph."""
-    credits = (DOCS / "credits.md").read_text("utf-8")
-    labels = re.findall(r"^\(source-\w+\)=$", credits, re.MULTILINE)
-    assert len(labels) == len(re.findall(r"^\(source-\w+\)=\n\n### .+\n", credits, re.MULTILINE))
-    assert not re.search(r"^: ", credits, re.MULTILINE)

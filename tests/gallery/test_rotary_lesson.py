@@ -1,7 +1,5 @@
 """The lesson on rotary positions: what it claims, computed once more where that is possible."""
 
-import math
-
 import pytest
 import torch
 from run_pages import GALLERY, check_lesson, run
@@ -33,30 +31,6 @@ def test_the_lesson_runs_as_written():
     check_lesson("deeper/plot_9a_rotary")
 
 
-def test_the_pair_rotated_by_hand_is_the_query_of_starts_two_radians_on():
-    p = page()
-    first, second = p["query"][2].tolist()
-    rotated = complex(first, second) * complex(math.cos(2), math.sin(2))
-    assert p["by_hand"].tolist() == pytest.approx([rotated.real, rotated.imag], abs=1e-12)
-    assert_close(p["rotated"][2], p["by_hand"])
-
-
-@pytest.mark.parametrize(("k", "base"), [(2, 10_000.0), (6, 100.0), (26, 1e6)])
-def test_the_function_of_the_reader_is_the_packages_in_value_and_gradient(k, base, in_64_bits):
-    rotate = page()["rotate"]
-    x = torch.randn(3, 7, k, requires_grad=True)
-    positions = torch.randint(0, 1000, (7,))
-    upstream = torch.randn(3, 7, k)
-    results = [
-        (rotated, *torch.autograd.grad(rotated, x, upstream))
-        for rotated in (
-            rotate(x, positions, base),
-            apply_rotary(x, positions, base=base, interleaved=True),
-        )
-    ]
-    assert_close(*results, rtol=0, atol=1e-10)
-
-
 def test_scores_survive_a_common_shift_and_no_other_change():
     p = page()
     scores = p["scores"]
@@ -76,8 +50,6 @@ def test_copies_of_one_word_have_equal_scores_along_each_diagonal():
 
 def test_permuted_rows_convert_a_layout_and_mixing_them_passes_every_other_check():
     p = page()
-    assert p["error"](p["converted"], p["paired"]) < 1e-12
-    assert p["error"](p["mixed"], p["paired"]) > 0.5
     assert max(p["unnoticed"].values()) < 1e-12
     assert torch.equal(p["by_permute"], p["W_query"][p["order"]])
     assert mean(p["mixed_up"]).max() < 0.5  # the trained models read what they were trained on
@@ -115,7 +87,6 @@ def test_the_key_bias_is_dead_without_rotation_and_alive_with_it():
 
 def test_there_is_a_product_per_distance_and_they_span_k_dimensions():
     p = page()
-    assert p["error"](p["by_products"], p["with_rope"]) < 1e-12
     assert p["error"](p["by_one"], p["with_rope"]) > 0.5
     assert p["independent"] == p["k"] < len(p["M"])
 

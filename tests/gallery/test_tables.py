@@ -51,12 +51,7 @@ LESSON = '"""\nTitle\n=====\n"""\n# %%\n# See :term:`query`:\n#\n'
     ("name", "text"),
     [
         ("page.md", "Text.\n\n| {} | right |\n| --- | --: |\n| a | b |\n"),
-        ("page.md", "- A list\n\n  | {} | right |\n  |:--|:-:|\n  | a | b |\n"),
         ("page.rst", "===== =====\n{:5} right\n===== =====\na     b\n===== =====\n"),
-        (
-            "plot_a.py",
-            LESSON + "# ===== =====\n# {:5} right\n# ===== =====\n# a     b\n# ===== =====\n",
-        ),
         (
             "plot_a.py",
             LESSON + "# .. list-table::\n#    :header-rows: 1\n#\n#    * - {}\n#      - right\n"
