@@ -3,6 +3,7 @@
 import html
 import zlib
 from collections.abc import Sequence
+from itertools import groupby
 
 from torch import Tensor
 
@@ -35,19 +36,17 @@ STYLE = """<style>
 </style>"""
 
 
-def head_atlas(weights: Tensor, tokens: Sequence[str], caption: str = "") -> Html:
+def head_atlas(weights: Tensor, tokens: Sequence[str]) -> Html:
     """Draw the weights of all heads in all layers as small maps, of which one at a time is open.
 
     Each map has one row per query and one column per key. The larger a weight, the more opaque its
-    cell, in steps of a tenth that are the same in every map. The arrow keys move from head to
-    head. Each map is a radio button whose name says which layer and head it is, and which token, or
-    which neighbour of the query's token, receives most of its weight. The open map also lists the
-    strongest key of each token.
+    cell, in steps of a tenth. The arrow keys move from head to head, because each map is a radio
+    button, whose name says which token, or which neighbour of the query's token, receives most of
+    the head's weight. The open map also lists the strongest key of each token.
 
     Args:
         weights: The weights of one text.
         tokens: The tokens of the text.
-        caption: A line above the maps.
 
     Shape:
         - weights: :math:`(L, h, n, n)`
@@ -74,7 +73,7 @@ def head_atlas(weights: Tensor, tokens: Sequence[str], caption: str = "") -> Htm
         )
     weights = weights.detach().float().cpu()
     # Two atlases on one page must not share their radio buttons.
-    key = f"atlas{zlib.crc32(repr((weights.tolist(), list(tokens), caption)).encode()):08x}"
+    key = f"atlas{zlib.crc32(repr((weights.tolist(), list(tokens))).encode()):08x}"
     names = [html.escape(token) for token in tokens]
     margin = 0.45 * max(map(len, tokens)) + 0.5  # room for a token's name, in cells
     labels = "".join(
@@ -102,25 +101,24 @@ def head_atlas(weights: Tensor, tokens: Sequence[str], caption: str = "") -> Htm
                 f"<p>Each token and its strongest key:</p><ul>{items}</ul></section></div>"
             )
         layers.append(f"<fieldset><legend>Layer {layer}</legend>{''.join(cells)}</fieldset>")
-    above = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
     shared = (
         '<svg width="0" height="0" style="position:absolute;width:0" aria-hidden="true"><defs>'
         f'<g id="{key}"><path d="M0 -.5h{n}v{n}h-{n}z" stroke-width=".03"/><g stroke="none" '
         f'fill="currentColor" font-size="7" transform="scale(.1)">{labels}</g></g>'
         "</defs></svg>"
     )
-    return Html(f'{STYLE}<figure class="head-atlas">{above}{shared}{"".join(layers)}</figure>')
+    return Html(f'{STYLE}<figure class="head-atlas">{shared}{"".join(layers)}</figure>')
 
 
 def _map(table: Tensor) -> str:
     """Draw a table of weights: one path per tenth of opacity, one stroke per run of cells."""
     strokes: dict[int, list[str]] = {}
     for y, row in enumerate((10 * table).round().int().tolist()):
-        start = 0
-        for x in range(1, len(row) + 1):
-            if x == len(row) or row[x] != row[start]:
-                strokes.setdefault(row[start], []).append(f"M{start} {y}h{x - start}")
-                start = x
+        x = 0
+        for tenths, cells in groupby(row):
+            width = len(list(cells))
+            strokes.setdefault(tenths, []).append(f"M{x} {y}h{width}")
+            x += width
     return "".join(
         f'<path d="{"".join(parts)}" opacity="{tenths / 10:g}"/>'
         for tenths, parts in sorted(strokes.items())
@@ -132,13 +130,10 @@ def _most(table: Tensor, tokens: Sequence[str]) -> str:
     """Tell where most of a head's weight is: on one token, or at one distance from the query."""
     received, key = table.mean(dim=0).max(dim=0)
     at = int(key)
-    name = f"“{tokens[at]}”"
-    if list(tokens).count(tokens[at]) > 1:
-        name = f"{name} at position {at}"
-    shares = {name: received.item()}
-    for distance, target in ((-1, "the previous"), (0, "the same"), (1, "the next")):
+    is_repeated = list(tokens).count(tokens[at]) > 1
+    shares = [(received.item(), f"“{tokens[at]}”" + (f" at position {at}" if is_repeated else ""))]
+    for distance, target in ((-1, "previous"), (0, "same"), (1, "next")):
         if len(tokens) > abs(distance):
-            share = table.diagonal(distance).mean().item()
-            shares[f"{target} token"] = share
-    target = max(shares, key=lambda place: shares[place])
-    return f"{100 * shares[target]:.0f} % of the weight on {target}"
+            shares += [(table.diagonal(distance).mean().item(), f"the {target} token")]
+    share, place = max(shares, key=lambda each: each[0])
+    return f"{100 * share:.0f} % of the weight on {place}"

@@ -19,14 +19,11 @@ _LINES = {
 
 
 @mpl.rc_context(STYLE)  # the reader's own settings are not changed
-def training_curves(
-    metrics: Sequence[dict[str, Any]], title: str = "", figure: Figure | None = None
-) -> Figure:
+def training_curves(metrics: Sequence[dict[str, Any]], figure: Figure | None = None) -> Figure:
     """Draw loss and accuracy over the epochs, one panel each.
 
     Args:
         metrics: One line per epoch, as :class:`attention.sentiment.trainer.Trainer` returns them.
-        title: The title of the figure, which is also part of its alternative text.
         figure: Where to draw; None means a new figure from pyplot.
 
     Returns:
@@ -62,10 +59,8 @@ def training_curves(
     panels[1].set_xlabel("epoch")
     panels[1].xaxis.set_major_locator(MaxNLocator(integer=True))
     panels[1].legend()
-    if title:
-        panels[0].set_title(title)
     figure.set_label(
-        f"{title or 'Training curves'}: loss above, accuracy below, over {len(metrics)} epochs. "
+        f"Training curves: loss above, accuracy below, over {len(metrics)} epochs. "
         f"After the last: {'; '.join(results)}."
     )
     return figure

@@ -19,7 +19,7 @@ def draw_box(
     Args:
         ax: Where to draw; its frame and its ticks are hidden.
         x: Where the middle of the box is, horizontally.
-        y: Where the middle of the box is, vertically.
+        y: The same, vertically.
         text: What the box says.
         color: The colour of its edge; None means the text without a box.
         width: Its width in units of the axis, with a height of one unit; None means that the box
@@ -27,9 +27,10 @@ def draw_box(
 
     Example:
         >>> import matplotlib.pyplot as plt
-        >>> from attention.plotting import draw_box
+        >>> from attention.plotting import draw_box, draw_flow
         >>> _, ax = plt.subplots()
         >>> draw_box(ax, 0.5, 0.5, "softmax")
+        >>> draw_flow(ax, (0.5, 0.9), (0.5, 0.6), "(n, d)")
     """
     ax.set_axis_off()
     edge: dict[str, Any] = {"fc": "white", "ec": color, "lw": 1.5}
@@ -43,19 +44,9 @@ def draw_box(
 def draw_flow(
     ax: Axes, start: tuple[float, float], end: tuple[float, float], shape: str = ""
 ) -> None:
-    """Draw an arrow from one part of a flow chart to the next, underneath the boxes.
+    """Draw an arrow between two parts of a flow chart, underneath the boxes of :func:`draw_box`.
 
-    Args:
-        ax: Where to draw.
-        start: Where the arrow starts.
-        end: Where it ends.
-        shape: What is written to the right of its middle, such as the shape of a tensor.
-
-    Example:
-        >>> import matplotlib.pyplot as plt
-        >>> from attention.plotting import draw_flow
-        >>> _, ax = plt.subplots()
-        >>> draw_flow(ax, (0.5, 0.9), (0.5, 0.1), "(n, d)")
+    The shape of what flows is written to the right of the arrow's middle.
     """
     style = {"arrowstyle": "-|>", "color": _GREY, "lw": 1.3, "shrinkA": 0, "shrinkB": 0}
     ax.annotate("", xy=end, xytext=start, arrowprops=style, zorder=1)

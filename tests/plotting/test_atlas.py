@@ -3,6 +3,7 @@ from html.parser import HTMLParser
 
 import pytest
 import torch
+from loops import for_each
 
 from attention.plotting import head_atlas
 
@@ -54,16 +55,16 @@ EVEN = [0.25] * 4
 BACK = [EVEN, [0.7, 0.1, 0.1, 0.1], [0.1, 0.7, 0.1, 0.1], [0.1, 0.1, 0.7, 0.1]]
 
 
-@pytest.mark.parametrize(
-    ("table", "words"),
-    [
+@for_each(
+    case=(
         (torch.eye(4), "100 % of the weight on the same token"),
         (torch.tensor(BACK), "70 % of the weight on the previous token"),
         (torch.tensor(BACK).flip(0, 1), "70 % of the weight on the next token"),
         (torch.tensor([0.1, 0.1, 0.7, 0.1]).expand(4, 4), "70 % of the weight on “film”"),
-    ],
+    ),
 )
-def test_its_name_says_where_most_of_the_weight_falls(table, words):
+def test_its_name_says_where_most_of_the_weight_falls(case):
+    table, words = case
     assert f"Layer 0, head 0: {words}" in head_atlas(table[None, None], TOKENS)
 
 
@@ -91,7 +92,7 @@ def test_each_token_is_listed_with_its_strongest_key():
 
 def test_all_text_is_escaped_and_nothing_comes_from_elsewhere():
     bad = '"><script>alert(1)</script>'
-    atlas = head_atlas(torch.ones(1, 1, 2, 2) / 2, [bad, "b"], caption=bad)
+    atlas = head_atlas(torch.ones(1, 1, 2, 2) / 2, [bad, "b"])
     assert {tag for tag, _ in Reader(atlas).elements}.isdisjoint({"script", "img", "link"})
     assert bad not in atlas
     assert "://" not in atlas

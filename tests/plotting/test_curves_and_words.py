@@ -24,7 +24,7 @@ def test_curves_show_and_name_every_measurement_and_change_no_setting(names):
         mpl.rcdefaults()
         mpl.use("Agg")
         settings = dict(mpl.rcParams)
-        figure = training_curves(metrics, "Two models")
+        figure = training_curves(metrics)
         assert dict(mpl.rcParams) == settings
     top, bottom = figure.axes
     labels = ["training", "validation, clean", "validation, with distractor"][: len(names)]
@@ -36,11 +36,9 @@ def test_curves_show_and_name_every_measurement_and_change_no_setting(names):
     for of_line in ("get_color", "get_linestyle", "get_marker"):
         assert len({getattr(drawn, of_line)() for drawn in top.lines}) >= min(len(names), 2)
     assert len({drawn.get_marker() for drawn in top.lines}) == len(names)
-    assert top.get_title() == "Two models"
     assert [top.get_ylabel(), bottom.get_ylabel()] == ["loss (nats per review)", "accuracy"]
     assert bottom.get_xlabel() == "epoch"
     assert [text.get_text() for text in bottom.get_legend().texts] == labels
-    assert "Two models" in figure.get_label()
     assert "training 0.30 and 80.0%" in figure.get_label()
     plt.close(figure)
 

@@ -4,6 +4,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
 import torch
+from contrasts import contrast
 from refusals import check_refused
 
 from attention.plotting import (
@@ -28,24 +29,8 @@ def clean_figures():
         plt.close("all")
 
 
-def luminance(colour):
-    channels = [
-        c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4
-        for c in mpl.colors.to_rgb(colour)
-    ]
-    return sum(w * c for w, c in zip((0.2126, 0.7152, 0.0722), channels, strict=True))
-
-
-def contrast(one, other):
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def test_figures_fit_a_phone_and_are_drawn_on_white():
-    fig, _ = plt.subplots()
-    assert fig.get_figwidth() <= 5
-    assert mpl.colors.to_hex(fig.get_facecolor()) == "#ffffff"
-    assert len(set(PALETTE)) == len(PALETTE)
+def contrast_of(*colours):
+    return contrast(*([255 * part for part in mpl.colors.to_rgb(each)] for each in colours))
 
 
 def test_weights_show_every_number_and_word():
@@ -69,7 +54,8 @@ def test_numbers_in_cells_can_be_read():
     (picture,) = ax.images
     assert picture.get_clim() == (0, pytest.approx(0.31))  # white is no weight at all
     for weight, text in zip(weights[0].tolist(), ax.texts, strict=True):
-        assert contrast(picture.cmap(picture.norm(weight))[:3], text.get_color()) > 4.5
+        cell = picture.cmap(picture.norm(weight))
+        assert contrast_of(cell, text.get_color()) > 4.5
 
 
 def test_a_number_has_a_rim_for_the_theme_in_which_it_is_near_its_cell():
@@ -80,24 +66,18 @@ def test_a_number_has_a_rim_for_the_theme_in_which_it_is_near_its_cell():
         assert stroke._gc["foreground"] == rim
 
 
-def test_heatmaps_to_be_compared_share_a_scale():
+def test_heatmaps_to_be_compared_share_a_scale_whatever_the_readers_settings():
+    mpl.rcdefaults()
+    mpl.use("Agg")
     shown = []
     for weights in (torch.tensor([[0.3, 0.7]]), torch.tensor([[0.1, 0.9]])):
         _, ax = plt.subplots()
         draw_weights(ax, weights, WORDS[:1], WORDS[:2], vmax=1)
         (picture,) = ax.images
         assert picture.get_clim() == (0, 1)
+        assert min(picture.cmap(picture.norm(0.0))[:3]) > 0.95  # the colour of the page
         shown.append(picture.cmap(picture.norm(0.3)))
     assert shown[0] == shown[1]
-
-
-def test_a_weight_of_0_has_the_colour_of_the_page_whatever_the_readers_settings():
-    mpl.rcdefaults()
-    mpl.use("Agg")
-    _, ax = plt.subplots()
-    draw_weights(ax, torch.eye(2), WORDS[:2])
-    (picture,) = ax.images
-    assert min(picture.cmap(picture.norm(0.0))[:3]) > 0.95
 
 
 def test_weights_that_cannot_be_shown_are_refused():
@@ -116,26 +96,21 @@ def test_weights_that_cannot_be_shown_are_refused():
 
 def test_both_ends_of_the_diverging_map_contrast_alike_with_zero():
     low, middle, high = (DIVERGING(x) for x in (0.0, 0.5, 1.0))
-    assert contrast(low[:3], middle[:3]) > 4.5
-    assert contrast(high[:3], middle[:3]) > 4.5
+    assert contrast_of(low, middle) > 4.5
+    assert contrast_of(high, middle) > 4.5
 
 
 def test_matrices_are_to_scale_with_the_signs_between_them():
     _, ax = plt.subplots()
     tall, wide = ("W_query", "(d, k)", 3, 1, PALETTE[0]), ("W_keyᵀ", "(k, d)", 1, 3, PALETTE[1])
     ends = draw_matrices(ax, 5, (tall, "·", wide))
-    assert not ax.axison
     assert ax.get_aspect() == 1
     drawn = [(box.get_x(), box.get_y(), box.get_width(), box.get_height()) for box in ax.patches]
     assert drawn == [(0, 3.5, 1, 3), (pytest.approx(1.6), 4.5, 3, 1)]
     assert ends == [(x, x + width) for x, _, width, _ in drawn]
-    edges = [mpl.colors.to_hex(box.get_edgecolor()) for box in ax.patches]
-    assert edges == list(PALETTE[:2])
     texts = {text.get_text(): text for text in ax.texts}
     assert set(texts) == {"W_query", "(d, k)", "·", "W_keyᵀ", "(k, d)"}
-    assert texts["·"].get_position() == pytest.approx((1.3, 5))
-    assert texts["W_query"].get_rotation() == 90  # no room for it otherwise
-    assert texts["W_keyᵀ"].get_rotation() == 0
+    assert [texts[name].get_rotation() for name in ("W_query", "W_keyᵀ")] == [90, 0]
     assert texts["(d, k)"].get_position() == (0.5, pytest.approx(6.8))  # above its matrix
 
 
@@ -145,14 +120,11 @@ def test_a_box_is_as_wide_as_it_should_be_or_as_its_text_needs():
     for y, color, width in ((8, PALETTE[1], 4), (5, PALETTE[2], None), (2, None, None)):
         draw_box(ax, 6, y, "softmax", color, width=width)
     fig.canvas.draw()
-    assert not ax.axison
     (wide,) = ax.patches
     assert wide.get_path().get_extents().extents == pytest.approx([4, 7.5, 8, 8.5])
-    assert mpl.colors.to_hex(wide.get_edgecolor()) == PALETTE[1]
     _, fitting, bare = ax.texts
     around, inside = fitting.get_bbox_patch().get_window_extent(), fitting.get_window_extent()
     assert inside.width < around.width < 1.5 * inside.width
-    assert mpl.colors.to_hex(fitting.get_bbox_patch().get_edgecolor()) == PALETTE[2]
     assert bare.get_bbox_patch() is None
     assert [text.get_position() for text in ax.texts] == [(6, 8), (6, 5), (6, 2)]
 

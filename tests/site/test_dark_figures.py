@@ -7,7 +7,7 @@ import io
 import matplotlib as mpl
 import pytest
 import torch
-from accessibility import contrast
+from contrasts import contrast
 from matplotlib.figure import Figure
 from PIL import Image
 

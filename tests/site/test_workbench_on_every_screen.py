@@ -3,7 +3,8 @@
 import re
 
 import pytest
-from accessibility import contrast, unsound
+from accessibility import unsound
+from contrasts import contrast
 from playwright.sync_api import expect
 from workbench import cell, field, open_bench
 
