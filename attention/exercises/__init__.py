@@ -1,13 +1,16 @@
 """Check answers to the exercises, and say what a wrong one got wrong."""
 
 import difflib
+import tomllib
+from pathlib import Path
 
 from attention.exercises import low_rank, masks, reviews, sentence, today
 from attention.exercises.judging import SENTENCES, Exercise, NotYet, judge
 
-EXERCISES: dict[str, Exercise] = (
-    sentence.EXERCISES | masks.EXERCISES | today.EXERCISES | low_rank.EXERCISES | reviews.EXERCISES
-)
+_NUMBERS = tomllib.loads(Path(__file__).with_name("numbers.toml").read_text(encoding="utf-8"))
+EXERCISES = {name: Exercise(**entry) for name, entry in _NUMBERS.items()}
+for _part in (sentence, masks, today, low_rank, reviews):
+    EXERCISES |= _part.EXERCISES
 
 
 def check(exercise: str, answer: object) -> None:

@@ -77,15 +77,6 @@ EXERCISES = {
         cases=lambda: [(KeyedPooling(5, key_dim=k), torch.randn(2, 7, 5)) for k in (5, 3, 7)],
         use=use_layer(EnergyPooling, lambda pooling, x: pooling(x, need_weights=True)),
     ),
-    "largest-saving-width": Exercise(
-        right=23,
-        slips={
-            "At k = d/2 the pair has 2dk = d² numbers, so it saves nothing yet.": 24,
-            "There are two matrices, so the pair has 2dk numbers.": 47,
-            "At k = d the pair has twice the numbers of a free matrix of shape (d, d).": 48,
-        },
-        praise="The pair holds 2 · 48 · 23 numbers, which is 96 fewer than 48 · 48.",
-    ),
     "other-pair": Exercise(
         right=lambda Q, K, R: (Q @ R, K @ R.inverse().T),
         slips={

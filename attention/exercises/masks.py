@@ -11,7 +11,6 @@ from attention.layers.positions import positions_from_end
 from attention.masks import padding_mask
 
 INF = float("inf")
-ROW = torch.tensor([1.0, 0.0, 3.0])  # (3,), the scores of the second word
 LENGTHS = torch.tensor([2, 5, 3]), torch.tensor([7, 1, 4, 1, 2]), torch.tensor([1, 1])
 
 
@@ -70,15 +69,6 @@ def _draw_block(*shape: int) -> tuple[Any, ...]:
 
 
 EXERCISES = {
-    "causal-by-hand": Exercise(
-        right=[*ROW[:2].softmax(-1), 0.0],
-        slips={
-            "You masked after the softmax: mask the scores.": [*ROW.softmax(-1)[:2], 0.0],
-            "There is no mask: the second word sees the third.": ROW.softmax(-1),
-            "A score of 0 is one like any other: use -inf.": torch.tensor([1.0, 0, 0]).softmax(-1),
-        },
-        praise="The two words that may be attended to share the weight, and the third has none.",
-    ),
     "true-means-ignore": Exercise(
         right=lambda lengths, n: ~_is_word(lengths, n),
         slips={
@@ -151,16 +141,6 @@ EXERCISES = {
         },
         praise="Whatever is in front of a review, its last word is at position 0.",
         cases=lambda: [(lengths, 7) for lengths in LENGTHS],
-    ),
-    "count-block": Exercise(
-        right=12 * 32**2 + 13 * 32,
-        slips={
-            "Count the biases, too: each linear layer has one per output.": 12 * 32**2 + 4 * 32,
-            "Count the two norms, too: each has a scale and a shift.": 12 * 32**2 + 9 * 32,
-            "Do not forget W_out, which mixes the heads.": 11 * 32**2 + 12 * 32,
-        },
-        praise="Two thirds of them belong to the feed-forward layer.",
-        tolerance=0.5,
     ),
     "transformer-block": Exercise(
         right=_block,

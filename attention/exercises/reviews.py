@@ -6,13 +6,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from attention.analysis import rank_correlation
 from attention.exercises.judging import Exercise, draw
 
 REVIEWS = [text.split() for text in ("a fine soup fine", "the soup was cold", "was it a soup")]
-STANDARD_ERROR = (0.9 * 0.1 / 2500) ** 0.5
-WEIGHTS = torch.tensor([0.40, 0.25, 0.20, 0.10, 0.05])  # (5,)
-EFFECTS = torch.tensor([-0.9, 0.1, 1.5, -0.3, 0.2])  # (5,)
 
 
 def _number(
@@ -96,26 +92,6 @@ EXERCISES = {
         cases=lambda: [
             (_logit, torch.tensor(ids)) for ids in ([3, 11, 7, 19, 2], [5, 22, 5, 13, 1, 8, 22])
         ],
-    ),
-    "margin": Exercise(
-        right=1.96 * STANDARD_ERROR,
-        slips={
-            "That is one standard error. A 95 % interval takes 1.96 of them.": STANDARD_ERROR,
-            "That is the full width, and the margin is half of it.": 2 * 1.96 * STANDARD_ERROR,
-            "That is for one result: for a mean of n, divide by √n.": 1.96 * 0.3,
-        },
-        praise="That is the margin of one accuracy. For the difference of two it is √2 times as "
-        "wide if they come from separate reviews, and usually narrower if from the same.",
-        tolerance=5e-5,
-    ),
-    "rank-by-hand": Exercise(
-        right=rank_correlation(WEIGHTS, EFFECTS.abs()),
-        slips={
-            "Rank by size: −0.9 is a large effect.": rank_correlation(WEIGHTS, EFFECTS),
-            "That is the correlation of the numbers. Replace them by their ranks.": 0.3858,
-            "Square the differences of the ranks before you add them up.": 1 - 6 * 8 / 120,
-        },
-        praise="Five words prove little: of their 120 orders, 47 agree as well or better.",
     ),
     "deletion-from-weights": Exercise(
         right=_effects,

@@ -10,20 +10,11 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from attention import scaled_dot_product_attention
 
-LESSON = GALLERY / "deeper/plot_9d_fused_kernel.py"
-
-
-@pytest.fixture(scope="module")
-def page():
-    return run(LESSON).names
-
-
-def test_the_lesson_runs_as_written():
-    check_lesson("deeper/plot_9d_fused_kernel")
+LESSON = "deeper/plot_9d_fused_kernel"
 
 
 def test_the_matrix_of_a_long_text_is_many_times_as_large_as_its_vectors():
-    assert "8,192            8.0 MiB   256 MiB     32 times as much" in run(LESSON).printed
+    assert "8,192            8.0 MiB   256 MiB     32 times as much" in check_lesson(LESSON).printed
 
 
 def test_of_the_six_scores_the_second_alone_raises_the_maximum(page):
@@ -45,9 +36,10 @@ def test_of_the_six_scores_the_second_alone_raises_the_maximum(page):
     ],
 )
 def test_without_one_of_its_factors_the_kernel_is_wrong(right, wrong, tmp_path):
-    source = LESSON.read_text(encoding="utf-8")
+    lesson = GALLERY / f"{LESSON}.py"
+    source = lesson.read_text(encoding="utf-8")
     assert source.count(right) == 1
-    path = tmp_path / LESSON.name
+    path = tmp_path / lesson.name
     path.write_text(source.replace(right, wrong), encoding="utf-8")
     with pytest.raises(AssertionError):
         run(path)

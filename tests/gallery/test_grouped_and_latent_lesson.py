@@ -2,27 +2,18 @@
 
 import pytest
 import torch
-from run_pages import GALLERY, check_lesson, run
+from run_pages import check_lesson
 from torch.testing import assert_close
 from torch.utils.flop_counter import FlopCounterMode
 
 from attention import KVCache, LatentAttention, MultiHeadAttention, TransformerEncoder
 
-LESSON = GALLERY / "deeper/plot_9b_grouped_and_latent.py"
-
-
-@pytest.fixture
-def page():
-    return run(LESSON).names
-
-
-def test_the_lesson_runs_as_written():
-    check_lesson("deeper/plot_9b_grouped_and_latent")
+LESSON = "deeper/plot_9b_grouped_and_latent"
 
 
 def test_the_published_models_keep_what_the_page_counts(page):
     kept = {name: 2 * h_kv * k * L for name, (L, _, h_kv, k) in page["published"].items()}
-    printed = run(LESSON).printed
+    printed = check_lesson(LESSON).printed
     for name, count in kept.items():
         row = next(line for line in printed.splitlines() if line.startswith(name))
         assert f"{count:,}" in row

@@ -23,7 +23,7 @@ LESSONS = {
 ELSEWHERE = {
     name
     for path in Path(__file__).parent.glob("test_*.py")
-    for name in re.findall(r'check_lesson\("([\w/]+)"\)', path.read_text(encoding="utf-8"))
+    for name in re.findall(r'(?:check_lesson\(|LESSON = )"([\w/]+)"', path.read_text("utf-8"))
 }
 
 

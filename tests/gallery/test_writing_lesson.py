@@ -5,32 +5,17 @@ import math
 
 import pytest
 import torch
-from run_pages import GALLERY, check_lesson, run
 from torch.nn import functional as F
 
 from attention.language import START_ID
 
-LESSON = GALLERY / "deeper/plot_9f_writing.py"
-
-
-@pytest.fixture(scope="module")
-def lesson():
-    return run(LESSON)
-
-
-@pytest.fixture(scope="module")
-def page(lesson):
-    return lesson.names
+LESSON = "deeper/plot_9f_writing"
 
 
 @pytest.fixture(autouse=True)
 def no_gradients():
     with torch.no_grad():
         yield
-
-
-def test_the_lesson_runs_as_written():
-    check_lesson("deeper/plot_9f_writing")
 
 
 def test_each_model_predicts_better_than_the_one_before(page):

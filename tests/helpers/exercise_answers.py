@@ -12,7 +12,6 @@ from run_pages import ROOT
 
 import attention.exercises
 from attention import QKSelfAttention, SelfAttentionV2, apply_rotary
-from attention.exercises.sentence import MATRICES_OF_SIX, X_OF_SIX
 
 FOLDER = ROOT / "docs/exercises"
 EXERCISE = re.compile(
@@ -57,14 +56,25 @@ def solution(name):
     return solutions()[name][0]
 
 
-def six(scale=2**0.5, dim=-1):
-    query, key, value = X_OF_SIX @ MATRICES_OF_SIX
-    return torch.softmax(query @ key.T / scale, dim=dim) @ value
+def sentence(cell):
+    """Read the embeddings and the three matrices that a cell of the first page writes down."""
+    names = {"torch": torch}
+    exec(CELL.findall(TEXTS["sentence"])[cell], names)
+    return names["x"], torch.stack([names["W_query"], names["W_key"], names["W_value"]])
 
 
-def six_without_softmax():
-    query, key, value = X_OF_SIX @ MATRICES_OF_SIX
-    return query @ key.T @ value / 2**0.5
+def contexts(decimals=6, scale=2**0.5, dim=-1):
+    query, key, value = X_OF_SIX @ W_OF_SIX.round(decimals=decimals)
+    return (query @ key.T / scale).softmax(dim) @ value
+
+
+X, W = sentence(0)  # of "cold tea please"
+QUERY, KEY, VALUE = X @ W
+SCORES = QUERY @ KEY.T
+X_OF_SIX, W_OF_SIX = sentence(4)
+QUERIES, KEYS, VALUES = X_OF_SIX @ W_OF_SIX
+SCORES_OF_SIX = QUERIES @ KEYS.T
+ROW = torch.tensor([1.0, 0.0, 3.0])  # the scores of the second word
 
 
 def attend_with(scale=lambda x, key: key.shape[-1] ** 0.5, dim=-1, turn=lambda t: t.mT):
@@ -201,27 +211,31 @@ def agree_by(top):
 # A wrong answer for each hint, in their order, by other means than the package's. Exercises whose
 # slips can be written in one way alone are missing.
 WRONG = {
-    "score-by-hand": [1.5, 2.0, 0.7071],
+    "score-by-hand": [SCORES[2, 1], X[1] @ X[2], SCORES[1, 2] / 2**0.5],
     "weights-by-hand": [
-        [0.1112, 0.8214, 0.0674],
-        [0.25, 0.5833, 0.1667],
-        [2.8883, 11.8802, 2.0281],
+        SCORES[1].softmax(-1),
+        SCORES[1] / SCORES[1].sum(),
+        (SCORES[1] / 2**0.5).exp(),
     ],
-    "context-by-hand": [[0.8793, 1.5353], [2.0, 2.6667], [15.0, 21.0]],
-    "journey-scores": [
-        [1.1782, 0.6961, 0.3475, 0.3871, 0.2356, 1.0429],
-        [0.7511, 0.3438, 0.2765, 0.4557, 0.1762, 0.6021],
-        [0.6655, 0.2431, 0.2714, 0.5516, 0.1756, 0.4813],
+    "context-by-hand": [
+        (SCORES[1] / 2**0.5).softmax(-1) @ X,
+        VALUE.mean(0),
+        SCORES[1] @ VALUE,
     ],
-    "all-contexts": [six(scale=1), six(dim=0), six_without_softmax()],
+    "journey-scores": [X_OF_SIX[1] @ X_OF_SIX.T, SCORES_OF_SIX[:, 1], SCORES_OF_SIX[1] / 2**0.5],
+    "all-contexts": [contexts(scale=1), contexts(dim=0), SCORES_OF_SIX / 2**0.5 @ VALUES],
     "count-favourites": [[377, 1000], [944, 331], [999, 371]],
     "global-width": [
-        [0.2143, 0.1405, 0.1445, 0.1912, 0.1313, 0.1782],
-        [0.167, 0.1665, 0.1665, 0.1668, 0.1664, 0.1668],
-        [0.0665, 0.0243, 0.0271, 0.0552, 0.0176, 0.0481],
+        (SCORES_OF_SIX[1] / 2**0.5).softmax(-1),
+        (SCORES_OF_SIX[1] / 200).softmax(-1),
+        SCORES_OF_SIX[1] / 200**0.5,
     ],
     "run-order": [[14, 13, 10, 11], [14, 13, 11, 10], [4, 3, 1, 2]],
-    "typed-decimals": [4.637e-05, 0.00051689, 0.0],
+    "typed-decimals": [
+        (contexts().round(decimals=4) - contexts()).abs().max(),
+        (contexts(decimals=3) - contexts()).abs().max(),
+        0.0,
+    ],
     "all-at-once": [
         attend_with(turn=lambda t: t.T),
         attend_with(scale=lambda x, key: key.shape[1] ** 0.5),
@@ -232,17 +246,17 @@ WRONG = {
         copy_with(exchange=True),
         lambda v1: SelfAttentionV2(*v1.W_query.shape),
     ],
-    "product-variance": [300, 36, 650],
-    "divide-by": [1800, 7.0711, 0.0236],
+    "product-variance": [50 * 2 * 3, 4 * 9, 50 * (4 + 9)],
+    "divide-by": [50 * 4 * 9, 50**0.5, 1800**-0.5],
     "bug-width": [
         weigh_by(lambda key: 2**0.5),
         weigh_by(lambda key: key.shape[1] ** 0.5),
         weigh_by(lambda key: 1),
     ],
     "causal-by-hand": [
-        [0.1142, 0.042, 0.0],
-        [0.1142, 0.042, 0.8438],
-        [0.5761, 0.2119, 0.2119],
+        ROW.softmax(-1) * torch.tensor([1, 1, 0]),
+        ROW.softmax(-1),
+        torch.tensor([1.0, 0.0, 0.0]).softmax(-1),
     ],
     "bug-mean": [
         lambda x, lengths: x.sum(1) / x.shape[1],
@@ -254,7 +268,7 @@ WRONG = {
         pad_with(lambda s, words: s * words),
         pad_with(lambda s, words: s.masked_fill(words, -INF)),
     ],
-    "count-block": [12_416, 12_576, 11_648],
+    "count-block": [12 * 32**2 + 4 * 32, 12 * 32**2 + 9 * 32, 11 * 32**2 + 12 * 32],
     "bug-rotary": [
         halves_with_angles_of_neighbours,
         rotate_with(interleaved=True),
@@ -301,7 +315,7 @@ WRONG = {
         effects_by(lambda ids, i: torch.cat([ids[:i], ids.new_zeros(1), ids[i + 1 :]])),
         effects_by(lambda ids, i: ids[ids != ids[i]]),
     ],
-    "margin": [0.006, 0.02352, 0.588],
+    "margin": [0.006, 2 * 1.96 * 0.006, 1.96 * 0.3],
     "rank-by-hand": [-0.5, 0.3858, 0.6],
     "bug-top-word": [
         agree_by(torch.max),
