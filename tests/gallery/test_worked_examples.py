@@ -4,25 +4,22 @@ The pages hold the inputs as literals, for the reader's eyes. These tests run th
 what they compute with what the sources printed, so that no input is written down a second time.
 """
 
-import contextlib
-import functools
 import io
 import math
-import re
 import tomllib
-import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from exercise_answers import executed
 from expected import X_OF_LESSON
 from PIL import Image
-from run_pages import GALLERY, ROOT, check_lesson, run
+from run_pages import GALLERY, check_lesson, run
 from torch.testing import assert_close
 
-from attention import SelfAttentionV1, SelfAttentionV2, scaled_dot_product_attention
+from attention import SelfAttentionV1, SelfAttentionV2
 
 PRINTED = tomllib.loads(Path(__file__).with_name("printed.toml").read_text(encoding="utf-8"))
 A, B = PRINTED["a"], PRINTED["b"]
@@ -38,17 +35,10 @@ def page_a():
     return page("1_qkv_derivation")
 
 
-@functools.cache
 def page_b():
-    """Run the exercises' page with its solutions."""
-    text = (ROOT / "docs/exercises/sentence.md").read_text(encoding="utf-8")
-    cells = re.findall(r"^```\{code-cell\} ipython3\n(?::.*\n)?(.*?)^```", text, re.M | re.S)
-    names = {}
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the bug on show
-        for cell in cells:
-            exec(compile(cell, "sentence.md", "exec"), names)
-    return names
+    """Run the exercises' pages with their solutions."""
+    _, names_of = executed()
+    return names_of["sentence"]
 
 
 def page_modules():
@@ -137,21 +127,6 @@ def test_a_word_differs_by_its_neighbour_and_not_by_its_distance():
     order = [1, 2, 3, 4, 5, 0]
     assert_close(p["moved_scores"], p["scores"][order][:, order])
     assert_close(torch.cat(p["one_by_one"]), p["context"])
-
-
-def test_the_function_of_the_reader_is_the_packages_in_value_and_gradient():
-    readers = page_a()["scaled_dot_product_attention"]
-    assert readers is not scaled_dot_product_attention
-    inputs = [
-        torch.randn(5, *shape, dtype=torch.float64, requires_grad=True)
-        for shape in ((7, 3), (11, 3), (11, 2))
-    ]
-    results = []
-    for function in (readers, scaled_dot_product_attention):
-        context, weights = function(*inputs)
-        gradients = torch.autograd.grad(context.square().sum() + weights[..., 0].sum(), inputs)
-        results.append((context, weights, *gradients))
-    assert_close(*results)
 
 
 def test_the_trail_of_a_gradient_ends_where_it_is_kept():

@@ -29,9 +29,9 @@ INF = math.inf
 
 
 @functools.cache
-def solutions():
-    """Run all pages, and map each exercise to its solution and to what the page says of it."""
-    found = {}
+def executed():
+    """Run all pages; return what each exercise's solution is and is told, and each page's names."""
+    found, names_of = {}, {}
     check = attention.exercises.check
 
     def recording(name, answer):
@@ -42,18 +42,19 @@ def solutions():
     attention.exercises.check = recording
     try:
         for page, text in TEXTS.items():
-            names = {}
+            names = names_of[page] = {}
             with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the bug on show
                 for cell in CELL.findall(text):
                     exec(compile(cell, f"{page}.md", "exec"), names)
     finally:
         attention.exercises.check = check
-    return found
+    return found, names_of
 
 
 def solution(name):
-    return solutions()[name][0]
+    found, _ = executed()
+    return found[name][0]
 
 
 def sentence(cell):
