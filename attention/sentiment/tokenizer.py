@@ -9,7 +9,6 @@ import re
 from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
@@ -19,7 +18,7 @@ from torch import Tensor
 
 #: Padding, words outside the vocabulary, and the separator between a distractor and its review.
 SPECIALS = ("<pad>", "<unk>", "<sep>")
-PAD_ID, UNK_ID, SEP_ID = range(3)
+UNK_ID, SEP_ID = 1, 2
 
 #: Of the pretrained encoder: the special id before each text, and that between a distractor and its
 #: review and at the end.
@@ -34,7 +33,6 @@ _LAB_13_TAG = "<[^>]+>"
 _TEXTS_AT_ONCE = 1024
 _IDS_AT_ONCE = 1 << 20
 _WORD = "[a-z]+"
-_WORDS = pre_tokenizers.Split(Regex(_WORD), "removed", invert=True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +117,7 @@ def word_tokenizer(words: Iterable[str], *, clean_text: bool = True) -> Tokenize
     newlines = [normalizers.Replace(r"\n", " ")] if clean_text else []
     tags = normalizers.Replace(Regex(TAG if clean_text else _LAB_13_TAG), " ")
     tokenizer.normalizer = normalizers.Sequence([*newlines, normalizers.Lowercase(), tags])
-    tokenizer.pre_tokenizer = _WORDS
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(_WORD), "removed", invert=True)
     return tokenizer
 
 
@@ -168,13 +166,24 @@ def train_and_encode(
     """
     if min_frequency < 1:
         raise ValueError(f"min_frequency must be at least 1, got {min_frequency}")
-    ids, words = _number_words(word_tokenizer((), clean_text=clean_text), texts)
-    counts = torch.bincount(ids.flat, minlength=len(words)).tolist()
-    ranked = sorted((-count, word) for count, word in zip(counts, words, strict=True))
-    tokenizer = word_tokenizer(
-        (word for count, word in ranked if -count >= min_frequency), clean_text=clean_text
-    )
-    _renumber(ids.flat, words, tokenizer)
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__  # an unseen word gets the next number
+    split = re.compile(_WORD).findall
+    normalize = word_tokenizer((), clean_text=clean_text).normalizer.normalize_str
+    flat, lengths = array("i"), array("q")
+    for text in _readable(texts):
+        words = split(normalize(text))
+        flat.extend(map(numbers.__getitem__, words))
+        lengths.append(len(words))
+    ids = _ragged(flat, lengths)
+    counts = torch.bincount(ids.flat, minlength=len(numbers)).tolist()
+    ranked = sorted((-count, word) for count, word in zip(counts, numbers, strict=True))
+    kept = [word for count, word in ranked if -count >= min_frequency]
+    tokenizer = word_tokenizer(kept, clean_text=clean_text)
+    id_of = tokenizer.get_vocab()
+    lookup = torch.tensor([id_of.get(word, UNK_ID) for word in numbers], dtype=torch.int32)
+    for part in ids.flat.split(_IDS_AT_ONCE):  # an index takes 8 bytes
+        part.copy_(lookup[part.long()])
     return tokenizer, ids
 
 
@@ -195,10 +204,7 @@ def train_tokenizer(
 def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
     """Encode many texts, without special ids around them.
 
-    The ids are those that ``tokenizer.encode`` gives. If it is one of :func:`word_tokenizer`, they
-    are found several times as fast, because the library spends most of its time on offsets and
-    objects that a data set does not need. A special token that is spelled out in a text, such as
-    ``[SEP]``, is read like any other text.
+    A special token that is spelled out in a text, such as ``[SEP]``, is read like any other text.
 
     Args:
         tokenizer: Any tokenizer, which stays as it is.
@@ -213,40 +219,17 @@ def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
         >>> encode_reviews(tokenizer, ["good good", "123", "no good"]).flat.tolist()
         [3, 3, 1, 3]
     """
-    is_ours = isinstance(tokenizer.model, models.WordLevel) and tokenizer.normalizer
-    if is_ours and repr(tokenizer.pre_tokenizer) == repr(_WORDS):
-        ids, words = _number_words(tokenizer, texts)
-        _renumber(ids.flat, words, tokenizer)
-        return ids
-    readable = map(_readable, _several(texts))
     flat, lengths = array("i"), array("q")
-    with _specials_as_text(tokenizer):
+    readable, before = _readable(texts), tokenizer.encode_special_tokens
+    tokenizer.encode_special_tokens = True
+    try:
         while chunk := list(islice(readable, _TEXTS_AT_ONCE)):
             for each in tokenizer.encode_batch_fast(chunk, add_special_tokens=False):
                 flat.extend(each.ids)
                 lengths.append(len(each.ids))
+    finally:
+        tokenizer.encode_special_tokens = before
     return _ragged(flat, lengths)
-
-
-def _number_words(tokenizer: Tokenizer, texts: Iterable[str]) -> tuple[Ragged, list[str]]:
-    """Number words in the order in which they first appear, from 0."""
-    numbers: defaultdict[str, int] = defaultdict()
-    numbers.default_factory = numbers.__len__  # an unseen word gets the next number
-    split, normalize = re.compile(_WORD).findall, tokenizer.normalizer.normalize_str
-    flat, lengths = array("i"), array("q")
-    for text in _several(texts):
-        words = split(normalize(_readable(text)))
-        flat.extend(map(numbers.__getitem__, words))
-        lengths.append(len(words))
-    return _ragged(flat, lengths), list(numbers)
-
-
-def _renumber(flat: Tensor, words: list[str], tokenizer: Tokenizer) -> None:
-    """Replace the numbers of words with their ids in the vocabulary, in place."""
-    ids = tokenizer.get_vocab()
-    lookup = torch.tensor([ids.get(word, UNK_ID) for word in words], dtype=torch.int32)
-    for part in flat.split(_IDS_AT_ONCE):  # an index takes 8 bytes
-        part.copy_(lookup[part.long()])
 
 
 def _ragged(flat: "array[int]", lengths: "array[int]") -> Ragged:
@@ -258,22 +241,8 @@ def _ragged(flat: "array[int]", lengths: "array[int]") -> Ragged:
     return Ragged(ids, offsets)
 
 
-def _several(texts: Iterable[str]) -> Iterable[str]:
+def _readable(texts: Iterable[str]) -> Iterator[str]:
+    """Replace lone surrogates, which have no UTF-8, with a sign that separates words as well."""
     if isinstance(texts, str):
         raise TypeError("texts must be several texts; got one str")
-    return texts
-
-
-def _readable(text: str) -> str:
-    """Replace a lone surrogate, which has no UTF-8, with a sign that separates words as well."""
-    return text.encode("utf-8", "replace").decode()
-
-
-@contextmanager
-def _specials_as_text(tokenizer: Tokenizer) -> Iterator[None]:
-    before = tokenizer.encode_special_tokens
-    tokenizer.encode_special_tokens = True
-    try:
-        yield
-    finally:
-        tokenizer.encode_special_tokens = before
+    return (text.encode("utf-8", "replace").decode() for text in texts)

@@ -1,12 +1,10 @@
 """Measuring from the command line: the table, the last line, and what it measured."""
 
 import json
-import re
 
 import pytest
 import small_run
 import torch
-from refusals import check_refused
 
 from attention import evaluate
 from attention.sentiment.batches import measured_examples
@@ -64,22 +62,3 @@ def test_other_reviews_than_those_of_training(run, tmp_path, capsys):
     (data / "test.csv").write_text("text,label\ngood soup,1\nbad soup,0\nbad wine,0\n")
     _, result = result_of(capsys, run, "--data", data)
     assert result["clean"]["n"] == 3
-
-
-def test_a_split_that_is_not_there(run, tmp_path):
-    data = small_run.write_reviews(tmp_path / "others")
-    (data / "test.csv").unlink()
-    message = f"{data}: has no split test; give as --split train or validation"
-    with pytest.raises(ValueError, match=re.escape(message)):
-        evaluate.main([str(run), "--data", str(data), "--device", "cpu"])
-
-
-def test_bad_lines(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    cases = [
-        (["nowhere"], "nowhere: holds no run"),
-        ([], "RUN"),
-        (["nowhere", "--split", "all"], "all"),
-        (["nowhere", "--device", "abacus"], "--device"),
-    ]
-    check_refused(evaluate.main, cases)

@@ -9,7 +9,6 @@ from html.parser import HTMLParser
 import pytest
 import small_run
 import torch
-from refusals import check_refused
 
 from attention.layers.variants import VARIANTS
 from attention.predict import main, predict
@@ -130,17 +129,6 @@ def test_a_page_that_stands_alone_and_lets_nothing_through(run, tmp_path, capsys
     assert "<unk>" in page.words  # as text, from &lt;unk&gt;
     assert text.count("<figure") == 2
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
-
-
-def test_bad_lines(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    cases = [
-        (["nowhere", "good"], "nowhere: holds no run"),
-        (["nowhere"], "TEXT"),
-        (["nowhere", "--wrong", "good"], "--wrong"),
-        (["nowhere", "good", "--html", "no/such/page.html"], "--html: there is no folder"),
-    ]
-    check_refused(main, cases)
 
 
 def test_predicting_loads_neither_matplotlib_nor_datasets(run):

