@@ -2,7 +2,6 @@
 
 import ast
 import importlib.util
-import random
 import subprocess
 import sys
 
@@ -11,6 +10,7 @@ import pytest
 import torch
 from loops import for_each
 from run_pages import ROOT
+from small_run import reviews
 from torch import nn
 
 import attention
@@ -261,44 +261,23 @@ def test_an_epoch_is_a_step_per_batch_and_validation_is_none(scratch):
     loader = list(scratch.batches(examples, 4))
     logits = torch.cat([model(ids, mask) for ids, mask, _ in loader])
     labels = torch.cat([labels for *_, labels in loader])
-    p = logits.sigmoid()
-    expected = -(labels * p.log() + (1 - labels) * (1 - p).log()).mean().item()
-    right = ((p > 0.5) == (labels == 1)).float().mean().item()
-    before = [p.detach().clone() for p in model.parameters()]
+    loss = nn.functional.binary_cross_entropy_with_logits(logits, labels).item()
+    right = ((logits > 0) == (labels == 1)).float().mean().item()
     for _ in range(2):
-        assert scratch.validate(model, loader) == pytest.approx((expected, right), abs=1e-5)
+        assert scratch.validate(model, loader) == pytest.approx((loss, right), abs=1e-5)
     assert not model.training
-    still = torch.optim.SGD(model.parameters(), lr=0.0)
-    assert scratch.train_one_epoch(model, loader, still) == pytest.approx((expected, right))
-    assert model.training
-    assert all(torch.equal(a, b) for a, b in zip(before, model.parameters(), strict=True))
-
-    steps = []
+    steps, still = [], torch.optim.SGD(model.parameters(), lr=0.0)
     still.register_step_post_hook(lambda *_: steps.append(model.classifier.bias.grad.clone()))
-    scratch.train_one_epoch(model, loader, still)
+    assert scratch.train_one_epoch(model, loader, still) == pytest.approx((loss, right))
+    assert model.training
     for step, (ids, mask, labels) in zip(steps, loader, strict=True):  # gradients don't add up
         alone = (model(ids, mask).sigmoid() - labels).mean()
         torch.testing.assert_close(step[0], alone, atol=1e-6, rtol=1e-5)
 
 
-GOOD, BAD = ["wonderful", "superb", "moving"], ["dull", "awful", "wooden"]
-NEUTRAL = ["the", "film", "and", "its", "music", "by", "a", "young", "man", "from", "small", "town"]
-
-
-def easy_reviews(count: int) -> list[str]:
-    """Write rows of a CSV file; one word of a review tells its label."""
-    draw = random.Random(0)
-    rows = ["label,text"]
-    for _ in range(count):
-        label = draw.randrange(2)
-        words = draw.choices(NEUTRAL, k=8)
-        words.insert(draw.randrange(8), draw.choice(GOOD if label else BAD))
-        rows.append(f'{label},"{" ".join(words)}, they say."')
-    return rows
-
-
 def test_the_program_learns_an_easy_set(path, tmp_path):
-    (tmp_path / "reviews.csv").write_text("\n".join(easy_reviews(600)), encoding="utf-8")
+    rows = [f'{label},"{text}, they say."' for text, label in zip(*reviews(600, 0), strict=True)]
+    (tmp_path / "reviews.csv").write_text("\n".join(["label,text", *rows]), encoding="utf-8")
     command = [sys.executable, str(path), "reviews.csv"]
     finished = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     lines = finished.stdout.splitlines()
