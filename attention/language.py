@@ -11,7 +11,6 @@ from torch.nn import functional as F
 
 from attention._checks import check_ids, check_number
 from attention._extras import require
-from attention._files import write_tensors, write_text
 from attention.functional import Attended
 from attention.layers.block import TransformerEncoder
 from attention.layers.cache import KVCache
@@ -190,32 +189,11 @@ def encode(tokenizer: Tokenizer, text: str) -> list[int]:
         tokenizer.encode_special_tokens = before
 
 
-def save_language_model(model: LanguageModel, tokenizer: Tokenizer, folder: Path) -> None:
-    r"""Write ``config.json``, ``tokenizer.json`` and the weights, each matrix in 8 bits.
-
-    .. math:: \mathrm{scale}_i = \max_j |W_{ij}| / 127, \qquad
-              W_{ij} \approx \mathrm{scale}_i \cdot \mathrm{round}(W_{ij} / \mathrm{scale}_i)
-
-    Raises:
-        OSError: If there is no space for the files.
-    """
-    folder.mkdir(parents=True, exist_ok=True)
-    tensors = {}
-    for name, weight in model.state_dict().items():
-        weight = weight.float()
-        if weight.dim() == 2:
-            scale = weight.abs().amax(dim=-1).clamp(min=1e-12) / 127  # (rows,)
-            tensors[name + ".scale"] = scale
-            weight = (weight / scale[:, None]).round().to(torch.int8)
-        tensors[name] = weight
-    write_tensors(folder / "model.safetensors", tensors)
-    write_text(folder / "tokenizer.json", tokenizer.to_str())
-    text = TypeAdapter(LanguageConfig).dump_json(model.config, indent=1).decode()
-    write_text(folder / "config.json", text)
-
-
 def load_language_model(folder: Path | str) -> tuple[LanguageModel, Tokenizer]:
-    """Read what :func:`save_language_model` wrote.
+    r"""Read a model from ``config.json``, ``tokenizer.json`` and weights, each matrix in 8 bits.
+
+    .. math:: W_{ij} \approx \mathrm{scale}_i \cdot \mathrm{stored}_{ij}, \qquad
+              \mathrm{scale}_i = \max_j |W_{ij}| / 127
 
     Returns:
         The model, in float32 and in evaluation mode, and its tokenizer.

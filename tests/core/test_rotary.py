@@ -54,37 +54,6 @@ def test_rotation_is_a_complex_product(
     torch.testing.assert_close(grad.double(), back, rtol=atol, atol=atol)
 
 
-@given(
-    shift=st.integers(-1_000, 1_000),
-    k=st.sampled_from((2, 8)),
-    interleaved=st.booleans(),
-    seed=st.integers(0, 2**16),
-)
-def test_a_common_shift_leaves_scores_alone(shift, k, interleaved, seed):
-    torch.manual_seed(seed)
-    query, key = torch.randn(2, 3, 7, k, dtype=torch.float64)
-    positions = torch.randint(0, 100, (7,))
-
-    def scores(positions):
-        rotated = (apply_rotary(t, positions, interleaved=interleaved) for t in (query, key))
-        return torch.einsum("bnk,bmk->bnm", *rotated)
-
-    scores_before = scores(positions)
-    torch.testing.assert_close(scores(positions + shift), scores_before, rtol=0, atol=1e-11)
-    # It does not hold for what rotates one of them only.
-    query = apply_rotary(query, torch.ones(7), interleaved=interleaved)
-    assert not torch.allclose(scores(positions), scores_before)
-
-
-def test_a_permutation_leads_from_one_layout_to_the_other():
-    x = torch.randn(2, 7, 8)
-    order = torch.arange(8).unflatten(0, (2, 4)).T.flatten()  # 0 4 1 5 2 6 3 7
-    halves = apply_rotary(x)
-    interleaved = apply_rotary(x[..., order], interleaved=True)
-    torch.testing.assert_close(halves[..., order], interleaved)
-    assert not torch.allclose(halves, apply_rotary(x, interleaved=True))
-
-
 def test_the_first_position_is_zero_and_not_rotated():
     x = torch.randn(3, 5, 6)
     rotated = apply_rotary(x)

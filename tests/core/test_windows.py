@@ -18,6 +18,7 @@ def test_masks_of_the_last_tokens_are_the_last_rows(n, past, window):
     m = n + past
     assert torch.equal(window_mask(n, window, m), near(m, window).reshape(m, m)[past:])
     assert torch.equal(causal_mask(n, m), torch.ones(m, m, dtype=torch.bool).tril()[past:])
+    assert causal_mask(n, m, device="meta").is_meta
 
 
 def test_a_causal_window_sees_the_token_and_those_just_before_it():

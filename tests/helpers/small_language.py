@@ -4,8 +4,9 @@ import functools
 
 import torch
 
-from attention.language import LanguageConfig, LanguageModel, save_language_model
+from attention.language import LanguageConfig, LanguageModel
 from experiments.language.data import train_tokenizer
+from experiments.language.train import save_language_model
 
 CONFIG = LanguageConfig(
     vocab_size=280,

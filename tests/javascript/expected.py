@@ -26,11 +26,11 @@ from attention.language import (
     LanguageConfig,
     LanguageModel,
     load_language_model,
-    save_language_model,
 )
 from attention.language import encode as encode_pieces
 from attention.sentiment.tokenizer import SEP_ID, train_tokenizer
 from experiments.language import data as language_data
+from experiments.language.train import save_language_model
 from experiments.playground.model import (
     PageConfig,
     PageModel,

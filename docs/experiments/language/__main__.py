@@ -21,11 +21,10 @@ from attention.language import (
     LanguageConfig,
     LanguageModel,
     load_language_model,
-    save_language_model,
 )
 from attention.sentiment.sources import fingerprint, load_reviews
 from experiments.language.data import sentence_starts, stream, tidy, train_tokenizer
-from experiments.language.train import loss_per_position, train
+from experiments.language.train import loss_per_position, save_language_model, train
 from experiments.origin import origin
 
 HERE = Path(__file__).parent

@@ -1,15 +1,19 @@
-"""The training of the model that writes, and its loss on reviews that trained nothing."""
+"""The training of the model that writes, its loss on other reviews, and its files."""
 
 import math
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import torch
+from pydantic import TypeAdapter
+from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention.language import LanguageModel
+from attention._files import write_tensors, write_text
+from attention.language import LanguageConfig, LanguageModel
 from experiments.language.data import pieces, repeat_passages
 
 
@@ -74,3 +78,20 @@ def train(
             report(step + 1, summed / since)
             summed, since, said = 0.0, 0, time.monotonic()
     model.eval()
+
+
+def save_language_model(model: LanguageModel, tokenizer: Tokenizer, folder: Path) -> None:
+    """Write what :func:`attention.language.load_language_model` reads, each matrix in 8 bits."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {}
+    for name, weight in model.state_dict().items():
+        weight = weight.float()
+        if weight.dim() == 2:
+            scale = weight.abs().amax(dim=-1).clamp(min=1e-12) / 127  # (rows,)
+            tensors[name + ".scale"] = scale
+            weight = (weight / scale[:, None]).round().to(torch.int8)
+        tensors[name] = weight
+    write_tensors(folder / "model.safetensors", tensors)
+    write_text(folder / "tokenizer.json", tokenizer.to_str())
+    text = TypeAdapter(LanguageConfig).dump_json(model.config, indent=1).decode()
+    write_text(folder / "config.json", text)
