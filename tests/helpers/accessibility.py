@@ -14,22 +14,26 @@ def load(page):
         page.add_script_tag(content=SCRIPT)
 
 
-def violations(page, of_the_theme_alone=False):
-    """List what violates a rule, or one that depends on the theme, each with a remedy."""
+def violations(page, colours=True, others=True):
+    """List what violates a rule on colours, or any other one, each with a remedy."""
     load(page)
-    return page.evaluate("(ofThemeAlone) => violationsOf(ofThemeAlone)", of_the_theme_alone)
+    return page.evaluate("(kinds) => violationsOf(...kinds)", [colours, others])
 
 
 def unsound(page, *sizes, themes=("light", "dark"), boxes=".lab"):
-    """List what keeps readers out of a page, or does not fit, on these screens in these themes."""
+    """List what keeps readers out of a page, or does not fit, on these screens in these themes.
+
+    Colours follow the theme alone, so they are looked at on the first screen; all else follows the
+    screen alone.
+    """
     found = []
     load(page)
     for size in sizes:
         page.set_viewport_size(SIZES[size])
         here = page.evaluate("tooWide()") + page.evaluate("(boxes) => sticksOut(boxes)", boxes)
-        for theme in themes:
+        for theme in themes if size == sizes[0] else themes[:1]:
             page.emulate_media(color_scheme=theme)
-            seen = violations(page, of_the_theme_alone=theme != themes[0])
+            seen = violations(page, size == sizes[0], theme == themes[0])
             here += [f"{theme}: {one}" for one in seen]
         found += [f"{size}: {one}" for one in here]
     return found

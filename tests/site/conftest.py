@@ -3,8 +3,10 @@
 These tests belong to ``nox -s browser``; they need the site that ``nox -s docs`` builds.
 """
 
+import contextlib
 import functools
 import http.server
+import itertools
 import os
 import shutil
 import threading
@@ -12,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from built_site import SITE, SIZES
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, sync_playwright
 from workbench import open_bench
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
@@ -63,8 +65,8 @@ def browser() -> Iterator[Browser]:
 class Visit:
     """A page, and what it asked for and complained about on the way."""
 
-    def __init__(self, browser: Browser, scheme: str, size: str, **options: object) -> None:
-        self.context = browser.new_context(color_scheme=scheme, viewport=SIZES[size], **options)
+    def __init__(self, browser: Browser, options: dict[str, object]) -> None:
+        self.context = browser.new_context(**options)
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(60_000)
         self.requests: list[str] = []
@@ -79,15 +81,36 @@ class Visit:
             ),
         )
 
+    def leave(self) -> None:
+        """Forget all that the page has seen and kept, so that it can be another test's."""
+        with contextlib.suppress(Error):  # about:blank may keep nothing
+            self.page.evaluate("localStorage.clear()")
+        self.page.goto("about:blank")
+        self.requests.clear()
+        self.complaints.clear()
+
     def foreign(self, root: str) -> list[str]:
         """List the requests that left the site."""
         return [url for url in self.requests if not url.startswith((root, "data:", "blob:"))]
 
 
+@pytest.fixture(scope="session")
+def left(browser: Browser) -> Iterator[dict[str, list[Visit]]]:
+    """What tests have left, by the options of its profile: a new page costs seconds."""
+    pages: dict[str, list[Visit]] = {}
+    yield pages
+    for one in itertools.chain(*pages.values()):
+        one.context.close()
+
+
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
-    """Open an address in a fresh browser profile."""
-    visits: list[Visit] = []
+def visit(browser: Browser, left: dict[str, list[Visit]]) -> Iterator[Callable[..., Visit]]:
+    """Open an address in a page that remembers nothing.
+
+    Whoever begins at about:blank gets a profile of its own, and may do to the page what no other
+    test is to find there.
+    """
+    visits: list[tuple[str, Visit]] = []
 
     def open_(
         url: str,
@@ -95,15 +118,25 @@ def visit(browser: Browser) -> Iterator[Callable[..., Visit]]:
         size: str = "desktop",
         *,
         until: str = "load",
+        motion: str = "no-preference",
         **options: object,
     ) -> Visit:
-        visits.append(Visit(browser, scheme, size, **options))
-        visits[-1].page.goto(url, wait_until=until)
-        return visits[-1]
+        kind = "" if url == "about:blank" else repr(options)
+        idle = left.setdefault(kind, []) if kind else []
+        seen = idle.pop() if idle else Visit(browser, options)
+        visits.append((kind, seen))
+        seen.page.set_viewport_size(SIZES[size])
+        seen.page.emulate_media(media="null", color_scheme=scheme, reduced_motion=motion)
+        seen.page.goto(url, wait_until=until)
+        return seen
 
     yield open_
-    for one in visits:
-        one.context.close()
+    for kind, one in visits:
+        if kind:
+            one.leave()
+            left[kind].append(one)
+        else:
+            one.context.close()
 
 
 @pytest.fixture

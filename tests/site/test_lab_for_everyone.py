@@ -71,7 +71,7 @@ def test_verdicts_are_side_by_side_where_there_is_room(lab):
 
 
 def test_nothing_moves_for_who_wants_no_motion(visit, http_root):
-    page = visit(http_root + "playground.html", reduced_motion="reduce").page
+    page = visit(http_root + "playground.html", motion="reduce").page
     page.get_by_test_id("review-input").fill("a wonderful film")
     page.get_by_test_id("token").last.click()
     assert page.evaluate("document.getAnimations().length") == 0

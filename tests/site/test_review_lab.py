@@ -4,7 +4,6 @@ import re
 
 import pytest
 import torch
-from built_site import SITE
 from playwright.sync_api import expect
 from trained_models import KINDS, answer, ids_of, model, reviews
 
@@ -75,38 +74,22 @@ def sigmoid(logit):
     return torch.tensor(logit, dtype=torch.float64).sigmoid().item()
 
 
-def test_three_models_read_what_is_typed(lab):
-    write(lab, TEXT)
-    for kind in KINDS:
-        expected = answer(kind, TEXT)
-        assert probability(lab, kind) == pytest.approx(sigmoid(expected.logit), abs=1e-5)
-        assert numbers(lab, "weight", kind) == pytest.approx(expected.weights.tolist(), abs=1e-5)
-        contributions = expected.contributions.tolist()
-        assert numbers(lab, "contribution", kind) == pytest.approx(contributions, abs=1e-5)
-        words = tokens(lab, kind).locator(".lab-word").all_inner_texts()
-        assert words == ["a", "wonderful", "film", "and", "the", "ending", "is", "perfect"]
-        label = "positive" if expected.logit > 0 else "negative"
-        expect(hook(column(lab, kind), "label")).to_have_text(label)
-
-
-def test_the_recommended_model_comes_first(lab):
+def test_three_models_read_what_is_typed_the_recommended_one_first(lab):
+    """Their numbers are compared in test_against_torch.py."""
     kinds = lab.locator(".lab-model").evaluate_all("parts => parts.map((one) => one.dataset.kind)")
     assert sorted(kinds) == sorted(KINDS)
     assert kinds[0] == RECOMMENDED
+    expect(lab.locator("[data-part=recommended]:visible")).to_have_count(1)
     write(lab, TEXT)
-    first = float(hook(lab, "probability").first.get_attribute("data-value"))
-    assert first == pytest.approx(sigmoid(answer(RECOMMENDED, TEXT).logit), abs=1e-5)
-    badges = lab.locator("[data-part=recommended]:visible")
-    expect(badges).to_have_count(1)
-
-
-def test_both_labels_occur(lab):
-    texts = ["Wonderful, excellent, great, a perfect film.", "The worst waste, awful and boring."]
-    seen = []
-    for text in texts:
-        write(lab, text)
-        seen.append(hook(column(lab), "label").inner_text())
-    assert seen == ["positive", "negative"]
+    for kind in KINDS:
+        words = tokens(lab, kind).locator(".lab-word").all_inner_texts()
+        assert words == ["a", "wonderful", "film", "and", "the", "ending", "is", "perfect"]
+        label = "positive" if answer(kind, TEXT).logit > 0 else "negative"
+        expect(hook(column(lab, kind), "label")).to_have_text(label)
+    for kind in KINDS:  # one alone
+        hook(lab, "model-select").select_option(kind)
+        expect(lab.locator(".lab-model:visible")).to_have_count(1)
+        expect(column(lab, kind)).to_be_visible()
 
 
 def test_the_share_beside_a_verdict_is_that_of_the_verdict(lab):
@@ -146,13 +129,6 @@ def test_weights_are_still_to_be_had(lab):
     shown = [float(text) for text in tokens(lab).locator(".lab-number").all_inner_texts()]
     assert shown == pytest.approx(expected.tolist(), abs=6e-4)
     expect(lab.get_by_text("A weight has no sign.")).to_be_visible()
-
-
-def test_one_model_alone_can_be_shown(lab):
-    for kind in KINDS:
-        hook(lab, "model-select").select_option(kind)
-        expect(lab.locator(".lab-model:visible")).to_have_count(1)
-        expect(column(lab, kind)).to_be_visible()
 
 
 def test_only_words_of_qkv_have_rows_of_weights(lab):
@@ -304,10 +280,6 @@ def test_a_distractor_stands_in_front(lab):
     hook(lab, "distractor").check()
     hook(lab, "distractor-input").fill("dull and long")
     settle(lab)
-    for kind in KINDS:
-        expected = answer(kind, "a wonderful film", "dull and long")
-        assert probability(lab, kind) == pytest.approx(sigmoid(expected.logit), abs=1e-5)
-        assert numbers(lab, "weight", kind) == pytest.approx(expected.weights.tolist(), abs=1e-5)
     words = tokens(lab).locator(".lab-word").all_inner_texts()
     assert words == ["dull", "and", "long", "next review", "a", "wonderful", "film"]
     tokens(lab).first.click(force=True)  # only words of the review itself can be deleted
@@ -320,8 +292,6 @@ def test_a_long_review_loses_its_beginning_and_says_so(lab):
     write(lab, text)
     assert set(tokens(lab).locator(".lab-word").all_inner_texts()) == {"film"}
     assert tokens(lab).count() == 256
-    expected = answer(RECOMMENDED, text)
-    assert probability(lab) == pytest.approx(sigmoid(expected.logit), abs=1e-5)
     expect(column(lab).locator('[data-part="note"]')).to_contain_text("the first 5 are left out")
 
 
@@ -343,16 +313,16 @@ def has_no_verdict(page):
     return "NaN" not in page.locator("#review-lab").inner_text()
 
 
-@pytest.mark.parametrize("text", UNREADABLE)
-def test_what_the_models_cannot_read_gets_a_sentence_and_no_probability(lab, text):
-    write(lab, TEXT)
-    write(lab, text)
-    expect(hook(lab, "notice")).to_contain_text("they can't read it, and there is no probability")
-    assert tokens(lab).count() == 0
-    assert has_no_verdict(lab)
-    write(lab, TEXT)
-    expect(hook(lab, "notice")).to_be_hidden()
-    assert probability(lab) is not None
+def test_what_the_models_cannot_read_gets_a_sentence_and_no_probability(lab):
+    for text in UNREADABLE:
+        write(lab, text)
+        said = "they can't read it, and there is no probability"
+        expect(hook(lab, "notice")).to_contain_text(said)
+        assert tokens(lab).count() == 0
+        assert has_no_verdict(lab)
+        write(lab, TEXT)
+        expect(hook(lab, "notice")).to_be_hidden()
+        assert probability(lab) is not None
 
 
 def test_no_words_no_probability(lab):
@@ -370,12 +340,6 @@ def test_of_a_mixed_text_the_page_says_how_much_is_not_read(lab):
     write(lab, "映画 a good film 10/10")
     expect(hook(lab, "notice")).to_contain_text("6 of the 15 letters, digits and symbols")
     assert probability(lab) == pytest.approx(sigmoid(answer(RECOMMENDED, "a good film").logit))
-
-
-def test_signs_that_begin_no_tag_leave_all_words(lab):
-    write(lab, "I <3 this wonderful film and 10 > 5")
-    words = tokens(lab).locator(".lab-word").all_inner_texts()
-    assert words == ["i", "this", "wonderful", "film", "and"]
 
 
 def test_samples_say_where_a_model_is_wrong(lab):
@@ -522,24 +486,9 @@ def test_the_home_page_answers_in_one_line(visit, root):
     script = "parts => parts.map((part) => Number(part.dataset.contribution))"
     contributions = hook(seen.page, "token").evaluate_all(script)
     assert contributions == pytest.approx(expected.contributions.tolist(), abs=1e-5)
-    for unreadable in UNREADABLE:
-        hook(seen.page, "review-input").fill(unreadable)
-        expect(hook(seen.page, "notice")).to_contain_text("they can't read it")
-        assert not hook(seen.page, "probability").get_attribute("data-value")
-        assert hook(seen.page, "probability").inner_text() == ""
-    assert seen.complaints == []
-    assert seen.foreign(root) == []
-
-
-def test_all_of_it_works_from_a_folder(visit):
-    root = SITE.as_uri() + "/"
-    seen = visit(root + "playground.html")
-    page = seen.page
-    hook(page, "review-input").scroll_into_view_if_needed()
-    hook(page, "token").first.wait_for()
-    write(page, "a wonderful film")
-    for kind in KINDS:
-        expected = answer(kind, "a wonderful film")
-        assert probability(page, kind) == pytest.approx(sigmoid(expected.logit), abs=1e-5)
+    hook(seen.page, "review-input").fill(UNREADABLE[0])
+    expect(hook(seen.page, "notice")).to_contain_text("they can't read it")
+    assert not hook(seen.page, "probability").get_attribute("data-value")
+    assert hook(seen.page, "probability").inner_text() == ""
     assert seen.complaints == []
     assert seen.foreign(root) == []

@@ -1,6 +1,10 @@
 """What the site does as a whole: search, themes, weight."""
 
 import pytest
+from built_site import SITE
+from playwright.sync_api import expect
+from trained_models import KINDS
+from workbench import field
 
 MB = 1_000_000
 # The query, and pages of which one must be found; a term's entry in the glossary is such a page.
@@ -49,6 +53,23 @@ def test_search_does_not_find_what_is_not_there(visit, root):
     page = visit(root + "search.html?q=xylophonist").page
     page.get_by_text("did not match any documents").wait_for()
     assert page.locator("ul.search > li").count() == 0
+
+
+def test_every_part_of_the_playground_works_from_a_folder(visit):
+    root = SITE.as_uri() + "/"
+    seen = visit(root + "playground.html")
+    page = seen.page
+    page.locator("#workbench").wait_for()
+    field(page, "x.0.0").fill("1.5")
+    page.wait_for_url("**#bench=1.*")
+    page.get_by_test_id("review-input").fill("a wonderful film")
+    expect(page.get_by_test_id("token")).to_have_count(3 * len(KINDS))
+    page.get_by_test_id("writer-text").scroll_into_view_if_needed()
+    page.get_by_test_id("writer-token").first.wait_for()
+    page.get_by_test_id("write-one").click()
+    expect(page.get_by_test_id("writer-text")).not_to_have_value("The film")
+    assert seen.complaints == []
+    assert seen.foreign(root) == []
 
 
 def test_the_switch_turns_the_page_dark_and_light(visit, root):

@@ -1,6 +1,5 @@
 """The tokenizer in the page gives the ids of the Python one."""
 
-import pytest
 from trained_models import ids_of, reviews, tokenizer
 
 ENCODE = """async (texts) => {
@@ -35,9 +34,9 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_strings(lab, name):
-    assert lab.evaluate(ENCODE, [HOSTILE[name]]) == [ids_of(HOSTILE[name])]
+def test_hostile_strings(lab):
+    found = dict(zip(HOSTILE, lab.evaluate(ENCODE, [*HOSTILE.values()]), strict=True))
+    assert found == {name: ids_of(text) for name, text in HOSTILE.items()}
 
 
 def test_2000_reviews(lab):

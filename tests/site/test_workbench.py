@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from built_site import SITE
 from playwright.sync_api import expect
 from workbench import SIX, cell, field, shown
 
@@ -32,8 +33,6 @@ def test_the_other_preset_shows_the_digits_of_the_exercises(bench):
 
 @pytest.mark.parametrize("preset", ["lesson", "exercises"])
 def test_its_numbers_are_those_of_the_lesson_and_of_the_exercises(bench, preset):
-    from built_site import SITE  # the script as the site offers it
-
     if preset == "lesson":
         (path,) = SITE.glob("_downloads/*/plot_1_qkv_derivation.py")
         source = path.read_text(encoding="utf-8")
@@ -124,6 +123,12 @@ def test_arrow_keys_change_a_number_and_go_to_the_next(bench):
     expect(field(bench, "x.0.1")).to_be_focused()
 
 
+ORIGINS = """(cells) => cells.map((cell) => {
+  cell.focus();
+  return [cell.dataset.value, document.querySelector("[data-testid=origin]").innerText];
+})"""
+
+
 def test_every_number_says_where_it_comes_from(bench):
     where = bench.get_by_test_id("origin")
     cell(bench, "query.0").focus()
@@ -143,11 +148,8 @@ def test_every_number_says_where_it_comes_from(bench):
     for tab in ("Steps", "Learning", "Gradients"):
         bench.get_by_role("tab", name=tab).click()
         cells = bench.locator("#workbench td[data-name]").locator("visible=true")
-        for i in range(cells.count()):
-            cells.nth(i).focus()
-            text = where.inner_text()
-            value = float(cells.nth(i).get_attribute("data-value"))
-            assert text.count(f"{value:.4f}".replace("-", "−").replace("−0.0000", "0.0000")) >= 1
+        for value, text in cells.evaluate_all(ORIGINS):
+            assert f"{float(value):.4f}".replace("-", "−").replace("−0.0000", "0.0000") in text
             texts.add(text)
     assert len(texts) > 90
     field(bench, "W_key.0.1").focus()

@@ -5,11 +5,6 @@ from playwright.sync_api import expect
 from workbench import cell, field, open_bench, shown
 
 
-@pytest.fixture(params=["no-preference", "reduce"])
-def bench(request, visit, http_root):
-    return open_bench(visit, http_root + "playground.html", reduced_motion=request.param)
-
-
 def state(page):
     return page.evaluate("lab.workbench.bench.state()")
 
@@ -65,7 +60,9 @@ def test_an_arrow_that_no_embedding_gives_is_said(bench):
     assert state(bench)["x"] == before
 
 
-def test_learning_lowers_the_loss_and_one_undo_takes_the_run_back(bench):
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_learning_lowers_the_loss_and_one_undo_takes_the_run_back(visit, http_root, motion):
+    bench = open_bench(visit, http_root + "playground.html", motion=motion)
     bench.get_by_role("tab", name="Learning").click()
     expect(bench.get_by_role("button", name="One step")).to_be_disabled()
     bench.get_by_role("button", name="Target: the next word").click()
@@ -123,7 +120,7 @@ def test_a_rate_that_is_too_large_stops_and_says_so(bench):
 
 
 def test_a_run_can_be_stopped(visit, http_root):
-    page = open_bench(visit, http_root + "playground.html", reduced_motion="no-preference")
+    page = open_bench(visit, http_root + "playground.html")
     page.evaluate("lab.workbench.bench.set({ targets: [[0, 0, 1]] })")
     # From the page itself: a click from outside may come when all steps are taken.
     left = page.evaluate(
