@@ -50,29 +50,45 @@ reviews = 9
 COMMIT = {"sha": "0" * 40, "clean": True}
 
 
-@pytest.fixture
-def small(tmp_path, monkeypatch):
+class Small:
     """A comparison of a few models on a few made-up reviews: its table, its file, how to run it."""
 
-    class Small:
-        data = small_run.write_reviews(tmp_path / "reviews")
-        table, out, features = (tmp_path / name for name in ("cells.toml", "out.json", "features"))
+    def __init__(self, folder):
+        self.data = small_run.write_reviews(folder / "reviews")
+        self.table, self.out, self.features = (folder / n for n in ("t.toml", "o.json", "features"))
+        self.table.write_text(TABLE.format(data=self.data))
 
-        def run(self, *options):
-            paths = ["--table", self.table, "--out", self.out, "--features", self.features]
-            return comparison.main([str(each) for each in [*paths, *options]])
+    def run(self, *options):
+        paths = ["--table", self.table, "--out", self.out, "--features", self.features]
+        return comparison.main([str(each) for each in [*paths, *options]])
 
-        @property
-        def cells(self):
-            return json.loads(self.out.read_text())["cells"]
+    @property
+    def cells(self):
+        return json.loads(self.out.read_text())["cells"]
 
-    made = Small()
-    made.table.write_text(TABLE.format(data=made.data))
-    monkeypatch.setattr(provenance, "commit", lambda results: COMMIT)
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread_and_commit():
     threads = torch.get_num_threads()
-    yield made
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(provenance, "commit", lambda results: COMMIT)
+        yield
     torch.set_num_threads(threads)
     data._drawn.cache_clear()
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory):
+    """A comparison that has run, for reading only: all that needs no Yelp, and then that."""
+    made = Small(tmp_path_factory.mktemp("done"))
+    assert made.run() == 0
+    assert made.run("--group", "yelp", "--data", made.data) == 0
+    return made
+
+
+@pytest.fixture
+def small(tmp_path):
+    return Small(tmp_path)
 
 
 @pytest.fixture
@@ -170,6 +186,31 @@ def test_yelp_chooses_nothing():
         assert each.reviews == min(10_000, other.reviews)
 
 
+def test_what_ran_is_complete_and_says_what_made_it(done, capsys):
+    jsonschema.validate(json.loads(done.out.read_text()), SCHEMA)
+    cells = done.cells
+    assert list(cells) == ["majority", "mean", "curves/qk-7", "yelp/majority", "yelp/mean"]
+    mean, curve, yelp = cells["mean"], cells["curves/qk-7"], cells["yelp/mean"]
+    # The tuning seed chooses, and is never reported; what is tried reads as many reviews.
+    assert [each["seed"] for each in mean["trials"]] == [TUNING_SEED] * 2
+    assert [each["options"]["lr"] for each in mean["trials"]] == [0.001, 0.05]
+    assert [each["seed"] for each in mean["runs"]] == [0, 1, 2]
+    assert [each["options"] for each in mean["runs"]] == [mean["chosen"]] * 3
+    for cell, size in ((mean, 20), (curve, 7)):
+        assert {each["data"]["train"] for each in cell["trials"] + cell["runs"]} == {size}
+    assert curve["chosen"]["dropout"] == mean["chosen"]["dropout"] == 0.1  # taken over
+    assert curve["chosen"]["lr"] in (0.01, 0.02)
+    assert mean["command"] == "nox -s experiments -- comparison --cell mean --data FOLDER"
+    assert (mean["runs"][1]["commit"], mean["runs"][1]["precision"]) == (COMMIT, "float32")
+    # Yelp chooses nothing, and its reviews may not be passed on.
+    assert (yelp["trials"], yelp["chosen"]) == ([], mean["chosen"])
+    assert (yelp["data"]["private"], mean["data"]["private"]) == (True, False)
+    assert str(done.data) not in done.out.read_text()
+    assert done.run() == 0
+    assert done.cells == cells
+    assert capsys.readouterr().out == "nothing is missing\n"
+
+
 def without_time(cells):
     """Leave out of the cells what differs from run to run."""
     if isinstance(cells, list):
@@ -180,27 +221,53 @@ def without_time(cells):
     return {k: without_time(v) for k, v in cells.items() if k not in times}
 
 
-def test_runs_what_is_missing_and_nothing_twice(small, capsys):
-    assert small.run() == 0
-    cells = small.cells
-    assert list(cells) == ["majority", "mean", "curves/qk-7"]
-    assert [each["seed"] for each in cells["mean"]["runs"]] == [0, 1, 2]
-    assert [each["options"]["lr"] for each in cells["mean"]["trials"]] == [0.001, 0.05]
-    assert cells["curves/qk-7"]["runs"][0]["data"]["train"] == 7
-    assert small.run() == 0
-    assert small.cells == cells
-    assert capsys.readouterr().out.endswith("nothing is missing\n")
+def test_stopped_in_a_trial_and_in_a_run_it_ends_the_same(small, done, monkeypatch):
+    run = comparison.run
+    for left in (4, 3):  # three jobs are the majority's, then two trials and three runs
+        jobs = iter(range(left))
 
+        def run_some(*arguments, jobs=jobs):
+            if next(jobs, None) is None:
+                raise KeyboardInterrupt
+            return run(*arguments)
 
-def test_group_and_cell_select(small, capsys):
+        monkeypatch.setattr(comparison, "run", run_some)
+        with pytest.raises(KeyboardInterrupt):
+            small.run("--group", "models")
+    monkeypatch.setattr(comparison, "run", run)
     small.run("--group", "models")
-    assert list(small.cells) == ["majority", "mean"]
-    small.run("--cell", "curves/qk-7")
-    assert len(small.cells["curves/qk-7"]["runs"]) == 3
-    for wrong in (["--cell", "means"], ["--group", "yelp"]):
-        with pytest.raises(SystemExit):
-            small.run(*wrong)
-    assert "there is no yelp; the group yelp needs --data" in capsys.readouterr().err
+    whole = {name: done.cells[name] for name in ("majority", "mean")}
+    assert without_time(small.cells) == without_time(whole)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (["--cell", "means"], "there is no means; cells on Yelp need --data"),
+        (["--group", "yelp"], "there is no yelp; the group yelp needs --data"),
+        (["--group", "curves"], "curves/qk-7: mean has chosen nothing yet; run it first"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(small, capsys, wrong, message):
+    with pytest.raises(SystemExit) as refused:
+        small.run(*wrong)
+    assert refused.value.code == 2
+    assert capsys.readouterr().err.endswith(f"{message}\n")
+    assert not small.out.exists()
+
+
+def test_check_notices_lost_accuracy(done, small, capsys, monkeypatch):
+    small.out.write_text(done.out.read_text())
+    small.table.write_text(done.table.read_text())
+    assert small.run("--check") == 0
+    assert "100.0% of the answers the same" in capsys.readouterr().out
+    monkeypatch.setattr(models, "logits", lambda model, some, precision: -torch.ones(len(some)))
+    results = json.loads(small.out.read_text())
+    for each in results["cells"]["mean"]["runs"]:
+        each["clean"]["accuracy"] = 0.9
+    small.out.write_text(json.dumps(results))
+    assert small.run("--check") == 1
+    assert "WORSE  mean, clean: 0.5714, committed 0.9000" in capsys.readouterr().out
 
 
 def test_the_trial_with_the_best_mean_accuracy_is_chosen():
@@ -215,18 +282,7 @@ def test_the_trial_with_the_best_mean_accuracy_is_chosen():
     assert results["cells"]["qkv"]["chosen"] == {"lr": 0.2}
 
 
-def test_the_tuning_seed_chooses_and_is_never_reported(small):
-    small.run("--group", "models")
-    mean = small.cells["mean"]
-    assert {each["seed"] for each in mean["trials"]} == {TUNING_SEED}
-    assert TUNING_SEED not in [each["seed"] for each in mean["runs"]]
-    assert [each["options"] for each in mean["runs"]] == [mean["chosen"]] * 3
-    with pytest.raises(ValueError, match="seed 100 tunes"):
-        cell(own={"seeds": (0, TUNING_SEED)})
-
-
 def test_trials_read_no_reported_review(imdb, tmp_path, monkeypatch):
-    monkeypatch.setattr(provenance, "commit", lambda results: COMMIT)
     read = []
     original = data.measured_examples
     monkeypatch.setattr(
@@ -278,16 +334,6 @@ def test_fewer_reviews_are_drawn_by_the_seed(small):
     assert first["validation"] == other["validation"]  # keeps its size
 
 
-def test_a_trial_trains_on_as_many_reviews_as_what_is_reported(small):
-    small.run()
-    sizes = {
-        name: {kind: [each["data"]["train"] for each in cell[kind]] for kind in ("trials", "runs")}
-        for name, cell in small.cells.items()
-    }
-    assert sizes["mean"] == {"trials": [20, 20], "runs": [20, 20, 20]}
-    assert sizes["curves/qk-7"] == {"trials": [7, 7], "runs": [7, 7, 7]}
-
-
 def test_a_tenth_of_the_training_reviews_stops_where_validation_is_reported(small):
     given = cell(data=str(small.data), own={"reported": "validation"})
     first, other = (data.draw(given, seed) for seed in (0, 1))
@@ -321,65 +367,6 @@ def test_the_best_epoch_s_weights_are_kept_and_two_worse_ones_end_the_run(imdb, 
     answer = trained.answer(prepared.validation["clean"])  # (12,)
     assert torch.equal(answer, answers[1])
     assert not torch.equal(answer, answers[2])
-
-
-def test_stopped_at_any_place_it_ends_the_same(small, monkeypatch):
-    small.run()
-    jsonschema.validate(json.loads(small.out.read_text()), SCHEMA)
-    whole = without_time(small.cells)
-    assert sum(len(each["runs"]) for each in whole.values()) == 9
-    assert sum(len(each["trials"]) for each in whole.values()) == 4
-    small.out.unlink()
-    original, trained = comparison.run, []
-
-    def run_one(*arguments):
-        if trained:
-            raise KeyboardInterrupt
-        trained.append(arguments)
-        return original(*arguments)
-
-    monkeypatch.setattr(comparison, "run", run_one)
-    for _ in range(9 + 4 - 1):
-        trained.clear()
-        with pytest.raises(KeyboardInterrupt):
-            small.run()
-    trained.clear()
-    assert small.run() == 0
-    assert without_time(small.cells) == whole
-
-
-def test_another_cell_s_choice_is_taken_over(small):
-    small.run()
-    chosen = small.cells["curves/qk-7"]["chosen"]
-    assert chosen["dropout"] == small.cells["mean"]["chosen"]["dropout"] == 0.1
-    assert chosen["lr"] in (0.01, 0.02)
-    # A choice that has changed makes all that took it over anew.
-    small.table.write_text(small.table.read_text().replace("dropout = [0.1]", "dropout = [0.2]"))
-    small.run()
-    assert {each["options"]["dropout"] for each in small.cells["curves/qk-7"]["runs"]} == {0.2}
-    assert {each["options"]["dropout"] for each in small.cells["curves/qk-7"]["trials"]} == {0.2}
-
-
-def test_a_choice_that_is_not_made_cannot_be_taken_over(small, capsys):
-    with pytest.raises(SystemExit) as refused:
-        small.run("--group", "curves")
-    assert refused.value.code == 2
-    message = "curves/qk-7: mean has chosen nothing yet; run it first"
-    assert capsys.readouterr().err.endswith(f"{message}\n")
-    assert not small.out.exists()
-
-
-def test_another_setting_makes_another_cell(small):
-    small.run("--group", "models")
-    before = small.cells
-    small.table.write_text(small.table.read_text().replace('model = "mean"', 'model = "energy"'))
-    small.run("--group", "models")
-    after = small.cells
-    assert after["majority"] == before["majority"]
-    assert after["mean"]["config"]["model"] == "energy"
-    assert len(after["mean"]["runs"]) == 3
-    trials = without_time(after["mean"]["trials"]), without_time(before["mean"]["trials"])
-    assert trials[0] != trials[1]
 
 
 def entry_of(cell, **changes):
@@ -416,43 +403,6 @@ def test_an_option_that_came_later_counts_as_its_default():
     assert not comparison.is_as_requested(entry, cell(segments=True), {"cells": {}})
 
 
-def test_a_record_says_what_made_it(small):
-    small.run("--group", "models")
-    mean = small.cells["mean"]
-    assert mean["command"] == "nox -s experiments -- comparison --cell mean --data FOLDER"
-    assert mean["config"]["embed_dim"] == 6
-    run = mean["runs"][1]
-    assert (run["commit"], run["precision"], run["data"]["train"]) == (COMMIT, "float32", 20)
-    assert {"date", "versions", "hardware", "cpu_seconds"} <= run.keys()
-    assert cell("curves/mean-1000").command.endswith(" --cell curves/mean-1000")
-
-
-def test_reviews_that_may_not_be_passed_on_are_marked(small):
-    small.run("--group", "models")
-    assert small.run("--group", "yelp", "--data", small.data) == 0
-    cells = small.cells
-    assert cells["yelp/mean"]["data"]["private"]
-    assert cells["yelp/mean"]["chosen"] == cells["mean"]["chosen"]
-    assert cells["yelp/mean"]["trials"] == []
-    assert [each["seed"] for each in cells["yelp/mean"]["runs"]] == [0, 1]
-    assert cells["yelp/mean"]["runs"][0]["clean"]["n"] == 11
-    assert str(small.data) not in small.out.read_text()
-    assert not cells["mean"]["data"]["private"]
-
-
-def test_check_notices_lost_accuracy(small, capsys, monkeypatch):
-    small.run("--group", "models")
-    assert small.run("--check") == 0
-    assert "100.0% of the answers the same" in capsys.readouterr().out
-    monkeypatch.setattr(models, "logits", lambda model, some, precision: -torch.ones(len(some)))
-    results = json.loads(small.out.read_text())
-    for each in results["cells"]["mean"]["runs"]:
-        each["clean"]["accuracy"] = 0.9
-    small.out.write_text(json.dumps(results))
-    assert small.run("--check") == 1
-    assert "WORSE  mean, clean: 0.5714, committed 0.9000" in capsys.readouterr().out
-
-
 def word_counts_read(own=None, **options):
     texts, labels = ["good soup", "bad tea bad"], [1, 0]
     reviews = {name: Reviews(texts, labels) for name in ("train", "validation")}
@@ -481,32 +431,7 @@ def test_marked_word_counts_tell_the_front_from_the_review():
     assert marked[2] == "<front>good <front>soup <front><sep> good soup"
     # Where no separator is left, what is read is all of the review.
     assert word_counts_read(segments=True, max_length=2)[3] == "tea bad"
-
-
-def test_after_the_separator_only_the_review_is_read():
-    read = word_counts_read({"reads_front": False})
-    assert read == ["good soup", "bad tea bad"] * 2
-
-
-def test_a_frozen_encoder_trains_on_features_that_are_computed_once(imdb, tmp_path, monkeypatch):
-    monkeypatch.setattr(provenance, "commit", lambda results: COMMIT)
-    encoded = []
-    original = models.SentimentClassifier.features
-
-    def count(self, ids, lengths):
-        encoded.append(len(ids))
-        return original(self, ids, lengths)
-
-    monkeypatch.setattr(models.SentimentClassifier, "features", count)
-    given = cell(model="minilm", precision="float32", max_length=64, epochs=8, batch_size=8)
-    run = models.run(given, 0, {"lr": 3e-2}, tmp_path)
-    assert run["parameters"] == 385
-    assert run["epochs"][-1]["train"] > 0.7
-    assert sum(encoded) == 2 * (36 + 12 + 12)  # alone and behind a distractor
-    models.run(given, 0, {"lr": 1e-2, "dropout": 0.1}, tmp_path)
-    assert sum(encoded) == 2 * (36 + 12 + 12)
-    models.run(given, 1, {"lr": 3e-2}, tmp_path)  # other reviews train, with other distractors
-    assert sum(encoded) > 3 * (36 + 12 + 12)
+    assert word_counts_read({"reads_front": False}) == ["good soup", "bad tea bad"] * 2
 
 
 def test_figures_of_logits():

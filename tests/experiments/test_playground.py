@@ -63,18 +63,19 @@ def in_scope(text: str) -> list[str]:
     return [token for token, i, read in pairs if read == i + config.shift]
 
 
-def test_a_negation_reaches_four_words():
-    assert in_scope("the film isn't good the good plot is good") == ["good", "the", "good", "plot"]
-
-
-def test_but_ends_the_scope_of_a_negation():
-    assert in_scope("never dull but good") == ["dull"]
-
-
-def test_punctuation_ends_the_scope_of_a_negation_and_an_apostrophe_does_not():
-    for mark in ".,;:!?":
-        assert in_scope(f"never dull{mark} good") == ["dull"]
-    assert in_scope("isn't dull <br /> 'good' - the") == ["dull", "good", "the"]
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("the film isn't good the good plot is good", "good the good plot"),  # four of them
+        ("never dull but good", "dull"),
+        *((f"never dull{mark} good", "dull") for mark in ".,;:!?"),
+        ("isn't dull <br /> 'good' - the", "dull good the"),
+        ("no plot never good the film is dull", "plot good the film is"),  # starts anew
+        ("the plot isnt good", "good"),
+    ],
+)
+def test_the_scope_of_a_negation(text, words):
+    assert in_scope(text) == words.split()
 
 
 def test_a_dropped_apostrophe_is_put_back():
@@ -87,7 +88,6 @@ def test_a_dropped_apostrophe_is_put_back():
     for text, spelled in pairs.items():
         assert encode(TOKENIZER, text) == TOKENIZER.encode(spelled).ids
         assert clause_starts(text) == clause_starts(spelled)
-    assert in_scope("the plot isnt good") == ["good"]
 
 
 def test_as_many_clause_starts_are_told_as_there_are_words():
@@ -96,20 +96,11 @@ def test_as_many_clause_starts_are_told_as_there_are_words():
         assert len(clause_starts(text)) == len(encode(TOKENIZER, text))
 
 
-def test_a_negation_within_a_scope_is_not_marked_and_starts_a_scope_anew():
-    assert in_scope("no plot never good the film is dull") == ["plot", "good", "the", "film", "is"]
-
-
-def test_unknown_words_are_not_marked_but_counted():
+def test_unknown_words_are_not_marked_but_counted_and_a_separator_ends_the_scope():
     config = config_of("mean")
     never, good = (TOKENIZER.token_to_id(word) for word in ("never", "good"))
     marked = config.mark([never, UNK_ID, good, good, good, good], [False] * 6)
     assert marked == [never, UNK_ID, *[good + config.shift] * 3, good]
-
-
-def test_the_separator_ends_the_scope_of_a_negation():
-    config = config_of("mean")
-    never, good = (TOKENIZER.token_to_id(word) for word in ("never", "good"))
     assert config.mark([never, SEP_ID, good], [False] * 3) == [never, SEP_ID, good]
 
 
@@ -131,18 +122,9 @@ def test_contributions_add_up_to_the_logit(kind):
     assert reading.weights.sum() == pytest.approx(1)
     marked = torch.tensor([model.config.mark(ids, [False] * len(ids))])
     assert reading.logit == pytest.approx(model.classifier(marked).item(), abs=1e-12)
-
-
-def test_the_map_has_a_row_per_query_and_its_mean_is_the_weights():
-    reading = small("qkv").read(TOKENIZER.encode("the film is never good").ids, [False] * 5)
-    assert reading.map.shape == (5, 5)
-    assert torch.allclose(reading.map.sum(dim=-1), torch.ones(5, dtype=torch.float64))
-    assert torch.allclose(reading.map.mean(dim=0), reading.weights)
-
-
-@pytest.mark.parametrize("kind", SIZES)
-def test_a_text_without_words_has_the_logit_of_the_bias(kind):
-    model = small(kind)
+    if kind == "qkv":
+        assert torch.allclose(reading.map.sum(dim=-1), torch.ones(9, dtype=torch.float64))
+        assert torch.allclose(reading.map.mean(dim=0), reading.weights)
     assert model.read([], []).logit == model.classifier.classifier.bias.item()
 
 
@@ -295,12 +277,9 @@ def test_the_committed_models_get_right_what_is_recorded(kind):
     model = trained_models.model(kind)
     found = measure_sentences(model, trained_models.tokenizer(), "report")
     assert found == RESULTS["models"][kind]["sentences in 8 bits"]["report"]
-
-
-@pytest.mark.parametrize("kind", PAGE_KINDS)
-def test_the_models_of_the_page_get_nearly_nine_of_ten_sentences_right(kind):
-    right, count = RESULTS["models"][kind]["sentences in 8 bits"]["report"]["all"]
+    right, count = found["all"]
     assert right / count >= 0.85
+    assert model.config.recommended is (kind == "energy")
 
 
 @pytest.mark.parametrize("kind", trained_models.KINDS)
@@ -313,10 +292,6 @@ def test_at_least_88_of_100_sentences_of_somebody_else_are_right(kind):
         for row in rows
     ]
     assert sum(right) >= 0.88 * len(rows)
-
-
-def test_one_model_is_recommended():
-    assert [k for k in PAGE_KINDS if trained_models.model(k).config.recommended] == ["energy"]
 
 
 def test_a_sentence_has_trained_vectors_and_matrices():
