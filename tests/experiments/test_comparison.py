@@ -323,28 +323,6 @@ def test_split_distractors_and_weights_follow_the_seed(imdb, tmp_path):
     assert not torch.allclose(answers[0], answers[2], atol=1e-2)
 
 
-def test_fewer_reviews_are_drawn_by_the_seed(small):
-    # The split of a folder is fixed, so that nothing else can draw them.
-    given = cell(data=str(small.data), own={"reviews": 8})
-    drawn = [data.draw(given, seed).prepared for seed in (0, 1)]
-    assert [len(each.examples.ids) for each in drawn] == [8, 8]
-    assert [each.examples.labels.sum() for each in drawn] == [4, 4]
-    first, other = (each.fingerprints for each in drawn)
-    assert first["train"] != other["train"]
-    assert first["validation"] == other["validation"]  # keeps its size
-
-
-def test_a_tenth_of_the_training_reviews_stops_where_validation_is_reported(small):
-    given = cell(data=str(small.data), own={"reported": "validation"})
-    first, other = (data.draw(given, seed) for seed in (0, 1))
-    assert len(first.prepared.examples.ids) == 21
-    assert len(first.prepared.validation["clean"]) == 2
-    assert len(first.reported["clean"]) == 11
-    first, other = (each.fingerprints(is_trial=False) for each in (first, other))
-    assert first["validation"] != other["validation"]
-    assert first["reported"] == other["reported"]
-
-
 def test_the_best_epoch_s_weights_are_kept_and_two_worse_ones_end_the_run(imdb, tmp_path):
     given = cell(model="mean", epochs=6, batch_size=5, lr=1e-2)
     prepared = data.draw(given, 0).prepared

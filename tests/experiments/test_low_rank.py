@@ -60,19 +60,6 @@ def test_the_data_are_todays():
     assert today == ORIGIN["sha256"]
 
 
-def test_ranks_are_bounded_by_k():
-    for run_ in RESULTS["runs"]:
-        if run_["kind"] == "mean":
-            continue
-        for when in ("spectrum_before", "spectrum_after"):
-            sigma = torch.tensor(run_[when])
-            assert len(sigma) == run_["key_dim"]
-            assert (sigma.diff() <= 0).all()
-        if "truncated_accuracy" in run_:
-            assert len(run_["truncated_accuracy"]) == run_["key_dim"] + 1
-            assert run_["truncated_accuracy"][-1] == run_["validation"]["accuracy"]
-
-
 def test_the_mean_is_ahead_where_nothing_regularises_and_less_so_elsewhere():
     page = run(GALLERY / "deeper" / "plot_4_rank_on_reviews.py").names
     for model in page["MODELS"][1:]:

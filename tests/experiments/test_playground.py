@@ -253,23 +253,11 @@ def test_the_measured_sentences_are_balanced():
 
 
 @pytest.mark.parametrize("name", CONFIG["models"])
-def test_results_are_of_the_settings_in_the_code(name):
-    assert RESULTS["models"][name]["settings"] == settings_of(name)
-
-
-@pytest.mark.parametrize("name", CONFIG["models"])
-def test_results_say_where_they_come_from_and_add_up(name):
+def test_results_are_of_todays_settings_and_say_where_they_come_from(name):
     entry = RESULTS["models"][name]
+    assert entry["settings"] == settings_of(name)
     assert set(entry["origin"]) == {"command", "commit", "date", "versions", "hardware"}
     assert not entry["origin"]["commit"].endswith("with changes")
-    assert set(entry["reviews"]) == {"alone", "behind a distractor"}
-    for key in ("sentences", "sentences in 8 bits")[: 1 if name == "tiny" else 2]:
-        for found in entry[key].values():
-            kinds = [v for k, v in found.items() if k not in ("all", "confusion", "errors")]
-            assert [sum(column) for column in zip(*kinds, strict=True)] == found["all"]
-            right, count = found["all"]
-            assert len(found["errors"]) == count - right
-            assert found["confusion"][0][0] + found["confusion"][1][1] == right
 
 
 @pytest.mark.parametrize("kind", PAGE_KINDS)

@@ -3,7 +3,6 @@
 import copy
 import itertools
 import json
-import math
 
 import pytest
 import torch
@@ -22,19 +21,18 @@ def encoder():
     return load_encoder("minilm")[0]
 
 
-def test_metadata_says_where_the_numbers_come_from():
+def test_the_record_is_whole_and_says_where_it_comes_from():
     origin = RESULTS["origin"]
     expected = {"command", "date", "seeds", "data", "sha256", "versions", "hardware", "cpu_seconds"}
     assert expected <= origin.keys()
     assert origin["model"]["sha256"] == MINILM_SHA256["model.safetensors"]
     assert origin["config"] == experiment.CONFIG
-    assert all(0.4 < share < 0.6 for share in origin["positive"].values())
-
-
-def test_every_head_is_there_once():
-    assert [(head["layer"], head["head"]) for head in HEADS] == list(
-        itertools.product(range(6), range(12))
-    )
+    # Every head and every truncation is there once.
+    heads = [(head["layer"], head["head"]) for head in HEADS]
+    assert heads == list(itertools.product(range(6), range(12)))
+    rows = [(row["kind"], row["rank"]) for row in RESULTS["truncation"]]
+    ranks = experiment.CONFIG["encoder_ranks"].items()
+    assert rows == [*((kind, r) for kind, each in ranks for r in each), ("whole", 32)]
 
 
 @pytest.mark.parametrize("name", ["QK", "OV", "weighted"])
@@ -48,44 +46,6 @@ def test_spectra_are_ordered_and_fit_their_summaries(name):
         assert part["effective_rank"] == pytest.approx(tools.effective_rank(sigma), rel=1e-3)
         assert 1 <= part["effective_rank"] <= 32
         assert part["directions_90"] == tools.directions(sigma)
-
-
-def test_values_are_in_their_ranges():
-    longest = [math.log(n) for n in RESULTS["origin"]["config"]["lengths"]]
-    for head in HEADS:
-        assert head["gauge"]["squares_over_twice_nuclear"] >= 1
-        assert head["bias"]["key"] < 0.1 * head["bias"]["query"]
-        assert 0 <= head["weighted"]["shared_query_energy"] <= 1
-        assert head["scores"]["row_variance"] <= head["scores"]["variance"] * 1.001
-        assert all(0 < e <= most for e, most in zip(head["entropy"], longest, strict=True))
-        for moved in head["weights_moved"].values():
-            assert all(0 <= value <= 1 for value in moved)
-            assert moved[-1] < 1e-6  # rank 32 is the head itself
-        assert all(0 <= moved < 2 for moved in head["embedding_moved_by_rank_1"].values())
-    assert RESULTS["key_bias_moves_weights_by"] < 1e-12
-    for layer in RESULTS["layers"]:
-        assert layer["key_bias"] < 0.02 < layer["query_bias"]
-        control = layer["weighted_gaussian"]
-        assert len(control["effective_rank"]) == RESULTS["gaussian"]["draws"]
-        assert all(1 <= rank <= 32 for values in control.values() for rank in values)
-
-
-def test_all_truncations_are_there():
-    rows = [(row["kind"], row["rank"]) for row in RESULTS["truncation"]]
-    wanted = [
-        (kind, r) for kind, ranks in experiment.CONFIG["encoder_ranks"].items() for r in ranks
-    ]
-    assert rows == [*wanted, ("whole", 32)]
-    for row in RESULTS["truncation"]:
-        assert 0 <= row["weights_moved"] <= 1
-        assert 0 <= row["probe_accuracy"] <= 1
-    whole = RESULTS["truncation"][-1]
-    assert whole["weights_moved"] < 1e-5
-    assert whole["probe_lost"] == whole["probe_gained"] == 0
-    reviews = RESULTS["origin"]["config"]["validation_reviews"]
-    for row in RESULTS["truncation"]:
-        gained = (row["probe_gained"] - row["probe_lost"]) / reviews
-        assert row["probe_accuracy"] - whole["probe_accuracy"] == pytest.approx(gained, abs=1e-4)
 
 
 @pytest.mark.parametrize(("layer", "head"), [(0, 0), (5, 11)])

@@ -86,30 +86,29 @@ def test_without_a_tag_it_is_a_rehearsal_even_of_what_is_unreleased(project):
     assert run(project).stdout == "dist/notes.md: 1.10.0, a rehearsal, as no tag is here\n"
 
 
-def test_a_version_without_a_section_is_refused(project):
-    set_version(project, "1.1")
-    commit(project)
-    assert refusal(project) == ("CHANGELOG.md has no section on 1.1, the version in pyproject.toml")
-
-
-def test_a_tree_with_uncommitted_work_is_refused(project):
+def test_a_tree_with_uncommitted_work_or_without_a_repository_is_refused(project):
     (project / "new file.py").touch()
     (project / "CHANGELOG.md").write_text(CHANGELOG + "- One more.\n")
     line = "the tree is not clean, so commit or stash first what git status lists"
     assert refusal(project) == line
+    shutil.rmtree(project / ".git")
+    assert refusal(project).startswith("git status: fatal: not a git repository")
 
 
-def test_a_tag_of_another_version_is_refused(project):
-    git(project, "tag", "v1.2.0")
-    line = "the tag v1.2.0 is not the version in pyproject.toml, 1.1.0"
-    assert refusal(project) == line
-
-
-def test_a_tag_on_a_version_that_is_called_unreleased_is_refused(project):
-    set_version(project, "1.10.0")
-    commit(project)
-    git(project, "tag", "v1.10.0")
-    assert refusal(project).startswith("CHANGELOG.md calls 1.10.0 unreleased")
+@pytest.mark.parametrize(
+    ("version", "tag", "line"),
+    [
+        ("1.1", None, "CHANGELOG.md has no section on 1.1, the version in pyproject.toml"),
+        ("1.1.0", "v1.2.0", "the tag v1.2.0 is not the version in pyproject.toml, 1.1.0"),
+        ("1.10.0", "v1.10.0", "CHANGELOG.md calls 1.10.0 unreleased"),
+    ],
+)
+def test_a_version_that_cannot_be_released_is_refused(project, version, tag, line):
+    set_version(project, version)
+    git(project, "commit", "-q", "--allow-empty", "-a", "-m", "a version")
+    if tag:
+        git(project, "tag", tag)
+    assert refusal(project).startswith(line)
 
 
 @pytest.mark.parametrize(
@@ -125,11 +124,6 @@ def test_a_tag_on_a_version_that_is_cited_with_another_day_is_refused(project, l
     assert refusal(project) == (
         f"CITATION.cff has {day} as date-released, CHANGELOG.md has (2026-11-22) for 1.1.0"
     )
-
-
-def test_outside_a_repository_it_is_refused(project):
-    shutil.rmtree(project / ".git")
-    assert refusal(project).startswith("git status: fatal: not a git repository")
 
 
 def test_this_version_has_notes_and_is_the_one_that_is_cited():

@@ -47,8 +47,8 @@ def check(seen, expected):
         assert (torch.tensor(seen[name]) - getattr(expected, name)).abs().max() < TOLERANCE
 
 
-def test_500_reviews(lab):
-    texts = reviews(500)
+def test_60_reviews(lab):
+    texts = reviews(60)
     seen = lab.evaluate(READ, {"texts": texts, "distractor": ""})
     for text, one in zip(texts, seen, strict=True):
         for kind in KINDS:
@@ -58,8 +58,8 @@ def test_500_reviews(lab):
     assert min(lengths) < 100
 
 
-def test_50_reviews_behind_a_distractor(lab):
-    texts, distractor = reviews(50), "A dull film, the worst of the year."
+def test_20_reviews_behind_a_distractor(lab):
+    texts, distractor = reviews(20), "A dull film, the worst of the year."
     seen = lab.evaluate(READ, {"texts": texts, "distractor": distractor})
     for text, one in zip(texts, seen, strict=True):
         for kind in KINDS:

@@ -50,7 +50,7 @@ def run(command, folder, **env):
 # One that draws numbers, one that trains, one that reads a real encoder. All others are run by
 # tests/gallery, and by the build, which starts each of them as a new process would.
 @pytest.mark.parametrize(
-    "stem", ["plot_2_attention_layer", "plot_8_multi_head_bottleneck", "plot_6_real_model"]
+    "stem", ["plot_1_low_rank_qk", "plot_8_multi_head_bottleneck", "plot_6_real_model"]
 )
 def test_a_downloaded_script_prints_what_its_page_shows(stem, package, tmp_path):
     (script,) = (path for path in SCRIPTS if path.stem == stem)

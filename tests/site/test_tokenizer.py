@@ -39,12 +39,12 @@ def test_hostile_strings(lab):
     assert found == {name: ids_of(text) for name, text in HOSTILE.items()}
 
 
-def test_2000_reviews(lab):
-    texts = reviews(2_000)
+def test_1000_reviews(lab):
+    texts = reviews(1_000)
     ids = list(map(ids_of, texts))
     assert lab.evaluate(ENCODE, texts) == ids
     seen = {i for one in ids for i in one}
-    assert len(seen) > 6_000
+    assert len(seen) > 5_000
     assert max(seen) < tokenizer().get_vocab_size()
     assert 1 in seen
 
