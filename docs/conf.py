@@ -35,11 +35,10 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "sphinxcontrib.bibtex",
     # Ours
+    "about_this_page",
     "api_pages",
     "book",
-    "citations",
     "descriptions",
-    "edit_links",
     "exercises",
     "figure_downloads",
     "figures",
@@ -49,11 +48,9 @@ extensions = [
     "live_models",
     "mathml",
     "notebooks",
-    "page_lists",
     "predictions",
     "screen_readers",
     "search_words",
-    "thumbnails",
     "wheel_of_the_site",
 ]
 # What sphinx-gallery writes beside its pages would be taken for pages.

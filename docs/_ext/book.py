@@ -13,14 +13,12 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree as ET
 
+from bs4 import BeautifulSoup, Tag
 from docutils import nodes
 from gallery_pages import without_tex
 from mathml import FONT, write_font
 from sphinx.application import Sphinx
 from sphinx.builders.epub3 import Epub3Builder
-from sphinx.util import logging
-
-logger = logging.getLogger(__name__)
 
 COVER = "_static/cover.png"
 STYLE = "_static/book.css"
@@ -31,9 +29,6 @@ IN_THE_BOOK = {
     "workbench": "Here {} has a workbench, where you can change every number and see what follows.",
     "writer-lab": "On {} the model continues a text of yours here.",
 }
-# What HTML allows and XML does not: tags that are not closed, attributes without a value.
-VOID = re.compile(r'<((?:br|col|hr|img|input|wbr)\b(?:[^">]|"[^"]*")*?)/?>')
-BARE = re.compile(r'(?<=")\s(checked|download)>')
 FOR_SCRIPTS = re.compile(r"<script\b|<[^>]*\shidden\b")
 NAMESPACES = {
     "math": "http://www.w3.org/1998/Math/MathML",
@@ -91,44 +86,38 @@ def on_the_site(app: Sphinx, docname: str, text: str, anchor: str = "") -> nodes
     return nodes.paragraph("", "", nodes.Text(before), site, nodes.Text(after))
 
 
-def with_class(tree: ET.Element, name: str) -> list[ET.Element]:
-    return [part for part in tree.iter() if name in part.get("class", "").split()]
-
-
 class Page:
     """The body of a page, as XHTML."""
 
     def __init__(self, app: Sphinx, name: str, body: str) -> None:
         self.app, self.name = app, name
-        body = BARE.sub(r' \1="">', re.sub(r' xmlns="[^"]*"', "", body))
-        self.tree = ET.fromstring("<body>" + VOID.sub(r"<\1/>", body) + "</body>")
+        self.tree = BeautifulSoup(body, "html.parser")
 
     def write(self) -> str:
         self.mend_paragraphs()
         self.mend_atlases()
         self.mend_cards()
-        self.mend_thumbnails()
-        for element in self.tree.iter():
-            if element.tag in NAMESPACES:
-                element.set("xmlns", NAMESPACES[element.tag])
-            elif element.tag == "a" and "href" in element.attrib:
-                self.mend_link(element)
-            elif element.tag == "img" and "srcset" in element.attrib:
-                self.sharpen(element)
-        written = ET.tostring(self.tree, encoding="unicode")
-        return written.removeprefix("<body>").removesuffix("</body>")
+        for link in self.tree.select("a[href]"):
+            self.mend_link(link)
+        for picture in self.tree.select("img[srcset]"):
+            self.sharpen(picture)
+        for part in self.tree(["math", "svg"]):
+            part["xmlns"] = NAMESPACES[part.name]
+            if "viewbox" in part.attrs:  # HTML knows no capitals
+                part["viewBox"] = part.attrs.pop("viewbox")
+        return str(self.tree)
 
-    def sharpen(self, picture: ET.Element) -> None:
+    def sharpen(self, picture: Tag) -> None:
         """Show of a picture's two versions the sharper one alone, at the size of the other."""
-        address = picture.attrib.pop("srcset").rpartition(", ")[2].split()[0]
+        address = picture.attrs.pop("srcset").rpartition(", ")[2].split()[0]
         file = Path(self.app.outdir, "_images", posixpath.basename(address))
         width = int.from_bytes(file.read_bytes()[16:20], "big")  # where a PNG says it
-        picture.attrib |= {"src": address, "width": str(width // 2)}
+        picture.attrs |= {"src": address, "width": str(width // 2)}
 
-    def mend_link(self, link: ET.Element) -> None:
+    def mend_link(self, link: Tag) -> None:
         """Lead to the page in the book, else to the site; without its address, nowhere."""
-        link.attrib.pop("download", None)
-        address = urlsplit(link.get("href"))
+        link.attrs.pop("download", None)
+        address = urlsplit(link["href"])
         if address.scheme or not address.path:
             return
         target = posixpath.normpath(
@@ -137,65 +126,53 @@ class Page:
         page, suffix = posixpath.splitext(target)
         if suffix in (".html", ".xhtml") and page in {*self.app.env.found_docs, "genindex"}:
             path = posixpath.splitext(address.path)[0] + ".xhtml"
-            link.set("href", address._replace(path=path).geturl())
+            link["href"] = address._replace(path=path).geturl()
         elif self.app.config.html_baseurl:
-            link.set("href", self.app.config.html_baseurl + address._replace(path=target).geturl())
+            link["href"] = self.app.config.html_baseurl + address._replace(path=target).geturl()
         else:
-            link.attrib = {}
+            link.attrs = {}
 
     def mend_paragraphs(self) -> None:
         """Let no paragraph stand in another, or in what one clicks at to unfold something."""
-        for parent in self.tree.iter():
-            paragraphs = parent.findall("p")
-            if parent.tag == "p" and paragraphs:
-                parent.tag = "div"
-            elif parent.tag == "summary":
-                for paragraph in paragraphs:
-                    paragraph.tag = "span"
-                # The words for what is open already, and an arrow beside the device's own.
-                for name in ("expanded", "sd-summary-state-marker"):
-                    for part in with_class(parent, name):
-                        parent.remove(part)
+        for paragraph in self.tree.select("p:has(> p)"):
+            paragraph.name = "div"
+        for paragraph in self.tree.select("summary > p"):
+            paragraph.name = "span"
+        # The words for what is open already, and an arrow beside the device's own.
+        for part in self.tree.select("summary > :is(.expanded, .sd-summary-state-marker)"):
+            part.decompose()
 
     def mend_atlases(self) -> None:
         """Show of an atlas all maps, but only the first one large, because no button opens it."""
-        for parent in list(self.tree.iter()):
-            for style in parent.findall("style"):
-                parent.remove(style)
-        for atlas in with_class(self.tree, "head-atlas"):
-            for layer in atlas.findall("fieldset"):
-                layer.tag, layer[0].tag = "div", "p"
-                for label in layer.findall("label"):
-                    button, picture = label
-                    label.remove(button)
-                    label.tag = "span"
-                    picture.attrib.pop("aria-hidden")
-                    picture.attrib |= {"role": "img", "aria-label": button.get("aria-label")}
-                    large = layer[list(layer).index(label) + 1]
-                    layer.remove(large)
-                    if "checked" in button.attrib:
-                        first = large
-            atlas.append(first)
-            ET.SubElement(atlas, "p").text = "On the site, each of these maps can be opened."
+        for style in self.tree("style"):
+            style.decompose()
+        for atlas in self.tree.select(".head-atlas"):
+            for label in atlas("label"):
+                button, picture = label.find_all(recursive=False)
+                del picture["aria-hidden"]
+                picture.attrs |= {"role": "img", "aria-label": button["aria-label"]}
+                large = label.find_next_sibling().extract()
+                if "checked" in button.attrs:
+                    first = large
+                button.decompose()
+                label.name = "span"
+            for layer in atlas("fieldset"):
+                layer.name, layer.legend.name = "div", "p"
+            note = self.tree.new_tag("p", string="On the site, each of these maps can be opened.")
+            atlas.extend([first, note])
 
     def mend_cards(self) -> None:
-        """Make a card's title its link: on the site the link lies over the whole card."""
-        for card in with_class(self.tree, "sd-card"):
-            for link in with_class(card, "sd-stretched-link"):
-                card.remove(link)
-                for title in with_class(card, "sd-card-title"):
-                    text, title.text = title.text, None
-                    ET.SubElement(title, "a", href=link.get("href")).text = text
-
-    def mend_thumbnails(self) -> None:
-        """Leave of each thumbnail the link, and the lesson's question where there is room."""
-        for thumbnail in with_class(self.tree, "sphx-glr-thumbcontainer"):
-            question = thumbnail.attrib.pop("tooltip")
-            for part in list(thumbnail):
-                if part.tag != "p":
-                    thumbnail.remove(part)
-            if self.name == "gallery/index":
-                ET.SubElement(thumbnail, "p").text = question
+        """Make a card's title its link, and leave of a thumbnail the link and the question."""
+        for card in self.tree.select(".sd-card:has(.sd-stretched-link)"):
+            link, title = card.select_one(".sd-stretched-link"), card.select_one(".sd-card-title")
+            link.extract()
+            title.string.wrap(self.tree.new_tag("a", href=link["href"]))
+        for thumbnail in self.tree.select(".sphx-glr-thumbcontainer"):
+            question = thumbnail.attrs.pop("tooltip")
+            for part in thumbnail.select(":scope > :not(p)"):
+                part.decompose()
+            if self.name == "gallery/index":  # where there is room
+                thumbnail.append(self.tree.new_tag("p", string=question))
 
 
 def finish_page(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
@@ -207,11 +184,7 @@ def finish_page(app: Sphinx, page: str, template: str, context: Any, doctree: An
     context.pop("report_link", None)
     context["alt"] = f"Cover: {app.config.epub_title}"
     if body := context.get("body"):
-        try:
-            context["body"] = Page(app, page, body).write()
-        except ET.ParseError as problem:
-            line = body.splitlines()[problem.position[0] - 1][max(problem.position[1] - 40, 0) :]
-            logger.warning("book: not XML: %s: %s", problem, line[:120], location=page)
+        context["body"] = Page(app, page, body).write()
 
 
 class Book(Epub3Builder):

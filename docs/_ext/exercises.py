@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 from docutils import nodes
+from figures import depart_fold
 from lessons import short_title
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -61,10 +62,6 @@ def visit_solution(translator: HTML5Translator, node: solution_node) -> None:
     translator.body.append(translator.starttag(node, "details"))
     summary = translator.encode(node.pop(0).astext())
     translator.body.append(f"<summary>{summary}</summary>\n")
-
-
-def depart_solution(translator: HTML5Translator, node: solution_node) -> None:
-    translator.body.append("</details>\n")
 
 
 def drop_repeated_ids(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -163,7 +160,7 @@ def drop_foreign_style(app: Sphinx, page: str, template: str, context: Any, doct
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinx_exercise")
-    app.add_node(solution_node, override=True, html=(visit_solution, depart_solution))
+    app.add_node(solution_node, override=True, html=(visit_solution, depart_fold))
     app.add_node(done_so_far)
     app.add_directive("done-so-far", DoneSoFar)
     app.add_css_file("exercises.css")

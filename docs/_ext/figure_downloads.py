@@ -14,13 +14,13 @@ from pathlib import Path
 
 from docutils import nodes
 from figures import NUMBER
-from gallery_pages import without_tex
+from gallery_pages import plain
 from sphinx.application import Sphinx
 from sphinx.util.osutil import relative_uri
 from sphinx.writers.html5 import HTML5Translator
 from sphinx_gallery.directives import imgsgnode
 
-Pictures = nodes.figure | nodes.image | imgsgnode
+Picture = nodes.image | imgsgnode
 
 LINES = re.compile(r'(?<= d=")[^"]*')
 DECIMALS = re.compile(r"(\.\d\d)\d+")
@@ -31,10 +31,7 @@ METADATA = """<title>{title}</title>
   <rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" \
 xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:cc="http://creativecommons.org/ns#">
    <cc:Work rdf:about="">
-    <dc:format>image/svg+xml</dc:format>
-    <dc:type rdf:resource="http://purl.org/dc/dcmitype/StillImage"/>
     <dc:title>{title}</dc:title>
-    <dc:description>{text}</dc:description>
     <dc:creator><cc:Agent><dc:title>{author}</dc:title></cc:Agent></dc:creator>
     <dc:rights><cc:Agent><dc:title>{rights}</dc:title></cc:Agent></dc:rights>
     <dc:source>{source}</dc:source>
@@ -105,25 +102,12 @@ def drawn_by_cells(cache: Path) -> dict[str, str]:
 
 def figures_of(page: nodes.document) -> Iterator[tuple[nodes.Element, list[nodes.Element]]]:
     """List a page's figures, each with its pictures; a picture without a caption is a figure."""
-    for node in page.findall(lambda node: isinstance(node, Pictures)):
-        if isinstance(node, nodes.figure):
-            yield node, list(node.findall(lambda part: isinstance(part, nodes.image | imgsgnode)))
-        elif not any(isinstance(parent, nodes.figure) for parent in parents(node)):
-            yield node, [node]
-
-
-def parents(node: nodes.Node) -> Iterator[nodes.Node]:
-    while node := node.parent:
-        yield node
-
-
-def plain(node: nodes.Element) -> str:
-    """Write what a node says as plain text in one line, its equations as letters."""
-    parts = [
-        without_tex(text) if isinstance(text.parent, nodes.math) else text
-        for text in node.findall(nodes.Text)
-    ]
-    return " ".join("".join(parts).split())
+    of_figures: list[nodes.Element] = []
+    for node in page.findall(lambda node: isinstance(node, nodes.figure | Picture)):
+        if node not in of_figures:
+            pictures = list(node.findall(lambda part: isinstance(part, Picture)))
+            of_figures += pictures
+            yield node, pictures
 
 
 def offer_figures(app: Sphinx, page: nodes.document, docname: str) -> None:

@@ -30,23 +30,20 @@ class lesson_figure(nodes.figure):
     """A figure whose caption has its number, so that Sphinx gives it none."""
 
 
-class folded_code(nodes.General, nodes.Element):
+class fold(nodes.General, nodes.Element):
+    """What the page shows on request, below the line ``summary``; more attributes in ``data``."""
+
+
+class folded_code(fold):
     """Code that the page shows on request."""
 
 
-def visit_lesson_figure(translator: HTML5Translator, node: lesson_figure) -> None:
-    translator.visit_figure(node)
+def visit_fold(translator: HTML5Translator, node: fold) -> None:
+    start = translator.starttag(node, "details", "", **node.get("data", {}))
+    translator.body.append(f"{start}<summary>{translator.encode(node['summary'])}</summary>\n")
 
 
-def depart_lesson_figure(translator: HTML5Translator, node: lesson_figure) -> None:
-    translator.depart_figure(node)
-
-
-def visit_folded_code(translator: HTML5Translator, node: folded_code) -> None:
-    translator.body.append(f'<details class="folded-code"><summary>{SUMMARY}</summary>\n')
-
-
-def depart_folded_code(translator: HTML5Translator, node: folded_code) -> None:
+def depart_fold(translator: HTML5Translator, node: nodes.Element) -> None:
     translator.body.append("</details>\n")
 
 
@@ -134,9 +131,9 @@ def fold_code(app: Sphinx, doctree: nodes.document) -> None:
         return
     for block in list(doctree.findall(is_code)):
         if DRAWS.search(block.astext()):
-            fold = folded_code()
-            block.replace_self(fold)
-            fold += block
+            folded = folded_code("", classes=["folded-code"], summary=SUMMARY)
+            block.replace_self(folded)
+            folded += block
 
 
 def number_by_page(app: Sphinx, env: BuildEnvironment) -> None:
@@ -148,8 +145,7 @@ def number_by_page(app: Sphinx, env: BuildEnvironment) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_node(lesson_figure, html=(visit_lesson_figure, depart_lesson_figure))
-    app.add_node(folded_code, html=(visit_folded_code, depart_folded_code))
+    app.add_node(fold, html=(visit_fold, depart_fold))
     app.connect("doctree-read", make_figures)
     app.connect("doctree-read", fold_code)
     app.connect("env-check-consistency", number_by_page)

@@ -8,6 +8,7 @@ definition takes the place of the earlier one.
 import ast
 import re
 from collections.abc import Iterable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,16 +29,15 @@ reviews of a CSV file with the columns label (0 or 1) and text:
 
     python attention_from_scratch.py reviews.csv
 """'''
-# All that a piece may use beside other pieces, in the order in which it is written at the head.
-IMPORTS = {
-    "csv": "import csv",
-    "random": "import random",
-    "re": "import re",
-    "sys": "import sys",
-    "torch": "import torch",
-    "nn": "from torch import nn",
-    "F": "from torch.nn import functional as F",
-}
+# All that a piece may use beside other pieces.
+IMPORTS = """import csv
+import random
+import re
+import sys
+
+import torch
+from torch import nn
+from torch.nn import functional as F"""
 CALL_MAIN = 'if __name__ == "__main__":\n    sys.exit(main(sys.argv[1:]))'
 
 
@@ -92,27 +92,13 @@ def collect(lessons: Iterable[Path]) -> dict[str, Piece]:
     return pieces
 
 
-def names_in(sources: Iterable[str]) -> set[str]:
-    tree = ast.parse("\n".join(sources))
-    return {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-
-
 def written(pieces: Iterable[Piece]) -> str:
-    """Write the file: a docstring, the imports that are needed, the pieces, the call of main."""
-    pieces = list(pieces)
-    parts = []
-    before = None
-    for piece in pieces:
-        heading = f'# From "{piece.lesson}"\n' if piece.lesson != before else ""
-        parts.append(heading + piece.source)
-        before = piece.lesson
-    if any(piece.name == "main" for piece in pieces):
-        parts.append(CALL_MAIN)
-    used = names_in(parts)
-    imports = "\n".join(line for name, line in IMPORTS.items() if name in used)
-    standard, _, torchs = imports.partition("import torch")
-    blocks = [block for block in (standard.strip(), f"import torch{torchs}") if block]
-    return "\n\n\n".join([f"{DOCSTRING}\n\n" + "\n\n".join(blocks), *parts]) + "\n"
+    """Write the file: a docstring, imports, the pieces below their lessons, the call of main."""
+    parts = [f"{DOCSTRING}\n\n{IMPORTS}"]
+    for title, of_lesson in groupby(pieces, key=lambda piece: piece.lesson):
+        first, *rest = (piece.source for piece in of_lesson)
+        parts += [f'# From "{title}"\n{first}', *rest]
+    return "\n\n\n".join([*parts, CALL_MAIN]) + "\n"
 
 
 def lessons_in(root: Path) -> list[Path]:

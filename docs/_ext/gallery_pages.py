@@ -13,11 +13,28 @@ from lessons import lessons, short_title
 from saved_pictures import lighten, save_as_svg
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
+from sphinx.transforms import SphinxTransform
 from sphinx.util.nodes import clean_astext
 from sphinx_gallery.scrapers import matplotlib_scraper
 from wheel_of_the_site import install_line, wheel_name
 
 TITLE = re.compile(r"^\S.*\n=+\n", re.MULTILINE)
+SHRUNK = re.compile(r"/gallery/(\w+)/images/thumb/sphx_glr_(\w+)_thumb\.png")
+
+
+class ShowDrawings(SphinxTransform):
+    """Show on each lesson's card the picture drawn for it, ``_static/thumbnails/<lesson>.svg``.
+
+    Sphinx-Gallery shrinks the first figure of a lesson, until its text can't be read. A setting in
+    the script would name another picture, but readers download the scripts. The exchange comes
+    before Sphinx collects the pictures, and warns of one that is missing.
+    """
+
+    default_priority = 500
+
+    def apply(self, **_: Any) -> None:
+        for image in self.document.findall(nodes.image):
+            image["uri"] = SHRUNK.sub(r"/_static/thumbnails/\1/\2.svg", image["uri"])
 
 
 def shorten_references(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -106,6 +123,16 @@ def without_tex(text: str) -> str:
     return re.sub(r"\\(?=\w)", "", re.sub(r"\\[,;! ]", " ", text))
 
 
+def plain(node: nodes.Element) -> str:
+    """Write what a node says as plain text in one line, its equations as letters."""
+    parts = [
+        without_tex(text) if isinstance(text.parent, nodes.math) else text
+        for text in node.findall(nodes.Text)
+        if not isinstance(text.parent, nodes.raw)
+    ]
+    return " ".join("".join(parts).split())
+
+
 def title_of(app: Sphinx, page: str) -> str:
     """Return a page's title as plain text, its equations as letters."""
     return without_tex(app.env.titles[page].astext())
@@ -124,6 +151,7 @@ def plain_cards(app: Sphinx, page: str, template: str, context: Any, doctree: An
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_transform(ShowDrawings)
     app.connect("source-read", offer_downloads)
     app.connect("source-read", drop_tag_lists)
     app.connect("doctree-resolved", shorten_references)

@@ -23,7 +23,7 @@ import re
 from typing import Any
 
 from docutils import nodes
-from figures import folded_code, is_code, is_output, lesson_figure
+from figures import depart_fold, fold, folded_code, is_code, is_output, lesson_figure
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
@@ -50,7 +50,7 @@ class answer_text(nodes.General, nodes.TextElement):
     """The line to click at: what the answer says."""
 
 
-class predicted_result(nodes.General, nodes.Element):
+class predicted_result(fold):
     """What the cell of a question left on the page, folded."""
 
 
@@ -121,22 +121,20 @@ def join(app: Sphinx, doctree: nodes.document) -> None:
         at = siblings.index(node) + 1
         while at < len(siblings) and isinstance(siblings[at], nodes.comment):
             at += 1  # Sphinx-Gallery notes there from which lines the cell is
-        if at == len(siblings) or not _is_cell(siblings[at]):
+        if not any(is_code(each) or isinstance(each, folded_code) for each in siblings[at:][:1]):
             logger.warning("a question is the last thing above its cell", location=node)
             continue
         end = at = at + 1
-        while end < len(siblings) and _is_result(siblings[end]):
+        while end < len(siblings) and is_result(siblings[end]):
             end += 1
-        result = predicted_result("", *siblings[at:end], question=node["ids"][0])
+        result = predicted_result("", *siblings[at:end], classes=["predicted-result"])
+        result["summary"] = "Show what the code prints"
+        result["data"] = {"data-question": node["ids"][0]}
         siblings[at:end] = [result]
         result.parent = node.parent
 
 
-def _is_cell(node: nodes.Node) -> bool:
-    return is_code(node) or isinstance(node, folded_code)
-
-
-def _is_result(node: nodes.Node) -> bool:
+def is_result(node: nodes.Node) -> bool:
     return is_output(node) or isinstance(node, lesson_figure)
 
 
@@ -165,20 +163,10 @@ def depart_answer_text(translator: HTML5Translator, node: answer_text) -> None:
     translator.body.append(f'</summary>\n<p class="verdict">{verdict}</p>\n')
 
 
-def visit_result(translator: HTML5Translator, node: predicted_result) -> None:
-    start = f'<details class="predicted-result" data-question="{node["question"]}">'
-    translator.body.append(f"{start}<summary>Show what the code prints</summary>\n")
-
-
-def depart_details(translator: HTML5Translator, node: nodes.Element) -> None:
-    translator.body.append("</details>\n")
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(prediction, html=(visit_prediction, depart_prediction))
-    app.add_node(predicted_answer, html=(visit_answer, depart_details))
+    app.add_node(predicted_answer, html=(visit_answer, depart_fold))
     app.add_node(answer_text, html=(visit_answer_text, depart_answer_text))
-    app.add_node(predicted_result, html=(visit_result, depart_details))
     app.add_directive("predict", Predict)
     app.add_directive("right-answer", RightAnswer)
     app.connect("doctree-read", join, priority=600)  # figures: 500

@@ -1,54 +1,84 @@
 import re
+from xml.etree import ElementTree as ET
 
 import pytest
 
-
-def described(build, text: str) -> str:
-    page, warnings = build(text, "descriptions")
-    assert "WARNING" not in warnings
-    found = re.search(r'<meta name="description" content="(.*?)">', page)
-    return found[1] if found else ""
+LONG = 60 * "words " + "end."
 
 
-def test_a_page_is_described_by_its_first_sentences(build):
-    text = "What is it? It is this, " + 20 * "and this, " + "and that.\n\nMore."
-    assert described(build, f"One.\nTwo.\n\n{text}") == "One. Two. What is it?"
-
-
-def test_what_is_about_the_page_does_not_describe_it(build):
-    text = ".. note:: Old.\n\nFirst.\n\nPart\n----\n\nSecond."
-    assert described(build, text) == "First."
-
-
-def test_how_to_run_a_page_does_not_describe_it(build):
-    text = ".. rst-class:: run-it-yourself\n\n    Download it.\n\nWhat is it?"
-    assert described(build, text) == "What is it?"
-
-
-def test_a_long_sentence_is_cut_between_words(build):
-    text = described(build, 60 * "words " + "end.")
-    assert text.endswith("words …")
-    assert 190 < len(text) <= 200
-
-
-def test_an_equation_is_described_by_letters(build):
-    assert described(build, r"Divide by :math:`\sqrt{k}`.") == "Divide by √k."
-
-
-def test_a_description_ends_before_a_title_that_is_not_known_yet(build):
-    assert described(build, "First. See :doc:`index` here. Third.") == "First."
-
-
-def test_marks_that_html_reads_are_written_for_it(build):
-    assert described(build, 'Is ``"a" < b``?') == "Is &quot;a&quot; &lt; b?"
-
-
-def test_a_page_without_text_has_no_description(build):
-    assert described(build, ".. rubric:: Nothing") == ""
-
-
-@pytest.mark.parametrize("name", ["genindex", "search"])
-def test_what_sphinx_makes_has_no_description(site, name):
-    app = site("Text.", "descriptions")
+@pytest.mark.parametrize(
+    ("text", "description"),
+    [
+        (
+            f"One.\nTwo.\n\nWhat is it? It is this, {20 * 'and this, '}and that.\n\nMore.",
+            "One. Two. What is it?",
+        ),
+        (".. note:: Old.\n\nFirst.\n\nPart\n----\n\nSecond.", "First."),
+        (".. rst-class:: run-it-yourself\n\n    Download it.\n\nWhat is it?", "What is it?"),
+        (LONG, f"{LONG[:197]} …"),  # cut between words
+        (r"Divide by :math:`\sqrt{k}`.", "Divide by √k."),
+        ("First. See :doc:`index` here. Third.", "First."),  # before a title not known yet
+        ('Is ``"a" < b``?', "Is &quot;a&quot; &lt; b?"),
+        (".. rubric:: Nothing", None),
+    ],
+)
+def test_a_page_is_described_by_its_first_sentences(site, text, description):
+    app = site(text, "descriptions")
     app.build()
-    assert 'name="description"' not in (app.outdir / f"{name}.html").read_text(encoding="utf-8")
+    assert "WARNING" not in app.warning.getvalue()
+    found = {}
+    for name in ("index", "genindex", "search"):
+        page = (app.outdir / f"{name}.html").read_text(encoding="utf-8")
+        found[name] = re.findall(r'<meta name="description" content="(.*?)">', page)
+    assert found == {"index": [description] * bool(description), "genindex": [], "search": []}
+
+
+TREE = """First sentence.
+
+.. toctree::
+   :caption: Lessons
+
+   one
+   folder/two
+"""
+
+
+@pytest.fixture
+def lists(site):
+    """Build a site of several pages, twice if asked to, and return its folder."""
+
+    def build(address: str, times: int = 1):
+        app = site(TREE, "descriptions", html_baseurl=address)
+        (app.srcdir / "folder").mkdir()
+        pages = {"one": "One :math:`Q`", "folder/two": "Two", "folder/three": "Three"}
+        for name, title in pages.items():
+            below = "\n.. toctree::\n\n   three\n" if name.endswith("two") else ""
+            text = f"{title}\n=============\n\nAbout it.\n{below}"
+            (app.srcdir / f"{name}.rst").write_text(text)
+        for _ in range(times):
+            app.build()
+        assert "WARNING" not in app.warning.getvalue()
+        return app.outdir
+
+    return build
+
+
+def test_the_sitemap_lists_every_page_and_nothing_else_in_a_second_build_too(lists):
+    root = ET.parse(lists("https://example.org/site/", times=2) / "sitemap.xml").getroot()
+    names = ["folder/three", "folder/two", "index", "one"]
+    found = [element.text for element in root.iter() if element.tag.endswith("}loc")]
+    assert found == [f"https://example.org/site/{name}.html" for name in names]
+    assert root.tag == "{http://www.sitemaps.org/schemas/sitemap/0.9}urlset"
+
+
+@pytest.mark.parametrize("address", ["", "https://example.org/site/"])
+def test_llms_txt_lists_every_page_under_its_heading(lists, address):
+    folder = lists(address)
+    assert (folder / "sitemap.xml").exists() == bool(address)
+    text = (folder / "llms.txt").read_text(encoding="utf-8")
+    assert text == (
+        "# Page\n\n> First sentence.\n\n## Lessons\n\n"
+        f"- [One Q]({address}one.html): About it.\n"
+        f"- [Two]({address}folder/two.html): About it.\n"
+        f"- [Three]({address}folder/three.html): About it.\n"
+    )

@@ -37,18 +37,10 @@ def test_a_solution_is_folded_under_its_title(build):
     assert "<p>Three.</p>" in rest
     assert "Solution to" not in rest
     assert 'id="first-solution"' in folded
-
-
-def test_no_id_stands_twice(build):
-    page, _ = build(PAGE, "exercises")
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert {"first", "second"} <= set(ids)
     assert len(ids) == len(set(ids))
-
-
-def test_of_two_style_sheets_ours_is_loaded(build):
-    page, _ = build(PAGE, "exercises")
-    assert "_static/exercises.css" in page
+    assert "_static/exercises.css" in page  # of two style sheets ours
     assert "_static/exercise.css" not in page
 
 
@@ -88,15 +80,8 @@ def test_an_exercise_with_numbers_has_a_box_with_what_its_checker_compares_with(
         assert [hint for hint, _ in key["slips"]] == list(exercise.slips)
         assert (key["tolerance"], key["praise"]) == (exercise.tolerance, exercise.praise)
     assert "42.4" not in number  # whoever reads the page's source sees no answer
-
-
-def test_an_exercise_with_code_can_be_ticked(build):
-    page, _ = build(BOXES, "exercises")
+    # An exercise with code can be ticked, and what is done is counted page by page.
     assert re.findall(r'<input type="checkbox" data-task="(.*?)"', page) == ["ex-jacobian"]
-
-
-def test_what_is_done_is_counted_page_by_page(build):
-    page, _ = build(BOXES, "exercises")
     row = r'<li><a href="[^"]*">Page</a>: <span data-tasks="([^"]*)">0</span> of 3</li>'
     (labels,) = re.findall(row, page)
     assert labels.split() == ["ex-divide-by", "ex-all-contexts", "ex-jacobian"]

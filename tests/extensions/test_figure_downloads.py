@@ -32,27 +32,18 @@ def described(**said: str) -> str:
     return describe(PICTURE, **said)
 
 
-def test_title_and_description_come_first_as_programs_expect():
+def test_a_file_says_what_it_is_under_which_licence_and_no_more():
     root = ET.fromstring(described())
     assert [part.tag.removeprefix(SVG) for part in root][:3] == ["title", "desc", "metadata"]
     assert [part.text for part in root][:2] == [TITLE, r"A \g<0> & b."]
 
-
-def test_the_licence_its_owner_and_the_page_are_inside():
-    root = ET.fromstring(described())
-
     def said(name: str) -> str:
         return "".join(root.find(f".//{DC}{name}").itertext())
 
-    assert said("creator") == "We"
+    assert (said("creator"), said("source"), said("title")) == ("We", "a.html", TITLE)
     assert said("rights") == "© We, MIT License, https://opensource.org/license/mit"
-    assert said("source") == "a.html"
-    assert said("title") == TITLE
-
-
-def test_matplotlib_says_nothing_more_of_day_or_document_type():
-    assert "dc:date" in PICTURE
     for gone in ("dc:date", "DOCTYPE", "matplotlib.org"):
+        assert gone in PICTURE
         assert gone not in described()
 
 
@@ -109,6 +100,10 @@ def test_a_figure_links_to_its_file_which_has_the_caption(page):
     assert root.find(f"{SVG}title").text == "The scale, Figure 1"
     assert root.find(f"{SVG}desc").text == "Divide by √d, always."
     assert "deep/page.html" in root.find(f".//{DC}source").text
+    # The search does not find SVG on every page, and a book has no links.
+    assert '"svg"' not in (app.outdir / "searchindex.js").read_text(encoding="utf-8")
+    app = page(FIGURE, "a", name="deep/page", builder="epub")
+    assert "svg-links" not in (app.outdir / "deep/page.xhtml").read_text(encoding="utf-8")
 
 
 def test_a_picture_without_caption_has_its_alternative_text(page):
@@ -153,13 +148,3 @@ def test_what_the_cell_of_a_page_drew_is_found_in_its_outputs(site):
     (app.srcdir / "index.rst").write_text(f"Page\n====\n\n{IMAGE.format(stem)}")
     app.build()
     assert [label for *_, label in links(app, "index")] == ["SVG"]
-
-
-def test_a_book_has_no_links(page):
-    app = page(FIGURE, "a", builder="epub")
-    assert "svg-links" not in (app.outdir / "page.xhtml").read_text(encoding="utf-8")
-
-
-def test_the_search_does_not_find_svg_on_every_page(page):
-    app = page(FIGURE, "a")
-    assert '"svg"' not in (app.outdir / "searchindex.js").read_text(encoding="utf-8")

@@ -38,20 +38,20 @@ def figures(page: str) -> list[str]:
 
 
 def test_a_picture_and_the_caption_below_it_become_one_figure(lesson):
-    page, warnings = lesson(
-        DRAWN, PICTURE, ".. A remark", "*Figure 1.* What to :math:`see`.", "More."
-    )
+    parts = [DRAWN, PICTURE, PRINTED, ".. A remark", "*Figure 1.* What to :math:`see`.", "More."]
+    page, warnings = lesson(*parts, numfig=True)
     (figure,) = figures(page)
+    assert "caption-number" not in page  # it has its own
+    assert "0.5" not in figure  # what the cell printed stays above it
+    assert page.index("plt") < page.index("0.5") < page.index("<figure")
     assert 'id="figure-1"' in figure
     assert figure.index('alt="a picture"') < figure.index("<figcaption")
     assert re.search(r"<em>Figure 1\.</em> What to .*see", figure)
     assert "More." not in figure
     assert warnings == ""
-
-
-def test_a_figure_has_the_number_of_its_caption_and_no_other(lesson):
-    page, _ = lesson(DRAWN, PICTURE, "*Figure 1.* What to see.", numfig=True)
-    assert "caption-number" not in page
+    page, _ = lesson(*parts, name="page")  # which is no lesson
+    assert figures(page) == []
+    assert "<details" not in page
 
 
 def test_the_figures_of_every_page_are_numbered_from_1(site):
@@ -65,13 +65,6 @@ def test_the_figures_of_every_page_are_numbered_from_1(site):
     for name in ("one", "two"):
         page = (app.outdir / f"{name}.html").read_text(encoding="utf-8")
         assert re.findall(r"caption-number\">\D*(\d+)", page) == ["1", "2"]
-
-
-def test_what_the_cell_printed_stays_above_its_figure(lesson):
-    page, _ = lesson(DRAWN, PICTURE, PRINTED, "*Figure 1.* What to see.")
-    (figure,) = figures(page)
-    assert "0.5" not in figure
-    assert page.index("plt") < page.index("0.5") < page.index("<figure")
 
 
 def test_an_animation_is_a_figure_too(lesson):
@@ -105,12 +98,6 @@ def test_a_page_that_was_not_executed_keeps_its_captions_as_text(lesson):
     assert figures(page) == []
     assert "What to see." in page
     assert warnings == ""
-
-
-def test_other_pages_stay_as_they_are(lesson):
-    page, _ = lesson(DRAWN, PICTURE, "*Figure 1.* What to see.", name="page")
-    assert figures(page) == []
-    assert "<details" not in page
 
 
 @pytest.mark.parametrize(

@@ -70,18 +70,12 @@ def test_a_figure_without_a_label_ends_the_build(saved):
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)  # from a worker
 
 
-def test_each_picture_is_light_at_either_size(saved, tmp_path):
-    saved("A label.")
+def test_each_picture_is_light_at_either_size_and_has_an_svg_beside_it(saved, tmp_path):
+    saved("A label.", "Another label.")
+    assert sorted(path.name for path in tmp_path.glob("*.svg")) == ["1.svg", "2.svg"]
     for name in ("1.png", "1_2_00x.png"):
         with Image.open(tmp_path / name) as picture:
             assert picture.mode == "P"  # by a palette
-
-
-def test_each_figure_is_saved_as_svg_beside_its_picture(saved, tmp_path):
-    saved("A label.", "Another label.")
-    assert sorted(path.name for path in tmp_path.glob("*.svg")) == ["1.svg", "2.svg"]
-    saved()
-    assert len(list(tmp_path.glob("*.svg"))) == 2
 
 
 @pytest.fixture
@@ -118,42 +112,27 @@ def test_a_page_offers_itself_and_the_package(app):
     assert "attention_tutorial-1.2-py3-none-any.whl <../../attention_tutorial-1.2-" in text
     line = install_line("1.2", "https://example.org/site/", "plot")
     assert text.endswith(f"    pip install {line}\n")
-
-
-def test_other_pages_stay_as_they_are(app):
     source = [SOURCE]
     gallery_pages.offer_downloads(app, "training", source)
     assert source == [SOURCE]
 
 
-def test_lists_of_tags_are_taken_out():
+def test_lists_of_tags_and_of_pages_are_taken_out():
     tags = ".. raw:: html\n\n    <div id='sg-tag-list' class='x'></div>\n"
     other = ".. raw:: html\n\n    <div id='y'>kept</div>\n"
-    source = [f"{tags}\nText\n\n{other}"]
+    tree = ".. toctree::\n   :hidden:\n\n   /gallery/core/plot_1\n\n\n"
+    source = [f"{tags}\nText\n\n{tree}{other}"]
     gallery_pages.drop_tag_lists(None, "gallery/index", source)
     assert source == [f"\nText\n\n{other}"]
 
 
-def test_the_page_of_all_lessons_leaves_their_order_to_the_home_page():
-    source = ["Text\n\n.. toctree::\n   :hidden:\n\n   /gallery/core/plot_1\n\n\nMore\n"]
-    gallery_pages.drop_tag_lists(None, "gallery/index", source)
-    assert source == ["Text\n\nMore\n"]
-
-
-def test_a_card_shows_an_equation_as_letters():
-    body = r'<div tooltip="M = W_\mathrm{query} W_\mathrm{key}^\top and \sqrt{k}">\top</div>'
-    context = {"body": body}
-    gallery_pages.plain_cards(None, "gallery/index", "", context, None)
-    expected = r'<div tooltip="M = W_query W_keyᵀ and √k">\top</div>'
-    assert context["body"] == expected
-
-
-def test_the_picture_of_a_card_waits_until_it_is_near():
-    card = '<div class="sphx-glr-thumbcontainer" tooltip="Why?"><img alt="" src="a.png" /></div>'
-    figure = '<figure><img alt="a" src="b.png" /></figure>'
+def test_a_card_shows_an_equation_as_letters_and_its_picture_waits_until_it_is_near():
+    card = r'<div tooltip="M = W_\mathrm{query} W_\mathrm{key}^\top and \sqrt{k}"><img src="a"/>'
+    figure = r'\top</div><figure><img src="b"/></figure>'
     context = {"body": card + figure}
     gallery_pages.plain_cards(None, "gallery/index", "", context, None)
-    assert context["body"] == card.replace("<img ", '<img loading="lazy" ') + figure
+    mended = '<div tooltip="M = W_query W_keyᵀ and √k"><img loading="lazy" src="a"/>'
+    assert context["body"] == mended + figure
 
 
 def test_a_reference_names_a_page_by_its_short_title():

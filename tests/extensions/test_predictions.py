@@ -52,6 +52,7 @@ def held(tmp_path, x, script=SCRIPT):
 @pytest.mark.parametrize(("x", "number"), [(1, 0), (3, 1), (5, 2)])
 def test_the_result_of_the_cell_decides_which_answer_is_right(tmp_path, x, number):
     assert held(tmp_path, x).strip() == f".. right-answer:: {number}"
+    assert held(tmp_path, x, '"""Title"""\n\nx = 3\n') == ""  # no question
 
 
 @pytest.mark.parametrize(
@@ -68,10 +69,6 @@ def test_a_question_without_one_right_answer_ends_the_build(tmp_path, x, script)
         held(tmp_path, x, script)
 
 
-def test_a_cell_without_a_question_is_left_alone(tmp_path):
-    assert held(tmp_path, 1, '"""Title"""\n\nx = 3\n') == ""
-
-
 def test_answers_are_folds_and_the_one_whose_condition_held_is_right(build):
     page, warnings = build(PAGE.format(key=KEY), "predictions", "figures")
     assert warnings == ""
@@ -85,10 +82,6 @@ def test_answers_are_folds_and_the_one_whose_condition_held_is_right(build):
     ]
     assert "Because <em>one</em> is small." in page
     assert "x &lt; 2" not in page  # the conditions are for the build
-
-
-def test_what_the_cell_printed_is_folded(build):
-    page, _ = build(PAGE.format(key=KEY), "predictions", "figures")
     fold = '<details class="predicted-result" data-question="predict-size">.*?</details>'
     (result,) = re.findall(fold, page, re.DOTALL)
     assert ">3\n" in result
@@ -96,17 +89,18 @@ def test_what_the_cell_printed_is_folded(build):
     assert 'id="predict-size"' in page
 
 
-def test_a_question_whose_cell_did_not_run_is_warned_of(build):
-    _, warnings = build(PAGE.format(key=""), "predictions", "figures")
-    assert "no cell has run below the question" in warnings
-
-
-def test_a_question_away_from_its_cell_is_warned_of(build):
-    text = PAGE.format(key=KEY).replace(
-        "\n.. code-block:: Python", "\nText.\n\n.. code-block:: Python"
-    )
-    _, warnings = build(text, "predictions", "figures")
-    assert "a question is the last thing above its cell" in warnings
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        (PAGE.format(key=""), "no cell has run below the question"),
+        (
+            PAGE.format(key=KEY).replace("\n.. code-block:: P", "\nText.\n\n.. code-block:: P"),
+            "a question is the last thing above its cell",
+        ),
+    ],
+)
+def test_a_question_away_from_its_cell_or_its_result_is_warned_of(build, text, warning):
+    assert warning in build(text, "predictions", "figures")[1]
 
 
 def test_a_notebook_has_the_question_and_its_answers(site, tmp_path):

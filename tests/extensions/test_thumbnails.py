@@ -37,8 +37,8 @@ def gallery(site, tmp_path):
             "nested_sections": False,
             "write_computation_times": False,
         }
-        page = ".. toctree::\n\n   gallery/index"
-        app = site(page, "thumbnails", "sphinx_gallery.gen_gallery", sphinx_gallery_conf=conf)
+        page = f".. toctree::\n\n   gallery/index\n   gallery/{LESSON}"
+        app = site(page, "sphinx_gallery.gen_gallery", "gallery_pages", sphinx_gallery_conf=conf)
         app.build()
         return app
 

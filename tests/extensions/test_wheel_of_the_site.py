@@ -79,31 +79,19 @@ def test_pages_need_not_know_the_version():
     assert source == [f"Get {WHEEL}: pip install {line}"]
 
 
-@pytest.fixture
-def commands(monkeypatch):
-    collected = []
+def test_the_wheel_lies_at_the_root_of_the_site_that_was_built(monkeypatch):
+    ran = []
     monkeypatch.setattr(
-        subprocess, "run", lambda *command, **options: collected.append((*command, options))
+        subprocess, "run", lambda *command, **options: ran.append((*command, options))
     )
-    return collected
-
-
-def app(builder: str) -> SimpleNamespace:
     folder = Path("/project/docs")
-    outdir = folder / "_build" / builder
-    return SimpleNamespace(srcdir=folder, outdir=outdir, builder=SimpleNamespace(name=builder))
-
-
-def test_the_wheel_lies_at_the_root_of_the_site(commands):
-    wheel_of_the_site.build_wheel(app("html"), None)
-    ((command, options),) = commands
+    app = SimpleNamespace(srcdir=folder, outdir=folder / "_build/html", builder=SimpleNamespace())
+    for app.builder.name, problem in (("html", RuntimeError("failed")), ("doctest", None)):
+        wheel_of_the_site.build_wheel(app, problem)
+    assert ran == []
+    app.builder.name = "html"
+    wheel_of_the_site.build_wheel(app, None)
+    ((command, options),) = ran
     assert command[:4] == [sys.executable, "-m", "hatchling", "build"]
-    assert command[command.index("-d") + 1] == str(app("html").outdir)
-    assert options["cwd"] == Path("/project")
-    assert options["check"]
-
-
-def test_a_failed_build_and_another_builder_have_no_wheel(commands):
-    wheel_of_the_site.build_wheel(app("html"), RuntimeError("a page failed"))
-    wheel_of_the_site.build_wheel(app("doctest"), None)
-    assert commands == []
+    assert command[command.index("-d") + 1] == str(app.outdir)
+    assert (options["cwd"], options["check"]) == (folder.parent, True)
