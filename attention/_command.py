@@ -10,10 +10,14 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from attention._extras import require
 
-require("train", "click", "pydantic")
+require("train", "click", "pydantic", "safetensors", "tokenizers")
 
 import click  # noqa: E402 — after the check
 from pydantic import BaseModel  # noqa: E402 — after the check
+
+__all__ = ["RUN", "click", "options_of", "parse", "run_command", "spell"]
+
+RUN = click.Argument(["run"], type=click.Path(path_type=Path), metavar="RUN")
 
 
 def parse(

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import sys
 from collections.abc import Callable
 
 
@@ -14,13 +15,19 @@ def require(extra: str, *modules: str) -> None:
 
     Raises:
         ImportError: If one of them is missing; the message says how to install the extra.
+        SystemExit: With one line and code 2 instead, if a command of ours is what is run.
     """
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     if missing:
-        raise ImportError(
+        reason = (
             f"this part of attention needs {', '.join(missing)}, which the extra [{extra}] "
             f"installs: pip install 'attention-tutorial[{extra}]'"
         )
+        program = getattr(sys.modules["__main__"], "__spec__", None)
+        if program is None or not program.name.startswith("attention."):
+            raise ImportError(reason)
+        print(f"error: {reason}", file=sys.stderr)
+        raise SystemExit(2)
 
 
 def lazily(package: str, homes: dict[str, str]) -> Callable[[str], object]:

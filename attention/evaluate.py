@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-import click
-
-from attention._command import parse, run_command
+from attention._command import RUN, click, parse, run_command
 from attention._device import Precision, choose_device, precision_note
 from attention.sentiment.batches import measured_examples
 from attention.sentiment.evaluation import Measured, measure
@@ -16,7 +14,6 @@ from attention.sentiment.progress import print_status
 from attention.sentiment.run_folder import load_run
 from attention.sentiment.sources import SOURCES_HELP, DataError, load_reviews
 
-RUN = click.Argument(["run"], type=click.Path(path_type=Path), metavar="RUN")
 PRECISION = click.Option(
     ["--precision"],
     type=click.Choice(get_args(Precision)),

@@ -8,13 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import click
 import torch
 
-from attention._command import parse, run_command
+from attention._command import RUN, click, parse, run_command
 from attention._device import precision_note
 from attention._files import write_text
-from attention.evaluate import PRECISION, RUN
+from attention.evaluate import PRECISION
 from attention.plotting.words import words_as_ansi, words_as_html
 from attention.sentiment.evaluation import Prediction, predict
 from attention.sentiment.run_folder import load_run
@@ -28,7 +27,7 @@ _PARAMETERS = (
     click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object per review."),
     click.Option(
         ["--html"],
-        type=click.Path(path_type=Path),
+        type=click.Path(path_type=Path, dir_okay=False),
         help="A file to write the weights to, as a self-contained HTML page.",
     ),
     PRECISION,
@@ -69,8 +68,6 @@ def main(arguments: Sequence[str]) -> int:
     page: Path | None = given.get("html")
     if page and not page.parent.is_dir():
         raise ValueError(f"--html: there is no folder {page.parent}")
-    if page and page.is_dir():
-        raise ValueError(f"--html: {page} is a folder; give a file")
     device, precision = torch.device("cpu"), given["precision"]
     model, tokenizer, _ = load_run(given["run"], device)
     if note := precision_note(precision, device, is_pretrained=model.config.is_pretrained):

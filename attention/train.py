@@ -7,10 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import click
 from torch import distributed as dist
 
-from attention._command import options_of, parse, run_command, spell
+from attention._command import click, options_of, parse, run_command, spell
 from attention.layers.variants import VARIANTS
 from attention.sentiment import run_folder
 from attention.sentiment.config import (

@@ -3,16 +3,14 @@
 import sys
 from collections.abc import Sequence
 from itertools import islice
-from pathlib import Path
 
-import click
 import torch
 
-from attention._command import parse, run_command
+from attention._command import RUN, click, parse, run_command
 from attention.language import continuation, encode, load_language_model
 
 _PARAMETERS = (
-    click.Argument(["run"], type=click.Path(path_type=Path), metavar="RUN"),
+    RUN,
     click.Argument(["text"], metavar="TEXT"),
     click.Option(
         ["--tokens"],

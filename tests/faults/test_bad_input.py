@@ -232,7 +232,7 @@ BAD = {
         "a page in no folder": ([*PREDICT, "--html", "no/page.html"], ["--html", "no folder no"]),
         "a page that is a folder": (
             [*PREDICT, "--html", "reviews"],
-            ["--html", "reviews is a folder"],
+            ["'--html': File 'reviews' is a directory"],
         ),
         "an unknown option to predict": ([*PREDICT, "--colour"], ["--colour", "--help"]),
     },
