@@ -71,7 +71,7 @@ class LanguageModel(nn.Module):
         only.
 
     Raises:
-        TypeError, ValueError: If an id is no integer or unknown, or there are more than
+        TypeError, ValueError: If an id is not an integer or unknown, or there are more than
             ``max_length``.
 
     Source:
@@ -137,8 +137,8 @@ def continuation(
         that another text would begin.
 
     Raises:
-        TypeError, ValueError: If the temperature is no number or negative, or ``ids`` is empty or
-            leaves no room for another token.
+        TypeError, ValueError: If the temperature is not a number or negative, or ``ids`` is empty
+            or leaves no room for another token.
 
     Example:
         >>> from attention.language import LanguageConfig, LanguageModel, continuation

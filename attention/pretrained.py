@@ -88,8 +88,8 @@ class PretrainedEncoder(nn.Module):
         The hidden states, or (hidden states, weights) with ``need_weights=True``.
 
     Raises:
-        TypeError, ValueError: If an id is no integer or unknown, shapes do not fit, or a row has
-            more tokens than the encoder has positions.
+        TypeError, ValueError: If an id is not an integer or unknown, shapes do not fit, or a row
+            has more tokens than the encoder has positions.
 
     Source:
         Devlin et al. (2019), BERT; Wang et al. (2020), MiniLM, for the weights that

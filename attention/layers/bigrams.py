@@ -25,7 +25,7 @@ class BigramEmbedding(nn.Module):
         - returns: :math:`(..., n, d)`
 
     Raises:
-        TypeError, ValueError: If a size is no integer or < 1, or ``ids`` are no integers.
+        TypeError, ValueError: If a size is not an integer or < 1, or ``ids`` are no integers.
 
     Example:
         >>> embedding = BigramEmbedding(4, buckets=1_000)

@@ -56,7 +56,7 @@ class SinusoidalPositions(nn.Module):
         - returns: :math:`(..., n, d)`
 
     Raises:
-        TypeError, ValueError: If a size or position is no integer, or not in the table.
+        TypeError, ValueError: If a size or position is not an integer, or not in the table.
 
     Example:
         >>> add_positions = SinusoidalPositions(4, max_length=10)
