@@ -101,8 +101,8 @@ class StreamedTexts(Sequence[str]):
 class Source:
     """A source of reviews that can be chosen by name."""
 
-    load: Callable[[int], dict[str, Reviews]]
-    """Loads the splits, given the seed with which they are drawn."""
+    read: Callable[[int], dict[str, Reviews]]
+    """Reads the splits, given the seed with which they are drawn."""
     origin: str
     """Where the reviews come from, as the help of the commands says it."""
 
@@ -146,7 +146,7 @@ def load_reviews(
     if limit is not None and limit < 2:
         raise ValueError(f"limit: expected at least 2, one review per class; got {limit}")
     known = SOURCES.get(os.fspath(source))
-    splits = known.load(seed) if known else load_folder(Path(source))
+    splits = known.read(seed) if known else load_folder(Path(source))
     if limit is None:
         return splits
     some = {}

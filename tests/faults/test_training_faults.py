@@ -280,16 +280,16 @@ def test_a_checkpoint_of_another_version_is_refused(stopped):
         save_file(tensors, path, {"state": changed})
         main(["--resume", str(stopped)])
 
-    def without_models(text):  # as version 0.1.0 wrote it, all options side by side
+    def with_momentum(text, part):
         content = json.loads(text)
-        content["config"] = content["config"]["model"] | content["config"]["train"]
+        content["config"][part]["momentum"] = 3
         return json.dumps(content)
 
     unreadable = "not a checkpoint that can be read"
     cases = [
         (lambda s: s.replace('"batch"', '"step"'), f"{unreadable}: batch: .*required"),
-        (lambda s: s.replace('"train": {"b', '"train": {"momentum": 3, "b'), "another momentum"),
-        (lambda s: s.replace('"model": {"e', '"model": {"momentum": 3, "e'), "another momentum"),
+        (lambda s: with_momentum(s, "train"), "another momentum"),
+        (lambda s: with_momentum(s, "model"), "another momentum"),
         (lambda s: s.replace('"seed": 42', '"seed": "42"'), "another seed"),
         (lambda s: s.replace('"epoch": 6', '"epoch": 5'), "6 lines of metrics, but 5 epochs"),
         (lambda s: s.replace('"batch": 0', '"batch": 99'), "beyond the run"),
@@ -297,7 +297,6 @@ def test_a_checkpoint_of_another_version_is_refused(stopped):
         (lambda s: re.sub('"seconds": [^,}]+', '"seconds": NaN', s), "seconds"),
         (lambda s: s[: len(s) // 2], unreadable),
         (lambda s: "[" * 100_000, unreadable),
-        (without_models, unreadable),
     ]
     check_refused(resume, cases, RunError)
 
