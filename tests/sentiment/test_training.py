@@ -133,7 +133,7 @@ def test_bad_reviews_leave_no_trace(tmp_path, exists):
     out = tmp_path / "run"
     if exists:
         out.mkdir()
-    with pytest.raises(ValueError, match=r"train\.csv, row 2.*column label: '3'"):
+    with pytest.raises(ValueError, match=r"train\.csv, row 2, column label: .*got '3'"):
         small_run.train(out, data=data)
     assert not exists or not list(out.iterdir())
     assert out.exists() == exists
