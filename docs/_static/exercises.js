@@ -62,7 +62,7 @@
     const flat = [numbers].flat(9);
     const isTooLarge = isWhole && flat.some((x) => x >= 2 ** 63 || x < -(2 ** 63));
     if (shape === null || isTooLarge) return null;
-    return { shape, flat: isWhole ? flat : flat.map(Math.fround), isWhole };
+    return { shape, flat: isWhole ? flat : flat.map(Math.fround) };
   }
 
   // The sizes of a nested list; null if its rows differ in length.
@@ -94,10 +94,9 @@
     return `${withoutZeros(mantissa)}e${power[0]}${power.slice(1).padStart(2, "0")}`;
   }
 
-  // repr(round(x, 4)) of a number from a tensor of integers or of floats
-  function fourDecimals(x, isWhole) {
+  // repr(round(x, 4)) of a float, as which the judge reads integers, too
+  function fourDecimals(x) {
     if (!Number.isFinite(x)) return nonFinite(x);
-    if (isWhole) return `${BigInt(x)}`;
     const tie = /^(-?\d+\.\d{4})50*()$/;
     const near = Number(halfToEven(x.toFixed(100), tie, x.toFixed(4)));
     if (!Number.isInteger(near)) return `${near}`;
@@ -119,7 +118,7 @@
   }
 
   // As the same file judges several
-  function problemOfNumbers({ shape, flat, isWhole }, { right, slips, tolerance, sentences }) {
+  function problemOfNumbers({ shape, flat }, { right, slips, tolerance, sentences }) {
     const wanted = shapeOf(right);
     if (`${shape}` !== `${wanted}`) {
       return fill(sentences.shape, { right: tuple(wanted), given: tuple(shape) });
@@ -129,7 +128,7 @@
       `${shapeOf(others)}` === `${wanted}`;
     if (isSame(right)) return null;
     const slip = slips.find(([, numbers]) => isSame(numbers));
-    const listed = `[${flat.map((x) => fourDecimals(x, isWhole)).join(", ")}]`;
+    const listed = `[${flat.map(fourDecimals).join(", ")}]`;
     const words = { value: listed, tolerance: general(tolerance) };
     return slip ? slip[0] : fill(sentences["other numbers"], words);
   }
