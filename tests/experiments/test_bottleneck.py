@@ -18,27 +18,15 @@ def page():
     return run(lesson).names
 
 
-def test_the_origin_is_recorded():
-    origin = RESULTS["origin"]
-    assert {"command", "date", "data", "versions", "hardware", "cpu_seconds"} <= origin.keys()
-    assert len(origin["commit"]) == 40
-    assert origin["seeds"] == list(bottleneck.SEEDS)
-    assert origin["config"] == bottleneck.CONFIG
-
-
-def test_every_model_is_there_once():
+def test_every_model_is_there_once_with_todays_settings_and_one_trained_again_agrees():
+    assert RESULTS["origin"]["seeds"] == list(bottleneck.SEEDS)
+    assert RESULTS["origin"]["config"] == bottleneck.CONFIG
     names = "comparisons", "num_heads", "head_dim", "seed"
-    models = [tuple(run[name] for name in names) for run in RESULTS["runs"]]
-    assert len(set(models)) == len(models)
-    assert set(models) == {(*cell, s) for cell in bottleneck.grid() for s in bottleneck.SEEDS}
-
-
-@pytest.mark.parametrize("cell", [(1, 1, 8), (2, 2, 16)])
-def test_a_cell_trained_again_agrees(cell):
-    again = bottleneck.train(*cell, seed=0, steps=bottleneck.CONFIG["steps"])
-    names = "comparisons", "num_heads", "head_dim", "seed"
-    (recorded,) = (r for r in RESULTS["runs"] if tuple(r[name] for name in names) == (*cell, 0))
-    assert again == pytest.approx(recorded["error"], abs=0.005)
+    errors = {tuple(run[name] for name in names): run["error"] for run in RESULTS["runs"]}
+    assert len(errors) == len(RESULTS["runs"])
+    assert set(errors) == {(*cell, s) for cell in bottleneck.grid() for s in bottleneck.SEEDS}
+    again = bottleneck.train(2, 2, 16, seed=0, steps=bottleneck.CONFIG["steps"])
+    assert again == pytest.approx(errors[2, 2, 16, 0], abs=0.005)
 
 
 def test_the_lesson_trains_as_the_experiment_does(page):
@@ -61,7 +49,7 @@ def test_two_answers_are_independent_for_every_pair_of_keys(monkeypatch):
     assert (answers.prod(-1).mean(-1).abs() < 0.02).all()
 
 
-@pytest.mark.parametrize("r", [3, 5, 15])
+@pytest.mark.parametrize("r", [3, 15])
 def test_shares_of_the_target_are_its_projections(page, r):
     # Averaged over z, the targets of two queries at the angle θ have the product 1 − 2θ/π, whose
     # coefficients at the Legendre polynomials of r dimensions are the shares.
@@ -84,12 +72,12 @@ def test_shares_of_the_target_are_its_projections(page, r):
 @pytest.mark.parametrize("degree", [1, 3, 5])
 def test_a_head_reaches_as_many_directions_as_the_bound_says(page, k, degree, monkeypatch):
     # Functions of k of three coordinates, projected on one degree by an exact quadrature.
-    height, gauss = np.polynomial.legendre.leggauss(24)
-    turn = 2 * np.pi * np.arange(48) / 48
+    height, gauss = np.polynomial.legendre.leggauss(12)
+    turn = 2 * np.pi * np.arange(24) / 24
     z, phi = map(np.ravel, np.meshgrid(height, turn, indexing="ij"))
     flat = np.sqrt(1 - z**2)
     points = np.stack([flat * np.cos(phi), flat * np.sin(phi), z], axis=-1)
-    weights = np.repeat(gauss, 48) / 96
+    weights = np.repeat(gauss, 24) / 48
     seen = points @ np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0][:, :k]
     powers = [[i, j] for i in range(8) for j in range(8 if k == 2 else 1)]
     functions = np.stack([np.prod(seen ** power[:k], axis=-1) for power in powers])
@@ -113,9 +101,8 @@ def test_no_error_is_below_the_bound(page):
             assert model["error"] > 0.495
 
 
-@pytest.mark.parametrize(("n", "d", "k"), [(5, 7, 1), (7, 11, 3), (11, 13, 7)])
-def test_weights_of_a_head_have_logarithms_of_rank_k(page, n, d, k):
-    torch.manual_seed(0)
+def test_weights_of_a_head_have_logarithms_of_rank_k(page):
+    n, d, k = 7, 11, 3
     x = torch.randn(n, d, dtype=torch.float64)
     layer = page["MultiHeadAttention"](d, 1, head_dim=k).double()
     _, weights = layer(x, need_weights=True)

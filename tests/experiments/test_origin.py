@@ -1,11 +1,34 @@
 """What a file of results says about the code that wrote it."""
 
+import json
 import re
 import subprocess
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from experiments import origin
+
+
+def origins(part: object) -> Iterator[dict]:
+    """Find every origin in a file of results."""
+    if isinstance(part, dict):
+        yield from [part["origin"]] if "origin" in part else []
+        for each in part.values():
+            yield from origins(each)
+
+
+def test_the_committed_results_say_where_they_come_from():
+    found = []
+    for path in sorted(Path(origin.__file__).parent.glob("*/results.json")):
+        for each in origins(json.loads(path.read_text(encoding="utf-8"))):
+            assert {"command", "date", "versions", "hardware"} <= each.keys(), path
+            # A bare hash: the code was committed, with no changes beside it.
+            assert re.fullmatch("[0-9a-f]{40}", each.get("commit", 40 * "0")), path
+            found.append(path.parent.name)
+    others = ["bottleneck", "language", "low_rank", *["playground"] * 4, "real_model"]
+    assert found == [*others, "speed", "speed"]  # the comparison's has a schema
 
 
 @pytest.fixture

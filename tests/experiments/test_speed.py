@@ -73,7 +73,6 @@ def test_causality_in_the_kernel_needs_no_mask(tmp_path):
     results = json.loads(out.read_text())
     assert results["kept"] == 1
     causal = results["causal"]
-    assert {"command", "date", "versions", "hardware"} <= causal["origin"].keys()
     # The mask takes a byte per score, and the kernel writes it out in four more.
     mib = {way: causal["mib"][way]["median"] for way in ("is_causal", "attn_mask")}
     assert mib["attn_mask"] - mib["is_causal"] > 0.8 * 5 * causal["sizes"]["n"] ** 2 / 2**20

@@ -1,43 +1,82 @@
-"""Small sites, built in a folder of the test's own."""
+"""Small sites, each built in a folder of its own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import pytest
 from sphinx.testing.util import SphinxTestApp
 
 
+class Site(SphinxTestApp):
+    """Sphinx's application for tests, which leaves nothing in docutils and reads what it wrote."""
+
+    def build(self) -> "Site":
+        super().build()
+        self.cleanup()
+        return self
+
+    def page(self, name: str = "index") -> str:
+        return (self.outdir / f"{name}.html").read_text(encoding="utf-8")
+
+    @property
+    def warnings(self) -> str:
+        return self.warning.getvalue()
+
+
+def prepare(
+    folder: Path,
+    text: str,
+    *extensions: str,
+    pages: Mapping[str, str] | None = None,
+    builder: str = "html",
+    **settings: object,
+) -> Site:
+    """Prepare a site; in the same folder, as another build of it.
+
+    Args:
+        folder: Where its folder docs is.
+        text: The text of its first page, below the title.
+        extensions: Ours that it uses.
+        pages: Other files beside that page, by their names; without a suffix they are pages.
+        builder: What it becomes.
+        settings: Those of conf.py.
+    """
+    source = folder / "docs"
+    files = {"conf.py": "", "index": f"Page\n====\n\n{text}\n"} | dict(pages or {})
+    for name, content in files.items():
+        path = source / (name if "." in name else f"{name}.rst")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists() or path.read_text(encoding="utf-8") != content:
+            path.write_text(content, encoding="utf-8")
+    settings = {"extensions": list(extensions), "html_theme": "basic", **settings}
+    return Site(builder, srcdir=source, confoverrides=settings)
+
+
 @pytest.fixture
-def site(tmp_path: Path) -> Iterator[Callable[..., SphinxTestApp]]:
-    """Prepare a site of one page; a second call prepares it again, as a second build would."""
-    apps: list[SphinxTestApp] = []
+def site(tmp_path: Path) -> Callable[..., Site]:
+    """Prepare a site in the test's folder."""
+    return partial(prepare, tmp_path)
 
-    def prepare(text: str, *extensions: str, builder: str = "html", **settings) -> SphinxTestApp:
-        source = tmp_path / "docs"
-        source.mkdir(exist_ok=True)
-        (source / "conf.py").touch()
-        page, whole = source / "index.rst", f"Page\n====\n\n{text}\n"
-        if not page.exists() or page.read_text(encoding="utf-8") != whole:
-            page.write_text(whole, encoding="utf-8")
-        settings = {"extensions": list(extensions), "html_theme": "basic", **settings}
-        apps.append(SphinxTestApp(builder, srcdir=source, confoverrides=settings))
-        return apps[-1]
 
-    yield prepare
-    for app in apps:
-        app.cleanup()
+@pytest.fixture(scope="module")
+def shared_site(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Site]:
+    """Prepare a site that several tests read."""
+    return lambda *a, **k: prepare(tmp_path_factory.mktemp("site"), *a, **k)
 
 
 @pytest.fixture
-def build(site: Callable[..., SphinxTestApp]) -> Callable[..., tuple[str, str]]:
-    """Build a site of one page; return the page and the warnings."""
+def resolved(site: Callable[..., Site]) -> Callable[..., object]:
+    """Read a page as Sphinx does; return its tree."""
 
-    def build_(text: str, *extensions: str, **settings) -> tuple[str, str]:
-        app = site(text, *extensions, **settings)
+    def read(text: str, *extensions: str) -> object:
+        trees = {}
+        app = site(text, *extensions)
+        app.connect("doctree-resolved", lambda app, page, name: trees.update({name: page}))
         app.build()
-        return (app.outdir / "index.html").read_text(encoding="utf-8"), app.warning.getvalue()
+        return trees["index"]
 
-    return build_
+    return read
 
 
 @pytest.fixture

@@ -9,38 +9,25 @@ from pydantic import BaseModel, Field
 import attention
 
 
-@pytest.fixture
-def app(tmp_path):
+@pytest.mark.parametrize(
+    ("what", "name", "is_used"),
+    [
+        ("function", "attention.used", True),
+        ("function", "attention.unused", False),
+        ("function", "attention.unknown", False),
+        ("method", "attention.used", False),
+    ],
+)
+def test_an_entry_ends_with_the_pages_that_use_it(tmp_path, what, name, is_used):
     uses = tmp_path / "gallery" / "uses"
     uses.mkdir(parents=True)
     (uses / "attention.used.examples").write_text("a page\n")
     (uses / "attention.unused.examples").write_text("\n")
-    return SimpleNamespace(srcdir=tmp_path)
-
-
-def listed(app, what, name):
     lines = ["Text."]
+    app = SimpleNamespace(srcdir=tmp_path)
     api_pages.list_pages_that_use_it(app, what, name, None, None, lines)
-    return lines
-
-
-def test_an_entry_ends_with_the_pages_that_use_it(app):
-    lines = listed(app, "function", "attention.used")
-    assert lines[0] == "Text."
-    assert lines[-2:] == [".. minigallery:: attention.used", ""]
-    assert ".. rubric:: Pages that use it" in lines
-
-
-@pytest.mark.parametrize(
-    ("what", "name"),
-    [
-        ("function", "attention.unused"),
-        ("function", "attention.unknown"),
-        ("method", "attention.used"),
-    ],
-)
-def test_an_entry_that_no_page_uses_stays_as_it_is(app, what, name):
-    assert listed(app, what, name) == ["Text."]
+    used = ["", ".. rubric:: Pages that use it", "", f".. minigallery:: {name}", ""]
+    assert lines == ["Text."] + used * is_used
 
 
 @pytest.mark.parametrize(

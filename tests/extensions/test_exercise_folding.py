@@ -11,46 +11,17 @@ from attention.exercises import EXERCISES
 pytestmark = pytest.mark.filterwarnings("ignore:.*app' is deprecated")
 
 PAGE = """
-.. exercise:: One & two
-   :label: first
-
-   Add.
-
-.. solution:: first
-   :label: first-solution
-
-   Three.
-
-.. exercise:: Another
-   :label: second
-
-   Add again.
-"""
-
-
-def test_a_solution_is_folded_under_its_title(build):
-    page, warnings = build(PAGE, "exercises")
-    assert warnings == ""
-    (folded,) = re.findall("<details.*?</details>", page, re.DOTALL)
-    summary, rest = folded.split("</summary>")
-    assert re.search(r"<summary>Solution to\s+Exercise 1 \(One &amp; two\)$", summary)
-    assert "<p>Three.</p>" in rest
-    assert "Solution to" not in rest
-    assert 'id="first-solution"' in folded
-    ids = re.findall(r'\bid="([^"]+)"', page)
-    assert {"first", "second"} <= set(ids)
-    assert len(ids) == len(set(ids))
-    assert "_static/exercises.css" in page  # of two style sheets ours
-    assert "_static/exercise.css" not in page
-
-
-BOXES = """
 .. done-so-far::
 
-.. exercise:: A number
+.. exercise:: One & two
    :label: ex-divide-by
 
    Divide.
+
+.. solution:: ex-divide-by
+   :label: first-solution
+
+   Three.
 
 .. exercise:: A matrix
    :label: ex-all-contexts
@@ -64,9 +35,28 @@ BOXES = """
 """
 
 
-def test_an_exercise_with_numbers_has_a_box_with_what_its_checker_compares_with(build):
-    page, warnings = build(BOXES, "exercises")
-    assert warnings == ""
+@pytest.fixture(scope="module")
+def page(shared_site):
+    app = shared_site(PAGE, "exercises").build()
+    assert app.warnings == ""
+    return app.page()
+
+
+def test_a_solution_is_folded_under_its_title(page):
+    (folded,) = re.findall("<details.*?</details>", page, re.DOTALL)
+    summary, rest = folded.split("</summary>")
+    assert re.search(r"<summary>Solution to\s+Exercise 1 \(One &amp; two\)$", summary)
+    assert "<p>Three.</p>" in rest
+    assert "Solution to" not in rest
+    assert 'id="first-solution"' in folded
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert {"ex-divide-by", "ex-all-contexts", "ex-jacobian"} <= set(ids)
+    assert len(ids) == len(set(ids))
+    assert "_static/exercises.css" in page  # of two style sheets ours
+    assert "_static/exercise.css" not in page
+
+
+def test_an_exercise_with_numbers_has_a_box_with_what_its_checker_compares_with(page):
     number, matrix = re.findall(r'<form class="answer".*?</form>', page, re.DOTALL)
     assert "(one number)" in number
     assert "(6 lines of 2 numbers)" in matrix
@@ -80,7 +70,9 @@ def test_an_exercise_with_numbers_has_a_box_with_what_its_checker_compares_with(
         assert [hint for hint, _ in key["slips"]] == list(exercise.slips)
         assert (key["tolerance"], key["praise"]) == (exercise.tolerance, exercise.praise)
     assert "42.4" not in number  # whoever reads the page's source sees no answer
-    # An exercise with code can be ticked, and what is done is counted page by page.
+
+
+def test_an_exercise_with_code_can_be_ticked_and_what_is_done_is_counted_page_by_page(page):
     assert re.findall(r'<input type="checkbox" data-task="(.*?)"', page) == ["ex-jacobian"]
     row = r'<li><a href="[^"]*">Page</a>: <span data-tasks="([^"]*)">0</span> of 3</li>'
     (labels,) = re.findall(row, page)

@@ -25,15 +25,11 @@ def drawn() -> str:
 
 
 PICTURE = drawn()
-
-
-def described(**said: str) -> str:
-    said = {"title": TITLE, "text": r"A \g<0> & b.", "author": "We", "source": "a.html"} | said
-    return describe(PICTURE, **said)
+DESCRIBED = describe(PICTURE, title=TITLE, text=r"A \g<0> & b.", author="We", source="a.html")
 
 
 def test_a_file_says_what_it_is_under_which_licence_and_no_more():
-    root = ET.fromstring(described())
+    root = ET.fromstring(DESCRIBED)
     assert [part.tag.removeprefix(SVG) for part in root][:3] == ["title", "desc", "metadata"]
     assert [part.text for part in root][:2] == [TITLE, r"A \g<0> & b."]
 
@@ -44,14 +40,14 @@ def test_a_file_says_what_it_is_under_which_licence_and_no_more():
     assert said("rights") == "© We, MIT License, https://opensource.org/license/mit"
     for gone in ("dc:date", "DOCTYPE", "matplotlib.org"):
         assert gone in PICTURE
-        assert gone not in described()
+        assert gone not in DESCRIBED
 
 
 def test_the_picture_keeps_its_shapes_to_a_hundredth_of_a_point():
     def paths(svg: str) -> list[str]:
         return [path.get("d") for path in ET.fromstring(svg).iter(f"{SVG}path")]
 
-    before, after = paths(PICTURE), paths(described())
+    before, after = paths(PICTURE), paths(DESCRIBED)
     assert len(before) == len(after) > 3
     for old, new in zip(before, after, strict=True):
         assert re.sub(r"[-\d.]+", "", old) == re.sub(r"[-\d.]+", "", new)
@@ -60,91 +56,70 @@ def test_the_picture_keeps_its_shapes_to_a_hundredth_of_a_point():
             assert len(now.partition(".")[2]) <= 2
 
 
-@pytest.fixture
-def page(site):
-    """Build a page of which some pictures have an SVG beside them."""
-
-    def build(text: str, *drawn: str, name: str = "page", builder: str = "html"):
-        app = site("Text.", *EXTENSIONS, builder=builder)
-        for picture in ("a", "b", "still"):
-            (app.srcdir / f"{picture}.png").write_bytes(picture.encode())
-        for picture in drawn:
-            (app.srcdir / f"{picture}.svg").write_text(PICTURE)
-        path = app.srcdir / f"{name}.rst"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(f":orphan:\n\nThe scale\n=========\n\n{text}", encoding="utf-8")
-        app.build()
-        return app
-
-    return build
-
-
-def links(app, name: str = "page") -> list[tuple[str, ...]]:
-    text = (app.outdir / f"{name}.html").read_text(encoding="utf-8")
-    return re.findall(r'<a href="([^"]*)" download aria-label="([^"]*)">([^<]*)</a>', text)
-
-
 IMAGE = ".. image:: /{}.png\n   :alt: a picture\n\n"
 FIGURE = ".. figure:: /a.png\n   :alt: a picture\n\n   Divide by :math:`\\sqrt{d}`, *always*.\n\n"
+HEADING = ":orphan:\n\nThe scale\n=========\n\n"
+# Figure 1 of a lesson may be no picture, but words in colours.
+LESSON = f"Text.\n\n{IMAGE.format('a')}{IMAGE.format('b')}*Figure 3.* What to see.\n"
+PAGES = {
+    "deep/page": HEADING + IMAGE.format("still") + FIGURE + IMAGE.format("b"),
+    "gallery/core/plot_a": HEADING + LESSON,
+    **dict.fromkeys(("a.svg", "b.svg"), PICTURE),
+    **{f"{name}.png": name for name in ("a", "b", "still")},
+}
 
 
-def test_a_figure_links_to_its_file_which_has_the_caption(page):
-    app = page(FIGURE, "a", name="deep/page")
-    ((file, name, label),) = links(app, "deep/page")
-    assert (file, name, label) == (
-        "../_downloads/figures/deep/page-figure-1.svg",
-        "Download figure 1 as SVG",
-        "SVG",
-    )
-    root = ET.parse(app.outdir / "deep" / file).getroot()
-    assert root.find(f"{SVG}title").text == "The scale, Figure 1"
-    assert root.find(f"{SVG}desc").text == "Divide by √d, always."
-    assert "deep/page.html" in root.find(f".//{DC}source").text
-    # The search does not find SVG on every page, and a book has no links.
+@pytest.fixture(scope="module")
+def app(shared_site):
+    """A site on which two of three pictures have an SVG beside them."""
+    return shared_site("Text.", *EXTENSIONS, pages=PAGES).build()
+
+
+def links(app, name: str) -> list[tuple[str, ...]]:
+    """List a page's links: the file, the name that is spoken, the label that is seen."""
+    link = r'<a href="([^"]*)" download aria-label="([^"]*)">([^<]*)</a>'
+    return [
+        (file.rpartition("figures/")[2], *rest) for file, *rest in re.findall(link, app.page(name))
+    ]
+
+
+def test_a_figure_links_to_its_file_and_a_picture_that_no_code_drew_has_no_link(app):
+    assert links(app, "deep/page") == [
+        (f"deep/page-figure-{i}.svg", f"Download figure {i} as SVG", "SVG") for i in (1, 2)
+    ]
+    assert 'href="../_downloads/figures/' in app.page("deep/page")
+    # The search does not find SVG on every page.
     assert '"svg"' not in (app.outdir / "searchindex.js").read_text(encoding="utf-8")
-    app = page(FIGURE, "a", name="deep/page", builder="epub")
-    assert "svg-links" not in (app.outdir / "deep/page.xhtml").read_text(encoding="utf-8")
 
 
-def test_a_picture_without_caption_has_its_alternative_text(page):
-    app = page(IMAGE.format("a") + IMAGE.format("b"), "a", "b")
-    files = [file for file, _, _ in links(app)]
-    assert [file.rpartition("/")[2] for file in files] == ["page-figure-1.svg", "page-figure-2.svg"]
-    assert ET.parse(app.outdir / files[1]).getroot().find(f"{SVG}desc").text == "a picture"
+def test_a_file_has_the_caption_or_else_the_alternative_text(app):
+    files = [app.outdir / f"_downloads/figures/deep/page-figure-{i}.svg" for i in (1, 2)]
+    first, second = (ET.parse(file).getroot() for file in files)
+    assert first.find(f"{SVG}title").text == "The scale, Figure 1"
+    assert first.find(f"{SVG}desc").text == "Divide by √d, always."
+    assert "deep/page.html" in first.find(f".//{DC}source").text
+    assert second.find(f"{SVG}desc").text == "a picture"
 
 
-def test_a_picture_that_no_code_drew_has_no_link(page):
-    app = page(IMAGE.format("still") + FIGURE, "a")
-    assert [name for _, name, _ in links(app)] == ["Download figure 1 as SVG"]
-
-
-LESSON = "Text.\n\n" + IMAGE.format("a") + IMAGE.format("b") + "*Figure {}.* What to see.\n"
-
-
-def test_pictures_under_one_caption_have_a_link_each_and_the_captions_number(page):
-    # Figure 1 of a lesson may be no picture, but words in colours.
-    app = page(LESSON.format(3), "a", "b", name="gallery/core/plot_a")
-    found = links(app, "gallery/core/plot_a")
-    assert [file.rpartition("/")[2] for file, _, _ in found] == [
-        "plot_a-figure-3-1.svg",
-        "plot_a-figure-3-2.svg",
+def test_pictures_under_one_caption_have_a_link_each_and_the_captions_number(app):
+    assert links(app, "gallery/core/plot_a") == [
+        (f"gallery/core/plot_a-figure-3-{i}.svg", f"Download figure 3 as SVG {i}", f"SVG {i}")
+        for i in (1, 2)
     ]
-    assert [shown for _, *shown in found] == [
-        ["Download figure 3 as SVG 1", "SVG 1"],
-        ["Download figure 3 as SVG 2", "SVG 2"],
-    ]
+
+
+def test_a_book_has_no_links(site):
+    book = site(FIGURE, *EXTENSIONS, pages=PAGES, builder="epub").build()
+    assert "svg-links" not in (book.outdir / "index.xhtml").read_text(encoding="utf-8")
 
 
 def test_what_the_cell_of_a_page_drew_is_found_in_its_outputs(site):
-    app = site("Text.", *EXTENSIONS)
-    png = b"a picture"
-    stem = sha256(png).hexdigest()
-    executed = app.outdir.parent / ".jupyter_cache/executed/0f"
-    executed.mkdir(parents=True)
-    (app.srcdir / f"{stem}.png").write_bytes(png)
-    data = {"image/png": b64encode(png).decode() + "\n", "image/svg+xml": PICTURE.splitlines(True)}
+    png = "a picture"
+    stem = sha256(png.encode()).hexdigest()
+    image = b64encode(png.encode()).decode() + "\n"
+    data = {"image/png": image, "image/svg+xml": PICTURE.splitlines(True)}
     cells = [{"outputs": [{"data": data}, {"text": "printed"}]}, {"source": "no code"}]
-    (executed / "base.ipynb").write_text(json.dumps({"cells": cells}))
-    (app.srcdir / "index.rst").write_text(f"Page\n====\n\n{IMAGE.format(stem)}")
-    app.build()
+    cache = "_build/.jupyter_cache/executed/0f/base.ipynb"
+    pages = {f"{stem}.png": png, cache: json.dumps({"cells": cells})}
+    app = site(IMAGE.format(stem), *EXTENSIONS, pages=pages).build()
     assert [label for *_, label in links(app, "index")] == ["SVG"]

@@ -8,12 +8,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
-from docutils import nodes
-from docutils.utils import new_document
 from PIL import Image
 from sphinx.errors import ExtensionError
 from sphinx_gallery import gen_rst
 from wheel_of_the_site import install_line
+
+LESSON = "gallery/core/plot_4_masks"
 
 
 def test_every_script_starts_alike():
@@ -55,12 +55,18 @@ def saved(monkeypatch, tmp_path):
     plt.close("all")
 
 
-def test_a_figures_label_is_its_alternative_text(saved):
+def test_a_figures_label_is_its_text_and_its_picture_is_light_with_an_svg_beside_it(
+    saved, tmp_path
+):
     texts = saved("Weights, the first\n  is the largest.", r'Is "a" < b & \g<0>?')
     assert texts == [
         "Weights, the first is the largest.",
         r"Is &quot;a&quot; &lt; b &amp; \g&lt;0&gt;?",
     ]
+    assert sorted(path.name for path in tmp_path.glob("*.svg")) == ["1.svg", "2.svg"]
+    for name in ("1.png", "1_2_00x.png"):
+        with Image.open(tmp_path / name) as picture:
+            assert picture.mode == "P"  # by a palette
 
 
 def test_a_figure_without_a_label_ends_the_build(saved):
@@ -68,23 +74,6 @@ def test_a_figure_without_a_label_ends_the_build(saved):
     with pytest.raises(ExtensionError, match=expected) as raised:
         saved("A label.", "")
     assert str(pickle.loads(pickle.dumps(raised.value))) == str(raised.value)  # from a worker
-
-
-def test_each_picture_is_light_at_either_size_and_has_an_svg_beside_it(saved, tmp_path):
-    saved("A label.", "Another label.")
-    assert sorted(path.name for path in tmp_path.glob("*.svg")) == ["1.svg", "2.svg"]
-    for name in ("1.png", "1_2_00x.png"):
-        with Image.open(tmp_path / name) as picture:
-            assert picture.mode == "P"  # by a palette
-
-
-@pytest.fixture
-def app(tmp_path):
-    config = SimpleNamespace(
-        release="1.2",
-        html_baseurl="https://example.org/site/",
-    )
-    return SimpleNamespace(srcdir=tmp_path / "docs", config=config)
 
 
 # A page's two ends, by the templates of the version that is installed
@@ -97,10 +86,14 @@ SOURCE = (
 )
 
 
-def test_a_page_offers_itself_and_the_package(app):
-    source = [SOURCE]
-    gallery_pages.offer_downloads(app, "gallery/core/plot_4_masks", source)
-    text = source[0]
+def test_a_page_offers_itself_and_the_package():
+    address = "https://example.org/site/"
+    app = SimpleNamespace(config=SimpleNamespace(release="1.2", html_baseurl=address))
+    source, other = [SOURCE], [SOURCE]
+    gallery_pages.offer_downloads(app, LESSON, source)
+    gallery_pages.offer_downloads(app, "training", other)
+    assert other == [SOURCE]
+    (text,) = source
     assert text.index("Title\n=====\n") < text.index("run-it-yourself")
     for kind in ("notebook <plot_4_masks.ipynb>", "script <plot_4_masks.py>"):
         assert text.count(f":download:`{kind}`") == 1
@@ -110,11 +103,7 @@ def test_a_page_offers_itself_and_the_package(app):
     assert "only::" not in text.partition("Title")[0]
     assert "zip>" not in text
     assert "attention_tutorial-1.2-py3-none-any.whl <../../attention_tutorial-1.2-" in text
-    line = install_line("1.2", "https://example.org/site/", "plot")
-    assert text.endswith(f"    pip install {line}\n")
-    source = [SOURCE]
-    gallery_pages.offer_downloads(app, "training", source)
-    assert source == [SOURCE]
+    assert text.endswith(f"    pip install {install_line('1.2', address, 'plot')}\n")
 
 
 def test_lists_of_tags_and_of_pages_are_taken_out():
@@ -135,25 +124,13 @@ def test_a_card_shows_an_equation_as_letters_and_its_picture_waits_until_it_is_n
     assert context["body"] == mended + figure
 
 
-def test_a_reference_names_a_page_by_its_short_title():
-    def reference(text):
-        return nodes.reference("", "", nodes.inline("", text), internal=True)
-
+def test_a_reference_names_a_page_by_its_short_title(site):
     masks = "Attention masks: causal and padding masks"
-    titles = {
-        "gallery/core/plot_4_masks": nodes.title("", masks),
-        "notation": nodes.title("", "Notation"),
+    pages = {
+        LESSON: f":orphan:\n\n{masks}\n{'=' * len(masks)}\n",
+        "notation": ":orphan:\n\nNotation\n========\n",
     }
-    page = new_document("page")
-    page += nodes.paragraph(
-        "",
-        "",
-        reference(masks),
-        reference("Notation"),
-        reference("mine: a link"),
-        nodes.inline("", masks),
-    )
-    app = SimpleNamespace(env=SimpleNamespace(titles=titles))
-    gallery_pages.shorten_references(app, page, "page")
-    shown = [name.astext() for name in page.findall(nodes.inline)]
-    assert shown == ["Attention masks", "Notation", "mine: a link", masks]
+    text = f":doc:`{LESSON}` :doc:`notation` :doc:`mine: a link <notation>` :guilabel:`{masks}`"
+    app = site(text, "gallery_pages", pages=pages).build()
+    words = re.findall(r'<span class="(?:doc|std std-doc|guilabel)">(.*?)</span>', app.page())
+    assert words == ["Attention masks", "Notation", "mine: a link", masks]

@@ -3,8 +3,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 GUARD = Path(__file__).parents[2] / "docs" / "_ext" / "offline"
 # A guard can't be taken off again: it is tried in a process of its own, which finds it as those do
 # that a build starts.
@@ -45,8 +43,7 @@ with socket.create_server(("127.0.0.1", 0)) as server, tempfile.TemporaryDirecto
 """
 
 
-@pytest.fixture(scope="module")
-def tried():
+def test_no_way_leads_off_this_machine_and_those_on_it_stay_open():
     done = subprocess.run(
         [sys.executable, "-c", TRY],
         env={"PYTHONPATH": str(GUARD)},
@@ -54,19 +51,9 @@ def tried():
         text=True,
         check=True,
     )
-    return json.loads(done.stdout)
-
-
-@pytest.mark.parametrize("way", ["connect", "datagram", "name"])
-def test_no_way_leads_off_this_machine(tried, way):
-    assert tried[way].startswith("refused: pages execute without leaving this machine")
-
-
-@pytest.mark.parametrize("way", ["here", "file"])
-def test_ways_on_this_machine_stay_open(tried, way):
-    assert tried[way] == "reached"
-
-
-def test_names_and_addresses_of_this_machine(tried):
+    tried = json.loads(done.stdout)
+    for way in ("connect", "datagram", "name"):
+        assert tried[way].startswith("refused: pages execute without leaving this machine"), way
+    assert (tried["here"], tried["file"]) == ("reached", "reached")
     assert all(tried["is_here"])
     assert not any(tried["is_away"])

@@ -21,20 +21,10 @@ QUESTION = """
    Large : ``x >= 4``
        Five would be.
 """
-OUTPUT = """
-.. rst-class:: sphx-glr-script-out
-
- .. code-block:: none
-
-    3
-"""
-PAGE = (
-    QUESTION
-    + "\n.. Lines 1-2\n\n.. code-block:: Python\n\n   x = 3\n\n{key}"
-    + OUTPUT
-    + "\nAfterwards.\n"
-)
+CODE = ".. Lines 1-2\n\n.. code-block:: Python\n\n   x = 3\n\n"
 KEY = ".. right-answer:: 1\n\n"
+OUTPUT = ".. rst-class:: sphx-glr-script-out\n\n .. code-block:: none\n\n    3\n\n"
+PAGE = f"{QUESTION}\n{CODE}{KEY}{OUTPUT}Afterwards.\n"
 SCRIPT = (
     '"""\nTitle\n=====\n"""\n\n# %%\n# Text.\n#'
     + QUESTION.strip("\n").replace("\n", "\n# ").replace(".. predict", "\n# .. predict", 1)
@@ -49,10 +39,10 @@ def held(tmp_path, x, script=SCRIPT):
     return answers_that_hold(block, {"src_file": str(path), "example_globals": {"x": x}}, {})
 
 
-@pytest.mark.parametrize(("x", "number"), [(1, 0), (3, 1), (5, 2)])
-def test_the_result_of_the_cell_decides_which_answer_is_right(tmp_path, x, number):
-    assert held(tmp_path, x).strip() == f".. right-answer:: {number}"
-    assert held(tmp_path, x, '"""Title"""\n\nx = 3\n') == ""  # no question
+def test_the_result_of_the_cell_decides_which_answer_is_right(tmp_path):
+    rights = [held(tmp_path, x).strip() for x in (1, 3, 5)]
+    assert rights == [f".. right-answer:: {number}" for number in range(3)]
+    assert held(tmp_path, 3, '"""Title"""\n\nx = 3\n') == ""  # no question
 
 
 @pytest.mark.parametrize(
@@ -69,9 +59,10 @@ def test_a_question_without_one_right_answer_ends_the_build(tmp_path, x, script)
         held(tmp_path, x, script)
 
 
-def test_answers_are_folds_and_the_one_whose_condition_held_is_right(build):
-    page, warnings = build(PAGE.format(key=KEY), "predictions", "figures")
-    assert warnings == ""
+def test_answers_are_folds_and_the_one_whose_condition_held_is_right(site):
+    app = site(PAGE, "predictions", "figures").build()
+    page = app.page()
+    assert app.warnings == ""
     answers = re.findall(
         r'<details class="(\w+)"><summary>(.*?)</summary>\s*<p class="verdict">(\w+)\.</p>', page
     )
@@ -89,33 +80,20 @@ def test_answers_are_folds_and_the_one_whose_condition_held_is_right(build):
     assert 'id="predict-size"' in page
 
 
-@pytest.mark.parametrize(
-    ("text", "warning"),
-    [
-        (PAGE.format(key=""), "no cell has run below the question"),
-        (
-            PAGE.format(key=KEY).replace("\n.. code-block:: P", "\nText.\n\n.. code-block:: P"),
-            "a question is the last thing above its cell",
-        ),
-    ],
-)
-def test_a_question_away_from_its_cell_or_its_result_is_warned_of(build, text, warning):
-    assert warning in build(text, "predictions", "figures")[1]
+def test_a_question_away_from_its_cell_or_its_result_is_warned_of(site):
+    text = PAGE.replace(KEY, "").replace(CODE, f"Text.\n\n{CODE}")
+    warnings = site(text, "predictions", "figures").build().warnings
+    assert "no cell has run below the question" in warnings
+    assert "a question is the last thing above its cell" in warnings
 
 
-def test_a_notebook_has_the_question_and_its_answers(site, tmp_path):
-    pages = {}
-    app = site(PAGE.format(key=KEY), "predictions", "figures")
-    app.connect("doctree-resolved", lambda app, page, name: pages.update({name: page}))
-    app.build()
+def test_a_notebook_has_the_question_and_its_answers(resolved, tmp_path):
     path = tmp_path / "plot_a.py"
     path.write_text(SCRIPT)
-    cells = json.loads(notebook(pages["index"], path, "", "%pip install it"))["cells"]
+    page = resolved(PAGE, "predictions", "figures")
+    cells = json.loads(notebook(page, path, "", "%pip install it"))["cells"]
     before, code, after = ("".join(cell["source"]) for cell in cells[1:])
     assert "**Predict first**\n\nHow large is x?" in before
-    answer = (
-        "<details>\n<summary>Medium &amp; more</summary>\n\n**Right.** Three is more.\n\n</details>"
-    )
-    assert answer in before
-    assert code == "x = 3\nprint(x)"
-    assert after == "Afterwards."
+    answer = "<summary>Medium &amp; more</summary>\n\n**Right.** Three is more."
+    assert f"<details>\n{answer}\n\n</details>" in before
+    assert (code, after) == ("x = 3\nprint(x)", "Afterwards.")

@@ -1,32 +1,22 @@
 import matplotlib as mpl
 import numpy as np
-import pytest
 import saved_pictures
 from matplotlib.figure import Figure
 from PIL import Image
 
 
-@pytest.fixture
-def save(tmp_path):
-    def save_() -> str:
+def test_two_builds_write_the_same_lines_with_letters_as_shapes_whatever_the_page_has_set(tmp_path):
+    def saved() -> str:
         figure = Figure()
         figure.add_subplot().imshow([[0, 1]])
         saved_pictures.save_as_svg(figure, tmp_path / "a.png")
-        return (tmp_path / "a.svg").read_text(encoding="utf-8")
+        _, _, drawn = (tmp_path / "a.svg").read_text(encoding="utf-8").partition("</metadata>")
+        return drawn  # above is a date
 
-    return save_
-
-
-def test_two_builds_write_the_same_lines(save):
-    def drawn(svg: str) -> str:
-        return svg.partition("</metadata>")[2]  # above is a date
-
-    assert drawn(save()) == drawn(save())
-
-
-def test_letters_are_shapes_whatever_the_page_has_set(save):
+    first = saved()
     with mpl.rc_context({"svg.fonttype": "none"}):
-        assert "<text" not in save()
+        assert saved() == first
+    assert "<text" not in first
 
 
 def test_a_kernel_is_told_the_same():
