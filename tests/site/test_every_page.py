@@ -1,10 +1,8 @@
 """Every page of the site: one visit, in both themes and on two widths, finds all that is wrong."""
 
-import re
-
 import pytest
 from accessibility import unsound
-from built_site import SITE, SIZES, page_names
+from built_site import SIZES, page_names
 
 COST = """() => {
   const fetched = performance.getEntriesByType("resource");
@@ -144,20 +142,3 @@ def test_what_is_wrong_would_be_found(visit, http_root):
     ]:
         assert [one for one in found if one.startswith(kind)], kind
     assert [one for one in found if "pixels too wide" in one]
-
-
-SHADES = re.compile(r"\b(dark|light|black|white)(er|est)\b")
-
-
-def test_no_page_names_a_shade_that_the_dark_theme_turns_round():
-    """What is darkest in one theme is lightest in the other; prose says "largest" instead."""
-    found = {}
-    for name in page_names():
-        text = (SITE / name).read_text(encoding="utf-8")
-        prose = re.sub(r"<(pre|code|script|style)\b.*?</\1>", "", text, flags=re.DOTALL)
-        prose = re.sub("<[^>]*>", " ", prose)
-        said = [match[0] for match in SHADES.finditer(prose)]
-        # One page explains just that.
-        if said and "dark mode" not in prose and not name.startswith(("_modules/", "api/")):
-            found[name] = said
-    assert found == {}

@@ -70,16 +70,6 @@ def test_all_files_together_are_small():
     assert sum(path.stat().st_size for path in SITE.glob("_downloads/figures/**/*.svg")) <= ALL
 
 
-def test_the_caption_is_inside(visit, http_root):
-    name = "gallery/core/plot_3_scaling_variance.html"
-    page = visit(http_root + name).page
-    caption = page.locator("figure figcaption").nth(1)
-    words = re.findall(r"[A-Za-z]{4,}", caption.inner_text())
-    text = ET.parse(files_of(name)[1]).getroot().find(f"{SVG}desc").text
-    assert len(words) > 10
-    assert [word for word in words if word not in text] == []
-
-
 COLOURS = """async (source) => {
   const image = new Image();
   image.src = source;

@@ -208,6 +208,9 @@ def test_deleting_a_word_shows_its_effect_on_each_model(lab):
         assert weight == pytest.approx(whole.weights[1].item(), abs=1e-5)
         added = float(cell.get_attribute("data-effect"))
         assert added == pytest.approx(whole.logit - without.logit, abs=1e-4)
+        shown, shares, _ = cell.locator(":scope > *").all_inner_texts()
+        assert float(shown.replace("−", "-")) == pytest.approx(added, rel=0.06)
+        assert len(set(shares.split(" → "))) == 2
     expect(hook(lab, "effects").locator("tr")).to_have_count(1)
     expect(hook(lab, "effects")).to_contain_text("wonderful")
     # Alone, also when another word is gone by now
@@ -223,23 +226,6 @@ def test_deleting_a_word_shows_its_effect_on_each_model(lab):
     settle(lab)
     assert probability(lab) == pytest.approx(sigmoid(answer(RECOMMENDED, TEXT).logit), abs=1e-5)
     expect(lab.locator('[data-part="effects-field"]')).to_be_hidden()
-
-
-def test_an_effect_has_digits_enough_to_be_seen(lab):
-    text = "Wonderful, excellent, superb, great, a perfect film, the best, and I loved it."
-    write(lab, text)
-    for place in (0, 5, 6, 9, 12):
-        tokens(lab).nth(place).click()
-    settle(lab)
-    rows = hook(lab, "effects").locator("tr")
-    expect(rows).to_have_count(5)
-    for cell in rows.locator("td").all():
-        added, shares, _ = cell.locator(":scope > *").all_inner_texts()
-        before, after = shares.split(" → ")
-        assert before != after
-        exact = float(cell.get_attribute("data-effect"))
-        assert added[0] == ("+" if exact > 0 else "−")
-        assert float(added.replace("−", "-")) == pytest.approx(exact, rel=0.06)
 
 
 def test_deleted_words_stay_deleted_while_others_are_typed(lab):
@@ -372,15 +358,11 @@ def changes_of_a_key_press(page, n):
     return page.evaluate(CHANGES, [text, f"{text} a", f"{text} aa"])
 
 
-def test_a_key_press_in_a_full_text_makes_no_word_again(lab):
-    changes = changes_of_a_key_press(lab, 256)
-    assert changes["elements"] < 50  # 256 words are 1,024 elements in each model's column
-    assert changes["attributes"] < 5 * 256
-
-
-def test_6000_words_leave_the_page_usable(lab):
+def test_a_key_press_makes_no_word_again_and_6000_words_leave_the_page_usable(lab):
     before = lab.evaluate("document.documentElement.scrollHeight")
     full = changes_of_a_key_press(lab, 256)
+    assert full["elements"] < 50  # 256 words are 1,024 elements in each model's column
+    assert full["attributes"] < 5 * 256
     changes = changes_of_a_key_press(lab, 6_000)
     assert all(changes[kind] < 1.1 * full[kind] + 10 for kind in full)
     assert lab.evaluate("document.documentElement.scrollHeight") < before + 1_000

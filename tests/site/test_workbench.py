@@ -205,16 +205,6 @@ def test_a_target_on_a_masked_cell_is_not_counted(bench):
     assert bench.locator("#workbench .target").count() == 6
 
 
-def test_a_masked_row_attends_to_nothing(bench):
-    bench.get_by_role("radio", name="a mask").check()
-    for j in SIX:
-        cell(bench, f"map.0.{j}").click()
-    expect(bench.locator('[data-part="finding"]')).to_have_text(
-        "Your attends to nothing, because its whole row is masked. "
-        "All other words attend most to journey."
-    )
-
-
 def test_a_second_head_has_its_own_weights(bench):
     first = shown(bench, "map.0.0", "score.1")
     bench.get_by_label("second head").check()
