@@ -115,21 +115,6 @@ def test_blind_query_gives_zeros_and_passes_none_back(attend, value_dim, dtype):
     assert tensors[2].grad[0].any()
 
 
-@for_each(attend=ATTENTIONS, is_causal=(False, True))
-def test_masks_of_every_shape_broadcast_to_the_scores(attend, is_causal):
-    n = 7 if is_causal else 5
-    tensors = [torch.randn(2, 3, *size) for size in ((n, 3), (7, 3), (7, 2))]
-    for shape in ((), (1,), (7,), (n, 1), (1, 7), (n, 7), (3, 1, 1), (2, 1, n, 1), (2, 3, n, 7)):
-        allowed = torch.rand(shape) < 0.6
-        for mask in (allowed, torch.randn(shape).masked_fill(~allowed, -math.inf)):
-            whole = made_causal(mask, n, 7) if is_causal else mask
-            torch.testing.assert_close(
-                attend(*tensors, mask, is_causal=is_causal),
-                reference(*tensors, whole, 3**-0.5)[0].expand(2, 3, n, 2),
-                msg=lambda message, shape=shape: f"{shape}: {message}",
-            )
-
-
 @for_each(attend=ATTENTIONS, value_dim=(3, 2))
 def test_forbidden_keys_get_nothing_however_low_the_other_scores(attend, value_dim):
     query, key = torch.full((5, 3), -1e6), torch.full((7, 3), 1e6)
@@ -148,20 +133,6 @@ def test_scores_of_16_bits_may_exceed_what_16_bits_hold(attend):
     value = torch.randn(7, 2).half()
     right = value[:4].float().mean(0).expand(5, 2)
     torch.testing.assert_close(attend(query, key, value).float(), right, rtol=1e-3, atol=1e-3)
-
-
-@for_each(attend=ATTENTIONS, is_causal=(False, True), value_dim=(3, 2))
-def test_gradcheck(attend, is_causal, value_dim):
-    n = 7 if is_causal else 5
-    query, key, value = (
-        torch.randn(2, length, width, dtype=torch.float64, requires_grad=True)
-        for length, width in ((n, 3), (7, 3), (7, value_dim))
-    )
-    mask = torch.rand(2, n, 7) < 0.6
-    mask[0, 1] = False
-    assert torch.autograd.gradcheck(
-        lambda q, k, v: attend(q, k, v, mask, is_causal=is_causal), (query, key, value)
-    )
 
 
 def test_weights_pass_gradients_of_their_own():
@@ -265,28 +236,12 @@ def test_fused_keeps_no_weights_for_the_backward_pass(key_dim, value_dim, masked
 
 
 @every_attention
-def test_texts_tokens_and_widths_of_one_size_are_not_confused(attend):
-    query, key, value = torch.randn(3, 5, 5, 5)
-    one_by_one = [
-        torch.softmax(q @ k.T / 5**0.5, dim=-1) @ v
-        for q, k, v in zip(query, key, value, strict=True)
-    ]
-    torch.testing.assert_close(attend(query, key, value), torch.stack(one_by_one))
-
-
-@every_attention
 def test_is_causal_is_the_causal_mask(attend):
     query, key, value = torch.randn(2, 5, 3), torch.randn(2, 5, 3), torch.randn(2, 5, 2)
     causal = attend(query, key, value, is_causal=True)
     assert torch.equal(causal, attend(query, key, value, causal_mask(5)))
     elsewhere = (tensor.to("meta") for tensor in (query, key, value))
     assert attend(*elsewhere, is_causal=True).is_meta
-    # A later token changes no earlier context.
-    key2, value2 = key.clone(), value.clone()
-    key2[:, 3:], value2[:, 3:] = 9.0, -9.0
-    later = attend(query, key2, value2, is_causal=True)
-    torch.testing.assert_close(later[:, :3], causal[:, :3])
-    assert not torch.allclose(later[:, 3:], causal[:, 3:])
 
 
 @for_each(attend=ATTENTIONS, n=(2, 5, 1))
@@ -329,16 +284,13 @@ def test_padding_mask_keeps_leading_dimensions():
     assert padding_mask(lengths.to("meta"), 5).is_meta
 
 
-@for_each(attend=(scaled_dot_product_attention, fused_attention, online_softmax_attention))
+@for_each(attend=(fused_attention, online_softmax_attention))
 def test_compiles_into_one_graph(attend):
-    # aot_eager traces forward and backward and needs no C++ compiler.
+    # The layers' own test compiles the formula. aot_eager needs no C++ compiler.
     compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
-    query, key, value = torch.randn(2, 7, 3), torch.randn(2, 7, 3), torch.randn(2, 7, 2)
-    mask = padding_mask(torch.tensor([4, 0]), 7)
-    for options in ({}, {"attn_mask": mask}, {"attn_mask": mask, "is_causal": True, "scale": 0.5}):
-        torch.testing.assert_close(
-            compiled(query, key, value, **options), attend(query, key, value, **options)
-        )
+    tensors = torch.randn(2, 7, 3), torch.randn(2, 7, 3), torch.randn(2, 7, 2)
+    options = {"attn_mask": padding_mask(torch.tensor([4, 0]), 7), "is_causal": True, "scale": 0.5}
+    torch.testing.assert_close(compiled(*tensors, **options), attend(*tensors, **options))
 
 
 def zeros(*shape, dtype=torch.float32):
@@ -346,20 +298,15 @@ def zeros(*shape, dtype=torch.float32):
 
 
 # Of queries (2, 1, 5, 3), keys (2, 1, 7, 3) and values (2, 1, 7, 11): what is in their place, its
-# error, and the words of the message.
+# error, and how the message begins.
 SHAPES = "query, key, value: expected shapes (..., n, k), (..., m, k) and (..., m, v), got "
 MASK = "attn_mask: expected a shape that broadcasts to the scores, (2, 1, 5, 7), got "
+FLOATS = "expected a floating-point tensor, got "
 WRONG = [
-    ({"query": [[1.0]]}, TypeError, "query: expected a floating-point tensor, got list"),
-    ({"key": None}, TypeError, "key: expected a floating-point tensor, got NoneType"),
-    ({"value": zeros(7, 11).numpy()}, TypeError, "value: expected a floating-point tensor, got nd"),
-    (
-        {"query": zeros(2, 1, 5, 3).long()},
-        TypeError,
-        "query: expected a floating-point tensor, got",
-    ),
-    ({"value": zeros(2, 1, 7, 11).bool()}, TypeError, "value: expected a floating-point tensor"),
-    ({"query": zeros(5, 3, dtype=torch.complex64)}, TypeError, "query: expected a floating-point"),
+    ({"query": [[1.0]]}, TypeError, f"query: {FLOATS}list"),
+    ({"key": None}, TypeError, f"key: {FLOATS}NoneType"),
+    ({"value": zeros(2, 1, 7, 11).bool()}, TypeError, f"value: {FLOATS}torch.bool"),
+    ({"query": zeros(5, 3, dtype=torch.complex64)}, TypeError, f"query: {FLOATS}torch.complex64"),
     (
         {"key": zeros(2, 1, 7, 3).half()},
         TypeError,
@@ -367,14 +314,10 @@ WRONG = [
     ),
     ({"value": zeros(2, 1, 7, 11).double()}, TypeError, "value: expected torch.float32, the query"),
     ({"query": zeros(3)}, ValueError, SHAPES + "(3,), (2, 1, 7, 3), (2, 1, 7, 11)"),
-    ({"query": zeros()}, ValueError, SHAPES + "()"),
-    ({"key": zeros(3)}, ValueError, SHAPES + "(2, 1, 5, 3), (3,)"),
     ({"query": zeros(5, 0), "key": zeros(7, 0)}, ValueError, SHAPES + "(5, 0), (7, 0)"),
     ({"key": zeros(2, 1, 7, 2)}, ValueError, SHAPES),
-    ({"key": zeros(2, 1, 7, 5)}, ValueError, SHAPES),
     # torch's kernel on the CPU takes this one, in four dimensions, and answers.
     ({"value": zeros(2, 1, 5, 11)}, ValueError, SHAPES),
-    ({"value": zeros(2, 1, 11, 3)}, ValueError, SHAPES),
     ({"value": zeros(2, 1, 1, 11)}, ValueError, SHAPES),
     ({"key": zeros(3, 1, 7, 3)}, ValueError, SHAPES + "(2, 1, 5, 3), (3, 1, 7, 3), (2, 1, 7, 11)"),
     ({"attn_mask": [[True]]}, TypeError, "attn_mask: expected a boolean tensor, True = may attend"),
@@ -385,23 +328,16 @@ WRONG = [
         "attn_mask: expected device cpu, the query",
     ),
     ({"attn_mask": zeros(7, 5)}, ValueError, MASK + "(7, 5)"),
-    ({"attn_mask": zeros(3, 1, 5, 7)}, ValueError, MASK + "(3, 1, 5, 7)"),
     ({"attn_mask": zeros(2, 13, 5, 7).bool()}, ValueError, MASK + "(2, 13, 5, 7)"),
     ({"attn_mask": zeros(2, 1, 7)}, ValueError, MASK + "(2, 1, 7); one row of keys per text is"),
     ({"attn_mask": zeros(1, 2, 1, 5, 7)}, ValueError, MASK + "(1, 2, 1, 5, 7)"),
-    (
-        {"query": zeros(2, 1, 1, 3), "attn_mask": zeros(5, 7)},
-        ValueError,
-        "attn_mask: expected a sh",
-    ),
     ({"scale": "half"}, TypeError, "scale: expected a number, got str"),
     ({"scale": torch.ones(2, 1, 1, 1)}, TypeError, "scale: expected a number, got Tensor"),
     ({"scale": math.nan}, ValueError, "scale: expected a finite number, got nan"),
-    ({"scale": math.inf}, ValueError, "scale: expected a finite number, got inf"),
 ]
 
 
-@for_each(attend=ATTENTIONS)
+@every_attention
 def test_wrong_input_is_refused(attend):
     good = {"query": zeros(2, 1, 5, 3), "key": zeros(2, 1, 7, 3), "value": zeros(2, 1, 7, 11)}
     assert attend(**good).shape == (2, 1, 5, 11)
@@ -412,39 +348,18 @@ def test_wrong_input_is_refused(attend):
 
 
 def test_wrong_lengths_are_refused():
-    for call, error, message in (
-        (lambda: causal_mask(2.0), TypeError, "n: expected an integer, got float"),
-        (lambda: causal_mask(-1), ValueError, "n: expected at least 0, got -1"),
-        (
-            lambda: padding_mask([1, 2], 3),
-            TypeError,
-            "lengths: expected a tensor of integers, got li",
-        ),
-        (
-            lambda: padding_mask(torch.ones(1), 3),
-            TypeError,
-            "lengths: expected a tensor of integers",
-        ),
-        (lambda: padding_mask(torch.tensor([True]), 3), TypeError, "lengths: expected a tensor of"),
-        (
-            lambda: padding_mask(torch.tensor([1, 4]), 3),
-            ValueError,
-            "lengths: expected 0 to n = 3, g",
-        ),
-        (
-            lambda: padding_mask(torch.tensor([-1]), 3),
-            ValueError,
-            "lengths: expected 0 to n = 3, got",
-        ),
-        (
-            lambda: padding_mask(torch.tensor([1]), 2.5),
-            TypeError,
-            "n: expected an integer, got float",
-        ),
-        (lambda: padding_mask(torch.tensor([0]), -1), ValueError, "n: expected at least 0, got -1"),
+    whole = "lengths: expected a tensor of integers, got"
+    for mask, arguments, error, message in (
+        (causal_mask, (2.0,), TypeError, "n: expected an integer, got float"),
+        (causal_mask, (-1,), ValueError, "n: expected at least 0, got -1"),
+        (padding_mask, ([1, 2], 3), TypeError, f"{whole} list"),
+        (padding_mask, (torch.tensor([True]), 3), TypeError, f"{whole} torch.bool"),
+        (padding_mask, (torch.tensor([1, 4]), 3), ValueError, "lengths: expected 0 to n = 3, got"),
+        (padding_mask, (torch.tensor([-1]), 3), ValueError, "lengths: expected 0 to n = 3, got -1"),
+        (padding_mask, (torch.tensor([1]), 2.5), TypeError, "n: expected an integer, got float"),
     ):
         with pytest.raises(error, match=f"^{message}"):
-            call()
+            mask(*arguments)
 
 
 def test_padding_mask_maps_over_a_batch():

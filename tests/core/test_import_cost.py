@@ -1,114 +1,114 @@
 """The core needs torch alone; what needs more is loaded late, and an error names its extra.
 
-Each test is one new process, because a process that has imported a package can't show this.
+One new process shows it all, because a process that has imported a package can't.
 """
 
+import json
 import subprocess
 import sys
+
+import pytest
 
 EXTRAS = {
     *("tokenizers", "safetensors", "pydantic", "click", "matplotlib", "datasets", "pandas"),
     *("pyarrow", "scipy", "tqdm", "filelock"),
 }
-# Hides packages from all that looks for them, as in an environment without them.
-HIDING = """
-import sys
+SCRIPT = """
+import contextlib, io, json, runpy, sys
 
-hidden = set()
+import torch
 
-class Hiding:
-    def __init__(self, finder):
-        self.finder = finder
+by_torch = set(sys.modules)  # torch uses some packages where it finds them
+found = {"errors": {}, "commands": {}}
 
-    def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] in hidden:
-            return None
-        return self.finder.find_spec(name, path, target)
+def loaded():
+    return [*{name.partition(".")[0] for name in set(sys.modules) - by_torch}]
 
-sys.meta_path[:] = [Hiding(finder) for finder in sys.meta_path]
+def run(command, *arguments):
+    sys.argv = [command, *arguments]
+    try:
+        runpy.run_module(f"attention.{command}", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        return end.code
+
+@contextlib.contextmanager
+def without(library):
+    for name in [name for name in sys.modules if name.partition(".")[0] == "attention"]:
+        del sys.modules[name]
+    hidden, sys.modules[library] = sys.modules.get(library), None
+    yield
+    if hidden is None:
+        del sys.modules[library]
+    else:
+        sys.modules[library] = hidden
+
+import attention, attention.functional, attention.layers.variants, attention.analysis
+from attention.plotting import words_as_ansi
+found["core"] = loaded()
+import attention.sentiment.config
+found["config"] = loaded()
+with contextlib.redirect_stdout(io.StringIO()):
+    assert run("predict", sys.argv[1], "good soup") == 0
+found["predict"] = loaded()
+for library in ("pydantic", "tokenizers", "safetensors", "matplotlib"):
+    with without(library):
+        try:
+            if library == "matplotlib":
+                from attention.plotting import draw_weights
+            else:
+                from attention import SentimentClassifier
+        except ImportError as error:
+            found["errors"][library] = str(error)
+for command, library in (("train", "click"), ("predict", "tqdm"), ("write", "safetensors")):
+    out, err = io.StringIO(), io.StringIO()
+    with without(library), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run(command)
+    found["commands"][command] = library, code, out.getvalue(), err.getvalue()
+print(json.dumps(found))
 """
 
 
-def run(code):
-    """Run Python in a process of its own; return the lines it printed."""
-    command = [sys.executable, "-c", code]
+@pytest.fixture(scope="module")
+def found(finished):
+    """What a new process loads on its way, and what it says where a library is missing."""
+    command = [sys.executable, "-c", SCRIPT, str(finished)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert result.returncode == 0, result.stderr
-    return result.stdout.splitlines()
+    return json.loads(result.stdout)
 
 
-def test_the_core_loads_no_package_of_an_extra_and_the_rest_on_request():
-    loaded, _ = run("""
-import sys
-import torch
-by_torch = set(sys.modules)  # torch uses some packages where it finds them
-import attention, attention.functional, attention.layers.variants, attention.analysis
-from attention.plotting import words_as_ansi
-print(*{name.partition(".")[0] for name in set(sys.modules) - by_torch})
-
-from attention.sentiment.model import SentimentClassifier
-assert attention.SentimentClassifier is SentimentClassifier
-assert set(attention.plotting.__all__) | {"draw_weights"} <= set(dir(attention.plotting))
-assert attention.plotting.draw_weights.__module__ == "attention.plotting.heatmap"
-for module in (attention, attention.plotting):
-    try:
-        module.no_such_name
-    except AttributeError as error:
-        assert "no_such_name" in str(error) and module.__name__ in str(error)
-    else:
-        raise AssertionError(module)
-print("done")
-""")
-    assert "attention" in loaded.split()
-    assert set(loaded.split()) & EXTRAS == set()
+@pytest.mark.parametrize(
+    ("part", "needed", "others"),
+    [
+        ("core", "attention", EXTRAS),
+        ("config", "pydantic", {"click", "tqdm", "matplotlib"}),
+        ("predict", "tokenizers", {"matplotlib", "datasets", "pandas", "pyarrow"}),
+    ],
+)
+def test_no_part_loads_what_it_does_not_need(found, part, needed, others):
+    assert needed in found[part]
+    assert set(found[part]) & others == set()
 
 
-def test_an_error_names_the_extra_that_is_missing():
-    works, *errors = run(f"""
-{HIDING}
-hidden |= {EXTRAS!r}
-import torch
-import attention.plotting
-from attention.analysis import bilinear_form, parameter_count
-print(attention.MultiHeadAttention(6, 2)(torch.rand(5, 6), is_causal=True).shape)
-
-for missing in ("pydantic", "tokenizers", "safetensors"):
-    hidden.clear()
-    hidden.add(missing)
-    try:
-        attention.SentimentClassifier
-    except ImportError as error:
-        print(missing, error)
-hidden.add("matplotlib")
-try:
-    from attention import SentimentClassifier
-except ImportError as error:
-    print("safetensors", error)
-try:
-    attention.plotting.draw_weights
-except ImportError as error:
-    print("matplotlib", error)
-hidden.clear()
-attention.plotting.draw_weights, attention.SentimentClassifier
-""")
-    assert works == "torch.Size([5, 6])"
-    assert len(errors) == 5
-    for line in errors:
-        missing, _, message = line.partition(" ")
-        extra = "[plot]" if missing == "matplotlib" else "[train]"
+def test_an_error_names_the_extra_that_is_missing(found):
+    assert len(found["errors"]) == 4
+    for library, message in found["errors"].items():
+        extra = "[plot]" if library == "matplotlib" else "[train]"
         assert f"pip install 'attention-tutorial{extra}'" in message
-        assert f"needs {missing}, which the extra {extra} installs" in message
+        assert f"needs {library}, which the extra {extra} installs" in message
 
 
-def test_predict_loads_neither_matplotlib_nor_datasets():
-    *_, loaded = run("""
-import runpy, sys
-sys.argv = ["predict", "--help"]
-try:
-    runpy.run_module("attention.predict", run_name="__main__")
-except SystemExit as end:
-    assert not end.code
-print(*{name.partition(".")[0] for name in sys.modules})
-""")
-    assert set(loaded.split()) & {"matplotlib", "datasets", "pandas"} == set()
-    assert "tokenizers" in loaded.split()
+def test_a_command_without_its_extra_says_so_in_one_line_and_code_2(found):
+    for library, code, out, err in found["commands"].values():
+        assert (code, out, err.count("\n")) == (2, "", 1), err
+        assert f"error: this part of attention needs {library}, which the extra [train]" in err
+
+
+def test_what_is_loaded_late_is_listed_and_a_wrong_name_is_an_error():
+    import attention.plotting
+
+    assert set(attention.plotting.__all__) | {"draw_weights"} <= set(dir(attention.plotting))
+    assert attention.plotting.draw_weights.__module__ == "attention.plotting.heatmap"
+    for module in (attention, attention.plotting):
+        with pytest.raises(AttributeError, match=f"{module.__name__}.*no_such_name"):
+            module.no_such_name  # noqa: B018 — looking it up is the test

@@ -9,19 +9,9 @@ from loops import for_each
 from attention import (
     MultiHeadAttention,
     causal_mask,
-    functional,
     fused_attention,
-    masks,
-    padding_mask,
     scaled_dot_product_attention,
 )
-
-
-def test_heads_are_not_causal_by_default():
-    layer, x = MultiHeadAttention(10, 5), torch.randn(7, 10)
-    changed = x.clone()
-    changed[6] += 1
-    assert ((layer(changed) - layer(x)).abs().amax(-1) > 1e-5).all()
 
 
 def test_a_mask_and_causality_together_may_forbid_every_key():
@@ -63,34 +53,6 @@ def test_dropout_is_drawn_per_head_and_shows_in_the_weights_that_are_returned():
     assert all(len(text.unique(dim=0)) == 5 for text in patterns)
     value = layer.W_value(x).unflatten(-1, (5, 2)).transpose(1, 2)
     torch.testing.assert_close(layer.W_out((weights @ value).transpose(1, 2).flatten(2)), context)
-
-
-def test_batch_heads_and_tokens_of_one_size_are_not_confused():
-    layer, x = MultiHeadAttention(25, 5), torch.randn(5, 5, 25)
-    lengths = torch.tensor([1, 2, 3, 4, 5])
-    batch = layer(x, padding_mask(lengths, 5))
-    for text, expected, length in zip(x, batch, lengths, strict=True):
-        torch.testing.assert_close(layer(text, padding_mask(length, 5)), expected)
-
-
-@for_each(num_heads=(1, 5))
-def test_causality_alone_builds_no_mask(num_heads, monkeypatch):
-    layer, x = MultiHeadAttention(10, num_heads), torch.randn(3, 7, 10)
-    masked = layer(x, causal_mask(7))
-
-    def refuse(*args, **kwargs):
-        raise AssertionError("an (n, n) mask was built, which the kernel does not need")
-
-    kernel, received = functional.F.scaled_dot_product_attention, []
-
-    def recorded(query, key, value, attn_mask=None, *more, **options):
-        received.append(attn_mask)
-        return kernel(query, key, value, attn_mask, *more, **options)
-
-    monkeypatch.setattr(masks, "causal_mask", refuse)
-    monkeypatch.setattr(functional.F, "scaled_dot_product_attention", recorded)
-    torch.testing.assert_close(layer(x, is_causal=True), masked)
-    assert received == [None]
 
 
 def test_numbers_of_heads_that_do_not_fit_are_refused():

@@ -1,4 +1,4 @@
-"""Every layer from its equation, for one text at a time, with loops over heads and queries.
+"""Every layer from its equation, one text after the other, and one head after the other.
 
 Nothing here calls the package. What a layer holds is read, and each sum is written out.
 """
@@ -36,17 +36,20 @@ def of_layer(layer, x, mask=None, is_causal=False, positions=None):
 
 
 def attend(query, key, value, added, scale):
-    """Weigh the values for one query after the other; one that sees nothing gets zeros."""
-    contexts, weights = [], []
-    for i, q in enumerate(query):
-        seen = [j for j in range(len(key)) if added[i, j] != -math.inf]
-        row = torch.zeros(len(key), dtype=q.dtype)
-        if seen:
-            powers = ((key[seen] * q).sum(-1) * scale + added[i, seen]).exp()
-            row = row.index_put((torch.tensor(seen),), powers / powers.sum())
-        weights.append(row)
-        contexts.append((row[:, None] * value).sum(0))
-    return torch.stack(contexts), torch.stack(weights)
+    """Attend without softmax: exponentials of the allowed scores, divided by their sum."""
+    allowed = added != -math.inf
+    products = torch.einsum("...nk,...mk->...nm", query, key) * scale
+    scores = products + added.masked_fill(~allowed, 0.0)
+    allowed = allowed.expand(scores.shape)
+    if scores.shape[-1] == 0:
+        return scores @ value, scores
+    top = scores.detach().masked_fill(~allowed, -math.inf).amax(-1, keepdim=True)
+    # Where nothing is allowed the largest score is −∞, and infinity minus itself would be NaN.
+    top = top.where(top.isfinite(), top.new_tensor(0.0))
+    powers = (scores - top).masked_fill(~allowed, -math.inf).exp()
+    total = powers.sum(-1, keepdim=True)
+    weights = powers / total.where(total > 0, total.new_tensor(1.0))
+    return weights @ value, weights
 
 
 def project(matrix, x):

@@ -7,6 +7,7 @@ import math
 
 import torch
 from hypothesis import strategies as st
+from layer_oracle import attend
 from torch.nn import functional as F
 
 from attention import scaled_dot_product_attention
@@ -29,21 +30,10 @@ def made_causal(mask, n, m):
 
 
 def reference(query, key, value, mask, scale):
-    """Attention without softmax: exponentials of the allowed scores, divided by their sum."""
-    scores = torch.einsum("...nk,...mk->...nm", query, key) * scale
-    allowed = allowed_by(mask)
-    if mask.is_floating_point():
-        scores = scores + mask.masked_fill(~allowed, 0.0)
-    allowed = allowed.expand(torch.broadcast_shapes(scores.shape, allowed.shape))
-    if scores.shape[-1] == 0:
-        return scores @ value, scores.expand(allowed.shape)
-    top = scores.detach().where(allowed, scores.new_tensor(-math.inf)).amax(-1, keepdim=True)
-    # Where nothing is allowed the largest score is −∞, and infinity minus itself would be NaN.
-    top = top.where(top.isfinite(), top.new_tensor(0.0))
-    powers = (scores - top).where(allowed, scores.new_tensor(-math.inf)).exp()
-    total = powers.sum(-1, keepdim=True)
-    weights = powers / total.where(total > 0, scores.new_tensor(1.0))
-    return weights @ value, weights
+    """Attend by the formula, with a mask of either kind."""
+    if mask.dtype == torch.bool:
+        mask = query.new_zeros(mask.shape).masked_fill(~mask, -math.inf)
+    return attend(query, key, value, mask, scale)
 
 
 def spelled(*args, **kwargs):
@@ -162,14 +152,14 @@ def build(case):
     return leaves, views, draw_mask(case, generator)
 
 
-def results(attend, leaves, views, mask, upstream, dtype):
+def results(attention, leaves, views, mask, upstream, dtype):
     """Return the context and the gradients of all leaves, and of a mask that is added."""
     leaves = [leaf.to(dtype, copy=True).requires_grad_() for leaf in leaves]
     inputs = list(leaves)
     if mask is not None and mask.is_floating_point():
         mask = mask.detach().clone().requires_grad_()
         inputs.append(mask)
-    context = attend(*(view(t) for view, t in zip(views, leaves, strict=True)), mask)
+    context = attention(*(view(t) for view, t in zip(views, leaves, strict=True)), mask)
     grads = torch.autograd.grad(context, inputs, upstream.to(dtype), materialize_grads=True)
     return [context.detach().double(), *(grad.double() for grad in grads)]
 
@@ -181,7 +171,7 @@ def rounding(case):
     return torch.finfo(case["dtype"]).eps + wide * (case["top_score"] + added)
 
 
-def check_against_oracles(attend, case):
+def check_against_oracles(attention, case):
     """Compare a case with both oracles, in value and in every gradient."""
     leaves, views, mask = build(case)
     dtype, n, m = case["dtype"], case["n"], case["m"]
@@ -197,7 +187,7 @@ def check_against_oracles(attend, case):
         return everything if mask is None else mask
 
     def ours(q, k, v, mask):
-        return attend(q, k, v, mask, is_causal=case["is_causal"], scale=case["scale"])
+        return attention(q, k, v, mask, is_causal=case["is_causal"], scale=case["scale"])
 
     def exactly(q, k, v, mask):
         return reference(q, k, v, whole(mask), scale)[0].expand(upstream.shape)
