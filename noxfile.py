@@ -124,7 +124,12 @@ def faults(session: nox.Session) -> None:
     """Try to break it: thousands of cases, killed runs, bad input, hostile files, heavy load."""
     install(session, "tests")
     profile = "--hypothesis-profile=thorough"
-    session.run("pytest", "-n", "auto", profile, *(session.posargs or ["tests/faults"]))
+    # The quick tests hold these lessons to fewer seeds and passages.
+    lessons = [
+        f"tests/gallery/test_{name}.py"
+        for name in ("rotary_lesson", "scale_in_training", "writing_lesson")
+    ]
+    session.run("pytest", "-n", "auto", profile, *(session.posargs or ["tests/faults", *lessons]))
 
 
 @nox.session

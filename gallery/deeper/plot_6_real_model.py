@@ -179,8 +179,8 @@ def layers(ids):
         x = after
 
 
-N = 64
-some = load_reviews("imdb")["validation"].texts[: 60 if QUICK else 300]
+N, M = 64, 12 if QUICK else 50
+some = load_reviews("imdb")["validation"].texts[: 20 if QUICK else 300]
 numbers = [tokenizer.encode(text).ids for text in some]
 separator = tokenizer.token_to_id("[SEP]")
 cut = [[*row[: N - 1], separator] for row in numbers if len(row) >= N]
@@ -368,11 +368,11 @@ def embed(ids, silent=(), hidden=()):
     return F.normalize(states.mean(dim=1), dim=-1)
 
 
-fifty = reviews[:50]  # (50, N)
-usual = embed(fifty)  # (50, 384)
+sample = reviews[:M]  # (M, N)
+usual = embed(sample)  # (M, 384)
 print("cosine similarity to the usual embedding, mean over 50 reviews")
 for name, at in (("[CLS]", 0), ("a word piece", 20), ("[SEP]", N - 1)):
-    zero, masked = embed(fifty, silent=[at]), embed(fifty, hidden=[at])  # (50, 384), (50, 384)
+    zero, masked = embed(sample, silent=[at]), embed(sample, hidden=[at])  # (M, 384), (M, 384)
     zero, masked = ((usual * changed).sum(dim=-1).mean() for changed in (zero, masked))
     print(f"{name:13} values set to 0: {zero:.3f}   masked: {masked:.3f}")
 print(f"the next review instead: {(usual * usual.roll(1, 0)).sum(-1).mean():.3f}")
@@ -388,7 +388,7 @@ print(f"the next review instead: {(usual * usual.roll(1, 0)).sum(-1).mean():.3f}
 # that a word piece comes first.
 
 print("layer  weight on the first position: with [CLS]   without it")
-for i, (with_it, without) in enumerate(zip(layers(fifty), layers(fifty[:, 1:]), strict=True)):
+for i, (with_it, without) in enumerate(zip(layers(sample), layers(sample[:, 1:]), strict=True)):
     one, other = (weights[:, :, 2:-2, 0].mean() for *_, weights in (with_it, without))
     print(f"{i:5}  {one:40.3f}   {other:10.3f}")
 

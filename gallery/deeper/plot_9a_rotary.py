@@ -35,6 +35,7 @@ import attention
 from attention.plotting import BLUE, GREEN, ORANGE, PURPLE, draw_weights, use_style
 
 use_style()
+QUICK = False  # True: one seed, for a first try
 
 words = ["Your", "journey", "starts", "with", "one", "step"]
 x = torch.tensor(
@@ -520,7 +521,7 @@ assert error(by_products, with_rope) < 1e-12
 # with RoPE.
 
 torch.set_default_dtype(torch.float32)
-TOKENS, LAG, TRAINED, SEEDS, STEPS = 16, 5, 32, range(3), 300
+TOKENS, LAG, TRAINED, SEEDS, STEPS = 16, 5, 32, range(1 if QUICK else 3), 300
 d = 32
 
 
@@ -590,7 +591,7 @@ for kind, rotary in (("sinusoids", False), ("RoPE", True)):
 
 def summary(curves):
     """Write the mean of a row of accuracies per seed, with the lowest and the highest seed."""
-    means = torch.stack([curve.mean() for curve in curves])  # (3,)
+    means = torch.stack([curve.mean() for curve in curves])  # (len(curves),)
     return f"{means.mean():4.0%} ({means.min():.0%} to {means.max():.0%})"
 
 

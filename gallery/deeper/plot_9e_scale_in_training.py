@@ -33,7 +33,7 @@ from attention import QKSelfAttention, SelfAttention, scaled_dot_product_attenti
 from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
 
 use_style()
-QUICK = False  # True: fewer reviews and steps, for a first try
+QUICK = False  # True: one seed, for a first try
 
 # %%
 # A task that aligns queries with keys
@@ -418,7 +418,7 @@ for gain in (1, 2, 4, 8):
 # three seeds each, for 200 steps of Adam. Every step draws new texts, so the loss is that of texts
 # never seen before.
 
-RATES, STEPS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 12 if QUICK else 200
+RATES, STEPS, S = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0), 200, 1 if QUICK else 3
 
 
 def follow(name, rate, seed, value_rate=None):
@@ -452,13 +452,13 @@ def follow(name, rate, seed, value_rate=None):
 
 runs = {}
 for name in LAYERS:
-    rows = [[follow(name, rate, seed) for seed in SEEDS] for rate in RATES]
-    runs[name] = torch.tensor(rows)  # (6, 3, STEPS, 3)
+    rows = [[follow(name, rate, seed) for seed in SEEDS[:S]] for rate in RATES]
+    runs[name] = torch.tensor(rows)  # (6, S, STEPS, 3)
 high = RATES.index(1.0)
 print("learning rate 1.0  step  entropy           weight of the right key")
 for name, table in runs.items():
     for step in (0, 10, STEPS - 1):
-        numbers = table[high, :, step, 1:].T  # (2, 3)
+        numbers = table[high, :, step, 1:].T  # (2, S)
         entropy, found = (" ".join(f"{value:.2f}" for value in row) for row in numbers)
         print(f"{name:18} {step + 1:4}  {entropy:16}  {found}")
 
@@ -467,7 +467,7 @@ for name, table in runs.items():
 fig, axes = plt.subplots(2, figsize=(5, 6), sharex=True)
 for name, color, style in (("plain", ORANGE, "-"), ("QK-norm", BLUE, "--")):
     for ax, column in zip(axes, (1, 0), strict=True):
-        curves = runs[name][high, :, :, column].T  # (STEPS, 3)
+        curves = runs[name][high, :, :, column].T  # (STEPS, S)
         lines = ax.plot(range(1, STEPS + 1), curves, color=color, ls=style, lw=1.2)
         lines[0].set_label(name)
 axes[0].axhline(math.log(m), color=BLACK, lw=1, ls=":", label="ln 16")
@@ -506,8 +506,8 @@ fig.set_label(
 CONTROLS = (("plain", 1.0, 0.03), ("plain", 0.03, 1.0), ("QK-norm", 3.0, 0.03))
 controls = {}
 for name, rate, value_rate in CONTROLS:
-    rows = [follow(name, rate, seed, value_rate) for seed in SEEDS]
-    controls[name, rate, value_rate] = torch.tensor(rows)  # (3, STEPS, 3)
+    rows = [follow(name, rate, seed, value_rate) for seed in SEEDS[:S]]
+    controls[name, rate, value_rate] = torch.tensor(rows)  # (S, STEPS, 3)
 print("layer    rate of queries and keys, of values  entropy at step 11  loss, last 20 steps")
 for (name, rate, value_rate), table in controls.items():
     entropy = " ".join(f"{value:.2f}" for value in table[:, 10, 1])

@@ -43,6 +43,8 @@ from attention.sentiment.tokenizer import clean
 
 torch.set_grad_enabled(False)
 use_style()
+QUICK = False  # True: fewer reviews, for a first try
+P, S = (50, 10) if QUICK else (150, 50)  # passages, and some of them
 
 package = Path(attention.__file__).parent
 folder = Path("experiments/language")
@@ -127,10 +129,10 @@ def read(split, count):
     return [encode(tokenizer, " ".join(clean(t).split())) for t in reviews[split].texts[:count]]
 
 
-passages = [review[:length] for review in read("validation", 400) if len(review) >= length][:150]
-held_out = torch.tensor(passages)  # (150, 128)
+passages = [review[:length] for review in read("validation", 400) if len(review) >= length][:P]
+held_out = torch.tensor(passages)  # (P, 128)
 pairs = torch.zeros(vocabulary, vocabulary)  # (2048, 2048)
-for review in map(torch.tensor, read("train", 3000)):
+for review in map(torch.tensor, read("train", 1000 if QUICK else 3000)):
     pairs.index_put_((review[:-1], review[1:]), torch.tensor(1.0), accumulate=True)
 single = (pairs.sum(dim=0) + 1) / (pairs.sum() + vocabulary)  # (2048,)
 behind = (pairs + 100 * single) / (pairs.sum(dim=1, keepdim=True) + 100)  # (2048, 2048)
@@ -143,8 +145,8 @@ def losses(model, ids, mask=None):
     return F.cross_entropy(logits.movedim(-1, 1), ids[..., 1:], reduction="none")
 
 
-before, after = held_out[:, :-1], held_out[:, 1:]  # (150, 127), (150, 127)
-per_token = losses(model, held_out)  # (150, 127)
+before, after = held_out[:, :-1], held_out[:, 1:]  # (P, 127), (P, 127)
+per_token = losses(model, held_out)  # (P, 127)
 nats = {
     "every token alike": math.log(vocabulary),
     "by frequency": -single[after].log().mean().item(),
@@ -243,9 +245,9 @@ for window in (1, 2, 4, 8, 16, 32, 64, length):
 # learned, we take the first 63 tokens of each of our 150 passages and let the model read them twice
 # in a row. We compare the loss at each position with that on the passages themselves:
 
-first = held_out[:, 1:64]  # (150, 63)
-start = held_out[:, :1]  # (150, 1)
-twice = torch.cat([start, first, first], dim=1)  # (150, 127)
+first = held_out[:, 1:64]  # (P, 63)
+start = held_out[:, :1]  # (P, 1)
+twice = torch.cat([start, first, first], dim=1)  # (P, 127)
 at_position = {
     "reviews": per_token.mean(dim=0),
     "63 tokens twice": losses(model, twice).mean(dim=0),
@@ -358,7 +360,7 @@ def measure(changed):
     return torch.tensor(
         [
             F.cross_entropy(logits[:, 61:-1].movedim(-1, 1), random_twice[:, 62:]),
-            losses(changed, held_out[:50]).mean(),
+            losses(changed, held_out[:S]).mean(),
             weights[..., i, i - 59].mean(dim=(1, 3))[induction],
         ]
     )  # (3,)
@@ -473,7 +475,7 @@ for each in six:
 # its own value. Otherwise its vector would change, and with it the keys that it has in the later
 # layers.
 
-_, weights = model(held_out[:50], need_weights=True)  # (50, 128, vocabulary), (L, 50, h, 128, 128)
+_, weights = model(held_out[:S], need_weights=True)  # (S, 128, vocabulary), (L, S, h, 128, 128)
 on_start = weights[:, :, :, 16:, 0].mean(dim=(1, 3))  # (L, h)
 print("mean weight on <start> from the 16th token on:")
 for layer, row in enumerate(on_start.tolist()):
@@ -486,17 +488,17 @@ def with_value_zero(place):
     def clear(module, inputs, output):
         return output.index_fill(-2, torch.tensor(place), 0)
 
-    kept = model.embedding(held_out)  # (150, 128, d)
+    kept = model.embedding(held_out)  # (P, 128, d)
     cleared = kept
     for block in model.encoder.blocks:
-        kept = block(kept, is_causal=True)  # (150, 128, d)
+        kept = block(kept, is_causal=True)  # (P, 128, d)
         hook = block.attention.W_value.register_forward_hook(clear)
-        cleared = block(cleared, is_causal=True)  # (150, 128, d)
+        cleared = block(cleared, is_causal=True)  # (P, 128, d)
         hook.remove()
         cleared[:, place] = kept[:, place]  # the position itself is as it was
-    hidden = model.encoder.norm(cleared)[:, :-1]  # (150, 127, d)
-    logits = hidden @ model.embedding.weight.T  # (150, 127, vocabulary)
-    loss = F.cross_entropy(logits.movedim(-1, 1), held_out[:, 1:], reduction="none")  # (150, 127)
+    hidden = model.encoder.norm(cleared)[:, :-1]  # (P, 127, d)
+    logits = hidden @ model.embedding.weight.T  # (P, 127, vocabulary)
+    loss = F.cross_entropy(logits.movedim(-1, 1), held_out[:, 1:], reduction="none")  # (P, 127)
     return loss[:, 2:].mean().item()
 
 

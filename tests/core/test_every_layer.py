@@ -263,7 +263,7 @@ def test_every_dtype_keeps_its_own_and_comes_near(case):
                 torch.testing.assert_close(context.double(), exact(x, wide), rtol=limit, atol=limit)
                 assert context.dtype == dtype
                 assert weights is None or weights.dtype == dtype
-                # Anomaly mode looks at each step, also at what a later one sets to zero; it is slow.
+                # Anomaly mode looks at each step, also at one that is zeroed later. It is slow.
                 with torch.autograd.set_detect_anomaly(dtype == torch.float32):
                     context.float().square().sum().backward()
                 parameters = [each.grad for each in layer.parameters()]

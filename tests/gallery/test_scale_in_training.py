@@ -4,26 +4,16 @@ import math
 
 import pytest
 import torch
-from run_pages import GALLERY, check_lesson, run
 from torch.testing import assert_close
 
-LESSON = GALLERY / "deeper/plot_9e_scale_in_training.py"
+LESSON = "deeper/plot_9e_scale_in_training"
 SPREAD, COSINE, FOUND = range(3)  # of the pairs, in the coordinate check
 LOSS, ENTROPY, RIGHT = range(3)  # at each step, in the runs
-
-
-@pytest.fixture(scope="module")
-def page():
-    return run(LESSON, quick=False).names
 
 
 def uneven(means):
     """Return the largest of some numbers over the smallest."""
     return (means.max() / means.min()).item()
-
-
-def test_the_lesson_runs_as_written():
-    check_lesson("deeper/plot_9e_scale_in_training")
 
 
 def test_the_root_keeps_the_start_level_and_lets_the_widths_run_apart(page):

@@ -67,7 +67,7 @@ def test_the_second_time_is_copied_from_its_second_token_on(page):
     assert reviews[0] > reviews[1:].max() + 0.5
     assert twice[63] > 8  # the first token of the repetition
     assert twice[64:].max() < 1 < reviews[64:].min() - 2
-    assert reviews[1:].std() < 0.3
+    assert reviews[1:].std() < 0.4
 
 
 def test_one_head_attends_behind_the_earlier_occurrence_and_one_to_the_token_before(page):

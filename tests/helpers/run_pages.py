@@ -19,6 +19,7 @@ from pathlib import Path
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import torch
+from hypothesis import settings
 
 import attention
 
@@ -112,12 +113,11 @@ def set_quick(tree: ast.Module) -> None:
 
 
 @functools.cache
-def run(path: Path, quick: bool = True) -> Page:
+def run(path: Path) -> Page:
     """Run a script once, headless, in a clean state; return its names and wrong comments.
 
-    Args:
-        path: The script.
-        quick: Whether it takes the few steps of its constant QUICK, if it has one.
+    It takes the few steps of its constant QUICK, if it has one, and all with hypothesis's profile
+    ``thorough``.
     """
     source = path.read_text(encoding="utf-8")
     comments = shape_comments(source)
@@ -151,7 +151,7 @@ def run(path: Path, quick: bool = True) -> Page:
         return value
 
     tree = ast.parse(source)
-    if quick:
+    if settings.get_current_profile_name() != "thorough":
         set_quick(tree)
     tree = ast.fix_missing_locations(_ShapeChecks(comments).visit(tree))
     module = types.ModuleType("__main__")
