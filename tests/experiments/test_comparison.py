@@ -1,6 +1,7 @@
 """The comparison: what it may read, what must follow the seed, how it runs, what it wrote."""
 
 import json
+from collections import defaultdict
 
 import jsonschema
 import numpy as np
@@ -16,7 +17,7 @@ from attention.sentiment.training import prepare
 from experiments.comparison import __main__ as comparison
 from experiments.comparison import data, models, provenance, statistics
 from experiments.comparison.cells import TUNING_SEED, Cell, read_cells
-from experiments.comparison.word_counts import FRONT, texts_of
+from experiments.comparison.word_counts import texts_of
 
 SCHEMA = json.loads((comparison.HERE / "results.schema.json").read_text(encoding="utf-8"))
 COMMITTED = json.loads(comparison.OUT.read_text(encoding="utf-8"))
@@ -110,9 +111,7 @@ def imdb(monkeypatch):
 
 
 def cell(name="qkv", group="models", own=None, **options):
-    settings = {"model": "qkv", "data": "imdb"} | options
-    if settings["model"] != "minilm":  # it has a vocabulary of its own
-        settings.setdefault("min_frequency", 1)
+    settings = {"model": "qkv", "data": "imdb", "min_frequency": 1} | options
     return Cell(name, group, TrainConfig().with_options(**settings), **(own or {}))
 
 
@@ -135,15 +134,13 @@ def test_the_committed_file_is_of_this_list():
 
 
 def test_committed_runs_of_a_seed_read_the_same_reviews():
-    train, reported = {}, {}
+    train, reported = defaultdict(set), defaultdict(set)
     for entry in COMMITTED["cells"].values():
-        of = entry["config"]["data"]
+        of, reviews = (entry["config"][name] for name in ("data", "reviews"))
         for each in [*entry["trials"], *entry["runs"]]:
-            sha256 = each["data"]["sha256"]
-            key = of, each["seed"], entry["config"]["reviews"]
-            train.setdefault(key, set()).add(sha256["train"])
-            if each in entry["runs"]:
-                reported.setdefault(of, set()).add(sha256["reported"])
+            train[of, each["seed"], reviews].add(each["data"]["sha256"]["train"])
+        for each in entry["runs"]:
+            reported[of].add(each["data"]["sha256"]["reported"])
     assert {len(of_seed) for of_seed in train.values()} == {1}
     assert len(set.union(*train.values())) == len(train)
     assert [len(each) for each in reported.values()] == [1, 1]
@@ -172,18 +169,6 @@ def test_every_model_of_the_comparison_has_one_budget():
             assert (each.reviews, config.epochs, config.batch_size) == (20_000, 6, 64)
             assert (config.model.max_length, config.model.embed_dim) == (256, 32)
             assert each.seeds == (0, 1, 2, 3, 4)
-
-
-def test_yelp_chooses_nothing():
-    cells, _ = read_cells(comparison.TABLE, data="a folder")
-    on_films = {each.name: each for each in cells if each.group == "models"}
-    on_yelp = {each.name: each for each in cells if each.group == "yelp"}
-    assert [*on_yelp] == [f"yelp/{name}" for name in on_films]
-    for name, other in on_films.items():
-        each = on_yelp[f"yelp/{name}"]
-        assert (each.tune, each.takes) == ({}, tuple(other.tune))
-        assert (each.seeds, each.reported, each.private) == ((0, 1, 2), "validation", True)
-        assert each.reviews == min(10_000, other.reviews)
 
 
 def test_what_ran_is_complete_and_says_what_made_it(done, capsys):
@@ -347,11 +332,11 @@ def test_the_best_epoch_s_weights_are_kept_and_two_worse_ones_end_the_run(imdb, 
     assert not torch.equal(answer, answers[2])
 
 
-def entry_of(cell, **changes):
+def entry_of(cell):
     """Record a finished entry for a cell, as its file has it."""
     run = {"seed": 0, "options": {}}
     entry = {"method": cell.method, "config": cell.requested(), "trials": [], "runs": [run]}
-    return json.loads(json.dumps(entry | {"chosen": {}} | changes))
+    return json.loads(json.dumps(entry))
 
 
 @pytest.mark.parametrize(
@@ -364,21 +349,14 @@ def entry_of(cell, **changes):
         {"own": {"reported": "validation"}},
         {"own": {"method": "tfidf"}},
         {"segments": True},
-        {"epochs": 7},
         {"precision": "float32"},
     ],
 )
-def test_the_whole_configuration_is_compared(other):
-    nothing = {"cells": {}}
-    assert comparison.is_as_requested(entry_of(cell()), cell(), nothing)
-    assert not comparison.is_as_requested(entry_of(cell()), cell(**other), nothing)
-
-
-def test_an_option_that_came_later_counts_as_its_default():
-    entry = entry_of(cell())
+def test_the_whole_configuration_is_compared_and_an_option_that_came_later_by_its_default(other):
+    entry, nothing = entry_of(cell()), {"cells": {}}
     del entry["config"]["segments"]
-    assert comparison.is_as_requested(entry, cell(segments=False), {"cells": {}})
-    assert not comparison.is_as_requested(entry, cell(segments=True), {"cells": {}})
+    assert comparison.is_as_requested(entry, cell(), nothing)
+    assert not comparison.is_as_requested(entry, cell(**other), nothing)
 
 
 def word_counts_read(own=None, **options):
@@ -391,25 +369,16 @@ def word_counts_read(own=None, **options):
 
 
 def test_marked_word_counts_tell_the_front_from_the_review():
-    plain = [
-        "good soup",
-        "bad tea bad",
-        "good soup <sep> good soup",
-        "bad tea bad <sep> bad tea bad",
+    alone = ["good soup", "bad tea bad"]
+    assert word_counts_read() == [*alone, *(f"{text} <sep> {text}" for text in alone)]
+    assert word_counts_read(segments=True) == [
+        *alone,
+        "<front>good <front>soup <front><sep> good soup",
+        "<front>bad <front>tea <front>bad <front><sep> bad tea bad",
     ]
-    assert word_counts_read() == plain
-    marked = [text.split(" <sep> ") for text in plain]
-    marked = [
-        " ".join([*(FRONT + word for word in [*front[0].split(), "<sep>"]), front[1]])
-        if len(front) == 2
-        else front[0]
-        for front in marked
-    ]
-    assert word_counts_read(segments=True) == marked
-    assert marked[2] == "<front>good <front>soup <front><sep> good soup"
     # Where no separator is left, what is read is all of the review.
     assert word_counts_read(segments=True, max_length=2)[3] == "tea bad"
-    assert word_counts_read({"reads_front": False}) == ["good soup", "bad tea bad"] * 2
+    assert word_counts_read({"reads_front": False}) == alone * 2
 
 
 def test_figures_of_logits():

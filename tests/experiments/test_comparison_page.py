@@ -336,12 +336,17 @@ def test_words_for_figures():
     def estimate(mean, low, high):
         return statistics.Estimate(mean, low, high, degrees_of_freedom=4, p_value=0.5)
 
-    def plain(text):
-        return text.replace("\u2060", "").replace("\u00a0", " ")
-
-    assert plain(percent(estimate(0.8812, 0.8699, 0.9))) == "88.1 (87.0–90.0)"
-    assert plain(points(estimate(0.013, -0.002, 0.03))) == "+1.3 (−0.2 to +3.0)"
     loss = estimate(-0.013, -0.02, -0.003)
-    assert plain(points(loss)) == "**−1.3 (−2.0 to −0.3)**"
-    assert plain(points(loss, bold=False)) == "−1.3 (−2.0 to −0.3)"
+    written = [
+        percent(estimate(0.8812, 0.8699, 0.9)),
+        points(estimate(0.013, -0.002, 0.03)),
+        points(loss),
+        points(loss, bold=False),
+    ]
+    assert [each.replace("\u2060", "").replace("\u00a0", " ") for each in written] == [
+        "88.1 (87.0–90.0)",
+        "+1.3 (−0.2 to +3.0)",
+        "**−1.3 (−2.0 to −0.3)**",
+        "−1.3 (−2.0 to −0.3)",
+    ]
     assert (page.p_value(0.0004), page.p_value(0.0312)) == ("< 0.001", "0.031")

@@ -30,7 +30,6 @@ from experiments.playground.model import (
 from experiments.playground.students import encode_marked, measure_sentences, start_from
 
 RESULTS = json.loads(OUT.read_text(encoding="utf-8"))
-PAGE_KINDS = [name for name in CONFIG["models"] if name != "tiny"]
 SIZES = {
     "mean": {"embed_dim": 5},
     "energy": {"embed_dim": 5, "positions": "end"},
@@ -79,13 +78,12 @@ def test_the_scope_of_a_negation(text, words):
 
 
 def test_a_dropped_apostrophe_is_put_back():
-    pairs = {
+    for text, spelled in {
         "It isnt good, DONT go": "It isn't good, DOn't go",
         r"a\nwont<b>cant dont dont": r"a\nwon't<b>can't don't don't",
         "isnts cantata event": "isnts cantata event",
-    }
-    assert {text: spell(text) for text in pairs} == pairs
-    for text, spelled in pairs.items():
+    }.items():
+        assert spell(text) == spelled
         assert encode(TOKENIZER, text) == TOKENIZER.encode(spelled).ids
         assert clause_starts(text) == clause_starts(spelled)
 
@@ -131,9 +129,8 @@ def test_contributions_add_up_to_the_logit(kind):
 def test_the_end_of_a_longer_text_is_read():
     model, ids = small("mean"), TOKENIZER.encode("never " + "good " * 11).ids
     starts = [False] * len(ids)
-    assert (
-        model.read(ids, starts)[0] == model.read(ids[1:], starts[1:])[0]
-    )  # not in the scope of what was cut off
+    # What is left is not in the scope of what was cut off.
+    assert model.read(ids, starts)[0] == model.read(ids[1:], starts[1:])[0]
 
 
 @pytest.mark.parametrize("kind", SIZES)
@@ -148,30 +145,20 @@ def test_what_is_written_is_read_again_but_for_the_rounding(kind, tmp_path):
         bound = 1 / 254 if name == "embedding.weight" else 2**-11
         assert (weight - wanted[name]).abs().max() <= bound, name
     assert load_file(tmp_path / "model.safetensors")["embedding"].dtype == torch.int8
-
-
-def test_quantising_errs_by_half_a_step_at_most():
-    table = torch.randn(13, 7)
-    numbers, scale = quantise(table)
-    assert (numbers * scale - table).abs().max() <= scale / 2 + 1e-6
-    assert numbers.abs().max() == 127
     assert quantise(torch.zeros(2, 3))[1] == 1.0
 
 
 def test_a_model_begins_as_the_mean_that_was_fitted():
-    torch.manual_seed(5)
     ids = TOKENIZER.encode("the film is good").ids
     for kind in SIZES:
-        config = PageConfig.with_words(
-            TOKENIZER, kind=kind, **(SIZES[kind] | {"positions": "none"})
-        )
+        sizes = SIZES[kind] | {"positions": "none"}
+        config = PageConfig.with_words(TOKENIZER, kind=kind, **sizes)
         model = PageModel(config, config.build().eval())
         table = 5 * torch.randn(2 * config.shift)
         start_from(table, 3.0, model)
         # Attention is nearly even, because its matrices begin small.
-        assert model.read(ids, [False] * len(ids)).logit == pytest.approx(
-            3 * table[ids].mean().item(), rel=0.2
-        )
+        wanted = 3 * table[ids].mean().item()
+        assert model.read(ids, [False] * len(ids)).logit == pytest.approx(wanted, rel=0.2)
 
 
 def test_the_scale_is_the_one_of_the_least_loss():
@@ -221,20 +208,12 @@ def test_each_slot_of_a_frame_has_a_list_and_each_list_a_frame():
     assert lists <= found <= lists | {f"UN{slot}" for slot in templates.lists_of("good")}
 
 
-def test_joined_texts_keep_their_labels():
-    parts = {"a": Ragged.from_lists([[3], [4, 5]]), "b": Ragged.from_lists([[6]])}
-    found = {"a": Reviews(["x", "y"], [0, 1]), "b": Reviews(["z"], [1])}
-    ids, labels = joined(parts, found, {"b": 2, "a": 1})
-    assert [ids[i].tolist() for i in range(4)] == [[6], [6], [3], [4, 5]]
-    assert labels == [1, 1, 0, 1]
-
-
-def test_distractors_are_of_the_same_source():
-    parts = {
-        "a": Ragged.from_lists([[3]] * 50),
-        "b": Ragged.from_lists([[4, 4]] * 70),
-    }
+def test_joined_texts_keep_their_labels_and_distractors_are_of_the_same_source():
+    parts = {"a": Ragged.from_lists([[3]] * 50), "b": Ragged.from_lists([[4, 4]] * 70)}
     found = {"a": Reviews(["x"] * 50, [0] * 50), "b": Reviews(["y"] * 70, [1] * 70)}
+    ids, labels = joined(parts, found, {"b": 2, "a": 1})
+    assert [ids[i].tolist() for i in range(190)] == [[4, 4]] * 140 + [[3]] * 50
+    assert labels == [1] * 140 + [0] * 50
     chosen: Examples = examples(parts, found, {"texts": {"a": 40, "b": 60}, "behind": 0.5})
     is_first, behind = chosen.review < 50, chosen.distractor >= 0
     assert (is_first.sum().item(), len(chosen)) == (40, 100)
@@ -252,15 +231,12 @@ def test_the_measured_sentences_are_balanced():
         assert counts[kind, part, "0"] == counts[kind, part, "1"] > 0
 
 
-@pytest.mark.parametrize("name", CONFIG["models"])
-def test_results_are_of_todays_settings_and_say_where_they_come_from(name):
-    entry = RESULTS["models"][name]
-    assert entry["settings"] == settings_of(name)
-    assert set(entry["origin"]) == {"command", "commit", "date", "versions", "hardware"}
-    assert not entry["origin"]["commit"].endswith("with changes")
+def test_results_are_of_todays_settings():
+    recorded = {name: entry["settings"] for name, entry in RESULTS["models"].items()}
+    assert recorded == {name: settings_of(name) for name in CONFIG["models"]}
 
 
-@pytest.mark.parametrize("kind", PAGE_KINDS)
+@pytest.mark.parametrize("kind", trained_models.KINDS)
 def test_the_committed_models_get_right_what_is_recorded(kind):
     model = trained_models.model(kind)
     found = measure_sentences(model, trained_models.tokenizer(), "report")

@@ -68,7 +68,8 @@ def test_causality_in_the_kernel_needs_no_mask(tmp_path):
     out = tmp_path / "results.json"
     out.write_text('{"kept": 1}')
     # In a process of its own: this one holds torch, and children would start at its peak.
-    command = [sys.executable, "-m", "experiments.speed", "causal", "--rounds", "1", "--out", out]
+    command = [sys.executable, "-m", "experiments.speed", "causal", "--rounds", "1"]
+    command += ["--repeats", "1", "--out", out]
     subprocess.run(command, env=os.environ | {"PYTHONPATH": str(processes.DOCS)}, check=True)
     results = json.loads(out.read_text())
     assert results["kept"] == 1

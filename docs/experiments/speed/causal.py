@@ -18,10 +18,9 @@ from experiments.speed.processes import machine, peak_mib, read, run_module, spr
 
 SIZES = {"batch": 1, "n": 2_048, "embed_dim": 256, "num_heads": 8}
 WAYS = ("is_causal", "attn_mask")
-REPEATS = 10
 
 
-def measure(way: str) -> dict[str, float]:
+def measure(way: str, repeats: int) -> dict[str, float]:
     """Measure one way in this process: the time of a call, and the memory that it needs."""
     import torch
 
@@ -42,7 +41,7 @@ def measure(way: str) -> dict[str, float]:
         causality = options(n)
         layer(x, **causality)
         mib = peak_mib() - before
-        for _ in range(REPEATS):
+        for _ in range(repeats):
             started = time.process_time()
             layer(x, **causality)
             seconds.append(time.process_time() - started)
@@ -52,6 +51,7 @@ def measure(way: str) -> dict[str, float]:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of this measurement."""
     parser.add_argument("--rounds", type=int, default=5, help="processes of each way")
+    parser.add_argument("--repeats", type=int, default=10, help="timed calls of each process")
 
 
 def run(args: argparse.Namespace) -> None:
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> None:
     measured: dict[str, list[dict[str, float]]] = {way: [] for way in WAYS}
     for _ in range(args.rounds):
         for way in WAYS:
-            measured[way].append(run_module("causal", way))
+            measured[way].append(run_module("causal", way, str(args.repeats)))
     result: dict[str, Any] = {
         "origin": {
             "command": "nox -s experiments -- speed causal",
@@ -80,4 +80,4 @@ def run(args: argparse.Namespace) -> None:
 
 
 if __name__ == "__main__":
-    print(json.dumps(measure(sys.argv[1])))
+    print(json.dumps(measure(sys.argv[1], int(sys.argv[2]))))
