@@ -15,7 +15,8 @@ import runpy
 real = runpy.run_path({conf!r})
 extensions = ["offline", "sphinx_gallery.gen_gallery"]
 suppress_warnings = real["suppress_warnings"]
-sphinx_gallery_conf = {{**real["sphinx_gallery_conf"], "parallel": 2}}
+without_torch = {{"image_scrapers": (), "reset_modules": ()}}  # three processes would import it
+sphinx_gallery_conf = {{**real["sphinx_gallery_conf"], **without_torch, "parallel": 2}}
 exclude_patterns = real["exclude_patterns"]
 """
 LESSON = '''"""
@@ -24,14 +25,12 @@ A lesson
 """
 import multiprocessing
 import socket
-import matplotlib.pyplot as plt
 
 try:
     socket.getaddrinfo("example.org", 80)
 except PermissionError as error:
     print(error)
 print("in a worker:", multiprocessing.parent_process() is not None)
-plt.figure().set_label("A label.")
 '''
 
 

@@ -22,11 +22,7 @@ from attention import (
     causal_mask,
     scaled_dot_product_attention,
 )
-from attention.language import (
-    LanguageConfig,
-    LanguageModel,
-    load_language_model,
-)
+from attention.language import LanguageConfig, LanguageModel, load_language_model
 from attention.language import encode as encode_pieces
 from attention.sentiment.tokenizer import SEP_ID, train_tokenizer
 from experiments.language import data as language_data
@@ -104,16 +100,9 @@ def worked_example() -> dict[str, object]:
         context, weights = scaled_dot_product_attention(query, key, value, mask, scale=scale)
         layers[name] = {"context": context, "weights": weights}
     context, weights = pooling(x, need_weights=True)
-    return {
-        "x": x,
-        **matrices,
-        "query": query,
-        "key": key,
-        "value": value,
-        "scores": query @ key.T,
-        "layers": layers,
-        "energy": {"w": pooling.energy.weight[0], "weights": weights, "context": context},
-    }
+    made = {"query": query, "key": key, "value": value, "scores": query @ key.T, "layers": layers}
+    energy = {"w": pooling.energy.weight[0], "weights": weights, "context": context}
+    return {"x": x, **matrices, **made, "energy": energy}
 
 
 def write_small(kind: str, folder: Path) -> PageModel:
@@ -184,29 +173,15 @@ def writing(folder: Path) -> dict[str, object]:
         )
     encoded = [[text, encode_pieces(tokenizer, text)[1:]] for text in strings()]
     tokens = sorted(vocabulary := tokenizer.get_vocab(), key=vocabulary.__getitem__)
-    return {
-        "script": writer_script(folder),
-        "tokens": tokens,
-        "readings": readings,
-        "encoded": encoded,
-    }
+    script = writer_script(folder)
+    return {"script": script, "tokens": tokens, "readings": readings, "encoded": encoded}
 
 
 def halves() -> dict[str, object]:
     """Write numbers of 16 bits: signs, the smallest, the largest, and a thousand others."""
     torch.manual_seed(2)
-    special = [
-        0.0,
-        -0.0,
-        1.0,
-        -2.5,
-        65504.0,
-        -65504.0,
-        2.0**-24,
-        -(2.0**-24),
-        2.0**-14,
-        1023 / 2**24,
-    ]
+    special = [0.0, -0.0, 1.0, -2.5, 65504.0, -65504.0]
+    special += [2.0**-24, -(2.0**-24), 2.0**-14, 1023 / 2**24]
     numbers = torch.cat([torch.tensor(special), torch.randn(90), torch.randn(50) * 2**-15]).half()
     return {"bits": numbers.view(torch.int16).int() & 0xFFFF, "numbers": numbers.double()}
 

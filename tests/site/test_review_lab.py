@@ -121,7 +121,7 @@ def test_a_sign_is_written_coloured_and_drawn(lab):
             assert line == ("solid" if number > 0 else "dashed")
 
 
-def test_weights_are_still_to_be_had(lab):
+def test_weights_are_still_to_be_had_and_only_words_of_qkv_have_rows_of_them(lab):
     write(lab, TEXT)
     lab.locator("#review-lab").get_by_role("radio", name="weight").check()
     settle(lab)
@@ -129,15 +129,10 @@ def test_weights_are_still_to_be_had(lab):
     shown = [float(text) for text in tokens(lab).locator(".lab-number").all_inner_texts()]
     assert shown == pytest.approx(expected.tolist(), abs=6e-4)
     expect(lab.get_by_text("A weight has no sign.")).to_be_visible()
-
-
-def test_only_words_of_qkv_have_rows_of_weights(lab):
-    write(lab, TEXT)
-    map_ = answer("qkv", TEXT).map
-    expect(lab.locator("#review-lab canvas")).to_be_visible()
-    assert (
-        lab.locator("#review-lab canvas").get_attribute("aria-label").startswith("8 by 8 weights.")
-    )
+    lab.locator("#review-lab").get_by_role("radio", name="contribution").check()
+    map_, canvas = answer("qkv", TEXT).map, lab.locator("#review-lab canvas")
+    expect(canvas).to_be_visible()
+    assert canvas.get_attribute("aria-label").startswith("8 by 8 weights.")
     hook(lab, "asker").select_option("1")  # there is one
     settle(lab)
     assert numbers(lab, "weight", "qkv") == pytest.approx(map_[1].tolist(), abs=1e-5)
@@ -145,7 +140,7 @@ def test_only_words_of_qkv_have_rows_of_weights(lab):
     shown = tokens(lab, "qkv").locator(".lab-number").first.inner_text()
     assert float(shown) == pytest.approx(map_[1, 0].item(), abs=6e-4)
     hook(lab, "model-select").select_option("mean")
-    expect(lab.locator("#review-lab canvas")).to_be_hidden()
+    expect(canvas).to_be_hidden()
 
 
 def test_whose_weights_are_shown_stays_the_same_word(lab):
@@ -320,12 +315,6 @@ def test_no_words_no_probability(lab):
     settle(lab)
     expect(hook(lab, "notice")).to_have_text("All words are deleted.")
     assert has_no_verdict(lab)
-
-
-def test_of_a_mixed_text_the_page_says_how_much_is_not_read(lab):
-    write(lab, "映画 a good film 10/10")
-    expect(hook(lab, "notice")).to_contain_text("6 of the 15 letters, digits and symbols")
-    assert probability(lab) == pytest.approx(sigmoid(answer(RECOMMENDED, "a good film").logit))
 
 
 def test_samples_say_where_a_model_is_wrong(lab):
