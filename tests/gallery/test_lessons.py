@@ -1,6 +1,5 @@
 """Every lesson runs, its shape comments are true, and its figures have alternative texts."""
 
-import copy
 import re
 import textwrap
 from pathlib import Path
@@ -10,9 +9,7 @@ import pytest
 import torch
 from run_pages import GALLERY, check_lesson, run
 from sphinx_gallery.py_source_parser import split_code_and_text_blocks
-from torch import nn
 
-from attention import SentimentClassifier
 from attention.analysis import rank_correlation
 from attention.sentiment.tokenizer import UNK_ID
 
@@ -78,20 +75,6 @@ def test_other_weights_give_the_same_answer():
     assert (other >= 0).all()
     assert other.sum().item() == pytest.approx(1, abs=1e-5)
     assert (other @ s).item() == pytest.approx((a @ s).item(), abs=1e-4)
-
-
-def test_uneven_weights_agree_with_deletion_without_training():
-    """So a high correlation is no sign of what was learned; the old page took it for one."""
-    page = lesson(READING)
-    model = copy.deepcopy(page["history"]["energy", 1][0])
-    _, _, rho, _ = page["follow"](model, 1).tolist()
-    assert abs(rho) < 0.35
-    with torch.no_grad():
-        model.attention.energy.weight.mul_(30)
-    spread, _, rho, null = page["follow"](model, 1).tolist()
-    assert spread > 1
-    assert rho > 0.5
-    assert null == pytest.approx(rho, abs=0.2)
 
 
 def test_every_correlation_is_printed_with_its_null():
@@ -162,44 +145,6 @@ def test_what_is_free_depends_on_what_comes_before_the_dot_product():
         "QK-norm": {"a rotation of all coordinates", "signs"},
         "with gains": {"signs"},
     }
-
-
-def test_values_fold_into_any_linear_classifier():
-    page = lesson("deeper/plot_3_values_fold.py")
-    parts = {"bigram_buckets": 11, "segments": True, "bias": True}
-    for options in ({"value_dim": 3, "bias": True}, parts):
-        model = SentimentClassifier(97, embed_dim=5, attention="qkv", key_dim=3, **options)
-        nn.init.normal_(model.classifier.bias)
-        folded = page["fold_values"](model).eval()
-        ids, lengths = torch.randint(1, 97, (31, 7)), torch.randint(1, 8, (31,))
-        torch.testing.assert_close(
-            folded(ids, lengths), model.eval()(ids, lengths), atol=1e-5, rtol=1e-4
-        )
-        assert folded.config.attention == "qk"
-
-
-def test_without_values_the_nonlinearity_stays():
-    page = lesson("deeper/plot_3_values_fold.py")
-    context, plain, w = page["context"], page["plain"], page["w"]
-    bias = torch.ones(len(plain), 1)
-    for name, logits, features in (
-        ("ReLU before the mean", context.relu().mean(1) @ w, plain.relu().mean(1)),
-        ("ReLU after the mean", context.mean(1).relu() @ w, plain.mean(1).relu()),
-    ):
-        design = torch.cat([features, bias.to(features)], dim=1)
-        Q, _ = torch.linalg.qr(design)
-        missed = (logits - Q @ (Q.T @ logits)).norm() / logits.norm()
-        assert page["shares"][name] == pytest.approx(missed.item(), rel=1e-6)
-
-
-def test_a_cache_may_hold_one_vector_for_all_heads():
-    page = lesson("deeper/plot_5_cost_of_the_product.py")
-    h, k, r, d = (page[name] for name in "hkrd")
-    kept = {name: cache.shape[-1] for name, (cache, *_) in page["ways"].items()}
-    assert kept == {"the token itself": d, "a latent vector": r}
-    assert d == h * k  # so that keys and values are 2d numbers per token
-    assert page["caches"]["keys and values"] == (2 * 128 * 128, 2 * 128 * 128)
-    assert page["caches"]["the token itself"] == (5120, 2 * 128 * 5120)
 
 
 def test_heads_are_worth_what_the_page_on_their_bottleneck_says():

@@ -9,25 +9,35 @@ from run_pages import ROOT, run
 
 DOCS = ROOT / "docs"
 CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```", re.DOTALL | re.MULTILINE)
+CLAIM = re.compile(r"^torch\.allclose\(", re.MULTILINE)
 QUESTIONS = (DOCS / "questions.md").read_text("utf-8")
 
 
-@functools.cache
-def executed(folder, name):
-    """Run the cells of a page as one script, with its shape comments checked."""
-    script = folder / f"{name}.py"
-    script.write_text("\n".join(CELL.findall((DOCS / f"{name}.md").read_text("utf-8"))), "utf-8")
-    return run(script)
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory):
+    """Run the cells of a page as one script, with its shape comments checked.
+
+    A cell may end with a claim, which the notebook shows without print; here it is asserted.
+    """
+
+    @functools.cache
+    def run_page(name):
+        source = "\n".join(CELL.findall((DOCS / f"{name}.md").read_text("utf-8")))
+        script = tmp_path_factory.mktemp("pages") / f"{name}.py"
+        script.write_text(CLAIM.sub(r"assert \g<0>", source), "utf-8")
+        return run(script)
+
+    return run_page
 
 
-@pytest.fixture(scope="session")
-def questions(tmp_path_factory):
-    return executed(tmp_path_factory.mktemp("pages"), "questions")
+@pytest.fixture(scope="module")
+def questions(executed):
+    return executed("questions")
 
 
 @pytest.mark.parametrize("name", ["questions", "notation"])
-def test_every_shape_comment_of_a_page_is_true(name, tmp_path):
-    page = executed(tmp_path, name)
+def test_every_shape_comment_of_a_page_is_true(name, executed):
+    page = executed(name)
     assert page.problems == []
     assert len(page.checked) >= 3
 
@@ -87,19 +97,8 @@ def test_heads_that_share_a_key_differ_and_rollout_names_what_is_never_read(ques
     assert questions.names["from_others"] > 0.5
 
 
-def test_what_a_cell_ends_with_is_as_its_answer_says(tmp_path):
-    # A last line without print is shown by the notebook alone.
-    cells = CELL.findall(QUESTIONS)
-    endings = [cell.rstrip().splitlines()[-1] for cell in cells]
-    claims = [line for line in endings if line.startswith("torch.allclose(")]
-    assert len(claims) >= 3
-    source = "\n".join(
-        cell.replace(ending, f"assert {ending}") if ending in claims else cell
-        for cell, ending in zip(cells, endings, strict=True)
-    )
-    script = tmp_path / "claims.py"
-    script.write_text(source, "utf-8")
-    assert run(script).problems == []
+def test_what_a_cell_ends_with_is_asserted():
+    assert len(CLAIM.findall("\n".join(CELL.findall(QUESTIONS)))) >= 3
 
 
 def test_a_thread_is_named_by_the_number_that_it_has():
