@@ -78,7 +78,7 @@ def test_truncation_by_covariances_is_nearest_in_the_scores():
     assert lost.square().mean().item() == pytest.approx(sigma[r:].square().sum().item(), rel=1e-6)
 
 
-@pytest.mark.parametrize("r", [0, 5])
+@pytest.mark.parametrize("r", [0, 5, 32])
 def test_truncation_keeps_the_scores_of_one_query_whole(encoder, r):
     x = torch.randn(1, 7, 384)
     whole = tools.attentions(encoder)[1]

@@ -32,15 +32,10 @@ def prepare(
     builder: str = "html",
     **settings: object,
 ) -> Site:
-    """Prepare a site; in the same folder, as another build of it.
+    """Prepare a site, or another build of the one in that folder.
 
-    Args:
-        folder: Where its folder docs is.
-        text: The text of its first page, below the title.
-        extensions: Ours that it uses.
-        pages: Other files beside that page, by their names; without a suffix they are pages.
-        builder: What it becomes.
-        settings: Those of conf.py.
+    Its first page holds a text under a title. Of the other files in its folder ``docs``, those
+    without a suffix are pages, too.
     """
     source = folder / "docs"
     files = {"conf.py": "", "index": f"Page\n====\n\n{text}\n"} | dict(pages or {})

@@ -90,10 +90,3 @@ def test_the_font_carries_what_equations_may_hold(tmp_path):
     named = {letter for letter in mathml.GLYPHS if unicodedata.category(chr(letter)) != "Cn"}
     assert not named - carried
     assert target.stat().st_size < 300_000
-
-
-def test_fractions_and_tables_have_only_attributes_that_a_book_may_have():
-    tex = r"\begin{aligned} a &= \dfrac{1}{2} \\ b &= \tfrac{1}{k} \end{aligned}"
-    made = mathml.to_mathml(tex, "block")
-    assert made.count("<mfrac>") == made.count("<mstyle displaystyle=") == 2
-    assert "scriptlevel" not in made
