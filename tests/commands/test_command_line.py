@@ -1,6 +1,5 @@
 """How every command reads its line and fails: one line, code 2, nothing else."""
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -75,22 +74,6 @@ def test_help_is_not_an_error(capsys):
     printed = capsys.readouterr().out
     assert "How often. [default: 3]" in printed
     assert "Where, as Config says." in printed
-
-
-@pytest.mark.parametrize(
-    ("command", "missing"),
-    [("train", "click"), ("evaluate", "tokenizers"), ("predict", "tqdm"), ("write", "safetensors")],
-)
-def test_a_missing_extra_is_one_line_and_code_2(command, missing):
-    script = f"""
-import runpy, sys
-sys.modules[{missing!r}] = None
-sys.argv = ["{command}"]
-runpy.run_module("attention.{command}", run_name="__main__", alter_sys=True)
-"""
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
-    assert f"error: this part of attention needs {missing}, which the extra [train]" in done.stderr
 
 
 @pytest.mark.parametrize("error", [ValueError("bad\n  news"), FileNotFoundError("bad news")])

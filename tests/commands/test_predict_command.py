@@ -2,16 +2,12 @@
 
 import io
 import json
-import subprocess
-import sys
 from html.parser import HTMLParser
 
 import pytest
-import small_run
 import torch
 
-from attention.layers.variants import VARIANTS
-from attention.predict import main, predict
+from attention.predict import main
 from attention.sentiment.run_folder import load_run
 
 
@@ -72,14 +68,6 @@ def test_standard_input_that_is_not_text(run, monkeypatch):
         main([str(run), "-"])
 
 
-@pytest.mark.parametrize("attention", sorted(VARIANTS.keys() - {"energy"}))
-def test_weights_of_each_variant_sum_to_1(attention, tmp_path, capsys):
-    run = small_run.train(tmp_path / "run", "--epochs=1", "--model", attention, "--embed-dim=8")
-    (prediction,) = as_json(capsys, run, "the good soup")
-    assert sum(prediction["weights"]) == pytest.approx(1)
-    assert len(prediction["weights"]) == 3
-
-
 def test_odd_texts(run, capsys):
     for text in ("", "   ", "123 !?", "好吃", "\udcff", "\0"):
         (prediction,) = as_json(capsys, run, text)
@@ -92,16 +80,6 @@ def test_a_very_long_text_counts_by_its_end(run, capsys):
     (prediction,) = as_json(capsys, run, "bad " * 100_000 + "good soup " * 6 + "again")
     assert prediction["tokens"] == [*["good", "soup"] * 6, "again"]
     assert prediction == as_json(capsys, run, "good soup " * 6 + "again")[0]
-
-
-def test_the_end_that_is_read_is_that_of_training(tmp_path, capsys):
-    run = small_run.train(tmp_path / "run", "--epochs", "1", "--keep", "head")
-    text = "good soup " * 6 + "again and bad"
-    (prediction,) = as_json(capsys, run, text)
-    assert prediction["tokens"] == [*["good", "soup"] * 6, "again"]
-    # And from Python, as the pages call it.
-    model, tokenizer, _ = load_run(run, torch.device("cpu"))
-    assert predict(model, tokenizer, text) == prediction
 
 
 class Page(HTMLParser):
@@ -129,16 +107,3 @@ def test_a_page_that_stands_alone_and_lets_nothing_through(run, tmp_path, capsys
     assert "<unk>" in page.words  # as text, from &lt;unk&gt;
     assert text.count("<figure") == 2
     assert [p.name for p in tmp_path.iterdir()] == ["page.html"]
-
-
-def test_predicting_loads_neither_matplotlib_nor_datasets(run):
-    script = """
-import sys
-from attention.predict import main
-assert main(sys.argv[1:]) == 0
-heavy = {"matplotlib", "datasets", "pyarrow", "pandas"} & sys.modules.keys()
-assert not heavy, heavy
-"""
-    line = [sys.executable, "-c", script, str(run), "good soup"]
-    done = subprocess.run(line, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

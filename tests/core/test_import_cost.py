@@ -59,7 +59,8 @@ for library in ("pydantic", "tokenizers", "safetensors", "matplotlib"):
                 from attention import SentimentClassifier
         except ImportError as error:
             found["errors"][library] = str(error)
-for command, library in (("train", "click"), ("predict", "tqdm"), ("write", "safetensors")):
+missing = {"train": "click", "evaluate": "tokenizers", "predict": "tqdm", "write": "safetensors"}
+for command, library in missing.items():
     out, err = io.StringIO(), io.StringIO()
     with without(library), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(command)

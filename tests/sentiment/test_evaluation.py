@@ -165,15 +165,6 @@ def test_dropout_is_off_and_the_mode_comes_back():
     assert not model.training
 
 
-def test_the_mode_comes_back_after_an_error_too():
-    model = SentimentClassifier(6, embed_dim=10, attention="energy").train()
-    tokenizer = train_tokenizer(["the good soup"] * 9, min_frequency=1)
-    model.embedding = torch.nn.Embedding(2, 10)  # too few words
-    with pytest.raises(ValueError, match="vocab_size"):
-        predict(model, tokenizer, "the good soup")
-    assert model.training
-
-
 def test_the_caller_s_tokenizer_stays_as_it_was():
     vocabulary = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "[SEP]", "good", "[", "]"])}
     tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
