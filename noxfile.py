@@ -124,12 +124,15 @@ def faults(session: nox.Session) -> None:
     """Try to break it: thousands of cases, killed runs, bad input, hostile files, heavy load."""
     install(session, "tests")
     profile = "--hypothesis-profile=thorough"
-    # The quick tests hold these lessons to fewer seeds and passages.
-    lessons = [
-        f"tests/gallery/test_{name}.py"
-        for name in ("rotary_lesson", "scale_in_training", "writing_lesson")
+    # What the quick tests hold to fewer drawn cases, seeds or passages.
+    files = [
+        "tests/faults",
+        "tests/core/test_functional.py",
+        "tests/gallery/test_rotary_lesson.py",
+        "tests/gallery/test_scale_in_training.py",
+        "tests/gallery/test_writing_lesson.py",
     ]
-    session.run("pytest", "-n", "auto", profile, *(session.posargs or ["tests/faults", *lessons]))
+    session.run("pytest", "-n", "auto", profile, *(session.posargs or files))
 
 
 @nox.session
