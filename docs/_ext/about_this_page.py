@@ -72,15 +72,7 @@ def name_of(author: dict[str, str]) -> str:
 
 
 def bibtex(page: str, title: str, address: str, citation: dict[str, Any], today: str) -> str:
-    """Write a page's entry.
-
-    Args:
-        page: Its name on the site, from which the entry's key is made.
-        title: As readers see it.
-        address: Where the site is; if nobody knows, the entry has no address.
-        citation: What ``CITATION.cff`` holds.
-        today: The date of the build, for a version that has none of its own.
-    """
+    """Write a page's entry from ``CITATION.cff``, dated today if the version has no date."""
     key = "-".join(["attention", *re.split(r"[/_]+", page.removesuffix("/index"))])
     fields = {
         "author": " and ".join(map(name_of, citation["authors"])),

@@ -65,13 +65,6 @@ def describe(svg: str, *, title: str, text: str, author: str, source: str) -> st
 
     The file then begins without the address of a document type, which some programs fetch. Its
     lines end at a hundredth of a point, which no eye misses and takes a quarter off large files.
-
-    Args:
-        svg: The picture.
-        title: What it is called.
-        text: What it shows.
-        author: Who made it.
-        source: The page that it is from.
     """
     said = {"title": title, "text": text, "author": author, "source": source, "licence": LICENCE}
     said["rights"] = f"© {author}, MIT License, {LICENCE}"
@@ -88,10 +81,8 @@ def drawn_by_cells(cache: Path) -> dict[str, str]:
     The cache alone has them all: a page that was not executed again lies without its outputs in
     ``jupyter_execute``.
     """
-    notebooks = [
-        json.loads(path.read_text(encoding="utf-8")) for path in cache.glob("executed/*/base.ipynb")
-    ]
-    cells = [cell for notebook in notebooks for cell in notebook["cells"]]
+    texts = (path.read_text(encoding="utf-8") for path in cache.glob("executed/*/base.ipynb"))
+    cells = [cell for text in texts for cell in json.loads(text)["cells"]]
     outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
     return {
         sha256(b64decode(data["image/png"])).hexdigest(): "".join(data["image/svg+xml"])

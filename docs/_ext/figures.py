@@ -95,10 +95,15 @@ def outputs_before(paragraph: nodes.paragraph) -> list[nodes.Node]:
 
 
 def make_figures(app: Sphinx, doctree: nodes.document) -> None:
-    """Join each caption with the pictures above it."""
+    """Join each caption with the pictures above it, and put the code that draws into a fold."""
     docname = app.env.docname
     if not is_lesson(docname):
         return
+    for block in list(doctree.findall(is_code)):
+        if DRAWS.search(block.astext()):
+            folded = folded_code("", classes=["folded-code"], summary=SUMMARY)
+            block.replace_self(folded)
+            folded += block
     executed = any(is_picture(node) for node in doctree.findall())
     numbers = []
     for paragraph in list(doctree.findall(nodes.paragraph)):
@@ -125,17 +130,6 @@ def make_figures(app: Sphinx, doctree: nodes.document) -> None:
         logger.warning("figures are numbered %s, not 1, 2, 3, …", numbers, location=docname)
 
 
-def fold_code(app: Sphinx, doctree: nodes.document) -> None:
-    """Put the code that draws a figure into a fold."""
-    if not is_lesson(app.env.docname):
-        return
-    for block in list(doctree.findall(is_code)):
-        if DRAWS.search(block.astext()):
-            folded = folded_code("", classes=["folded-code"], summary=SUMMARY)
-            block.replace_self(folded)
-            folded += block
-
-
 def number_by_page(app: Sphinx, env: BuildEnvironment) -> None:
     """Let figures of every other page begin with 1, too; Sphinx counts through the whole site."""
     for numbers in env.toc_fignumbers.values():
@@ -147,6 +141,5 @@ def number_by_page(app: Sphinx, env: BuildEnvironment) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(fold, html=(visit_fold, depart_fold))
     app.connect("doctree-read", make_figures)
-    app.connect("doctree-read", fold_code)
     app.connect("env-check-consistency", number_by_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

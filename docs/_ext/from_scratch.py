@@ -92,23 +92,19 @@ def collect(lessons: Iterable[Path]) -> dict[str, Piece]:
     return pieces
 
 
-def written(pieces: Iterable[Piece]) -> str:
-    """Write the file: a docstring, imports, the pieces below their lessons, the call of main."""
-    parts = [f"{DOCSTRING}\n\n{IMPORTS}"]
-    for title, of_lesson in groupby(pieces, key=lambda piece: piece.lesson):
-        first, *rest = (piece.source for piece in of_lesson)
-        parts += [f'# From "{title}"\n{first}', *rest]
-    return "\n\n\n".join([*parts, CALL_MAIN]) + "\n"
-
-
 def lessons_in(root: Path) -> list[Path]:
     """List the core lessons in the order in which they are read."""
     return [root / "gallery" / f"{name}.py" for name in NAMES if name.startswith("core/")]
 
 
 def from_scratch(root: Path) -> str:
-    """Return the text of the file, from the lessons of a project."""
-    return written(collect(lessons_in(root)).values())
+    """Write the file: a docstring, imports, the pieces below their lessons, the call of main."""
+    parts = [f"{DOCSTRING}\n\n{IMPORTS}"]
+    pieces = collect(lessons_in(root)).values()
+    for title, of_lesson in groupby(pieces, key=lambda piece: piece.lesson):
+        first, *rest = (piece.source for piece in of_lesson)
+        parts += [f'# From "{title}"\n{first}', *rest]
+    return "\n\n\n".join([*parts, CALL_MAIN]) + "\n"
 
 
 def write_file(app: Sphinx, exception: Exception | None) -> None:

@@ -86,9 +86,8 @@ def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
     stem, wheel = page.name, wheel_name(app.config.release)
     run = (
         "\n.. rst-class:: run-it-yourself\n\n"
-        "    This page is a program. Download it as a "
-        f":download:`notebook <{stem}.ipynb>` or a :download:`script <{stem}.py>`, "
-        "or see "
+        f"    This page is a program. Download it as a :download:`notebook <{stem}.ipynb>` or a "
+        f":download:`script <{stem}.py>`, or see "
         f":ref:`how to run it <sphx_glr_download_{docname.replace('/', '_')}.py>`.\n"
     )
     extra = lessons()[docname].extra

@@ -43,14 +43,12 @@ SPECIAL = re.compile(r"[\\`*$<]|(?<!\w)_|_(?!\w)|\](?=[(\[])")
 LISTED = re.compile(r"^(\d+)([.)] )|^([-+#>|] ?)")
 # What belongs to the page alone.
 ONLY_ON_THE_PAGE = ("run-it-yourself", "sphx-glr-footer", "sphx-glr-timing", "sphx-glr-script-out")
+BOXES = nodes.container | nodes.compound | addnodes.only
+BOXES |= nodes.definition_list | nodes.definition_list_item | nodes.definition
 
 
 class Markdown:
-    """Write parts of a page as Markdown.
-
-    Args:
-        address: The page's address, where the site has one: links start from there.
-    """
+    """Write parts of a page as Markdown; links start from its address, where the site has one."""
 
     def __init__(self, address: str = "") -> None:
         self.address = address
@@ -95,7 +93,8 @@ class Markdown:
     def block(self, node: nodes.Node) -> str:
         """Write one block; what belongs to the page alone is left out."""
         classes = node.get("classes", []) if isinstance(node, nodes.Element) else []
-        if isinstance(node, nodes.Invisible | nodes.raw) or set(classes) & set(ONLY_ON_THE_PAGE):
+        is_hidden = isinstance(node, nodes.Invisible | nodes.raw | answer_text)
+        if is_hidden or set(classes) & set(ONLY_ON_THE_PAGE):
             return ""
         if isinstance(node, nodes.paragraph | nodes.caption | nodes.term):
             return self.line(node)
@@ -110,8 +109,6 @@ class Markdown:
             return f"```{'' if language == 'none' else language}\n{node.astext()}\n```"
         if isinstance(node, nodes.bullet_list | nodes.enumerated_list):
             return self.listing(node)
-        if isinstance(node, nodes.definition_list):
-            return "\n\n".join(self.blocks(item) for item in node)
         if isinstance(node, nodes.Admonition):
             return quoted(self.admonition(node))
         if isinstance(node, nodes.block_quote):
@@ -124,9 +121,7 @@ class Markdown:
             start = f"<details>\n<summary>{escape(node[0].astext())}</summary>"
             verdict = VERDICTS[bool(node.get("right"))]
             return f"{start}\n\n**{verdict}** {self.blocks(node)}\n\n</details>"
-        if isinstance(node, answer_text):
-            return ""
-        if isinstance(node, nodes.container | nodes.definition | addnodes.only | nodes.compound):
+        if isinstance(node, BOXES):
             return self.blocks(node)
         logger.warning("notebook: no Markdown for %s", node.tagname, location=node)
         return node.astext()
@@ -154,10 +149,9 @@ class Markdown:
             [self.blocks(entry).replace("\n", " ").replace("|", r"\|") for entry in row]
             for row in node.findall(nodes.row)
         ]
-        rows.insert(1, ["---"] * len(rows[0]))
         if not list(node.findall(nodes.thead)):
             rows.insert(0, [""] * len(rows[0]))
-            rows[1], rows[2] = rows[2], rows[1]
+        rows.insert(1, ["---"] * len(rows[0]))
         return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
@@ -199,14 +193,7 @@ def cells_of_code(blocks: list[Block]) -> list[str]:
 
 
 def notebook(page: nodes.document, script: Path, address: str, first: str) -> str:
-    """Write a lesson's notebook.
-
-    Args:
-        page: The lesson as Sphinx read it.
-        script: The lesson as it was written.
-        address: Where the page will be; empty if nobody knows.
-        first: The code that installs what the lesson needs.
-    """
+    """Write a lesson's notebook: first the code that installs what the lesson needs."""
     texts = text_between_cells(page, Markdown(address))
     cells = cells_of_code(split_code_and_text_blocks(script)[1])
     if len(texts) != len(cells) + 1:

@@ -125,17 +125,15 @@ def join(app: Sphinx, doctree: nodes.document) -> None:
             logger.warning("a question is the last thing above its cell", location=node)
             continue
         end = at = at + 1
-        while end < len(siblings) and is_result(siblings[end]):
+        while end < len(siblings) and (
+            is_output(siblings[end]) or isinstance(siblings[end], lesson_figure)
+        ):
             end += 1
         result = predicted_result("", *siblings[at:end], classes=["predicted-result"])
         result["summary"] = "Show what the code prints"
         result["data"] = {"data-question": node["ids"][0]}
         siblings[at:end] = [result]
         result.parent = node.parent
-
-
-def is_result(node: nodes.Node) -> bool:
-    return is_output(node) or isinstance(node, lesson_figure)
 
 
 def visit_prediction(translator: HTML5Translator, node: prediction) -> None:

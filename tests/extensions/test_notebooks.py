@@ -18,6 +18,7 @@ MARKDOWN = {
     ":ref:`what it says <here>`\n\n.. _here:\n\n.. rubric:: Here": "what it says\n\n**Here**",
     "* one\n* two": "- one\n- two",
     "1. one\n2. two": "1. one\n2. two",
+    "term\n   Text.\nother\n   More.": "term\n\nText.\n\nother\n\nMore.",
     "* one\n\n  more\n* two": "- one\n\n  more\n\n- two",
     ".. math:: a = b": "$$\na = b\n$$",
     ".. math::\n\n   a &= b \\\\\n   c &= d": (

@@ -19,7 +19,6 @@ def test_parameters_that_sphinx_writes_are_lines_and_no_list_without_terms(site)
 def test_entries_of_a_list_have_the_role_of_today_and_captions_are_no_headings_without_a_level():
     context = {"body": '<div role="doc-biblioentry">', "furo_navigation_tree": NAVIGATION}
     screen_readers.mend(None, "page", "page.html", context, None)
-    screen_readers.fix_navigation(None, "page", "page.html", context, None)
     assert context == {
         "body": '<div role="listitem">',
         "furo_navigation_tree": '<p class="caption"><span>Core</span></p>',
