@@ -16,7 +16,6 @@ from attention import (
     QKSelfAttention,
     SelfAttention,
     SelfAttentionV1,
-    SentimentClassifier,
 )
 from attention.analysis import (
     balance,
@@ -26,7 +25,6 @@ from attention.analysis import (
     parameter_count,
     truncate_rank,
 )
-from attention.layers.variants import VARIANTS
 
 BAR = 1e-10  # relative, in float64
 
@@ -193,14 +191,10 @@ def test_wrong_layers_and_matrices_are_refused():
     biases = [(call, (with_biases,), "expected one without biases") for call in calls.values()]
     shape, invertible = "R: expected shape (3, 3)", "R: expected an invertible matrix"
     zeros, matrix = "matrix: expected one that is not zero everywhere", "expected a matrix, got"
-    of_r = [
-        (each, r, f"= 3, got {r}$")
-        for each in (layer, QKSelfAttention(3, key_dim=5))
-        for r in (-1, 4, 5, 6)
-    ]
     values = [
         *biases,
-        *((truncate_rank, (each, r), expected) for each, r, expected in of_r),
+        *((truncate_rank, (layer, r), f"= 3, got {r}$") for r in (-1, 4)),
+        (truncate_rank, (QKSelfAttention(3, key_dim=5), 4), "= 3, got 4$"),
         (change_gauge, (layer, torch.ones(3, 3)), invertible),
         (change_gauge, (layer, torch.diag(torch.tensor([1.0, 1e-20, 1.0]))), invertible),
         (change_gauge, (layer, torch.eye(5)), [shape, "got (5, 5)"]),
@@ -239,16 +233,6 @@ def test_the_effective_rank_by_hand():
     stack = torch.randn(3, 5, 7, 11)
     assert effective_rank(stack).shape == (3, 5)
     assert effective_rank(stack)[1, 2].item() == effective_rank(stack[1, 2]).item()
-
-
-@random_cases
-@given(st.sampled_from(list(VARIANTS)), widths, widths)
-def test_the_parameter_count_is_what_the_model_has(kind, d, k):
-    options = {"key_dim": k, "num_heads": 1}
-    options = {name: options[name] for name in VARIANTS[kind].options.keys() & options}
-    model = SentimentClassifier(97, embed_dim=d, attention=kind, **options)
-    counted = sum(p.numel() for p in model.attention.parameters())
-    assert parameter_count(kind, d, **options) == counted
 
 
 def test_a_count_of_what_cannot_be_built_is_refused():

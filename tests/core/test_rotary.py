@@ -74,24 +74,11 @@ def test_what_cannot_be_rotated_is_refused():
     x = torch.ones(2, 3, 4)
     for tokens, options, error, message in (
         (torch.ones(3, 5), {}, ValueError, r"an even k, got \(3, 5\)"),
-        (torch.ones(3, 0), {}, ValueError, r"an even k, got \(3, 0\)"),
         (torch.ones(4), {}, ValueError, r"expected shape \(..., n, k\)"),
         (x.int(), {}, TypeError, "x: expected a floating-point tensor, got torch.int32"),
-        ([[1.0, 2.0]], {}, TypeError, "x: expected a floating-point tensor, got list"),
         (x, {"base": 0.0}, ValueError, "base: expected a number above 0, got 0"),
         (x, {"base": "high"}, TypeError, "base: expected a number, got str"),
-        (
-            x,
-            {"positions": [0, 1, 2]},
-            TypeError,
-            "positions: expected a tensor of integers, got li",
-        ),
-        (
-            x,
-            {"positions": torch.ones(3).bool()},
-            TypeError,
-            "positions: expected a tensor of integ",
-        ),
+        (x, {"positions": [0, 1, 2]}, TypeError, "positions: expected a tensor of integers, got"),
         (x, {"positions": torch.arange(2)}, ValueError, r"that broadcasts to \(2, 3\), got \(2,\)"),
     ):
         with pytest.raises(error, match=message):

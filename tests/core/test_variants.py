@@ -11,7 +11,6 @@ from torch.nn import functional as F
 from attention import SentimentClassifier
 from attention.analysis import parameter_count
 from attention.layers.variants import VARIANTS, variant
-from attention.train import configure
 
 # A value for each option that a variant reads, which is not its default.
 GIVEN = {
@@ -131,19 +130,6 @@ def test_classifier_trains_a_step(name, options):
 
 def test_labels_tell_the_variants_apart():
     assert len({entry.label for entry in VARIANTS.values()}) == len(VARIANTS)
-
-
-def test_command_line_offers_just_these(capsys, tmp_path, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "300")
-    for name in VARIANTS:
-        options = ["--model", name, "--out", str(tmp_path / name)]
-        assert configure(options).model.attention == name
-    choices = ", ".join(f"'{name}'" for name in [*VARIANTS, "minilm"])
-    with pytest.raises(ValueError, match=f"'--model': 'attention' is not one of {choices};"):
-        configure(["--model", "attention", "--out", str(tmp_path / "other")])
-    with pytest.raises(SystemExit):
-        configure(["--help"])
-    assert f"--model [{'|'.join(VARIANTS)}|minilm]" in capsys.readouterr().out
 
 
 def test_unknown_variant_is_refused_with_the_names_of_all():
