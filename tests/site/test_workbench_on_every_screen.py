@@ -1,5 +1,6 @@
 """The workbench on any screen: the explanation in sight, nothing covered, numbers of any size."""
 
+import itertools
 import re
 
 import pytest
@@ -66,18 +67,13 @@ def test_large_numbers_stay_in_their_place(sized):
     for name in ("x.1.0", "W_key.0.0", "W_query.0.1", "W_value.0.0"):
         field(sized, name).fill("-99")
     parts = ["map", "plane-scores", "plane-values", "x", "W_query", "W_key", "W_value"]
-    boxes = {part: box(sized.locator(f'#workbench [data-part="{part}"]')) for part in parts}
-    boxes["where"] = box(sized.locator(".lab-where"))
     for tab, part in (("Steps", "steps"), ("Gradients", "dQKV")):
         sized.get_by_role("tab", name=tab).click()
-        boxes[part] = box(sized.locator(f'#workbench [data-part="{part}"]'))
         together = {
             name: box(sized.locator(f'#workbench [data-part="{name}"]')) for name in [*parts, part]
         }
-        names = list(together)
-        for i, one in enumerate(names):
-            for other in names[i + 1 :]:
-                assert not overlap(together[one], together[other]), (one, other)
+        for one, other in itertools.combinations(together, 2):
+            assert not overlap(together[one], together[other]), (one, other)
     edge = box(sized.locator("#workbench"))[2]
     for part in [*parts, "steps"]:
         assert box(sized.locator(f'#workbench [data-part="{part}"]'))[2] <= edge + 1
