@@ -1,6 +1,5 @@
 """The model that writes: what it predicts, what it draws, what it saves."""
 
-import json
 import math
 
 import layer_oracle
@@ -10,7 +9,7 @@ import torch
 from hypothesis import example, given
 from hypothesis import strategies as st
 from refusals import check_refused
-from safetensors.torch import load_file, save_file
+from run_files import edit_json, edit_tensors
 from tokenizers import Tokenizer
 
 from attention.language import (
@@ -180,19 +179,10 @@ def test_files_that_do_not_fit_are_refused(tmp_path):
         return folder
 
     def configured(**fields):
-        def spoil(folder):
-            config = json.loads((folder / "config.json").read_text())
-            (folder / "config.json").write_text(json.dumps(config | fields))
-
-        return spoil
+        return lambda folder: edit_json(folder / "config.json", lambda c: c.update(fields))
 
     def without(name):
-        def spoil(folder):
-            tensors = load_file(folder / "model.safetensors")
-            del tensors[name]
-            save_file(tensors, folder / "model.safetensors")
-
-        return spoil
+        return lambda folder: edit_tensors(folder / "model.safetensors", lambda t: t.pop(name))
 
     def other_tokens(folder):
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
