@@ -10,6 +10,7 @@ import pytest
 from attention.sentiment.sources import Reviews, load_reviews, read_groups, read_imdb
 from experiments.comparison import grouping
 from experiments.comparison.grouping import find_names, format_groups, group_films, order_groups
+from experiments.comparison.leak import name_leak
 
 
 @pytest.fixture(scope="module")
@@ -84,3 +85,16 @@ def test_no_films_name_is_in_two_splits(imdb) -> None:
                     assert split[one] == split[other], (name, one, other)
                     checked += 1
     assert checked > 10_000
+
+
+def test_names_leak_the_majority_of_the_training_reviews() -> None:
+    hit, flop, even = "Tony Leung", "Ed Wood", "Bob Hope"
+    training = Reviews(
+        [hit] * 3 + [flop] * 4 + [even] * 4 + ["Rare Name"] * 2 + ["The Movie"] * 31,
+        [1, 1, 0] + [0, 0, 0, 1] + [0, 1, 0, 1] + [1] * 2 + [1] * 31,
+    )
+    held_out = Reviews(
+        [hit, hit, f"{flop}, {hit}", even, "Rare Name", "The Movie", "none", "New Name"],
+        [1, 0, 0, 1, 1, 1, 1, 1],
+    )
+    assert name_leak(training, held_out) == (4 / 8, 2.5 / 4)

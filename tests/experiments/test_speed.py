@@ -1,9 +1,7 @@
 """Both sides of the race: Lab 13's model is ours under its preset, and both train; the kernel."""
 
 import json
-import os
-import subprocess
-import sys
+from argparse import Namespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,7 +11,7 @@ import torch
 
 from attention.sentiment.config import PRESETS
 from attention.sentiment.model import build_model
-from experiments.speed import lab13, processes, race, side
+from experiments.speed import causal, lab13, race, side
 
 
 def test_the_lab_written_out_computes_what_its_preset_computes():
@@ -64,16 +62,23 @@ def test_time_to_accuracy_counts_only_what_reached_it():
     assert [ours["ratio"] for ours in times["lab13-corrected"]] == [5.0, None]
 
 
-def test_causality_in_the_kernel_needs_no_mask(tmp_path):
+def test_ways_of_causality_take_turns_and_their_medians_are_recorded(tmp_path, monkeypatch):
+    """What they need of memory is measured by nox -s faults, each in a process of its own."""
+    monkeypatch.setattr(causal, "SIZES", {"batch": 1, "n": 16, "embed_dim": 8, "num_heads": 2})
+    order = []
+
+    def measure(module, way, repeats):
+        order.append(way)
+        mib = len(order) if way == "is_causal" else 10 * len(order)
+        return causal.measure(way, int(repeats)) | {"mib": mib}
+
+    monkeypatch.setattr(causal, "run_module", measure)
     out = tmp_path / "results.json"
     out.write_text('{"kept": 1}')
-    # In a process of its own: this one holds torch, and children would start at its peak.
-    command = [sys.executable, "-m", "experiments.speed", "causal", "--rounds", "1"]
-    command += ["--repeats", "1", "--out", out]
-    subprocess.run(command, env=os.environ | {"PYTHONPATH": str(processes.DOCS)}, check=True)
+    causal.run(Namespace(rounds=3, repeats=1, out=out))
+    assert order == ["is_causal", "attn_mask"] * 3
     results = json.loads(out.read_text())
     assert results["kept"] == 1
-    causal = results["causal"]
-    # The mask takes a byte per score, and the kernel writes it out in four more.
-    mib = {way: causal["mib"][way]["median"] for way in ("is_causal", "attn_mask")}
-    assert mib["attn_mask"] - mib["is_causal"] > 0.8 * 5 * causal["sizes"]["n"] ** 2 / 2**20
+    assert results["causal"]["mib"]["is_causal"] == {"median": 3, "min": 1, "max": 5, "n": 3}
+    assert results["causal"]["mib"]["ratio"] == 3 / 40
+    assert results["causal"]["cpu_seconds"]["attn_mask"]["min"] > 0

@@ -1,11 +1,6 @@
-import base64
-import json
 import re
 
 import pytest
-import torch
-
-from attention.exercises import EXERCISES
 
 # sphinx-exercise uses what Sphinx 11 will lack; its own next version will have to know better.
 pytestmark = pytest.mark.filterwarnings("ignore:.*app' is deprecated")
@@ -56,19 +51,13 @@ def test_a_solution_is_folded_under_its_title(page):
     assert "_static/exercise.css" not in page
 
 
-def test_an_exercise_with_numbers_has_a_box_with_what_its_checker_compares_with(page):
+def test_an_exercise_with_numbers_has_a_box_which_a_browser_tries(page):
     number, matrix = re.findall(r'<form class="answer".*?</form>', page, re.DOTALL)
     assert "(one number)" in number
     assert "(6 lines of 2 numbers)" in matrix
     assert 'data-hint="Type one number, such as 0.25."' in number
     assert 'data-hint="Type 6 lines of 2 numbers, separated by commas."' in matrix
     assert '<textarea rows="6"' in matrix
-    for form, name in ((number, "divide-by"), (matrix, "all-contexts")):
-        key = json.loads(base64.b64decode(re.search('data-key="(.*?)"', form)[1]))
-        exercise = EXERCISES[name]
-        assert torch.equal(torch.tensor(key["right"]), torch.as_tensor(exercise.right))
-        assert [hint for hint, _ in key["slips"]] == list(exercise.slips)
-        assert (key["tolerance"], key["praise"]) == (exercise.tolerance, exercise.praise)
     assert "42.4" not in number  # whoever reads the page's source sees no answer
 
 

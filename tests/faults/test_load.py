@@ -21,6 +21,7 @@ import small_run
 import torch
 
 from attention.predict import main
+from experiments.speed import causal, processes
 
 MANY = 1_000_000
 UNIT = 1 if sys.platform == "darwin" else 1024  # of ru_maxrss, in bytes
@@ -139,3 +140,11 @@ def test_predicting_line_after_line_keeps_nothing(run, monkeypatch):
         assert main([str(run), "-", "--json"]) == 0
     tracemalloc.stop()
     assert held[1] - held[0] < 50_000  # kept, these thousand would take a million bytes and more
+
+
+def test_causality_in_the_kernel_needs_no_mask(monkeypatch):
+    """A mask takes a byte per score, and the kernel writes it out in four more."""
+    monkeypatch.setenv("PYTHONPATH", str(processes.DOCS))
+    lines = {way: ("-m", "experiments.speed.causal", way, 1) for way in causal.WAYS}
+    mib = {way: json.loads(peak(*line)[1])["mib"] for way, line in lines.items()}
+    assert mib["attn_mask"] - mib["is_causal"] > 0.8 * 5 * causal.SIZES["n"] ** 2 / 2**20
