@@ -87,21 +87,16 @@ def cases(draw):
     }
     broadcast = torch.broadcast_shapes(*case["leadings"])
     case["mask_shape"] = draw(st.none() | shapes_within((*broadcast, n, m)))
-    case |= draw(mask_values(case["dtype"]))
+    # How much the mask allows, and whether it is boolean or added.
+    case["share"] = draw(st.sampled_from((0.0, 0.3, 0.8, 1.0)))
+    case["mask_dtype"] = draw(
+        st.sampled_from((torch.bool, torch.bool, case["dtype"], torch.float32))
+    )
+    case["mask_size"] = draw(st.sampled_from((1.0, 30.0)))
     return case
 
 
-@st.composite
-def mask_values(draw, dtype):
-    """Draw the contents of a mask: how much it allows, and whether it is boolean or added."""
-    return {
-        "share": draw(st.sampled_from((0.0, 0.3, 0.8, 1.0))),
-        "mask_dtype": draw(st.sampled_from((torch.bool, torch.bool, dtype, torch.float32))),
-        "mask_size": draw(st.sampled_from((1.0, 30.0))),
-    }
-
-
-def draw_mask(case, generator=None):
+def draw_mask(case, generator):
     """Make the mask of a case; one that is added has −∞ where it forbids."""
     shape = case["mask_shape"]
     if shape is None:

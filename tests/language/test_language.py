@@ -35,19 +35,6 @@ def test_logits_are_those_of_the_formula():
     torch.testing.assert_close(model(ids), logits, rtol=0, atol=1e-12)
 
 
-@given(cuts=st.lists(st.integers(1, 10), max_size=4), seed=st.integers(0, 2**16))
-def test_cached_logits_are_uncached_ones(cuts, seed):
-    model = small_language.model(seed).double()
-    ids = torch.randint(0, 280, (2, 11), generator=torch.Generator().manual_seed(seed))
-    caches, starts = model.new_caches(), sorted({0, *cuts})
-    with torch.no_grad():
-        parts = [
-            model(ids[:, start:end], caches=caches)
-            for start, end in zip(starts, [*starts[1:], 11], strict=True)
-        ]
-        torch.testing.assert_close(torch.cat(parts, dim=1), model(ids), rtol=0, atol=1e-12)
-
-
 def test_new_logits_have_variance_one_and_a_token_is_as_likely_as_any():
     torch.manual_seed(0)
     model = LanguageModel(LanguageConfig(vocab_size=500, num_layers=1))

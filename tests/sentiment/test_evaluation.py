@@ -5,6 +5,7 @@ import math
 import pytest
 import torch
 from refusals import check_refused
+from scipy.stats import binomtest
 from tokenizers import Tokenizer, models, pre_tokenizers
 
 from attention import SentimentClassifier
@@ -79,22 +80,13 @@ def test_the_end_that_is_kept_is_the_model_s():
         assert loss == pytest.approx(-math.log(model(torch.tensor([kept])).sigmoid().item()))
 
 
-@pytest.mark.parametrize(
-    ("successes", "n", "low", "high"),
-    # Solutions of (p̂ − p)² = z² p (1 − p) / n for p, found by bisection.
-    [(0, 10, 0.0, 0.277533), (10, 10, 0.722467, 1.0), (90, 100, 0.825634, 0.944771)],
-)
-def test_wilson_interval_solves_its_equation(successes, n, low, high):
-    ends = wilson_interval(successes, n)
-    assert ends == pytest.approx((low, high), abs=1e-6)
-    for p in ends:
-        assert (successes / n - p) ** 2 == pytest.approx(Z95**2 * p * (1 - p) / n, abs=1e-12)
-
-
-def test_wilson_interval_stays_within_all_shares():
-    for n in range(1, 400):
-        assert wilson_interval(0, n)[0] >= 0
-        assert wilson_interval(n, n)[1] <= 1
+def test_wilson_interval_is_scipys():
+    for n in (1, 2, 7, 19, 100, 399):
+        for successes in {0, 1, n // 3, n - 1, n}:
+            expected = binomtest(successes, n).proportion_ci(0.95, method="wilson")
+            low, high = wilson_interval(successes, n)
+            assert (low, high) == pytest.approx(tuple(expected), abs=1e-12)
+            assert 0 <= low <= high <= 1
 
 
 def test_wilson_interval_refuses_what_is_not_a_count():

@@ -138,21 +138,6 @@ def test_mean_of_plain_vectors_is_the_bag_of_words():
     assert torch.equal(model(ids, lengths), model(ids.int(), lengths.int()))
 
 
-@pytest.mark.parametrize("positions", POSITIONS)
-def test_contexts_of_qkv_are_averaged_over_the_words(positions):
-    model, (ids, lengths) = build("qkv", positions=positions), batch()
-    expected = []
-    for review, n in zip(ids, lengths.tolist(), strict=True):
-        x = model.embedding(review[:n])
-        table = model.positions.table if model.positions else torch.zeros(19, 8)
-        x = x + {"end": table[:n].flip(0), "start": table[:n], "none": table[:n] * 0}[positions]
-        layer = model.attention
-        scores = layer.W_query(x) @ layer.W_key(x).T / 3**0.5
-        context = scores.softmax(-1) @ layer.W_value(x)
-        expected.append(model.classifier(context.mean(0))[0])
-    torch.testing.assert_close(model(ids, lengths), torch.stack(expected))
-
-
 def test_contexts_of_heads_are_averaged_over_the_words():
     model, (ids, lengths) = build("multihead", positions="none"), batch()
     logits, weights = model(ids, lengths, need_weights=True)
