@@ -5,7 +5,7 @@ import math
 
 import pytest
 import torch
-from exercise_answers import WRONG, solution
+from exercise_answers import CELL, EXERCISE, TEXTS, WRONG, solution, solutions
 from loops import for_each
 from torch import nn
 from torch.nn import functional as F
@@ -15,6 +15,32 @@ from attention.exercises import EXERCISES, check
 
 NUMBERS = [name for name, exercise in EXERCISES.items() if not callable(exercise.right)]
 CODE = [name for name in EXERCISES if name not in NUMBERS]
+WRITTEN = [match for text in TEXTS.values() for match in EXERCISE.findall(text)]
+
+
+def test_every_exercise_is_on_one_page_and_every_page_has_no_other():
+    assert sorted(name for name, _, _ in WRITTEN) == sorted(EXERCISES)
+    assert len(WRITTEN) == sum(text.count("{exercise}") for text in TEXTS.values())
+
+
+def test_an_exercise_has_a_statement_hints_its_check_and_a_solution():
+    incomplete = [
+        (name, part)
+        for name, statement, solution in WRITTEN
+        for part, place in (
+            (f'check("{name}", ', statement),
+            (":::{dropdown} Hint", statement),
+            (f'check("{name}", ', "".join(CELL.findall(solution))),
+        )
+        if part not in place
+    ]
+    assert incomplete == []
+
+
+def test_every_solution_on_the_pages_is_right():
+    found = solutions()
+    assert set(found) == set(EXERCISES)
+    assert [said for _, said in found.values() if not said.startswith("Right. ")] == []
 
 
 def verdict(capsys, name, answer):

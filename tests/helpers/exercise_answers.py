@@ -26,9 +26,9 @@ TEXTS = {
 
 
 @functools.cache
-def executed():
-    """Run all pages; return what each exercise's solution is and is told, and each page's names."""
-    found, names_of = {}, {}
+def executed(page):
+    """Run a page; return what each exercise's solution is and is told, and the page's names."""
+    found, names = {}, {}
     check = attention.exercises.check
 
     def recording(name, answer):
@@ -38,20 +38,21 @@ def executed():
 
     attention.exercises.check = recording
     try:
-        for page, text in TEXTS.items():
-            names = names_of[page] = {}
-            with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the bug on show
-                for cell in CELL.findall(text):
-                    exec(compile(cell, f"{page}.md", "exec"), names)
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the bug on show
+            for cell in CELL.findall(TEXTS[page]):
+                exec(compile(cell, f"{page}.md", "exec"), names)
     finally:
         attention.exercises.check = check
-    return found, names_of
+    return found, names
+
+
+def solutions():
+    return {name: each for page in TEXTS for name, each in executed(page)[0].items()}
 
 
 def solution(name):
-    found, _ = executed()
-    return found[name][0]
+    return solutions()[name][0]
 
 
 def sentence(cell):
