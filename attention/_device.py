@@ -1,9 +1,11 @@
-"""The device that computes, and the precision of its matrix products."""
+"""The device that computes: its memory, and the precision of its matrix products."""
 
 import os
+from pathlib import Path
 from typing import Literal
 
 import torch
+from torch import nn
 
 Precision = Literal["auto", "float32", "bfloat16"]
 
@@ -91,3 +93,33 @@ def _cpu_has_bfloat16() -> bool:
     # Versions of torch before 2.10 do not say.
     capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
+
+
+def check_memory(outline: nn.Module) -> None:
+    """Refuse to train a model, given on the meta device, that does not fit into memory.
+
+    The system grants more memory than there is, and kills the process that uses too much of it.
+    """
+    weights = sum(table.nbytes for table in outline.parameters())
+    tables = sum(table.nbytes for table in outline.buffers())
+    # Each weight has a gradient and two numbers of Adam's state; tables are computed in 64 bits.
+    needed = 4 * weights + 3 * tables
+    available = memory_limit()
+    if available is not None and needed > available:
+        raise ValueError(
+            f"the model of this configuration can't be made: training it takes "
+            f"{needed / 1e9:,.1f} GB of memory, and this machine has {available / 1e9:,.1f}; "
+            "lower --embed-dim, --num-layers, --bigram-buckets or --max-length"
+        )
+
+
+def memory_limit(root: Path = Path("/")) -> int | None:
+    """Return how many bytes this process may hold, or None if the system does not say."""
+    if not hasattr(os, "sysconf"):  # Windows; there the allocation itself fails
+        return None
+    limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    groups = root / "sys/fs/cgroup"  # a container's limit, of version 2 or 1
+    for path in groups / "memory.max", groups / "memory/memory.limit_in_bytes":
+        if path.is_file() and (text := path.read_text().strip()).isdigit():  # else "max"
+            limit = min(limit, int(text))
+    return limit

@@ -3,19 +3,8 @@
 import os
 from pathlib import Path
 
-import torch
-from safetensors import safe_open
-from safetensors.torch import save
+from safetensors.torch import load_file, save
 from torch import Tensor
-
-# As the format spells them.
-_DTYPES = {
-    torch.float64: "F64",
-    torch.float32: "F32",
-    torch.bfloat16: "BF16",
-    torch.float16: "F16",
-    torch.int8: "I8",
-}
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -50,30 +39,24 @@ def write_tensors(
     write_bytes(path, save({k: t.contiguous() for k, t in tensors.items()}, metadata))
 
 
-def check_tensors(path: Path, expected: dict[str, Tensor]) -> None:
-    """Compare the header of a safetensors file with what is expected, before any tensor is read.
+def read_tensors(path: Path, expected: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Read a safetensors file that must hold tensors of the expected names, shapes and dtypes.
 
-    Args:
-        path: The file.
-        expected: The tensors by name, of which only shapes and dtypes count, so that they may be on
-            the meta device.
-
-    Raises:
-        ValueError: If names, shapes or dtypes differ; the message names the first difference.
-        SafetensorError: If it is not a safetensors file, or too short for its header.
-        OSError: If it can't be read.
+    It takes no more memory than the file has bytes, so that a model whose configuration asks for
+    more is refused before it is made. The expected tensors may be on the meta device.
     """
-    with safe_open(path, "pt") as file:
-        stored = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 — no dict
+    stored = load_file(path)
     if missing := expected.keys() - stored:
         raise ValueError(f"{path.name} lacks {min(missing)}")
     if beyond := stored.keys() - expected:
         raise ValueError(f"{path.name} holds {min(beyond)}, which the configuration doesn't")
     for name, tensor in expected.items():
-        shape, dtype = tuple(stored[name].get_shape()), stored[name].get_dtype()
-        required = tuple(tensor.shape), _DTYPES.get(tensor.dtype)
-        if (shape, dtype) != required:
+        held, required = (
+            f"{tuple(each.shape)} {str(each.dtype).removeprefix('torch.')}"
+            for each in (stored[name], tensor)
+        )
+        if held != required:
             raise ValueError(
-                f"{path.name} holds {name} as {shape} {dtype}, "
-                f"the configuration requires {required[0]} {required[1]}"
+                f"{path.name} holds {name} as {held}, the configuration requires {required}"
             )
+    return stored

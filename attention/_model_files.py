@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 
 @contextmanager
-def reading(folder: Path, kind: str) -> Iterator[None]:
+def read_errors(folder: Path, kind: str) -> Iterator[None]:
     """Say in one line which folder, and where possible which file and field, can't be read.
 
     Raises:
@@ -35,6 +35,7 @@ def read_tokenizer(folder: Path, vocab_size: int) -> Tokenizer:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
     except Exception as error:  # a bare one, which names no file
         raise ValueError(f"tokenizer.json: {error}") from error
-    if (known := tokenizer.get_vocab_size()) != vocab_size:
-        raise ValueError(f"tokenizer.json has {known} ids, config.json {vocab_size}")
+    ids = sorted(tokenizer.get_vocab().values())
+    if ids != list(range(vocab_size)):
+        raise ValueError(f"tokenizer.json has {len(ids)} ids, config.json {vocab_size}, from 0 on")
     return tokenizer

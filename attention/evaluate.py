@@ -8,9 +8,9 @@ from typing import get_args
 
 from attention._command import RUN, click, parse, run_command
 from attention._device import Precision, choose_device, precision_note
+from attention._distributed import print_status
 from attention.sentiment.batches import measured_examples
 from attention.sentiment.evaluation import Measured, measure
-from attention.sentiment.progress import print_status
 from attention.sentiment.run_folder import load_run
 from attention.sentiment.sources import SOURCES_HELP, DataError, load_reviews
 
@@ -66,7 +66,7 @@ def evaluate(
         intervals, and ``n``.
 
     Raises:
-        RunError: If the folder holds no run that can be read.
+        ValueError: If the folder holds no run that can be read.
         DataError: If the reviews can't be loaded, or there is no such split.
     """
     where = choose_device(device)

@@ -21,7 +21,7 @@ from pydantic import ConfigDict, Field, TypeAdapter  # noqa: E402 — after the 
 from safetensors.torch import load_file  # noqa: E402 — after the check
 from tokenizers import Tokenizer  # noqa: E402 — after the check
 
-from attention._model_files import read_tokenizer, reading  # noqa: E402 — after the check
+from attention._model_files import read_errors, read_tokenizer  # noqa: E402 — after the check
 
 START = "<start>"
 """The token that precedes every text."""
@@ -202,7 +202,7 @@ def load_language_model(folder: Path | str) -> tuple[LanguageModel, Tokenizer]:
         ValueError: If the folder holds no language model, or its files do not fit together.
     """
     folder = Path(folder)
-    with reading(folder, "a language model"):
+    with read_errors(folder, "a language model"):
         content = (folder / "config.json").read_bytes()
         config = TypeAdapter(LanguageConfig).validate_json(content)
         with torch.device("meta"):  # every weight comes from the file

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field  # noqa: E402 — after the ch
 from safetensors.torch import load_file  # noqa: E402 — after the check
 from tokenizers import Tokenizer  # noqa: E402 — after the check
 
-from attention._model_files import read_tokenizer, reading  # noqa: E402 — after the check
+from attention._model_files import read_errors, read_tokenizer  # noqa: E402 — after the check
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 # The published files; every copy of them has these checksums.
@@ -158,7 +158,7 @@ def load_encoder(source: str | Path = "minilm") -> tuple[PretrainedEncoder, Toke
         Sentence-BERT.
     """
     folder = _minilm() if source == "minilm" else Path(source)
-    with reading(folder, "an encoder"):
+    with read_errors(folder, "an encoder"):
         config = EncoderConfig.model_validate_json((folder / "config.json").read_bytes())
         with torch.device("meta"):  # every weight comes from the file
             encoder = PretrainedEncoder(config)

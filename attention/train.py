@@ -10,6 +10,7 @@ from pathlib import Path
 from torch import distributed as dist
 
 from attention._command import click, options_of, parse, run_command, spell
+from attention._distributed import join_group, on_all_processes, print_status
 from attention.layers.variants import VARIANTS
 from attention.sentiment import run_folder
 from attention.sentiment.config import (
@@ -19,8 +20,7 @@ from attention.sentiment.config import (
     TrainConfig,
     models_reading,
 )
-from attention.sentiment.distributed import is_first_process, join_group, on_all_processes
-from attention.sentiment.progress import Stopped, print_status
+from attention.sentiment.progress import Stopped
 from attention.sentiment.sources import SOURCES_HELP
 from attention.sentiment.training import train
 
@@ -117,13 +117,13 @@ def main(arguments: Sequence[str]) -> int:
     except Stopped as stopped:
         program = "torchrun …" if "RANK" in os.environ else "python"
         command = f"{program} -m attention.train --resume {shlex.quote(str(config.out))}"
-        print_status(f"stopped by {stopped}, saved; resume with: {command}", is_first_process())
+        print_status(f"stopped by {stopped}, saved; resume with: {command}")
         return 128 + stopped.number
     finally:
         if dist.is_initialized():
             gc.collect()  # a stopped trainer in a cycle of references would keep the group alive
             dist.destroy_process_group()
-    print_status(f"finished; the model is in {config.out}", is_first_process())
+    print_status(f"finished; the model is in {config.out}")
     return 0
 
 

@@ -55,9 +55,9 @@ class Variant:
             >>> from attention.layers.variants import VARIANTS
             >>> VARIANTS["keys"].build(8, key_dim=3).query.shape
             torch.Size([3])
-            >>> VARIANTS["energy"].build(8, key_dim=3)
+            >>> VARIANTS["energy"].build(8, key_dim=3)  # doctest: +ELLIPSIS
             Traceback (most recent call last):
-            ValueError: key_dim: expected keys, qk or qkv, which read it, got energy
+            ValueError: key_dim: expected keys, ..., which read it, got energy
         """
         for option in options.keys() - self.options.keys():
             raise ValueError(refusal(option, self.name, readers(option)))

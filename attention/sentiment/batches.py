@@ -12,7 +12,7 @@ own, :class:`FeatureExamples` and :class:`FeatureBatch`.
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple, Self
+from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
@@ -51,8 +51,7 @@ def distractor_indices(n: int, seed: int = 42) -> Tensor:
     return torch.from_numpy(np.fromiter((draw(0, n - 1) for _ in range(n)), np.int32, n))
 
 
-@dataclass(frozen=True)
-class Reading:
+class Reading(NamedTuple):
     """What a model reads of an example.
 
     Args:
@@ -60,20 +59,11 @@ class Reading:
         keep: Which end is kept of a longer example. The review that counts is at the tail, although
             Lab 13 keeps the head.
         separator_id: The id between distractor and review; None means no separator.
-
-    Raises:
-        ValueError: If ``keep`` is neither of the two, or ``max_length`` < 1.
     """
 
     max_length: int = 256
     keep: Literal["tail", "head"] = "tail"
     separator_id: int | None = None
-
-    def __post_init__(self) -> None:
-        if self.keep not in ("tail", "head"):
-            raise ValueError(f'keep must be "tail" or "head", got {self.keep!r}')
-        if self.max_length < 1:
-            raise ValueError(f"max_length must be at least 1, got {self.max_length}")
 
 
 class Batch(NamedTuple):
@@ -89,10 +79,6 @@ class Batch(NamedTuple):
     lengths: Tensor
     labels: Tensor
 
-    def to(self, device: torch.device | str) -> Self:
-        """Move the batch to a device, without waiting for it."""
-        return type(self)(*(part.to(device, non_blocking=True) for part in self))
-
 
 class FeatureBatch(NamedTuple):
     """What a frozen encoder made of each example, how many tokens it read, and the labels.
@@ -107,9 +93,10 @@ class FeatureBatch(NamedTuple):
     lengths: Tensor
     labels: Tensor
 
-    def to(self, device: torch.device | str) -> Self:
-        """Move the batch to a device, without waiting for it."""
-        return type(self)(*(part.to(device, non_blocking=True) for part in self))
+
+def to_device(batch: Batch | FeatureBatch, device: torch.device) -> Batch | FeatureBatch:
+    """Move a batch to a device, without waiting for it."""
+    return type(batch)(*(part.to(device, non_blocking=True) for part in batch))
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,29 +119,11 @@ class Examples:
     review: Tensor
     distractor: Tensor
 
-    def __post_init__(self) -> None:
-        n = len(self.ids)
-        if self.labels.shape != (n,):
-            raise ValueError(
-                f"labels must be ({n},), one per review; got {tuple(self.labels.shape)}"
-            )
-        if self.review.dim() != 1 or self.review.shape != self.distractor.shape:
-            raise ValueError(
-                "review and distractor must be vectors of one length; "
-                f"got {tuple(self.review.shape)} and {tuple(self.distractor.shape)}"
-            )
-        for name, index, lowest in ("review", self.review, 0), ("distractor", self.distractor, -1):
-            if len(index) and not lowest <= int(index.min()) <= int(index.max()) < n:
-                raise ValueError(
-                    f"{name} must lie in {lowest} ... {n - 1}; "
-                    f"got {int(index.min())} ... {int(index.max())}"
-                )
-
     def __len__(self) -> int:
         return len(self.review)
 
     def to(self, device: torch.device | str) -> "Examples":
-        """Move the flat ids to a device, so that batches are cut there."""
+        """Move the flat ids to a device, where batches are then cut."""
         return replace(self, ids=Ragged(self.ids.flat.to(device), self.ids.offsets))
 
     def lengths(self, reading: Reading) -> Tensor:
@@ -243,7 +212,7 @@ class FeatureExamples:
         return len(self.features)
 
     def to(self, device: torch.device | str) -> "FeatureExamples":
-        """Move the features to a device, so that batches are cut there."""
+        """Move the features to a device."""
         return replace(self, features=self.features.to(device))
 
     def lengths(self, reading: Reading) -> Tensor:
@@ -287,12 +256,14 @@ def make_examples(
         (6, [0, 1, 2, 0, 1, 2], [-1, -1, -1, 2, 0, 0])
     """
     if not (clean or pairs):
-        raise ValueError("make_examples needs clean=True, pairs=True or both")
+        raise ValueError("clean, pairs: expected at least one, got neither")
     every = torch.arange(len(ids), dtype=torch.int32)
-    alone, drawn = torch.full_like(every, -1), distractor_indices(len(ids), seed) if pairs else None
-    review = [every] * (clean + pairs)
-    distractor = [alone] * clean + ([drawn] if drawn is not None else [])
+    review, distractor = [every] * (clean + pairs), [torch.full_like(every, -1)] * clean
+    if pairs:
+        distractor.append(distractor_indices(len(ids), seed))
     labels = torch.as_tensor(labels, dtype=torch.float32)
+    if labels.shape != (len(ids),):
+        raise ValueError(f"labels: expected {len(ids)}, one per review, got {tuple(labels.shape)}")
     return Examples(ids, labels, torch.cat(review), torch.cat(distractor))
 
 
@@ -380,7 +351,7 @@ def plan_batches(
         [[1, 3], [2, 0]]
     """
     if batch_size < 1:
-        raise ValueError(f"batch_size must be at least 1, got {batch_size}")
+        raise ValueError(f"batch_size: expected at least 1, got {batch_size}")
     count = len(lengths)
     # Modulo 2**32 because torch's CPU generator uses no more bits of its seed.
     generator = torch.Generator().manual_seed((seed * 1_000_003 + epoch) % 2**32)

@@ -20,6 +20,7 @@ from torch import distributed as dist
 from torch.nn import functional as F
 
 from attention._device import Precision, autocast
+from attention._distributed import rank_and_size
 from attention._evaluating import evaluating
 from attention.sentiment.batches import (
     Batch,
@@ -27,6 +28,7 @@ from attention.sentiment.batches import (
     FeatureExamples,
     make_examples,
     plan_batches,
+    to_device,
 )
 from attention.sentiment.model import SentimentClassifier, logits_of
 from attention.sentiment.tokenizer import encode_reviews
@@ -64,14 +66,13 @@ def run_batches(
     precision: Precision = "auto",
     forward: Callable[[SentimentClassifier, Any], Any] = logits_of,
 ) -> Iterator[tuple[Any, Any]]:
-    """Let a model read some batches, without gradients.
+    """Let a model read some batches, in evaluation mode and without gradients.
 
     Args:
-        model: Called in evaluation mode, and then put back into its previous mode.
+        model: The model; afterwards it is in its previous mode.
         examples: The examples.
         plan: The rows of each batch.
-        precision: The precision of the model's products, see
-            :func:`~attention._device.choose_precision`.
+        precision: As in :func:`~attention._device.choose_precision`.
         forward: What to compute of a batch.
 
     Yields:
@@ -81,7 +82,7 @@ def run_batches(
     is_pretrained = model.config.is_pretrained
     with evaluating(model):
         for rows in plan:
-            batch = examples.batch(rows, model.config.reading).to(device)
+            batch = to_device(examples.batch(rows, model.config.reading), device)
             with torch.no_grad(), autocast(device, precision, is_pretrained=is_pretrained):
                 output = forward(model, batch)
             yield batch, output
@@ -100,9 +101,6 @@ def wilson_interval(successes: float, n: int) -> tuple[float, float]:
     Args:
         successes: The number of successes.
         n: The number of trials.
-
-    Returns:
-        The lower and the upper end.
 
     Raises:
         ValueError: If ``n`` < 1, or there are more successes than trials.
@@ -142,11 +140,10 @@ def measure(
     training seeds.
 
     Args:
-        model: Called in evaluation mode, and then put back into its previous mode.
+        model: Read in evaluation mode; afterwards it is in its previous mode.
         examples: The examples to measure on.
         batch_size: The number of examples per batch.
-        precision: The precision of the model's products, see
-            :func:`~attention._device.choose_precision`.
+        precision: As in :func:`~attention._device.choose_precision`.
 
     Returns:
         ``accuracy``, ``accuracy_interval``, ``loss`` (in nats), ``loss_interval``, ``n``.
@@ -166,41 +163,30 @@ def measure(
     """
     if not len(examples):
         raise ValueError("examples: expected at least one, got none")
-    sums = _sums(model, examples, batch_size, precision)  # (4,)
-    total, squares, correct_count, n = sums.tolist()
-    low, high = wilson_interval(correct_count, int(n))
-    loss = total / n
-    half = Z95 * math.sqrt(max(squares / n - loss**2, 0.0) / n)
-    return {
-        "accuracy": correct_count / n,
-        "accuracy_interval": [low, high],
-        "loss": loss,
-        "loss_interval": [loss - half, loss + half],
-        "n": int(n),
-    }
-
-
-def _sums(
-    model: SentimentClassifier,
-    examples: Examples | FeatureExamples,
-    batch_size: int,
-    precision: Precision,
-) -> Tensor:
-    """Add up losses, their squares, correct answers and examples, over all processes."""
-    rank, world_size = (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
-    sums = torch.zeros(4, dtype=torch.float64, device=next(model.parameters()).device)
-    lengths = examples.lengths(model.config.reading)  # (E,)
-    plan = plan_batches(lengths, batch_size, shuffle=False)
+    rank, world_size = rank_and_size()
+    # Over all processes: losses, their squares, and correct answers.
+    sums = torch.zeros(3, dtype=torch.float64, device=next(model.parameters()).device)
+    plan = plan_batches(examples.lengths(model.config.reading), batch_size, shuffle=False)
     shares = (rows[rank::world_size] for rows in plan)
     for batch, logits in run_batches(model, examples, shares, precision=precision):
         logits = logits.float()  # (B,)
         losses = F.binary_cross_entropy_with_logits(logits, batch.labels, reduction="none")  # (B,)
         correct = (logits > 0) == (batch.labels > 0.5)  # (B,)
-        for i, part in enumerate((losses.sum(), (losses**2).sum(), correct.sum(), len(losses))):
+        for i, part in enumerate((losses.sum(), (losses**2).sum(), correct.sum())):
             sums[i] += part
     if world_size > 1:
         dist.all_reduce(sums)
-    return sums
+    total, squares, correct_count = sums.tolist()
+    n = len(examples)
+    loss = total / n
+    half = Z95 * math.sqrt(max(squares / n - loss**2, 0.0) / n)
+    return {
+        "accuracy": correct_count / n,
+        "accuracy_interval": list(wilson_interval(correct_count, n)),
+        "loss": loss,
+        "loss_interval": [loss - half, loss + half],
+        "n": n,
+    }
 
 
 def predict(
@@ -215,7 +201,7 @@ def predict(
     .. math:: \mathrm{probability} = \frac{1}{1 + e^{-\mathrm{logit}}}
 
     Args:
-        model: Called in evaluation mode, and then put back into its previous mode.
+        model: As in :func:`measure`.
         tokenizer: The tokenizer of the same run.
         text: The review. If it is too long, the model reads only its first or its last
             ``max_length`` words, as its configuration says and as in training.
@@ -276,12 +262,6 @@ def encode_examples(
         precision: The precision of the encoder's products.
         after_batch: Called with the number of examples that have just been encoded; the first
             call gives the number that the file already held.
-
-    Returns:
-        The features of all examples.
-
-    Raises:
-        OSError: If the file can't be read or written.
     """
     lengths = examples.lengths(model.config.reading)  # (E,)
     plan = plan_batches(lengths, _ENCODED_AT_ONCE, shuffle=False)

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any, Self
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from attention._checks import check_ids, check_size
-from attention._files import check_tensors, write_tensors, write_text
+from attention._files import read_tensors, write_tensors, write_text
+from attention._model_files import read_errors
 from attention.functional import Attended
 from attention.layers.bigrams import BigramEmbedding
 from attention.layers.pooling import MeanPooling
@@ -24,9 +23,9 @@ from attention.sentiment.batches import Batch, FeatureBatch
 from attention.sentiment.config import DTYPES, ModelConfig, TrainConfig, read_model_config
 from attention.sentiment.tokenizer import PIECE_CLS_ID, PIECE_SEP_ID, SEP_ID, UNK_ID
 
-WIDTH_STEP = 16
-"""Batches are padded to multiples of this. On a CPU, torch keeps some 10 MB for each width that it
-meets in bfloat16, and having fewer widths took no longer where both were measured."""
+# The encoder's batches are padded to multiples of this. On a CPU, torch keeps some 10 MB for each
+# width that it meets in bfloat16, and having fewer widths took no longer where both were measured.
+_WIDTH_STEP = 16
 
 
 class ReviewEncoder(nn.Module):
@@ -54,17 +53,13 @@ class ReviewEncoder(nn.Module):
         self.embed_dim = self.config.hidden_size
 
     def load_published(self) -> None:
-        """Replace the randomly drawn weights by the published ones.
-
-        Raises:
-            ValueError: If they can't be found or downloaded, or are not those that were published.
-        """
+        """Replace the randomly drawn weights by the published ones."""
         self.pretrained.load_state_dict(load_encoder("minilm")[0].state_dict())
 
     def forward(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Return the hidden states, and which of them belong to the review."""
         n = ids.shape[-1]
-        width = -(-(n + 2) // WIDTH_STEP) * WIDTH_STEP
+        width = -(-(n + 2) // _WIDTH_STEP) * _WIDTH_STEP
         framed = F.pad(ids, (1, width - n - 1))  # (B, width)
         column = torch.arange(width, device=ids.device)  # (width,)
         framed = framed.masked_fill(column == 0, PIECE_CLS_ID)
@@ -78,13 +73,7 @@ class ReviewEncoder(nn.Module):
 
 
 def is_in_front(ids: Tensor, mask: Tensor, separator_id: int) -> Tensor:
-    """Tell which ids are a separator, or in front of one.
-
-    Shape:
-        - ids: :math:`(B, n)`
-        - mask: :math:`(B, 1, n)`, False for padding
-        - returns: :math:`(B, n)`, boolean
-    """
+    """Tell which ids (B, n) are a separator, or in front of one; the mask (B, 1, n) is of words."""
     separator = (ids == separator_id) & mask.squeeze(-2)  # (B, n)
     return separator.flip(-1).cumsum(-1).flip(-1) > 0
 
@@ -150,48 +139,50 @@ class SentimentClassifier(nn.Module):
         dtype = config.dtype or names[torch.get_default_dtype()]
         self.config = config.replace(dtype=dtype)
         self.vocab_size = vocab_size
-        self.encoder = ReviewEncoder(fine_tune=config.fine_tune) if config.is_pretrained else None
-        if self.encoder is not None:
+        self.encoder: ReviewEncoder | None = None
+        self.bigrams: BigramEmbedding | None = None
+        attention, width, options = config.attention, config.embed_dim, {}
+        if config.is_pretrained:
+            self.encoder = ReviewEncoder(fine_tune=config.fine_tune)
+            attention, width = "energy" if config.fine_tune else "mean", self.encoder.embed_dim
             expected = self.encoder.config.vocab_size
             if vocab_size != expected:
                 raise ValueError(
                     f"vocab_size: expected {expected}, the encoder's, got {vocab_size}"
                 )
-            self.bigrams: BigramEmbedding | None = None
-            pooling = "energy" if config.fine_tune else "mean"
-            self._add_head(pooling, self.encoder.embed_dim)
-            return
-        width = config.embed_dim
+        else:
+            options = config.attention_options
+            self._add_embeddings()
+        self.dropout = nn.Dropout(config.dropout)
+        chosen = variant(attention)
+        self.attention = chosen.build(width, **options)
+        # What goes by the order of the words, and must be told where a pair of them stands.
+        self.reads_positions = bool({"rotary", "window"} & chosen.options.keys())
+        # Contexts have the width of the values, if a layer has values.
+        features = getattr(self.attention, "value_dim", width)
+        self.average = MeanPooling(features) if chosen.returns_contexts else None
+        self.classifier = nn.Linear(features, 1)
+        self.to(DTYPES[dtype])
+
+    def _add_embeddings(self) -> None:
+        """Make what turns words and pairs of them into vectors."""
+        config, width = self.config, self.config.embed_dim
         # Padding that may be attended to has a vector of its own, which is trained as in Lab 13.
         padding = 0 if config.mask_padding else None
-        self.embedding = nn.Embedding(vocab_size, width, padding_idx=padding)
+        self.embedding = nn.Embedding(self.vocab_size, width, padding_idx=padding)
         self.positions = (
             None
             if config.positions == "none"
             else SinusoidalPositions(width, max_length=config.max_length, base=config.position_base)
         )
-        self.bigrams = (
-            BigramEmbedding(width, buckets=config.bigram_buckets) if config.bigram_buckets else None
-        )
+        tables = [self.embedding.weight]
+        if config.bigram_buckets:
+            self.bigrams = BigramEmbedding(width, buckets=config.bigram_buckets)
+            tables.append(self.bigrams.table.weight)
         with torch.no_grad():
-            for name, table in self.named_parameters():
-                if name in ("embedding.weight", "bigrams.table.weight"):
-                    table.mul_(config.embedding_std)  # nn.Embedding draws with standard deviation 1
+            for table in tables:
+                table.mul_(config.embedding_std)  # nn.Embedding draws with standard deviation 1
         self.segment = nn.Parameter(torch.zeros(width)) if config.segments else None
-        self._add_head(config.attention, width, **config.attention_options)
-
-    def _add_head(self, attention: str, embed_dim: int, **options: Any) -> None:
-        """Make what follows the words' vectors: the attention, and the layer of the logit."""
-        self.dropout = nn.Dropout(self.config.dropout)
-        chosen = variant(attention)
-        self.attention = chosen.build(embed_dim, **options)
-        # What goes by the order of the words, and must be told where a pair of them stands.
-        self.reads_positions = bool({"rotary", "window"} & chosen.options.keys())
-        # Contexts have the width of the values, if a layer has values.
-        features = getattr(self.attention, "value_dim", embed_dim)
-        self.average = MeanPooling(features) if chosen.returns_contexts else None
-        self.classifier = nn.Linear(features, 1)
-        self.to(DTYPES[self.config.dtype or "float32"])
 
     @property
     def word_embedding(self) -> nn.Embedding:
@@ -207,45 +198,38 @@ class SentimentClassifier(nn.Module):
         self, ids: Tensor, lengths: Tensor | None = None, *, need_weights: bool = False
     ) -> Attended:
         """Return one logit per review, and the weights if they are needed."""
-        x, mask = self._read(ids, lengths)
-        x = self.dropout(x)
-        places = {}
-        if self.bigrams is not None and self.reads_positions:
-            n = x.shape[-2] // 2  # words, and as many pairs
-            places["positions"] = torch.arange(n, device=x.device).repeat(2)  # (2n,)
         if not need_weights:
-            return self._classify(self.attention(x, mask, **places), mask)
-        context, weights = self.attention(x, mask, need_weights=True, **places)
+            return self.classify(self.features(ids, lengths))
+        x, mask = self._read(ids, lengths)
+        context, weights = self.attention(x, mask, need_weights=True, **self._positions(x))
         if weights.dim() == x.dim() + 2:
             weights = weights.mean(dim=0)  # (B, h, n, n), over the layers
         if weights.dim() == x.dim() + 1:
             weights = weights.mean(dim=-3)  # (B, n, n), over the heads
-        return self._classify(context, mask), self._weights_of_words(weights, mask)
+        return self.classify(self._pool(context, mask)), self._weights_of_words(weights, mask)
 
-    def features(self, ids: Tensor, lengths: Tensor) -> Tensor:
-        """Return a frozen encoder's output for each review, (B, d), which training does not change.
+    def features(self, ids: Tensor, lengths: Tensor | None = None) -> Tensor:
+        """Return the vector that each review's words are pooled into, (B, d).
 
-        Raises:
-            TypeError: If the model has no frozen encoder.
+        Training does not change that of a frozen encoder.
         """
-        self._require_frozen("features")
         x, mask = self._read(ids, lengths)  # (B, n, d), (B, 1, n)
-        pooled: Tensor = self.attention(x, mask)  # (B, d)
-        return pooled
+        return self._pool(self.attention(x, mask, **self._positions(x)), mask)
 
     def classify(self, features: Tensor) -> Tensor:
-        """Return one logit per review, (B,), from what :meth:`features` returned.
+        """Return one logit per review, (B,), from what :meth:`features` returned."""
+        logits: Tensor = self.classifier(self.dropout(features)).squeeze(-1)  # (B,)
+        return logits
 
-        Raises:
-            TypeError: If the model has no frozen encoder.
-        """
-        self._require_frozen("classify")
-        return self._logits(features)
+    def _positions(self, x: Tensor) -> dict[str, Tensor]:
+        """Return the positions of words and pairs, for a layer that goes by them."""
+        if self.bigrams is None or not self.reads_positions:
+            return {}
+        n = x.shape[-2] // 2  # words, and as many pairs
+        return {"positions": torch.arange(n, device=x.device).repeat(2)}  # (2n,)
 
-    def _require_frozen(self, method: str) -> None:
-        if not self.is_frozen:
-            reader = "a trained one" if self.encoder is not None else self.config.attention
-            raise TypeError(f"{method}: expected a frozen encoder, got {reader}")
+    def _pool(self, context: Tensor, mask: Tensor) -> Tensor:
+        return context if self.average is None else self.average(context, mask)  # (B, v)
 
     def _read(self, ids: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the vectors of words and pairs, and the mask of those that may be attended to."""
@@ -258,8 +242,8 @@ class SentimentClassifier(nn.Module):
         if lengths is None:
             lengths = torch.full(ids.shape[:-1], ids.shape[-1], device=ids.device)  # (B,)
         if self.encoder is not None:
-            read: tuple[Tensor, Tensor] = self.encoder(ids, lengths)  # (B, n, d), (B, 1, n)
-            return read
+            x, mask = self.encoder(ids, lengths)  # (B, n, d), (B, 1, n)
+            return self.dropout(x), mask
         if not self.config.mask_padding:
             ids = F.pad(ids, (0, self.config.max_length - ids.shape[-1]))  # (B, max_length)
             lengths = torch.full_like(lengths, ids.shape[-1])  # (B,)
@@ -274,7 +258,7 @@ class SentimentClassifier(nn.Module):
             x = torch.cat([x, pairs], dim=-2)  # (B, 2n, d)
             is_pair = self.bigrams.is_pair(ids)[..., None, :]  # (B, 1, n)
             mask = torch.cat([mask, mask & is_pair], dim=-1)  # (B, 1, 2n)
-        return x, mask
+        return self.dropout(x), mask
 
     def _add_positions(self, x: Tensor, ids: Tensor, lengths: Tensor, mask: Tensor) -> Tensor:
         """Add each word's position, and whether it is in front of a separator."""
@@ -298,15 +282,6 @@ class SentimentClassifier(nn.Module):
         # The pair at i is of the words i − 1 and i; there is none at 0 to wrap around.
         return words + (pairs + pairs.roll(-1, dims=-1)) / 2
 
-    def _classify(self, context: Tensor, mask: Tensor) -> Tensor:
-        if self.average is not None:
-            context = self.average(context, mask)  # (B, v)
-        return self._logits(context)
-
-    def _logits(self, pooled: Tensor) -> Tensor:
-        logits: Tensor = self.classifier(self.dropout(pooled)).squeeze(-1)  # (B,)
-        return logits
-
     def save_pretrained(self, folder: str | os.PathLike[str], **metadata: object) -> None:
         """Write weights to ``model.safetensors``, configuration and metadata to ``config.json``."""
         path = Path(folder)
@@ -325,27 +300,19 @@ class SentimentClassifier(nn.Module):
         if the weights have the sizes that the configuration requires.
 
         Raises:
-            ValueError: If the configuration is not one of ours, or does not fit the weights.
-            OSError: If a file can't be read.
+            ValueError: If a file can't be read, or the weights do not fit the configuration.
         """
         path = Path(folder)
-        vocab_size, config = read_model_config(path)
         # Drawing weights that are then replaced must not change what the caller draws next.
-        with torch.random.fork_rng(devices=[]):
-            try:
-                with torch.device("meta"):  # shapes without memory
-                    outline = cls(vocab_size, config)
-            except RuntimeError as error:
-                raise ValueError(f"no model has these sizes: {error}") from error
-            try:
-                check_tensors(path / "model.safetensors", outline.state_dict())
-            except SafetensorError as error:
-                raise ValueError(f"{path / 'model.safetensors'}: can't be read: {error}") from error
-            weights = load_file(path / "model.safetensors")
+        with read_errors(path, "a classifier"), torch.random.fork_rng(devices=[]):
+            vocab_size, config = read_model_config(path)
+            with torch.device("meta"):  # shapes without memory
+                outline = cls(vocab_size, config)
+            weights = read_tensors(path / "model.safetensors", outline.state_dict())
             model = cls(vocab_size, config)
-        model.load_state_dict(weights)
-        if bad := [name for name, table in weights.items() if not table.isfinite().all()]:
-            raise ValueError(f"{bad[0]} holds a number that is not finite")
+            model.load_state_dict(weights)
+            if bad := [name for name, table in weights.items() if not table.isfinite().all()]:
+                raise ValueError(f"{bad[0]} holds a number that is not finite")
         return model.eval()
 
 
@@ -371,12 +338,7 @@ def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
 
 
 def logits_of(model: Any, batch: Batch | FeatureBatch) -> Tensor:
-    """Return the logit of each example of a batch, (B,).
-
-    Args:
-        model: The classifier, or what wraps it where several processes train it.
-        batch: Ids; or what the model's frozen encoder made of them.
-    """
+    """Return the logit of each example of a batch, (B,); several processes may have wrapped it."""
     if isinstance(batch, FeatureBatch):
         logits: Tensor = model.classify(batch.features)
     else:

@@ -13,8 +13,8 @@ import torch
 from torch import distributed as dist
 from tqdm import tqdm
 
+from attention._distributed import on_all_processes, print_status
 from attention.sentiment import run_folder
-from attention.sentiment.distributed import on_all_processes
 from attention.sentiment.trainer import Metrics, Trainer
 
 SAVE_EVERY = 60.0
@@ -32,10 +32,9 @@ class Stopped(Exception):
 class Progress:
     """Show progress, save checkpoints, and stop on request between two batches."""
 
-    def __init__(self, trainer: Trainer, out: Path, data: dict[str, str], is_writer: bool) -> None:
+    def __init__(self, trainer: Trainer, out: Path, data: dict[str, str]) -> None:
         self.out = out
         self.data = data
-        self.is_writer = is_writer
         self.signal = 0
         # Only the main thread may handle signals; in another thread there is no stopping.
         is_main = threading.current_thread() is threading.main_thread()
@@ -44,15 +43,14 @@ class Progress:
             for number in (signal.SIGINT, signal.SIGTERM)
             if is_main
         }
-        state = trainer.state
-        self.done_before = state.epoch * trainer.batches_per_epoch + state.batch
+        self.done_before = trainer.batches_done
         self.total = trainer.config.epochs * trainer.batches_per_epoch
         # disable=None shows a bar on a terminal, and plain lines elsewhere.
         self.bar = tqdm(
             total=self.total,
             initial=self.done_before,
             unit="batch",
-            disable=None if is_writer else True,
+            disable=None if trainer.rank == 0 else True,
         )
         self.started = self.saved = time.monotonic()
 
@@ -63,12 +61,7 @@ class Progress:
     def encoding(self, trainer: Trainer, count: int) -> Iterator[Callable[[int], None]]:
         """Show how a frozen encoder encodes its examples, which stay encoded after a stop.
 
-        Args:
-            trainer: The trainer, before its first step.
-            count: The number of examples.
-
-        Yields:
-            A function to call with the number of examples that were encoded.
+        It yields a function to call with the number of examples that were encoded.
         """
         started = printed = time.monotonic()
         with tqdm(total=count, desc="encoding", unit="example", disable=None) as bar:
@@ -102,7 +95,7 @@ class Progress:
         stop, is_due = self._agree(trainer, self.signal, is_due)
         if stop or is_due:
             self._save(trainer)
-            if self.is_writer and self.bar.disable:
+            if trainer.rank == 0 and self.bar.disable:  # only there are the figures of all
                 where = f"batch {trainer.state.batch}/{trainer.batches_per_epoch}"
                 print_status(
                     f"epoch {trainer.state.epoch + 1}, {where}: {self._progress(trainer)}, saved"
@@ -113,7 +106,7 @@ class Progress:
     def after_epoch(self, trainer: Trainer) -> None:
         """Write the epoch's metrics and a checkpoint, and print a summary."""
         metrics = trainer.state.metrics
-        if self.is_writer:
+        if trainer.rank == 0:
             line = metrics[-1]
             accuracies = ", ".join(
                 f"{name} {line[name]['accuracy']:.4f}"
@@ -148,7 +141,7 @@ class Progress:
         trainer.gather()
 
         def write() -> None:
-            if self.is_writer:
+            if trainer.rank == 0:
                 if metrics:
                     run_folder.write_metrics(self.out, list(metrics))
                 run_folder.save_checkpoint(self.out, trainer, self.data)
@@ -165,7 +158,7 @@ class Progress:
         )
 
     def _seconds_left(self, trainer: Trainer) -> float:
-        done = trainer.state.epoch * trainer.batches_per_epoch + trainer.state.batch
+        done = trainer.batches_done
         spent = time.monotonic() - self.started
         return spent / max(done - self.done_before, 1) * (self.total - done)
 
@@ -174,9 +167,3 @@ class Progress:
         self.bar.close()
         for number, handler in self.handlers.items():
             signal.signal(number, handler)
-
-
-def print_status(line: str, is_writer: bool = True) -> None:
-    """Print a line for the person at the terminal; the standard output is kept for results."""
-    if is_writer:
-        print(line, file=sys.stderr, flush=True)

@@ -7,15 +7,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
+import tokenizers
 import torch
 from filelock import FileLock, Timeout
 from pydantic import Field
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file
+from safetensors import safe_open
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from attention._files import check_tensors, write_bytes, write_tensors, write_text
+from attention._files import read_tensors, write_bytes, write_tensors, write_text
+from attention._model_files import read_errors, read_tokenizer
 from attention.sentiment.batches import Prepared
 from attention.sentiment.config import Config, TrainConfig, config_json, read_train_config
 from attention.sentiment.model import SentimentClassifier
@@ -34,10 +35,6 @@ def features_file(folder: Path, name: str) -> Path:
 _BEGUN = {"config.json", "tokenizer.json", "metrics.jsonl", "curves.svg", "checkpoint", LOCK}
 
 
-class RunError(ValueError):
-    """A run folder can't be used; the message says why and what to do."""
-
-
 def lock(folder: Path) -> FileLock:
     """Keep other runs out of the folder until the lock is released or this process ends.
 
@@ -49,40 +46,33 @@ def lock(folder: Path) -> FileLock:
     try:
         guard.acquire()
     except Timeout:
-        raise RunError(
+        raise ValueError(
             f"{folder}: another run is writing here; wait for it, or take another"
         ) from None
     return guard
 
 
 def refuse_taken(folder: Path) -> None:
-    """Refuse a folder for a new run if it holds another run, finished or not, or other files.
-
-    Raises:
-        RunError: If the folder is refused.
-    """
+    """Refuse a folder for a new run if it holds another run, finished or not, or other files."""
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise RunError(f"{folder}: is a file; give a folder as --out")
+        raise ValueError(f"{folder}: is a file; give a folder as --out")
     refuse_finished(folder)
     if (folder / CHECKPOINT).exists():
-        raise RunError(f"{folder}: holds a run that was stopped; resume it with --resume {folder}")
-    others = {path.name.removesuffix(".part") for path in folder.iterdir()} - _BEGUN
-    if others:
-        raise RunError(f"{folder}: holds other files ({min(others)} …); give a folder of its own")
+        raise ValueError(
+            f"{folder}: holds a run that was stopped; resume it with --resume {folder}"
+        )
+    if others := {path.name.removesuffix(".part") for path in folder.iterdir()} - _BEGUN:
+        raise ValueError(f"{folder}: holds other files ({min(others)} …); give a folder of its own")
     if (folder / "config.json").exists():
         read_config(folder)  # another program's config.json would be lost
 
 
 def refuse_finished(folder: Path) -> None:
-    """Refuse a folder whose run is finished.
-
-    Raises:
-        RunError: If the run is finished.
-    """
+    """Refuse a folder whose run is finished."""
     if (folder / "summary.json").exists():
-        raise RunError(
+        raise ValueError(
             f"{folder}: holds a finished run, which can't be resumed; give a new run another folder"
         )
 
@@ -91,15 +81,12 @@ def read_config(folder: Path) -> TrainConfig:
     """Read the configuration that a run was started with.
 
     Raises:
-        RunError: If the folder holds no configuration that can be read.
+        ValueError: If the folder holds no configuration that can be read.
     """
-    try:
+    if not (folder / "config.json").exists():
+        raise ValueError(f"{folder}: holds no run, there is no config.json")
+    with read_errors(folder, "a run's configuration"):
         return read_train_config(folder).replace(out=folder)
-    except FileNotFoundError:
-        raise RunError(f"{folder}: holds no run, there is no config.json") from None
-    except (ValueError, TypeError, RecursionError, OSError) as error:
-        path = folder / "config.json"
-        raise RunError(f"{path}: is not a run's configuration: {error}") from error
 
 
 def load_run(
@@ -108,41 +95,50 @@ def load_run(
     """Load a finished run: the model, its tokenizer, and the configuration of the run.
 
     Raises:
-        RunError: If the folder holds no finished run that can be read.
+        ValueError: If the folder holds no finished run that can be read.
     """
     config = read_config(folder)
     if not (folder / "model.safetensors").exists():
-        raise RunError(f"{folder}: holds no model yet; finish the run with --resume {folder}")
-    try:
-        model = SentimentClassifier.from_pretrained(folder).to(device)
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-    # tokenizers raises a bare Exception for a file it can't read.
-    except Exception as error:
-        raise RunError(f"{folder}: holds a run that can't be read: {error}") from error
-    ids, vocab_size = sorted(tokenizer.get_vocab().values()), model.vocab_size
-    if ids != list(range(vocab_size)):
-        raise RunError(
-            f"{folder}: tokenizer.json holds {len(ids)} ids, the model {vocab_size}, from 0 on; "
-            "they belong to different runs"
-        )
-    return model, tokenizer, config
+        raise ValueError(f"{folder}: holds no model yet; finish the run with --resume {folder}")
+    model = SentimentClassifier.from_pretrained(folder).to(device)
+    with read_errors(folder, "a run"):
+        return model, read_tokenizer(folder, model.vocab_size), config
 
 
 def environment() -> dict[str, str]:
     """Describe the versions and the machine of a run, so that its numbers can be understood."""
-    versions = {}
-    for name in ("tokenizers", "attention-tutorial"):
-        try:
-            versions[name] = metadata.version(name)
-        except metadata.PackageNotFoundError:  # a folder that was copied, not installed
-            versions[name] = "not installed"
+    ours = metadata.distributions(name="attention-tutorial")
     return {
         "python": platform.python_version(),
         "torch": torch.__version__,  # includes the build, as in 2.13.0+cu130
-        **versions,
+        "tokenizers": tokenizers.__version__,
+        "attention-tutorial": next((each.version for each in ours), "not installed"),
         "machine": platform.machine(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else "none",
     }
+
+
+class _About(Config):
+    """What a checkpoint says about itself, in addition to its tensors."""
+
+    batch: Annotated[int, Field(ge=0)]
+    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
+    metrics: list[dict[str, Any]]
+    config: dict[str, Any]
+    data: dict[str, str]
+
+
+def _options(config: TrainConfig) -> dict[str, Any]:
+    """List what makes a run the one it is; it may be moved, and its tensors tell their dtype."""
+    moved = ("out", "device", "data", "dtype")
+    return {name: value for name, value in config.options().items() if name not in moved}
+
+
+def _trained(model: SentimentClassifier) -> dict[str, Tensor]:
+    """Collect the tensors that training changes, which those of a frozen encoder are not."""
+    weights = model.state_dict()
+    frozen = "encoder." if model.is_frozen else ()
+    return {f"model.{name}": weights[name] for name in weights if not name.startswith(frozen)}
 
 
 def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> None:
@@ -155,132 +151,75 @@ def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
         data: The fingerprints of the reviews.
     """
     state = trainer.state
-    tensors: dict[str, Tensor] = {"sums": state.sums}
-    for name, tensor in _trained(trainer.model).items():
-        tensors[f"model.{name}"] = tensor
-    for i, slots in trainer.optimizer.state_dict()["state"].items():
-        for name, tensor in slots.items():
-            tensors[f"optimizer.{i}.{name}"] = tensor
-    about = {
-        "epoch": state.epoch,
-        "batch": state.batch,
-        "seconds": state.seconds,
-        "metrics": state.metrics,
-        "config": config_json(trainer.config),
-        "data": data,
-    }
+    tensors = {"sums": state.sums, **_trained(trainer.model)}
+    for i, values in trainer.optimizer.state_dict()["state"].items():
+        tensors |= {f"optimizer.{i}.{slot}": tensor for slot, tensor in values.items()}
+    about = _About(
+        batch=state.batch,
+        seconds=state.seconds,
+        metrics=state.metrics,
+        config=_options(trainer.config),
+        data=data,
+    )
     path = folder / CHECKPOINT
     path.parent.mkdir(exist_ok=True)
-    write_tensors(path, tensors, {"state": json.dumps(about)})
-
-
-class _About(Config):
-    """What a checkpoint says about itself, in addition to its tensors."""
-
-    epoch: Annotated[int, Field(ge=0)]
-    batch: Annotated[int, Field(ge=0)]
-    seconds: Annotated[float, Field(ge=0, allow_inf_nan=False)]
-    metrics: list[dict[str, Any]]
-    config: dict[str, dict[str, Any]]
-    data: dict[str, str]
-
-
-def _trained(model: SentimentClassifier) -> dict[str, Tensor]:
-    """Collect the tensors that training changes, which those of a frozen encoder are not."""
-    weights = model.state_dict()
-    frozen = "encoder." if model.is_frozen else ()
-    return {name: weights[name] for name in weights if not name.startswith(frozen)}
-
-
-def _tensors_of(model: SentimentClassifier, *, has_stepped: bool) -> dict[str, Tensor]:
-    """List the tensors in a checkpoint of this model, which may be on the meta device."""
-    tensors = {f"model.{name}": tensor for name, tensor in _trained(model).items()}
-    trained = [weight for weight in model.parameters() if weight.requires_grad]
-    # Before the first step, Adam has no state.
-    for i, weight in enumerate(trained if has_stepped else ()):
-        for slot in ("exp_avg", "exp_avg_sq"):
-            tensors[f"optimizer.{i}.{slot}"] = weight
-        tensors[f"optimizer.{i}.step"] = torch.empty((), dtype=torch.float32, device="meta")
-    return {**tensors, "sums": torch.empty(4, dtype=torch.float64, device="meta")}
-
-
-def check_checkpoint(
-    folder: Path, outline: SentimentClassifier, config: TrainConfig, data: dict[str, str]
-) -> State:
-    """Refuse a checkpoint of another run or model, before any of its tensors is read.
-
-    Args:
-        folder: The run folder.
-        outline: The model; on the meta device it takes no memory yet.
-        config: The configuration of the run.
-        data: The fingerprints of the reviews that were loaded.
-
-    Returns:
-        The state of the checkpoint, without the sums collected so far in the epoch.
-
-    Raises:
-        RunError: If it can't be read, or belongs to another run or model.
-    """
-    path = folder / CHECKPOINT
-    try:
-        with safe_open(path, "pt") as file:
-            about = _About(**json.loads((file.metadata() or {}).get("state", "{}")))
-        state = State(about.epoch, about.batch, about.seconds, metrics=about.metrics)
-        [line["seconds"] + line["train"]["loss"] for line in state.metrics]  # else no lines of ours
-        if state.epoch != len(state.metrics):
-            raise ValueError(f"{len(state.metrics)} lines of metrics, but {state.epoch} epochs")
-    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RecursionError) as error:
-        raise RunError(
-            f"{path}: is not a checkpoint that can be read: {error}; "
-            "replace it with an intact copy, or start again in another folder"
-        ) from error
-    # A run may be moved and resumed elsewhere; any other difference would make it another run.
-    requested, recorded = (
-        {name: value for fields in each.values() for name, value in fields.items()}
-        for each in (config_json(config), about.config)
-    )
-    # The dtype is checked with the tensors below.
-    names = (requested.keys() | recorded.keys()) - {"device", "data", "dtype"}
-    other = sorted(name for name in names if recorded.get(name) != requested.get(name))
-    if other:
-        options = ["model" if name == "attention" else name for name in other]  # as one gives it
-        raise RunError(f"{path}: was written with another {', '.join(options)}")
-    changed = [k for k in ("train", "validation") if about.data.get(k) != data.get(k)]
-    if changed:
-        raise RunError(
-            f"{path}: --data {config.data} now has other reviews ({', '.join(changed)}) "
-            "than when the run began"
-        )
-    try:
-        check_tensors(path, _tensors_of(outline, has_stepped=(state.epoch, state.batch) != (0, 0)))
-    except (SafetensorError, ValueError, OSError) as error:
-        raise RunError(f"{path}: does not fit the model: {error}") from error
-    return state
+    write_tensors(path, tensors, {"state": json.dumps(vars(about))})
 
 
 def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> None:
-    """Restore a trainer to the state of the checkpoint; errors as in :func:`check_checkpoint`.
+    """Restore a trainer to the state of the checkpoint.
 
     Args:
         folder: The run folder.
         trainer: A trainer with the same configuration.
         data: The fingerprints of the reviews that were loaded.
+
+    Raises:
+        ValueError: If the checkpoint can't be read, or belongs to another run or model; the trainer
+            is left as it was.
     """
     path = folder / CHECKPOINT
-    state = check_checkpoint(folder, trainer.model, trainer.config, data)
+    try:
+        with safe_open(path, "pt") as file:
+            about = _About(**json.loads(file.metadata()["state"]))
+    except Exception as error:  # safetensors has its own for a file that it can't read
+        raise ValueError(
+            f"{path}: is not a checkpoint that can be read: {error}; "
+            "replace it with an intact copy, or start again in another folder"
+        ) from error
+    requested, recorded = _options(trainer.config), about.config
+    names = requested.keys() | recorded.keys()
+    if other := sorted(name for name in names if recorded.get(name) != requested.get(name)):
+        raise ValueError(f"{path}: was written with another {', '.join(other)}")
+    if changed := [k for k in ("train", "validation") if about.data.get(k) != data.get(k)]:
+        raise ValueError(
+            f"{path}: --data {trainer.config.data} now has other reviews ({', '.join(changed)}) "
+            "than when the run began"
+        )
+    state = State(about.batch, about.seconds, metrics=about.metrics)
     if state.epoch > trainer.config.epochs or state.batch > trainer.batches_per_epoch:
-        raise RunError(f"{path}: is at epoch {state.epoch}, batch {state.batch}, beyond the run")
-    tensors = load_file(path, str(trainer.device))
+        raise ValueError(f"{path}: is at epoch {state.epoch}, batch {state.batch}, beyond the run")
+    trained = [weight for weight in trainer.model.parameters() if weight.requires_grad]
+    expected = {"sums": state.sums, **_trained(trainer.model)}
+    # Before the first step, Adam has no state.
+    for i, weight in enumerate(trained if state.epoch or state.batch else ()):
+        adam = {"exp_avg": weight, "exp_avg_sq": weight, "step": torch.zeros(())}
+        expected |= {f"optimizer.{i}.{slot}": tensor for slot, tensor in adam.items()}
+    try:
+        tensors = read_tensors(path, expected)
+    except ValueError as error:
+        raise ValueError(f"{path}: does not fit the model: {error}") from error
     state.sums = tensors.pop("sums")
-    model, slots = dict(trainer.model.state_dict()), dict[int, dict[str, Tensor]]()
+    weights = trainer.model.state_dict()
+    slots: dict[int, dict[str, Tensor]] = {}
     for name, tensor in tensors.items():
         kind, _, rest = name.partition(".")
         if kind == "model":
-            model[rest] = tensor
+            weights[rest] = tensor
         else:
-            i, _, slot = rest.partition(".")
-            slots.setdefault(int(i), {})[slot] = tensor
-    trainer.model.load_state_dict(model)
+            number, _, slot = rest.partition(".")
+            slots.setdefault(int(number), {})[slot] = tensor
+    trainer.model.load_state_dict(weights)
     trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": slots})
     if trainer.rank > 0:
         state.sums.zero_()  # they are those of all processes; the first one keeps them

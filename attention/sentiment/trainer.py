@@ -13,12 +13,14 @@ from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
 from attention._device import autocast
+from attention._distributed import rank_and_size
 from attention.sentiment.batches import (
     Batch,
     Examples,
     FeatureBatch,
     FeatureExamples,
     plan_batches,
+    to_device,
 )
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.evaluation import measure
@@ -46,8 +48,6 @@ class TrainingError(ValueError):
 class State:
     """How far training is, down to the batch within the epoch."""
 
-    epoch: int = 0
-    """The number of finished epochs."""
     batch: int = 0
     """The number of finished batches of the current epoch."""
     seconds: float = 0.0
@@ -56,6 +56,11 @@ class State:
     """The sums of loss, correct answers, examples and tokens over these batches."""
     metrics: list[Metrics] = field(default_factory=list)
     """One line per finished epoch."""
+
+    @property
+    def epoch(self) -> int:
+        """The number of finished epochs."""
+        return len(self.metrics)
 
 
 def learning_rate(step: int, total: int, config: TrainConfig) -> float:
@@ -132,7 +137,6 @@ class Trainer:
         validation: The examples to measure on after each epoch, by name.
         config: Batch size, learning rate, epochs and seed. The model's own configuration determines
             how examples are cut.
-        device: Where to train; None means the device of the model.
 
     Example:
         >>> from attention import SentimentClassifier
@@ -158,20 +162,18 @@ class Trainer:
         examples: Examples | FeatureExamples,
         validation: Mapping[str, Examples | FeatureExamples],
         config: TrainConfig,
-        device: torch.device | None = None,
     ) -> None:
-        self.device = device or next(model.parameters()).device
-        self.model = model.to(self.device)
+        self.device = next(model.parameters()).device
+        self.model = model
         self.examples = examples.to(self.device)
         self.validation = validation
         self.config = config
         self.state = State()
-        self.rank, self.world_size = 0, 1
+        self.rank, self.world_size = rank_and_size()
         self.parallel: torch.nn.Module = self.model
         # For a backward pass whose gradients are not averaged yet.
         self.no_sync: Callable[[], AbstractContextManager[None]] = nullcontext
-        if dist.is_initialized():
-            self.rank, self.world_size = dist.get_rank(), dist.get_world_size()
+        if self.world_size > 1:
             self.parallel = parallel = DistributedDataParallel(self.model)
             self.no_sync = parallel.no_sync
         trained = [weight for weight in self.model.parameters() if weight.requires_grad]
@@ -181,6 +183,11 @@ class Trainer:
         # Counted on the device of the loss, so that the first bad step is known later.
         self.bad_steps = torch.zeros((), dtype=torch.int64, device=self.device)
         self.checks_each_step = self.device.type == "cpu" and self.world_size == 1
+
+    @property
+    def batches_done(self) -> int:
+        """The number of finished batches, over all epochs."""
+        return self.state.epoch * self.batches_per_epoch + self.state.batch
 
     def run(
         self,
@@ -224,10 +231,6 @@ class Trainer:
 
         Args:
             weights: Whether to check all weights, too, which is required before they are saved.
-
-        Raises:
-            TrainingError: If the loss, or with ``weights=True`` a weight, is not finite; the
-                message says since which step.
         """
         bad = self.bad_steps.clone()
         if weights:
@@ -250,14 +253,14 @@ class Trainer:
         )
         for rows in plan[self.state.batch :]:
             share = rows[self.rank :: self.world_size]  # (B / world_size,)
-            batch = self.examples.batch(share, self.model.config.reading).to(self.device)
+            batch = to_device(self.examples.batch(share, self.model.config.reading), self.device)
             self.state.seconds += time.perf_counter() - started
             yield batch, len(rows)
             started = time.perf_counter()
 
     def _step(self, batch: Batch | FeatureBatch, size: int) -> None:
         config, state = self.config, self.state
-        done = state.epoch * self.batches_per_epoch + state.batch
+        done = self.batches_done
         for group in self.optimizer.param_groups:
             group["lr"] = learning_rate(done, config.epochs * self.batches_per_epoch, config)
         if self.model.config.dropout or self.model.config.word_dropout:
@@ -325,4 +328,4 @@ class Trainer:
         }
         for name, examples in self.validation.items():
             line[name] = measure(self.model, examples, precision=self.config.precision)
-        self.state = State(epoch=state.epoch + 1, metrics=[*state.metrics, line])
+        self.state = State(metrics=[*state.metrics, line])

@@ -1,23 +1,21 @@
 """A whole training run: data, model, loop and run folder, from the start or from a checkpoint."""
 
 import contextlib
-import os
 import sys
 from pathlib import Path
 
 import torch
 from torch import distributed as dist
-from torch import nn
 
-from attention._device import choose_device, precision_note
+from attention._device import check_memory, choose_device, precision_note
+from attention._distributed import is_first_process, on_all_processes, print_status
 from attention.pretrained import load_encoder
 from attention.sentiment import run_folder
 from attention.sentiment.batches import Prepared, make_examples, measured_examples
 from attention.sentiment.config import TrainConfig
-from attention.sentiment.distributed import is_first_process, on_all_processes
 from attention.sentiment.evaluation import encode_examples
 from attention.sentiment.model import SentimentClassifier, build_model
-from attention.sentiment.progress import Progress, print_status
+from attention.sentiment.progress import Progress
 from attention.sentiment.sources import Reviews, fingerprint, load_reviews
 from attention.sentiment.tokenizer import clean_tokenizer, encode_reviews, train_and_encode
 from attention.sentiment.trainer import Metrics, Trainer
@@ -34,27 +32,24 @@ def train(config: TrainConfig) -> list[Metrics]:
 
     Raises:
         DataError: If the reviews can't be loaded or are not what they should be.
-        RunError: If the folder is in use or holds another run.
         TrainingError: If the loss is not finite any more.
-        ValueError: If there is no such device, or the model does not fit into memory.
+        ValueError: If the folder is in use or holds another run, there is no such device, or the
+            model does not fit into memory.
         Stopped: If SIGINT or SIGTERM came. It is raised once the state has been saved.
     """
     if config.out is None:
         raise ValueError("--out: expected a folder for the run, got none")
     out = config.out
-    is_writer = is_first_process()
     with contextlib.ExitStack() as cleanup:
-        prepared, model, device = on_all_processes(
-            lambda: _prepare_all(config, out, is_writer, cleanup)
-        )
-        trainer = Trainer(model, prepared.examples, prepared.validation, config, device)
-        on_all_processes(lambda: _start_or_resume(out, trainer, prepared, is_writer))
-        progress = Progress(trainer, out, prepared.fingerprints, is_writer)
+        prepared, model = on_all_processes(lambda: _prepare_all(config, out, cleanup))
+        trainer = Trainer(model, prepared.examples, prepared.validation, config)
+        on_all_processes(lambda: _start_or_resume(out, trainer, prepared))
+        progress = Progress(trainer, out, prepared.fingerprints)
         cleanup.callback(progress.close)
         if model.is_frozen:
             _encode(out, trainer, prepared, progress)
         metrics = trainer.run(after_batch=progress.after_batch, after_epoch=progress.after_epoch)
-        if is_writer:
+        if is_first_process():
             run_folder.finish_folder(out, trainer)
     return metrics
 
@@ -115,53 +110,50 @@ def prepare(
 
 
 def _prepare_all(
-    config: TrainConfig, out: Path, is_writer: bool, cleanup: contextlib.ExitStack
-) -> tuple[Prepared, SentimentClassifier, torch.device]:
+    config: TrainConfig, out: Path, cleanup: contextlib.ExitStack
+) -> tuple[Prepared, SentimentClassifier]:
     """Do everything that a bad request can make fail, and only then write to the folder."""
     device = choose_device(config.device)
     if device.type == "cuda":
         torch.cuda.set_device(device)
-    lock = None
-    if is_writer and (out / run_folder.LOCK).exists():
-        lock = run_folder.lock(out)  # a folder in use is refused at once
-        cleanup.callback(lock.release)
+    is_locked = is_first_process() and (out / run_folder.LOCK).exists()
+    if is_locked:  # a folder in use is refused at once
+        cleanup.callback(run_folder.lock(out).release)
     if config.model.is_pretrained and not config.model.fine_tune and dist.is_initialized():
         raise ValueError(
             f"--model {config.model.attention}: expected one process, got several; "
             "they can share the work with --fine-tune"
         )
     if note := precision_note(config.precision, device, is_pretrained=config.model.is_pretrained):
-        print_status(note, is_writer)
-    print_status("reading the reviews and numbering their words", is_writer and sys.stderr.isatty())
+        print_status(note)
+    if sys.stderr.isatty():
+        print_status("reading the reviews and numbering their words")
     prepared = prepare(config)
     vocab_size = prepared.tokenizer.get_vocab_size()
     try:
         with torch.device("meta"):  # shapes without memory
-            outline = build_model(config, vocab_size)
-        if (out / run_folder.CHECKPOINT).exists():
-            run_folder.check_checkpoint(out, outline, config, prepared.fingerprints)
-        check_memory(outline)
-        model = build_model(config, vocab_size)
+            check_memory(build_model(config, vocab_size))
+        model = build_model(config, vocab_size).to(device)
     except RuntimeError as error:
         reason = str(error).splitlines()[0]
         raise ValueError(f"the model of this configuration can't be made: {reason}") from error
-    if is_writer:
+    if is_first_process():
         if not (out / run_folder.CHECKPOINT).exists():
             run_folder.refuse_taken(out)
-        if lock is None:
+        if not is_locked:
             cleanup.callback(run_folder.lock(out).release)
         run_folder.refuse_finished(out)
-    return prepared, model, device
+    return prepared, model
 
 
-def _start_or_resume(out: Path, trainer: Trainer, prepared: Prepared, is_writer: bool) -> None:
+def _start_or_resume(out: Path, trainer: Trainer, prepared: Prepared) -> None:
     if (out / run_folder.CHECKPOINT).exists():
         run_folder.load_checkpoint(out, trainer, prepared.fingerprints)
         state = trainer.state
         where = f"in epoch {state.epoch + 1}, after {state.batch} of its batches"
         is_done = state.epoch == trainer.config.epochs
-        print_status(f"resuming {'after the last epoch' if is_done else where}", is_writer)
-    elif is_writer:
+        print_status(f"resuming {'after the last epoch' if is_done else where}")
+    elif is_first_process():
         if any(path.name != run_folder.LOCK for path in out.iterdir()):
             print_status(f"{out}: a run began here and ended before it was saved; starting afresh")
         run_folder.start_folder(out, trainer, prepared)
@@ -190,38 +182,3 @@ def _encode(out: Path, trainer: Trainer, prepared: Prepared, progress: Progress)
         }
     trainer.examples = encoded.pop("train").to(trainer.device)
     trainer.validation = encoded
-
-
-def check_memory(outline: nn.Module) -> None:
-    """Refuse to train a model that does not fit into memory. It is given on the meta device.
-
-    Nothing else would refuse such a model, because the system grants more memory than there is, and
-    later kills the process that uses too much of it.
-    """
-    weights = sum(table.numel() * table.element_size() for table in outline.parameters())
-    tables = sum(table.numel() * table.element_size() for table in outline.buffers())
-    # Each weight has a gradient and two numbers of Adam's state; tables are computed in 64 bits.
-    needed = 4 * weights + 3 * tables
-    available = memory_limit()
-    if available is not None and needed > available:
-        raise ValueError(
-            f"the model of this configuration can't be made: training it takes "
-            f"{needed / 1e9:,.1f} GB of memory, and this machine has {available / 1e9:,.1f}; "
-            "lower --embed-dim, --num-layers, --bigram-buckets or --max-length"
-        )
-
-
-def memory_limit(root: Path = Path("/")) -> int | None:
-    """Return how many bytes this process may hold, or None if the system does not say.
-
-    A container often gets less memory than its machine has. The kernel states that limit in a file
-    of the control group, of version 2 or 1.
-    """
-    if not hasattr(os, "sysconf"):  # Windows; there the allocation itself fails
-        return None
-    limit = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    groups = root / "sys/fs/cgroup"
-    for path in groups / "memory.max", groups / "memory/memory.limit_in_bytes":
-        if path.is_file() and (text := path.read_text().strip()).isdigit():  # else "max"
-            limit = min(limit, int(text))
-    return limit

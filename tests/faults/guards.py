@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from safetensors.torch import load_file
 
 from attention.layers.variants import VARIANTS
 
@@ -70,7 +71,7 @@ GUARDS: dict[str, Guard] = {
     "attention.sentiment.sources._check_columns": Guard(
         nothing, ("sentiment/test_sources.py::test_faults_of_files",)
     ),
-    "attention.sentiment.training.check_memory": Guard(
+    "attention._device.check_memory": Guard(
         nothing,
         ("faults/test_untrusted_files.py::test_a_hostile_configuration_is_not_begun_with_either",),
     ),
@@ -79,15 +80,15 @@ GUARDS: dict[str, Guard] = {
         lambda path, content: path.write_bytes(content),
         ("sentiment/test_run_folder.py::test_a_file_is_replaced_whole_or_not_at_all",),
     ),
-    "attention._files.check_tensors": Guard(
-        nothing,
+    "attention._files.read_tensors": Guard(
+        lambda path, expected: load_file(path),
         (
             "sentiment/test_run_folder.py::test_a_broken_checkpoint_is_never_half_loaded_in_silence",
             "faults/test_untrusted_files.py::test_a_hostile_configuration_is_refused_before_memory_is_taken",
         ),
     ),
-    "attention.sentiment.run_folder.check_checkpoint": Guard(
-        lambda folder, outline, config, data: types.SimpleNamespace(epoch=0, batch=0, sums=None),
+    "attention.sentiment.run_folder._options": Guard(
+        lambda config: {},
         ("sentiment/test_run_folder.py::test_another_configuration_or_other_reviews_are_refused",),
     ),
     "attention.sentiment.run_folder.lock": Guard(

@@ -30,7 +30,7 @@ from refusals import check_refused
 from run_files import make_unfinished
 from safetensors.torch import load_file, save_file
 
-from attention.sentiment.run_folder import CHECKPOINT, RunError
+from attention.sentiment.run_folder import CHECKPOINT
 from attention.train import main
 
 EPOCHS = "6"
@@ -183,7 +183,7 @@ def test_killed_as_a_file_takes_its_place(name, whole, tmp_path, capsys):
     assert [path.name for path in half_written(out)] == [f"{name}.part"]
     if (out / CHECKPOINT).exists():
         line = ["--resume", str(out)]
-        with pytest.raises(RunError, match="resume it with --resume"):
+        with pytest.raises(ValueError, match="resume it with --resume"):
             main(new(whole, out))
     else:  # killed before its first checkpoint: the folder is free for the same command
         line = new(whole, out)
@@ -249,7 +249,7 @@ def test_a_truncated_checkpoint_is_refused_at_any_length(stopped, whole, header)
 
     lengths = (0, 1, 7, 8, 9, header - 1, header, len(good) // 2, len(good) - 1)
     expected = "not a checkpoint that can be read.*another folder"
-    check_refused(resume, [(length, expected) for length in lengths], RunError)
+    check_refused(resume, [(length, expected) for length in lengths])
     path.write_bytes(good)
     assert main(["--resume", str(stopped)]) == 0
     assert_nothing_was_lost(stopped, whole)
@@ -265,7 +265,7 @@ def test_a_checkpoint_of_another_run_is_refused(stopped, whole, tmp_path):
     ):
         other = small_run.train(tmp_path / options[1], *OPTIONS, *options, data=reviews)
         shutil.copy(other / CHECKPOINT, stopped / CHECKPOINT)
-        with pytest.raises(RunError, match=message):
+        with pytest.raises(ValueError, match=message):
             main(["--resume", str(stopped)])
 
 
@@ -280,25 +280,23 @@ def test_a_checkpoint_of_another_version_is_refused(stopped):
         save_file(tensors, path, {"state": changed})
         main(["--resume", str(stopped)])
 
-    def with_momentum(text, part):
+    def with_momentum(text):
         content = json.loads(text)
-        content["config"][part]["momentum"] = 3
+        content["config"]["momentum"] = 3
         return json.dumps(content)
 
     unreadable = "not a checkpoint that can be read"
     cases = [
         (lambda s: s.replace('"batch"', '"step"'), f"{unreadable}: batch: .*required"),
-        (lambda s: with_momentum(s, "train"), "another momentum"),
-        (lambda s: with_momentum(s, "model"), "another momentum"),
+        (with_momentum, "another momentum"),
         (lambda s: s.replace('"seed": 42', '"seed": "42"'), "another seed"),
-        (lambda s: s.replace('"epoch": 6', '"epoch": 5'), "6 lines of metrics, but 5 epochs"),
         (lambda s: s.replace('"batch": 0', '"batch": 99'), "beyond the run"),
         (lambda s: s.replace('"batch": 0', '"batch": -1'), unreadable),
         (lambda s: re.sub('"seconds": [^,}]+', '"seconds": NaN', s), "seconds"),
         (lambda s: s[: len(s) // 2], unreadable),
         (lambda s: "[" * 100_000, unreadable),
     ]
-    check_refused(resume, cases, RunError)
+    check_refused(resume, cases)
 
 
 def test_a_loss_that_breaks_for_real_keeps_the_last_good_state(whole, tmp_path):

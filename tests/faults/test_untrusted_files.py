@@ -21,20 +21,20 @@ import attention
 from attention import SentimentClassifier
 from attention.predict import main as predict_main
 from attention.predict import standalone_page
-from attention.sentiment.run_folder import CHECKPOINT, RunError, load_run
+from attention.sentiment.run_folder import CHECKPOINT, load_run
 from attention.train import main as train_main
 
 PACKAGE = Path(attention.__file__).parent
 CPU = torch.device("cpu")
 
 SIZES = [
-    ({"vocab_size": 10**12}, r"embedding.weight as \(\d+, 6\) F32.*\(1000000000000, 6\)"),
+    ({"vocab_size": 10**12}, r"embedding.weight as \(\d+, 6\) float32.*\(1000000000000, 6\)"),
     (
         {"vocab_size": 10**8},
-        r"embedding.weight as \(\d+, 6\) F32.*\(100000000, 6\)",
+        r"embedding.weight as \(\d+, 6\) float32.*\(100000000, 6\)",
     ),  # it would fit
-    ({"embed_dim": 10**9}, r"embedding.weight as \(\d+, 6\) F32.*1000000000\)"),
-    ({"vocab_size": 10**15, "embed_dim": 10**15}, "no model has these sizes"),
+    ({"embed_dim": 10**9}, r"embedding.weight as \(\d+, 6\) float32.*1000000000\)"),
+    ({"vocab_size": 10**15, "embed_dim": 10**15}, "RuntimeError: "),
     ({"bigram_buckets": 10**12}, "lacks bigrams.table.weight"),
     ({"attention": "keys", "key_dim": 10**12}, "lacks attention"),
     ({"max_length": 10**12}, "max_length: expected 1 to"),
@@ -85,7 +85,7 @@ def test_a_hostile_configuration_is_refused_before_memory_is_taken(run):
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     check_refused(restoring_config(run, load_model), SIZES + TYPES)
-    check_refused(restoring_config(run, load_whole), SIZES + TYPES, RunError)
+    check_refused(restoring_config(run, load_whole), SIZES + TYPES)
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < 50_000 * (1000 if sys.platform == "darwin" else 1)  # KB, on a Mac bytes
 
@@ -107,14 +107,15 @@ def resume(run):
 def test_a_hostile_configuration_is_not_resumed(run):
     (run / "summary.json").unlink()
     cases = [
-        *[("model", fields, f"with another .*{min(fields)}") for fields in LARGE],
+        *[("model", fields, "can't be made: training it takes .* GB") for fields in LARGE],
+        ("model", {"embed_dim": 7}, "with another embed_dim"),
         ("model", {"embed_dim": "6"}, 'embed_dim: expected .*integer, got "6"'),
         ("model", {"keep": "../.."}, 'keep: expected .*, got "../.."'),
         ("train", {"lr": float("inf")}, "lr: expected .*, got (Infinity|inf)"),
         ("train", {"data": ["reviews"]}, "data: expected .*string"),
         ("train", {"hook": "os.system"}, "hook: expected an option of TrainConfig"),
     ]
-    check_refused(resume(run), cases, RunError)
+    check_refused(resume(run), cases)
 
 
 def test_a_hostile_configuration_is_not_begun_with_either(run):
@@ -131,7 +132,7 @@ def test_json_that_is_not_a_configuration(run):
 
     texts = ["[" * 100_000, "null", "7", '{"model": 7, "train": []}', '"\\ud800"']
     texts += ['{"model": {"vocab_size": 25}, "train": []}', '{"model": {"vocab_size": 25}}']
-    check_refused(load, [(text, "configuration") for text in texts], RunError)
+    check_refused(load, [(text, "configuration") for text in texts])
 
 
 def test_weights_that_are_not_the_configuration_s_are_named(run):
@@ -145,8 +146,8 @@ def test_weights_that_are_not_the_configuration_s_are_named(run):
 
     bias = "classifier.bias"
     cases = [
-        (lambda t: t.update({bias: torch.ones(2)}), r"\(2,\) F32.*requires \(1,\) F32"),
-        (lambda t: t.update({bias: torch.ones(1).half()}), r"\(1,\) F16"),
+        (lambda t: t.update({bias: torch.ones(2)}), r"\(2,\) float32.*requires \(1,\) float32"),
+        (lambda t: t.update({bias: torch.ones(1).half()}), r"\(1,\) float16"),
         (lambda t: t.update({"more": torch.ones(1)}), "holds more, which the configuration"),
         (lambda t: t.pop(bias), "lacks classifier.bias"),
         (lambda t: t[bias].fill_(torch.nan), "not finite"),
@@ -167,10 +168,10 @@ def test_a_header_that_claims_more_than_the_file_holds(run):
     ).encode()
     (run / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header)
     set_fields(run, "model", vocab_size=10**12)
-    with pytest.raises(RunError, match="can't be read"):
+    with pytest.raises(ValueError, match="that can be read: SafetensorError"):
         load_run(run, CPU)
     (run / "model.safetensors").write_bytes((2**63).to_bytes(8, "little") + header)
-    with pytest.raises(RunError, match="can't be read"):
+    with pytest.raises(ValueError, match="that can be read: SafetensorError"):
         load_run(run, CPU)
 
 
@@ -193,11 +194,11 @@ def test_a_pickle_in_place_of_weights_is_not_executed(run, monkeypatch):
             if name == CHECKPOINT:
                 summary = (run / "summary.json").read_bytes()
                 (run / "summary.json").unlink()
-                with pytest.raises(RunError, match="not a checkpoint that can be read"):
+                with pytest.raises(ValueError, match="not a checkpoint that can be read"):
                     train_main(["--resume", str(run)])
                 (run / "summary.json").write_bytes(summary)
             else:
-                with pytest.raises(RunError):
+                with pytest.raises(ValueError, match=r"that can be read: |configuration"):
                     load_run(run, CPU)
         (run / name).write_bytes(good)
     assert not (run / "sprung").exists()
@@ -242,7 +243,7 @@ def test_another_tokenizer_is_refused(run):
         lambda t: t["model"]["vocab"].update(good=10**9),
         lambda t: t["model"]["vocab"].update(good=0),
     ]
-    check_refused(load, [(c, "can't be read|different runs") for c in changes], RunError)
+    check_refused(load, [(c, r"tokenizer\.json: |tokenizer\.json has") for c in changes])
 
 
 class Tags(HTMLParser):

@@ -58,7 +58,7 @@ def checkpoint_metadata(path):
 def checkpoint_position(run):
     """Return how many epochs a checkpoint has finished, and how many batches of the next one."""
     state = json.loads(checkpoint_metadata(run / run_folder.CHECKPOINT))
-    return state["epoch"], state["batch"]
+    return len(state["metrics"]), state["batch"]
 
 
 def without_times(metrics):

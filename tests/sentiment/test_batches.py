@@ -157,21 +157,11 @@ def test_nothing_at_all() -> None:
 
 def test_bad_input() -> None:
     ids = Ragged.from_lists([[7], [8]])
-    with pytest.raises(ValueError, match=r"labels must be \(2,\), one per review; got \(3,\)"):
+    with pytest.raises(ValueError, match=r"^labels: expected 2, one per review, got \(3,\)$"):
         make_examples(ids, [1, 0, 1])
-    with pytest.raises(ValueError, match="clean=True, pairs=True or both"):
+    with pytest.raises(ValueError, match=r"^clean, pairs: expected at least one, got neither$"):
         make_examples(ids, [1, 0], clean=False)
-    with pytest.raises(ValueError, match=r"review must lie in 0 \.\.\. 1; got 0 \.\.\. 2"):
-        Examples(ids, torch.zeros(2), torch.tensor([0, 2]), torch.tensor([-1, -1]))
-    with pytest.raises(ValueError, match=r"distractor must lie in -1 \.\.\. 1; got -2 \.\.\. 0"):
-        Examples(ids, torch.zeros(2), torch.tensor([0, 1]), torch.tensor([-2, 0]))
-    with pytest.raises(ValueError, match=r"vectors of one length; got \(1, 2\) and \(1, 2\)"):
-        Examples(ids, torch.zeros(2), torch.tensor([[0, 1]]), torch.tensor([[-1, -1]]))
-    with pytest.raises(ValueError, match='keep must be "tail" or "head", got \'end\''):
-        Reading(keep="end")
-    with pytest.raises(ValueError, match="max_length must be at least 1, got 0"):
-        Reading(max_length=0)
-    with pytest.raises(ValueError, match="batch_size must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"^batch_size: expected at least 1, got 0$"):
         plan_batches(torch.tensor([1]), 0)
 
 

@@ -67,11 +67,10 @@ def test_it_reads_special_ids_types_and_the_review_alone_is_pooled(fine_tune):
         torch.testing.assert_close(weights[row, at], expected)
         torch.testing.assert_close(weights[row].sum(), torch.tensor(1.0))
         torch.testing.assert_close(logits[row], model.classifier(expected @ x)[0])
-    if not fine_tune:
-        pooled = model.features(ids, torch.tensor([5, 2]))
-        torch.testing.assert_close(model.classify(pooled), logits)
-        with pytest.raises(TypeError, match="ids"):  # features are no ids
-            model(pooled, need_weights=True)
+    pooled = model.features(ids, torch.tensor([5, 2]))
+    torch.testing.assert_close(model.classify(pooled), logits)
+    with pytest.raises(TypeError, match="ids"):  # features are no ids
+        model(pooled, need_weights=True)
 
 
 def test_only_what_is_to_be_trained_changes(tmp_path):
@@ -193,9 +192,6 @@ def test_what_does_not_fit_is_refused(tmp_path):
         ),
     ]
     check_refused(lambda action: action(), cases)
-    model = SentimentClassifier(VOCAB_SIZE, attention="minilm", fine_tune=True)
-    with pytest.raises(TypeError, match=r"^features: expected a frozen encoder, got a trained one"):
-        model.features(torch.tensor([[105]]), torch.tensor([1]))
 
 
 def test_texts_are_cleaned_as_ours_are():

@@ -9,13 +9,13 @@ import torch
 from torch.nn import functional as F
 
 from attention import SentimentClassifier
+from attention._distributed import on_all_processes
 from attention.layers.variants import VARIANTS
 from attention.sentiment import trainer
 from attention.sentiment.batches import Reading, make_examples, plan_batches
 from attention.sentiment.config import ModelConfig, TrainConfig
-from attention.sentiment.distributed import on_all_processes
 from attention.sentiment.tokenizer import Ragged
-from attention.sentiment.trainer import State, Trainer, TrainingError, learning_rate
+from attention.sentiment.trainer import Trainer, TrainingError, learning_rate
 
 CONFIG = TrainConfig(
     model=ModelConfig(
@@ -250,7 +250,7 @@ def test_weights_are_checked_on_request():
     with torch.no_grad():
         training.model.embedding.weight[5, 1] = math.inf
     training.check()
-    training.state = State(batch=4)
+    training.state.batch = 4
     with pytest.raises(TrainingError, match="step 4 of epoch 1"):
         training.check(weights=True)
 

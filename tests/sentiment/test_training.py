@@ -22,14 +22,14 @@ from refusals import check_refused
 from safetensors.torch import load_file
 
 from attention import SentimentClassifier
-from attention._device import choose_device
+from attention._device import check_memory, choose_device, memory_limit
 from attention.sentiment import progress, run_folder
 from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.model import build_model
 from attention.sentiment.progress import Progress
-from attention.sentiment.run_folder import CHECKPOINT, RunError
+from attention.sentiment.run_folder import CHECKPOINT
 from attention.sentiment.trainer import Trainer, TrainingError
-from attention.sentiment.training import check_memory, memory_limit, train
+from attention.sentiment.training import train
 from attention.train import main
 
 
@@ -174,7 +174,7 @@ def test_the_limit_of_a_container_counts(file, tmp_path, monkeypatch):
         path.write_text(content)
         assert memory_limit(tmp_path) == limit, content
     # A weight takes four numbers of 4 bytes: itself, its gradient and two of Adam's.
-    monkeypatch.setattr("attention.sentiment.training.memory_limit", lambda: 12_000)
+    monkeypatch.setattr("attention._device.memory_limit", lambda: 12_000)
     check_memory(torch.nn.Linear(750, 1, bias=False))
     with pytest.raises(ValueError, match=r"can't be made: training it takes 0\.0 GB of memory"):
         check_memory(torch.nn.Linear(751, 1, bias=False))
@@ -182,7 +182,7 @@ def test_the_limit_of_a_container_counts(file, tmp_path, monkeypatch):
 
 def test_a_finished_run_is_refused(whole):
     before = load_weights(whole)
-    with pytest.raises(RunError, match="holds a finished run"):
+    with pytest.raises(ValueError, match="holds a finished run"):
         train(run_folder.read_config(whole))
     assert are_equal(load_weights(whole), before)
 
@@ -194,7 +194,7 @@ def test_training_needs_a_folder():
 
 def test_two_runs_in_one_folder(tmp_path):
     lock = run_folder.lock(tmp_path / "run")
-    with pytest.raises(RunError, match="another run is writing"):
+    with pytest.raises(ValueError, match="another run is writing"):
         small_run.train(tmp_path / "run")
     lock.release()
     small_run.train(tmp_path / "run", "--epochs", "1")
@@ -212,7 +212,7 @@ def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
     last = f"stopped by SIGINT, saved; resume with: python -m attention.train --resume {out}"
     assert errors.splitlines()[-1] == last
     assert checkpoint_position(out) == (0, 4)
-    with pytest.raises(RunError, match=f"resume it with --resume {out}"):
+    with pytest.raises(ValueError, match=f"resume it with --resume {out}"):
         main(["--out", str(out)])
     # SIGKILL 9 batches later, while a checkpoint replaces the one before.
     process = python("-c", STOPPING, "CRASH", 9, -1, "--resume", out)
@@ -404,7 +404,7 @@ def test_a_run_is_not_resumed_with_other_reviews(tmp_path, monkeypatch):
             small_run.train(tmp_path / "run")
     train_file = tmp_path / "reviews" / "train.csv"
     train_file.write_text(train_file.read_text().replace("good", "lovely"))
-    with pytest.raises(RunError, match=r"other reviews \(train\)"):
+    with pytest.raises(ValueError, match=r"other reviews \(train\)"):
         main(["--resume", str(tmp_path / "run")])
 
 
@@ -425,6 +425,6 @@ def test_files_of_another_program_are_left_alone(tmp_path):
     before = {path.name: path.read_bytes() for path in out.iterdir()}
     data = small_run.write_reviews(tmp_path / "reviews")
     config = TrainConfig(data=str(data), out=out, device="cpu", epochs=1)
-    with pytest.raises(RunError, match="holds other files"):
+    with pytest.raises(ValueError, match="holds other files"):
         train(config)
     assert {path.name: path.read_bytes() for path in out.iterdir()} == before

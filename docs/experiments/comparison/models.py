@@ -105,7 +105,7 @@ def train(config: TrainConfig, data: Prepared, features: Path) -> Trained:
 
     validation = {name: read(examples) for name, examples in data.validation.items()}
     best = BestEpoch()
-    trainer = Trainer(model, read(data.examples), validation, config, CPU)
+    trainer = Trainer(model, read(data.examples), validation, config)
     lines = trainer.run(after_epoch=best)
     model.load_state_dict(best.weights)
     seconds = sum(line["seconds"] for line in lines)

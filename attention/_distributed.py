@@ -2,6 +2,7 @@
 
 import importlib
 import os
+import sys
 from collections.abc import Callable
 from typing import TypeVar, cast
 
@@ -15,6 +16,17 @@ def is_first_process() -> bool:
     return int(os.environ.get("RANK", 0)) == 0
 
 
+def print_status(line: str) -> None:
+    """Print a line on the first process for the person at the terminal, not for other programs."""
+    if is_first_process():
+        print(line, file=sys.stderr, flush=True)
+
+
+def rank_and_size() -> tuple[int, int]:
+    """Return the number of this process, and of how many."""
+    return (dist.get_rank(), dist.get_world_size()) if dist.is_initialized() else (0, 1)
+
+
 def join_group() -> None:
     """Join the other processes in a way that lets this one leave them again."""
     # Functions in this module of torch take the group that exists when they are imported as a
@@ -26,41 +38,31 @@ def join_group() -> None:
 
 
 def on_all_processes(action: Callable[[], Result]) -> Result:
-    """Do something on every process, and fail on all of them if one fails.
+    """Do something on every process, and fail on all if one fails, lest the others wait for ever.
 
-    Otherwise, the remaining processes would wait for that one at the next step for ever.
-
-    Args:
-        action: What to do.
-
-    Returns:
-        What it returned on this process.
-
-    Raises:
-        ValueError: If bad input or a bad file stopped any process; raised on the first process,
-            which reports for all.
-        OSError: Likewise.
-        SystemExit: On the other processes, with code 2.
+    The first process raises an error of its own or, as a ValueError, that of another, and so
+    reports for all. The others exit with code 2, unless their own error is a mistake in the code or
+    a lack of memory.
 
     Example:
-        >>> from attention.sentiment.distributed import on_all_processes
+        >>> from attention._distributed import on_all_processes
         >>> on_all_processes(lambda: 6 * 7)
         42
     """
     result, failure = None, None
     try:
         result = action()
-    except (ValueError, OSError) as error:
+    except Exception as error:
         failure = error
-    if dist.is_initialized():
-        messages: list[str | None] = [None] * dist.get_world_size()
+    rank, world_size = rank_and_size()
+    if world_size > 1:
+        messages: list[str | None] = [None] * world_size
         dist.all_gather_object(messages, failure and (str(failure) or repr(failure)))
-        elsewhere = [(rank, message) for rank, message in enumerate(messages) if message]
-        if elsewhere and dist.get_rank() > 0:
+        elsewhere = [(other, message) for other, message in enumerate(messages) if message]
+        if elsewhere and rank > 0 and isinstance(failure, ValueError | OSError | None):
             raise SystemExit(2)
         if elsewhere and failure is None:
-            rank, message = elsewhere[0]
-            raise ValueError(f"process {rank}: {message}")
+            raise ValueError("process {}: {}".format(*elsewhere[0]))
     if failure is not None:
         raise failure
     return cast(Result, result)
