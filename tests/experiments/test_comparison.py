@@ -158,19 +158,6 @@ def test_committed_figures_fit_their_bits():
                 assert sum(row[0] for row in each["calibration"]) == each["n"]
 
 
-def test_every_model_of_the_comparison_has_one_budget():
-    cells, _ = read_cells(comparison.TABLE, data=None)
-    trials = {each.name: len(each.trials()) for each in cells if each.group == "models"}
-    untuned = {"majority": 0, "default": 0, "encoder-fine-tuned": 2}
-    assert {name: count for name, count in trials.items() if count != 8} == untuned
-    for each in cells:
-        if each.group == "models" and each.method == "attention" and each.name not in untuned:
-            config = each.config
-            assert (each.reviews, config.epochs, config.batch_size) == (20_000, 6, 64)
-            assert (config.model.max_length, config.model.embed_dim) == (256, 32)
-            assert each.seeds == (0, 1, 2, 3, 4)
-
-
 def test_what_ran_is_complete_and_says_what_made_it(done, capsys):
     jsonschema.validate(json.loads(done.out.read_text()), SCHEMA)
     cells = done.cells
