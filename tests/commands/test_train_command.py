@@ -1,13 +1,11 @@
 """The options of training: presets, defaults, what is refused before anything is written."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from attention.layers.variants import VARIANTS
-from attention.sentiment.config import MINILM, PRESETS, ModelConfig, models_reading
+from attention.sentiment.config import MINILM, PRESETS
 from attention.train import configure
 
 # Another value for each option, as it is written on the command line.
@@ -78,43 +76,21 @@ def test_every_option_counts_over_its_preset_and_changes_no_other(preset, model)
     assert PRESETS[preset].out is None
 
 
-def test_an_option_that_the_model_does_not_read_is_refused_in_one_line():
-    for model in (*VARIANTS, MINILM):
-        for name in ModelConfig.model_fields.keys() - {"attention", "dtype"}:
-            models = models_reading(name)
-            if model in models:
-                continue
-            value = OTHER_VALUES.get(name, (*CHOICES.get(name, (True,)),)[0])
-            expected = f"^--{name.replace('_', '-')}: expected .*{models[-1]}.*, got {model}$"
-            line = ["--out", "new", "--model", model, *spell(name, value)]
-            with pytest.raises(ValueError, match=expected):
-                configure(line)
-
-
-def test_help_lists_every_option():
-    line = [sys.executable, "-m", "attention.train", "--help"]
-    done = subprocess.run(line, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    words = set(done.stdout.replace(",", " ").split())
+def test_help_lists_every_option(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "300")
+    with pytest.raises(SystemExit, match="0"):
+        configure(["--help"])
+    printed, errors = capsys.readouterr()
+    assert errors == ""
+    words = set(printed.replace(",", " ").split())
     names = {"preset", "resume", "schedule", "keep", "positions", "rotary", "fine_tune", "segments"}
     assert not {spell(name, "")[0] for name in names | OTHER_VALUES.keys()} - words
     assert {"--no-rotary", "--no-mask-padding", "--no-clean-text"} <= words
     for preset in PRESETS:
-        assert preset in done.stdout
-    assert f"[{'|'.join(VARIANTS)}|minilm]" in done.stdout
-    assert "Read by multihead, transformer." in " ".join(done.stdout.split())
-    assert "--dtype" not in done.stdout
-
-
-def test_options_stand_over_the_preset():
-    config = configure(["--preset", "lab13", "--model", "qk", "--lr", "0.5", "--out", "new"])
-    assert config.model.attention == "qk"
-    assert (config.lr, config.model.keep, config.model.mask_padding) == (0.5, "head", False)
-    assert configure(["--lr", "0.5", "--out", "new", "--preset", "lab13"]).lr == 0.5
-    assert configure(["--out", "new"]).data == "yelp"
-    assert configure(["--data", "here", "--out", "new"]).data == "here"
-    grouped = configure(["--out", "new", "--model", "multihead", "--num-kv-heads", "2"])
-    assert grouped.model.num_kv_heads == 2
+        assert preset in printed
+    assert f"[{'|'.join(VARIANTS)}|minilm]" in printed
+    assert "Read by multihead, transformer." in " ".join(printed.split())
+    assert "--dtype" not in printed
 
 
 def test_a_pretrained_model_brings_its_own_preset():

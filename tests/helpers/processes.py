@@ -68,8 +68,7 @@ def without_times(metrics):
     ]
 
 
-# Stops itself at a given step, which no timer could hit: KIND is the name of a signal, or CRASH for
-# a SIGKILL after a checkpoint has been written and before it replaces the old one.
+# Sends itself a signal at a given step, which no timer could hit, but not in the first process.
 STOPPING = """
 import os, signal, sys
 from attention import train
@@ -77,19 +76,14 @@ from attention._command import run_command
 from attention.sentiment import progress
 kind, count, save_every = sys.argv.pop(1), int(sys.argv.pop(1)), float(sys.argv.pop(1))
 progress.SAVE_EVERY = save_every
-after_batch, replace = progress.Progress.after_batch, os.replace
-steps = 0
+after_batch, steps = progress.Progress.after_batch, 0
 def stop(self, trainer):
     global steps
     steps += 1
-    if steps == count and kind != "CRASH" and os.environ.get("RANK") != "0":
+    if steps == count and os.environ["RANK"] != "0":
         os.kill(os.getpid(), getattr(signal, kind))
     after_batch(self, trainer)
-def crash(source, target):
-    if steps == count and kind == "CRASH":
-        os.kill(os.getpid(), signal.SIGKILL)
-    replace(source, target)
-progress.Progress.after_batch, os.replace = stop, crash
+progress.Progress.after_batch = stop
 code = run_command(train.main)
 # A thread of gloo that outlives the group may abort the process while Python shuts down.
 if os.path.isdir("/proc/self/task"):

@@ -1,15 +1,10 @@
 """What a model and a run may vary: who reads an option, its range, and what is saved of it."""
 
 import json
-import subprocess
-import sys
 
 import pytest
-import torch
 from refusals import check_refused
-from run_files import set_fields
 
-from attention import SentimentClassifier
 from attention.layers.variants import VARIANTS
 from attention.sentiment.config import (
     MINILM,
@@ -21,7 +16,6 @@ from attention.sentiment.config import (
     read_model_config,
     read_train_config,
 )
-from attention.sentiment.run_folder import load_run
 
 # The lab's procedure (Nowakowski, 2024), written down anew: what it trains on, reads, computes.
 LAB_WITHOUT_FAULTS = {
@@ -270,41 +264,3 @@ def test_every_field_comes_back(attention, tmp_path):
         assert saved.keys() - {"vocab_size"} == config.model.options().keys()  # and nothing unread
         assert read_train_config(tmp_path) == config
         assert read_model_config(tmp_path)[0] == 23
-
-
-def test_a_model_comes_back_without_a_run(tmp_path):
-    config = ModelConfig(attention="qkv", key_dim=5, scale=0.5, keep="head", dtype="float64")
-    model = SentimentClassifier(23, config)
-    model.save_pretrained(tmp_path)
-    assert json.loads((tmp_path / "config.json").read_text()).keys() == {"model"}
-    assert SentimentClassifier.from_pretrained(tmp_path).config == config
-
-
-def test_a_wrong_field_of_a_run_is_refused_by_name(run):
-    good = (run / "config.json").read_text()
-
-    def load(part, fields):
-        (run / "config.json").write_text(good)
-        set_fields(run, part, **fields)
-        load_run(run, torch.device("cpu"))
-
-    cases = [
-        ("train", {"temperature": 2}, "temperature: expected an option of TrainConfig"),
-        ("train", {"epochs": 0}, "epochs: expected a number greater than or equal to 1, got 0"),
-        ("train", {"epochs": "many"}, "epochs: expected .*integer"),
-        ("model", {"keep": "middle"}, "keep: expected 'tail' or 'head', got .middle."),
-        ("model", {"num_heads": 2}, "num_heads: expected .*, which read it, got energy"),
-        ("model", {"vocab_size": "many"}, 'vocab_size: expected an integer, got "many"'),
-    ]
-    check_refused(load, cases)
-
-
-def test_a_configuration_needs_no_library_of_the_command_line():
-    code = """
-import sys
-sys.modules["click"] = None
-from attention.sentiment.config import PRESETS, TrainConfig
-print(TrainConfig().with_options(**PRESETS["lab13"].options()) == PRESETS["lab13"])
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("True\n", "")

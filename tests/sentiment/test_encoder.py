@@ -73,20 +73,12 @@ def test_it_reads_special_ids_types_and_the_review_alone_is_pooled(fine_tune):
         model(pooled, need_weights=True)
 
 
-def test_only_what_is_to_be_trained_changes(tmp_path):
-    before = load_encoder("minilm")[0].state_dict()
-    for options in [], ["--fine-tune"]:
-        weights = load_weights(run(tmp_path / ("fine" if options else "frozen"), *options))
-        same = [
-            torch.equal(weights[f"encoder.pretrained.{name}"], table)
-            for name, table in before.items()
-        ]
-        assert all(same) != bool(options)
-
-
 @pytest.mark.parametrize("options", [[], ["--fine-tune"]])
 def test_a_run_predicts_and_is_measured_as_any_other(options, tmp_path):
     out = run(tmp_path / "run", *options)
+    before, weights = load_encoder("minilm")[0].state_dict(), load_weights(out)
+    same = [torch.equal(weights[f"encoder.pretrained.{name}"], before[name]) for name in before]
+    assert all(same) != bool(options)  # only what is to be trained changes
     model, tokenizer, config = load_run(out, torch.device("cpu"))
     assert config.model.is_pretrained
     text = r"Good soups [SEP]\n<br>cold"

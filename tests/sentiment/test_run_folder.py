@@ -203,13 +203,6 @@ def test_a_checkpoint_puts_everything_back(run):
             assert torch.equal(other.optimizer.state[a][slot], trainer.optimizer.state[b][slot])
 
 
-def test_a_run_may_move_and_change_its_device(run, tmp_path):
-    trainer, data = make_trainer(run)
-    trainer.config = trainer.config.with_options(out=tmp_path, device="auto")
-    run_folder.load_checkpoint(run, trainer, data)
-    assert trainer.state.epoch == 1
-
-
 def test_a_run_resumes_on_another_device_and_from_moved_reviews(run, tmp_path):
     """A run of a GPU could not be resumed where there is none."""
     make_unfinished(run)

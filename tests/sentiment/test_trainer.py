@@ -161,13 +161,6 @@ def test_training_ends_early_where_it_is_told_to():
 WITH_DROPOUT = CONFIG.with_options(dropout=0.3, word_dropout=0.2)
 
 
-@pytest.mark.parametrize("off", ["dropout", "word_dropout"])
-def test_either_dropout_follows_from_seed_and_step(off):
-    config = WITH_DROPOUT.with_options(**{off: 0.0})
-    noisy = train(config, after_batch=lambda trainer: torch.rand(3)).model
-    assert have_equal_weights(train(config).model, noisy)
-
-
 def test_dropout_follows_from_seed_and_step_alone():
     one = train(WITH_DROPOUT).model
     noisy = train(WITH_DROPOUT, after_batch=lambda trainer: torch.rand(3)).model
@@ -269,13 +262,6 @@ def test_reviews_without_a_word(attention):
     alone = nothing.batch(torch.arange(17), READING)
     expected = training.model.classifier.bias.expand(17)
     assert torch.equal(training.model(*alone[:2]), expected)
-
-
-def test_a_trained_model_is_ready_to_predict():
-    model = train(WITH_DROPOUT).model
-    assert not model.training
-    whole = examples().batch(torch.arange(34), READING)
-    assert torch.equal(model(*whole[:2]), model(*whole[:2]))
 
 
 def test_without_a_group_errors_pass_as_they_are():

@@ -10,18 +10,15 @@ import small_run
 import torch
 from processes import (
     RUN_FILES,
-    STOPPING,
     are_equal,
     checkpoint_position,
     load_weights,
-    python,
     read_metrics,
     without_times,
 )
 from refusals import check_refused
 from safetensors.torch import load_file
 
-from attention import SentimentClassifier
 from attention._device import check_memory, choose_device, memory_limit
 from attention.sentiment import progress, run_folder
 from attention.sentiment.config import ModelConfig, TrainConfig
@@ -67,76 +64,13 @@ def test_the_run_folder_holds_what_is_documented(whole):
     assert "<svg" in (whole / "curves.svg").read_text()
 
 
-def test_the_model_can_be_used_elsewhere(whole):
-    model = SentimentClassifier.from_pretrained(whole)
-    assert not model.training
-    assert model(torch.tensor([[3, 4, 5]])).shape == (1,)
-
-
-def test_seed_and_options_reach_the_model(whole, tmp_path):
-    data = whole.parent / "reviews"
-    again = small_run.train(tmp_path / "again", *small_run.DROPOUT, data=data)
-    assert are_equal(load_weights(again), load_weights(whole))
-    other = small_run.train(
-        tmp_path / "other", *small_run.DROPOUT, "--seed", "1", "--epochs", "1", data=data
-    )
-    assert not are_equal(load_weights(other), load_weights(whole))
-    qkv = small_run.train(
-        tmp_path / "qkv",
-        "--model",
-        "qkv",
-        "--key-dim=3",
-        "--value-dim=2",
-        "--bias",
-        "--epochs=1",
-        data=data,
-    )
-    assert load_weights(qkv)["attention.W_value.bias"].shape == (2,)
-    assert load_weights(qkv)["attention.W_key.weight"].shape == (3, 6)
-
-
-def test_a_model_is_built_as_the_configuration_says():
-    changed = ModelConfig(
-        attention="qkv",
-        embed_dim=6,
-        key_dim=5,
-        value_dim=7,
-        bias=True,
-        scale=0.5,
-        bigram_buckets=11,
-        segments=True,
-        positions="start",
-        position_base=50.0,
-        max_length=13,
-        keep="head",
-        mask_padding=False,
-        embedding_std=0.5,
-        dropout=0.1,
-        word_dropout=0.2,
-        dtype="float64",
-    )
-    model = build_model(TrainConfig(model=changed), 50)
-    assert model.config == changed
-    assert model.vocab_size == len(model.embedding.weight) == 50
-    # And the weights follow from the seed of the run alone.
+def test_new_weights_follow_from_the_seed_of_the_run_alone():
+    model = ModelConfig(attention="qkv", embed_dim=6, bigram_buckets=11, segments=True)
+    config = TrainConfig(model=model)
+    state = build_model(config, 50).state_dict()
     torch.rand(3)
-    again = build_model(TrainConfig(model=changed), 50)
-    assert are_equal(model.state_dict(), again.state_dict())
-    other = build_model(TrainConfig(model=changed, seed=1), 50)
-    assert not are_equal(model.state_dict(), other.state_dict())
-
-
-@pytest.mark.parametrize("exists", [False, True])
-def test_bad_reviews_leave_no_trace(tmp_path, exists):
-    data = small_run.write_reviews(tmp_path / "reviews")
-    (data / "train.csv").write_text("text,label\nLovely soup,1\nCold soup,3\n")
-    out = tmp_path / "run"
-    if exists:
-        out.mkdir()
-    with pytest.raises(ValueError, match=r"train\.csv, row 2, column label: .*got '3'"):
-        small_run.train(out, data=data)
-    assert not exists or not list(out.iterdir())
-    assert out.exists() == exists
+    assert are_equal(state, build_model(config, 50).state_dict())
+    assert not are_equal(state, build_model(config.replace(seed=1), 50).state_dict())
 
 
 def test_an_unknown_device_is_refused():
@@ -187,51 +121,55 @@ def test_a_finished_run_is_refused(whole):
     assert are_equal(load_weights(whole), before)
 
 
-def test_training_needs_a_folder():
-    with pytest.raises(ValueError, match="--out: expected a folder"):
-        train(TrainConfig())
-
-
-def test_two_runs_in_one_folder(tmp_path):
-    lock = run_folder.lock(tmp_path / "run")
-    with pytest.raises(ValueError, match="another run is writing"):
-        small_run.train(tmp_path / "run")
-    lock.release()
-    small_run.train(tmp_path / "run", "--epochs", "1")
+class Interrupted(Exception):
+    pass
 
 
 def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
     whole, tmp_path, monkeypatch, capsys
 ):
-    data, out = whole.parent / "reviews", tmp_path / "run"
-    # Ctrl-C in the midst of the first epoch: finishes the step, saves, says how to resume.
-    options = ["--data", data, "--out", out, *small_run.OPTIONS, *small_run.DROPOUT]
-    process = python("-c", STOPPING, "SIGINT", 4, 60, *options)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == 128 + signal.SIGINT, errors
+    """Here in this process; processes that are killed for good are among the faults."""
+    out, after_batch, replace = tmp_path / "run", Progress.after_batch, os.replace
+    line = ["--data", str(whole.parent / "reviews"), "--out", str(out)]
+    line += [*small_run.OPTIONS, *small_run.DROPOUT]
+
+    def stopped_at(*moment, kind):
+        """Train until a signal comes in the midst of an epoch; return the exit code."""
+
+        def stop(self, trainer):
+            if (trainer.state.epoch, trainer.state.batch) == moment:
+                os.kill(os.getpid(), kind)
+            after_batch(self, trainer)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Progress, "after_batch", stop)
+            return main(line)
+
+    # Ctrl-C in the first epoch: finishes the step, saves, says how to resume.
+    assert stopped_at(0, 4, kind=signal.SIGINT) == 128 + signal.SIGINT
     last = f"stopped by SIGINT, saved; resume with: python -m attention.train --resume {out}"
-    assert errors.splitlines()[-1] == last
+    assert capsys.readouterr().err.splitlines()[-1] == last
     assert checkpoint_position(out) == (0, 4)
     with pytest.raises(ValueError, match=f"resume it with --resume {out}"):
-        main(["--out", str(out)])
-    # SIGKILL 9 batches later, while a checkpoint replaces the one before.
-    process = python("-c", STOPPING, "CRASH", 9, -1, "--resume", out)
-    _, errors = process.communicate(timeout=120)
-    assert process.returncode == -signal.SIGKILL, errors
-    assert "resuming in epoch 1, after 4 of its batches" in errors
-    assert len(read_metrics(out)) == 1
-    assert checkpoint_position(out) == (1, 2)  # the one before
-    # SIGTERM, to this very process, and then on to the end from a folder that has been moved.
-    after_batch = Progress.after_batch
+        main(line)
+    line = ["--resume", str(out)]
 
-    def stop(self, trainer):
-        if (trainer.state.epoch, trainer.state.batch) == (2, 3):
-            os.kill(os.getpid(), signal.SIGTERM)
-        after_batch(self, trainer)
+    # An error 9 batches later, while a checkpoint replaces the one before.
+    def fail(source, target):
+        if os.path.basename(target) == "state.safetensors" and checkpoint_position(out) == (1, 2):
+            raise Interrupted
+        replace(source, target)
 
     with monkeypatch.context() as patch:
-        patch.setattr(Progress, "after_batch", stop)
-        assert main(["--resume", str(out)]) == 128 + signal.SIGTERM
+        patch.setattr(progress, "SAVE_EVERY", -1.0)
+        patch.setattr(os, "replace", fail)
+        with pytest.raises(Interrupted):
+            main(line)
+    assert "resuming in epoch 1, after 4 of its batches" in capsys.readouterr().err
+    assert len(read_metrics(out)) == 1
+    assert checkpoint_position(out) == (1, 2)  # the one before
+    # SIGTERM, and then on to the end from a folder that has been moved.
+    assert stopped_at(2, 3, kind=signal.SIGTERM) == 128 + signal.SIGTERM
     assert "stopped by SIGTERM, saved" in capsys.readouterr().err
     out = out.rename(tmp_path / "moved run")
     assert main(["--resume", str(out)]) == 0
@@ -240,10 +178,6 @@ def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
     assert {path.name for path in out.iterdir()} == RUN_FILES
     checkpoints = [load_file(run / CHECKPOINT) for run in (out, whole)]
     assert are_equal(*checkpoints)
-
-
-class Interrupted(Exception):
-    pass
 
 
 def stop_after(monkeypatch, epochs):
@@ -276,18 +210,6 @@ def test_killed_between_the_last_epoch_and_the_model(tmp_path, monkeypatch):
     assert main(["--resume", str(tmp_path / "run")]) == 0
     assert len(read_metrics(tmp_path / "run")) == 3
     assert {path.name for path in (tmp_path / "run").iterdir()} == RUN_FILES
-
-
-def test_a_folder_left_before_the_first_checkpoint_starts_afresh(tmp_path, monkeypatch, capsys):
-    def fail(*_):
-        raise Interrupted
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Progress, "after_batch", fail)
-        with pytest.raises(Interrupted):
-            small_run.train(tmp_path / "run")
-    small_run.train(tmp_path / "run", "--epochs", "1")
-    assert "ended before it was saved; starting afresh" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("epochs", "code"), [(2, 128 + signal.SIGTERM), (1, 0)])
@@ -406,25 +328,3 @@ def test_a_run_is_not_resumed_with_other_reviews(tmp_path, monkeypatch):
     train_file.write_text(train_file.read_text().replace("good", "lovely"))
     with pytest.raises(ValueError, match=r"other reviews \(train\)"):
         main(["--resume", str(tmp_path / "run")])
-
-
-def test_reviews_without_a_word(tmp_path):
-    data = tmp_path / "silent"
-    data.mkdir()
-    for name in ("train", "validation"):
-        (data / f"{name}.csv").write_text("text,label\n123,1\n!!!,0\n")
-    run = small_run.train(tmp_path / "run", "--epochs", "1", data=data)
-    assert read_metrics(run)[0]["train"]["n"] == 4
-
-
-def test_files_of_another_program_are_left_alone(tmp_path):
-    out = tmp_path / "thesis"
-    out.mkdir()
-    (out / "config.json").write_text('{"hidden_size": 768}')
-    (out / "notes.txt").write_text("mine")
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
-    data = small_run.write_reviews(tmp_path / "reviews")
-    config = TrainConfig(data=str(data), out=out, device="cpu", epochs=1)
-    with pytest.raises(ValueError, match="holds other files"):
-        train(config)
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
