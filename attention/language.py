@@ -1,4 +1,4 @@
-"""A small causal transformer that writes: it reads tokens and predicts the next one."""
+"""A small causal transformer that writes, as GPT does: it reads tokens and predicts the next."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

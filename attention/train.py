@@ -1,4 +1,8 @@
-"""Train a sentiment classifier: ``python -m attention.train --data imdb --out runs/first``."""
+"""Train a sentiment classifier: ``python -m attention.train --data imdb --out runs/first``.
+
+This is the command alone. The run is in ``sentiment/training.py``, its loop and learning rate are
+in ``sentiment/trainer.py``, and the device and its precision in ``_device.py``.
+"""
 
 import gc
 import os
