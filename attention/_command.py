@@ -23,20 +23,10 @@ RUN = click.Argument(["run"], type=click.Path(path_type=Path), metavar="RUN")
 def parse(
     command: str, arguments: Sequence[str], parameters: Sequence[click.Parameter], about: str
 ) -> dict[str, Any]:
-    """Read a command line.
+    """Read a command line, and return what was given and what has a default, by parameter.
 
-    Args:
-        command: The module that is run, such as ``attention.train``.
-        arguments: The command line, without the program.
-        parameters: The arguments and options that the command has.
-        about: What the command does, for its help.
-
-    Returns:
-        What was given, by parameter; what was not given is left out, unless it has a default.
-
-    Raises:
-        ValueError: If the line is wrong; the message says what is wrong.
-        SystemExit: If help was requested.
+    The command is the module that is run, such as ``attention.train``. A wrong line is a ValueError
+    that says what is wrong, a request for help a SystemExit.
     """
     program = click.Command(command, params=[*parameters], help=about)
     try:
@@ -52,12 +42,10 @@ def parse(
 def options_of(
     config: type[BaseModel], notes: Mapping[str, str], names: Mapping[str, str]
 ) -> list[click.Option]:
-    """Make an option of each field of a configuration, with the sentence below it as its help.
+    """Make an option of each field that has a simple type, with the sentence below it as its help.
 
-    Args:
-        config: The configuration. A field that has no simple type becomes no option.
-        notes: What the help of a field says in addition.
-        names: The name of an option that is not its field's.
+    Notes say what the help of a field says in addition, and names what an option is called that
+    does not have its field's name.
     """
     options = []
     for field, info in config.model_fields.items():
@@ -100,13 +88,9 @@ def spell(message: str) -> str:
 
 
 def run_command(main: Callable[[Sequence[str]], int]) -> int:
-    """Run a command with the arguments of this process; ``--debug`` shows an error's traceback.
+    """Run a command with this process's arguments; ``--debug`` shows an error's traceback.
 
-    Args:
-        main: Takes the arguments, returns the exit code.
-
-    Returns:
-        What ``main`` returns, or 2 after invalid input, or 130 after Ctrl-C.
+    The exit code is what ``main`` returns, or 2 after invalid input, or 130 after Ctrl-C.
     """
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     if len(arguments) < len(sys.argv) - 1:

@@ -43,11 +43,6 @@ def on_all_processes(action: Callable[[], Result]) -> Result:
     The first process raises an error of its own or, as a ValueError, that of another, and so
     reports for all. The others exit with code 2, unless their own error is a mistake in the code or
     a lack of memory.
-
-    Example:
-        >>> from attention._distributed import on_all_processes
-        >>> on_all_processes(lambda: 6 * 7)
-        42
     """
     result, failure = None, None
     try:

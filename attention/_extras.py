@@ -7,15 +7,9 @@ from collections.abc import Callable
 
 
 def require(extra: str, *modules: str) -> None:
-    """Refuse to continue if an extra is not installed.
+    """Refuse to continue if a module is missing, and say which extra in pyproject.toml installs it.
 
-    Args:
-        extra: The name of the extra in pyproject.toml.
-        modules: The modules that it installs.
-
-    Raises:
-        ImportError: If one of them is missing; the message says how to install the extra.
-        SystemExit: With one line and code 2 instead, if a command of ours is what is run.
+    It is an ImportError or, if a command of ours is what is run, one line and exit code 2.
     """
     missing = [name for name in modules if importlib.util.find_spec(name) is None]
     if missing:
@@ -31,12 +25,7 @@ def require(extra: str, *modules: str) -> None:
 
 
 def lazily(package: str, homes: dict[str, str]) -> Callable[[str], object]:
-    """Make the ``__getattr__`` of a package whose names are imported when they are first used.
-
-    Args:
-        package: The name of the package.
-        homes: For each name, the module that it comes from.
-    """
+    """Make the ``__getattr__`` of a package that imports each name from its home at first use."""
 
     def load(name: str) -> object:
         if name not in homes:

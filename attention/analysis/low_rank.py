@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
+from attention._checks import check_floating, check_size
 from attention.layers.multihead import MultiHeadAttention
 from attention.layers.self_attention import QKSelfAttention, SelfAttentionV1
 from attention.layers.variants import variant
@@ -207,9 +208,8 @@ def truncate_rank(layer: Layer, r: int) -> Layer:
     """
     query, key = _matrices(layer)
     d, k = query.shape
-    if isinstance(r, bool) or not isinstance(r, int):
-        raise TypeError(f"r: expected an integer, got {type(r).__name__}")
-    if not 0 <= r <= min(d, k):
+    check_size("r", r, at_least=0)
+    if r > min(d, k):
         raise ValueError(f"r: expected 0 to min(embed_dim, key_dim) = {min(d, k)}, got {r}")
     if r == k:
         return copy.deepcopy(layer)
@@ -297,10 +297,7 @@ def _rebuild(layer: Layer, query: Tensor, key: Tensor) -> Layer:
 
 
 def _check_matrix(name: str, matrix: Tensor) -> None:
-    if not isinstance(matrix, Tensor):
-        raise TypeError(f"{name}: expected a tensor, got {type(matrix).__name__}")
-    if not matrix.is_floating_point():
-        raise TypeError(f"{name}: expected a floating-point tensor, got {matrix.dtype}")
+    check_floating(name, matrix)
     if matrix.dim() < 2:
         raise ValueError(f"{name}: expected a matrix, got shape {tuple(matrix.shape)}")
     if not bool(matrix.isfinite().all()):

@@ -33,15 +33,8 @@ def distractor_indices(n: int, seed: int = 42) -> Tensor:
     The draw is that of Lab 13 (``random.randint`` after ``random.seed(seed)``), but from a separate
     generator. A review may draw itself.
 
-    Args:
-        n: The number of reviews.
-        seed: The seed of the draw, which is 42 in Lab 13.
-
-    Returns:
-        For each review the index of its distractor.
-
     Shape:
-        - returns: :math:`(n,)`, int32
+        - returns: :math:`(n,)`, int32, for each review the index of its distractor
 
     Example:
         >>> distractor_indices(100, seed=42)[:5].tolist()
@@ -81,13 +74,7 @@ class Batch(NamedTuple):
 
 
 class FeatureBatch(NamedTuple):
-    """What a frozen encoder made of each example, how many tokens it read, and the labels.
-
-    Shape:
-        - features: :math:`(B, d)`, float32
-        - lengths: :math:`(B,)`
-        - labels: :math:`(B,)`, float32
-    """
+    """A batch of :class:`FeatureExamples`."""
 
     features: Tensor
     lengths: Tensor
@@ -138,17 +125,9 @@ class Examples:
     def batch(self, rows: Tensor, reading: Reading) -> Batch:
         """Cut one batch from the flat ids; a row is distractor, separator, review and padding.
 
-        Args:
-            rows: Which of the examples to take.
-            reading: What is read of each.
-
-        Returns:
-            The batch, as wide as its longest example (at least 1), on the device of the flat ids.
-            The function does not wait for that device.
-
-        Shape:
-            - rows: :math:`(B,)`, on the CPU
-            - returns: ids :math:`(B, n)`, lengths :math:`(B,)`, labels :math:`(B,)`
+        The rows, (B,), are on the CPU and say which of the examples to take. The batch is as wide
+        as its longest example (at least 1), and on the device of the flat ids, which this function
+        does not wait for.
 
         Example:
             >>> from attention.sentiment.batches import Reading, make_examples
@@ -274,17 +253,10 @@ def measured_examples(
     distractors: bool = True,
     distractor_seed: int = 42,
 ) -> dict[str, Examples]:
-    """Make examples to measure on: the reviews alone, and behind distractors.
+    """Make examples of one split to measure on: ``clean`` and, if requested, ``distractor``.
 
-    Args:
-        tokenizer: The tokenizer of the model that will be measured.
-        reviews: One split.
-        distractors: Whether to measure also on reviews behind distractors.
-        distractor_seed: The seed of the distractors. It is 42, as in Lab 13, whatever the seed of
-            the training, so that all models are measured on the same examples.
-
-    Returns:
-        ``clean`` and, if requested, ``distractor``.
+    The distractors are drawn with 42, as in Lab 13, whatever the seed of the training, so that all
+    models are measured on the same examples.
 
     Example:
         >>> from attention.sentiment.batches import measured_examples

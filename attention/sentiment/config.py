@@ -21,14 +21,6 @@ if TYPE_CHECKING:
 else:
     ModelName = Literal[(*VARIANTS, MINILM)]
 
-Dtype = Literal["float32", "float64", "bfloat16", "float16"]
-DTYPES: dict[Dtype, torch.dtype] = {
-    "float32": torch.float32,
-    "float64": torch.float64,
-    "bfloat16": torch.bfloat16,
-    "float16": torch.float16,
-}
-
 # The longest example times the width of a word. Positions and padding are in no file, so nothing
 # else would refuse a model whose configuration asks for more of them than fit into memory.
 MAX_LENGTH_TIMES_WIDTH = 2**27
@@ -162,7 +154,7 @@ class ModelConfig(Config):
     """Whether there is a <sep> between distractor and review."""
     segments: bool = False
     """Whether the separator and the words in front of it get a learned vector added."""
-    dtype: Dtype | None = None
+    dtype: Literal["float32", "float64", "bfloat16", "float16"] | None = None
     """The dtype of the weights; None means torch's default. A saved model states its own."""
 
     @model_validator(mode="before")

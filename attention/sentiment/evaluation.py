@@ -66,17 +66,10 @@ def run_batches(
     precision: Precision = "auto",
     forward: Callable[[SentimentClassifier, Any], Any] = logits_of,
 ) -> Iterator[tuple[Any, Any]]:
-    """Let a model read some batches, in evaluation mode and without gradients.
-
-    Args:
-        model: The model; afterwards it is in its previous mode.
-        examples: The examples.
-        plan: The rows of each batch.
-        precision: As in :func:`~attention._device.choose_precision`.
-        forward: What to compute of a batch.
+    """Let a model read the planned batches, in evaluation mode and without gradients.
 
     Yields:
-        Each batch, on the model's device, and what was computed of it.
+        Each batch, on the model's device, and what ``forward`` computed of it.
     """
     device = next(model.parameters()).device
     is_pretrained = model.config.is_pretrained
@@ -95,12 +88,8 @@ def wilson_interval(successes: float, n: int) -> tuple[float, float]:
         \frac{\hat p + \frac{z^2}{2n} \pm z \sqrt{\frac{\hat p (1 - \hat p)}{n}
         + \frac{z^2}{4n^2}}}{1 + \frac{z^2}{n}}
 
-    Here :math:`\hat p` is the share of successes, and z is the quantile of the standard normal
-    distribution for a two-sided 95 % interval.
-
-    Args:
-        successes: The number of successes.
-        n: The number of trials.
+    Here :math:`\hat p` is the share of successes in n trials, and z is the quantile of the standard
+    normal distribution for a two-sided 95 % interval.
 
     Raises:
         ValueError: If ``n`` < 1, or there are more successes than trials.
@@ -253,15 +242,9 @@ def encode_examples(
     """Compute what a frozen encoder makes of all examples that a file does not hold yet.
 
     Examples of similar length go through the encoder together, and the output is appended to the
-    file, so that a run that is stopped keeps what it has computed.
-
-    Args:
-        model: A model with a frozen encoder.
-        examples: The examples to encode.
-        path: The file, which must have been written for the same model and examples if it exists.
-        precision: The precision of the encoder's products.
-        after_batch: Called with the number of examples that have just been encoded; the first
-            call gives the number that the file already held.
+    file, so that a run that is stopped keeps what it has computed. A file that exists must have
+    been written for the same model and examples. ``after_batch`` is called with the number of
+    examples that the file already held, and then with those of each batch.
     """
     lengths = examples.lengths(model.config.reading)  # (E,)
     plan = plan_batches(lengths, _ENCODED_AT_ONCE, shuffle=False)

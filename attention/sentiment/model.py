@@ -20,7 +20,7 @@ from attention.layers.variants import variant
 from attention.masks import padding_mask
 from attention.pretrained import MINILM_CONFIG, PretrainedEncoder, load_encoder
 from attention.sentiment.batches import Batch, FeatureBatch
-from attention.sentiment.config import DTYPES, ModelConfig, TrainConfig, read_model_config
+from attention.sentiment.config import ModelConfig, TrainConfig, read_model_config
 from attention.sentiment.tokenizer import PIECE_CLS_ID, PIECE_SEP_ID, SEP_ID, UNK_ID
 
 # The encoder's batches are padded to multiples of this. On a CPU, torch keeps some 10 MB for each
@@ -135,8 +135,7 @@ class SentimentClassifier(nn.Module):
         super().__init__()
         check_size("vocab_size", vocab_size)
         config = ModelConfig(**fields) if config is None else config.replace(**fields)
-        names = {dtype: name for name, dtype in DTYPES.items()}
-        dtype = config.dtype or names[torch.get_default_dtype()]
+        dtype = config.dtype or str(torch.get_default_dtype()).removeprefix("torch.")
         self.config = config.replace(dtype=dtype)
         self.vocab_size = vocab_size
         self.encoder: ReviewEncoder | None = None
@@ -162,7 +161,7 @@ class SentimentClassifier(nn.Module):
         features = getattr(self.attention, "value_dim", width)
         self.average = MeanPooling(features) if chosen.returns_contexts else None
         self.classifier = nn.Linear(features, 1)
-        self.to(DTYPES[dtype])
+        self.to(getattr(torch, dtype))
 
     def _add_embeddings(self) -> None:
         """Make what turns words and pairs of them into vectors."""
@@ -321,12 +320,6 @@ def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
 
     Raises:
         ValueError: If the pretrained weights can't be found or downloaded.
-
-    Example:
-        >>> from attention.sentiment.config import TrainConfig
-        >>> from attention.sentiment.model import build_model
-        >>> build_model(TrainConfig().with_options(model="qk", key_dim=4), 100).attention.key_dim
-        4
     """
     with torch.random.fork_rng(devices=[]):  # the caller's next draw stays what it would have been
         torch.manual_seed(config.seed)

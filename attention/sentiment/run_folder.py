@@ -134,26 +134,23 @@ def _options(config: TrainConfig) -> dict[str, Any]:
     return {name: value for name, value in config.options().items() if name not in moved}
 
 
-def _trained(model: SentimentClassifier) -> dict[str, Tensor]:
-    """Collect the tensors that training changes, which those of a frozen encoder are not."""
-    weights = model.state_dict()
-    frozen = "encoder." if model.is_frozen else ()
-    return {f"model.{name}": weights[name] for name in weights if not name.startswith(frozen)}
+def _tensors(trainer: Trainer, adam: dict[int, dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Name the tensors that training changes, which those of a frozen encoder are not."""
+    weights = trainer.model.state_dict()
+    frozen = "encoder." if trainer.model.is_frozen else ()
+    tensors = {f"model.{name}": weights[name] for name in weights if not name.startswith(frozen)}
+    for i, slots in adam.items():
+        tensors |= {f"optimizer.{i}.{slot}": tensor for slot, tensor in slots.items()}
+    return {"sums": trainer.state.sums, **tensors}
 
 
 def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> None:
-    """Write all that training needs to resume, in one file that replaces the old one.
+    """Write all that training needs to resume between two steps; it replaces the old file.
 
-    Args:
-        folder: The run folder.
-        trainer: The trainer, between two steps. What dropout will draw is not saved, because it
-            follows from the seed and the step.
-        data: The fingerprints of the reviews.
+    What dropout will draw is not saved, because it follows from the seed and the step.
     """
     state = trainer.state
-    tensors = {"sums": state.sums, **_trained(trainer.model)}
-    for i, values in trainer.optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{i}.{slot}": tensor for slot, tensor in values.items()}
+    tensors = _tensors(trainer, trainer.optimizer.state_dict()["state"])
     about = _About(
         batch=state.batch,
         seconds=state.seconds,
@@ -167,12 +164,7 @@ def save_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
 
 
 def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> None:
-    """Restore a trainer to the state of the checkpoint.
-
-    Args:
-        folder: The run folder.
-        trainer: A trainer with the same configuration.
-        data: The fingerprints of the reviews that were loaded.
+    """Restore a trainer to the state of the checkpoint; data are the reviews' fingerprints.
 
     Raises:
         ValueError: If the checkpoint can't be read, or belongs to another run or model; the trainer
@@ -196,31 +188,23 @@ def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
             f"{path}: --data {trainer.config.data} now has other reviews ({', '.join(changed)}) "
             "than when the run began"
         )
-    state = State(about.batch, about.seconds, metrics=about.metrics)
+    state = State(about.batch, about.seconds, trainer.state.sums, about.metrics)
     if state.epoch > trainer.config.epochs or state.batch > trainer.batches_per_epoch:
         raise ValueError(f"{path}: is at epoch {state.epoch}, batch {state.batch}, beyond the run")
     trained = [weight for weight in trainer.model.parameters() if weight.requires_grad]
-    expected = {"sums": state.sums, **_trained(trainer.model)}
-    # Before the first step, Adam has no state.
-    for i, weight in enumerate(trained if state.epoch or state.batch else ()):
-        adam = {"exp_avg": weight, "exp_avg_sq": weight, "step": torch.zeros(())}
-        expected |= {f"optimizer.{i}.{slot}": tensor for slot, tensor in adam.items()}
+    adam = {
+        i: {"step": torch.zeros(()), "exp_avg": weight.clone(), "exp_avg_sq": weight.clone()}
+        for i, weight in enumerate(map(torch.zeros_like, trained))
+        if state.epoch or state.batch  # before the first step, Adam has no state
+    }
+    restored = _tensors(trainer, adam)
     try:
-        tensors = read_tensors(path, expected)
+        stored = read_tensors(path, restored)
     except ValueError as error:
         raise ValueError(f"{path}: does not fit the model: {error}") from error
-    state.sums = tensors.pop("sums")
-    weights = trainer.model.state_dict()
-    slots: dict[int, dict[str, Tensor]] = {}
-    for name, tensor in tensors.items():
-        kind, _, rest = name.partition(".")
-        if kind == "model":
-            weights[rest] = tensor
-        else:
-            number, _, slot = rest.partition(".")
-            slots.setdefault(int(number), {})[slot] = tensor
-    trainer.model.load_state_dict(weights)
-    trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": slots})
+    for name, tensor in restored.items():
+        tensor.copy_(stored[name])
+    trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": adam})
     if trainer.rank > 0:
         state.sums.zero_()  # they are those of all processes; the first one keeps them
     trainer.state = state

@@ -164,13 +164,6 @@ def stratified_order(labels: Sequence[int], seed: int) -> np.ndarray:
     is then read from left to right. Each class begins at 0, so that the first rows contain one of
     each class.
 
-    Args:
-        labels: The class of each row.
-        seed: The seed of the shuffle.
-
-    Returns:
-        The indices of the rows in their new order.
-
     Example:
         >>> labels = [0, 0, 0, 0, 1, 1]
         >>> sorted(labels[row] for row in stratified_order(labels, seed=1)[:3])

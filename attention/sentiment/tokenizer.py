@@ -10,8 +10,9 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import accumulate, islice
 
+import numpy as np
 import torch
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 from torch import Tensor
@@ -56,23 +57,11 @@ class Ragged:
     flat: Tensor
     offsets: Tensor
 
-    def __post_init__(self) -> None:
-        offsets, total = self.offsets, self.flat.numel()
-        if self.flat.dim() != 1 or offsets.dim() != 1 or not len(offsets):
-            raise ValueError(
-                "flat must be (total,) and offsets (N + 1,); "
-                f"got {tuple(self.flat.shape)} and {tuple(offsets.shape)}"
-            )
-        if offsets[0] != 0 or offsets[-1] != total or bool((offsets.diff() < 0).any()):
-            raise ValueError(f"offsets must rise from 0 to {total}, the length of flat")
-
     @classmethod
     def from_lists(cls, sequences: Sequence[Sequence[int]]) -> "Ragged":
         """Concatenate a few Python sequences."""
         flat = torch.tensor([i for ids in sequences for i in ids], dtype=torch.int32)
-        offsets = torch.zeros(len(sequences) + 1, dtype=torch.int64)
-        offsets[1:] = torch.tensor([len(ids) for ids in sequences], dtype=torch.int64).cumsum(0)
-        return cls(flat, offsets)
+        return cls(flat, torch.tensor([0, *accumulate(map(len, sequences))]))
 
     @property
     def lengths(self) -> Tensor:
@@ -83,9 +72,7 @@ class Ragged:
         return len(self.offsets) - 1
 
     def __getitem__(self, i: int) -> Tensor:
-        if not -len(self) <= i < len(self):
-            raise IndexError(f"sequence {i} of {len(self)}")
-        i %= len(self)
+        i = range(len(self))[i]  # also from the end; beyond it is an IndexError
         return self.flat[self.offsets[i] : self.offsets[i + 1]]
 
 
@@ -124,12 +111,7 @@ def word_tokenizer(words: Iterable[str], *, clean_text: bool = True) -> Tokenize
 def clean_tokenizer(tokenizer: Tokenizer, clean_text: bool) -> Tokenizer:
     r"""Let a pretrained tokenizer drop tags, and newlines written as ``\n``, as our own does.
 
-    Args:
-        tokenizer: The tokenizer, which is changed in place.
-        clean_text: Whether the two characters ``\n`` become a space.
-
-    Returns:
-        The tokenizer.
+    It is changed in place and returned.
     """
     newlines = [normalizers.Replace(r"\n", " ")] if clean_text else []
     tags = normalizers.Replace(Regex(TAG), " ")
@@ -234,11 +216,9 @@ def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
 
 def _ragged(flat: "array[int]", lengths: "array[int]") -> Ragged:
     """Take both arrays, which grew in place, as tensors without a copy."""
-    ids = torch.frombuffer(flat, dtype=torch.int32) if flat else torch.empty(0, dtype=torch.int32)
     offsets = torch.zeros(len(lengths) + 1, dtype=torch.int64)
-    if lengths:
-        torch.cumsum(torch.frombuffer(lengths, dtype=torch.int64), 0, out=offsets[1:])
-    return Ragged(ids, offsets)
+    torch.cumsum(torch.from_numpy(np.asarray(lengths)), 0, out=offsets[1:])
+    return Ragged(torch.from_numpy(np.asarray(flat)), offsets)
 
 
 def _readable(texts: Iterable[str]) -> Iterator[str]:

