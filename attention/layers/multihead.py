@@ -37,9 +37,10 @@ class MultiHeadAttention(AttentionLayer):
     If there are as many key–value heads, then :math:`g(i) = i`, and head i also has its own columns
     of :math:`K = X W_\mathrm{key}` and :math:`V = X W_\mathrm{value}`. With fewer, neighbouring
     heads share keys and values (grouped-query attention), and with 1 all of them do (multi-query
-    attention). All are made from ``x``: cross-attention is in ``gallery/core/plot_5_multi_head.py``,
-    and in no layer of the package. Calls, returns and errors are those of :class:`AttentionLayer`.
-    With a ``cache``, ``x`` holds the new tokens only, which also attend to the tokens in the cache.
+    attention). All are made from ``x``; cross-attention is in no layer of the package, but in
+    ``gallery/core/plot_5_multi_head.py``. Calls, returns and errors are those of
+    :class:`AttentionLayer`. With a ``cache``, ``x`` holds the new tokens only, which also attend to
+    the tokens in the cache.
 
     Args:
         embed_dim: Width ``d`` of a token vector.
