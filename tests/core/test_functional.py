@@ -168,6 +168,7 @@ def test_nan_and_inf_reach_no_further_than_documented(attend, value_dim, masked)
         if i == 0:  # a query affects its own context alone
             others = [0, 1, 2, 4]
             torch.testing.assert_close(context[0, others], clean[0, others])
+            assert attend is not spelled or context[0, 3].isnan().all(), bad
         if i == 2:  # a NaN or infinite value never looks like a finite context
             assert not context[0, 1:].isfinite().all(-1).any(), bad
 
@@ -182,15 +183,6 @@ def test_formula_hides_forbidden_keys_whatever_they_hold(attend):
             spoilt = key.clone()
             spoilt[0, 5] = bad
             assert torch.equal(attend(query, spoilt, value, mask), clean), bad
-
-
-def test_formula_shows_a_query_that_is_not_finite():
-    for bad in (math.nan, math.inf):
-        query, key, value = torch.randn(5, 3), torch.randn(7, 3), torch.randn(7, 3)
-        query[2] = bad
-        context, weights = scaled_dot_product_attention(query, key, value)
-        assert context[2].isnan().all(), bad
-        assert weights[2].isnan().all(), bad
 
 
 @pytest.mark.parametrize(

@@ -134,13 +134,6 @@ def test_the_function_is_the_packages(scratch, which):
         assert_same(scratch.scaled_dot_product_attention, scaled_dot_product_attention, *inputs)
 
 
-def test_masks_are_the_packages(scratch):
-    for n in (1, 2, 7):
-        assert torch.equal(scratch.causal_mask(n), attention.causal_mask(n))
-    lengths = torch.tensor([3, 0, 5])
-    assert torch.equal(scratch.padding_mask(lengths, 5), attention.padding_mask(lengths, 5))
-
-
 @for_each(
     case=(
         ("SelfAttentionV1", (4, 3), {}, {}),
