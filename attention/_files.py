@@ -1,5 +1,6 @@
-"""Files that are written completely or not at all."""
+"""Files that are written completely or not at all, and read if they are what was expected."""
 
+import hashlib
 import os
 from pathlib import Path
 
@@ -25,6 +26,17 @@ def write_bytes(path: Path, content: bytes) -> None:
         beside.unlink(missing_ok=True)
         # A full disk is noticed while writing, when the system's message names no file.
         raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def check_sha256(path: Path, expected: str, package: str) -> None:
+    """Refuse a file that is not the published one, which this package installs."""
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    if digest != expected:
+        raise ValueError(
+            f"{path}: is not the published file: its SHA-256 is {digest}, expected {expected}; "
+            f"install {package}"
+        )
 
 
 def write_text(path: Path, text: str) -> None:

@@ -12,7 +12,7 @@ from attention._distributed import print_status
 from attention.sentiment.batches import measured_examples
 from attention.sentiment.evaluation import Measured, measure
 from attention.sentiment.run_folder import load_run
-from attention.sentiment.sources import SOURCES_HELP, DataError, load_reviews
+from attention.sentiment.sources import SOURCES_HELP, load_reviews
 
 PRECISION = click.Option(
     ["--precision"],
@@ -66,8 +66,8 @@ def evaluate(
         intervals, and ``n``.
 
     Raises:
-        ValueError: If the folder holds no run that can be read.
-        DataError: If the reviews can't be loaded, or there is no such split.
+        ValueError: If the folder holds no run that can be read, the reviews can't be loaded, or
+            there is no such split.
     """
     where = choose_device(device)
     model, tokenizer, trained = load_run(run, where)
@@ -76,7 +76,7 @@ def evaluate(
     source = trained.data if data is None else data
     reviews = load_reviews(source)
     if split not in reviews:
-        raise DataError(f"{source}: has no split {split}; give as --split {' or '.join(reviews)}")
+        raise ValueError(f"{source}: has no split {split}; give as --split {' or '.join(reviews)}")
     examples = measured_examples(tokenizer, reviews[split])
     return {name: measure(model, some, precision=precision) for name, some in examples.items()}
 

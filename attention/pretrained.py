@@ -1,6 +1,5 @@
 """A real encoder, whose files are read into our own layers."""
 
-import hashlib
 import importlib.util
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field  # noqa: E402 — after the ch
 from safetensors.torch import load_file  # noqa: E402 — after the check
 from tokenizers import Tokenizer  # noqa: E402 — after the check
 
+from attention._files import check_sha256  # noqa: E402 — after the check
 from attention._model_files import read_errors, read_tokenizer  # noqa: E402 — after the check
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -178,13 +178,7 @@ def _minilm() -> Path:
     else:
         folder = _from_hub()
     for name, expected in MINILM_SHA256.items():
-        with (folder / name).open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != expected:
-            raise ValueError(
-                f"{folder / name}: is not the published file: its SHA-256 is {digest}, "
-                f"expected {expected}"
-            )
+        check_sha256(folder / name, expected, MINILM_PACKAGE)
     return folder
 
 

@@ -247,11 +247,7 @@ def make_examples(
 
 
 def measured_examples(
-    tokenizer: Tokenizer,
-    reviews: Reviews,
-    *,
-    distractors: bool = True,
-    distractor_seed: int = 42,
+    tokenizer: Tokenizer, reviews: Reviews, *, distractors: bool = True
 ) -> dict[str, Examples]:
     """Make examples of one split to measure on: ``clean`` and, if requested, ``distractor``.
 
@@ -269,9 +265,7 @@ def measured_examples(
     ids = encode_reviews(tokenizer, reviews.texts)
     examples = {"clean": make_examples(ids, reviews.labels)}
     if distractors:
-        examples["distractor"] = make_examples(
-            ids, reviews.labels, clean=False, pairs=True, seed=distractor_seed
-        )
+        examples["distractor"] = make_examples(ids, reviews.labels, clean=False, pairs=True)
     return examples
 
 

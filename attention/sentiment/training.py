@@ -31,10 +31,9 @@ def train(config: TrainConfig) -> list[Metrics]:
         One line of metrics per epoch, as in ``metrics.jsonl``.
 
     Raises:
-        DataError: If the reviews can't be loaded or are not what they should be.
         TrainingError: If the loss is not finite any more.
-        ValueError: If the folder is in use or holds another run, there is no such device, or the
-            model does not fit into memory.
+        ValueError: If the reviews can't be loaded, the folder is in use or holds another run, there
+            is no such device, or the model does not fit into memory.
         Stopped: If SIGINT or SIGTERM came. It is raised once the state has been saved.
     """
     if config.out is None:
@@ -54,25 +53,21 @@ def train(config: TrainConfig) -> list[Metrics]:
     return metrics
 
 
-def prepare(
-    config: TrainConfig, reviews: dict[str, Reviews] | None = None, *, distractor_seed: int = 42
-) -> Prepared:
+def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> Prepared:
     """Load the reviews, build the vocabulary from the training reviews, and encode all of them.
 
-    A pretrained encoder has its own vocabulary, so none is built for it.
+    A pretrained encoder has its own vocabulary, so none is built for it. The distractors are drawn
+    with seed 42, whatever the run's own seed, so that all runs read the same examples.
 
     Args:
         config: Determines the data, how texts become ids, and whether there are distractors.
         reviews: The splits, if they are already loaded.
-        distractor_seed: The seed of the distractors, in training and in what is measured. It is 42,
-            as in Lab 13, whatever the run's own seed, so that all runs read the same examples.
 
     Returns:
         The tokenizer and the examples.
 
     Raises:
-        DataError: If the reviews can't be loaded or are not what they should be.
-        ValueError: If the pretrained encoder's files can't be found or downloaded.
+        ValueError: If the reviews, or the pretrained encoder's files, can't be loaded.
 
     Example:
         >>> from attention.sentiment.config import TrainConfig
@@ -95,16 +90,10 @@ def prepare(
         tokenizer, ids = train_and_encode(
             train.texts, min_frequency=config.min_frequency, clean_text=config.clean_text
         )
-    examples = make_examples(ids, train.labels, pairs=config.distractors, seed=distractor_seed)
     return Prepared(
         tokenizer,
-        examples,
-        measured_examples(
-            tokenizer,
-            reviews["validation"],
-            distractors=config.distractors,
-            distractor_seed=distractor_seed,
-        ),
+        make_examples(ids, train.labels, pairs=config.distractors),
+        measured_examples(tokenizer, reviews["validation"], distractors=config.distractors),
         {name: fingerprint(split) for name, split in reviews.items()},
     )
 

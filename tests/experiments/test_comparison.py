@@ -349,9 +349,10 @@ def word_counts_read(own=None, **options):
     texts, labels = ["good soup", "bad tea bad"], [1, 0]
     reviews = {name: Reviews(texts, labels) for name in ("train", "validation")}
     given = cell(own=own, **options)
-    prepared = prepare(given.config, reviews, distractor_seed=4)
-    assert prepared.examples.distractor.tolist() == [-1, -1, 0, 1]
-    return list(texts_of(prepared.examples, given, prepared.tokenizer.get_vocab()))
+    prepared = prepare(given.config, reviews)
+    examples = data.redraw(prepared.examples, seed=4)
+    assert examples.distractor.tolist() == [-1, -1, 0, 1]
+    return list(texts_of(examples, given, prepared.tokenizer.get_vocab()))
 
 
 def test_marked_word_counts_tell_the_front_from_the_review():

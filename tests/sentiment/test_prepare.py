@@ -40,13 +40,6 @@ def test_each_review_alone_then_behind_the_lab_s_distractor():
     assert prepared.validation["clean"].distractor.tolist() == [-1] * 3
 
 
-def test_distractors_follow_a_seed_of_their_own_where_one_is_given():
-    prepared = prepare(TrainConfig(), SPLITS, distractor_seed=3)
-    assert torch.equal(prepared.examples.distractor[5:], distractor_indices(5, seed=3))
-    pairs = prepared.validation["distractor"]
-    assert torch.equal(pairs.distractor, distractor_indices(3, seed=3))
-
-
 def test_without_distractors_there_are_none():
     prepared = prepare(TrainConfig(distractors=False), SPLITS)
     assert len(prepared.examples) == 5

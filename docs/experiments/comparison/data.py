@@ -1,12 +1,17 @@
 """What a seed draws: which reviews train, which validate, which distractor each gets."""
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from attention.sentiment.batches import Examples, Prepared, measured_examples
+from attention.sentiment.batches import (
+    Examples,
+    Prepared,
+    distractor_indices,
+    measured_examples,
+)
 from attention.sentiment.config import MINILM, ModelConfig, TrainConfig
 from attention.sentiment.sources import Reviews, fingerprint, load_reviews, stratified_order
 from attention.sentiment.training import prepare
@@ -24,8 +29,8 @@ class Data:
     @cached_property
     def reported(self) -> dict[str, Examples]:
         """The reviews that are reported, by name: ``clean`` and ``distractor``."""
-        tokenizer = self.prepared.tokenizer
-        return measured_examples(tokenizer, self.reported_reviews, distractor_seed=self.seed)
+        measured = measured_examples(self.prepared.tokenizer, self.reported_reviews)
+        return {name: redraw(examples, self.seed) for name, examples in measured.items()}
 
     def fingerprints(self, *, is_trial: bool) -> dict[str, str]:
         """Of each split that was read: texts and labels."""
@@ -51,8 +56,16 @@ def _drawn(reads: TrainConfig, limit: int | None, reported: str, seed: int) -> D
         held_out, order = np.split(order, [len(order) // 10])
         validation = choose(train, held_out)
     train = choose(train, order[:limit])
-    prepared = prepare(reads, {"train": train, "validation": validation}, distractor_seed=seed)
-    return Data(prepared, splits[reported], seed)
+    prepared = prepare(reads, {"train": train, "validation": validation})
+    measured = {name: redraw(examples, seed) for name, examples in prepared.validation.items()}
+    drawn = replace(prepared, examples=redraw(prepared.examples, seed), validation=measured)
+    return Data(drawn, splits[reported], seed)
+
+
+def redraw(examples: Examples, seed: int) -> Examples:
+    """Draw the distractors anew, where there are any, by a seed."""
+    drawn = distractor_indices(len(examples.ids), seed)[examples.review]
+    return replace(examples, distractor=drawn.where(examples.distractor >= 0, examples.distractor))
 
 
 def choose(reviews: Reviews, rows: np.ndarray) -> Reviews:
