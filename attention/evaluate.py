@@ -54,12 +54,8 @@ def evaluate(
 
     The distractors are drawn with seed 42, as in Lab 13, whatever the seed of the run.
 
-    Args:
-        run: The run folder that training wrote.
-        data: A source by name or a folder; None means what the model was trained on.
-        split: ``"train"``, ``"validation"`` or ``"test"``.
-        device: Where to compute; ``"auto"`` takes a GPU if there is one.
-        precision: The precision of the model's products.
+    The arguments are the options of the command, and ``run`` is the folder that training wrote.
+    Without ``data``, the reviews are those that the model was trained on.
 
     Returns:
         For ``clean`` and ``distractor``: ``accuracy``, ``loss`` (nats per review), their 95 %

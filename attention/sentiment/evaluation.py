@@ -81,6 +81,13 @@ def run_batches(
             yield batch, output
 
 
+def losses_of(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the loss of each example in nats, (B,), and whether its answer is right, (B,)."""
+    logits = logits.float()  # (B,)
+    losses = F.binary_cross_entropy_with_logits(logits, labels, reduction="none")  # (B,)
+    return losses, (logits.detach() > 0) == (labels > 0.5)
+
+
 def wilson_interval(successes: float, n: int) -> tuple[float, float]:
     r"""Compute Wilson's 95 % interval of a share; unlike the normal interval, it stays in [0, 1].
 
@@ -158,9 +165,7 @@ def measure(
     plan = plan_batches(examples.lengths(model.config.reading), batch_size, shuffle=False)
     shares = (rows[rank::world_size] for rows in plan)
     for batch, logits in run_batches(model, examples, shares, precision=precision):
-        logits = logits.float()  # (B,)
-        losses = F.binary_cross_entropy_with_logits(logits, batch.labels, reduction="none")  # (B,)
-        correct = (logits > 0) == (batch.labels > 0.5)  # (B,)
+        losses, correct = losses_of(logits, batch.labels)  # (B,), (B,)
         for i, part in enumerate((losses.sum(), (losses**2).sum(), correct.sum())):
             sums[i] += part
     if world_size > 1:

@@ -29,21 +29,11 @@ _WIDTH_STEP = 16
 
 
 class ReviewEncoder(nn.Module):
-    r"""Compute the hidden state of each word piece, and tell which pieces belong to the review.
+    """Compute the hidden state of each word piece, and tell which pieces belong to the review.
 
     The encoder reads ``[CLS]`` distractor ``[SEP]`` review ``[SEP]``, as it was trained to read
-    pairs of texts, in which the first text and the second have different token types.
-
-    Args:
-        fine_tune: Whether the encoder's weights are trained.
-
-    Shape:
-        - ids: :math:`(B, n)`, integers, without the special ids around a text; 0 is padding
-        - lengths: :math:`(B)`, integers
-        - returns: vectors :math:`(B, n, d)`, and a mask :math:`(B, 1, n)`, True for the review
-
-    Source:
-        Devlin et al. (2019), BERT, for the special ids and the token types.
+    pairs of texts, in which the first text and the second have different token types (Devlin et al.
+    2019, BERT). The ids come without the special ones around a text.
     """
 
     def __init__(self, *, fine_tune: bool) -> None:
@@ -57,7 +47,7 @@ class ReviewEncoder(nn.Module):
         self.pretrained.load_state_dict(load_encoder("minilm")[0].state_dict())
 
     def forward(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the hidden states, and which of them belong to the review."""
+        """Return the hidden states (B, n, d), and a mask (B, 1, n), True for the review."""
         n = ids.shape[-1]
         width = -(-(n + 2) // _WIDTH_STEP) * _WIDTH_STEP
         framed = F.pad(ids, (1, width - n - 1))  # (B, width)

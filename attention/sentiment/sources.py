@@ -217,14 +217,11 @@ def read_imdb() -> Reviews:
 
 
 def read_groups() -> list[np.ndarray]:
-    """Read which IMDB reviews may be of one film, and therefore stay in one split.
+    """Read the rows of IMDB reviews that may be of one film, and therefore stay in one split.
 
     The table ``imdb_groups.txt`` has a line for each group, with its ranges of rows, and the groups
     in the order in which the splits take them. ``docs/experiments/comparison/grouping.py`` found
     it, and says why and how.
-
-    Returns:
-        The rows of each group.
     """
     table = importlib.resources.files(__package__) / "imdb_groups.txt"
     groups = []

@@ -9,7 +9,6 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch import distributed as dist
-from torch.nn import functional as F
 from torch.nn.parallel import DistributedDataParallel
 
 from attention._device import autocast
@@ -23,7 +22,7 @@ from attention.sentiment.batches import (
     to_device,
 )
 from attention.sentiment.config import TrainConfig
-from attention.sentiment.evaluation import measure
+from attention.sentiment.evaluation import losses_of, measure
 from attention.sentiment.model import SentimentClassifier, logits_of
 
 # A line of metrics.jsonl: the numbers of an epoch, and by name what was measured on each set.
@@ -273,13 +272,10 @@ class Trainer:
             is_pretrained=self.model.config.is_pretrained,
         ):
             logits = logits_of(self.parallel, piece)  # (B,)
-        losses = F.binary_cross_entropy_with_logits(
-            logits.float(), piece.labels, reduction="none"
-        )  # (B,)
+        losses, correct = losses_of(logits, piece.labels)  # (B,), (B,)
         # Processes average their gradients; × world_size makes that the mean over the batch.
         (losses.sum() / size * self.world_size).backward()
         loss = losses.detach().sum()
-        correct = (logits.detach() > 0) == (piece.labels > 0.5)  # (B,)
         # Added up on the device, because reading them would make the host wait for it.
         parts: list[Tensor | int] = [loss, correct.sum(), len(losses), piece.lengths.sum()]
         for i, part in enumerate(parts):
