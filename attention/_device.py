@@ -1,13 +1,10 @@
-"""The device that computes: its memory, and the precision of its matrix products."""
+"""The device that computes, and its memory."""
 
 import os
 from pathlib import Path
-from typing import Literal
 
 import torch
 from torch import nn
-
-Precision = Literal["auto", "float32", "bfloat16"]
 
 
 def choose_device(name: str) -> torch.device:
@@ -38,61 +35,6 @@ def choose_device(name: str) -> torch.device:
             f"--device: expected a device of this machine, got {name}: {reason}"
         ) from None
     return device
-
-
-def choose_precision(
-    precision: Precision, device: torch.device, *, is_pretrained: bool
-) -> Literal["float32", "bfloat16"]:
-    """Choose the precision of matrix products; ``"auto"`` depends on the device.
-
-    A GPU uses bfloat16 if it has units for it. A CPU does so only for a pretrained encoder, which
-    spends most of its time on large products, while our own small models gain nothing from it.
-
-    Args:
-        precision: The requested precision.
-        device: The device of the model.
-        is_pretrained: Whether the model is a pretrained encoder.
-
-    Returns:
-        ``"float32"`` or ``"bfloat16"``.
-
-    Example:
-        >>> from attention._device import choose_precision
-        >>> choose_precision("auto", torch.device("cpu"), is_pretrained=False)
-        'float32'
-    """
-    if precision != "auto":
-        return precision
-    if device.type == "cuda":
-        has_units = torch.cuda.is_bf16_supported(including_emulation=False)
-    else:
-        has_units = is_pretrained and _cpu_has_bfloat16()
-    return "bfloat16" if has_units else "float32"
-
-
-def autocast(device: torch.device, precision: Precision, *, is_pretrained: bool) -> torch.autocast:
-    """Multiply matrices in the requested precision; arguments as in :func:`choose_precision`."""
-    chosen = choose_precision(precision, device, is_pretrained=is_pretrained)
-    return torch.autocast(device.type, torch.bfloat16, enabled=chosen == "bfloat16")
-
-
-def precision_note(
-    precision: Precision, device: torch.device, *, is_pretrained: bool
-) -> str | None:
-    """Return a note that ``"auto"`` chose bfloat16, or None if it did not."""
-    chosen = choose_precision(precision, device, is_pretrained=is_pretrained)
-    if precision != "auto" or chosen == "float32":
-        return None
-    return (
-        "multiplying in bfloat16, for which this machine has units; "
-        "--precision float32 multiplies in full precision"
-    )
-
-
-def _cpu_has_bfloat16() -> bool:
-    # Versions of torch before 2.10 do not say.
-    capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
-    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 
 def check_memory(outline: nn.Module) -> None:

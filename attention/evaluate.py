@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import get_args
 
 from attention._command import RUN, click, parse, run_command
-from attention._device import Precision, choose_device, precision_note
+from attention._device import choose_device
 from attention._distributed import print_status
+from attention._precision import Precision, precision_note
 from attention.sentiment.batches import measured_examples
 from attention.sentiment.evaluation import Measured, measure
 from attention.sentiment.run_folder import load_run

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from attention._command import RUN, click, parse, run_command
-from attention._device import precision_note
 from attention._files import write_text
+from attention._precision import precision_note
 from attention.evaluate import PRECISION
 from attention.plotting.words import words_as_ansi, words_as_html
 from attention.sentiment.evaluation import Prediction, predict

@@ -1,4 +1,7 @@
-"""A real encoder, whose files are read into our own layers."""
+"""A real encoder, whose files are read into our own layers.
+
+``sentiment/evaluation.py`` keeps what it makes of reviews, for a classifier that does not train it.
+"""
 
 import importlib.util
 from collections.abc import Iterable

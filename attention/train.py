@@ -1,7 +1,8 @@
 """Train a sentiment classifier: ``python -m attention.train --data imdb --out runs/first``.
 
 This is the command alone. The run is in ``sentiment/training.py``, its loop and learning rate are
-in ``sentiment/trainer.py``, and the device and its precision in ``_device.py``.
+in ``sentiment/trainer.py``, the device is chosen in ``_device.py``, the precision in
+``_precision.py``.
 """
 
 import gc

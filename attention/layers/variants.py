@@ -4,6 +4,9 @@ A variant is an entry of :data:`VARIANTS`: a layer, and the options that it read
 the command line with its help and its refusals, the parameter counts, the tables and the
 parametrised tests read this registry. An option that no variant had before also becomes a field of
 :class:`attention.sentiment.config.ModelConfig`, which gives it a type and a sentence of help.
+
+All of them attend from tokens to the same tokens. Cross-attention is not among them; a lesson,
+``gallery/core/plot_5_multi_head.py``, writes it.
 """
 
 from collections.abc import Mapping

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from attention._device import Precision
+from attention._precision import Precision
 from attention.layers.variants import VARIANTS, readers, refusal, variant
 from attention.sentiment.batches import Reading
 from attention.sentiment.sources import SOURCES

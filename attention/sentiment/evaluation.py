@@ -19,9 +19,9 @@ from torch import Tensor
 from torch import distributed as dist
 from torch.nn import functional as F
 
-from attention._device import Precision, autocast
 from attention._distributed import rank_and_size
 from attention._evaluating import evaluating
+from attention._precision import Precision, autocast
 from attention.sentiment.batches import (
     Batch,
     Examples,
@@ -139,7 +139,7 @@ def measure(
         model: Read in evaluation mode; afterwards it is in its previous mode.
         examples: The examples to measure on.
         batch_size: The number of examples per batch.
-        precision: As in :func:`~attention._device.choose_precision`.
+        precision: As in :func:`~attention._precision.choose_precision`.
 
     Returns:
         ``accuracy``, ``accuracy_interval``, ``loss`` (in nats), ``loss_interval``, ``n``.

@@ -11,8 +11,8 @@ from torch import Tensor
 from torch import distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
-from attention._device import autocast
 from attention._distributed import rank_and_size
+from attention._precision import autocast
 from attention.sentiment.batches import (
     Batch,
     Examples,

@@ -7,8 +7,9 @@ from pathlib import Path
 import torch
 from torch import distributed as dist
 
-from attention._device import check_memory, choose_device, precision_note
+from attention._device import check_memory, choose_device
 from attention._distributed import is_first_process, on_all_processes, print_status
+from attention._precision import precision_note
 from attention.pretrained import load_encoder
 from attention.sentiment import run_folder
 from attention.sentiment.batches import Prepared, make_examples, measured_examples

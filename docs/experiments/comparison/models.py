@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from attention._device import Precision, choose_precision
+from attention._precision import Precision, choose_precision
 from attention.sentiment.batches import Examples, FeatureExamples, Prepared, plan_batches
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.evaluation import encode_examples, run_batches
