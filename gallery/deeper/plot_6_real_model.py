@@ -370,7 +370,7 @@ def embed(ids, silent=(), hidden=()):
 
 sample = reviews[:M]  # (M, N)
 usual = embed(sample)  # (M, 384)
-print("cosine similarity to the usual embedding, mean over 50 reviews")
+print(f"cosine similarity to the usual embedding, mean over {len(sample)} reviews")
 for name, at in (("[CLS]", 0), ("a word piece", 20), ("[SEP]", N - 1)):
     zero, masked = embed(sample, silent=[at]), embed(sample, hidden=[at])  # (M, 384), (M, 384)
     zero, masked = ((usual * changed).sum(dim=-1).mean() for changed in (zero, masked))
