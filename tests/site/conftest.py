@@ -1,6 +1,6 @@
 """A real browser, and the built site in two ways: over HTTP and from a folder on the disk.
 
-These tests belong to ``nox -s browser``; they need the site that ``nox -s docs`` builds.
+These tests belong to ``nox -s browser``, which says what they need, such as the built site.
 """
 
 import contextlib
@@ -23,15 +23,6 @@ QUIET = ["--disable-background-networking", "--disable-component-update", "--dis
 QUIET += ["--disable-quic", "--disable-gpu", "--no-first-run"]
 # Chromium refuses its own sandbox to the user root; it reads nothing but our pages here.
 SANDBOX = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
-
-
-def pytest_configure() -> None:
-    if not (SITE / "index.html").exists():
-        raise pytest.UsageError("docs/_build/html holds no site; build it first: nox -s docs")
-    if CHROMIUM is None:
-        raise pytest.UsageError("no chromium here; install it first: sudo apt-get install chromium")
-    if shutil.which("java") is None:
-        raise pytest.UsageError("no java here; install it first: sudo apt-get install default-jre")
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):

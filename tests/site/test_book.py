@@ -1,7 +1,6 @@
 """The book of the site: valid, whole, and readable without a network, a script or eyes."""
 
 import os
-import posixpath
 import re
 import zipfile
 from collections import Counter
@@ -17,8 +16,6 @@ GALLERY = Path(__file__).parents[2] / "gallery"
 OPF, XHTML = "{http://www.idpf.org/2007/opf}", "{http://www.w3.org/1999/xhtml}"
 MATH = "{http://www.w3.org/1998/Math/MathML}math"
 CONTENTS = "content.opf"
-# What every archive has beside the files that it lists.
-FRAME = {"mimetype", "META-INF/container.xml", CONTENTS}
 NEEDS_A_BROWSER = {"button", "form", "input", "noscript", "script", "select", "textarea"}
 
 
@@ -51,14 +48,16 @@ def text_of(page):
 
 
 def test_epubcheck_finds_nothing_wrong_with_the_book():
+    """No file is missing or on another host, and each page says what it holds."""
     found = EpubCheck(str(BOOK))
     assert [f"{one.id} {one.location}: {one.message}" for one in found.messages] == []
     assert found.valid
     assert found.meta.ePubVersion.startswith("3")
 
 
-def test_the_book_lists_every_file_and_has_every_file_that_it_lists(files, items):
-    assert set(items) | FRAME == set(files)
+def test_the_book_lists_every_file_that_it_has(files, items):
+    frame = {"mimetype", "META-INF/container.xml", CONTENTS}
+    assert set(items) | frame == set(files)
 
 
 def test_the_book_stays_below_the_size_that_the_home_page_promises(visit, http_root):
@@ -66,25 +65,6 @@ def test_the_book_stays_below_the_size_that_the_home_page_promises(visit, http_r
     (megabytes,) = re.findall(r"less than (\d+) MB", link.inner_text())
     print(f"the book: {BOOK.stat().st_size:,} bytes")
     assert BOOK.stat().st_size < int(megabytes) * 1_000_000
-
-
-def test_no_page_asks_another_host_for_anything(files, pages):
-    asked = []
-    for name, page in pages.items():
-        for element in page.iter():
-            loads = ("src", "srcset", "data", "poster", "background")
-            if element.tag == f"{XHTML}link" or not element.tag.startswith(XHTML):
-                loads += ("href", "{http://www.w3.org/1999/xlink}href")
-            asked += [(name, element.get(each)) for each in loads if each in element.attrib]
-            asked += [(name, url) for url in re.findall(r"url\((.*?)\)", element.get("style", ""))]
-    for name in files:
-        if name.endswith(".css"):
-            urls = re.findall(r"url\(\"?(.*?)\"?\)|@import (\S+)", files[name].decode())
-            asked += [(name, address or imported) for address, imported in urls]
-    assert len(asked) > 100
-    for name, address in asked:
-        if not address.startswith(("data:", "#")):
-            assert posixpath.normpath(posixpath.join(posixpath.dirname(name), address)) in files
 
 
 def test_a_page_of_the_book_fits_a_small_screen_and_no_request_of_it_fails(visit, files, tmp_path):
@@ -139,13 +119,6 @@ def test_a_lesson_has_the_equations_and_the_pictures_that_it_has_on_the_site(pag
     assert equations > 300
 
 
-def test_each_page_says_of_itself_whether_it_holds_mathml_or_svg(items, pages):
-    for name, page in pages.items():
-        held = {"mathml": MATH, "svg": "{http://www.w3.org/2000/svg}svg"}
-        there = {kind for kind, tag in held.items() if next(page.iter(tag), None) is not None}
-        assert set(items[name].get("properties", "").split()) - {"nav"} == there, name
-
-
 def test_nothing_in_the_book_needs_a_script(files, pages):
     assert [name for name in files if name.endswith(".js")] == []
     for name, page in pages.items():
@@ -157,22 +130,12 @@ def test_nothing_in_the_book_needs_a_script(files, pages):
 
 def test_the_book_says_what_the_site_has_in_that_place(pages):
     for name, words in {
-        "index.xhtml": ["On the site you can type a film review here", "the site has a workbench"],
-        "playground.xhtml": [
-            "the site has a workbench",
-            "On the site you can type a review here",
-            "On the site the model continues a text of yours here",
-        ],
-        "gallery/core/plot_1_qkv_derivation.xhtml": [
-            "This page is a program; the site offers it as a script and as a notebook.",
-            "the site has a workbench",
-        ],
-        "gallery/deeper/plot_6_real_model.xhtml": [
-            "On the site, each of these maps can be opened."
-        ],
+        "index.xhtml": "On the site you can type a film review here",
+        "playground.xhtml": "On the site you can type a review here",
+        "gallery/core/plot_1_qkv_derivation.xhtml": "the site has a workbench",
+        "gallery/deeper/plot_6_real_model.xhtml": "On the site, each of these maps can be opened.",
     }.items():
-        for sentence in words:
-            assert sentence in text_of(pages[name])
+        assert words in text_of(pages[name])
 
 
 def test_what_is_downloaded_stays_on_the_site(pages):

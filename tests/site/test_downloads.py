@@ -67,23 +67,14 @@ def test_the_package_under_test_is_the_one_from_the_site(package, tmp_path):
     assert run(ask, tmp_path, PYTHONPATH=str(package)).startswith(str(package))
 
 
-NOTEBOOKS = sorted(SITE.glob("_downloads/*/plot_*.ipynb"), key=lambda path: path.name)
 FLAG = re.compile(r"^ *# *sphinx_gallery_\w+.*\n", re.MULTILINE)
-# What text in a notebook must not show: directives, literal blocks, roles, links, fields of RST.
-LEFT_OVER = re.compile(
-    r"^\s*\.\. |::\s*$|:[a-z]+(:[a-z]+)?:`|`_\b|`__|``[^`]+``_|^:[a-z]+: |\|\w+\|_", re.MULTILINE
-)
-
-
-def cells_of(path, kind):
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == kind]
 
 
 def test_a_notebook_holds_the_same_program_as_its_script():
     for script in SCRIPTS:
         (path,) = SITE.glob(f"_downloads/*/{script.stem}.ipynb")
-        first, *code = cells_of(path, "code")
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        first, *code = ("".join(one["source"]) for one in cells if one["cell_type"] == "code")
         assert first.startswith(("%pip install", "# Download"))
         source = re.sub(r"\n+", "\n", FLAG.sub("", script.read_text(encoding="utf-8")))
         for cell in code:
@@ -92,27 +83,6 @@ def test_a_notebook_holds_the_same_program_as_its_script():
         program = source.partition('"""')[2].partition('"""')[2]  # without the text of its head
         named = re.findall(r"^(?:def|class|import|from) .*$", program, re.MULTILINE)
         assert [line for line in named if line not in "\n".join(code)] == []
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_the_text_of_a_notebook_is_markdown(path):
-    texts = cells_of(path, "markdown")
-    assert texts[0].startswith("# ")
-    # Inline code may hold anything; behind a role's colon, or before a link's end, it is none.
-    code = r"```.*?```|\$\$.*?\$\$|(?<![:`])`[^`]+`(?![`_])"
-    left = [
-        found[0]
-        for text in texts
-        for found in LEFT_OVER.finditer(re.sub(code, "", text, flags=re.DOTALL))
-    ]
-    assert left == []
-
-
-def test_raw_rst_would_be_found():
-    for text in (".. note:: a", "so::", ":doc:`a`", ":cite:t:`a`", "`a <b>`__", ":widths: 1"):
-        assert LEFT_OVER.search(f"Text\n\n{text}\n")
-    for text in ("# Title\n\nAn `x[::2]`, a [link](https://a.b) and $a_b$.", "at 10:30: `a`"):
-        assert not LEFT_OVER.search(text)
 
 
 def test_downloaded_notebooks_run_where_nothing_is_installed(tmp_path):

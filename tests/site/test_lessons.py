@@ -7,15 +7,6 @@ from built_site import SITE, SIZES
 
 FOLDED = "details.folded-code"
 LESSON = "gallery/core/plot_7_transformer_block.html"
-LESSONS = sorted(path.relative_to(SITE).as_posix() for path in SITE.glob("gallery/*/plot_*.html"))
-
-
-def test_every_caption_of_a_lesson_belongs_to_a_figure():
-    for name in LESSONS:
-        page = (SITE / name).read_text(encoding="utf-8")
-        captions = re.findall(r"<figcaption>.*?<em>Figure (\d+)\.", page, re.DOTALL)
-        assert captions == [str(i + 1) for i in range(len(captions))], name
-        assert len(re.findall(r"<em>Figure \d+\.", page)) == len(captions), name
 
 
 def test_drawing_code_is_opened_from_the_keyboard_and_copied(visit, http_root):

@@ -67,9 +67,3 @@ def test_every_character_of_the_two_planes_with_letters(lab):
 def test_half_a_character(lab):
     words = lab.evaluate("lab.tokenizer.splitWords('go\\ud83dod ' + 'bad\\udc4d')")
     assert words == ["go", "od", "bad"]
-
-
-def test_words_outside_the_vocabulary_are_unknown(lab):
-    vocabulary = tokenizer().get_vocab()
-    last = max(vocabulary, key=vocabulary.__getitem__)
-    assert lab.evaluate(ENCODE, [f"{last} {last}qx"]) == [[len(vocabulary) - 1, 1]]

@@ -1,12 +1,9 @@
 """The workbench: the lessons' digits, where each number comes from, what a reader can change."""
 
-import re
-from pathlib import Path
-
-import pytest
-from built_site import SITE
 from playwright.sync_api import expect
 from workbench import SIX, cell, field, shown
+
+from attention.exercises import EXERCISES
 
 
 def test_it_starts_with_the_digits_of_the_first_lesson_or_of_the_exercises(bench):
@@ -20,24 +17,8 @@ def test_it_starts_with_the_digits_of_the_first_lesson_or_of_the_exercises(bench
     assert shown(bench, "context.0", "context.1") == ["0.3061", "0.8210"]
     assert shown(bench, "context.1.0", "context.1.1") == ["0.3061", "0.8210"]
     bench.get_by_label("Start from").select_option("exercises")
-    assert shown(bench, "query.0", "query.1") == ["0.3427", "0.9429"]
-    assert shown(bench, "context.0", "context.1") == ["1.1783", "1.3425"]
-
-
-@pytest.mark.parametrize("preset", ["lesson", "exercises"])
-def test_its_numbers_are_those_of_the_lesson_and_of_the_exercises(bench, preset):
-    if preset == "lesson":
-        (path,) = SITE.glob("_downloads/*/plot_1_qkv_derivation.py")
-        source = path.read_text(encoding="utf-8")
-    else:  # the page begins with another sentence
-        path = Path(__file__).parents[2] / "docs/exercises/sentence.md"
-        source = path.read_text(encoding="utf-8").partition('"journey"')[2]
-    numbers = bench.evaluate("lab.workbench.bench.numbers")[preset]
-    for name in ("x", "W_query", "W_key", "W_value"):
-        literal = re.search(rf"^{name} = torch\.tensor\(\s*(\[.*?\])\s*\)", source, re.M | re.S)[1]
-        without_comments = re.sub(r"#.*", "", literal)
-        found = [float(number) for number in re.findall(r"-?\d+\.\d+", without_comments)]
-        assert found == [number for row in numbers[name] for number in row]
+    contexts = [f"{number:.4f}" for row in EXERCISES["all-contexts"].right for number in row]
+    assert shown(bench, *(f"context.{i}.{c}" for i in SIX for c in range(2))) == contexts
 
 
 def test_a_sentence_of_the_readers_own_gets_vectors_from_its_letters(bench):
@@ -203,16 +184,6 @@ def test_a_target_on_a_masked_cell_is_not_counted(bench):
     expect(cell(bench, "map.0.1")).to_have_attribute("aria-label", "Your to journey: 0.00, masked")
     bench.get_by_label("causal mask").uncheck()
     assert bench.locator("#workbench .target").count() == 6
-
-
-def test_a_masked_row_attends_to_nothing(bench):
-    bench.get_by_role("radio", name="a mask").check()
-    for j in SIX:
-        cell(bench, f"map.0.{j}").click()
-    expect(bench.locator('[data-part="finding"]')).to_have_text(
-        "Your attends to nothing, because its whole row is masked. "
-        "All other words attend most to journey."
-    )
 
 
 def test_a_second_head_has_its_own_weights(bench):

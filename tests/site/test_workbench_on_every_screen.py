@@ -1,5 +1,6 @@
 """The workbench on any screen: the explanation in sight, nothing covered, numbers of any size."""
 
+import itertools
 import re
 
 import pytest
@@ -66,18 +67,13 @@ def test_large_numbers_stay_in_their_place(sized):
     for name in ("x.1.0", "W_key.0.0", "W_query.0.1", "W_value.0.0"):
         field(sized, name).fill("-99")
     parts = ["map", "plane-scores", "plane-values", "x", "W_query", "W_key", "W_value"]
-    boxes = {part: box(sized.locator(f'#workbench [data-part="{part}"]')) for part in parts}
-    boxes["where"] = box(sized.locator(".lab-where"))
     for tab, part in (("Steps", "steps"), ("Gradients", "dQKV")):
         sized.get_by_role("tab", name=tab).click()
-        boxes[part] = box(sized.locator(f'#workbench [data-part="{part}"]'))
         together = {
             name: box(sized.locator(f'#workbench [data-part="{name}"]')) for name in [*parts, part]
         }
-        names = list(together)
-        for i, one in enumerate(names):
-            for other in names[i + 1 :]:
-                assert not overlap(together[one], together[other]), (one, other)
+        for one, other in itertools.combinations(together, 2):
+            assert not overlap(together[one], together[other]), (one, other)
     edge = box(sized.locator("#workbench"))[2]
     for part in [*parts, "steps"]:
         assert box(sized.locator(f'#workbench [data-part="{part}"]'))[2] <= edge + 1
@@ -127,15 +123,6 @@ def test_a_refused_sentence_keeps_its_reason_after_enter(bench):
     expect(bench.get_by_role("alert")).to_have_text("")
 
 
-def test_equal_weights_have_no_favourite(bench):
-    finding = bench.locator('[data-part="finding"]')
-    expect(finding).to_have_text("All words attend most to journey.")
-    for i in range(3):
-        for c in range(2):
-            field(bench, f"W_query.{i}.{c}").fill("0")
-    expect(finding).to_contain_text("No word attends to one word most")
-
-
 def test_the_mark_of_a_target_covers_no_digit(sized):
     sized.get_by_role("radio", name="a target").check()
     for words in (6, 12):
@@ -165,21 +152,6 @@ def test_the_hatching_of_masked_cells_can_be_seen(bench):
         )
         both = ([int(part) for part in re.findall(r"\d+", color)[:3]] for color in (lines, ground))
         assert contrast(*both) >= 3  # WCAG 2.2, 1.4.11
-
-
-def test_one_is_singular(bench):
-    for preset in ("lesson", "exercises"):
-        bench.get_by_label("Start from").select_option(preset)
-        bench.get_by_label("causal mask").check()
-        for at in range(6):
-            bench.get_by_label("padding words").fill(str(5 - at))
-            assert not bench.get_by_text("1 words").or_(bench.get_by_text("1 rows")).count()
-    bench.get_by_role("tab", name="Learning").click()
-    bench.get_by_role("radio", name="a target").check()
-    cell(bench, "map.1.0").click()
-    expect(bench.locator('[data-part="lesson-of-loss"]')).to_contain_text("1 target weight alone")
-    bench.get_by_role("button", name="One step").click()
-    expect(bench.get_by_role("img", name="Loss over 1 step:")).to_be_visible()
 
 
 def test_everything_shown_is_accessible_and_fits(bench):

@@ -15,22 +15,6 @@ from attention.language import continuation, encode, load_language_model
 
 FOLDER = Path(__file__).parents[2] / "docs" / "experiments" / "language"
 MODEL, TOKENIZER = load_language_model(FOLDER / "model")
-TEXTS = ["", "The film", "Café 10/10 😀", " ".join(["I have never seen such a film."] * 9)]
-STRINGS = [
-    "",
-    "  a   b \n\n c\t",
-    "naïve e\u0301 ñ ß",
-    "10/10 in 2003, ½",
-    "👍🏽👨\u200d👩\u200d👧 ❤️",
-    "映画 фильм שלום",
-]
-STRINGS += [
-    "<start>a <start>",
-    "a\u0085 b\ufeff c\u00a0d\u3000e",
-    "\u0000 \u200b �",
-    "''' --- ... !?",
-    "\r\n\r",
-]
 # True when the model is loaded and writes nothing
 READY = "document.querySelector('#writer-lab').ariaBusy === 'false'"
 
@@ -77,35 +61,6 @@ def test_its_numbers_are_those_of_the_recorded_run(writer):
     first = writer.locator("#a-model-that-writes > :not(h2)").first
     expect(first).to_contain_text(f"{results['parameters']:,} parameters")
     expect(first).to_contain_text(f"{results['words']['train'] / 1e6:.1f} million words")
-    expect(first).to_contain_text("do not believe what it writes")
-
-
-def test_logits_and_the_weights_of_all_heads_are_those_of_torch(writer):
-    ask = """async (texts) => {
-      const model = await lab.models.load("writer");
-      const { logitsAt, newReading, read } = lab.writer;
-      return texts.map((text) => {
-        const ids = [0, ...lab.bpe.encode(model.vocabulary, text)];
-        const reading = newReading(model);
-        read(model, reading, ids);
-        return {
-          ids,
-          logits: ids.map((_, i) => [...logitsAt(model, reading, i)]),
-          weights: reading.layers.map((layer) => layer.weights.map(
-            (heads) => heads.map((row) => [...row, ...Array(ids.length - row.length).fill(0)]),
-          )),
-        };
-      });
-    }"""
-    for written, seen in zip(TEXTS, writer.evaluate(ask, TEXTS), strict=True):
-        assert seen["ids"] == encode(TOKENIZER, written)
-        with torch.no_grad():
-            logits, weights = MODEL(torch.tensor(seen["ids"]), need_weights=True)
-        assert (torch.tensor(seen["logits"]) - logits).abs().max() < 1e-4
-        ours = torch.tensor(seen["weights"]).transpose(1, 2)  # (L, h, n, n)
-        assert ours.shape == weights.shape
-        assert (ours - weights).abs().max() < 1e-4
-    assert len(seen["ids"]) > 60
 
 
 def test_texts_are_encoded_as_the_package_encodes_them(writer):
@@ -113,7 +68,7 @@ def test_texts_are_encoded_as_the_package_encodes_them(writer):
       const { vocabulary } = await lab.models.load("writer");
       return texts.map((text) => lab.bpe.encode(vocabulary, text));
     }"""
-    texts = [*STRINGS, *reviews(200)]
+    texts = ["Café 10/10 👍🏽👨\u200d👩\u200d👧 \u0085\ufeff\u3000 映画 фильм", *reviews(200)]
     wanted = [encode(TOKENIZER, one)[1:] for one in texts]
     assert writer.evaluate(ask, texts) == wanted
     assert len({i for ids in wanted for i in ids}) > 1_500
@@ -253,13 +208,11 @@ def test_a_head_is_enlarged_and_a_token_selected_from_the_keyboard(writer):
     for key in ("ArrowLeft", "ArrowLeft", "Enter"):
         writer.keyboard.press(key)
     at = len(ids) - 3
-    shown_ = hook(writer, "writer-token").evaluate_all(
-        "all => all.map((one) => one.dataset.weight)"
-    )
-    assert shown_[at + 1 :] == ["", ""]
-    assert list(map(float, shown_[: at + 1])) == pytest.approx(
-        weights[1, 2, at, : at + 1].tolist(), abs=1e-4
-    )
+    ask = "all => all.map((one) => one.dataset.weight)"
+    seen = hook(writer, "writer-token").evaluate_all(ask)
+    assert seen[at + 1 :] == ["", ""]
+    wanted = weights[1, 2, at, : at + 1].tolist()
+    assert list(map(float, seen[: at + 1])) == pytest.approx(wanted, abs=1e-4)
     expect(hook(writer, "writer-map")).to_have_attribute(
         "aria-label", re.compile(r"^Layer 2, head 3: \d+ by \d+ weights\.")
     )
@@ -277,8 +230,7 @@ def test_a_point_of_the_map_is_read_and_its_row_chosen(writer):
 
 
 def test_what_is_typed_is_only_ever_text(writer):
-    hostile = '<img src=x onerror="window.hacked = 1"><script>window.hacked = 1</script>'
-    hook(writer, "writer-text").fill(hostile)
+    hook(writer, "writer-text").fill('<img src=x onerror="window.hacked = 1"><script></script>')
     expect(hook(writer, "writer-token")).not_to_have_count(3)
     assert writer.locator("#writer-lab :is(img, script, iframe)").count() == 0
     assert writer.evaluate("window.hacked") is None
