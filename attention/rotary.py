@@ -41,7 +41,7 @@ def apply_rotary(
 
     Returns:
         The rotated queries or keys. The angles are computed in 64 bits (in 32 on MPS), because in
-        32 bits the sine of 10,000 radians is off in its fourth decimal.
+        32 bits an angle near 10,000 is rounded by up to 0.0005.
 
     Raises:
         TypeError: If ``x``, ``positions`` or ``base`` has another type.

@@ -629,9 +629,11 @@ one_by_one = [scaled_dot_product_attention(query[None], keys, values)[0] for que
 print("one by one equals all at once:", torch.allclose(torch.cat(one_by_one), context))
 
 # %%
-# No query needs the result of another, so all of them can be answered at the same time, whereas a
-# recurrent network has to wait for the previous word. To try the second reason, we move "Your" from
-# the place beside "journey" to the end of the sentence.
+# No query needs the result of another, so all of them can be answered at the same time. A recurrent
+# network has to wait for the previous word if each of its steps applies a nonlinear function to the
+# result of the step before. (If the steps are linear it need not wait, as :doc:`linear attention
+# </gallery/deeper/plot_9d_fused_kernel>` shows.) To try the second reason, we move "Your" from the
+# place beside "journey" to the end of the sentence.
 
 moved = x[[1, 2, 3, 4, 5, 0]]  # (6, 3)
 moved_scores = (moved @ W_query) @ (moved @ W_key).T  # (6, 6)
@@ -744,17 +746,47 @@ fig.set_label(
 # *Figure 7.* The weights after training, on the scale of Figure 6. Four words attend to their
 # targets, and the rows of "journey" and "starts" remain spread out.
 #
-# Six numbers in each of two matrices were enough for four of the six targets. The other two targets
-# are those of "journey" and "starts". These words have almost the same embedding and therefore
-# almost the same query, yet they should attend to different words, so a step that helps one of them
-# tends to hurt the other.
+# A thousand steps were enough for four of the six targets. The other two targets are those of
+# "journey" and "starts". These words have almost the same embedding and therefore almost the same
+# query, yet they should attend to different words, so a step that helps one of them tends to hurt
+# the other.
 
 print("distance between journey and starts", f"{(x[1] - x[2]).norm():.4f}")
 print("mean distance between two words    ", f"{torch.pdist(x).mean():.4f}")
 
 # %%
-# What a layer can learn depends on what the embeddings let it tell apart, and real embeddings are
-# therefore learned as well.
+# Are these two embeddings too similar, or were the steps too few? We train again for a thousand
+# steps, but with :term:`Adam`, which gives each number of a matrix a step size of its own. This
+# time, sixteen pairs of matrices are trained at once: that of this page and fifteen random ones. We
+# then count the random pairs with which every word has its highest score at its target. With such a
+# pair only the size of the scores is left to grow, because the softmax of scores that are
+# multiplied by a large number gives nearly all of the weight to the highest.
+
+torch.manual_seed(0)
+W_queries, W_keys = (
+    torch.cat([W[None], torch.randn(15, 3, 2)]).requires_grad_() for W in (W_query, W_key)
+)  # (16, 3, 2), (16, 3, 2)
+optimizer = torch.optim.Adam([W_queries, W_keys], lr=0.2, fused=True)
+for _ in range(1000):
+    of_all = (x @ W_queries) @ (x @ W_keys).mT / key_dim**0.5  # (16, 6, 6)
+    on_target = of_all.softmax(dim=-1)[:, range(6), target]  # (16, 6)
+    optimizer.zero_grad()
+    (-on_target.log().mean(dim=-1)).sum().backward()
+    optimizer.step()
+is_highest = of_all.argmax(dim=-1) == target  # (16, 6)
+for word, weight in zip(words, on_target[0], strict=True):
+    print(f"{word:8} gives its target {weight:.4f}")
+everyone = is_highest[1:].all(dim=-1).sum()
+print(f"random pairs with which all six words have found their target: {everyone} of 15")
+assert is_highest[0, 1:].all()
+assert everyone >= 3
+
+# %%
+# From the matrices of this page, "journey" and "starts" now both attend to their targets, and the
+# word that has not found its own is "Your". From most of the random matrices all six words find
+# their targets. The embeddings are therefore different enough, and six numbers in each of two
+# matrices can tell them apart. A thousand steps of plain gradient descent were too few, because
+# words that are nearly alike are told apart last.
 #
 # Takeaways
 # ---------

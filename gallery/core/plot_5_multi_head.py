@@ -12,15 +12,18 @@ Why does an attention layer have several heads instead of one?
 
 Because one head, that is, attention as in the lessons so far, has only one row of weights per word,
 and each row sums to 1. A word may need two things at once, such as the word before it and the first
-word of the sentence. A single head can at best blend the two, and the one trained below gives up
-one of them. Several heads have several rows of weights per word, and each head hands over a vector
-of its own, so nothing needs to be blended or given up. The heads share the width of the layer and
+word of the sentence. A single head can only blend the two, and unless their values lie in different
+directions, nothing that follows can take the blend apart. The head trained below gives up one of
+them. Several heads have several rows of weights per word, and each head hands over a vector of its
+own, so nothing needs to be blended or given up. The heads share the width of the layer and
 therefore add no parameters.
 
 You need :doc:`masks and a causal layer </gallery/core/plot_4_masks>`. Running the page takes ten
 seconds. Afterwards you can write multi-head attention from memory, copy its parameters to and from
 torch's module, and read a heatmap of cross-attention without mixing up its axes.
 """
+
+from functools import partial
 
 import matplotlib.pyplot as plt
 import torch
@@ -153,7 +156,8 @@ print(f"largest number returned for starts:  {starts.abs().max().item():.2f}")
 #
 #    Next to nothing : ``missed[1] < 0.1``
 #        Two heads can do that. One head has one row of weights per word, and all that it fetches
-#        passes through the same value matrix, so the two targets arrive as one blend.
+#        passes through the same value matrix, so the two targets arrive as one blend. Here a word
+#        has the same six numbers wherever it is, so no matrix can take the blend apart.
 #    A third to two thirds, as if one target were lost : ``1 / 3 < missed[1] < 2 / 3``
 #        A single row of weights can fetch one word unmixed, so one target is met and most of the
 #        other is missed.
@@ -167,12 +171,14 @@ def vectors(ids, size=6):
     return torch.cat([word, torch.eye(size).expand_as(word)], dim=-1)
 
 
-def two_targets_loss(layer):
+def two_targets_loss(layer, encode=vectors, start=1):
     """Ask for the previous and the first word; return the share of their variance missed."""
-    x = vectors(torch.rand(64, 6).argsort(dim=-1))  # (64, 6, 12)
-    previous = x[:, :-1, :6]  # (64, 5, 6)
-    target = torch.cat([previous, x[:, :1, :6].expand_as(previous)], dim=-1)  # (64, 5, 12)
-    return F.mse_loss(layer(x, causal_mask(6))[:, 1:], target) / target.var()
+    ids = torch.rand(64, 6).argsort(dim=-1)  # (64, 6)
+    previous = F.one_hot(ids[:, start - 1 : -1], 6).float()  # (64, 6 - start, 6)
+    first = F.one_hot(ids[:, :1], 6).expand_as(previous)  # (64, 6 - start, 6)
+    target = torch.cat([previous, first], dim=-1)  # (64, 6 - start, 12)
+    answer = layer(encode(ids), causal_mask(6))[:, start:, :12]  # (64, 6 - start, 12)
+    return F.mse_loss(answer, target) / target.var()
 
 
 def train(layer, loss_of, lr):
@@ -204,9 +210,34 @@ for h, layer in layers.items():
 
 # %%
 # A single head could divide its weight between the two words. But then both words would pass
-# through the same value matrix in one blend, in which the parts can't be told apart. The head
-# trained here gives up one target instead: it fetches the first word and misses most of the
-# previous word. The layer with two heads misses next to nothing of either.
+# through the same value matrix in one blend. Since a word has the same six numbers at every
+# position, the blend does not show which of its parts came from the first word. The head trained
+# here gives up one target instead: it fetches the first word and misses most of the previous word.
+# The layer with two heads misses next to nothing of either.
+#
+# A blend can be taken apart if its parts lie in different directions. To see this, we move the
+# first word of each sentence into six numbers of its own and train a single head again. We ask for
+# the targets from the third word on, because for the second word the previous word *is* the first.
+
+
+def set_apart(ids):
+    """Move the first word of each sentence into six more numbers."""
+    x = vectors(ids)  # (..., 6, 12)
+    first = F.pad(x[..., :1, :6], (0, 0, 0, 5))  # (..., 6, 6)
+    return torch.cat([x[..., :6] - first, x[..., 6:], first], dim=-1)  # (..., 6, 18)
+
+
+missed_by_one = {}
+for name, encode, width in (("as above", vectors, 12), ("first word set apart", set_apart, 18)):
+    torch.manual_seed(0)
+    loss_of = partial(two_targets_loss, encode=encode, start=2)
+    missed_by_one[name] = train(MultiHeadAttention(width, 1), loss_of, lr=0.03)
+    print(f"variance missed by one head, {name}: {missed_by_one[name]:.1%}")
+assert missed_by_one["as above"] > 1 / 3
+assert missed_by_one["first word set apart"] < 0.01
+
+# %%
+# With values in different directions one head does blend the two words, and W_out takes them apart.
 #
 # To see the weights, we load the parameters of both layers into the package's
 # :class:`~attention.MultiHeadAttention`. This is the class that you wrote, with checks and more
@@ -476,7 +507,7 @@ for seed in range(8):
 # ---------
 # * Why does a layer have several heads? Because each row of weights sums to 1. If a word needs two
 #   things, one head can only blend them or give one of them up, whereas several heads have several
-#   rows.
+#   rows. A blend is enough only if the values of its parts lie in different directions.
 # * Heads share the width, ``head_dim`` = ``embed_dim`` / ``num_heads``, so more heads are narrower
 #   and add no parameters.
 # * Split the width first and then transpose, because a bare ``reshape`` gives each head all the

@@ -608,7 +608,9 @@ Html("".join(pictures))
 #   many tasks, find them frequently uncorrelated, and conclude *Attention is not Explanation*.
 # * :cite:t:`wiegreffe2019attention` reply with *Attention is not not Explanation* and with four
 #   tests: uniform weights, the variance over seeds, weights transferred to a simpler model, and a
-#   trained adversary. The first two tests are on this page.
+#   trained adversary. The first test is on this page. In their second one, they compare the weights
+#   that different seeds give to the same words. We compare seeds, too, but only by how well their
+#   weights agree with deletion.
 # * :cite:t:`serrano2019attention` delete words in the order of their weights until the decision
 #   changes. They find weights a noisy guide: rankings that use the gradient often change the
 #   decision sooner.

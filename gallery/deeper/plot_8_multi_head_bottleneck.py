@@ -403,7 +403,7 @@ for h in sizes:
 # need full rank.
 #
 # If a layer has to hold fixed relations between known items, more heads can even be better.
-# :cite:t:`adler2025capacity` counts how many such relations one layer can hold. If there are more
+# :cite:t:`adler2026capacity` counts how many such relations one layer can hold. If there are more
 # items than dimensions, the same budget hk holds more relations once it is split among several
 # heads.
 #

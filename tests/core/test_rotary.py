@@ -83,3 +83,11 @@ def test_what_cannot_be_rotated_is_refused():
     ):
         with pytest.raises(error, match=message):
             apply_rotary(tokens, **options)
+
+
+def test_in_32_bits_it_is_the_angle_that_is_rounded_and_not_its_sine():
+    angle = torch.tensor(10_000.0)
+    rounded = (torch.nextafter(angle, 2 * angle) - angle) / 2  # the largest error of rounding
+    assert rounded.item() == pytest.approx(0.0005, rel=0.03)
+    assert "rounded by up to 0.0005" in apply_rotary.__doc__
+    assert abs(angle.sin().double() - angle.double().sin()) < 1e-7

@@ -58,11 +58,16 @@ def test_attention_is_compared_with_the_mean_on_the_same_validation_reviews(tmp_
     assert own / 200 == pytest.approx(1, abs=0.3)
 
 
-def symbols(text):
-    """List the single letters, Latin and Greek, of all equations of a page."""
+def equations_of(text):
+    """Join all equations of a page."""
     maths = re.findall(r":math:`([^`]*)`|(?<!\\)\$([^$`]+)\$", text)
     maths += re.findall(r"\.\. math::(.*?)\n#?\s*\n", text, re.S)
-    equations = " ".join("".join(part) for part in maths)
+    return " ".join("".join(part) for part in maths)
+
+
+def symbols(text):
+    """List the single letters, Latin and Greek, of all equations of a page."""
+    equations = equations_of(text)
     equations = re.sub(r"\\(mathrm|text|begin|end)\{[^}]*\}", " ", equations)
     greek = r"\\(?:delta|Delta|omega|sigma|rho|Phi)\b"
     return set(re.findall(rf"{greek}|(?<![\\A-Za-z])[A-Za-z](?![A-Za-z])", equations))
@@ -94,3 +99,19 @@ def test_an_interval_covers_the_truth_more_often_than_it_holds_new_draws():
     )
     assert covering == pytest.approx(0.95, abs=0.015)
     assert holding / 4_000 == pytest.approx(0.834, abs=0.025)
+
+
+def test_a_letter_that_belongs_to_one_page_alone_is_on_no_other():
+    notation = (ROOT / "docs/notation.md").read_text("utf-8")
+    alone = re.search(r"belong to one page alone(.*?)and others", notation, re.S)[1]
+    stated = re.findall(r"(\$[^[]*)\[[^]]*\]\(([^)]*)\.rst\)", alone)
+    assert len(stated) == 2
+    for letters, page in stated:
+        for letter in re.findall(r"\$([^$]+)\$", letters):
+            used = re.compile(rf"(?<![\\\w]){re.escape(letter)}(?!\w)")
+            pages = {
+                path.stem
+                for path in GALLERY.rglob("plot_*.py")
+                if used.search(equations_of(path.read_text("utf-8")))
+            }
+            assert pages == {Path(page).name}, letter

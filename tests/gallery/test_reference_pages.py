@@ -83,10 +83,14 @@ def test_without_the_shift_a_decoder_repeats_a_token_and_without_the_mask_it_che
     assert written["no shift"] == "[1, 3, 5, 5, 5, 5, 5, 5]"
 
 
-def test_the_first_token_gets_most_of_the_weight_in_each_layer_after_the_first(questions):
-    on_first = questions.names["on_first"]
-    assert (on_first[1:] > 0.5).all()
-    assert on_first[0] < 0.5
+def test_the_first_token_gets_more_than_its_share_after_the_first_layer_but_not_always_half(
+    questions,
+):
+    short, longer = questions.names["on_first"]
+    assert (short[1:] > 0.5).all()
+    assert short[0] < 0.5
+    assert longer[1:].min() > 10 / 64
+    assert longer.max() < 0.4
     assert questions.names["with_sink"].softmax(-1)[0] > 0.85
     assert questions.names["no_match"].softmax(-1).unique().numel() == 1
 
