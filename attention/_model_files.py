@@ -21,21 +21,26 @@ def read_errors(folder: Path, kind: str) -> Iterator[None]:
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"])) or "the file"
+        got = "" if first["type"] in ("missing", "value_error") else f", got {first['input']!r:.40}"
+        reason = first["msg"].removeprefix("Value error, ") + got
         raise ValueError(
-            f"{folder / 'config.json'}: is not that of {kind}: {name}: {first['msg']}"
+            f"{folder / 'config.json'}: is not that of {kind}: {name}: {reason}"
         ) from None
     except Exception as error:  # each library has its own for a file that it can't read
         reason = textwrap.shorten(f"{type(error).__name__}: {error}", 300)
         raise ValueError(f"{folder}: does not hold {kind} that can be read: {reason}") from error
 
 
-def read_tokenizer(folder: Path, vocab_size: int) -> Tokenizer:
-    """Read the tokenizer of a model that knows this many ids."""
+def read_tokenizer(folder: Path, vocab_size: int, *, may_be_padded: bool = False) -> Tokenizer:
+    """Read the tokenizer of a model that knows this many ids, more than there are if padded."""
     try:
-        tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        # By its content, as a path need not be UTF-8.
+        tokenizer = Tokenizer.from_buffer((folder / "tokenizer.json").read_bytes())
     except Exception as error:  # a bare one, which names no file
         raise ValueError(f"tokenizer.json: {error}") from error
     ids = sorted(tokenizer.get_vocab().values())
+    if may_be_padded and ids and ids[-1] < vocab_size:
+        return tokenizer
     if ids != list(range(vocab_size)):
         raise ValueError(f"tokenizer.json has {len(ids)} ids, config.json {vocab_size}, from 0 on")
     return tokenizer

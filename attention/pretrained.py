@@ -4,9 +4,10 @@
 """
 
 import importlib.util
+import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import torch
 from torch import Tensor, nn
@@ -19,7 +20,7 @@ from attention.masks import padding_mask
 
 require("train", "pydantic", "safetensors", "tokenizers")
 
-from pydantic import BaseModel, ConfigDict, Field  # noqa: E402 — after the check
+from pydantic import BaseModel, ConfigDict, Field, model_validator  # noqa: E402 — after the check
 from safetensors.torch import load_file  # noqa: E402 — after the check
 from tokenizers import Tokenizer  # noqa: E402 — after the check
 
@@ -40,10 +41,16 @@ Size = Annotated[int, Field(ge=1, le=2**31)]
 
 
 class EncoderConfig(BaseModel):
-    """The configuration of an encoder of the BERT family, named as in its ``config.json``."""
+    """The configuration of an encoder of the BERT family, named as in its ``config.json``.
+
+    A field that a file leaves out has the default of BERT's own configuration.
+    """
 
     model_config = ConfigDict(strict=True, extra="ignore", frozen=True)
 
+    model_type: Literal[
+        "bert", "electra", "roberta", "xlm-roberta", "camembert", "data2vec-text"
+    ] = "bert"
     vocab_size: Size
     hidden_size: Size
     num_hidden_layers: Annotated[int, Field(ge=1, le=1_000)]
@@ -51,9 +58,36 @@ class EncoderConfig(BaseModel):
     intermediate_size: Size
     max_position_embeddings: Size
     type_vocab_size: Size
-    hidden_act: str
-    layer_norm_eps: Annotated[float, Field(gt=0)]
-    position_embedding_type: Literal["absolute"] = "absolute"
+    hidden_act: str = "gelu"
+    layer_norm_eps: Annotated[float, Field(gt=0)] = 1e-12
+    pad_token_id: Annotated[int, Field(ge=0)] | None = 1
+    architectures: list[str] | None = None
+    # What is not read, and would give other hidden states, must be as it is read.
+    position_embedding_type: Literal["absolute"] | None = "absolute"
+    is_decoder: Literal[False] = False
+    add_cross_attention: Literal[False] = False
+
+    @model_validator(mode="after")
+    def _check_positions(self) -> Self:
+        if self.counts_from_padding and self.pad_token_id is None:
+            raise ValueError("pad_token_id: expected the id that positions count from, got none")
+        # A file without a type is BERT's own, unless the class that wrote it says otherwise.
+        if "model_type" not in self.model_fields_set:
+            for name in self.architectures or ():
+                if not name.startswith("Bert"):
+                    raise ValueError(f"model_type: expected the type of a {name}, got none")
+        return self
+
+    @property
+    def counts_from_padding(self) -> bool:
+        """Whether positions begin at ``pad_token_id + 1``, as RoBERTa's do, and skip padding."""
+        return self.model_type not in ("bert", "electra")
+
+    @property
+    def longest(self) -> int:
+        """The number of tokens that have a position."""
+        skipped = (self.pad_token_id or 0) + 1 if self.counts_from_padding else 0
+        return self.max_position_embeddings - skipped
 
 
 MINILM_CONFIG = EncoderConfig(
@@ -66,6 +100,7 @@ MINILM_CONFIG = EncoderConfig(
     type_vocab_size=2,
     hidden_act="gelu",
     layer_norm_eps=1e-12,
+    pad_token_id=0,
 )
 """The ``config.json`` of all-MiniLM-L6-v2, for those who already have its weights."""
 
@@ -76,6 +111,9 @@ class PretrainedEncoder(nn.Module):
     .. math::
         x^{(0)}_i = \mathrm{norm}(\mathrm{word}_{\mathrm{id}_i} + \mathrm{position}_i
         + \mathrm{type}_{t_i}), \qquad x^{(l)} = \mathrm{block}_l(x^{(l-1)})
+
+    Positions are counted from 0. RoBERTa and its relatives count only the tokens that are not
+    padding, from ``pad_token_id + 1``.
 
     Args:
         config: The sizes of the encoder.
@@ -95,8 +133,8 @@ class PretrainedEncoder(nn.Module):
             has more tokens than the encoder has positions.
 
     Source:
-        Devlin et al. (2019), BERT; Wang et al. (2020), MiniLM, for the weights that
-        :func:`load_encoder` reads.
+        Devlin et al. (2019), BERT; Liu et al. (2019), RoBERTa; Wang et al. (2020), MiniLM, for
+        the weights that :func:`load_encoder` reads.
     """
 
     def __init__(self, config: EncoderConfig) -> None:
@@ -127,18 +165,30 @@ class PretrainedEncoder(nn.Module):
     ) -> Attended:
         """Return the hidden states, and all heads' weights if they are needed."""
         check_ids(ids, lengths, self.word.weight)
-        n, most = ids.shape[-1], self.config.max_position_embeddings
+        n, most = ids.shape[-1], self.config.longest
         if n > most:
             raise ValueError(f"ids: expected at most {most} tokens, one per position, got {n}")
         types = torch.zeros_like(ids) if token_types is None else token_types  # (B, n)
-        x = self.word(ids) + self.position.weight[:n] + self.token_type(types)  # (B, n, d)
+        x = self.word(ids) + self._positions(ids) + self.token_type(types)  # (B, n, d)
         mask = None if lengths is None else padding_mask(lengths, n)  # (B, 1, n)
         encoded: Attended = self.encoder(self.norm(x), mask, need_weights=need_weights)
         return encoded
 
+    def _positions(self, ids: Tensor) -> Tensor:
+        padding = self.config.pad_token_id
+        if not self.config.counts_from_padding or padding is None:
+            return self.position.weight[: ids.shape[-1]]  # (n, d)
+        is_word = (ids != padding).long()  # (B, n)
+        positions: Tensor = self.position(is_word.cumsum(-1) * is_word + padding)  # (B, n, d)
+        return positions
+
 
 def load_encoder(source: str | Path = "minilm") -> tuple[PretrainedEncoder, Tokenizer]:
     """Load a pretrained encoder of the BERT family and its tokenizer.
+
+    BERT's and ELECTRA's files are read, and those of RoBERTa, XLM-R, CamemBERT and data2vec, with
+    or without a head on top. What would give other hidden states, such as a model type beyond
+    these, ``is_decoder`` or relative positions, is refused.
 
     Args:
         source: ``"minilm"``, or a folder with ``config.json``, ``model.safetensors`` and
@@ -167,7 +217,7 @@ def load_encoder(source: str | Path = "minilm") -> tuple[PretrainedEncoder, Toke
             encoder = PretrainedEncoder(config)
         tensors = _read_weights(folder / "model.safetensors", encoder.state_dict())
         encoder.load_state_dict(tensors, assign=True)
-        tokenizer = read_tokenizer(folder, config.vocab_size)
+        tokenizer = read_tokenizer(folder, config.vocab_size, may_be_padded=True)
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return encoder.eval().requires_grad_(True), tokenizer
@@ -200,10 +250,24 @@ def _from_hub() -> Path:
 
 def _read_weights(path: Path, names: Iterable[str]) -> dict[str, Tensor]:
     """Read the tensors that our encoder has, by our names, in float32."""
-    stored = load_file(path)
-    # In a model that was saved with a head on top, all names begin with this one.
-    prefix = "bert." if "bert.embeddings.word_embeddings.weight" in stored else ""
-    tensors = {name: stored[prefix + _their_name(name)] for name in names}
+    # Files of TensorFlow's time, bert-base-uncased's among them, call a norm's numbers gamma, beta.
+    older = ("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")
+    stored = {name.replace(*older[0]).replace(*older[1]): t for name, t in load_file(path).items()}
+    # In a model that was saved with a head on top, all names begin with the encoder's own.
+    word = _their_name("word.weight")
+    prefixes = [name.removesuffix(word) for name in stored if name.endswith(word)]
+    if len(prefixes) != 1:
+        raise ValueError(f"{path.name}: expected one {word}, got {len(prefixes)}")
+    theirs = {name: prefixes[0] + _their_name(name) for name in names}
+    if missing := [name for name in theirs.values() if name not in stored]:
+        raise ValueError(f"{path.name} lacks {missing[0]}")
+    known = {re.sub(r"\d+", "", name) for name in theirs.values()}  # of any layer
+    parts = prefixes[0] + "embeddings", prefixes[0] + "encoder."
+    for name, tensor in stored.items():
+        is_read = re.sub(r"\d+", "", name) in known or not name.startswith(parts)
+        if not is_read and tensor.is_floating_point():
+            raise ValueError(f"{path.name} holds {name}, which is not read")
+    tensors = {name: stored[other] for name, other in theirs.items()}
     if kinds := {str(each.dtype) for each in tensors.values() if not each.is_floating_point()}:
         raise ValueError(f"{path.name} holds weights as {', '.join(sorted(kinds))}")
     return {name: each.float() for name, each in tensors.items()}

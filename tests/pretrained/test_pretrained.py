@@ -3,6 +3,7 @@
 import json
 import shutil
 import sys
+from functools import reduce
 from pathlib import Path
 
 import pytest
@@ -83,10 +84,22 @@ def test_a_folder_with_any_encoder_of_the_family(folder):
     ids = torch.tensor([tokenizer.encode("good soup zzz").ids])
     assert tokenizer.decode(ids[0].tolist(), skip_special_tokens=False) == "good soup [UNK]"
     assert encoder(ids).shape == (1, 3, 6)
-    # A model with a head on top has all names under one prefix.
+    # A model with a head on top has all names under one prefix, TensorFlow's files older names.
     tensors = load_file(folder / "model.safetensors")
-    save_file({f"bert.{k}": v for k, v in tensors.items()}, folder / "model.safetensors")
-    torch.testing.assert_close(load_encoder(folder)[0](ids), encoder(ids))
+    tensors["embeddings.position_ids"] = torch.arange(16)
+    tensors["cls.weight"] = torch.zeros(2)
+    for old in {}, {"LayerNorm.weight": "LayerNorm.gamma", "LayerNorm.bias": "LayerNorm.beta"}:
+        for prefix in "", "bert.", "module.bert.":
+            names = {
+                k: prefix + reduce(lambda n, o: n.replace(*o), old.items(), k) for k in tensors
+            }
+            renamed = {names[k]: v for k, v in tensors.items()}
+            save_file(renamed, folder / "model.safetensors")
+            torch.testing.assert_close(load_encoder(folder)[0](ids), encoder(ids), rtol=0, atol=0)
+    # More rows than the tokenizer has words, and what BERT's first files leave to the defaults.
+    edit_tensors(folder / "model.safetensors", lambda t: t.update({prefix + WORD: pad(t, prefix)}))
+    edit_json(folder / "config.json", as_the_first_files)
+    torch.testing.assert_close(load_encoder(folder)[0](ids), encoder(ids), rtol=0, atol=0)
     types = torch.tensor([[0, 0, 1]])
     assert not torch.equal(encoder(ids, token_types=types), encoder(ids))
     for bad, message in (
@@ -95,6 +108,33 @@ def test_a_folder_with_any_encoder_of_the_family(folder):
     ):
         with pytest.raises(ValueError, match=message):
             encoder(bad)
+
+
+def pad(tensors, prefix):
+    return torch.cat([tensors[prefix + WORD], torch.zeros(3, 6)])
+
+
+def as_the_first_files(content):
+    content["vocab_size"] += 3
+    for name in ("model_type", "layer_norm_eps", "hidden_act"):
+        del content[name]
+
+
+@pytest.mark.parametrize("kind", ["roberta", "xlm-roberta", "camembert", "data2vec-text"])
+def test_positions_of_roberta_begin_behind_that_of_its_padding(folder, kind):
+    bert, _ = load_encoder(folder)
+    edit_json(folder / "config.json", lambda content: content.update(model_type=kind))
+    roberta, _ = load_encoder(folder)
+    words = torch.tensor([[5, 7, 2, 11, 3]])
+    padded = torch.tensor([[5, 1, 7, 2, 11, 3, 1, 1]])  # 1 is the padding, also within a text
+    for ids, positions in (words, range(2, 7)), (padded, (2, 1, 3, 4, 5, 6, 1, 1)):
+        with torch.no_grad():
+            rows = bert.position.weight[[*positions]]
+            x = bert.norm(bert.word(ids) + rows + bert.token_type(torch.zeros_like(ids)))
+            torch.testing.assert_close(roberta(ids), bert.encoder(x))
+    assert roberta(torch.full((1, 14), 5)).shape == (1, 14, 6)
+    with pytest.raises(ValueError, match="at most 14 tokens, one per position, got 15"):
+        roberta(torch.full((1, 15), 5))
 
 
 def config(**fields):
@@ -110,6 +150,13 @@ def another_word(folder):
     edit_json(path, lambda content: content["model"]["vocab"].update(another=VOCAB_SIZE))
 
 
+def as_an_old_roberta(content):
+    del content["model_type"]
+    content["architectures"] = ["RobertaModel"]
+
+
+SELF = "encoder.layer.1.attention.self"
+BIAS = f"{SELF}.key.bias"
 WORD = "embeddings.word_embeddings.weight"
 BAD = {
     "no folder": (lambda f: shutil.rmtree(f), "No such file"),
@@ -117,7 +164,35 @@ BAD = {
         lambda f: (f / "model.safetensors").write_bytes(b"broken"),
         "SafetensorError",
     ),
-    "a weight missing": (weights(lambda t: t.pop(WORD)), f"KeyError: .{WORD}"),
+    "no words": (weights(lambda t: t.pop(WORD)), f"expected one {WORD}, got 0"),
+    "two encoders": (
+        weights(lambda t: t.update({f"other.{WORD}": t[WORD].clone()})),
+        f"{WORD}, got 2",
+    ),
+    "a weight missing": (weights(lambda t: t.pop(BIAS)), f"model.safetensors lacks {BIAS}"),
+    "a weight that is not read": (
+        weights(lambda t: t.update({f"{SELF}.distance_embedding.weight": torch.zeros(31, 3)})),
+        f"holds {SELF}.distance_embedding.weight, which is not read",
+    ),
+    "another width of words": (
+        weights(lambda t: t.update({"embeddings_project.weight": torch.zeros(6, 5)})),
+        "holds embeddings_project.weight, which is not read",
+    ),
+    "a decoder": (config(is_decoder=True), "is_decoder: .*False, got True"),
+    "cross-attention": (config(add_cross_attention=True), "add_cross_attention: .*got True"),
+    "relative positions": (
+        config(position_embedding_type="relative_key"),
+        "position_embedding_type: .*'absolute', got 'relative_key'",
+    ),
+    "another model type": (config(model_type="albert"), "model_type: .*'bert', .*got 'albert'"),
+    "no type, of another class": (
+        lambda f: edit_json(f / "config.json", as_an_old_roberta),
+        "model_type: expected the type of a RobertaModel, got none",
+    ),
+    "no padding to count from": (
+        config(model_type="roberta", pad_token_id=None),
+        "pad_token_id: expected the id that positions count from, got none",
+    ),
     "a weight of another shape": (
         weights(lambda t: t.update({WORD: torch.zeros(VOCAB_SIZE, 5)})),
         r"size mismatch for word.weight.*\[\d+, 5\]",
@@ -134,7 +209,6 @@ BAD = {
     "no size": (config(hidden_size=None), "hidden_size"),
     "heads that do not divide": (config(num_attention_heads=4), "divisor of embed_dim"),
     "another activation": (config(hidden_act="swish"), "gelu or relu, got 'swish'"),
-    "rotary positions": (config(position_embedding_type="rotary"), "absolute"),
     "a configuration that is not JSON": (lambda f: (f / "config.json").write_text("{"), "JSON"),
     "a broken tokenizer": (lambda f: (f / "tokenizer.json").write_text("{}"), "tokenizer.json"),
     "another tokenizer": (another_word, r"tokenizer.json has \d+ ids"),
