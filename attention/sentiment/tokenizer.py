@@ -14,7 +14,7 @@ from itertools import accumulate, islice
 
 import numpy as np
 import torch
-from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from torch import Tensor
 
 #: Padding, words outside the vocabulary, and the separator between a distractor and its review.
@@ -28,8 +28,11 @@ PIECE_CLS_ID, PIECE_SEP_ID = 101, 102
 LONGEST_TEXT = 510
 
 #: A tag begins with ``<`` and a letter, ``/`` or ``!``, as in HTML, so there is none in "I <3 it".
-TAG = "<[A-Za-z/!][^>]*>"
-_LAB_13_TAG = "<[^>]+>"
+#: It holds no other ``<``, so that a text is read only once, however many there are.
+TAG = "<[A-Za-z/!][^<>]*>"
+# Lab 13's <[^>]+> would look for its end from every < on. This one looks once, because it begins
+# where the last tag ended, which is \G, and passes over what is no tag, up to \K.
+_LAB_13_TAG = r"\G(?:[^<]++|<>)*+\K<[^>]++>"
 
 _TEXTS_AT_ONCE = 1024
 _IDS_AT_ONCE = 1 << 20
@@ -117,6 +120,8 @@ def clean_tokenizer(tokenizer: Tokenizer, clean_text: bool) -> Tokenizer:
     tags = normalizers.Replace(Regex(TAG), " ")
     case = normalizers.BertNormalizer(lowercase=True)
     tokenizer.normalizer = normalizers.Sequence([*newlines, tags, case])
+    # Decoded, each piece stays the word or mark that was read.
+    tokenizer.decoder = decoders.WordPiece(cleanup=False)
     return tokenizer
 
 

@@ -117,7 +117,7 @@ plt.show()
 # attention_from_scratch.py
 def words_of(text):
     """Split a text into words of the letters a to z, in lower case, without HTML tags."""
-    return re.findall("[a-z]+", re.sub("<[a-z/!][^>]*>", " ", text.lower()))
+    return re.findall("[a-z]+", re.sub("<[a-z/!][^<>]*>", " ", text.lower()))
 
 
 def build_vocabulary(texts, min_count=2):

@@ -2,6 +2,7 @@
 
 import collections
 import re
+import time
 
 import pytest
 import torch
@@ -35,6 +36,7 @@ HOSTILE = [
     "I <3 this wonderful film and 10 > 5",
     "<!-- a --> <!doctype> </b> <B> <_> <\u212abd> <\u0130> <1> <<b>",
     "a <b\nc> d <> e <<f>> g >h< i",
+    "<> a <>b> c <<> d <a <b e> f <a<b> g <>",
     "<pad> <unk> <sep> pad unk sep",
     "<" * 50 + "a",
     "nul\x00inside <a\x00b> end",
@@ -59,7 +61,7 @@ texts = st.text(
 
 def words_of(text: str, clean_text: bool = True) -> list[str]:
     """Cut a text into words as the lab does, or with newlines and tags as they should be."""
-    tag = "<[a-z/!][^>]*>" if clean_text else "<[^>]+>"
+    tag = "<[a-z/!][^<>]*>" if clean_text else "<[^>]+>"
     lowered = (text.replace(r"\n", " ") if clean_text else text).lower()
     return re.findall("[a-z]+", re.sub(tag, " ", lowered))
 
@@ -115,6 +117,8 @@ def test_all_agree_on_what_a_tag_is() -> None:
     ids = encode_reviews(tokenizer, [text])[0].tolist()
     expected = ["i", "<", "3", "this", "wonder", "##ful", "film", "and", "[UNK]", ">", "5"]
     assert [tokenizer.id_to_token(i) for i in ids] == expected
+    shown = tokenizer.decode(tokenizer.encode("This film. I <3 film").ids)
+    assert shown == "this film . i < 3 film"
     assert words_of(text, clean_text=False) == ["i"]  # the lab's fault, kept as it is
     lab = train_tokenizer([text], min_frequency=1, clean_text=False)
     assert lab.encode(text).tokens == ["i"]
@@ -130,6 +134,19 @@ def test_newlines_are_read_where_texts_are_cleaned() -> None:
     for hostile in HOSTILE:
         if "\u212a" not in hostile and "\u0130" not in hostile:  # in lower case they begin a tag
             assert words_of(clean(hostile)) == words_of(hostile)
+
+
+@pytest.mark.parametrize("unit", ["<", "<a ", "<!", "<<a>", "<>"])
+def test_the_time_grows_with_the_length_however_many_brackets_there_are(unit: str) -> None:
+    own, lab = (train_tokenizer(["good food"] * 2, clean_text=is_ours) for is_ours in (True, False))
+    for read in (clean, own.encode, lab.encode, pieces().encode):
+        seconds = []
+        for length in 10_000, 80_000:
+            started = time.process_time()
+            read(unit * (length // len(unit)))
+            seconds.append(time.process_time() - started)
+        # Eight times the text, or 64 times the work if every bracket is read to the end.
+        assert seconds[1] < max(30 * seconds[0], 0.2), (read, seconds)
 
 
 @pytest.mark.parametrize("before", [False, True])
