@@ -330,9 +330,9 @@ fig.set_label(
 # neighbours, here those up to two positions away, from all other positions.
 #
 # Because the product depends on the distance alone, a query can look for a *relative* position. If
-# the query matrix is the rotation by −1 and the key matrix the identity, each word looks for the
-# position before its own, whatever the words are. Nothing is trained here, because we know the
-# matrix. The code multiplies the query by 20, which makes the scores large enough for a clear
+# the query matrix is the rotation by −1 and the key matrix the identity, a query that is made from
+# a position alone looks for the position before its own. Nothing is trained here, because we know
+# the matrix. The code multiplies the query by 20, which makes the scores large enough for a clear
 # choice.
 
 positions = S[:6]  # (6, 16)
@@ -356,6 +356,27 @@ fig.set_label(
 #
 # Training will not necessarily find this matrix, but it exists, works for all positions at once,
 # and needs no additional parameters.
+#
+# In a model, however, each position has a word added to it, and the words enter the scores as well.
+# We add random words of several sizes to 64 positions, and count how often the highest score of a
+# query is still that of the position before its own. The vector of a position has entries between
+# −1 and 1, and the size is the standard deviation of the entries of a word's vector.
+
+torch.manual_seed(0)
+finds_previous = {}
+for size in (0.0, 0.1, 0.3, 1.0):
+    with_words = S[:64] + size * torch.randn(50, 64, d)  # (50, 64, 16)
+    nearest = (with_words @ rotation(-1) @ with_words.mT).argmax(dim=-1)  # (50, 64)
+    finds_previous[size] = (nearest[:, 1:] == torch.arange(63)).float().mean().item()
+    print(f"words of size {size}: {finds_previous[size]:.1%} find the position before their own")
+assert finds_previous[0.0] == 1
+assert finds_previous[1.0] < 0.05
+
+# %%
+# With words as large as the positions the matrix finds next to nothing, because the terms of the
+# score that contain words outweigh the one that does not. It works only if these terms are small,
+# or if words and positions lie in different directions, so that a matrix can read the positions
+# alone. The next section multiplies out the terms.
 #
 # Why add, and not concatenate?
 # -----------------------------
@@ -456,7 +477,8 @@ print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d
 # * Sines and cosines at several speeds give each position its own bounded vector, and the order of
 #   their columns does not matter as long as it stays the same.
 # * A shift is the same rotation for all positions. Dot products of positions therefore depend on
-#   the distance, and a fixed query matrix can look one position back.
+#   the distance, and a fixed query matrix can look one position back, as long as the words that are
+#   added hardly enter the score.
 # * A position that is added to the word enters the score in three of four terms.
 # * Count positions from the end if what matters is at the end of the texts, and from the start if
 #   it is at their start.
