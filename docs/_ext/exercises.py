@@ -144,6 +144,7 @@ def count_anew(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     if page == MARKS or page in dict(tasks(app.env)):
+        app.add_js_file("lab/numbers.js", defer="defer")
         app.add_js_file("exercises.js", defer="defer")
 
 

@@ -28,8 +28,15 @@ SOURCES = Path(__file__).parents[1] / "_static" / "lab"
 # Which script needs which is the order in which they stand here.
 REVIEW = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"]
 BENCH = ["bench", "bench-texts", "bench-explain-gradients", "bench-explain", "bench-state"]
-BENCH += ["plane", "workbench", "workbench-map", "workbench-planes"]
-WHOLE = [*BENCH, "bench-python", "workbench-numbers", "workbench-options", "workbench-learning"]
+BENCH += ["plane", "workbench", "workbench-sentence", "workbench-map", "workbench-planes"]
+WHOLE = [
+    "numbers",
+    *BENCH,
+    "bench-python",
+    "workbench-numbers",
+    "workbench-options",
+    "workbench-learning",
+]
 WHOLE += ["workbench-share", "workbench-start"]
 WRITING = ["bpe", "writer", "writer-lab"]
 SCRIPTS = {
@@ -90,12 +97,20 @@ def words_script(tokenizer: Path) -> str:
     return f"receiveWords({json.dumps(' '.join(sorted(ids, key=ids.__getitem__)))});\n"
 
 
+def vectors_script(folder: Path) -> str:
+    """Write the vectors of a small model's words as the call of a function of ``models.js``."""
+    vectors = load_file(folder / "model.safetensors")["embedding.weight"]  # (number of words, d)
+    return f'receiveVectors({vectors.shape[1]}, "{as_base64(vectors)}");\n'
+
+
 def write_scripts(app: Sphinx, exception: Exception | None) -> None:
     if exception or app.builder.name != "html":
         return
     static = Path(app.outdir, "_static")
     for kind in KINDS:
         (static / f"lab-{kind}.js").write_text(model_script(MODELS / kind), encoding="utf-8")
+    vectors = vectors_script(MODELS / "tiny")
+    (static / "lab-tiny.js").write_text(vectors, encoding="utf-8")
     (static / "lab-writer.js").write_text(writer_script(WRITER), encoding="utf-8")
     words = words_script(MODELS / "tokenizer.json")
     (static / "lab-words.js").write_text(words, encoding="utf-8")

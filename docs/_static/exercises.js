@@ -3,59 +3,14 @@
 // Check numbers in the page, open what a question hides, and remember what is done.
 
 {
-  const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$|^[+-]?(nan|inf)$/i;
-  const WHOLE = /^[+-]?\d+$/;
-  const THOUSANDS = /^[+-]?[1-9]\d{0,2}([\s,_])\d{3}(\1\d{3})*(\.\d*)?$/;
+  const { readingsOfMany, readingsOfOne } = numberReader;
 
-  function numberOf(word) {
-    const text = word.toLowerCase();
-    if (text.endsWith("nan")) return Number.NaN;
-    return Number(text.replace("inf", "Infinity"));
-  }
-
-  // Takes the words behind an opening bracket, up to the closing one.
-  function listOf(words) {
-    const items = [];
-    for (;;) {
-      const word = words.shift();
-      if (word === "]") return items;
-      if (word === "[") items.push(listOf(words));
-      else if (word !== undefined && NUMBER.test(word)) items.push(numberOf(word));
-      else throw new SyntaxError();
-    }
-  }
-
-  // Without brackets, several lines of several numbers are the rows of a matrix.
-  function withBrackets(text) {
-    const lines = text.split("\n").filter((line) => line.trim());
-    const isMatrix = lines.length > 1 && lines.some((line) => line.trim().match(/[\s,]+\S/));
-    return `[${isMatrix ? lines.map((line) => `[${line}]`).join("") : text}]`;
-  }
-
-  const withMinus = (typed) => typed.trim().replaceAll("−", "-");
-
-  // What a reader typed where one number is asked for; null if it is none.
-  function readNumber(typed) {
-    const text = withMinus(typed);
-    const word = THOUSANDS.test(text) ? text.replace(/[\s,_]/g, "") : text;
-    return NUMBER.test(word) ? numberOf(word) : null;
-  }
-
-  // The same where a list or a matrix is asked for, as torch takes it: whole numbers alone make a
+  // What can be a list or a matrix of what was typed, as torch takes it: whole numbers alone make a
   // tensor of 64-bit integers, all others one of 32-bit floats.
-  function readNumbers(typed) {
-    const text = withMinus(typed);
-    if (NUMBER.test(text)) return tensorOf(numberOf(text), WHOLE.test(text));
-    const words = (text.startsWith("[") ? text : withBrackets(text)).match(/[[\]]|[^\s,[\]]+/g);
-    const isWhole = words.every((word) => "[]".includes(word) || WHOLE.test(word));
-    try {
-      words.shift();
-      const list = listOf(words);
-      return words.length === 0 ? tensorOf(list, isWhole) : null;
-    } catch {
-      return null;
-    }
-  }
+  const tensorsOf = (typed) =>
+    readingsOfMany(typed)
+      .map(({ value, isWhole }) => tensorOf(value, isWhole))
+      .filter(Boolean);
 
   function tensorOf(numbers, isWhole) {
     const shape = shapeOf(numbers);
@@ -133,17 +88,19 @@
     return slip ? slip[0] : fill(sentences["other numbers"], words);
   }
 
-  // Where Python would name the type of what is no number, the page says what to type.
+  // Where Python would name the type of what is no number, the page says what to type. Of several
+  // readings the right one counts, or else the first one of the right shape.
   function judge(typed, key, hint) {
-    const [read, problemOf] = Array.isArray(key.right)
-      ? [readNumbers, problemOfNumbers]
-      : [readNumber, problemOfNumber];
-    const answer = read(typed);
-    if (answer === null) return { isRight: false, message: hint };
-    const problem = problemOf(answer, key);
+    const isMany = Array.isArray(key.right);
+    const readings = isMany ? tensorsOf(typed) : readingsOfOne(typed);
+    if (readings.length === 0) return { isRight: false, message: hint };
+    const problemOf = isMany ? problemOfNumbers : problemOfNumber;
+    const wanted = `${shapeOf(key.right)}`;
+    const fitting = readings.find(({ shape = [] }) => `${shape}` === wanted) ?? readings[0];
+    const isRight = readings.some((answer) => problemOf(answer, key) === null);
     const { right, wrong } = key.sentences;
-    const message = problem === null ? fill(right, key) : fill(wrong, { problem });
-    return { isRight: problem === null, message };
+    const message = isRight ? fill(right, key) : fill(wrong, { problem: problemOf(fitting, key) });
+    return { isRight, message };
   }
 
   // What is done, for this browser alone: labels of exercises and questions, and for each question

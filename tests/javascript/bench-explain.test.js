@@ -140,29 +140,29 @@ const textOf = (changed, name) => bench.explain({ ...STATE, ...changed }).get(na
 test("the equations of the first lesson", () => {
   assert.equal(
     textOf({}, "score.1"),
-    "score of journey = query of journey · key of journey = 0.4306 × 0.4433 + 1.4551 × 1.1419 = 1.8524",
+    "score of “journey” = query of “journey” · key of “journey” = 0.4306 × 0.4433 + 1.4551 × 1.1419 = 1.8524",
   );
-  assert.equal(textOf({}, "scaled.1"), "scaled score of journey = 1.8524 / √2 = 1.3098");
+  assert.equal(textOf({}, "scaled.1"), "scaled score of “journey” = 1.8524 / √2 = 1.3098");
   assert.equal(
     textOf({ temperature: 0.5 }, "scaled.1"),
-    "scaled score of journey = 1.8524 / √2 / 0.5 = 2.6197",
+    "scaled score of “journey” = 1.8524 / √2 / 0.5 = 2.6197",
   );
   assert.equal(
     textOf({ isScaled: false }, "scaled.1"),
-    "scaled score of journey = 1.8524, because the scale is off and the temperature is 1",
+    "scaled score of “journey” = 1.8524, because the scale is off and the temperature is 1",
   );
 });
 
 test("a masked word says which mask hides it", () => {
   for (const [changed, reason] of [
-    [{ isCausal: true }, "with comes after journey, and the causal mask hides it"],
-    [{ padding: 3, isCausal: true }, "with is padding, and the padding mask hides it"],
-    [{ forbidden: [[1, 3]] }, "you have masked with for the query of journey"],
+    [{ isCausal: true }, "“with” comes after “journey”, and the causal mask hides it"],
+    [{ padding: 3, isCausal: true }, "“with” is padding, and the padding mask hides it"],
+    [{ forbidden: [[1, 3]] }, "you have masked “with” for the query of “journey”"],
   ]) {
     assert.equal(textOf(changed, "scaled.3"), `${reason}, so its score becomes −∞`);
     assert.equal(
       textOf(changed, "weight.3"),
-      `weight that journey gives to with = 0, because ${reason}`,
+      `weight that “journey” gives to “with” = 0, because ${reason}`,
     );
     const trained = { ...changed, targets: TRAINED.targets };
     assert.ok(textOf(trained, "dScaled.1.3").endsWith(`= 0, because ${reason}`));

@@ -14,9 +14,9 @@ test("what a script takes from another is there", () => {
   const first = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"];
   const texts = ["bench-texts", "bench-explain-gradients", "bench-explain"];
   const bench = ["bench", ...texts, "bench-state", "bench-python"];
-  const parts = ["map", "planes", "numbers", "options", "learning", "share"];
+  const parts = ["sentence", "map", "planes", "numbers", "options", "learning", "share"];
   const workbench = ["plane", "workbench", ...parts.map((part) => `workbench-${part}`)];
-  const names = [...first, "map", ...bench, ...workbench, "bpe", "writer"];
+  const names = [...first, "numbers", "map", ...bench, ...workbench, "bpe", "writer"];
   assert.equal(names.length + STARTERS.length, ALL.length);
   const { lab } = openPage(names);
   for (const file of ALL) {

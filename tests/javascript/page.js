@@ -30,13 +30,14 @@ function openPage(names, files = {}) {
   const page = vm.createContext({
     TextDecoder,
     TextEncoder,
+    addEventListener() {},
     atob,
     btoa,
     document,
     structuredClone,
   });
   for (const name of names) run(fs.readFileSync(path.join(SCRIPTS, `${name}.js`), "utf-8"));
-  return { lab: run("lab"), requests };
+  return { lab: run("lab"), numberReader: run("globalThis.numberReader"), requests };
 }
 
 // Arrays of another scope have another prototype: compare copies.

@@ -5,6 +5,7 @@ const { test } = require("node:test");
 const { near, openPage, same } = require("./page.js");
 
 const bench = [
+  "numbers",
   "bench",
   "plane",
   "workbench",
@@ -81,14 +82,14 @@ test("what the rows have in common is said in good English, and equal weights ha
   const words = ["a", "b", "c"];
   const rows = (...list) => list.map((j) => words.map((_, i) => (i === j ? 0.5 : 0.25)));
   const even = [0.3, 0.3, 0.3];
-  assert.equal(finding(rows(1, 1, 1), words), "All words attend most to b.");
+  assert.equal(finding(rows(1, 1, 1), words), "All words attend most to “b”.");
   assert.equal(
     finding(rows(2, 1, 1), words),
-    "Each row has its largest weight on one of these words: b, c.",
+    "Each row has its largest weight on one of these words: “b”, “c”.",
   );
   assert.match(finding([even, even, even], words), /^No word attends to one word most/);
   const mixed = finding([...rows(0), even, even], words);
-  assert.equal(mixed, "In 2 rows several words share the largest weight. a attends most to a.");
+  assert.equal(mixed, "In 2 rows several words share the largest weight. “a” attends most to “a”.");
   assert.match(finding([[0, 0, 0]], words), /all weights are 0/);
   assert.deepEqual(
     [0, 1, 2].map((n) => lab.workbench.plural(n, "word")),
@@ -101,18 +102,18 @@ test("a row with every cell masked attends to nothing, and no sentence counts it
   const words = ["a", "b", "c", "d"];
   const none = [0, 0, 0, 0];
   const on = (j) => words.map((_, i) => (i === j ? 0.7 : 0.1));
-  const alone = "b attends to nothing, because its whole row is masked.";
+  const alone = "“b” attends to nothing, because its whole row is masked.";
   assert.equal(
     finding([on(1), none, on(1), on(1)], words),
-    `${alone} All other words attend most to b.`,
+    `${alone} All other words attend most to “b”.`,
   );
   assert.equal(
     finding([on(3), none, on(1), on(1)], words),
-    `${alone} Each other row has its largest weight on one of these words: b, d.`,
+    `${alone} Each other row has its largest weight on one of these words: “b”, “d”.`,
   );
   assert.equal(
     finding([none, on(2), none, none], words),
-    "a, c and d attend to nothing, because their whole rows are masked. b attends most to c.",
+    "“a”, “c” and “d” attend to nothing, because their whole rows are masked. “b” attends most to “c”.",
   );
 });
 
@@ -165,6 +166,15 @@ test("a number is never wider than its cell", () => {
   const { short } = lab.workbench;
   const numbers = [-1.23456, 98.7654, -970.299, 9702.99, -19405.98, 1.9e9, -Infinity];
   same(numbers.map(short), ["−1.2346", "98.77", "−970.3", "9703", "−19406", "2e9", "−∞"]);
+});
+
+test("labels stand apart and inside the picture, also where both ends of their column are full", () => {
+  const heights = plane.spread([10, 11, 12, 13, 130, 258, 259, 260, 261, 262]);
+  near(heights[0], 12);
+  near(heights[4], 130);
+  near(heights.at(-1), 262);
+  for (let i = 1; i < heights.length; i += 1) assert.ok(heights[i] - heights[i - 1] >= 17);
+  near(plane.spread([40, 80, 120]), [40, 80, 120]);
 });
 
 test("a hull has the outer points alone", () => {

@@ -75,7 +75,7 @@ class Visit:
     def leave(self) -> None:
         """Forget all that the page has seen and kept, so that it can be another test's."""
         with contextlib.suppress(Error):  # about:blank may keep nothing
-            self.page.evaluate("localStorage.clear()")
+            self.page.evaluate("localStorage.clear(); sessionStorage.clear()")
         self.page.goto("about:blank")
         self.requests.clear()
         self.complaints.clear()

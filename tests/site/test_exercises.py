@@ -53,7 +53,8 @@ THOUSANDS = {
     "12_704": 12704,
     "−1,234,567": -1234567,
 }
-NO_NUMBER = ("12*32**2+13*32", "1,2345", "0,125", "1,234 567", "1.234,5", "1; 2")
+COMMAS = {"0,5": 0.5, "1,2345": 1.2345, "0,125": 0.125, "1.234,5": 1234.5, "−0,5": -0.5}
+NO_NUMBER = ("12*32**2+13*32", "1,234 567", "1; 2", "sqrt(2)")
 MATRICES = {
     "1 2\n3 4\n5 6\n7 8\n9 10\n11 12": torch.arange(1, 13).view(6, 2).tolist(),
     "1, 2\n3, 4.5\n": [[1, 2], [3, 4.5]],
@@ -88,7 +89,14 @@ def answers(name):
     numbers = [right, nearly, beyond, *exercise.slips.values(), torch.full(right.shape, 3)]
     typed = {str(plain(number)): plain(number) for number in numbers} | TYPED
     as_text = dict(zip(NO_NUMBER, NO_NUMBER, strict=True))
-    return typed | {0: THOUSANDS | as_text, 2: MATRICES}.get(right.dim(), {})
+    if right.dim() == 0:
+        return typed | THOUSANDS | COMMAS | as_text | {f"({plain(right)},)": plain(right)}
+    # As Python prints it, and as people write it whose decimals begin with a comma
+    rows = right.reshape(-1, right.shape[-1]).tolist()
+    lines = [" ".join(f"{x:.6f}".replace(".", ",") for x in row) for row in rows]
+    shown = (repr(right), f"{right.float()}"[:-1] + ", grad_fn=<MulBackward0>)", "\n".join(lines))
+    typed |= dict.fromkeys(shown, plain(right))
+    return typed | {2: MATRICES}.get(right.dim(), {})
 
 
 # Types each text below an exercise, and reads what the page says of it.

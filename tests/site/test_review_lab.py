@@ -182,7 +182,7 @@ def test_pointing_at_the_map_names_two_words_and_their_weight(lab):
     canvas.hover(position={"x": box["width"] - 10, "y": box["height"] - 10})
     weight = answer("qkv", "wonderful film").map[1, 1]
     expect(lab.locator('[data-part="map-readout"]')).to_have_text(
-        f"film attends to film with {weight:.3f}.".replace("0.", ".", 1)
+        f"“film” attends to “film” with {weight:.3f}.".replace("0.", ".", 1)
     )
 
 

@@ -47,7 +47,10 @@ def test_words_that_stay_keep_their_vectors_and_the_drawn_ones_are_named(bench):
     after = bench.evaluate("lab.workbench.bench.state()")
     assert after["words"] == [*before["words"], "flabbergasting"]
     assert after["x"][:-1] == before["x"]
-    expect(drawn).to_have_text("Vectors drawn from letters: flabbergasting.")
+    expect(drawn).to_have_text("Words that the model does not know: flabbergasting.")
+    bench.get_by_label("Start from").select_option("lesson")
+    sentence.fill("Your other things")
+    expect(drawn).to_have_text("Vectors drawn from letters: other, things.")
     sentence.fill("other things")
     expect(drawn).to_have_text("Vectors drawn from letters: all words.")
     bench.get_by_role("button", name="Undo").click()
@@ -107,13 +110,13 @@ def test_every_number_says_where_it_comes_from(bench):
     where = bench.get_by_test_id("origin")
     cell(bench, "query.0").focus()
     expect(where).to_have_text(
-        "query of journey, number 1 = journey · column 1 of W_query = "
+        "query of “journey”, number 1 = “journey” · column 1 of W_query = "
         "0.5500 × 0.2961 + 0.8700 × 0.2517 + 0.6600 × 0.0740 = 0.4306"
     )
     assert bench.locator("#workbench .source").count() == 6  # a row of three and a column of three
     cell(bench, "score.1").hover()
     expect(where).to_have_text(
-        "score of journey = query of journey · key of journey = "
+        "score of “journey” = query of “journey” · key of “journey” = "
         "0.4306 × 0.4433 + 1.4551 × 1.1419 = 1.8524"
     )
     bench.get_by_role("radio", name="a target").check()

@@ -42,14 +42,17 @@ def test_the_home_page_shows_trained_weights(visit, http_root):
     assert max(weights[words.index("plot")]) > 0.5
     assert words[weights[words.index("plot")].index(max(weights[words.index("plot")]))] == "dull"
     cell(page, "map.2.1").click()
-    expect(page.get_by_test_id("origin")).to_contain_text("weight that plot gives to dull = exp(")
+    expect(page.get_by_test_id("origin")).to_contain_text(
+        "weight that “plot” gives to “dull” = exp("
+    )
     page.get_by_label("Your sentence").fill("any words of mine")
-    assert page.get_by_test_id("weight").count() == 16
+    expect(page.get_by_test_id("weight")).to_have_count(16)
 
 
 def test_the_link_to_the_whole_takes_the_state_along(visit, http_root):
     page = open_bench(visit, http_root + "index.html")
     page.get_by_label("Your sentence").fill("any words of mine")
+    expect(page.get_by_test_id("weight")).to_have_count(16)
     state = page.evaluate("lab.workbench.bench.state()")
     page.get_by_role("link", name="open the whole workbench").click()
     page.wait_for_url("**/playground.html#bench=1.*")

@@ -7,13 +7,15 @@
   const { dot } = lab.tensors;
   const { digits } = lab.dom;
   const { columnOf, nameOf, range, rowOf } = lab.benchTexts;
-  const { column, difference, products, putAll, reasonOf, share } = lab.benchTexts;
+  const { column, difference, products, putAll, quotedWords } = lab.benchTexts;
+  const { reasonOf, share } = lab.benchTexts;
 
   const TOWARDS = "gradient of the loss with respect to";
 
   // The gradients that come straight from the loss
   function putErrors(put, state, layer, { dContext, dWeights, dScaled }) {
-    const { words, head } = state;
+    const { head } = state;
+    const words = quotedWords(state);
     const { weights, context } = layer.heads[head];
     const { rows, contexts } = lossTerms(state, layer);
     const ofWord = (terms, i) => terms.find((one) => one.h === head && one.i === i);
@@ -51,7 +53,8 @@
   // The gradients that are products of matrices: each number is a row or column of the first times a
   // column of the second.
   function putProducts(put, state, layer, made) {
-    const { words, x, head } = state;
+    const { x, head } = state;
+    const words = quotedWords(state);
     const { query, key, weights } = layer.heads[head];
     const n = words.length;
     const scale = digits(scaleOf(state));

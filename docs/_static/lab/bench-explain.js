@@ -7,7 +7,8 @@
   const { forward, gradients, loss, lossTerms } = lab.bench;
   const { putErrors, putProducts } = lab.benchGradients;
   const { columnOf, nameOf, namesOf, range, rowOf } = lab.benchTexts;
-  const { column, difference, products, putAll, reasonOf, share } = lab.benchTexts;
+  const { column, difference, products, putAll, quotedWords } = lab.benchTexts;
+  const { reasonOf, share } = lab.benchTexts;
   const { digits } = lab.dom;
 
   // Returns a Map: name of a number → { value, text, sources }, for the head that is shown. query.c,
@@ -40,7 +41,8 @@
 
   // Q = X W_query, K = X W_key, V = X W_value: row i of X times column c of the matrix
   function putProjections(put, state, layer) {
-    const { words, x, heads, head } = state;
+    const { x, heads, head } = state;
+    const words = quotedWords(state);
     for (const role of ["query", "key", "value"]) {
       const W = heads[head][`W_${role}`];
       putAll(put, layer.heads[head][role], {
@@ -54,7 +56,8 @@
 
   // scores = Q Kᵀ, then times scale / temperature, and −∞ where a mask forbids
   function putScores(put, state, layer) {
-    const { words, at, head, isScaled, temperature } = state;
+    const { at, head, isScaled, temperature } = state;
+    const words = quotedWords(state);
     const { query, key, scores, scaled } = layer.heads[head];
     for (const [j, word] of words.entries()) {
       const score = digits(scores[at][j]);
@@ -79,7 +82,8 @@
 
   // weights = softmax(scaled), context = weights V
   function putWeights(put, state, layer) {
-    const { words, at, head } = state;
+    const { at, head } = state;
+    const words = quotedWords(state);
     const { weights, context, value } = layer.heads[head];
     const each = range(words.length);
     const text = (i, j) => textOfWeight(state, layer, i, j);
@@ -104,7 +108,8 @@
   // A weight is a share of the row's powers. Where four decimals can't show the powers, the largest
   // score is subtracted from all of them first, which changes no share.
   function textOfWeight(state, { allowed, heads }, i, j) {
-    const { words, head } = state;
+    const { head } = state;
+    const words = quotedWords(state);
     const { scaled, weights } = heads[head];
     const who = `weight that ${words[i]} gives to ${words[j]}`;
     if (!allowed[i][j]) return `${who} = 0, because ${reasonOf(state, i, j)}`;

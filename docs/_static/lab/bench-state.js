@@ -84,31 +84,35 @@
     return [...new Set(drawn)];
   }
 
-  // One vector per word: that of the same word of the state, capital letters aside, or else a drawn one.
+  // One vector per word: that of the same word of the state, capital letters aside, or else a new one.
   // A word that stands there several times gets its vectors in turn, and the last for all that follow.
-  function vectorsOf(words, state) {
+  function vectorsOf(words, state, vector) {
     const known = new Map();
     for (const [i, word] of state.words.entries()) {
       const name = word.toLowerCase();
       known.set(name, [...(known.get(name) ?? []), state.x[i]]);
     }
     return words.map((word) => {
-      const vectors = known.get(word.toLowerCase()) ?? [vectorOf(word)];
+      const vectors = known.get(word.toLowerCase()) ?? [vector(word)];
       return [...(vectors.length > 1 ? vectors.shift() : vectors[0])];
     }); // (n, 3)
   }
 
   // The state for a sentence that the reader typed. The matrices stay, and so do the vectors of words
-  // that were there before; masked cells and targets were those of other words, so they go.
-  function withWords(state, text) {
-    const words = text.split(/\s+/u).filter(Boolean);
+  // that were there before; masked cells and targets were those of other words, so they go. `vector` gives
+  // new words theirs. Punctuation around a word is no part of it.
+  function withWords(state, text, vector = vectorOf) {
+    const words = text
+      .split(/\s+/u)
+      .map((word) => word.replaceAll(/^\p{P}+|\p{P}+$/gu, ""))
+      .filter(Boolean);
     const problem = problemOf(words);
     if (problem) throw new Error(`${problem[0].toUpperCase()}${problem.slice(1)}.`);
     const last = words.length - 1;
     return {
       ...structuredClone(state),
       words,
-      x: vectorsOf(words, state),
+      x: vectorsOf(words, state, vector),
       forbidden: [],
       targets: [],
       contexts: [],

@@ -4,7 +4,7 @@
 // Inputs are called x.i.c and W_query.r.c, and so on.
 
 {
-  const { digits } = lab.dom;
+  const { digits, quoted } = lab.dom;
 
   const range = (n) => Array.from({ length: n }, (_, i) => i);
   const rowOf = (name, i, width) => range(width).map((c) => `${name}.${i}.${c}`);
@@ -34,8 +34,12 @@
     }
   }
 
+  const quotedWords = ({ words }) => words.map(quoted);
+
   // Why word i may not attend to word j
-  function reasonOf({ words, padding, isCausal }, i, j) {
+  function reasonOf(state, i, j) {
+    const { padding, isCausal } = state;
+    const words = quotedWords(state);
     if (j >= words.length - padding) return `${words[j]} is padding, and the padding mask hides it`;
     if (isCausal && j > i)
       return `${words[j]} comes after ${words[i]}, and the causal mask hides it`;
@@ -43,5 +47,5 @@
   }
 
   const names = { columnOf, nameOf, namesOf, range, rowOf };
-  lab.benchTexts = { ...names, column, difference, products, putAll, reasonOf, share };
+  lab.benchTexts = { ...names, column, difference, products, putAll, quotedWords, reasonOf, share };
 }

@@ -4,8 +4,8 @@
 
 {
   const { KINDS, load } = lab.models;
-  const { speaker } = lab.dom;
-  const { drawTokens, noticeOf, percentText, readTokens, tokensOf } = lab.tokens;
+  const { keep, kept, speaker } = lab.dom;
+  const { drawTokens, limitOf, noticeOf, percentText, readTokens, tokensOf } = lab.tokens;
 
   function startHome(box) {
     const find = (name) => box.querySelector(`[data-part="${name}"]`);
@@ -15,23 +15,28 @@
       const [ids, model] = await Promise.all([load("words"), load(KINDS[0])]);
       const text = find("review").value;
       const tokens = tokensOf(ids, text);
-      const { probability, shown } = readTokens(model, tokens);
+      const { probability, shown, skipped } = readTokens(model, tokens);
       const isRead = tokens.length > 0;
       const percent = isRead ? `${percentText(probability)} positive` : "";
       find("hint").hidden = text.trim() !== "";
       find("probability").textContent = percent;
       find("probability").dataset.value = isRead ? probability : "";
       drawTokens(find("tokens"), shown, "span", "contribution");
-      find("notice").textContent = noticeOf(text, tokens);
+      const notes = [noticeOf(text, tokens), limitOf(model, skipped)];
+      find("notice").textContent = notes.filter(Boolean).join(" ");
       find("notice").hidden = find("notice").textContent === "";
       find("legend").hidden = !isRead;
       say([percent, find("notice").textContent].join(" ").trim());
     }
 
+    const read = () => update().catch((error) => (find("probability").textContent = error.message));
     find("review").addEventListener("input", () => {
-      update().catch((error) => (find("probability").textContent = error.message));
+      keep("review", find("review").value); // for the playground, and for the way back
+      read();
     });
     box.hidden = false;
+    find("review").value = kept("review") ?? "";
+    if (find("review").value) read();
   }
 
   startHome(document.getElementById("home-lab"));

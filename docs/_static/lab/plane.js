@@ -9,6 +9,7 @@
   const WIDTH = 360;
   const HEIGHT = 270;
   const LABELS = 84; // room on the right for words
+  const LINE = 17; // from one word to the next
 
   // A map from the plane to the picture, with equal units on both axes, that shows all points and 0
   function frame(points) {
@@ -51,17 +52,49 @@
     return points.map((point) => point.map((number) => number.toFixed(2)).join(",")).join(" ");
   }
 
+  // Heights at which labels stand apart and inside the picture, each as near its own as the ones
+  // above leave room, and then no lower than the ones below leave room
+  function spread(heights) {
+    const apart = [];
+    for (const height of heights) apart.push(Math.max(height, (apart.at(-1) ?? 12 - LINE) + LINE));
+    let lowest = HEIGHT - 8;
+    for (let i = apart.length - 1; i >= 0 && apart[i] > lowest; i -= 1, lowest -= LINE) {
+      apart[i] = lowest;
+    }
+    return apart;
+  }
+
   // Words in a column on the right, each tied to its point: close points stay readable.
   function wordColumn(points, words) {
     const x = WIDTH - LABELS + 6;
     const order = points.map((_, i) => i).sort((i, j) => points[i][1] - points[j][1]);
-    const heights = [];
-    for (const i of order) heights.push(Math.max(points[i][1], (heights.at(-1) ?? -Infinity) + 17));
-    const below = Math.max(heights.at(-1) - (HEIGHT - 8), 0);
+    const heights = spread(order.map((i) => points[i][1]));
     return order.flatMap((i, place) => {
-      const y = heights[place] - below;
-      return [line(points[i], [x - 4, y], "leader"), shape("text", { x, y: y + 4 }, words[i])];
+      const y = heights[place];
+      return [
+        line(points[i], [x - 4, y], "leader"),
+        shape("text", { x, y: y + 4, class: "word" }, words[i]),
+      ];
     });
+  }
+
+  // Words wider than their column end in "…", and say all of themselves under a pointer.
+  const fitting = new Map(); // word → what of it fits
+  function fitWords(picture) {
+    for (const label of picture.querySelectorAll("text.word")) {
+      const word = label.textContent;
+      const letters = Array.from(word);
+      if (!fitting.has(word)) {
+        while (label.getComputedTextLength() > LABELS - 8 && letters.length > 1) {
+          letters.pop();
+          label.textContent = `${letters.join("")}…`;
+        }
+        fitting.set(word, label.textContent);
+      }
+      if (fitting.get(word) === word) continue;
+      label.textContent = fitting.get(word);
+      label.append(shape("title", {}, word));
+    }
   }
 
   function axes(place) {
@@ -120,7 +153,7 @@
     const handles = new Map(); // name → its group, which stays while its shapes change: so does the focus
     let place;
     let tips = new Map(); // name → point in the plane
-    let held = null; // { name, from: from the pointer to the tip, moved }
+    let held = null; // { name, pointer, from: from the pointer to the tip, moved }
     let wasHeld = false;
     let gesture = 0; // what is undone together
     picture.replaceChildren(under);
@@ -128,6 +161,7 @@
     function draw(points, below, wanted) {
       if (!held) place = frame(points); // a scale that followed the pointer would run away from it
       under.replaceChildren(...below(place));
+      fitWords(under);
       tips = new Map(wanted.map(({ name, tip }) => [name, tip]));
       for (const [name, group] of handles) {
         if (tips.has(name)) continue;
@@ -159,26 +193,37 @@
       return place.back([x, y]);
     }
 
+    // A finger on a handle drags it; anywhere else it scrolls the page. Chromium ignores a `touch-action`
+    // of a part of a picture.
+    picture.addEventListener(
+      "touchstart",
+      (event) => {
+        if (event.target.closest("[data-handle]")) event.preventDefault();
+      },
+      { passive: false },
+    );
     picture.addEventListener("pointerdown", (event) => {
+      if (held) return; // a second finger
       const group = event.target.closest("[data-handle]");
       wasHeld = Boolean(group);
       if (!group) return;
       event.preventDefault(); // no text is selected on the way
       const name = group.dataset.handle;
       const from = tips.get(name).map((number, c) => number - pointOf(event)[c]);
-      held = { name, from, moved: false };
+      held = { name, pointer: event.pointerId, from, moved: false };
       gesture += 1;
       group.focus({ preventScroll: true });
       picture.setPointerCapture(event.pointerId);
     });
     picture.addEventListener("pointermove", (event) => {
-      if (!held) return;
+      if (held?.pointer !== event.pointerId) return;
       held.moved = true;
       move(held.name, add(pointOf(event), held.from), `drag ${gesture}`);
     });
     for (const kind of ["pointerup", "pointercancel"]) {
-      picture.addEventListener(kind, () => {
-        const { name, moved } = held ?? {};
+      picture.addEventListener(kind, (event) => {
+        if (held?.pointer !== event.pointerId) return;
+        const { name, moved } = held;
         held = null;
         if (moved) move(name, null, `drag ${gesture}`); // the scale may follow now
       });
@@ -232,5 +277,6 @@
     return [...edge(sorted).slice(0, -1), ...edge(sorted.reverse()).slice(0, -1)];
   }
 
-  lab.plane = { arrow, dotAt, frame, hull, line, mixture, movable, scoresBelow, shadowsOf };
+  const shapes = { arrow, dotAt, hull, line, mixture, scoresBelow };
+  lab.plane = { ...shapes, frame, movable, shadowsOf, spread };
 }

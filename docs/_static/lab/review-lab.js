@@ -5,8 +5,9 @@
 {
   const { UNKNOWN } = lab.tokenizer;
   const { KINDS, NAMES, load } = lab.models;
-  const { digits, element, moveByArrows, setStop, speaker } = lab.dom;
-  const { drawTokens, follow, noticeOf, readTokens, tokensOf } = lab.tokens;
+  const { digits, element, keep, kept, moveByArrows, quoted } = lab.dom;
+  const { setStop, speaker } = lab.dom;
+  const { drawTokens, follow, limitOf, noticeOf, readTokens, tokensOf } = lab.tokens;
   const { percentText, signed, weightText } = lab.tokens;
   const { drawMap } = lab.map;
 
@@ -43,6 +44,12 @@
 
   const part = (box) => (name) => box.querySelector(`[data-part="${name}"]`);
   const labelOf = (probability) => (probability > 0.5 ? "positive" : "negative");
+
+  function unknownText(unknown, all) {
+    if (unknown === 0) return "";
+    if (unknown < all) return `The models do not know ${unknown} of the ${all} words.`;
+    return `The models do not know ${all === 1 ? "this word" : `any of the ${all} words`}.`;
+  }
 
   // ---- one model's column: its verdict and the words as it reads them
 
@@ -88,13 +95,12 @@
     const words = contributions.reduce((sum, one) => sum + one, 0);
     const sum = `Logit ${digits(logit, 3)} = words ${digits(words, 3)} + bias ${digits(model.b, 3)}.`;
     const share = ` An equal share of the weight would be ${weightText(1 / read.length)}.`;
-    const most = ` It reads at most ${model.config.max_length} words, so the first ${skipped} are left out.`;
-    find("note").textContent = hasWords ? sum + share + (skipped > 0 ? most : "") : "";
+    find("note").textContent = hasWords ? `${sum}${share} ${limitOf(model, skipped)}`.trim() : "";
   }
 
-  function showWords({ find, reading }, measure) {
+  function showWords({ find, reading }, measure, largest) {
     const row = find("tokens");
-    drawTokens(row, reading.shown, "button", measure);
+    drawTokens(row, reading.shown, "button", measure, largest);
     setStop(row, row.querySelector("[tabindex='0']") ?? row.firstChild);
   }
 
@@ -113,7 +119,7 @@
     let effects = new Map(); // rows of the table by place, as long as the text is the same
     let cellAt = () => null;
     let isLoading = false;
-    let waiting = []; // columns that are still to be drawn
+    let waiting = []; // what is still to be done, a frame each
     let frame = null;
     let pause = null;
 
@@ -180,8 +186,19 @@
       for (const one of box.querySelectorAll("[data-measure]")) {
         one.hidden = one.dataset.measure !== measure();
       }
-      waiting = columns.filter((one) => one.model);
-      read(waiting[0]);
+      const [first, ...others] = columns.filter((one) => one.model);
+      read(first);
+      if (measure() === "weight") {
+        // The colours of all models have one scale, so each is read before the first is drawn.
+        const drawings = [first, ...others].map((one) => () => drawWeights(one));
+        waiting = [...others.map((one) => () => read(one)), ...drawings];
+      } else {
+        const drawings = others.map((one) => () => {
+          read(one);
+          showWords(one, measure());
+        });
+        waiting = [() => showWords(first, measure()), ...drawings];
+      }
       clearTimeout(pause);
       if (frame === null) frame = requestAnimationFrame(showNext);
     }
@@ -196,10 +213,15 @@
       showNote(column, hasWords);
     }
 
+    function drawWeights(column) {
+      const shown = columns.filter((one) => isShown(one) && one.reading);
+      const weights = shown.flatMap((one) => one.reading.shown.map(({ weight }) => weight));
+      showWords(column, "weight", Math.max(...weights));
+    }
+
     function showNext() {
-      showWords(waiting.shift(), measure());
+      waiting.shift()();
       if (waiting.length > 0) {
-        read(waiting[0]);
         frame = requestAnimationFrame(showNext);
         return;
       }
@@ -242,7 +264,7 @@
       const notes = [
         isEmpty ? "There are no words yet." : noticeOf(find("review").value, tokens),
         isGone ? "All words are deleted." : "",
-        unknown > 0 ? `The models do not know ${unknown} of the ${words.length} words.` : "",
+        unknownText(unknown, words.length),
       ];
       find("notice").textContent = notes.filter(Boolean).join(" ");
       find("notice").hidden = find("notice").textContent === "";
@@ -252,7 +274,7 @@
     function showAskers() {
       const { map, read } = qkv.reading;
       const select = find("asker");
-      const names = read.map((one, i) => `those of ${one.word} (${i + 1})`);
+      const names = read.map((one, i) => `those of ${quoted(one.word)} (${i + 1})`);
       // A key press changes few of them, and a new one costs more than one that stays.
       for (const [i, name] of ["the mean over all that attend", ...names].entries()) {
         const value = i > 0 ? i - 1 : "";
@@ -321,7 +343,7 @@
       const tops = map.map((row) => Math.max(...row));
       const i = tops.indexOf(Math.max(...tops));
       const [weight, j] = [tops[i], map[i].indexOf(tops[i])];
-      const text = `The largest weight: ${names[i]} attends to ${names[j]} with ${weightText(weight)}.`;
+      const text = `The largest weight: ${quoted(names[i])} attends to ${quoted(names[j])} with ${weightText(weight)}.`;
       find("map").setAttribute("aria-label", `${names.length} by ${names.length} weights. ${text}`);
       find("map-readout").textContent =
         `${text} Point at the map for others, or choose a word under “Whose weights?”.`;
@@ -330,6 +352,7 @@
     // ---- what the reader does
 
     find("review").addEventListener("input", () => {
+      keep("review", find("review").value); // for the home page, and for the way back
       find("sample").value = "";
       update();
     });
@@ -371,7 +394,7 @@
     find("map").addEventListener("pointermove", (event) => {
       const at = cellAt(event);
       if (!at) return;
-      const [from, to] = at.map((i) => qkv.reading.read[i].word);
+      const [from, to] = at.map((i) => quoted(qkv.reading.read[i].word));
       find("map-readout").textContent =
         `${from} attends to ${to} with ${weightText(qkv.reading.map[at[0]][at[1]])}.`;
     });
@@ -386,6 +409,11 @@
 
     box.hidden = false;
     begin();
+    const typed = kept("review"); // here or on the home page
+    if (typed) {
+      find("sample").value = "";
+      find("review").value = typed;
+    }
     // The models come when their reader comes near.
     const near = new IntersectionObserver(
       (seen) => {

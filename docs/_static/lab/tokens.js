@@ -107,6 +107,13 @@
     return `${rule}: ${share} here (${percentText(unread / all)}) are not read.`;
   }
 
+  // What a model that read the end of a text says of the rest
+  function limitOf(model, skipped) {
+    if (skipped === 0) return "";
+    const most = model.config.max_length;
+    return `The model reads at most ${most} words, so the first ${skipped} are left out.`;
+  }
+
   // 0.312 as .312, and 1.000 as it is
   const weightText = (weight) => weight.toFixed(3).replace(/^0/, "");
 
@@ -175,8 +182,8 @@
   }
 
   // Draws tokens into a box that may hold some; `name` is "button" where a word can be pressed, else
-  // "span", and `measure` is "contribution" or "weight".
-  function drawTokens(box, tokens, name, measure) {
+  // "span", and `measure` is "contribution" or "weight". `full` is the number with the full colour.
+  function drawTokens(box, tokens, name, measure, full = null) {
     const parts = arrange(
       box,
       tokens.map((one) => one.word),
@@ -206,7 +213,7 @@
           class: kinds.join(" "),
           "data-contribution": String(one.contribution),
           "data-weight": String(one.weight),
-          style: `--share: ${(Math.abs(number) / largest).toFixed(2)}`,
+          style: `--share: ${(Math.abs(number) / (full || largest)).toFixed(2)}`,
           ...(name === "button" && pressed),
         },
         [one.word, one.isDeleted ? "–" : text(number), remark.filter(Boolean).join(", ")],
@@ -217,6 +224,7 @@
   lab.tokens = {
     drawTokens,
     follow,
+    limitOf,
     noticeOf,
     percentText,
     readTokens,

@@ -5,6 +5,7 @@
 {
   const { element, shape } = lab.dom;
   const { LIMIT, MATRICES } = lab.bench;
+  const { readNumber } = numberReader;
   const { parts, plural, rowHead, short } = lab.workbench;
 
   const STEPS = 100;
@@ -106,8 +107,8 @@
     bench.grid(find("loss").closest("table"));
 
     on("rate", "input", ({ target }) => {
-      const rate = target.valueAsNumber;
-      if (!(rate >= 0.01 && rate <= 10))
+      const rate = readNumber(target.value, (one) => one >= 0.01 && one <= 10);
+      if (rate === null)
         return refuse(
           target,
           "Learning rate: expected a number from 0.01 to 10; the last one counts.",
@@ -131,13 +132,14 @@
     for (const field of goals) {
       field.addEventListener("input", () => {
         const state = bench.state();
-        const numbers = goals.map((one) => one.valueAsNumber);
+        const fits = (number) => Math.abs(number) <= LIMIT;
+        const numbers = goals.map((one) => readNumber(one.value, fits));
         const others = state.contexts.filter((one) => !isHere(state)(one));
         if (goals.every((one) => one.value === "")) {
           accept(field);
           return set({ contexts: others }, { by: "goal" });
         }
-        if (!numbers.every((number) => Math.abs(number) <= LIMIT)) {
+        if (numbers.includes(null)) {
           return refuse(
             field,
             `Target for the context vector: expected two numbers from −${LIMIT} to ${LIMIT}, or none.`,
@@ -147,12 +149,8 @@
         set({ contexts: [...others, [state.head, state.at, ...numbers]] }, { by: "goal" });
       });
     }
-    find("panel").addEventListener("focusout", ({ target, relatedTarget }) => {
-      if (target !== find("rate") && !goals.includes(target)) return;
-      if (goals.includes(target) && goals.includes(relatedTarget)) return; // the second number follows
-      if (target.hasAttribute("aria-invalid")) accept(target);
-      show(bench.view());
-    });
+    bench.onLeave([find("rate")], () => show(bench.view()));
+    bench.onLeave(goals, () => show(bench.view()));
 
     function build() {
       find("loss").replaceChildren(

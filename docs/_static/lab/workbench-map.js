@@ -4,7 +4,7 @@
 // choose the query, mask the cell, or make it a target.
 
 {
-  const { digits, element } = lab.dom;
+  const { digits, element, quoted } = lab.dom;
   const { parts, plural, rowHead } = lab.workbench;
 
   const FEW = 6; // words whose cells have room for all digits
@@ -26,7 +26,8 @@
 
   // What the rows have in common. First come the rows without a largest weight, because all of their
   // cells are masked or because several weights are equal.
-  function finding(weights, words) {
+  function finding(weights, bare) {
+    const words = bare.map(quoted);
     const rows = weights.map(favourites);
     const rowsWith = (fits) => rows.flatMap((row, i) => (fits(row.length) ? [i] : []));
     const idle = rowsWith((n) => n === 0);
@@ -121,8 +122,9 @@
       });
       find("finding").textContent = finding(head.weights, words);
       const most = favourites(head.weights[at]);
-      if (most.length === 1) bench.say(`${words[at]} attends most to ${words[most[0]]}.`);
-      if (most.length === 0) bench.say(`${words[at]} attends to nothing.`);
+      const asker = quoted(words[at]);
+      if (most.length === 1) bench.say(`${asker} attends most to ${quoted(words[most[0]])}.`);
+      if (most.length === 0) bench.say(`${asker} attends to nothing.`);
     }
 
     function use(made) {

@@ -4,7 +4,8 @@
 // one query, step by step.
 
 {
-  const { element, setStop, moveByArrows } = lab.dom;
+  const { element, setStop, moveByArrows, quoted, stepByArrows } = lab.dom;
+  const { readNumber } = numberReader;
   const { LIMIT, MATRICES } = lab.bench;
   const { parts, rowHead } = lab.workbench;
 
@@ -15,6 +16,7 @@
     const { find, inputs, refuse, accept } = bench;
     const slider = find("slider");
     let used = null; // the name of the number that the slider moves
+    let isSliding = false; // it moves one now, and a scale that followed would run away from it
 
     const tableOf = ({ x, heads, head }, name) => (name === "x" ? x : heads[head][name]);
     const read = (state, name) => {
@@ -48,18 +50,21 @@
 
     function field(table, i, c) {
       const what =
-        table === "x" ? `embedding of ${bench.state().words[i]}` : `${table}, row ${i + 1}`;
+        table === "x" ? `embedding of ${quoted(bench.state().words[i])}` : `${table}, row ${i + 1}`;
       const name = `${table}.${i}.${c}`;
       const made = element("input", {
-        type: "number",
-        min: -LIMIT,
-        max: LIMIT,
-        step: "any",
+        type: "text",
+        autocomplete: "off",
+        spellcheck: "false",
         tabindex: -1,
+        "data-step": 0.05,
         "aria-label": `${what}, number ${c + 1}`,
         "data-name": name,
       });
       inputs.set(name, made);
+      bench.onLeave([made], () => {
+        if (inputs.get(name) === made) show(made, read(bench.state(), name));
+      });
       return made;
     }
 
@@ -70,8 +75,11 @@
       useSlider(used);
     }
 
+    // Where one types stand four decimals; elsewhere no more than a field has room for.
     function show(made, number) {
-      made.value = Number(number.toFixed(4));
+      const isUsed = made === document.activeElement;
+      const places = isUsed || Math.abs(number) < 10 ? 4 : 3;
+      made.value = Number(number.toFixed(places));
       made.removeAttribute("aria-invalid");
     }
 
@@ -79,6 +87,7 @@
       used = name;
       find("slider-name").textContent = inputs.get(name).getAttribute("aria-label");
       const number = read(bench.state(), name);
+      if (isSliding) return;
       const reach = Math.max(3, Math.ceil(Math.abs(number)));
       slider.min = -reach;
       slider.max = reach;
@@ -88,11 +97,15 @@
     const isField = (part) => inputs.get(part.dataset.name) === part;
 
     find("numbers").addEventListener("input", ({ target }) => {
-      if (target === slider) return write(used, slider.valueAsNumber);
+      if (target === slider) {
+        isSliding = true;
+        write(used, slider.valueAsNumber);
+        isSliding = false;
+        return;
+      }
       if (!isField(target)) return;
-      const number = target.valueAsNumber;
-      // An empty field is not a number, and fits nothing.
-      if (Math.abs(number) <= LIMIT) {
+      const number = readNumber(target.value, (one) => Math.abs(one) <= LIMIT);
+      if (number !== null) {
         accept(target);
         write(target.dataset.name, number);
       } else {
@@ -104,23 +117,11 @@
       }
     });
     find("numbers").addEventListener("focusin", ({ target }) => {
-      if (isField(target)) useSlider(target.dataset.name);
-    });
-    // What was refused does not stay: the field shows again what counts.
-    find("numbers").addEventListener("focusout", ({ target }) => {
       if (!isField(target)) return;
-      if (target.hasAttribute("aria-invalid")) accept(target);
-      show(target, read(bench.state(), target.dataset.name));
+      useSlider(target.dataset.name);
+      if (!target.hasAttribute("aria-invalid")) show(target, read(bench.state(), used));
     });
-    find("numbers").addEventListener("keydown", (event) => {
-      const turn = { ArrowUp: 1, ArrowDown: -1 }[event.key];
-      if (!turn || !isField(event.target)) return;
-      event.preventDefault();
-      const number = read(bench.state(), event.target.dataset.name) + turn * 0.05;
-      if (Math.abs(number) > LIMIT) return;
-      write(event.target.dataset.name, Number(number.toFixed(4)));
-      show(event.target, number);
-    });
+    stepByArrows(bench.box);
     for (const name of TABLES) {
       moveByArrows(find(name), () => [[...find(name).querySelectorAll("input")]]);
     }

@@ -19,8 +19,9 @@
     });
     on("padding", "input", ({ target }) => {
       const most = bench.state().words.length - 1;
-      const padding = target.valueAsNumber;
-      if (!Number.isInteger(padding) || padding < 0 || padding > most) {
+      const isCount = (one) => Number.isInteger(one) && one >= 0 && one <= most;
+      const padding = numberReader.readNumber(target.value, isCount);
+      if (padding === null) {
         return refuse(
           target,
           `Of these words at most ${plural(most, "word")} can be padding; expected a whole number from 0 to ${most}.`,
@@ -29,10 +30,7 @@
       accept(target);
       set({ padding }, { by: "padding" });
     });
-    on("padding", "blur", ({ target }) => {
-      if (target.hasAttribute("aria-invalid")) accept(target);
-      target.value = bench.state().padding;
-    });
+    bench.onLeave([find("padding")], () => (find("padding").value = bench.state().padding));
     on("second", "change", ({ target }) => {
       const { heads, targets, contexts } = bench.state();
       if (target.checked) return set({ heads: [...heads, draw()], head: 1 });
@@ -53,7 +51,6 @@
       find("second").checked = state.heads.length > 1;
       find("head-field").hidden = state.heads.length === 1;
       find("head").value = state.head;
-      find("padding").max = state.words.length - 1;
       if (find("padding") !== document.activeElement) find("padding").value = state.padding;
     }
 

@@ -5,7 +5,7 @@
 {
   const { add, dot, matmul, transpose } = lab.tensors;
   const { LIMIT } = lab.bench;
-  const { shape } = lab.dom;
+  const { quoted, shape } = lab.dom;
   const { arrow, line, mixture, movable, scoresBelow, shadowsOf } = lab.plane;
   const { pair, parts } = lab.workbench;
 
@@ -28,7 +28,9 @@
   parts.push((bench) => {
     const { find, set } = bench;
     const drawScores = movable(find("plane-scores"), { move: moveArrow });
-    const drawValues = movable(find("plane-values"), { move: moveGoal, press: setGoal });
+    // A target is for learning: where no panel has it, a click in the plane sets none.
+    const press = find("panel") ? setGoal : null;
+    const drawValues = movable(find("plane-values"), { move: moveGoal, press });
 
     // A handle is "query" or "key.j"; without a point, it was let go.
     function moveArrow(name, point, by) {
@@ -66,13 +68,13 @@
         [
           ...head.key.map((key, j) => ({
             name: `key.${j}`,
-            label: `key of ${words[j]} ${pair(key)}`,
+            label: `key of ${quoted(words[j])} ${pair(key)}`,
             tip: key,
             shapes: (place) => [arrow(place([0, 0]), place(key), "key")],
           })),
           {
             name: "query",
-            label: `query of ${words[at]} ${pair(query)}`,
+            label: `query of ${quoted(words[at])} ${pair(query)}`,
             tip: query,
             shapes: queryShapes(query),
           },
@@ -87,7 +89,7 @@
           ? [
               {
                 name: "goal",
-                label: `target for the context vector of ${words[at]} ${pair(goal)}`,
+                label: `target for the context vector of ${quoted(words[at])} ${pair(goal)}`,
                 tip: goal,
                 shapes: goalShapes(goal),
               },
@@ -96,11 +98,11 @@
       );
       find("plane-scores").setAttribute(
         "aria-label",
-        `The query of ${words[at]} and the keys of all words, as arrows`,
+        `The query of ${quoted(words[at])} and the keys of all words, as arrows`,
       );
       find("plane-values").setAttribute(
         "aria-label",
-        `The values of all words, the wider the larger their weight, and the context vector of ${words[at]} ${pair(context)}`,
+        `The values of all words, the wider the larger their weight, and the context vector of ${quoted(words[at])} ${pair(context)}`,
       );
     }
 

@@ -3,11 +3,13 @@
 // Take it away: the state in the page's address, as Python, and the pictures as SVG.
 
 {
-  const { shape } = lab.dom;
+  const { digits, shape } = lab.dom;
   const { encode, decode } = lab.benchState;
   const { parts } = lab.workbench;
 
-  const KEY = "#bench=";
+  // In an address a state may stand behind a place of the page. Some programs write "=" and "&" as %3D and
+  // %26, or take a full stop or a bracket after a link for its end.
+  const STATE = /^#(?:([^&]*)&)?bench=([^&]*?)[^\w-]*$/;
   const AUTHOR = "The attention tutorial authors";
   const LICENCE = "https://opensource.org/license/mit";
   const PAUSE = 600; // milliseconds without a change, before the address follows
@@ -22,10 +24,19 @@
   ];
   const TEXT_LOOKS = ["font-family", "font-size", "font-weight", "text-anchor"];
 
-  const linkTo = (state) => `${location.href.split("#")[0]}${KEY}${encode(state)}`;
+  function partsOf(hash) {
+    try {
+      hash = decodeURIComponent(hash);
+    } catch {} // a % that stands for itself
+    const [, place, text] = hash.match(STATE) ?? [null, hash.slice(1), null];
+    return { place, text };
+  }
+
+  const linkTo = (state, place = "") =>
+    `${location.href.split("#")[0]}#${place && `${place}&`}bench=${encode(state)}`;
 
   parts.push((bench) => {
-    const { find, on } = bench;
+    const { box, find, on } = bench;
     const shared = find("shared");
     let timer;
     let first = null; // the state before the reader's first change
@@ -33,27 +44,45 @@
 
     // An address that holds a state is read once, and whenever the reader pastes another one.
     function readAddress() {
-      if (!location.hash.startsWith(KEY)) return;
+      const { text } = partsOf(location.hash);
+      if (text === null) return false;
       try {
-        const state = decode(location.hash.slice(KEY.length));
+        const state = decode(text);
         first = null;
         isChanged = false;
-        bench.change(state);
+        bench.open(state);
         bench.tell("");
       } catch (problem) {
-        bench.tell(
-          `${problem.message} You see the numbers of ${bench.numbers[bench.chosen()].label}.`,
-        );
+        bench.tell(`${problem.message} You see the numbers of ${bench.origin().label}.`);
       }
+      return true;
     }
-    addEventListener("hashchange", readAddress);
+
+    function goThere() {
+      const place = document.getElementById(partsOf(location.hash).place) ?? box;
+      place.scrollIntoView({ behavior: "instant" });
+    }
+
+    addEventListener("hashchange", () => {
+      if (readAddress()) goThere();
+    });
+
+    function start() {
+      if (!readAddress()) return;
+      // After a reload or on the way back, the browser goes to where the reader was.
+      const [{ type } = {}] = performance.getEntriesByType("navigation");
+      if (type !== "navigate") return;
+      goThere();
+      addEventListener("load", goThere); // what stands above may have got its size since
+    }
 
     function update({ state }) {
       first ??= state;
       isChanged ||= state !== first;
       clearTimeout(timer);
       if (!isChanged) return;
-      timer = setTimeout(() => history.replaceState(null, "", linkTo(state)), PAUSE);
+      const { place } = partsOf(location.hash);
+      timer = setTimeout(() => history.replaceState(null, "", linkTo(state, place)), PAUSE);
     }
 
     async function copy(text, done) {
@@ -106,7 +135,7 @@
     });
     on("save-light", "click", () => save("light"));
     on("save-dark", "click", () => save("dark"));
-    return { update, start: readAddress };
+    return { update, start };
   });
 
   // The heatmap and both planes as one SVG file, in the colours of a theme whatever the page shows
@@ -119,16 +148,16 @@
       const color = (name) => style.getPropertyValue(name).trim();
       const picture = shape("svg", {
         xmlns: "http://www.w3.org/2000/svg",
-        viewBox: "0 0 1120 320",
+        viewBox: "0 0 1220 320",
       });
       const background = shape("rect", {
-        width: 1120,
+        width: 1220,
         height: 320,
         fill: color("--color-background-primary"),
       });
       const map = heatmap(bench.view(), color);
       const planes = ["plane-scores", "plane-values"].map((name, i) => {
-        const group = shape("g", { transform: `translate(${380 + 370 * i} 30)` });
+        const group = shape("g", { transform: `translate(${480 + 370 * i} 30)` });
         group.append(...[...bench.find(name).childNodes].map(copyWithLooks));
         return group;
       });
@@ -144,7 +173,8 @@
     const title = `Attention of “${words.join(" ")}”, from the attention tutorial's workbench`;
     const text =
       "Left, the attention weights, one row per query and one column per key. In the middle, the " +
-      "chosen query and all keys as arrows. Right, the values and that query's context vector.";
+      "chosen query and all keys as arrows. Right, the values and that query's context vector. Hatched " +
+      "cells are masked, and ◎ marks a target.";
     const [rdf, dc, cc] = [
       "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
       "http://purl.org/dc/elements/1.1/",
@@ -180,9 +210,12 @@
     return copy;
   }
 
-  // Rows are queries, columns are keys.
-  function heatmap({ state: { words }, head }, color) {
+  // Rows are queries, columns are keys; the context vectors stand behind them. As on the page, masked
+  // cells are hatched, and a target has a mark above its number.
+  function heatmap({ state, layer: { allowed }, head }, color) {
+    const { words } = state;
     const [left, top, side] = [90, 70, Math.min(40, 240 / words.length)];
+    const right = left + words.length * side;
     const ink = color("--color-foreground-primary");
     const text = (x, y, label, more = {}) =>
       shape(
@@ -203,21 +236,32 @@
             fill: `rgb(${color("--lab-tint").split(" ").join(",")})`,
             "fill-opacity": 0.42 * weight, // as on the page: the digits stay readable
           };
+          const box = { x, y, width: side, height: side };
+          const isTarget = state.targets.some((one) => String(one) === `${state.head},${i},${j}`);
+          const mark = { "text-anchor": "middle", "font-size": 9 };
           return [
-            shape("rect", {
-              x,
-              y,
-              width: side,
-              height: side,
-              ...tint,
-              stroke: color("--color-background-border"),
-            }),
+            ...(allowed[i][j] ? [] : [shape("rect", { ...box, fill: "url(#masked)" })]),
+            ...(allowed[i][j] && isTarget ? [text(x + side / 2, y + 9, "◎", mark)] : []),
+            shape("rect", { ...box, ...tint, stroke: color("--color-background-border") }),
             text(x + side / 2, y + side / 2 + 4, weight.toFixed(2), { "text-anchor": "middle" }),
           ];
         }),
+        ...head.context[i].map((number, c) =>
+          text(right + 45 * (c + 1), top + middle + 4, digits(number, 2), { "text-anchor": "end" }),
+        ),
       ];
     });
-    return shape("g", {}, ...parts);
+    parts.push(text(right + 90, top - 6, "context vector", { "text-anchor": "end" }));
+    const size = { width: 5, height: 5, patternUnits: "userSpaceOnUse" };
+    const hatching = shape("pattern", {
+      id: "masked",
+      patternTransform: "rotate(45)",
+      ...size,
+    });
+    hatching.append(
+      shape("path", { d: "M 0 0 V 5", stroke: color("--color-foreground-border"), fill: "none" }),
+    );
+    return shape("g", {}, shape("defs", {}, hatching), ...parts);
   }
 
   lab.workbenchShare = { drawing, linkTo };

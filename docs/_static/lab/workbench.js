@@ -5,7 +5,8 @@
 // its history, and answers "Where from?"; the other workbench-*.js files each add one part.
 
 {
-  const { digits, element, setStop, moveByArrows, speaker } = lab.dom;
+  const { afterPress, digits, element, keep, kept } = lab.dom;
+  const { moveByArrows, quoted, setStop, speaker } = lab.dom;
 
   const HISTORY = 200;
   const parts = []; // what the other files add: (bench) => { build?(view), update(view) }
@@ -27,15 +28,23 @@
   const pair = (vector) => `(${vector.map(short).join(", ")})`;
   const plural = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
 
-  // `numbers` has an entry per preset: { label, words, x, W_query, W_key, W_value }.
+  // `numbers` has an entry per preset: { label, words, x, W_query, W_key, W_value }, and `vectors` where
+  // a trained model has vectors for other words, too.
   function start(box, numbers, { preset = Object.keys(numbers)[0] } = {}) {
     const find = (name) => box.querySelector(`[data-part="${name}"]`);
     const say = speaker(find("spoken"));
-    const history = []; // { state, curve }, oldest first
+    const history = []; // { state, curve, origin }, oldest first
     const whole = find("whole");
     const inputs = new Map(); // name of a number → where it is typed
     const cells = new Map(); // name of a number → where it is shown
-    let chosen = preset; // the preset that Reset goes back to
+    // What Reset goes back to: { name, label, state, vectors }, a preset or a link
+    const origins = new Map(
+      Object.entries(numbers).map(([name, { label, vectors, ...given }]) => [
+        name,
+        { name, label, vectors, state: lab.benchState.begin(given) },
+      ]),
+    );
+    let origin = origins.get(preset);
     let state;
     let curve = []; // the losses since the last change by hand
     let view; // all that follows from the state
@@ -48,30 +57,32 @@
       find,
       say,
       inputs,
-      numbers,
       state: () => state,
       view: () => view,
-      chosen: () => chosen,
+      origin: () => origin,
+      before: (by) => (gesture === by ? history.at(-1).state : state),
       change,
       set,
-      begin,
+      open,
       cell,
       grid,
       tell,
       refuse,
       accept,
+      onLeave,
       on,
     };
 
     // ---- the state and its history
 
     // `by` names the gesture that a change belongs to; the losses of learning extend the curve.
-    function change(next, { by = null, losses = null } = {}) {
-      if (by === null || by !== gesture) history.push({ state, curve });
+    function change(next, { by = null, losses = null, from = origin } = {}) {
+      if (by === null || by !== gesture) history.push({ state, curve, origin });
       if (history.length > HISTORY) history.shift();
       gesture = by;
       if (losses) curve = [...(curve.length > 0 ? curve : [view.loss]), ...losses];
       else curve = [];
+      origin = from;
       state = next;
       update();
     }
@@ -81,14 +92,25 @@
     }
 
     function undo() {
-      ({ state, curve } = history.pop());
+      ({ state, curve, origin } = history.pop());
       gesture = null;
       update();
     }
 
-    function begin(name) {
-      chosen = name;
-      change(lab.benchState.begin(numbers[name]));
+    // Back to what the reader starts from, also in what a click does
+    function begin(next) {
+      const [query] = box.querySelectorAll("[name=bench-tool]");
+      if (query) query.checked = true;
+      change(structuredClone(next.state), { from: next });
+    }
+
+    // A state from a link, whose new words have vectors of the model that its matrices are of
+    function open(linked) {
+      const matrices = ({ heads: [first] }) => JSON.stringify(first);
+      const like = [...origins.values()].find((one) => matrices(one.state) === matrices(linked));
+      const made = { name: "link", label: "the link", state: linked, vectors: like?.vectors };
+      origins.set("link", made);
+      begin(made);
     }
 
     // ---- all that follows
@@ -121,7 +143,7 @@
         if (!cells.has(asked) && !inputs.has(asked)) asked = null;
       }
       for (const [name, made] of cells) {
-        const { value } = origin(name);
+        const { value } = explained(name);
         made.textContent = value === null ? "none" : short(value);
         made.dataset.value = value;
       }
@@ -130,7 +152,12 @@
         part.textContent = state.words[state.at];
       }
       find("undo").disabled = history.length === 0;
-      if (whole) whole.hash = `bench=${lab.benchState.encode(state)}`;
+      showStart();
+      if (whole) {
+        const text = lab.benchState.encode(state);
+        whole.hash = `bench=${text}`;
+        keep("bench", text); // this page's address does not hold it
+      }
       showOrigin(asked);
     }
 
@@ -157,6 +184,7 @@
     }
 
     function tell(problem) {
+      if (problem === "") refused = null;
       find("problem").textContent = problem;
     }
 
@@ -167,7 +195,7 @@
     // ---- where from?
 
     // `explain` calls the context vector of the query's own word context.c.
-    function origin(name) {
+    function explained(name) {
       if (inputs.has(name)) return originOfInput(name);
       return view.numbers.get(name) ?? view.numbers.get(name.replace(`.${state.at}.`, "."));
     }
@@ -175,7 +203,7 @@
     function originOfInput(name) {
       const [matrix, i, c] = name.split(".");
       if (matrix === "x") {
-        const text = `number ${Number(c) + 1} of the embedding of ${state.words[i]} is an input: it is given, drawn from the word's letters or set by you`;
+        const text = `number ${Number(c) + 1} of the embedding of ${quoted(state.words[i])} is an input: it is given, drawn from the word's letters or set by you`;
         return { text, sources: [] };
       }
       const gradient = `d${name}`;
@@ -192,7 +220,7 @@
         part.classList.remove("source", "asked");
       }
       asked = name;
-      const number = name && origin(name);
+      const number = name && explained(name);
       find("where").textContent = number
         ? number.text
         : "Select any number, and its equation is written here with the digits filled in.";
@@ -214,7 +242,8 @@
       if (!box.contains(focused) || bar.contains(focused)) return;
       if (getComputedStyle(bar).position !== "sticky") return;
       const [low, high] = [focused.getBoundingClientRect(), bar.getBoundingClientRect()];
-      if (low.bottom > high.top && low.top < high.bottom) {
+      const isBeside = low.right <= high.left || low.left >= high.right;
+      if (!isBeside && low.bottom > high.top && low.top < high.bottom) {
         scrollBy({ top: low.bottom - high.top + 8, behavior: "instant" });
       }
     }
@@ -228,65 +257,63 @@
         if (kind !== "focusin") pointer = place;
         const name = event.target.closest("[data-name]")?.dataset.name;
         if (name && name !== asked && partOf(name)) showOrigin(name);
-        if (kind === "focusin") requestAnimationFrame(keepClear);
+        if (kind === "focusin") afterPress(() => requestAnimationFrame(keepClear));
       });
     }
 
-    // ---- the sentence, the presets, the way to the whole workbench
+    // ---- what the reader starts from, and what is refused
 
     const presets = find("preset");
-    presets?.replaceChildren(
-      ...Object.entries(numbers).map(([name, { label }]) =>
-        element("option", { value: name }, label),
-      ),
-    );
-    on("preset", "change", () => begin(presets.value));
-    on("reset", "click", () => begin(chosen));
+    on("preset", "change", () => begin(origins.get(presets.value)));
+    on("reset", "click", () => begin(origin));
     on("undo", "click", undo);
-    on("sentence", "input", (event) => {
-      const field = event.target;
-      // A word that is half typed is no other word: what counts is the sentence before the gesture.
-      const before = gesture === "sentence" ? history.at(-1).state : state;
-      try {
-        change(lab.benchState.withWords(before, field.value), { by: "sentence" });
-        accept(field);
-      } catch (problem) {
-        refuse(field, problem.message);
-      }
-    });
-    // What was refused stays with its reason while it is in sight, also after Enter. On leaving, the field
-    // shows again what counts.
-    on("sentence", "blur", (event) => accept(event.target));
+
+    function showStart() {
+      if (!presets) return;
+      const options = [...origins.values()].map(({ name, label }) =>
+        element("option", { value: name }, label),
+      );
+      if (presets.length !== options.length) presets.replaceChildren(...options);
+      presets.value = origin.name;
+    }
+
+    let refused = null; // the field whose entry the message is about
 
     function refuse(field, problem) {
+      refused = field;
       field.setAttribute("aria-invalid", "true");
       tell(problem);
     }
 
     function accept(field) {
       field.removeAttribute("aria-invalid");
-      tell("");
-      showSentence();
-    }
-    function showSentence() {
-      const field = find("sentence");
-      if (document.activeElement !== field) field.value = state.words.join(" ");
-      if (presets) presets.value = chosen;
-      const drawn = lab.benchState.drawnWords(state);
-      const isAll = state.words.every((word) => drawn.includes(word));
-      find("drawn").textContent = isAll
-        ? "Vectors drawn from letters: all words."
-        : drawn.length > 0
-          ? `Vectors drawn from letters: ${drawn.join(", ")}.`
-          : "";
+      if (refused === field) tell("");
     }
 
-    const made = [...parts.map((part) => part(bench)), { update: showSentence }];
-    state = lab.benchState.begin(numbers[chosen]);
+    // What was refused stays with its reason while it is in sight, also after Enter. On leaving, a field
+    // shows again what counts; `fields` are those of one entry.
+    function onLeave(fields, show) {
+      for (const field of fields) {
+        field.addEventListener("blur", ({ relatedTarget }) => {
+          if (fields.includes(relatedTarget)) return; // the second number follows
+          afterPress(() => {
+            if (fields.includes(document.activeElement)) return;
+            for (const one of fields) accept(one);
+            show();
+          });
+        });
+      }
+    }
+
+    const made = parts.map((part) => part(bench));
+    state = structuredClone(origin.state);
+    try {
+      if (whole && kept("bench")) state = lab.benchState.decode(kept("bench"));
+    } catch {} // what an earlier version of this page has kept
+    box.hidden = false; // what is hidden has no size, and words are cut to theirs
     update();
     for (const part of made) part.start?.();
-    box.hidden = false;
-    return { bench, reset: () => begin(preset) };
+    return { bench, reset: () => begin(origins.get(preset)) };
   }
 
   lab.workbench = { pair, parts, plural, rowHead, short, start };

@@ -5,7 +5,7 @@
 {
   const { START, START_ID, bytesOf, decode, encode } = lab.bpe;
   const { load } = lab.models;
-  const { element, moveByArrows, setStop, speaker } = lab.dom;
+  const { afterPress, element, moveByArrows, setStop, speaker, stepByArrows } = lab.dom;
   const { weightText } = lab.tokens;
   const { chance, draw, logitsAt, newReading, probabilities, read } = lab.writer;
   const { coloursOf, drawMap, paint } = lab.map;
@@ -13,6 +13,7 @@
   const PROMPT = "The film";
   const TEMPERATURE = 0.8;
   const SEED = 1;
+  const LARGEST_SEED = 9999;
   const SHOWN = 10; // tokens in the list of the most probable ones
   const MANY = 20;
   const PACE = 120; // milliseconds from one written token to the next
@@ -51,6 +52,7 @@
     let isEnded = false; // the model drew <start>
     let asks = null; // the token whose weights are shown; null is the last
     let [layer, head] = [0, 0];
+    let seed = SEED;
     let left = 0; // tokens still to be written
     let timer = null;
     let cellAt = () => null;
@@ -212,7 +214,7 @@
     }
 
     function writeOne() {
-      const id = draw(shares(), chance(find("seed").value, ids.length));
+      const id = draw(shares(), chance(seed, ids.length));
       if (id === START_ID) isEnded = true;
       else append(id);
     }
@@ -248,7 +250,8 @@
     function begin() {
       find("text").value = PROMPT;
       find("temperature").value = TEMPERATURE;
-      find("seed").value = SEED;
+      seed = SEED;
+      showSeed();
       [layer, head] = [0, 0];
       find("temperature-shown").textContent = TEMPERATURE.toFixed(2);
       if (model) readText();
@@ -327,11 +330,35 @@
       showText();
       update();
     });
-    for (const name of ["temperature", "seed"]) {
-      on(name, "input", () => {
-        isEnded = false;
-        update();
-      });
+    on("temperature", "input", () => {
+      isEnded = false;
+      update();
+    });
+    on("seed", "input", () => {
+      const isSeed = (number) => Number.isInteger(number) && number >= 0 && number <= LARGEST_SEED;
+      const number = numberReader.readNumber(find("seed").value, isSeed);
+      find("seed").ariaInvalid = String(number === null);
+      if (number === null) {
+        return notify(
+          `Seed: expected a whole number from 0 to ${LARGEST_SEED}; the last one, ${seed}, counts.`,
+        );
+      }
+      seed = number;
+      isEnded = false;
+      update();
+    });
+    // What was refused does not stay: the field shows again what counts.
+    find("seed").addEventListener("blur", () =>
+      afterPress(() => {
+        showSeed();
+        if (model) showNotice();
+      }),
+    );
+    stepByArrows(find("seed"));
+
+    function showSeed() {
+      find("seed").value = seed;
+      find("seed").ariaInvalid = "false";
     }
     on("bars", "click", ({ target }) => {
       const button = target.closest("button");

@@ -1,0 +1,215 @@
+"""What a finger, a mouse or a keyboard does to the page, and that the page lets it."""
+
+import itertools
+
+import pytest
+from playwright.sync_api import expect
+from workbench import cell, field, open_bench, shown
+
+from experiments.playground import trained
+
+PHONE = {"size": "phone", "has_touch": True, "is_mobile": True}
+
+
+def state(page):
+    return page.evaluate("lab.workbench.bench.state()")
+
+
+def middle(part):
+    box = part.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def swipe(page, part, dx, dy, steps=10):
+    """Put a finger on a part, move it, and take it away; return what the page heard of it."""
+    page.evaluate(
+        """() => { window.heard = [];
+        for (const kind of ["pointerdown", "pointermove", "pointerup", "pointercancel"])
+          addEventListener(kind, () => heard.push(kind), { capture: true }); }"""
+    )
+    x, y = middle(part)
+    touch = page.context.new_cdp_session(page)
+
+    def send(kind, *points):
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
+
+    send("touchStart", {"x": x, "y": y})
+    for step in range(1, steps + 1):
+        send("touchMove", {"x": x + dx * step / steps, "y": y + dy * step / steps})
+    send("touchEnd")
+    return page.evaluate("heard")
+
+
+@pytest.mark.parametrize("name", ["index.html", "playground.html"])
+@pytest.mark.parametrize(("handle", "dx", "dy"), [("query", -30, -40), ("key.3", 25, 30)])
+def test_a_finger_on_an_arrow_drags_it(visit, http_root, name, handle, dx, dy):
+    page = open_bench(visit, http_root + name, **PHONE)
+    grip = page.locator(f'#workbench [data-handle="{handle}"] .grip')
+    page.locator('[data-part="plane-scores"]').scroll_into_view_if_needed()
+    before, place = state(page), page.evaluate("scrollY")
+    heard = swipe(page, grip, dx, dy)
+    assert heard.count("pointermove") == 10
+    assert heard[-1] == "pointerup"
+    assert page.evaluate("scrollY") == place
+    assert state(page)["x"] != before["x"]
+
+
+def test_a_finger_beside_the_arrows_scrolls_the_page(visit, http_root):
+    page = open_bench(visit, http_root + "playground.html", **PHONE)
+    plane = page.locator('[data-part="plane-values"]')
+    plane.scroll_into_view_if_needed()
+    before, place = state(page), page.evaluate("scrollY")
+    swipe(page, plane, 0, -120)
+    page.wait_for_function("place => scrollY > place + 50", arg=place)
+    assert state(page) == before
+
+
+# Where a refused entry is, and what is pressed next
+REFUSED = {"x.1.0": "1000", "W_key.0.0": "", "sentence": "alone"}
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_first_click_after_a_refused_entry_counts(visit, http_root, name, size):
+    page = open_bench(visit, http_root + "playground.html", size=size)
+    wrong = page.locator('[data-part="sentence"]') if name == "sentence" else field(page, name)
+    tab = page.get_by_role("tab", name="Gradients")
+    for part in (tab, cell(page, "map.4.2"), page.get_by_role("button", name="Draw random")):
+        before = state(page)
+        wrong.fill(REFUSED[name])
+        expect(page.get_by_role("alert")).to_contain_text("xpected" if name != "sentence" else "2")
+        part.scroll_into_view_if_needed()
+        box = part.bounding_box()
+        page.mouse.move(box["x"] + 20, box["y"] + 3)  # near its upper edge
+        page.mouse.down()
+        page.wait_for_timeout(60)
+        page.mouse.up()
+        expect(page.get_by_role("alert")).to_have_text("")
+        assert wrong.get_attribute("aria-invalid") is None
+        if part is tab:
+            expect(tab).to_have_attribute("aria-selected", "true")
+        else:
+            assert state(page) != before
+
+
+def test_a_sentence_on_the_home_page_is_read_with_trained_vectors(visit, root):
+    seen = visit(root + "index.html")
+    page = seen.page
+    page.locator("#workbench").wait_for()
+    sentence = page.get_by_label("Your sentence")
+    words = ["an", "extraordinary", "and", "unforgettable", "film"]
+    sentence.fill(" ".join(words))
+    expect(page.get_by_test_id("weight")).to_have_count(25)
+    wanted = trained.sentence(words)["x"]
+    for row, numbers in zip(state(page)["x"], wanted, strict=True):
+        assert row == pytest.approx(numbers, rel=2e-3, abs=2e-3)
+    assert shown(page, "map.1.3") == ["0.90"]
+    notice = page.locator("#bench-drawn")
+    expect(notice).to_have_text("")
+    sentence.fill("zzzz film")
+    expect(notice).to_have_text("Words that the model does not know: zzzz.")
+    assert seen.complaints == []
+    assert seen.foreign(root) == []
+
+
+def test_the_menu_says_what_the_page_started_from(visit, http_root):
+    page = open_bench(visit, http_root + "index.html")
+    page.get_by_role("link", name="open the whole workbench").click()
+    page.wait_for_url("**/playground.html#bench=1.*")
+    menu = page.get_by_label("Start from")
+    linked = state(page)
+    expect(menu.locator("option:checked")).to_have_text("the link")
+    field(page, "x.0.0").fill("2")
+    page.get_by_test_id("reset-workbench").click()
+    assert state(page) == linked
+    menu.select_option("lesson")
+    page.get_by_test_id("reset-workbench").click()
+    assert state(page)["words"][0] == "Your"
+    for _ in range(2):
+        page.get_by_role("button", name="Undo").click()
+    expect(menu.locator("option:checked")).to_have_text("the link")
+    assert state(page) == linked
+    # The link's matrices are the trained ones, so new words have trained vectors.
+    page.get_by_label("Your sentence").fill("a masterpiece")
+    expect(page.get_by_test_id("weight")).to_have_count(4)
+    wanted = trained.sentence(["masterpiece"])["x"][0]
+    assert state(page)["x"][1] == pytest.approx(wanted, rel=2e-3, abs=2e-3)
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_a_link_shows_what_it_holds(visit, http_root, size):
+    page = open_bench(visit, http_root + "playground.html")
+    text = page.evaluate("lab.benchState.encode({ ...lab.workbench.bench.state(), at: 4 })")
+    page.goto("about:blank")
+    for written in (f"#bench={text}", f"#bench%3D{text}", f"#bench={text}).", f"#&bench={text}"):
+        page = open_bench(visit, http_root + f"playground.html{written}", size=size)
+        expect(page.locator("#workbench tr.asks th")).to_have_text("one")
+        page.wait_for_function(
+            "Math.abs(document.querySelector('#workbench').getBoundingClientRect().top) < 80"
+        )
+
+
+def test_the_address_of_the_state_keeps_the_place(visit, http_root):
+    page = open_bench(visit, http_root + "playground.html#your-own-review")
+    page.evaluate("lab.workbench.bench.set({ at: 4 })")
+    page.wait_for_url("**#your-own-review&bench=1.*")
+    changed, place = state(page), page.evaluate("scrollY")
+    page.reload()
+    page.locator("#workbench").wait_for()
+    assert state(page) == changed
+    page.wait_for_function("place => Math.abs(scrollY - place) < 50", arg=place)
+    other = open_bench(visit, page.url)
+    other.wait_for_function(
+        "Math.abs(document.querySelector('#your-own-review').getBoundingClientRect().top) < 80"
+    )
+
+
+def test_what_was_typed_on_the_home_page_is_not_lost(visit, http_root):
+    page = open_bench(visit, http_root + "index.html")
+    review = "A dull start, but a wonderful ending"
+    page.get_by_test_id("review-input").fill(review)
+    page.get_by_label("Your sentence").fill("a wonderful ending")
+    expect(page.get_by_test_id("weight")).to_have_count(9)
+    before = state(page)
+    page.get_by_role("link", name="Delete words").click()
+    page.wait_for_url("**/playground.html#your-own-review")
+    expect(page.locator("#review-lab").get_by_test_id("review-input")).to_have_value(review)
+    page.go_back()
+    page.locator("#workbench").wait_for()
+    expect(page.get_by_test_id("review-input")).to_have_value(review)
+    expect(page.get_by_test_id("probability")).to_contain_text("positive")
+    assert state(page) == before
+    page.get_by_test_id("reset-workbench").click()
+    assert state(page)["words"][1] == "dull"
+
+
+def test_the_home_page_says_that_a_long_review_is_read_in_part(visit, http_root):
+    page = open_bench(visit, http_root + "index.html")
+    page.get_by_test_id("review-input").fill("dull " * 600 + "wonderful " * 300)
+    expect(page.get_by_test_id("notice")).to_contain_text(
+        "at most 256 words, so the first 644 are left out"
+    )
+
+
+def test_the_slider_does_not_run_away(bench):
+    field(bench, "x.1.0").fill("80")
+    slider = bench.locator('[data-part="slider"]')
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    y = box["y"] + box["height"] / 2
+    bench.mouse.move(box["x"] + box["width"] - 8, y)
+    bench.mouse.down()
+    values = []
+    for share in (0.85, 0.8, 0.75, 0.7):
+        bench.mouse.move(box["x"] + share * box["width"], y)
+        values.append(state(bench)["x"][1][0])
+    bench.mouse.up()
+    steps = [one - other for one, other in itertools.pairwise(values)]
+    assert steps == pytest.approx([steps[0]] * 3, abs=1.5)
+
+
+def test_a_click_in_the_plane_of_the_home_page_sets_nothing(visit, http_root):
+    page = open_bench(visit, http_root + "index.html")
+    before = state(page)
+    page.locator('[data-part="plane-values"]').click(position={"x": 60, "y": 40})
+    assert state(page) == before
