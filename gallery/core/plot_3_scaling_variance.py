@@ -452,26 +452,42 @@ for m in lengths:
 # What training does to the scores
 # --------------------------------
 # The variance of a score is k only while queries and keys are independent. Training makes them
-# dependent, because it moves a query and the key that the query should find towards each other. The
-# k products then no longer cancel, and their sum grows as k instead of :math:`\sqrt k`. For this
-# reason :cite:t:`yang2022tensor` divide by k (definition 4.1 of their parametrisation, μP), so that
-# settings found for a narrow model also fit a wide one.
+# dependent, because it moves a query and the key that the query should find towards each other, so
+# that the k products no longer cancel. How much one step adds to each of them depends on the
+# optimiser:
+#
+# * :term:`Adam` moves every entry of a matrix by about its learning rate. Each of the k products
+#   grows by about the same amount at every width, and their sum grows as k.
+# * In plain :term:`gradient descent` the step is proportional to the gradient, which contains the
+#   scale as a factor. With the scale :math:`1/\sqrt k` each product therefore grows by
+#   :math:`1/\sqrt k` as much, and their sum grows as :math:`\sqrt k`.
+#
+# Most large models are trained with Adam or its relatives. For this case :cite:t:`yang2022tensor`
+# divide by k (definition 4.1 of their parametrisation, μP), so that settings found for a narrow
+# model also fit a wide one. (For plain gradient descent they also prescribe a learning rate that
+# depends on the width.)
 #
 # To watch this happen, we train each of sixteen random tokens to attend to the next one, with ten
-# steps of Adam at one learning rate for all widths. A token and the next one make a pair. We print
-# the mean growth of the sixteen pairs' undivided scores, :math:`\mathrm{query} \cdot \mathrm{key}`,
-# once in units of :math:`\sqrt k` and once in units of k. The last two columns are the mean weight
-# of the pairs before the first step and after the last.
+# steps of either optimiser at one learning rate for all widths. A token and the next one make a
+# pair. We print the mean growth of the sixteen pairs' undivided scores, :math:`\mathrm{query} \cdot
+# \mathrm{key}`, once in units of :math:`\sqrt k` and once in units of k. The last two columns are
+# the mean weight of the pairs before the first step and after the last.
 
 tokens = torch.randn(16, 64, generator=generator)  # (16, 64)
 following = torch.arange(1, 17) % 16  # (16,)
 
 
-def train(k, scale, steps=10):
+optimizers = {
+    "Adam": lambda parameters: torch.optim.Adam(parameters, lr=1e-3),
+    "plain": lambda parameters: torch.optim.SGD(parameters, lr=0.3),
+}
+
+
+def train(k, scale, make, steps=10):
     """Return the scores of the pairs and their weights, each before and after the steps."""
     draws = torch.Generator().manual_seed(0)
     W_query, W_key = torch.randn(2, 64, k, generator=draws) / 8  # (64, k), (64, k)
-    optimizer = torch.optim.Adam([W_query.requires_grad_(), W_key.requires_grad_()], lr=1e-3)
+    optimizer = make([W_query.requires_grad_(), W_key.requires_grad_()])
     scores, weights = [], []
     for _ in range(steps + 1):
         raw = (tokens @ W_query) @ (tokens @ W_key).T  # (16, 16)
@@ -485,24 +501,31 @@ def train(k, scale, steps=10):
 
 
 growth, reached = {}, {}
-print("by     k growth/√k growth/k first  last")
-for name in ("divided by √k", "divided by k"):
-    for k in (16, 64, 256, 1024):
-        before, after, first, last = train(k, scales[name](k))  # (16,), (16,)
-        growth[name, k] = (after - before).mean().item()
-        reached[name, k] = last
-        in_roots, in_widths = growth[name, k] / math.sqrt(k), growth[name, k] / k
-        print(f"{name[11:]:2}{k:6,}{in_roots:10.2f}{in_widths:9.3f}{first:6.3f}{last:6.3f}")
+print("steps  by     k growth/√k growth/k first  last")
+for steps, make in optimizers.items():
+    for name in ("divided by √k", "divided by k"):
+        for k in (16, 64, 256, 1024):
+            before, after, first, last = train(k, scales[name](k), make)  # (16,), (16,)
+            growth[steps, name, k] = (after - before).mean().item()
+            reached[steps, name, k] = last
+            in_roots, in_widths = (growth[steps, name, k] / each for each in (math.sqrt(k), k))
+            print(f"{steps:5}  {name[11:]:2}{k:6,}{in_roots:10.2f}{in_widths:9.3f}", end="")
+            print(f"{first:6.3f}{last:6.3f}")
 
 # %%
-# Measured in units of :math:`\sqrt k`, the growth rises with the width; measured in units of k it
-# stays nearly level, as the argument says. So with the scale :math:`1/\sqrt k` the same ten steps
-# take a wide layer much further than a narrow one, whereas with :math:`1/k` they take all widths
-# equally far. Neither scale is right in itself: division by :math:`\sqrt k` keeps the *start* the
-# same at every width, and division by k keeps the effect of the *steps* the same. With division by
-# :math:`\sqrt k`, a learning rate that fits one width need not fit another. :doc:`A lesson on the
-# scale in training </gallery/deeper/plot_9e_scale_in_training>` continues from here, to QK-norm and
-# to a training run that fails.
+# Under Adam the growth rises with the width if it is measured in units of :math:`\sqrt k`, and
+# stays nearly level in units of k, as the argument says. So with the scale :math:`1/\sqrt k` the
+# same ten steps take a wide layer much further than a narrow one, whereas with :math:`1/k` they
+# take all widths equally far. Under plain gradient descent at one learning rate it is the other way
+# round: with :math:`1/\sqrt k` all widths get equally far, and with :math:`1/k` a wide layer hardly
+# moves.
+#
+# Neither scale is right in itself. Division by :math:`\sqrt k` keeps the *start* the same at every
+# width. Which division keeps the effect of the *steps* the same depends on the optimiser, and for
+# Adam it is division by k. Under Adam with division by :math:`\sqrt k`, a learning rate that fits
+# one width need not fit another. :doc:`A lesson on the scale in training
+# </gallery/deeper/plot_9e_scale_in_training>` continues from here, to QK-norm and to a training run
+# that fails.
 #
 # There need not be a division at all: T5 (:cite:t:`raffel2020exploring`) does without one, because
 # its code starts the query matrix with numbers that are smaller by a factor of :math:`\sqrt k`
@@ -527,7 +550,8 @@ assert torch.allclose(divided, folded, atol=1e-4)
 # * A softmax of large scores gives one word nearly all the weight, and its Jacobian, through which
 #   every gradient must pass, is close to 0 for most queries.
 # * All of this is a statement about initialisation. The scale does not remove the dependence on the
-#   number of keys, and with training, which aligns queries with keys, scores grow as k.
+#   number of keys. In training queries align with keys, and under Adam at one learning rate scores
+#   then grow as k; under plain gradient descent they grow as :math:`\sqrt k`.
 # * A check whose outcome follows from arithmetic is not evidence.
 #
 # *Practise:* :doc:`/exercises/scale`.

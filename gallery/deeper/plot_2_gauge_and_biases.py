@@ -10,9 +10,9 @@ What does one entry of a query matrix mean?
 
 Nothing by itself, as long as queries and keys meet in a plain dot product. Queries and keys can
 then be written in other coordinates, which changes every entry of the query and key matrices but no
-score. Under the same condition the key bias has no effect on any attention weight, although an
-optimiser moves it all the same. Rotary positions and normalised queries leave only part of this
-freedom, and we measure which part.
+score. Under the same condition, and if all scores of a softmax come from keys with this bias, the
+key bias has no effect on any attention weight, although an optimiser may move it all the same.
+Rotary positions and normalised queries leave only part of this freedom, and we measure which part.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, which introduces the
 product M of the two matrices. Running the page takes about twelve seconds. Afterwards you can tell
@@ -228,8 +228,11 @@ fig.set_label(
 #
 # (Multiplying R by a single number is not counted, because this drops out when a query is
 # normalised.) The first of the three statements is proved in `Complete Characterization of Gauge
-# Symmetries in Transformer Architectures <https://openreview.net/forum?id=KrkbYbK0cH>`_ (2025). All
-# three can be checked in a few lines of code:
+# Symmetries in Transformer Architectures <https://openreview.net/forum?id=KrkbYbK0cH>`_ (2025). Its
+# abstract says of standard attention that "the gauge group equals exactly" these changes of
+# coordinates, those of the values, and the order of the heads, and that they "persist through
+# LayerNorm". They do, but after a LayerNorm they are not all, as the next section shows. The three
+# statements can be checked in a few lines of code:
 
 
 def rotary(vectors):
@@ -322,7 +325,7 @@ assert error(seen_shifted, seen) < 1e-12 < 0.5 < error(M_shifted, M)
 # %%
 # The weights are the same up to rounding, while M and its singular values have changed. So to read
 # a head by its M, a plain dot product is not enough: it is also necessary that no LayerNorm comes
-# before the head. After a LayerNorm, M is known only up to such a matrix
+# before the head. After a LayerNorm, and without biases, M is known only up to such a matrix
 # :math:`u\,(1/\gamma)^\top`. To remove this part, subtract from each row of M its component along
 # :math:`1/\gamma`. We do so before and after the change, and compare what is left:
 
@@ -330,6 +333,34 @@ along = torch.outer(ones, ones) / (ones @ ones)  # (d, d)
 left_M, left_shifted = M - M @ along, M_shifted - M_shifted @ along  # (d, d), (d, d)
 print(f"without the part along 1/γ: relative difference {error(left_shifted, left_M):.0e}")
 assert error(left_shifted, left_M) < 1e-12
+
+# %%
+# If the queries have a bias b, as in BERT and GPT-2, the freedom is twice as large. Add the outer
+# product of :math:`1/\gamma` and any vector of width k to the *query* matrix. Each token has the
+# same product with :math:`1/\gamma`, namely :math:`\beta \cdot 1/\gamma`, so all queries move by
+# the same multiple of that vector. Subtract this multiple from b, and the queries are what they
+# were. So M is known only up to a matrix :math:`u\,(1/\gamma)^\top + (1/\gamma)\,t^\top`, with any
+# vectors u and t. To remove it, take the components along :math:`1/\gamma` away from the columns,
+# too:
+
+b, step = torch.randn(k), torch.randn(k)  # (k,), (k,)
+W_query, W_key = layer.W_query.weight.detach().T, layer.W_key.weight.detach().T  # (d, k), (d, k)
+new_W_query = W_query + torch.outer(ones, step)  # (d, k)
+new_b = b - (norm.bias.detach() @ ones) * step  # (k,)
+keys = normed @ W_key  # (n, k)
+seen, seen_moved = (
+    torch.softmax((normed @ matrix + bias) @ keys.T / k**0.5, dim=-1)
+    for matrix, bias in ((W_query, b), (new_W_query, new_b))
+)  # (n, n), (n, n)
+M_moved = new_W_query @ W_key.T  # (d, d)
+rows, rows_moved = M - M @ along, M_moved - M_moved @ along  # (d, d), (d, d)
+left, left_moved = rows - along @ rows, rows_moved - along @ rows_moved  # (d, d), (d, d)
+print(f"M: relative difference                        {error(M_moved, M):.2f}")
+print(f"weights: relative difference                  {error(seen_moved, seen):.0e}")
+print(f"rows without the part along 1/γ: difference   {error(rows_moved, rows):.2f}")
+print(f"rows and columns without it: difference       {error(left_moved, left):.0e}")
+assert error(seen_moved, seen) < 1e-12 < 0.5 < error(rows_moved, rows)
+assert error(left_moved, left) < 1e-12
 
 # %%
 # RMSNorm subtracts no mean and therefore leaves no such direction.
@@ -374,9 +405,9 @@ for left_out in terms:
 # %%
 # Terms 1 and 2 matter, and terms 3 and 4 do not. The query bias has an effect, because it favours
 # some keys whichever token asks. The key bias c is in terms 3 and 4 alone, so **in a plain dot
-# product the key bias is dead**: without it the layer is the same function.
-# :cite:t:`namazifar2023role` prove this and test it on language models, and they credit
-# :cite:t:`cordonnier2020multihead` with having seen it first.
+# product, under a softmax all of whose keys carry it, the key bias is dead**: without it the layer
+# is the same function. :cite:t:`namazifar2023role` prove this and test it on language models, and
+# they credit :cite:t:`cordonnier2020multihead` with having seen it first.
 #
 # The condition of a plain dot product is needed, because rotary positions turn the same c
 # differently at each position, and QK-norm divides :math:`x_j W_\mathrm{key} + c` by a length that
@@ -392,6 +423,38 @@ of_key_bias = {
 for name, change in of_key_bias.items():
     print(f"{name:10} without the key bias the weights change by {change:.0e}")
 assert of_key_bias["plain"] < 1e-12 < 0.01 < min(of_key_bias["RoPE"], of_key_bias["QK-norm"])
+
+# %%
+# The other condition is needed as well, because a number cancels in a softmax only if it is in
+# *every* score of the row. Torch's layer can add to the keys one that is zero
+# (``add_zero_attn=True``) or one that is learned (``add_bias_kv=True``), and neither of these
+# carries c. The model gpt-oss gives each softmax a learned score that belongs to no key. And
+# attention by sigmoids has no row over which anything could cancel.
+
+query, key = layer.W_query(x).detach(), layer.W_key(x).detach()  # (n, k), (n, k)
+extra = torch.zeros(n, 1)  # (n, 1)
+of_scores = {
+    "softmax over the keys": lambda scores: torch.softmax(scores, dim=-1),
+    "… and a score of no key": lambda scores: torch.softmax(torch.cat([scores, extra], 1), dim=-1),
+    "sigmoids": torch.sigmoid,
+}
+of_row = {
+    name: error(weigh(query @ (key - c).T / k**0.5), weigh(query @ key.T / k**0.5))
+    for name, weigh in of_scores.items()
+}
+for name in ("neither", "add_zero_attn", "add_bias_kv"):
+    torch.manual_seed(0)
+    options = {} if name == "neither" else {name: True}
+    theirs = torch.nn.MultiheadAttention(d, num_heads=2, **options)
+    with torch.no_grad():
+        theirs.in_proj_bias[d : 2 * d].normal_()
+        with_bias = theirs(x, x, x)[1][:, :n]  # (n, n), of the tokens
+        theirs.in_proj_bias[d : 2 * d].zero_()
+        of_row[f"torch's layer, {name}"] = error(theirs(x, x, x)[1][:, :n], with_bias)
+for name, change in of_row.items():
+    print(f"{name:28} without the key bias the weights change by {change:.0e}")
+dead = {name for name, change in of_row.items() if change < 1e-12}
+assert dead == {"softmax over the keys", "torch's layer, neither"}
 
 # %%
 # .. admonition:: What went wrong: biases left in
@@ -489,11 +552,13 @@ fig.set_label(
 #   W_query → W_query R with W_key → W_key R⁻ᵀ changes no score.
 # - Of this freedom, RoPE leaves a rotation and a scale per pair of coordinates, QK-norm leaves
 #   O(k), and with gains only signs.
-# - After a LayerNorm even M is known only up to a matrix u (1/γ)ᵀ, which changes no weight.
+# - After a LayerNorm even M is known only up to a matrix u (1/γ)ᵀ, which changes no weight. Where
+#   queries have a bias, a matrix (1/γ) tᵀ can be added as well.
 # - The balanced pair has orthogonal columns in order of strength, and the least sum of squares,
 #   twice the nuclear norm of M.
 # - With biases a score has four terms, of which two survive the softmax. The key bias is in
-#   neither, and so is dead unless RoPE or QK-norm is between it and the dot product.
+#   neither, and so is dead, unless RoPE or QK-norm is between it and the dot product or the softmax
+#   has a score without it, such as that of an extra key.
 # - Adam moves a parameter even if its gradient is nothing but rounding, so a number that moved need
 #   not have learned anything.
 #

@@ -9,9 +9,10 @@ The value matrix: when it folds into the classifier
 When does the value matrix of an attention layer do anything?
 
 It does nothing if only the mean of the contexts and a linear classifier follow, because it then
-disappears into the classifier. It has an effect only if several linear paths or a nonlinearity
-follow. With several heads or a residual connection, one vector per path is enough to replace the
-matrix, and with a nonlinearity the whole matrix is needed.
+disappears into the classifier. It has an effect only if several linear paths follow, or a
+nonlinearity without a linear map in front of it. With several heads or a residual connection, one
+vector per path is enough to replace the matrix. With a nonlinearity the whole matrix is needed,
+unless a linear map stands between the values and the nonlinearity: that map absorbs the matrix.
 
 You need the two earlier pages of this track; the one on :doc:`low rank
 </gallery/deeper/plot_1_low_rank_qk>` regroups the product of queries and keys by moving its
@@ -206,11 +207,11 @@ apart = torch.cat([x.mean(1), plain.mean(1)], dim=1)  # (TEXTS, 2 * d)
 shares["residual, two vectors"] = left_over(residual, apart)
 
 # %%
-# **A nonlinearity** may come between the contexts and their mean, as in a :term:`feed-forward
-# layer`, or between the mean and the classifier. Brackets can't be moved past a nonlinearity, so
-# the argument ends there. To show this, we first take only the values away. The :term:`ReLU` stays,
-# and it now acts on plain contexts, which mix the tokens themselves. In two more cases we take the
-# ReLU away as well, while the logits that have to be matched keep theirs:
+# **A nonlinearity** may come between the contexts and their mean, or between the mean and the
+# classifier. Brackets can't be moved past a nonlinearity, so the argument ends there. To show this,
+# we first take only the values away. The :term:`ReLU` stays, and it now acts on plain contexts,
+# which mix the tokens themselves. In two more cases we take the ReLU away as well, while the logits
+# that have to be matched keep theirs:
 
 before, after = F.relu(context).mean(1) @ w, F.relu(context.mean(1)) @ w  # (TEXTS,), (TEXTS,)
 shares["ReLU before the mean"] = left_over(before, F.relu(plain).mean(1))
@@ -225,6 +226,19 @@ for name in list(shares)[-4:]:
 # the logits than the mean of the plain contexts does. Either way a large part of the logits is
 # missing.
 #
+# **A** :term:`feed-forward layer` also has a nonlinearity, but begins with a matrix of its own,
+# :math:`\mathrm{ReLU}(\mathrm{context}\, W_1)\, W_2`. This matrix stands between the values and the
+# ReLU and can absorb the value matrix: with :math:`W_\mathrm{value} W_1` in place of :math:`W_1`,
+# nothing is left over on the plain contexts. If :math:`W_1` has to stay as it is, much is.
+
+W_value = torch.linalg.lstsq(x.reshape(-1, d), values.reshape(-1, d)).solution  # (d, d)
+W_1, W_2 = torch.randn(d, 4 * d), torch.randn(4 * d, d)  # (d, 4 * d), (4 * d, d)
+fed = (F.relu(context @ W_1) @ W_2).mean(1) @ w  # (TEXTS,)
+shares["feed-forward layer"] = left_over(fed, (F.relu(plain @ W_1) @ W_2).mean(1))
+absorbing = F.relu(plain @ (W_value @ W_1)) @ W_2  # (TEXTS, n, d)
+shares["feed-forward layer, W_1 absorbs"] = left_over(fed, absorbing.mean(1))
+
+# %%
 # **Another pooling** may replace the mean. Taking the context of the last token is as linear as
 # taking a mean, so the values fold. The *maximum* over the tokens is not linear. Neither is
 # attention pooling with one learned query, which uses the contexts twice, once to compute their
@@ -243,7 +257,6 @@ shares["attention pooling"] = left_over(pooled @ w, (same_query @ plain)[:, 0])
 # into the classifier. With the query :math:`W_\mathrm{value}\, q` on the plain contexts, nothing is
 # left over:
 
-W_value = torch.linalg.lstsq(x.reshape(-1, d), values.reshape(-1, d)).solution  # (d, d)
 folded_query = torch.softmax(plain @ (W_value @ q), dim=-1)[:, None]  # (TEXTS, 1, n)
 shares["attention pooling, query folded"] = left_over(pooled @ w, (folded_query @ plain)[:, 0])
 
@@ -254,7 +267,7 @@ folds = [name for name, share in shares.items() if share < 1e-10]
 for name, share in shares.items():
     print(f"{name:32} {share:.0e}  {'folds' if name in folds else 'values count'}")
 counting = {"two heads", "residual", "ReLU before the mean", "ReLU after the mean"}
-counting |= {"… and no ReLU, before", "… and no ReLU, after"}
+counting |= {"… and no ReLU, before", "… and no ReLU, after", "feed-forward layer"}
 assert counting == set(shares) - set(folds) - {"maximum over tokens", "attention pooling"}
 
 # %%
@@ -284,10 +297,12 @@ fig.set_label(
 # - With one path the values vanish, as in Lab 13's model, with or without an output projection.
 # - With several paths to the logit (several heads, or a residual connection past the head) one
 #   vector per path must stay, and nothing more is needed.
-# - With a nonlinearity that depends on several entries of a value vector, the value matrix can't be
-#   removed. If an output projection is in front of the nonlinearity, only the product
-#   :math:`W_\mathrm{value} W_\mathrm{out}` matters: the two matrices have a :term:`gauge` freedom
-#   like that of queries and keys.
+# - With a nonlinearity that reads the values directly, the value matrix can't be removed while the
+#   rest stays as it is. If a linear map stands between the values and the nonlinearity, that map
+#   can absorb it. Such a map may be an output projection, the first matrix of a feed-forward layer
+#   or the query of an attention pooling. Only the product of the two matters, so they have a
+#   :term:`gauge` freedom like that of queries and keys. (Behind a residual connection the map reads
+#   the tokens, too; then it would have to be two maps, as there are two paths.)
 #
 # For *two* classes the classifier is one vector, while for C classes w has C columns, and the
 # values fold into d × C numbers.
@@ -304,6 +319,7 @@ fig.set_label(
 # - An output projection folds together with the value matrix, whereas several heads, or a residual
 #   connection, need one vector per path.
 # - A nonlinearity after the values, with everything else left as it is, makes the *matrix* count.
+#   If a linear map comes first, as in a feed-forward layer, that map can absorb the matrix.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
 #

@@ -11,9 +11,10 @@ Scores can be computed as queries times keys, or with one matrix M in the middle
 For all queries of a text at once, the pair of queries and keys is cheaper, as long as the keys are
 at most half as wide as the tokens. Counted in operations, this limit on the width of the keys rises
 with the length of the text. For one query at a time, as when a model generates text, memory
-decides, and in that case the matrices of a head really are multiplied into one, as in multi-head
-latent attention. We count operations and bytes, find the line on which both ways cost the same,
-measure times beside the counts, and end with what a KV cache keeps.
+decides, and there the query takes over the key matrix, as in multi-head latent attention: the
+brackets are moved, and the two matrices are still not multiplied into one. We count operations and
+bytes, find the line on which both ways cost the same, measure times beside the counts, and end with
+what a KV cache keeps.
 
 You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>` for the matrix M.
 Running the page takes about six seconds. Afterwards you can work out the cost of a product of
@@ -276,8 +277,8 @@ fig.set_label(
 # *latent* vector :math:`c = x W_\mathrm{down}` of width r, from which the matrices
 # :math:`W_\mathrm{UK}` and :math:`W_\mathrm{UV}` of each head make its keys and values. For
 # generation it *absorbs* :math:`W_\mathrm{UK}` into the query and :math:`W_\mathrm{UV}` into the
-# output projection. So in each head :math:`W_\mathrm{query} W_\mathrm{UK}^\top`, of shape d × r,
-# does the work of M.
+# output projection. So in each head :math:`W_\mathrm{query}` and then :math:`W_\mathrm{UK}^\top`,
+# together a map from d numbers to r, do the work of M.
 #
 # For the newest token of a text, we compute the context from keys and values, and compare it with
 # the contexts from cached tokens and from cached latent vectors:
@@ -304,7 +305,7 @@ def with_keys_and_values():
 def absorbed(cache, W_key, W_value):
     """Compare and mix what is cached as it is, whatever its width."""
     weights = torch.softmax(query @ W_key.mT @ cache.T / k**0.5, dim=-1)  # (h, 1, n)
-    return (weights @ cache @ (W_value @ W_out)).sum(0)  # (1, d)
+    return (weights @ cache @ W_value @ W_out).sum(0)  # (1, d)
 
 
 latent = x @ W_down  # (n, r)
@@ -348,6 +349,21 @@ for name, (kept, multiplications) in caches.items():
 # needs fewer numbers and fewer multiplications than the token. (The products that are computed once
 # per step, for the new query alone, are not counted, because they do not grow with the text.)
 #
+# To absorb a matrix is to move the brackets and not to multiply two matrices once and for all. For
+# one new query, the two products :math:`(x\, W_\mathrm{query})\, W_\mathrm{UK}^\top` read two
+# narrow matrices per head, whereas their product would be one large matrix per head. DeepSeek's own
+# code for generating text (``inference/model.py`` of DeepSeek-V3) makes the query first and
+# multiplies it by :math:`W_\mathrm{UK}^\top` in each step. Its queries, too, are made from a latent
+# vector, of width 1,536:
+
+query_latent = 1_536
+apart = heads * (query_latent * width + width * latent_width)
+in_one = heads * query_latent * latent_width
+print(f"read per step and layer: {apart / 1e6:.0f} million numbers in two factors, ", end="")
+print(f"{in_one / 1e6:.0f} million in one matrix per head")
+assert in_one > 2.5 * apart
+
+# %%
 # The rotated key is needed because of rotary positions (RoPE, :cite:t:`su2024roformer`), which turn
 # the query at position i and the key at position j by angles that grow with the position. A
 # rotation by the distance i − j then lies between :math:`W_\mathrm{query}` and

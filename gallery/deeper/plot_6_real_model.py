@@ -10,9 +10,10 @@ A real encoder: 72 attention heads of MiniLM, number by number
 What do the heads of a trained encoder attend to, and when has a head earned a name?
 
 In the encoder all-MiniLM-L6-v2 a few heads attend to a neighbouring token. Most heads put their
-largest share of weight on the first position, whatever token it holds, and the value vectors there
-are so short that this weight adds almost nothing. A name for a head is a claim about texts, so it
-needs a count over many texts, a stated condition and a control.
+largest share of weight on the first token, ``[CLS]``, whose value vectors are so short that this
+weight adds almost nothing. Is it the token that attracts the weight, or its position? From the
+third layer on, either is enough. A name for a head is a claim about texts, so it needs a count over
+many texts, a stated condition and a control.
 
 You need the lesson on :doc:`the attention layer </gallery/core/plot_2_attention_layer>` and a rough
 idea of the :doc:`transformer block </gallery/core/plot_7_transformer_block>`. Running the page
@@ -169,10 +170,11 @@ head_atlas(weights[:, 0], tokens)
 # weights would give each key the same share, 1/64.
 
 
-def layers(ids):
-    """Yield each block with its input, its output and its weights."""
-    x = encoder.word(ids) + encoder.position.weight[: ids.shape[1]] + encoder.token_type.weight[0]
-    x = encoder.norm(x)
+def layers(ids, start=0):
+    """Yield each block with its input, its output and its weights; positions count from start."""
+    n = ids.shape[1]
+    places = encoder.position.weight[start : start + n]  # (n, 384)
+    x = encoder.norm(encoder.word(ids) + places + encoder.token_type.weight[0])
     for block in encoder.encoder.blocks:
         after, weights = block(x, need_weights=True)
         yield block, x, after, weights
@@ -384,19 +386,56 @@ print(f"the next review instead: {(usual * usual.roll(1, 0)).sum(-1).mean():.3f}
 # more. Both results fit the idea of a no-op, but they don't show why training arrived at it. The
 # mask, moreover, puts the model into a situation that it never met in training.
 #
-# To test whether the weight belongs to the token or to the position, we leave ``[CLS]`` out, so
-# that a word piece comes first.
+# The token or the position?
+# --------------------------
+# Does the weight belong to the token ``[CLS]`` or to position 0? In every text the two come
+# together, so a count can't tell. The obvious test is to leave ``[CLS]`` out, so that a word piece
+# comes first. But if the weight stays where it was, this shows only that the position is enough,
+# and not that the token has no part in it. For that, the position has to be taken away as well.
+#
+# This encoder knows the order of a text only from the vectors of the positions, so a text whose
+# positions are counted from 1 has no position 0, whichever token comes first. Token and position,
+# each there or not, make four inputs. In a fifth both are there, but apart: a word piece is first,
+# and ``[CLS]`` has moved to position 30.
 
-print("layer  weight on the first position: with [CLS]   without it")
-for i, (with_it, without) in enumerate(zip(layers(sample), layers(sample[:, 1:]), strict=True)):
-    one, other = (weights[:, :, 2:-2, 0].mean() for *_, weights in (with_it, without))
-    print(f"{i:5}  {one:40.3f}   {other:10.3f}")
+S = M // 2
+few = sample[:S]  # (S, N)
+apart = torch.cat([few[:, 1:31], few[:, :1], few[:, 31:]], dim=1)  # (S, N)
+on_first = {}
+print("mean weight on the first token, layer      " + "".join(f"{i:7}" for i in range(6)))
+for name, ids, start, at in (
+    ("[CLS] at position 0", few, 0, 0),
+    ("a word piece at position 0", few[:, 1:], 0, 0),
+    ("[CLS] first, at position 1", few, 1, 0),
+    ("a word piece first, at position 1", few[:, 1:], 1, 0),
+    ("a word piece at position 0 …", apart, 0, 0),
+    ("… and [CLS] at position 30", apart, 0, 30),
+):
+    on_first[name] = [weights[:, :, 2:-2, at].mean().item() for *_, weights in layers(ids, start)]
+    print(f"{name:43}" + "".join(f"{weight:7.3f}" for weight in on_first[name]))
+both, position_alone, token_alone, neither, *shared = map(torch.tensor, on_first.values())
+assert neither.max() < 3 / N
+assert (position_alone[1:] > 0.9 * both[1:]).all()
+assert token_alone[1] < both[1] / 2
+assert (token_alone[2:] > 0.7 * both[2:]).all()
+assert (shared[0] < position_alone).all()
+assert (shared[1] < token_alone).all()
 
 # %%
-# So the sink is position 0, and ``[CLS]`` is merely the token that is always there.
+# Either is enough. A word piece at position 0 gets as much weight as ``[CLS]`` does there, in every
+# layer. ``[CLS]`` without position 0 gets hardly a third of its usual weight in layer 1, but from
+# layer 2 on it is a sink again, somewhat weaker than usual in layer 2 and stronger than usual after
+# it. Only where both are missing is there no sink: the first token then gets from one to about two
+# uniform shares of 1/64. If both are there but apart, each is a weaker sink than it is alone.
+#
+# The first half of this experiment, by itself, would have led us to say that the sink is position 0
+# and that ``[CLS]`` merely happens to be there. To take away one of two things that always come
+# together shows what the other can do alone. Whether the first is needed, or would be enough, takes
+# the other half.
+#
 # :cite:t:`xiao2024efficient` explain the sink of decoders by their causal mask, under which only
 # the first tokens are seen by all the others. That can't be the reason in this encoder, in which
-# every token sees every other.
+# every token sees every other. How training arrived at two ways to make a sink is not known.
 #
 # One word, two banks
 # -------------------
@@ -487,8 +526,11 @@ fig.set_label(
 #   prefer a neighbour. ``[SEP]`` is not a sink in this model.
 # - In a few lines of code, a head's weights can be computed from its inputs and four tensors of the
 #   model's file. They are equal to the library's.
-# - The sink is the first position, whatever its token. Its values are short, and the text's
-#   embedding hardly changes without them. A large weight is therefore no sign of a large effect.
+# - Either of two things makes a sink here: position 0, whatever its token, and from layer 2 on the
+#   token ``[CLS]``, whatever its position. Only without both is there none. A test that takes away
+#   one of two things that come together says nothing about the other.
+# - The values of ``[CLS]`` are short, and the text's embedding hardly changes without them. A large
+#   weight is therefore no sign of a large effect.
 # - From the first layer on, context tells the two senses of "bank" apart. The gap in the last layer
 #   says less, because the control shows one there as well.
 # - A head has earned a name when a count over many texts supports it. With the name, give the

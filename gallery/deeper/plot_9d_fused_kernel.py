@@ -520,11 +520,12 @@ fig.set_label(
 # :math:`\varphi`, v) and one vector. Both are the same for every query, and their sizes do not
 # depend on n, so the cost grows with n. The price is that so little is kept of a text.
 #
-# The weights show what this means. They are :math:`\varphi(Q)\, \varphi(K)^\top` with each row
-# divided by its sum. The :term:`rank` of such a product is at most the width of :math:`\varphi`,
-# and dividing the rows doesn't change that. The softmax has no such limit. It takes the exponential
-# of each score, and even if the matrix of scores has a low rank, the matrix of their exponentials
-# can have full rank. We measure the rank of both kinds of weights on the same tokens.
+# The weights show what this means. Without a mask they are :math:`\varphi(Q)\, \varphi(K)^\top`
+# with each row divided by its sum. The :term:`rank` of such a product is at most the width of
+# :math:`\varphi`, and dividing the rows doesn't change that. The softmax has no such limit. It
+# takes the exponential of each score, and even if the matrix of scores has a low rank, the matrix
+# of their exponentials can have full rank. We measure the rank of both kinds of weights on the same
+# tokens, and that of linear attention under a causal mask, too.
 
 
 def linear_attention(query, key, value):
@@ -543,16 +544,20 @@ def linear_weights(query, key):
 
 n = 64
 ranks, singular_values = {}, {}
-print(f"rank of the weights of {n} tokens")
+columns = "linear", "softmax", "causal", "read back"
+print(f"rank of the weights of {n} tokens; causal and read back: linear, under a causal mask")
+print("width", *(f"{name:>8}" for name in columns))
 for k in (4, 8, 16, 32):
     query, key, value = torch.randn(3, n, k, dtype=torch.float64)  # (n, k), (n, k), (n, k)
     linear = linear_weights(query, key)  # (n, n)
     assert torch.allclose(linear @ value, linear_attention(query, key, value))
-    both = {"linear": linear, "softmax": (query @ key.T / k**0.5).softmax(dim=-1)}
-    for name, weights in both.items():
+    causal = linear.tril() / linear.tril().sum(dim=-1, keepdim=True)  # (n, n)
+    softmax = (query @ key.T / k**0.5).softmax(dim=-1)  # (n, n)
+    for name, weights in {"linear": linear, "softmax": softmax, "causal": causal}.items():
         ranks[name, k] = torch.linalg.matrix_rank(weights).item()
         singular_values[name, k] = torch.linalg.svdvals(weights)  # (n,)
-    print(f"width {k:2}: linear {ranks['linear', k]:2}, softmax {ranks['softmax', k]:2}")
+    ranks["read back", k] = torch.linalg.matrix_rank(causal[n // 2 :, : n // 2]).item()
+    print(f"{k:5}", *(f"{ranks[name, k]:8}" for name in columns))
 
 # %%
 
@@ -573,12 +578,20 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* Singular values of the weights. With linear attention, the number of singular values
-# above zero is the width of the features, and all further ones are rounding errors.
+# *Figure 3.* Singular values of the weights without a mask. With linear attention, the number of
+# singular values above zero is the width of the features, and all further ones are rounding errors.
 #
-# What does a low rank cost? Suppose that each of n tokens should attend to a partner of its own.
-# The weights are then a permutation matrix, with a single 1 in every row and column. All n singular
-# values of such a matrix are 1, so every matrix of rank r misses it by at least n − r in squared
+# Under a causal mask, with which :cite:t:`katharopoulos2020transformers` generate text, the rank is
+# full, because the weights are then a lower triangle whose diagonal is positive. What is narrow in
+# this case is the memory: all that later tokens can still read of the earlier ones has passed
+# through a state of fixed size, the sum of the :math:`\varphi(k_j)^\top v_j` so far. The last
+# column (*read back*) is the rank of that part of the weights with which the second half of the
+# text reads the first. It is a product again, so its rank is the width of :math:`\varphi`.
+#
+# What does a low rank cost, without a mask? Suppose that each of n tokens should attend to a
+# partner of its own. The weights are then a permutation matrix, with a single 1 in every row and
+# column. All n singular values of such a matrix are 1, so every matrix of rank r misses it by at
+# least n − r in squared
 # :term:`Frobenius norm` (:cite:t:`eckart1936approximation`). For n = 64 and features of width 8,
 # this is 56, while the squared norm of the permutation matrix itself is 64. Softmax attention with
 # keys of width 2 can come as near to the permutation as one likes, as :doc:`the lesson on the
@@ -598,8 +611,9 @@ fig.set_label(
 #   It computes the weights again, which costs one more product of matrices.
 # - A loop over blocks saves memory as it stands if no gradients are needed. In training autograd
 #   keeps the exponentials of every block, so the loop needs a backward pass of its own.
-# - Linear attention also saves arithmetic, but the rank of its weights is at most the width of its
-#   features, so it computes another function.
+# - Linear attention also saves arithmetic, but it computes another function. Without a mask the
+#   rank of its weights is at most the width of its features. Under a causal mask the rank is full,
+#   and the limit is that each row is read from a state of fixed size.
 #
 # *Practise:* :doc:`the exercises on present-day attention </exercises/today>`, where two blocks of
 # keys are merged.

@@ -10,8 +10,9 @@ Does dividing by √k keep the scores in range while a layer is trained?
 
 It does so at the start only. Training aligns the queries with the keys that they should find. The
 dot product of two aligned vectors of width k is proportional to k, and not to √k. So if scores are
-divided by √k, those of a wide layer grow faster than those of a narrow one at the same learning
-rate. A division by k keeps the scores of all widths alike if the queries start at zero. QK-norm
+divided by √k, then under Adam those of a wide layer grow faster than those of a narrow one at the
+same learning rate. A division by k keeps the scores of all widths alike if the queries start at
+zero. Under plain gradient descent at one rate it is the other way round. QK-norm
 bounds the scores by one learned number, the gain, whatever the matrices do. We watch all three, the
 two divisions and QK-norm, in small layers that we train. We also compute how evenly a softmax of
 random scores shares the weight, and we make the entropy of a layer collapse.
@@ -102,14 +103,16 @@ SCALES = {
 }
 
 
-def check(k, scale, query_std, seed):
+def check(
+    k, scale, query_std, seed, make=lambda parameters: torch.optim.Adam(parameters, lr=0.005)
+):
     """Train one layer; return score spread, cosine and weight of the pairs at each mark."""
     torch.manual_seed(seed)
     generator = torch.Generator().manual_seed(seed)
     layer = QKSelfAttention(d, key_dim=k, scale=scale)
     nn.init.normal_(layer.W_query.weight, std=query_std)
     nn.init.normal_(layer.W_key.weight, std=d**-0.5)
-    optimizer = torch.optim.Adam(layer.parameters(), lr=0.005)
+    optimizer = make(layer.parameters())
     measured = []
     for step in range(MARKS[-1] + 1):
         if step in MARKS:
@@ -183,11 +186,40 @@ fig.set_label(
 # grows by less, since it also contains the spread of the random start.
 #
 # The last column, the mean weight of the pairs that belong together, shows what a wide layer gains.
-# Under 1/√k, the same 30 steps at the same learning rate take a layer of width 128 much further
-# than one of width 8. Here this is an advantage, but in general a learning rate that is right for
-# one width may then be wrong for another. This is what μP is meant to avoid. The coordinate check
-# is about the first steps. Once a layer has solved its task, the task decides how large the scores
-# have to be.
+# Under 1/√k, the same 30 steps of Adam at the same learning rate take a layer of width 128 much
+# further than one of width 8. Here this is an advantage, but in general a learning rate that is
+# right for one width may then be wrong for another. This is what μP is meant to avoid. The
+# coordinate check is about the first steps. Once a layer has solved its task, the task decides how
+# large the scores have to be.
+#
+# All this holds for Adam, which moves every entry by about its learning rate, whatever the size of
+# the gradient. In plain gradient descent the step contains the scale as a factor. We repeat the
+# check with it, at the rate 3 for the narrowest and the widest layer, from a random start:
+
+
+def descend(parameters):
+    """Return plain gradient descent at the same rate for every width."""
+    return torch.optim.SGD(parameters, lr=3.0)
+
+
+descended = {}
+print("plain gradient descent, rate 3, after 30 steps")
+for name in ("1/√k", "1/k"):
+    scale, std = SCALES[name]
+    for k in (WIDTHS[0], WIDTHS[-1]):
+        ends = torch.tensor(
+            [check(k, scale(k), std, seed, descend)[-1] for seed in SEEDS]
+        )  # (3, 3)
+        descended[name, k] = ends.mean(dim=0)  # (3,)
+        spread, cosine, found = descended[name, k].tolist()
+        print(f"{name:5} k = {k:3}: std of scores {spread:.2f}, cosine {cosine:.2f}, ", end="")
+        print(f"weight {found:.2f}")
+
+# %%
+# Now the widths end near each other under 1/√k, the wide layer somewhat behind the narrow one,
+# whereas under 1/k the wide layer is left far behind. For this case μP multiplies the learning rate
+# of these two matrices by the width. So no division keeps the widths together by itself: it has to
+# fit the optimiser and its learning rates.
 #
 # How evenly do random scores share the weight?
 # ---------------------------------------------
@@ -461,6 +493,8 @@ for name, table in runs.items():
         numbers = table[high, :, step, 1:].T  # (2, S)
         entropy, found = (" ".join(f"{value:.2f}" for value in row) for row in numbers)
         print(f"{name:18} {step + 1:4}  {entropy:16}  {found}")
+collapsed = runs["plain"][high, :, 10, 2]  # (S,)
+assert QUICK or collapsed.min() < 1 / 16 < collapsed.max() < 2 / 16
 
 # %%
 
@@ -488,12 +522,12 @@ fig.set_label(
 # seeds per layer. The plain layer collapses at once and does not recover, and QK-norm learns.
 #
 # Without QK-norm the entropy is near zero after ten steps, so each query gives nearly all of its
-# weight to a single key. But this is seldom the right one: the mean weight of the right key is
-# about 1/16 at most, which is no more than equal weights would give it. Each query has settled on
-# *some* key. Most queries then get next to no gradient, as :doc:`the earlier lesson
-# </gallery/core/plot_3_scaling_variance>` measures for saturated weights, and the loss stays above
-# that of answering 0. With QK-norm the entropy stays high in these first steps, and in all three
-# seeds it falls only as the right key is found.
+# weight to a single key. But this is seldom the right one: as the table prints, the mean weight of
+# the right key lies around the 1/16 that equal weights would give it, in one seed below and in
+# another above. Each query has settled on *some* key. Most queries then get next to no gradient, as
+# :doc:`the earlier lesson </gallery/core/plot_3_scaling_variance>` measures for saturated weights,
+# and the loss stays above that of answering 0. With QK-norm the entropy stays high in these first
+# steps, and in all three seeds it falls only as the right key is found.
 #
 # So a low entropy is not a fault in itself. The task has one right key per query, and therefore
 # both layers end with a low entropy at every learning rate at which they learn. A collapse is an
@@ -579,11 +613,12 @@ for name, table in runs.items():
 # Takeaways
 # ---------
 # - Does dividing by :math:`\sqrt k` keep the scores in range during training? No. It makes all
-#   widths start alike, but as queries and keys align, the scores of wide layers grow faster than
-#   those of narrow ones.
+#   widths start alike, but as queries and keys align, under Adam at one learning rate the scores of
+#   wide layers grow faster than those of narrow ones. Under plain gradient descent at one rate they
+#   do not.
 # - The scores of all widths stay together through the steps that we took if three conditions hold:
 #   the scale is 1/k, the queries start at zero, and the learning rate is the one that μP
-#   prescribes.
+#   prescribes, which for Adam is here the same at every width.
 # - Normal scores with standard deviation :math:`\sigma` give an entropy of about :math:`\ln m -
 #   \sigma^2/2`, as long as :math:`\sigma` is well below :math:`\sqrt{2 \ln m}`.
 # - If attention is to stay sharp over longer texts, the standard deviation of random scores has to

@@ -332,7 +332,9 @@ fig.set_label(
 # earlier layer has added information about the token before it. The key at B then says "after A",
 # which is what the query at the second A looks for. In our model, the head in the earlier layer
 # would be the one with much weight in the first map. A single layer could not do this, because in a
-# first layer the key at B knows of B alone.
+# first layer the key at B knows of B alone. This is one mechanism of several: in GPT-2, which adds
+# positions to its embeddings, the same authors report an induction head that computes with these
+# positions instead. Our model has rotary positions, which no head can hand on in this way.
 #
 # Removing the heads
 # ------------------
@@ -549,9 +551,9 @@ for place, name in enumerate(("<start>", "the first word")):
 # - A loss in nats per token has a meaning only in comparison with the losses of other models on the
 #   same texts, such as models that merely count, and only if all of them have the same tokenizer.
 # - A temperature divides the logits. Here the text repeats itself at 0 and falls apart at 2.
-# - An induction head continues a repetition, and needs a head in an earlier layer that marks each
-#   token with the one before. Removing either head ends the copying, and removing the earlier head
-#   also takes away the attention of the induction head.
+# - An induction head continues a repetition. In this model it needs a head in an earlier layer that
+#   marks each token with the one before; other mechanisms exist. Removing either head ends the
+#   copying, and removing the earlier head also takes away the attention of the induction head.
 # - Setting a head to 0 also takes away what it adds to all tokens alike. Of four more heads that
 #   seemed to be needed for copying, three could be replaced by a constant, the mean of their
 #   output.

@@ -45,6 +45,14 @@ def test_both_scales_turn_queries_and_keys_by_the_same_angle(page):
     assert by_width[:, FOUND].max() - by_width[:, FOUND].min() < 0.1
 
 
+def test_under_gradient_descent_the_root_keeps_the_widths_together_and_one_over_k_does_not(page):
+    descended, adam = page["descended"], page["checked"]["1/√k"][:, :, -1].mean(dim=1)
+    assert 0.8 < descended["1/√k", 128][FOUND] / descended["1/√k", 8][FOUND] < 1.1
+    assert descended["1/k", 128][FOUND] < descended["1/k", 8][FOUND] / 5
+    assert descended["1/√k", 128][SPREAD] < descended["1/√k", 8][SPREAD]
+    assert adam[-1, SPREAD] > 2 * adam[0, SPREAD]
+
+
 def test_both_scales_are_one_at_width_8(page):
     root, by_width = (page["checked"][name] for name in ("1/√k", "1/k"))
     assert_close(root[0], by_width[0], atol=1e-3, rtol=1e-3)

@@ -49,6 +49,7 @@ def test_the_fields_terms_are_used(path):
         "two numbers a word",
         "a batch is filled\n# up with padding",
         "Films\nas a film, word by word",
+        "# So the sink is position 0, and ``[CLS]`` is merely the\n# token that is always there.",
     ],
 )
 def test_a_private_word_would_be_found(text):

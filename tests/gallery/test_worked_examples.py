@@ -176,20 +176,31 @@ def test_the_scale_leaves_the_start_dependent_on_the_number_of_keys():
         assert entropy[n] == pytest.approx(math.log(n) - 0.5, abs=0.05)
 
 
-def test_the_root_keeps_the_start_and_the_width_keeps_the_steps():
-    p = page("3_scaling_variance")
-    for name in ("divided by √k", "divided by k"):
-        in_widths = [p["growth"][name, k] / k for k in (16, 64, 256, 1024)]
-        in_roots = [p["growth"][name, k] / math.sqrt(k) for k in (16, 64, 256, 1024)]
-        assert max(in_widths) < 1.3 * min(in_widths)
-        assert in_roots[-1] > 5 * in_roots[0]
-    by_root, by_width = (
-        [p["reached"][name, k] for k in (16, 64, 256, 1024)]
-        for name in ("divided by √k", "divided by k")
+def test_the_width_keeps_the_steps_of_adam_and_the_root_those_of_gradient_descent():
+    p, widths, names = (
+        page("3_scaling_variance"),
+        (16, 64, 256, 1024),
+        ("divided by √k", "divided by k"),
     )
-    assert by_root == sorted(by_root)
-    assert by_root[-1] > 5 * by_root[0]
-    assert max(by_width) < 1.2 * min(by_width)
+
+    def uneven(steps, name, power):
+        growth = [p["growth"][steps, name, k] / k**power for k in widths]
+        return max(growth) / min(growth)
+
+    assert all(uneven("Adam", name, 1) < 1.3 for name in names)
+    assert all(uneven("Adam", name, 0.5) > 5 for name in names)
+    assert uneven("plain", "divided by √k", 0.5) < 1.3
+    assert uneven("plain", "divided by k", 0) < 1.3
+    by = {
+        (steps, name): [p["reached"][steps, name, k] for k in widths]
+        for steps in ("Adam", "plain")
+        for name in names
+    }
+    assert by["Adam", "divided by √k"] == sorted(by["Adam", "divided by √k"])
+    assert by["Adam", "divided by √k"][-1] > 5 * by["Adam", "divided by √k"][0]
+    assert max(by["Adam", "divided by k"]) < 1.2 * min(by["Adam", "divided by k"])
+    assert max(by["plain", "divided by √k"]) < 1.05 * min(by["plain", "divided by √k"])
+    assert by["plain", "divided by k"][0] > 3 * by["plain", "divided by k"][-1]
 
 
 def test_linear_layers_start_where_the_page_says():
