@@ -154,11 +154,10 @@ table({"90 % of energy in, QKᵀ": directions(qk).double(), "OV": directions(ov)
 
 # %%
 # A spectrum of M is a property of the head only up to what no weight depends on. Every head of this
-# model reads the output of a :term:`layer normalisation` and has a query bias, so :doc:`any matrix
-# </gallery/deeper/plot_2_gauge_and_biases>` :math:`u\,(1/\gamma)^\top + (1/\gamma)\,t^\top` may be
-# added to M, where γ is the gain of that LayerNorm. We take these parts away from M, by projecting
-# the query matrix and the key matrix off the direction :math:`1/\gamma`, and look at the spectra
-# once more.
+# model reads the output of a :term:`layer normalisation` and has a query bias, so M may be changed
+# in the two ways that :doc:`the lesson on gauge </gallery/deeper/plot_2_gauge_and_biases>` shows.
+# We take both away, by projecting the columns of the query matrix and of the key matrix off one
+# direction, that of the reciprocals of the LayerNorm's gains, and look at the spectra once more.
 
 blocks = encoder.encoder.blocks
 norms = [encoder.norm, *(block.norm2 for block in blocks[:-1])]
@@ -167,7 +166,7 @@ off = inverse / inverse.norm(dim=-1, keepdim=True)  # (6, 384)
 
 
 def off_inverse_gain(matrices):
-    """Take the component along 1/γ off every column."""
+    """Take the component along the reciprocals of the gains off every column."""
     along = torch.einsum("ld,lhdk->lhk", off, matrices)  # (6, 12, 32)
     return matrices - off[:, None, :, None] * along[:, :, None]  # (6, 12, 384, 32)
 
