@@ -1,10 +1,14 @@
 """The attention weights of any model, captured while it runs."""
 
 import inspect
-from collections.abc import Iterator
+import sys
+import warnings
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from functools import partial, wraps
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from attention.layers.base import AttentionLayer
@@ -15,7 +19,8 @@ def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     r"""Capture the attention weights of every attention layer in a model while the model runs.
 
     Inside the ``with`` block the model returns the same as outside, but its attention layers
-    compute the formula step by step, because the fused kernel stores no weights.
+    compute the formula step by step, because the fused kernel stores no weights; a compiled model
+    runs as it was before. Blocks may be nested, and what else watches a layer sees no difference.
 
     Args:
         model: Any module that contains attention layers, either those of this package or
@@ -28,7 +33,7 @@ def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     Returns:
         A context manager. It gives a dictionary that maps the name of each layer to the weights of
         its last call, as ``need_weights=True`` returns them. For torch's layers, too, the weights
-        are per head.
+        are per head. A layer that was not called in the block is named in a warning.
 
     Raises:
         ValueError: If the model contains no attention layer.
@@ -52,40 +57,52 @@ def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     if not layers:
         raise ValueError(f"model: expected one with attention in it, got {type(model).__name__}")
     captured: dict[str, Tensor] = {}
-    with ExitStack() as hooks:
+    # Compiled code calls no layer, and neither does torch's own fast path.
+    uses_fast_path = torch.backends.mha.get_fastpath_enabled()
+    with ExitStack() as stack:
+        if "torch._dynamo" in sys.modules:  # else nothing is compiled, and importing it takes long
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
+        torch.backends.mha.set_fastpath_enabled(False)
+        stack.callback(torch.backends.mha.set_fastpath_enabled, uses_fast_path)
         for name, module in layers.items():
-            keep = _Keeper(captured, name)
-            before = module.register_forward_pre_hook(keep.request, with_kwargs=True)
-            after = module.register_forward_hook(keep.store)
-            hooks.callback(before.remove)
-            hooks.callback(after.remove)
+            stack.enter_context(_stored(module, partial(captured.__setitem__, name)))
         yield captured
+    if missing := [name for name in layers if name not in captured]:
+        warnings.warn(
+            f"capture: expected a call of every attention layer, got none of {missing}",
+            stacklevel=3,
+        )
 
 
-class _Keeper:
-    """Request the weights of one layer, and return to its caller what the caller requested."""
+@contextmanager
+def _stored(module: nn.Module, store: Callable[[Tensor], None]) -> Iterator[None]:
+    """Store the weights of a layer, and return to its caller what the caller requested.
 
-    def __init__(self, captured: dict[str, Tensor], name: str) -> None:
-        self.captured, self.name = captured, name
-        self.requested: dict[str, Any] = {}
+    The layer's ``forward`` is wrapped, because a hook would change what other hooks see.
+    """
+    forward = module.forward
+    is_torchs = isinstance(module, nn.MultiheadAttention)
 
-    def request(
-        self, module: nn.Module, arguments: tuple[Any, ...], options: dict[str, Any]
-    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        is_torchs = isinstance(module, nn.MultiheadAttention)
+    @wraps(forward)
+    def with_weights(*arguments: Any, **options: Any) -> Any:
         if is_torchs:  # which takes them all by position, too
-            call = inspect.signature(module.forward).bind(*arguments, **options)
+            call = inspect.signature(forward).bind(*arguments, **options)
             arguments, options = (), call.arguments
-        self.requested = {"need_weights": is_torchs, "average_attn_weights": True} | options
-        options = options | {"need_weights": True}
-        return arguments, options | ({"average_attn_weights": False} if is_torchs else {})
-
-    def store(self, module: nn.Module, arguments: tuple[Any, ...], output: Any) -> Any:
-        context, weights = output
-        self.captured[self.name] = weights
-        need_weights = self.requested["need_weights"]
-        if not isinstance(module, nn.MultiheadAttention):
-            return output if need_weights else context
-        if need_weights and self.requested["average_attn_weights"]:
+        requested = {"need_weights": is_torchs, "average_attn_weights": True} | options
+        needed = {"need_weights": True} | ({"average_attn_weights": False} if is_torchs else {})
+        context, weights = forward(*arguments, **options | needed)
+        store(weights)
+        if not is_torchs:
+            return (context, weights) if requested["need_weights"] else context
+        if requested["average_attn_weights"]:
             weights = weights.mean(dim=-3)
-        return context, weights if need_weights else None
+        return context, weights if requested["need_weights"] else None
+
+    before = vars(module).get("forward")
+    module.forward = with_weights
+    try:
+        yield
+    finally:
+        del module.forward
+        if before is not None:
+            module.forward = before

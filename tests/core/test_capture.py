@@ -3,6 +3,7 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn.modules.module import register_module_forward_hook
 
 from attention import (
     AttentionLayer,
@@ -74,8 +75,8 @@ def test_nothing_stays_behind():
     layer = MultiHeadAttention(6, num_heads=2)
     with pytest.raises(RuntimeError, match="stop"), capture(layer):
         raise RuntimeError("stop")
-    assert not layer._forward_hooks
-    assert not layer._forward_pre_hooks
+    assert "forward" not in vars(layer)
+    assert torch.backends.mha.get_fastpath_enabled()
     message = "expected one with attention in it, got Linear"
     with pytest.raises(ValueError, match=message), capture(nn.Linear(2, 2)):
         pass
@@ -93,3 +94,52 @@ def test_a_class_of_the_readers_own_is_found():
         context = model(x)
     assert context.shape == (5, 7, 6)
     torch.testing.assert_close(weights, {"1": torch.full((5, 7, 7), 1 / 7)})
+
+
+def test_what_else_watches_a_layer_sees_what_it_sees_outside():
+    layer, x = MultiHeadAttention(6, num_heads=2), torch.randn(2, 7, 6)
+    context, expected = layer(x, need_weights=True)
+    seen = []
+    watch = layer.register_forward_hook(lambda layer, x, output: seen.append(output))
+    watch_all = register_module_forward_hook(
+        lambda module, x, output: seen.append(output) if module is layer else None
+    )
+    with watch, watch_all, capture(layer) as outer, capture(layer) as inner:
+        layer.register_forward_hook(lambda layer, x, output: seen.append(output))
+        seen.append(layer(x))
+    assert len(seen) == 4
+    for output in seen:
+        torch.testing.assert_close(output, context)
+    for weights in (outer, inner):
+        torch.testing.assert_close(weights[""], expected)
+
+
+@pytest.mark.parametrize("in_place", [True, False])
+def test_a_compiled_model_that_has_run(in_place):
+    model, x = TransformerEncoder(6, 2, 2), torch.randn(2, 7, 6)
+    _, expected = model(x, need_weights=True)
+    compiled = torch.compile(model, backend="eager")
+    if in_place:
+        model.compile(backend="eager")
+        compiled = model
+    compiled(x)
+    for target in (model, compiled):
+        with capture(target) as weights:
+            compiled(x)
+        torch.testing.assert_close(torch.stack(list(weights.values())), expected)
+
+
+def test_padding_that_no_text_reaches_keeps_its_columns():
+    layer = nn.TransformerEncoderLayer(6, 2, 13, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2).eval()
+    with torch.no_grad(), capture(encoder) as weights:
+        encoder(torch.randn(2, 5, 6), src_key_padding_mask=torch.arange(5).expand(2, 5) > 2)
+    assert weights["layers.1.self_attn"].shape == (2, 2, 5, 5)
+    assert not weights["layers.1.self_attn"][..., 3:].any()
+
+
+def test_a_layer_that_was_not_called_is_named():
+    layers = nn.ModuleList([EnergyPooling(6), EnergyPooling(6)])
+    with pytest.warns(UserWarning, match=r"got none of \['1'\]") as warned, capture(layers):
+        layers[0](torch.randn(7, 6))
+    assert warned[0].filename == __file__
