@@ -6,15 +6,21 @@ tensors lie on different devices, torch says by itself.
 
 import math
 from collections.abc import Sequence
+from numbers import Integral, Real
+from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 
-def check_size(name: str, size: object, *, at_least: int = 1) -> None:
+def check_size(name: str, size: Any, *, at_least: int = 1) -> None:
     """Refuse a width or count that is not an integer, or is too small."""
-    if isinstance(size, bool) or not isinstance(size, int):
-        raise TypeError(f"{name}: expected an integer, got {type(size).__name__}")
+    # NumPy's integers are numbers.Integral, too; torch.export gives a SymInt.
+    is_single = isinstance(size, Tensor) and not size.dim() and not size.is_floating_point()
+    if is_single:
+        check_integers(name, size)
+    elif isinstance(size, bool) or not isinstance(size, Integral | torch.SymInt):
+        raise TypeError(f"{name}: expected an integer, got {kind(size)}")
     if size < at_least:
         raise ValueError(f"{name}: expected at least {at_least}, got {size}")
 
@@ -39,7 +45,7 @@ def check_divisor(name: str, divisor: int, of_name: str, of: int) -> None:
 
 def check_number(name: str, number: object) -> None:
     """Refuse a factor that is not a finite number."""
-    if isinstance(number, bool) or not isinstance(number, int | float):
+    if isinstance(number, bool) or not isinstance(number, Real | torch.SymFloat | torch.SymInt):
         raise TypeError(f"{name}: expected a number, got {type(number).__name__}")
     if not math.isfinite(number):
         raise ValueError(f"{name}: expected a finite number, got {number}")
@@ -117,12 +123,12 @@ def check_positions(positions: Tensor, x: Tensor, *, fractions: bool = False) ->
         )
 
 
-def check_ids(ids: Tensor, lengths: Tensor | None, embedding: Tensor) -> None:
-    """Refuse ids that the embedding doesn't hold, or lengths that don't go with them."""
+def check_ids(ids: Tensor, lengths: Tensor | None, vocab_size: int) -> None:
+    """Refuse ids that the vocabulary doesn't hold, or lengths that don't go with them."""
     check_integers("ids", ids)
     if ids.dim() < 1:
         raise ValueError(f"ids: expected shape (..., n), got {tuple(ids.shape)}")
-    check_range("ids", ids, 0, len(embedding) - 1, "vocab_size - 1")
+    check_range("ids", ids, 0, vocab_size - 1, "vocab_size - 1")
     if lengths is None:
         return
     check_integers("lengths", lengths)
@@ -133,13 +139,27 @@ def check_ids(ids: Tensor, lengths: Tensor | None, embedding: Tensor) -> None:
         )
 
 
-def check_tokens(x: Tensor, width: int, parameter: Tensor) -> None:
-    """Refuse token vectors that a layer with this width and these parameters can't read."""
+def check_tokens(x: Tensor, width: int, first: nn.Module | Tensor | None = None) -> None:
+    """Refuse token vectors that don't fit a layer, given the parameter or module it begins with."""
     check_floating("x", x)
     if x.dim() < 2 or x.shape[-1] != width:
         raise ValueError(f"x: expected shape (..., n, {width}), got {tuple(x.shape)}")
-    if x.dtype != parameter.dtype and not torch.is_autocast_enabled(x.device.type):
-        raise TypeError(f"x: expected {parameter.dtype}, the layer's dtype, got {x.dtype}")
+    if type(first) is nn.Linear:  # what was put in its place knows best what it can read
+        first = first.weight
+    if not isinstance(first, Tensor) or x.dtype == first.dtype:
+        return
+    if not torch.is_autocast_enabled(x.device.type):
+        raise TypeError(f"x: expected {first.dtype}, the layer's dtype, got {x.dtype}")
+
+
+def check_torchs(layer: nn.Module, kind: type[nn.Module]) -> None:
+    """Refuse what is not torch's own layer of this kind, or computes something else."""
+    if not isinstance(layer, kind):
+        raise TypeError(f"layer: expected an nn.{kind.__name__}, got {type(layer).__name__}")
+    if type(layer).forward is not kind.forward:
+        raise TypeError(
+            f"layer: expected the forward of nn.{kind.__name__}, got {type(layer).__name__}'s own"
+        )
 
 
 def check_attention_inputs(

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from attention._checks import check_attention_inputs, check_size
+from attention.functional import without_autocast
 from attention.masks import allowed_keys
 
 
@@ -71,18 +72,19 @@ def online_softmax_attention(
     # The lowest finite number and not −∞, because −∞ minus itself would be NaN.
     largest = query.new_full((n, 1), torch.finfo(wide).min)  # (n, 1)
     total, mixed = query.new_zeros(n, 1), query.new_zeros(n, v)  # (n, 1), (n, v)
-    for start in range(0, max(m, 1), block_size):  # one block even of no keys, for autograd
-        block = slice(start, start + block_size)
-        scores = query @ key[..., block, :].mT * scale  # (..., n, block)
-        part = None if attn_mask is None else attn_mask[..., block]  # (..., block)
-        scores = _mask(scores, part, start if is_causal else None)
-        # The context doesn't depend on what is subtracted, so no gradient has to pass through it.
-        both = largest.expand(*scores.shape[:-1], 1), scores.detach()
-        higher = torch.cat(both, dim=-1).amax(dim=-1, keepdim=True)  # (..., n, 1)
-        shrink, powers = (largest - higher).exp(), (scores - higher).exp()
-        total = shrink * total + powers.sum(dim=-1, keepdim=True)  # (..., n, 1)
-        mixed = shrink * mixed + powers @ value[..., block, :]  # (..., n, v)
-        largest = higher
+    with without_autocast(query.device):
+        for start in range(0, max(m, 1), block_size):  # one block even of no keys, for autograd
+            block = slice(start, start + block_size)
+            scores = query @ key[..., block, :].mT * scale  # (..., n, block)
+            part = None if attn_mask is None else attn_mask[..., block]  # (..., block)
+            scores = _mask(scores, part, start if is_causal else None)
+            # The context doesn't depend on what is subtracted, so no gradient passes through it.
+            both = largest.expand(*scores.shape[:-1], 1), scores.detach()
+            higher = torch.cat(both, dim=-1).amax(dim=-1, keepdim=True)  # (..., n, 1)
+            shrink, powers = (largest - higher).exp(), (scores - higher).exp()
+            total = shrink * total + powers.sum(dim=-1, keepdim=True)  # (..., n, 1)
+            mixed = shrink * mixed + powers @ value[..., block, :]  # (..., n, v)
+            largest = higher
     return (mixed / total.masked_fill(total == 0, 1.0)).to(dtype)
 
 

@@ -6,6 +6,8 @@ leading dimensions, such as a batch.
 """
 
 import math
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -16,6 +18,13 @@ from attention.masks import allowed_keys, restrict
 
 Attended = Tensor | tuple[Tensor, Tensor]
 """What a layer returns: the context, or (context, weights) with ``need_weights=True``."""
+
+
+def without_autocast(device: torch.device) -> AbstractContextManager[Any]:
+    """Keep autocast from computing in 16 bits what is computed in 32."""
+    if torch.amp.is_autocast_available(device.type) and torch.is_autocast_enabled(device.type):
+        return torch.autocast(device.type, enabled=False)
+    return nullcontext()
 
 
 def scaled_dot_product_attention(
@@ -37,7 +46,7 @@ def scaled_dot_product_attention(
 
     The softmax runs over the keys that a query may attend to. A query that may attend to nothing
     gets weights and a context of zeros instead of NaN, and passes no gradient back. With inputs
-    of 16 bits, the computation runs in 32 bits, as in torch's fused kernel.
+    of 16 bits, the computation runs in 32 bits, also under autocast, as in torch's fused kernel.
 
     Args:
         query: What each token looks for.
@@ -92,21 +101,22 @@ def scaled_dot_product_attention(
     if scale is None:
         scale = query.shape[-1] ** -0.5
 
-    scores = query @ key.transpose(-2, -1) * scale  # (..., n, m)
-    allowed = allowed_keys(attn_mask, key.shape[-2], is_causal, query.device)
-    if allowed is None:
-        weights = torch.softmax(scores, dim=-1)  # (..., n, m)
-    else:
-        # A row that holds only -inf would make the softmax divide 0 by 0, forward and backward.
-        # Such a row keeps its scores, which are finite, and its weights are zeroed afterwards.
-        blind = ~allowed.any(dim=-1, keepdim=True)  # (..., n, 1)
-        if attn_mask is not None and attn_mask.is_floating_point():
-            scores = scores + attn_mask.masked_fill(~allowed, 0.0).to(wide)  # (..., n, m)
-        scores = scores.masked_fill(~(allowed | blind), float("-inf"))
-        weights = torch.softmax(scores, dim=-1).masked_fill(blind, 0.0)
-    if dropout_p:
-        weights = F.dropout(weights, dropout_p)
-    context = weights @ value  # (..., n, v)
+    with without_autocast(query.device):
+        scores = query @ key.transpose(-2, -1) * scale  # (..., n, m)
+        allowed = allowed_keys(attn_mask, key.shape[-2], is_causal, query.device)
+        if allowed is None:
+            weights = torch.softmax(scores, dim=-1)  # (..., n, m)
+        else:
+            # A row that holds only -inf would make the softmax divide 0 by 0, forward and backward.
+            # Such a row keeps its scores, which are finite, and its weights are zeroed afterwards.
+            blind = ~allowed.any(dim=-1, keepdim=True)  # (..., n, 1)
+            if attn_mask is not None and attn_mask.is_floating_point():
+                scores = scores + attn_mask.masked_fill(~allowed, 0.0).to(wide)  # (..., n, m)
+            scores = scores.masked_fill(~(allowed | blind), float("-inf"))
+            weights = torch.softmax(scores, dim=-1).masked_fill(blind, 0.0)
+        if dropout_p:
+            weights = F.dropout(weights, dropout_p)
+        context = weights @ value  # (..., n, v)
     return context.to(dtype), weights.to(dtype)
 
 
@@ -168,9 +178,15 @@ def fused_attention(
             F.pad(t, (0, width - t.shape[-1])) if t.shape[-1] < width else t
             for t in (query, key, value)
         )
-    context = F.scaled_dot_product_attention(
-        query, key, value, mask, dropout_p, in_kernel, scale=scale
-    )
+    try:
+        context = F.scaled_dot_product_attention(
+            query, key, value, mask, dropout_p, in_kernel, scale=scale
+        )
+    except NotImplementedError as error:  # in forward mode, as by torch.func.jvp
+        raise NotImplementedError(
+            "torch's fused kernel can't compute this; scaled_dot_product_attention can, and so can "
+            "a layer with need_weights=True"
+        ) from error
     return context[..., :v].reshape(*leading, n, v)  # (..., n, v)
 
 

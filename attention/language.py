@@ -98,7 +98,7 @@ class LanguageModel(nn.Module):
         self, ids: Tensor, *, caches: list[KVCache] | None = None, need_weights: bool = False
     ) -> Attended:
         """Return the logits of the next tokens, and all heads' weights if they are needed."""
-        check_ids(ids, None, self.embedding.weight)
+        check_ids(ids, None, self.config.vocab_size)
         n, most = ids.shape[-1], self.config.max_length
         if n > most:
             raise ValueError(f"ids: expected at most max_length = {most} tokens, got {n}")

@@ -164,7 +164,7 @@ class PretrainedEncoder(nn.Module):
         need_weights: bool = False,
     ) -> Attended:
         """Return the hidden states, and all heads' weights if they are needed."""
-        check_ids(ids, lengths, self.word.weight)
+        check_ids(ids, lengths, self.word.num_embeddings)
         n, most = ids.shape[-1], self.config.longest
         if n > most:
             raise ValueError(f"ids: expected at most {most} tokens, one per position, got {n}")

@@ -74,9 +74,7 @@ def apply_rotary(
     if positions is None:
         positions = torch.arange(x.shape[-2], device=x.device)  # (n,)
     check_positions(positions, x, fractions=True)
-    exact = torch.float32 if x.device.type == "mps" else torch.float64  # MPS has no 64 bits
-    theta = base ** -(torch.arange(0, k, 2, device=x.device, dtype=exact) / k)  # (k / 2,)
-    angle = positions.to(exact)[..., None] * theta  # (..., n, k / 2)
+    angle = angles(positions, k, base)  # (..., n, k / 2)
     wide = torch.promote_types(x.dtype, torch.float32)
     cos, sin = angle.cos().to(wide), angle.sin().to(wide)
     if interleaved:
@@ -86,3 +84,11 @@ def apply_rotary(
     pairs = a * cos - b * sin, a * sin + b * cos  # (..., n, k / 2), (..., n, k / 2)
     rotated = torch.stack(pairs, -1).flatten(-2) if interleaved else torch.cat(pairs, dim=-1)
     return rotated.to(x.dtype)  # (..., n, k)
+
+
+def angles(positions: Tensor, width: int, base: float) -> Tensor:
+    """Compute the angle of each pair of numbers at each position, p · base^(−2i/width)."""
+    device = positions.device
+    exact = torch.float32 if device.type == "mps" else torch.float64  # MPS has no 64 bits
+    theta = base ** -(torch.arange(0, width, 2, device=device, dtype=exact) / width)  # (pairs)
+    return positions.to(exact)[..., None] * theta  # (..., pairs)

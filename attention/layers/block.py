@@ -10,7 +10,7 @@ from typing import Any, Self
 import torch
 from torch import Tensor, nn
 
-from attention._checks import check_positive, check_size, check_tokens
+from attention._checks import check_positive, check_size, check_tokens, check_torchs
 from attention.functional import Attended
 from attention.layers.cache import KVCache
 from attention.layers.multihead import MultiHeadAttention
@@ -107,7 +107,7 @@ class TransformerBlock(nn.Module):
 
         The options ``is_causal``, ``positions`` and ``cache`` reach the attention.
         """
-        check_tokens(x, self.attention.embed_dim, self.attention.W_query.weight)
+        check_tokens(x, self.attention.embed_dim, self.attention.W_query)
         before = self.norm1(x) if self.norm_first else x  # (..., n, d)
         attended = self.attention(before, attn_mask, need_weights=need_weights, **options)
         context, weights = attended if need_weights else (attended, None)  # (..., n, d)
@@ -123,12 +123,12 @@ class TransformerBlock(nn.Module):
     def from_torch(cls, layer: nn.TransformerEncoderLayer) -> Self:
         """Copy one of torch's encoder layers, whatever its ``batch_first``.
 
-        In our layer the batch always comes first. Masks have the opposite meaning in torch's
-        layer, where True forbids.
+        What is frozen stays frozen. In our layer the batch always comes first. Masks have the
+        opposite meaning in torch's layer, where True forbids.
 
         Raises:
-            TypeError, ValueError: If it is another layer, or its activation or its attention is one
-                that ours does not support.
+            TypeError, ValueError: If it is another layer, or has a ``forward`` of its own, or if
+                its activation, its dropout or its attention is one that ours does not support.
 
         Example:
             >>> from torch import nn
@@ -138,9 +138,11 @@ class TransformerBlock(nn.Module):
             >>> torch.allclose(block(x), layer(x), atol=1e-6)
             True
         """
-        if not isinstance(layer, nn.TransformerEncoderLayer):
-            raise TypeError(
-                f"layer: expected an nn.TransformerEncoderLayer, got {type(layer).__name__}"
+        check_torchs(layer, nn.TransformerEncoderLayer)
+        if layer.dropout1.p != layer.dropout2.p:
+            raise ValueError(
+                f"layer: expected dropout1 and dropout2 with one probability, got "
+                f"{layer.dropout1.p} and {layer.dropout2.p}"
             )
         # A function, or a module of torch's or the caller's: what counts is what it computes.
         points = torch.linspace(-3, 3, 13)
@@ -155,15 +157,12 @@ class TransformerBlock(nn.Module):
             hidden_dim=layer.linear1.out_features,
             norm_first=layer.norm_first,
             activation=same[0],
-            dropout=layer.dropout.p,
-            bias=layer.linear1.bias is not None,
-            eps=layer.norm1.eps,
-        ).to(layer.linear1.weight)
+            dropout=layer.dropout1.p,
+        )
         block.attention = attention
-        block.norm1.load_state_dict(layer.norm1.state_dict())
-        block.norm2.load_state_dict(layer.norm2.state_dict())
-        block.feed_forward[0].load_state_dict(layer.linear1.state_dict())
-        block.feed_forward[3].load_state_dict(layer.linear2.state_dict())
+        block.norm1, block.norm2 = copy.deepcopy(layer.norm1), copy.deepcopy(layer.norm2)
+        parts = layer.linear1, block.feed_forward[1], layer.dropout, layer.linear2
+        block.feed_forward = nn.Sequential(*copy.deepcopy(parts))
         return block.train(layer.training)
 
 

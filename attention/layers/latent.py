@@ -94,7 +94,7 @@ class LatentAttention(AttentionLayer):
         cache: KVCache | None = None,
     ) -> Attended:
         """Return the context, and the weights if they are needed."""
-        check_tokens(x, self.embed_dim, self.W_query.weight)
+        check_tokens(x, self.embed_dim, self.W_query)
         n, k = x.shape[-2], self.head_dim
         m = check_cache(cache, n, is_causal, positions) + n
         key_at = token_positions(positions, x, m)  # (..., m)
@@ -110,14 +110,15 @@ class LatentAttention(AttentionLayer):
             key_rotary = apply_rotary(key_rotary, at)  # (..., n, rotary_dim)
         if cache is not None:
             latent, key_rotary = cache.append(latent, key_rotary)  # (..., m, r), (..., m, …)
-        latent, key_rotary = latent.unsqueeze(-3), key_rotary.unsqueeze(-3)  # (..., 1, m, …)
-
-        W_key = self.W_key.weight.unflatten(0, (self.num_heads, k))  # (h, k, r)
-        W_value = self.W_value.weight.unflatten(0, (self.num_heads, k))  # (h, k, r)
+        key_rotary = key_rotary.unsqueeze(-3)  # (..., 1, m, rotary_dim)
         if absorbed:
-            query, key, value = query @ W_key, latent, latent  # (..., h, n, r), (..., 1, m, r)
+            # For the unit vectors a layer returns its matrix, whatever was put in its place.
+            units = torch.eye(self.latent_dim).to(latent)  # (r, r)
+            W_key, W_value = self._split(self.W_key(units)), self._split(self.W_value(units))
+            query = query @ W_key.mT  # (..., h, n, r)
+            key = value = latent.unsqueeze(-3)  # (..., 1, m, r)
         else:
-            key, value = latent @ W_key.mT, latent @ W_value.mT  # (..., h, m, k) each
+            key, value = self._split(self.W_key(latent)), self._split(self.W_value(latent))
             key_rotary = key_rotary.expand(*key.shape[:-1], -1)  # (..., h, m, rotary_dim)
         heads, weights = attend(
             torch.cat((query, query_rotary), dim=-1),
@@ -129,6 +130,11 @@ class LatentAttention(AttentionLayer):
             scale=(k + self.rotary_dim) ** -0.5,
         )
         if absorbed:
-            heads = heads @ W_value.mT  # (..., h, n, k)
+            heads = heads @ W_value  # (..., h, n, k)
         context = self.W_out(heads.transpose(-3, -2).flatten(-2))  # (..., n, d)
         return context if weights is None else (context, weights)
+
+    def _split(self, projected: Tensor) -> Tensor:
+        """Cut what all heads read of m latents into heads, (..., h, m, k)."""
+        split: Tensor = projected.unflatten(-1, (self.num_heads, self.head_dim))  # (..., m, h, k)
+        return split.transpose(-3, -2)  # (..., h, m, k)

@@ -4,6 +4,7 @@
 ``embed_dim / h`` unless it is given.
 """
 
+import copy
 from typing import Self
 
 import torch
@@ -17,6 +18,7 @@ from attention._checks import (
     check_positions,
     check_size,
     check_tokens,
+    check_torchs,
 )
 from attention.functional import Attended, attend
 from attention.layers.base import AttentionLayer
@@ -125,7 +127,7 @@ class MultiHeadAttention(AttentionLayer):
         cache: KVCache | None = None,
     ) -> Attended:
         """Return the context, and the weights if they are needed."""
-        check_tokens(x, self.embed_dim, self.W_query.weight)
+        check_tokens(x, self.embed_dim, self.W_query)
         n = x.shape[-2]
         m = check_cache(cache, n, is_causal, positions) + n
         key_at = token_positions(positions, x, m)  # (..., m)
@@ -160,12 +162,12 @@ class MultiHeadAttention(AttentionLayer):
     def from_torch(cls, layer: nn.MultiheadAttention) -> Self:
         """Copy torch's multi-head attention, whatever its ``batch_first``.
 
-        In our layer the batch always comes first. Boolean masks have the opposite meaning in
-        torch's layer, where True forbids.
+        What is frozen stays frozen. In our layer the batch always comes first. Boolean masks have
+        the opposite meaning in torch's layer, where True forbids.
 
         Raises:
-            TypeError, ValueError: If it is another layer, or its keys or values are not made from
-                the tokens alone, as wide as they are.
+            TypeError, ValueError: If it is another layer, or has a ``forward`` of its own, or if
+                its keys or values are not made from the tokens alone, as wide as they are.
 
         Example:
             >>> from torch import nn
@@ -175,8 +177,7 @@ class MultiHeadAttention(AttentionLayer):
             >>> torch.allclose(ours, layer(x, x, x, need_weights=False)[0], atol=1e-6)
             True
         """
-        if not isinstance(layer, nn.MultiheadAttention):
-            raise TypeError(f"layer: expected an nn.MultiheadAttention, got {type(layer).__name__}")
+        check_torchs(layer, nn.MultiheadAttention)
         if layer.in_proj_weight is None or layer.bias_k is not None or layer.add_zero_attn:
             raise ValueError(
                 "layer: expected keys and values made from the tokens alone, as wide as they are, "
@@ -186,13 +187,11 @@ class MultiHeadAttention(AttentionLayer):
         options = {"dropout": layer.dropout, "bias": layer.in_proj_bias is not None}
         ours = cls(layer.embed_dim, layer.num_heads, **options).to(layer.in_proj_weight)
         projections = ours.W_query, ours.W_key, ours.W_value
-        with torch.no_grad():
-            for linear, weight in zip(projections, layer.in_proj_weight.chunk(3), strict=True):
-                linear.weight.copy_(weight)
-            if layer.in_proj_bias is not None:
-                for linear, bias in zip(projections, layer.in_proj_bias.chunk(3), strict=True):
-                    linear.bias.copy_(bias)
-        ours.W_out.load_state_dict(layer.out_proj.state_dict())
+        for name, stacked in (("weight", layer.in_proj_weight), ("bias", layer.in_proj_bias)):
+            parts = () if stacked is None else stacked.detach().clone().chunk(3)
+            for linear, part in zip(projections, parts, strict=False):
+                setattr(linear, name, nn.Parameter(part, stacked.requires_grad))
+        ours.W_out = copy.deepcopy(layer.out_proj)
         return ours.train(layer.training)
 
     def _split(self, projected: Tensor, num_heads: int) -> Tensor:

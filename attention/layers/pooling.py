@@ -23,7 +23,7 @@ class Pooling(AttentionLayer):
         self, x: Tensor, attn_mask: Tensor | None = None, *, need_weights: bool = False
     ) -> Attended:
         """Return the context, and the weights if they are needed."""
-        check_tokens(x, self.embed_dim, next(self.parameters(), x))
+        check_tokens(x, self.embed_dim, next(self.children(), None))
         query, keys = self.query_and_keys(x)
         query = query.to(keys.dtype).expand(*x.shape[:-2], 1, -1)  # (..., 1, k)
         # The scale is 1, because a learned query can take up any factor.
@@ -95,7 +95,8 @@ class EnergyPooling(Pooling):
 
     def query_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the learned query, and the tokens as keys."""
-        return self.energy.weight, x  # (1, d), (..., n, d)
+        # For the unit vectors a layer returns its matrix, whatever was put in its place.
+        return self.energy(torch.eye(self.embed_dim).to(x)).mT, x  # (1, d), (..., n, d)
 
 
 class KeyedPooling(Pooling):

@@ -12,6 +12,7 @@ from attention._checks import (
     check_size,
     check_tokens,
 )
+from attention.rotary import angles
 
 
 def positions_from_end(lengths: Tensor, n: int) -> Tensor:
@@ -68,29 +69,28 @@ class SinusoidalPositions(nn.Module):
         Vaswani et al. (2017), section 3.5; Lab 13 (Nowakowski, 2024) uses base 1,000.
     """
 
-    table: Tensor
-
     def __init__(self, embed_dim: int, *, max_length: int = 512, base: float = 10_000.0) -> None:
         super().__init__()
         check_size("embed_dim", embed_dim)
         check_size("max_length", max_length)
         check_positive("base", base)
-        position = torch.arange(max_length, dtype=torch.float64)[:, None]  # (max_length, 1)
-        feature = torch.arange(embed_dim)  # (d,)
-        angle = position / base ** (2 * (feature // 2) / embed_dim)  # (max_length, d)
-        table = torch.where(feature % 2 == 0, angle.sin(), angle.cos())  # (max_length, d)
-        # A constant, so it is neither trained nor saved, but it follows the model's device.
-        self.register_buffer("table", table.to(torch.get_default_dtype()), persistent=False)
+        self.embed_dim = embed_dim
+        self.max_length = max_length
+        self.base = base
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
         """Return the tokens with their positions added."""
-        max_length, embed_dim = self.table.shape
-        check_tokens(x, embed_dim, self.table)
+        check_tokens(x, self.embed_dim)
         n = x.shape[-2]
-        if n > max_length:
-            raise ValueError(f"x: expected at most max_length = {max_length} tokens, got {n}")
+        if n > self.max_length:
+            raise ValueError(f"x: expected at most max_length = {self.max_length} tokens, got {n}")
+        # Made anew in each call, the table is on every device and exact in every dtype.
+        at = torch.arange(n if positions is None else self.max_length, device=x.device)
+        angle = angles(at, self.embed_dim, self.base)  # (n or max_length, d / 2), rounded up
+        pairs = torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2)
+        table = pairs[:, : self.embed_dim].to(x.dtype)  # (n or max_length, d)
         if positions is None:
-            return x + self.table[:n]  # (..., n, d)
+            return x + table  # (..., n, d)
         check_positions(positions, x)
-        check_range("positions", positions, 0, max_length - 1, "max_length - 1")
-        return x + F.embedding(positions.long(), self.table)  # (..., n, d)
+        check_range("positions", positions, 0, self.max_length - 1, "max_length - 1")
+        return x + F.embedding(positions.long(), table)  # (..., n, d)

@@ -30,7 +30,7 @@ class OneHead(AttentionLayer):
         need_weights: bool = False,
     ) -> Attended:
         """Return the context, and the weights if they are needed."""
-        check_tokens(x, self.embed_dim, next(self.parameters()))
+        check_tokens(x, self.embed_dim, self.W_query)
         query, key, value = self.query_key_value(x)  # (..., n, k), (..., n, k), (..., n, v)
         context, weights = attend(
             query,

@@ -62,8 +62,9 @@ def draw_weights(
             text.set_color(colour)
             # Inverted, a cell of medium lightness is too near to its number without this rim.
             text.set_path_effects([withStroke(linewidth=1.5, foreground=other)])
-    ax.set_xticks(range(len(keys)), keys)
-    ax.set_yticks(range(len(queries)), queries)
+    # A word such as "$5-$10" is no formula.
+    ax.set_xticks(range(len(keys)), keys, parse_math=False)
+    ax.set_yticks(range(len(queries)), queries, parse_math=False)
     ax.set_xlabel("key: the word attended to")
     ax.set_ylabel("query: the word that attends")
     ax.spines[:].set_visible(False)

@@ -222,7 +222,7 @@ class SentimentClassifier(nn.Module):
 
     def _read(self, ids: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the vectors of words and pairs, and the mask of those that may be attended to."""
-        check_ids(ids, lengths, self.word_embedding.weight)
+        check_ids(ids, lengths, self.vocab_size)
         if ids.shape[-1] > self.config.max_length:
             raise ValueError(
                 f"ids: expected at most max_length = {self.config.max_length} words per review, "

@@ -337,7 +337,8 @@ def label_points(ax, points, names, x, gap):
     line = {"arrowstyle": "-", "color": "0.6", "lw": 0.8}
     for i, height in zip(order, spread, strict=True):
         at = points[i].tolist()
-        ax.annotate(names[i], at, (x, height + shift), va="center", arrowprops=line)
+        text = ax.annotate(names[i], at, (x, height + shift), va="center", arrowprops=line)
+        text.set_parse_math(False)  # a word such as "$5-$10" is no formula
 
 
 def draw_scores(ax, query, keys, names):

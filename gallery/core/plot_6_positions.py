@@ -277,7 +277,8 @@ for ax, hand, name in zip(axes, (0, 2), ("the fastest hand", "the third hand"), 
     ax.plot(*pair.T, "o", color=BLUE)
     for word, (right, up) in zip(words, pair.tolist(), strict=True):
         ax.plot([0, right], [0, up], color=BLUE, lw=1, alpha=0.5)
-        ax.text(1.12 * right, 1.12 * up, word, ha="left" if right > 0 else "right", va="center")
+        side = "left" if right > 0 else "right"
+        ax.text(1.12 * right, 1.12 * up, word, ha=side, va="center", parse_math=False)
     ax.set(title=name, xlabel="cosine", ylabel="sine", aspect="equal")
     ax.set(xlim=(-1.75, 1.75), ylim=(-1.2, 1.2))
 fig.set_label(

@@ -273,7 +273,7 @@ for (ax, name, numbers), color in zip(bars, (BLUE, PURPLE, GREEN, ORANGE), stric
     ax.bar(range(len(a)), numbers.tolist(), color=color)
     ax.axhline(0, color=BLACK, lw=0.8)
     ax.set_title(name, loc="left", fontsize=11)
-axes[-1].set_xticks(range(len(a)), words, rotation=90)
+axes[-1].set_xticks(range(len(a)), words, rotation=90, parse_math=False)
 fig.set_label(
     "Four rows of bars over the words of the review, read by energy pooling: weight, evidence, "
     "weight times evidence, deletion effect. "

@@ -124,7 +124,8 @@ for ax, vectors, title in zip(axes, (query, rotated), ("before", "rotated"), str
         ax.plot(right, up, "o", color=BLUE)
         if title == "rotated":
             stretch = 1 + (0.3 + 0.4 * abs(right)) / (right**2 + up**2) ** 0.5
-            ax.text(stretch * right, stretch * up, word, ha="center", va="center", fontsize=9)
+            at = stretch * right, stretch * up
+            ax.text(*at, word, ha="center", va="center", fontsize=9, parse_math=False)
     ax.set(title=title, xlabel="first number", aspect="equal")
     ax.set(xlim=(-3, 3), ylim=(-2.2, 2.2))
 axes[0].set_ylabel("second number")

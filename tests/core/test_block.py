@@ -79,8 +79,32 @@ def test_dropout_is_torchs_in_where_it_falls():
     torch.testing.assert_close(ours(x), theirs.eval()(x))
 
 
+def test_all_that_a_layer_is_is_copied():
+    theirs = nn.TransformerEncoderLayer(D, HEADS, HIDDEN, dropout=0.5, batch_first=True)
+    theirs.norm2.eps = 0.1
+    theirs.dropout1.p = theirs.dropout2.p = 0.25
+    theirs.self_attn.in_proj_weight.requires_grad_(False)
+    theirs.linear2.bias.requires_grad_(False)
+    ours, x = TransformerBlock.from_torch(theirs), torch.randn(3, N, D)
+    frozen = {name for name, each in ours.named_parameters() if not each.requires_grad}
+    stacked = {f"attention.W_{part}.weight" for part in ("query", "key", "value")}
+    assert frozen == {*stacked, "feed_forward.3.bias"}
+    assert (ours.dropout.p, ours.feed_forward[2].p) == (0.25, 0.5)
+    torch.testing.assert_close(ours.eval()(x), theirs.eval()(x))
+    with torch.no_grad():
+        ours.feed_forward[0].weight.zero_()  # ours is a copy, and no second name
+    assert theirs.linear1.weight.all()
+
+
+class Halved(nn.TransformerEncoderLayer):
+    def forward(self, x, *arguments, **options):
+        return super().forward(x, *arguments, **options) / 2
+
+
 def test_what_ours_does_not_have_is_refused():
     attention, block = MultiHeadAttention, TransformerBlock
+    uneven = nn.TransformerEncoderLayer(6, 2)
+    uneven.dropout2.p = 0.3
     cases = [
         (attention, nn.Linear(2, 2), TypeError, "expected an nn.MultiheadAttention"),
         (attention, nn.MultiheadAttention(6, 2, kdim=4), ValueError, "kdim 4"),
@@ -88,6 +112,8 @@ def test_what_ours_does_not_have_is_refused():
         (attention, nn.MultiheadAttention(6, 2, add_zero_attn=True), ValueError, "attn True"),
         (block, nn.Linear(2, 2), TypeError, "expected an nn.TransformerEncoderLayer"),
         (block, nn.TransformerEncoderLayer(6, 2, activation=torch.tanh), ValueError, "gelu or"),
+        (block, Halved(6, 2), TypeError, "expected the forward of nn.TransformerEncoderLayer, got"),
+        (block, uneven, ValueError, "one probability, got 0.1 and 0.3"),
     ]
     for kind, layer, error, message in cases:
         with pytest.raises(error, match=message):

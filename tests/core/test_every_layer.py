@@ -12,9 +12,11 @@ import math
 import pickle
 
 import layer_oracle
+import numpy as np
 import pytest
 import torch
 from loops import for_each
+from torch import nn
 
 from attention import (
     AttentionLayer,
@@ -23,10 +25,12 @@ from attention import (
     MeanPooling,
     MultiHeadAttention,
     QKSelfAttention,
+    SelfAttention,
     SelfAttentionV1,
     SelfAttentionV2,
     TransformerBlock,
     TransformerEncoder,
+    causal_mask,
     padding_mask,
 )
 from attention.layers.pooling import Pooling
@@ -283,6 +287,65 @@ def test_autocast(case):
                 torch.testing.assert_close(context.float(), right, rtol=0.2, atol=0.2)
                 context.float().sum().backward()
                 assert x.grad.isfinite().all()
+    with torch.autocast("cpu", dtype=torch.float16):  # whose largest number is 65,504
+        context, _ = layer(4e3 * x, need_weights=True)
+    assert context.isfinite().all()
+
+
+class Wrapped(nn.Module):
+    """A reader's own module around a linear layer, which computes the same."""
+
+    def __init__(self, linear):
+        super().__init__()
+        self.inside = linear
+
+    def forward(self, x):
+        return self.inside(x)
+
+
+@every_layer
+def test_a_linear_layer_may_be_replaced_by_what_computes_the_same(case):
+    layer, x = case.build(), torch.randn(2, 5, D, dtype=torch.float64)
+    wrapped = copy.deepcopy(layer)
+    for module in list(wrapped.modules()):
+        for name, child in module.named_children():
+            if isinstance(child, nn.Linear):
+                setattr(module, name, Wrapped(child))
+    calls = [{"need_weights": True}] + [{"absorbed": True}] * ("absorbed" in case.takes)
+    for options in calls:
+        torch.testing.assert_close(wrapped(x, **options), layer(x, **options), rtol=0, atol=0)
+
+
+def test_exports_for_texts_of_any_number_and_length():
+    class Padded(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = TransformerEncoder(D, 2, 1, rotary=True, window=3)
+
+        def forward(self, x, lengths):
+            mask = padding_mask(lengths, x.shape[-2])
+            return self.layer(x, mask, need_weights=True, is_causal=True)
+
+    batch, n = torch.export.Dim("batch", min=2), torch.export.Dim("n", min=2, max=99)
+    example = torch.randn(2, 5, D), torch.tensor([5, 3])
+    shapes = {"x": {0: batch, 1: n}, "lengths": {0: batch}}
+    model = Padded().eval()
+    exported = torch.export.export(model, example, dynamic_shapes=shapes, strict=False).module()
+    other = torch.randn(3, 9, D), torch.tensor([9, 1, 4])
+    torch.testing.assert_close(exported(*other), model(*other))
+
+
+@for_each(size=(np.int64(6), np.uint8(6), torch.tensor(6)))
+def test_a_size_may_be_any_integer(size):
+    for layer in (MultiHeadAttention(size, size, window=size), SelfAttention(6, key_dim=size)):
+        assert layer(torch.randn(5, 6)).shape == (5, 6)
+    assert torch.equal(causal_mask(size), causal_mask(6))
+    lengths = torch.tensor([6, 2])
+    assert torch.equal(padding_mask(lengths, size), padding_mask(lengths, 6))
+    assert MultiHeadAttention(6, 2, dropout=np.float32(0.5)).dropout == 0.5
+    for wrong in (True, np.bool_(True), 6.0, np.float32(6), torch.tensor(6.0), torch.tensor(True)):
+        with pytest.raises(TypeError, match="embed_dim: expected a"):
+            MultiHeadAttention(wrong, 2)
 
 
 @for_each(case=[case for case in CASES if {"cache", "caches"} & case.takes])

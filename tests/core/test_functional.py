@@ -27,6 +27,7 @@ from torch.nn import functional as F
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
 
 from attention import (
+    MultiHeadAttention,
     causal_mask,
     functional,
     fused_attention,
@@ -283,6 +284,28 @@ def test_compiles_into_one_graph(attend):
     tensors = torch.randn(2, 7, 3), torch.randn(2, 7, 3), torch.randn(2, 7, 2)
     options = {"attn_mask": padding_mask(torch.tensor([4, 0]), 7), "is_causal": True, "scale": 0.5}
     torch.testing.assert_close(compiled(*tensors, **options), attend(*tensors, **options))
+
+
+@for_each(
+    attend=(lambda *qkv: scaled_dot_product_attention(*qkv)[0], online_softmax_attention),
+    dtype=(torch.float16, torch.bfloat16),
+)
+def test_autocast_does_not_reach_what_runs_in_32_bits(attend, dtype):
+    tensors = [400 * each for each in torch.randn(3, 2, 5, 64).half().unbind()]
+    expected = attend(*tensors)
+    with torch.autocast("cpu", dtype=dtype):
+        torch.testing.assert_close(attend(*tensors), expected, rtol=0, atol=0)
+    assert attend(*(each.to("meta") for each in tensors)).is_meta
+
+
+def test_forward_derivatives_are_exact_or_refused_with_a_way_out():
+    layer = MultiHeadAttention(6, 2).double()
+    x, tangent = torch.randn(2, 2, 5, 6, dtype=torch.float64)
+    with pytest.raises(NotImplementedError, match="a layer with need_weights=True"):
+        torch.func.jvp(layer, (x,), (tangent,))
+    _, derivative = torch.func.jvp(lambda x: layer(x, need_weights=True)[0], (x,), (tangent,))
+    numeric = (layer(x + 1e-6 * tangent) - layer(x - 1e-6 * tangent)) / 2e-6
+    torch.testing.assert_close(derivative, numeric, rtol=1e-6, atol=1e-8)
 
 
 def zeros(*shape, dtype=torch.float32):

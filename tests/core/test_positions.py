@@ -32,7 +32,7 @@ def test_table_is_the_equation(embed_dim, base):
 def test_positions_are_added_in_any_leading_dimensions(leading):
     add_positions, x = SinusoidalPositions(6), torch.randn(*leading, 7, 6)
     counted = torch.arange(7)
-    assert torch.equal(add_positions(x), x + add_positions.table[:7])
+    assert torch.equal(add_positions(x), x + add_positions(torch.zeros(7, 6)))
     assert torch.equal(add_positions(x, counted), add_positions(x))
     assert torch.equal(add_positions(x, counted.expand(*leading, 7)), add_positions(x))
 
@@ -41,19 +41,30 @@ def test_each_token_gets_the_position_it_is_given():
     add_positions = SinusoidalPositions(6, max_length=11)
     positions = torch.randint(0, 11, (2, 3, 7))
     added = add_positions(torch.zeros(2, 3, 7, 6), positions)
-    assert torch.equal(added[1, 2, 5], add_positions.table[positions[1, 2, 5]])
+    assert torch.equal(added[1, 2, 5], add_positions(torch.zeros(11, 6))[positions[1, 2, 5]])
     for dtype in (torch.int32, torch.uint8):
         narrow = positions.to(dtype)
         assert torch.equal(add_positions(torch.zeros(2, 3, 7, 6), narrow), added)
 
 
-@for_each(dtype=DTYPES)
-def test_table_follows_the_model(dtype):
-    add_positions = SinusoidalPositions(6).to(dtype)
-    added = add_positions(torch.zeros(7, 6, dtype=dtype))
-    assert added.dtype == dtype
-    assert SinusoidalPositions(6).to("meta").table.device.type == "meta"
-    assert torch.equal(copy.deepcopy(add_positions).table, add_positions.table)
+@for_each(dtype=DTYPES, default=(torch.float32, torch.bfloat16))
+def test_table_is_exact_wherever_the_model_is(dtype, default):
+    far = torch.tensor([0, 511, 9_999])
+    expected = torch.tensor(
+        [[wave(p, i, 7, 10_000.0) for i in range(7)] for p in far.tolist()], dtype=torch.float64
+    )
+    try:
+        torch.set_default_dtype(default)
+        with torch.device("meta"):
+            add_positions = SinusoidalPositions(7, max_length=10_000)
+        add_positions = copy.deepcopy(add_positions.to_empty(device="cpu").to(dtype))
+    finally:
+        torch.set_default_dtype(torch.float32)
+    added = add_positions(torch.zeros(3, 7, dtype=dtype), far)
+    rounding = max(torch.finfo(dtype).eps, 1e-11)
+    torch.testing.assert_close(added, expected.to(dtype), rtol=0, atol=rounding)
+    nowhere = add_positions(torch.zeros(3, 7, dtype=dtype, device="meta"))
+    assert (nowhere.dtype, nowhere.device.type) == (dtype, "meta")
 
 
 def test_table_is_neither_trained_nor_saved():
@@ -114,8 +125,6 @@ def test_positions_that_fit_no_call_are_refused():
     assert table(torch.zeros(11, 6)).shape == (11, 6)
     with pytest.raises(ValueError, match="x: expected at most max_length = 11 tokens, got 12"):
         table(torch.zeros(12, 6))
-    with pytest.raises(TypeError, match=r"the layer's dtype, got torch\.float64"):
-        table(x.double())
 
 
 def test_wrong_arguments_are_refused():

@@ -47,6 +47,15 @@ def test_weights_show_every_number_and_word():
     assert ax.get_ylabel().startswith("query")
 
 
+def test_words_with_dollars_are_words_and_no_formulas():
+    figure, ax = plt.subplots()
+    words = ["$5-$10", "$$", r"$\foo$"]
+    draw_weights(ax, torch.eye(3), words)
+    figure.canvas.draw()
+    for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
+        assert not label.get_parse_math()
+
+
 def test_numbers_in_cells_can_be_read():
     _, ax = plt.subplots()
     weights = torch.linspace(0.01, 0.31, 101)[None]
