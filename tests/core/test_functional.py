@@ -298,6 +298,7 @@ def test_autocast_does_not_reach_what_runs_in_32_bits(attend, dtype):
     assert attend(*(each.to("meta") for each in tensors)).is_meta
 
 
+@pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # torch.func's own
 def test_forward_derivatives_are_exact_or_refused_with_a_way_out():
     layer = MultiHeadAttention(6, 2).double()
     x, tangent = torch.randn(2, 2, 5, 6, dtype=torch.float64)
