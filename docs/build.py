@@ -13,7 +13,7 @@ from sphinx.cmd.build import main
 
 def build(builder: str, *options: str) -> None:
     """Build everything that is out of date; the first warning is the end, once all are shown."""
-    strict = ("-n", "-W", "--keep-going", "-d", "_build/doctrees")
+    strict = ("-n", "-W", "--keep-going", "-d", "_build/doctrees", "-j", "auto")
     status = main([*strict, "-b", builder, *options, ".", f"_build/{builder}"])
     if status:
         sys.exit(status)

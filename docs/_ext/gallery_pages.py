@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from docutils import nodes
-from lessons import lessons, short_title
+from lessons import lessons, reading_order, short_title
 from saved_pictures import lighten, save_as_svg
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -19,6 +19,10 @@ from sphinx_gallery.scrapers import matplotlib_scraper
 from wheel_of_the_site import install_line, wheel_name
 
 TITLE = re.compile(r"^\S.*\n=+\n", re.MULTILINE)
+CARD = re.compile(
+    r"\.\. raw:: html\n\n +<div class=\"sphx-glr-thumbcontainer.*?`/(\S+)`.*?</div>\n +</div>\n",
+    re.DOTALL,
+)
 SHRUNK = re.compile(r"/gallery/(\w+)/images/thumb/sphx_glr_(\w+)_thumb\.png")
 
 
@@ -104,7 +108,7 @@ def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
     source[0] = re.sub(r":download:`Download zipped: .*`", package, text) + install
 
 
-def drop_tag_lists(app: Sphinx, docname: str, source: list[str]) -> None:
+def mend_lists(app: Sphinx, docname: str, source: list[str]) -> None:
     """Take out the lists of tags: our lessons have none, and a list per section repeats an id.
 
     The lists of pages go, too: the home page's put the lessons into the sidebar, part by part.
@@ -112,7 +116,11 @@ def drop_tag_lists(app: Sphinx, docname: str, source: list[str]) -> None:
     if docname.startswith("gallery/"):
         source[0] = re.sub(r"\.\. raw:: html\n\n +<div id='sg-tag-list'.*\n", "", source[0])
     if docname == "gallery/index":
-        source[0] = re.sub(r"\.\. toctree::\n( +.*\n|\n)+", "", source[0])
+        text = re.sub(r"\.\. toctree::\n( +.*\n|\n)+", "", source[0])
+        # The cards come in the order of execution.
+        cards = sorted(CARD.finditer(text), key=lambda card: reading_order(card[1]))
+        in_order = (card[0] for card in cards)
+        source[0] = CARD.sub(lambda _: next(in_order), text)
 
 
 def without_tex(text: str) -> str:
@@ -152,7 +160,7 @@ def plain_cards(app: Sphinx, page: str, template: str, context: Any, doctree: An
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_transform(ShowDrawings)
     app.connect("source-read", offer_downloads)
-    app.connect("source-read", drop_tag_lists)
+    app.connect("source-read", mend_lists)
     app.connect("doctree-resolved", shorten_references)
     app.connect("html-page-context", plain_cards)
     return {"parallel_read_safe": True}

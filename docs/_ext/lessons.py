@@ -101,6 +101,11 @@ def reading_order(path: str) -> int:
     return next(i for i, name in enumerate(NAMES) if stem in name.split("/"))
 
 
+def execution_order(path: str) -> int:
+    """Begin with the last lessons, whose models take longest, so that no core waits at the end."""
+    return -reading_order(path)
+
+
 def short_title(app: Sphinx, page: str) -> str:
     """Name a page where there is little room: a lesson by its header, else up to a colon."""
     lesson = lessons().get(page)
