@@ -255,13 +255,30 @@ for kind in ("energy", "qkv"):
     print(f"{kind:6} formula against deletion in {SOME} reviews, largest difference: {worst:.0e}")
 
 # %%
-# Formula and deletion agree up to rounding. Here is a review that we wrote, as energy pooling reads
-# it. The figure shows for each word its weight, its evidence, the product of the two, and its
-# deletion effect.
+# Formula and deletion agree up to rounding. In energy pooling a word without weight therefore has
+# no effect. In QKV it can have one, because as a query it has a verdict, whose difference from the
+# logit does not have the weight as a factor. To see this, we take a review that we wrote, set the
+# weight of the first "is" to zero in both models, and divide the other weights by their sum.
 
 text = "The first hour is awful, but the ending is wonderful and the music is the best."
 encoded = prepared[1].tokenizer.encode(text)
 words, ids_of_ours = encoded.tokens, torch.tensor(encoded.ids)  # (16,)
+without_weight, at = {}, words.index("is")
+for kind in ("energy", "qkv"):
+    weights, _, s = read(models[kind, 1], ids_of_ours)
+    weights[..., at] = 0
+    weights /= weights.sum(dim=-1, keepdim=True)
+    without_weight[kind] = deletion_from_weights(weights, s)[at].item()
+    print(f"{kind:6} effect of a word without weight: {without_weight[kind]:+.3f}")
+own_verdict = weights[at] @ s - (weights @ s).mean()  # ()
+assert abs(without_weight["energy"]) < 1e-12
+assert abs(without_weight["qkv"] - own_verdict / (len(s) - 1)) < 1e-12
+assert abs(without_weight["qkv"]) > 1e-6
+
+# %%
+# Here is the same review as energy pooling reads it. The figure shows for each word its weight, its
+# evidence, the product of the two, and its deletion effect.
+
 _, a, s = read(models["energy", 1], ids_of_ours)  # (16,), (16,)
 
 # %%
@@ -648,9 +665,10 @@ Html("".join(pictures))
 # * For one layer of energy pooling, the effect of deleting a word is exactly the product of two
 #   factors. One is its weight divided by one minus its weight, and the other is the difference
 #   between its evidence and the verdict.
-# * The effect contains the weight as a factor, so a correlation of the two needs a null that
-#   contains it, too: shuffle the evidence. On these film reviews the agreement exceeded its null in
-#   our QKV attention but not, on average, in our energy pooling.
+# * In energy pooling the effect contains the weight as a factor, and in QKV all of its terms do but
+#   the one of the word as a query. A correlation of weight and effect therefore needs a null that
+#   contains the weight, too: shuffle the evidence. On these film reviews the agreement exceeded its
+#   null in our QKV attention but not, on average, in our energy pooling.
 # * Whether weights matter at all is answered by training the same model with uniform weights.
 #
 # *Practise:* :doc:`/exercises/reading`.
