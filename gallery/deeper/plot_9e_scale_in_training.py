@@ -194,32 +194,29 @@ fig.set_label(
 #
 # All this holds for Adam, which moves every entry by about its learning rate, whatever the size of
 # the gradient. In plain gradient descent the step contains the scale as a factor. We repeat the
-# check with it, at the rate 3 for the narrowest and the widest layer, from a random start:
-
-
-def descend(parameters):
-    """Return plain gradient descent at the same rate for every width."""
-    return torch.optim.SGD(parameters, lr=3.0)
-
+# check with it for the narrowest and the widest layer, from a random start. The learning rate is 3
+# at both widths, or, as μP prescribes for plain gradient descent, proportional to k:
 
 descended = {}
-print("plain gradient descent, rate 3, after 30 steps")
-for name in ("1/√k", "1/k"):
+print("plain gradient descent, after 30 steps")
+for name, power in (("1/√k", 0), ("1/k", 0), ("1/k", 1)):
     scale, std = SCALES[name]
     for k in (WIDTHS[0], WIDTHS[-1]):
-        ends = torch.tensor(
-            [check(k, scale(k), std, seed, descend)[-1] for seed in SEEDS]
-        )  # (3, 3)
-        descended[name, k] = ends.mean(dim=0)  # (3,)
-        spread, cosine, found = descended[name, k].tolist()
-        print(f"{name:5} k = {k:3}: std of scores {spread:.2f}, cosine {cosine:.2f}, ", end="")
-        print(f"weight {found:.2f}")
+        rate = 3.0 * (k / WIDTHS[0]) ** power
+        runs = [
+            check(k, scale(k), std, seed, lambda p, rate=rate: torch.optim.SGD(p, lr=rate))[-1]
+            for seed in SEEDS
+        ]
+        descended[name, power, k] = torch.tensor(runs).mean(dim=0)  # (3,)
+        spread, cosine, found = descended[name, power, k].tolist()
+        print(f"{name:5} k = {k:3}, rate {rate:3.0f}: std of scores {spread:.2f}, ", end="")
+        print(f"cosine {cosine:.2f}, weight {found:.2f}")
 
 # %%
-# Now the widths end near each other under 1/√k, the wide layer somewhat behind the narrow one,
-# whereas under 1/k the wide layer is left far behind. For this case μP multiplies the learning rate
-# of these two matrices by the width. So no division keeps the widths together by itself: it has to
-# fit the optimiser and its learning rates.
+# At one rate, the widths now end near each other under 1/√k, the wide layer somewhat behind the
+# narrow one, whereas under 1/k the wide layer is left far behind. Under 1/k and with a rate
+# proportional to k they end together. So no division keeps the widths together by itself: it has to
+# fit the optimiser and its learning rate.
 #
 # How evenly do random scores share the weight?
 # ---------------------------------------------
