@@ -33,13 +33,12 @@ contributed.
 """
 
 import base64
-import tempfile
+import io
 from itertools import accumulate
-from pathlib import Path
 
 import matplotlib.pyplot as plt
 import torch
-from matplotlib.animation import PillowWriter
+from PIL import Image
 from torch.nn import functional as F
 
 import attention
@@ -413,28 +412,37 @@ fig.set_label(
 
 
 class Animation:
-    """A GIF that the page or a notebook plays once the reader unfolds it; it needs no script."""
+    """The steps of a drawing beside each other, in a box that scrolls from one to the next.
+
+    It needs no script, and nothing moves by itself.
+    """
 
     def __init__(self, figure, draw, n_frames):
         self.figure, self.draw, self.n_frames = figure, draw, n_frames
         # Lay out once, because doing it for every frame costs a hundred times as much as drawing.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
-        writer = PillowWriter(fps=2)
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "animation.gif")
-            with writer.saving(figure, path, dpi=80):
-                for frame in range(n_frames):
-                    draw(frame)
-                    writer.grab_frame()
-            self.gif = path.read_bytes()
+        self.pictures = []
+        for frame in range(1, n_frames):  # on the first, nothing is drawn yet
+            draw(frame)
+            drawn, written = io.BytesIO(), io.BytesIO()
+            figure.savefig(drawn, format="png", dpi=80)
+            Image.open(drawn).convert("RGB").quantize(32).save(written, "png", optimize=True)
+            self.pictures.append(base64.b64encode(written.getvalue()).decode())
 
     def _repr_html_(self):
+        steps = "".join(
+            f'<img class="sphx-glr-single-img" alt="Step {i} of {len(self.pictures)}" '
+            'style="flex: none; margin: 0; max-width: 100%; scroll-snap-align: start" '
+            f'src="data:image/png;base64,{picture}">'
+            for i, picture in enumerate(self.pictures, 1)
+        )
         return (
-            "<details><summary>Play it step by step</summary>"
-            '<img class="sphx-glr-single-img" alt="The scores appear one by one, the weights all '
-            'at once, then the weighted values add up." '
-            f'src="data:image/gif;base64,{base64.b64encode(self.gif).decode()}"></details>'
+            f"<details><summary>See its {len(self.pictures)} steps one by one: scroll sideways"
+            '</summary><div class="steps" role="group" tabindex="0" aria-label="The scores appear '
+            'one by one, the weights all at once, then the weighted values add up." '
+            'style="display: flex; overflow-x: auto; scroll-snap-type: x mandatory; width: 400px; '
+            f'max-width: 100%">{steps}</div></details>'
         )
 
 
@@ -467,7 +475,7 @@ def animate_attention(names, scores, weights, values):
     label.set(ha="right", va="center")
 
     def draw(frame):
-        # One frame per score, one for the softmax, one per value, and then a pause.
+        # One frame per score, one for the softmax, and one per value
         added = frame - n - 1
         for shown, texts, until in zip(bars, labels, (frame, n * (frame > n)), strict=True):
             for j, (bar, text) in enumerate(zip(shown, texts, strict=True)):
@@ -478,7 +486,7 @@ def animate_attention(names, scores, weights, values):
         end.set_visible(added >= n)
         label.set_visible(added >= n)
 
-    return Animation(fig, draw, 2 * n + 6)
+    return Animation(fig, draw, 2 * n + 2)
 
 
 # sphinx_gallery_end_ignore
@@ -492,7 +500,7 @@ film
 # %%
 # *Figure 4.* All steps in order: one score after the other, the softmax of the scores divided by
 # :math:`\sqrt 2`, then the weighted values, tip to tail, until they end at the context vector. The
-# picture is the last frame of an animation; unfold the animation to play it.
+# picture is the last of the steps; unfold them to see one after the other.
 #
 # All words at once
 # -----------------

@@ -76,3 +76,10 @@ def test_numbers_of_both_signs_keep_their_order_and_their_hue(visit, http_root, 
     hues = [360 * colorsys.rgb_to_hsv(*cell)[0] for cell in cells]
     assert all(10 < hue < 50 for hue in hues[:4])  # orange, and not pink
     assert all(185 < hue < 225 for hue in hues[5:])  # blue
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_figure_has_no_background_of_its_own(visit, http_root, scheme):
+    page = visit(http_root + "glossary.html", scheme).page
+    ground, cells = colours(page, lambda ax: None, 2)
+    assert cells == [ground, ground]

@@ -92,8 +92,9 @@ def test_a_browser_downloads_a_file_and_draws_it_on_white(visit, http_root):
     assert seen.foreign(http_root) == []
 
 
-def test_a_link_is_large_enough_and_absent_on_paper(visit, http_root):
-    page = visit(http_root + "gallery/core/plot_3_scaling_variance.html").page
+@pytest.mark.parametrize("name", ["gallery/core/plot_3_scaling_variance.html", "index.html"])
+def test_a_link_is_large_enough_and_absent_on_paper(visit, http_root, name):
+    page = visit(http_root + name).page
     links = page.locator(".svg-links a")
     for size in ("desktop", "phone"):
         page.set_viewport_size(SIZES[size])

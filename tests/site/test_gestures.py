@@ -1,6 +1,8 @@
 """What a finger, a mouse or a keyboard does to the page, and that the page lets it."""
 
 import itertools
+import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -8,6 +10,7 @@ from workbench import cell, field, open_bench, shown
 
 from experiments.playground import trained
 
+SCRIPT = Path(__file__).with_name("gestures.js").read_text(encoding="utf-8")
 PHONE = {"size": "phone", "has_touch": True, "is_mobile": True}
 
 
@@ -183,14 +186,6 @@ def test_what_was_typed_on_the_home_page_is_not_lost(visit, http_root):
     assert state(page)["words"][1] == "dull"
 
 
-def test_the_home_page_says_that_a_long_review_is_read_in_part(visit, http_root):
-    page = open_bench(visit, http_root + "index.html")
-    page.get_by_test_id("review-input").fill("dull " * 600 + "wonderful " * 300)
-    expect(page.get_by_test_id("notice")).to_contain_text(
-        "at most 256 words, so the first 644 are left out"
-    )
-
-
 def test_the_slider_does_not_run_away(bench):
     field(bench, "x.1.0").fill("80")
     slider = bench.locator('[data-part="slider"]')
@@ -208,8 +203,37 @@ def test_the_slider_does_not_run_away(bench):
     assert steps == pytest.approx([steps[0]] * 3, abs=1.5)
 
 
-def test_a_click_in_the_plane_of_the_home_page_sets_nothing(visit, http_root):
-    page = open_bench(visit, http_root + "index.html")
-    before = state(page)
-    page.locator('[data-part="plane-values"]').click(position={"x": 60, "y": 40})
-    assert state(page) == before
+def test_in_a_field_the_arrow_keys_move_the_caret_first(bench):
+    number = field(bench, "x.0.1")
+    number.fill("0.25")
+    for key in ("Home", "ArrowRight", "ArrowRight", "Delete"):
+        number.press(key)
+    expect(number).to_have_value("0.5")
+    number.press("End")
+    number.press("Backspace")
+    number.press_sequentially("75")
+    expect(number).to_have_value("0.75")
+    number.press("ArrowRight")
+    expect(field(bench, "x.0.2")).to_be_focused()
+    for key, name in (("ArrowLeft", "x.0.1"), ("ArrowLeft", "x.0.0"), ("ArrowRight", "x.0.1")):
+        bench.keyboard.press(key)
+        expect(field(bench, name)).to_be_focused()
+    assert state(bench)["x"][0] == [0.43, 0.75, 0.89]
+
+
+def test_paper_keeps_the_colours_that_mean_something_and_nothing_else(visit, http_root):
+    page = open_bench(visit, http_root + "playground.html", scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    look = "part => getComputedStyle(part).printColorAdjust"
+    for part in (cell(page, "map.0.0"), cell(page, "weight.0"), page.locator(".lab-scale").first):
+        assert part.evaluate(look) == "exact"
+    ink = "getComputedStyle(document.body).getPropertyValue('--lab-query')"
+    assert page.evaluate(ink) == "#b34a00"  # as on a light page
+    assert not page.locator("#workbench .lab-where").is_visible()
+    assert not page.locator(".lab-verdict .lab-small").first.is_visible()
+
+
+@pytest.mark.parametrize("name", re.findall(r'^  "(.*)": ', SCRIPT, re.MULTILINE))
+def test_a_page_does_what_it_promises(visit, http_root, name):
+    page = visit(http_root + name.partition(": ")[0]).page
+    page.evaluate(f"async (name) => {{ {SCRIPT} await gestures[name](); }}", name)

@@ -78,7 +78,7 @@
     // Where one types stand four decimals; elsewhere no more than a field has room for.
     function show(made, number) {
       const isUsed = made === document.activeElement;
-      const places = isUsed || Math.abs(number) < 10 ? 4 : 3;
+      const places = isUsed || Math.abs(number) < 10 ? 4 : 2;
       made.value = Number(number.toFixed(places));
       made.removeAttribute("aria-invalid");
     }
