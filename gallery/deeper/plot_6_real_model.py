@@ -402,7 +402,7 @@ S = M // 2
 few = sample[:S]  # (S, N)
 apart = torch.cat([few[:, 1:31], few[:, :1], few[:, 31:]], dim=1)  # (S, N)
 on_first = {}
-print("mean weight on the first token, layer      " + "".join(f"{i:7}" for i in range(6)))
+print(f"mean weight over {S} reviews, layer" + " " * 9 + "".join(f"{i:7}" for i in range(6)))
 for name, ids, start, at in (
     ("[CLS] at position 0", few, 0, 0),
     ("a word piece at position 0", few[:, 1:], 0, 0),
@@ -422,11 +422,12 @@ assert (shared[0] < position_alone).all()
 assert (shared[1] < token_alone).all()
 
 # %%
-# Either is enough. A word piece at position 0 gets as much weight as ``[CLS]`` does there, in every
-# layer. ``[CLS]`` without position 0 gets hardly a third of its usual weight in layer 1, but from
-# layer 2 on it is a sink again, somewhat weaker than usual in layer 2 and stronger than usual after
-# it. Only where both are missing is there no sink: the first token then gets from one to about two
-# uniform shares of 1/64. If both are there but apart, each is a weaker sink than it is alone.
+# From layer 2 on, either is enough. A word piece at position 0 gets as much weight as ``[CLS]``
+# does there, and from layer 1 on already. ``[CLS]`` without position 0 gets less than a third of
+# its usual weight in layer 1, but from layer 2 on it is a sink again, somewhat weaker than usual in
+# layer 2 and stronger than usual after it. Only where both are missing is there no sink: the first
+# token then gets from one to about two uniform shares of 1/64. If both are there but apart, each is
+# a weaker sink than it is alone.
 #
 # The first half of this experiment, by itself, would have led us to say that the sink is position 0
 # and that ``[CLS]`` merely happens to be there. To take away one of two things that always come

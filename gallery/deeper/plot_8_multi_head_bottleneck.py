@@ -419,8 +419,8 @@ for h in sizes:
 # - This holds for one layer of attention that compares unseen points which use all directions
 #   alike. In such a layer, hk = d is enough for the linear part of the comparison, and more narrow
 #   heads gain little.
-# - To match given weights exactly, a head has to be at least as wide as the rank of their centred
-#   logarithm. Pointing at known tokens needs only two directions, but large norms.
+# - To match given weights exactly, a head without a mask has to be at least as wide as the rank of
+#   their centred logarithm. Pointing at known tokens needs only two directions, but large norms.
 # - When a model's heads seem too narrow, measure first how much rank their inputs use.
 #
 # *Practise:* :doc:`/exercises/low_rank`.
