@@ -3,7 +3,16 @@
 The core is :mod:`attention.functional` and :mod:`attention.layers`, which need only torch.
 """
 
+import signal
+import sys
 from typing import TYPE_CHECKING
+
+if (
+    sys.argv[:1] == ["-m"]
+    and any(each.startswith("attention.") for each in sys.orig_argv)
+    and signal.getsignal(signal.SIGINT) == signal.default_int_handler
+):  # while a command of ours imports what it needs, Ctrl-C ends it at once, without a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 from attention._capture import capture
 from attention._extras import lazily

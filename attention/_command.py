@@ -1,5 +1,6 @@
 """How every command of the project reads its arguments, and fails with one line and code 2."""
 
+import os
 import re
 import signal
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
+from attention._console import one_line, show_any_character
 from attention._extras import require
 
 require("train", "click", "pydantic", "safetensors", "tokenizers")
@@ -35,7 +37,10 @@ def parse(
     except click.exceptions.Exit as done:
         raise SystemExit(done.exit_code) from None
     except click.ClickException as error:
-        message = " ".join(error.format_message().split()).rstrip(".")
+        message = one_line(error.format_message()).rstrip(".")
+        has_text = any(isinstance(each, click.Argument) for each in parameters)
+        if has_text and any(each.startswith("-") for each in arguments):
+            message += "; a text that begins with - goes behind --"
         raise ValueError(f"{message}; --help lists the options") from None
 
 
@@ -90,16 +95,26 @@ def spell(message: str) -> str:
 def run_command(main: Callable[[Sequence[str]], int]) -> int:
     """Run a command with this process's arguments; ``--debug`` shows an error's traceback.
 
-    The exit code is what ``main`` returns, or 2 after invalid input, or 130 after Ctrl-C.
+    The exit code is what ``main`` returns, or 2 after invalid input, 130 after Ctrl-C, or 141 if
+    another program stopped reading what this one prints.
     """
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 — it stays open, as stdout does
+    show_any_character()
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     if len(arguments) < len(sys.argv) - 1:
         return main(arguments)
     try:
-        return main(arguments)
+        if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as attention/__init__.py leaves it
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            return main(arguments)
+        finally:
+            _flush()
     except KeyboardInterrupt:
         print("stopped", file=sys.stderr, flush=True)
         return 128 + signal.SIGINT
+    except BrokenPipeError:
+        return 128 + 13  # SIGPIPE, a signal that Windows lacks
     except (ValueError, OSError) as error:
         return _fail(str(error))
     except (MemoryError, RuntimeError) as error:
@@ -110,6 +125,15 @@ def run_command(main: Callable[[Sequence[str]], int]) -> int:
         return _fail(f"this needs more memory than is available; use less input at once: {reason}")
 
 
+def _flush() -> None:
+    """Write what was printed; what nobody takes goes nowhere, or Python's end would fail, too."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise
+
+
 def _fail(reason: str) -> int:
-    print("error: " + " ".join(reason.split()), file=sys.stderr, flush=True)
+    print("error: " + one_line(reason), file=sys.stderr, flush=True)
     return 2

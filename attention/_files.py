@@ -7,6 +7,8 @@ from pathlib import Path
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from attention._console import shown
+
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a temporary file that then replaces the old one, which stays if this is interrupted.
@@ -34,8 +36,8 @@ def check_sha256(path: Path, expected: str, package: str) -> None:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != expected:
         raise ValueError(
-            f"{path}: is not the published file: its SHA-256 is {digest}, expected {expected}; "
-            f"install {package}"
+            f"{shown(path)}: is not the published file: its SHA-256 is {digest}, "
+            f"expected {expected}; install {package}"
         )
 
 

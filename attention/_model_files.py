@@ -1,12 +1,13 @@
 """What the folders of all models have in common: a config.json, a tokenizer.json, its errors."""
 
-import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from pydantic import ValidationError
 from tokenizers import Tokenizer
+
+from attention._console import one_line, shown
 
 
 @contextmanager
@@ -24,11 +25,13 @@ def read_errors(folder: Path, kind: str) -> Iterator[None]:
         got = "" if first["type"] in ("missing", "value_error") else f", got {first['input']!r:.40}"
         reason = first["msg"].removeprefix("Value error, ") + got
         raise ValueError(
-            f"{folder / 'config.json'}: is not that of {kind}: {name}: {reason}"
+            f"{shown(folder / 'config.json')}: is not that of {kind}: {name}: {reason}"
         ) from None
     except Exception as error:  # each library has its own for a file that it can't read
-        reason = textwrap.shorten(f"{type(error).__name__}: {error}", 300)
-        raise ValueError(f"{folder}: does not hold {kind} that can be read: {reason}") from error
+        reason = one_line(f"{type(error).__name__}: {error}")[:300]
+        raise ValueError(
+            f"{shown(folder)}: does not hold {kind} that can be read: {reason}"
+        ) from error
 
 
 def read_tokenizer(folder: Path, vocab_size: int, *, may_be_padded: bool = False) -> Tokenizer:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import get_args
 
 from attention._command import RUN, click, parse, run_command
+from attention._console import shown
 from attention._device import choose_device
 from attention._distributed import print_status
 from attention._precision import Precision, precision_note
@@ -73,7 +74,9 @@ def evaluate(
     source = trained.data if data is None else data
     reviews = load_reviews(source)
     if split not in reviews:
-        raise ValueError(f"{source}: has no split {split}; give as --split {' or '.join(reviews)}")
+        raise ValueError(
+            f"{shown(source)}: has no split {split}; give as --split {' or '.join(reviews)}"
+        )
     examples = measured_examples(tokenizer, reviews[split])
     return {name: measure(model, some, precision=precision) for name, some in examples.items()}
 

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from attention._command import RUN, click, parse, run_command
+from attention._console import shown
 from attention._files import write_text
 from attention._precision import precision_note
 from attention.evaluate import PRECISION
@@ -36,7 +37,7 @@ _PARAMETERS = (
 
 def _lines() -> Iterator[str]:
     try:
-        yield from sys.stdin
+        yield from sys.stdin or ()
     except UnicodeDecodeError as error:
         raise ValueError(f"-: expected lines of UTF-8 on the standard input, got {error}") from None
 
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str]) -> int:
     given: dict[str, Any] = parse("attention.predict", arguments, _PARAMETERS, about)
     page: Path | None = given.get("html")
     if page and not page.parent.is_dir():
-        raise ValueError(f"--html: there is no folder {page.parent}")
+        raise ValueError(f"--html: there is no folder {shown(page.parent)}")
     device, precision = torch.device("cpu"), given["precision"]
     model, tokenizer, _ = load_run(given["run"], device)
     if note := precision_note(precision, device, is_pretrained=model.config.is_pretrained):

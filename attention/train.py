@@ -15,6 +15,7 @@ from pathlib import Path
 from torch import distributed as dist
 
 from attention._command import click, options_of, parse, run_command, spell
+from attention._console import shown
 from attention._distributed import join_group, on_all_processes, print_status
 from attention.layers.variants import VARIANTS
 from attention.sentiment import run_folder
@@ -128,7 +129,7 @@ def main(arguments: Sequence[str]) -> int:
         if dist.is_initialized():
             gc.collect()  # a stopped trainer in a cycle of references would keep the group alive
             dist.destroy_process_group()
-    print_status(f"finished; the model is in {config.out}")
+    print_status(f"finished; the model is in {shown(str(config.out))}")
     return 0
 
 

@@ -12,6 +12,8 @@ import matplotlib as mpl
 from cycler import cycler
 from matplotlib.colors import LinearSegmentedColormap
 
+from attention._console import show_any_character
+
 # Okabe & Ito's palette, which colour-blind readers can tell apart, and in grey by its lightness.
 BLUE = "#0072b2"
 ORANGE = "#d55e00"
@@ -46,6 +48,8 @@ STYLE: dict[Any, Any] = {
 def use_style() -> None:
     """Set matplotlib's defaults to the project's palette, sizes and plain axes.
 
+    Where the console lacks a character that is printed, as Windows' may, its escape is printed.
+
     Example:
         >>> import matplotlib as mpl
         >>> from attention.plotting import use_style
@@ -54,3 +58,4 @@ def use_style() -> None:
         [5.0, 3.5]
     """
     mpl.rcParams.update(STYLE)
+    show_any_character()

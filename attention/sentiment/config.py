@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 import torch
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from attention._console import shown
 from attention._precision import Precision
 from attention.layers.variants import VARIANTS, readers, refusal, variant
 from attention.sentiment.batches import Reading
@@ -353,7 +354,7 @@ def _read_part(folder: Path, part: str) -> dict[str, Any]:
     path = folder / "config.json"
     content = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(content, dict) or not isinstance(content.get(part), dict):
-        raise ValueError(f"{path}: expected a run's configuration, got none of its {part}")
+        raise ValueError(f"{shown(path)}: expected a run's configuration, got none of its {part}")
     fields: dict[str, Any] = content[part]
     return fields
 

@@ -15,6 +15,7 @@ from safetensors import safe_open
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from attention._console import shown
 from attention._files import read_tensors, write_bytes, write_tensors, write_text
 from attention._model_files import read_errors, read_tokenizer
 from attention.sentiment.batches import Prepared
@@ -47,7 +48,7 @@ def lock(folder: Path) -> FileLock:
         guard.acquire()
     except Timeout:
         raise ValueError(
-            f"{folder}: another run is writing here; wait for it, or take another"
+            f"{shown(folder)}: another run is writing here; wait for it, or take another"
         ) from None
     return guard
 
@@ -57,14 +58,17 @@ def refuse_taken(folder: Path) -> None:
     if not folder.exists():
         return
     if not folder.is_dir():
-        raise ValueError(f"{folder}: is a file; give a folder as --out")
+        raise ValueError(f"{shown(folder)}: is a file; give a folder as --out")
     refuse_finished(folder)
     if (folder / CHECKPOINT).exists():
         raise ValueError(
-            f"{folder}: holds a run that was stopped; resume it with --resume {folder}"
+            f"{shown(folder)}: holds a run that was stopped; "
+            f"resume it with --resume {shown(folder)}"
         )
     if others := {path.name.removesuffix(".part") for path in folder.iterdir()} - _BEGUN:
-        raise ValueError(f"{folder}: holds other files ({min(others)} …); give a folder of its own")
+        raise ValueError(
+            f"{shown(folder)}: holds other files ({shown(min(others))} …); give a folder of its own"
+        )
     if (folder / "config.json").exists():
         read_config(folder)  # another program's config.json would be lost
 
@@ -73,7 +77,8 @@ def refuse_finished(folder: Path) -> None:
     """Refuse a folder whose run is finished."""
     if (folder / "summary.json").exists():
         raise ValueError(
-            f"{folder}: holds a finished run, which can't be resumed; give a new run another folder"
+            f"{shown(folder)}: holds a finished run, which can't be resumed; "
+            "give a new run another folder"
         )
 
 
@@ -84,7 +89,7 @@ def read_config(folder: Path) -> TrainConfig:
         ValueError: If the folder holds no configuration that can be read.
     """
     if not (folder / "config.json").exists():
-        raise ValueError(f"{folder}: holds no run, there is no config.json")
+        raise ValueError(f"{shown(folder)}: holds no run, there is no config.json")
     with read_errors(folder, "a run's configuration"):
         return read_train_config(folder).replace(out=folder)
 
@@ -99,7 +104,9 @@ def load_run(
     """
     config = read_config(folder)
     if not (folder / "model.safetensors").exists():
-        raise ValueError(f"{folder}: holds no model yet; finish the run with --resume {folder}")
+        raise ValueError(
+            f"{shown(folder)}: holds no model yet; finish the run with --resume {shown(folder)}"
+        )
     model = SentimentClassifier.from_pretrained(folder).to(device)
     with read_errors(folder, "a run"):
         return model, read_tokenizer(folder, model.vocab_size), config
@@ -176,21 +183,23 @@ def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
             about = _About(**json.loads(file.metadata()["state"]))
     except Exception as error:  # safetensors has its own for a file that it can't read
         raise ValueError(
-            f"{path}: is not a checkpoint that can be read: {error}; "
+            f"{shown(path)}: is not a checkpoint that can be read: {error}; "
             "replace it with an intact copy, or start again in another folder"
         ) from error
     requested, recorded = _options(trainer.config), about.config
     names = requested.keys() | recorded.keys()
     if other := sorted(name for name in names if recorded.get(name) != requested.get(name)):
-        raise ValueError(f"{path}: was written with another {', '.join(other)}")
+        raise ValueError(f"{shown(path)}: was written with another {', '.join(other)}")
     if changed := [k for k in ("train", "validation") if about.data.get(k) != data.get(k)]:
         raise ValueError(
-            f"{path}: --data {trainer.config.data} now has other reviews ({', '.join(changed)}) "
-            "than when the run began"
+            f"{shown(path)}: --data {shown(trainer.config.data)} now has other reviews "
+            f"({', '.join(changed)}) than when the run began"
         )
     state = State(about.batch, about.seconds, trainer.state.sums, about.metrics)
     if state.epoch > trainer.config.epochs or state.batch > trainer.batches_per_epoch:
-        raise ValueError(f"{path}: is at epoch {state.epoch}, batch {state.batch}, beyond the run")
+        raise ValueError(
+            f"{shown(path)}: is at epoch {state.epoch}, batch {state.batch}, beyond the run"
+        )
     trained = [weight for weight in trainer.model.parameters() if weight.requires_grad]
     adam = {
         i: {"step": torch.zeros(()), "exp_avg": weight.clone(), "exp_avg_sq": weight.clone()}
@@ -201,7 +210,7 @@ def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
     try:
         stored = read_tensors(path, restored)
     except ValueError as error:
-        raise ValueError(f"{path}: does not fit the model: {error}") from error
+        raise ValueError(f"{shown(path)}: does not fit the model: {error}") from error
     for name, tensor in restored.items():
         tensor.copy_(stored[name])
     trainer.optimizer.load_state_dict({**trainer.optimizer.state_dict(), "state": adam})

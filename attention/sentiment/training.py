@@ -7,6 +7,7 @@ from pathlib import Path
 import torch
 from torch import distributed as dist
 
+from attention._console import shown
 from attention._device import check_memory, choose_device
 from attention._distributed import is_first_process, on_all_processes, print_status
 from attention._precision import precision_note
@@ -145,7 +146,9 @@ def _start_or_resume(out: Path, trainer: Trainer, prepared: Prepared) -> None:
         print_status(f"resuming {'after the last epoch' if is_done else where}")
     elif is_first_process():
         if any(path.name != run_folder.LOCK for path in out.iterdir()):
-            print_status(f"{out}: a run began here and ended before it was saved; starting afresh")
+            print_status(
+                f"{shown(out)}: a run began here and ended before it was saved; starting afresh"
+            )
         run_folder.start_folder(out, trainer, prepared)
 
 

@@ -1,5 +1,8 @@
 """How every command reads its line and fails: one line, code 2, nothing else."""
 
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Annotated, Literal
@@ -11,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from refusals import check_refused
 
 from attention._command import options_of, parse, run_command, spell
+from attention._console import one_line, shown
 
 
 class Config(BaseModel):
@@ -45,6 +49,7 @@ def test_a_good_line_gives_what_was_given_and_no_more():
     assert read(line) == expected | {"loud": True}
     assert read(["here", "--no-loud"]) == {"source": Path("here"), "loud": False}
     assert read(["here"]) == {"source": Path("here")}
+    assert read(["--", "-5 stars"]) == {"source": Path("-5 stars")}
 
 
 def test_each_kind_of_bad_line_is_one_sentence_that_names_option_and_value(capsys):
@@ -55,7 +60,9 @@ def test_each_kind_of_bad_line_is_one_sentence_that_names_option_and_value(capsy
         (["here", "--cuont", "7"], "'--cuont'.*'--count'"),
         (["here", "--coun", "7"], "'--coun'"),  # no option is taken for another, longer one
         (["here", "stray"], "stray"),
-        ([], "SOURCE"),
+        ([], "Missing argument 'SOURCE'; --help"),
+        (["-5 stars"], "'-5'; a text that begins with - goes behind --; --help"),
+        (["--", "--never again", "stray  word"], r"\(stray  word\); a text that begins"),
         (["here", "--inner", "7"], "'--inner'"),
     ]
     check_refused(read, cases)
@@ -67,6 +74,64 @@ def test_fields_of_a_configuration_s_error_are_spelled_as_options():
     assert spell("num_heads: expected a divisor of embed_dim = 7, got embed_dim") == spelled
 
 
+def test_names_are_shown_as_they_are():
+    for name in "reviews.csv", "/a/b-c_d.e", r"C:\data", "text":
+        assert shown(name) == name
+    for name in "", "two  spaces", "tab\t", "a,b", "it's", "caf\xe9", "\udce9", Path("my reviews"):
+        assert shown(name) == repr(str(name))
+    assert one_line(" a\n\t b  c\td\x1b[0m\udce9 é√ ") == r"a b  c\td\x1b[0m\udce9 é√"
+
+
+COMMAND = r"""
+import sys
+from attention._command import run_command
+
+def main(arguments):
+    for i in range(100_000 if arguments else 1):
+        print("√ →", i, "caf\udce9")
+    return 0
+
+sys.exit(run_command(main))
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "environment", "expected"),
+    [
+        ("", {"PYTHONIOENCODING": "cp1252"}, (0, r"\u221a \u2192 0 caf\udce9" + "\n", "")),
+        ("", {"PYTHONIOENCODING": "utf-8"}, (0, r"√ → 0 caf\udce9" + "\n", "")),
+        ("many | head -c 1", {"PYTHONIOENCODING": "ascii"}, (141, "\\", "")),
+        ("> /dev/full", {}, (2, "", "error: [Errno 28] No space left on device\n")),
+        (">&-", {}, (0, "", "")),
+    ],
+)
+def test_whatever_takes_what_is_printed(tmp_path, line, environment, expected):
+    (tmp_path / "command.py").write_text(COMMAND, encoding="utf-8")
+    script = f"'{sys.executable}' '{tmp_path}/command.py' {line}; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True,
+        encoding="utf-8",
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == expected
+
+
+def test_ctrl_c_while_a_command_imports_is_not_a_traceback():
+    with subprocess.Popen(
+        [sys.executable, "-X", "importtime", "-m", "attention.predict", "nowhere", "a"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    ) as process:
+        for line in process.stderr:
+            if "torch" in line:  # the first of its modules has been imported, many follow
+                break
+        process.send_signal(signal.SIGINT)
+        assert "Traceback" not in process.stderr.read()
+    assert process.returncode == -signal.SIGINT
+
+
 def test_help_is_not_an_error(capsys):
     with pytest.raises(SystemExit) as stop:
         read(["--help"])
@@ -76,7 +141,7 @@ def test_help_is_not_an_error(capsys):
     assert "Where, as Config says." in printed
 
 
-@pytest.mark.parametrize("error", [ValueError("bad\n  news"), FileNotFoundError("bad news")])
+@pytest.mark.parametrize("error", [ValueError("bad\n  news"), FileNotFoundError(" bad\r\nnews")])
 def test_errors_are_one_line_and_code_2(error, monkeypatch, capsys):
     def main(arguments):
         raise error

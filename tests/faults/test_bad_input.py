@@ -116,7 +116,7 @@ BAD = {
         "no such data": (["train", "--data", "nowhere", "--out", "new"], ["no folder nowhere"]),
         "an empty folder for data": (
             with_files(lambda f: (f / "empty").mkdir(), "train", "--data", "empty", "--out", "new"),
-            ["empty", "train.parquet nor train.csv"],
+            ["empty", "train.parquet nor train.csv; it has no file"],
         ),
     },
     # Every other fault of a file is in sentiment/test_sources.py, each range in test_config.py.
@@ -145,7 +145,7 @@ BAD = {
         "resuming without a folder": (["train", "--resume"], ["'--resume' requires an argument"]),
         "a configuration of another version": (
             with_run(unfinished(with_another_option), *RESUME),
-            ["config.json", "momentum: expected an option"],
+            ["run: does not hold a run's", "momentum: expected an option"],
         ),
         "half a checkpoint": (
             with_run(unfinished(truncate("checkpoint/state.safetensors", 1000)), *RESUME),
@@ -167,7 +167,7 @@ BAD = {
         "an unfinished run": (with_run(unfinished(), *EVALUATE), ["no model yet", "--resume run"]),
         "half the weights": (
             with_run(truncate("model.safetensors", 300), *PREDICT),
-            ["can't be read"],
+            ["a classifier that can be read"],
         ),
         "no run to predict with": (["predict", "nowhere", "good"], ["nowhere", "holds no run"]),
         "nothing to predict": (["predict", "run"], ["TEXT", "--help"]),

@@ -99,14 +99,28 @@ def test_csv_and_parquet_and_an_optional_test_file(tmp_path: Path) -> None:
         '\ufefflabel,text\r\n1,"Two\nlines, ""quoted""."\r\n0,Plain\r\n\r\n',
         'text,stars,label\n"Two\nlines, ""quoted"".",5,2\nPlain,1,1\n',
         '"2","Two\nlines, ""quoted""."\n"1","Plain"\n',
+        'text,label\r"Two\nlines, ""quoted"".",1\rPlain,0\r',
     ],
-    ids=["plain", "byte order mark", "1 and 2", "original"],
+    ids=["plain", "byte order mark", "1 and 2", "original", "carriage returns"],
 )
 def test_csv_dialects(tmp_path: Path, content: str) -> None:
     write(tmp_path, content)
     train = load_reviews(tmp_path)["train"]
     assert list(train.texts) == ['Two\nlines, "quoted".', "Plain"]
     assert train.labels == [1, 0]
+
+
+def test_the_first_of_two_columns_with_one_name_is_read_and_said(tmp_path: Path) -> None:
+    write(tmp_path, "text,label,text\na,1,b\nc,0,d\n")
+    with pytest.warns(UserWarning, match=r"train\.csv: of 2 columns text, the first is read"):
+        assert list(load_reviews(tmp_path)["train"].texts) == ["a", "c"]
+
+
+def test_a_folder_is_named_so_that_it_can_be_found(tmp_path: Path) -> None:
+    for name in "two  spaces", "two\nlines", "tab\t", "end ", "caf\udce9", "\x1b[31m", "it's":
+        with pytest.raises(ValueError, match="no folder") as caught:
+            load_reviews(tmp_path / name)
+        assert f"there is no folder {str(tmp_path / name)!r}; give" in str(caught.value)
 
 
 def test_parquet_labels_of_any_type(tmp_path: Path) -> None:
@@ -130,10 +144,23 @@ def test_texts_are_read_again_not_kept(tmp_path: Path) -> None:
 
 READ = "cannot be read as CSV in UTF-8 after row"
 FAULTS = [
-    ("", f"{READ} 0: expected one column text and one label, got $"),
+    ("", f"{READ} 0: no column text; it has none$"),
     ("text,label\n", "column label: expected 0 and 1, or 1 and 2, got no rows"),
-    ("text,stars\nLovely,1\n", f"{READ} 0: .*one label, got text, stars"),
-    ("text,label,text\na,1,b\n", f"{READ} 0: .*one column text.*, got text, label, text"),
+    ("text,stars\nLovely,1\n", f"{READ} 0: no column label; it has text, stars$"),
+    # A header shows in what it differs, and what separates its columns.
+    ("text, label\n", "no column label; it has text, ' label'$"),
+    ("text ,label\n", "no column text; it has 'text ', label$"),
+    ("Text,label\n", "no column text; it has Text, label$"),
+    ("\ufeff\ufefftext,label\n", r"no column text; it has '\\ufefftext', label$"),
+    ("text\u200b,label\n", r"no column text; it has 'text\\u200b', label$"),
+    ("text,\xa0label\n", r"no column label; it has text, '\\xa0label'$"),
+    ("text,\u200elabel\n", r"no column label; it has text, '\\u200elabel'$"),
+    ("text\tlabel\na\t1\n", r"it has 'text\\tlabel'; columns must be separated by commas$"),
+    ("text;label\na;1\n", "it has 'text;label'; columns must be separated by commas$"),
+    ("sep=;\ntext;label\n", "it has 'sep=;'; columns must be separated by commas$"),
+    ("text|label\na|1\n", "it has 'text|label'; columns must be separated by commas$"),
+    ("good soup,1\nbad soup,0\n", "no column text; it has 'good soup', 1$"),
+    ("text,label\n1," + "soup " * 99 + "\n", "row 1, column label: .{55,99}'soup [soup ]{,54}$"),
     ("text,label\na,1\nb,3\n", "row 2, column label: expected 0 or 1 .*, got '3'"),
     ("text,label\na,nan\n", "row 1, column label: .*, got 'nan'"),
     ("text,label\na,2\nb,1\nc,0\n", "column label: expected 0 and 1, .*, got 0 and 1 and 2"),
@@ -148,6 +175,7 @@ FAULTS = [
     (b"text,label\na,1\ncaf\xe9,0\n", f"{READ} 0: 'utf-8' codec"),
     (b"text,label\n" + b"ab,1\n" * 9000 + b"caf\xe9,0\n", rf"{READ} [78]\d{{3}}: 'utf-8' codec"),
     (GOOD.encode("utf-16"), f"{READ} 0: 'utf-8' codec"),
+    (GOOD.encode("utf-16-le"), r"no column text; it has 't\\x00e\\x00x\\x00t\\x00', "),
 ]
 
 
@@ -159,16 +187,17 @@ def not_utf8() -> pa.Array:
 AS_PARQUET = "cannot be read as Parquet after row"
 MANY = {"text": [f"soup {i}" for i in range(2503)], "label": [i % 2 for i in range(2503)]}
 PARQUET_FAULTS = [
-    ({"text": TEXTS}, f"{AS_PARQUET} 0: expected one column text and one label, got text"),
+    ({"text": TEXTS}, f"{AS_PARQUET} 0: no column label; it has text$"),
     (
         pa.Table.from_arrays([pa.array(TEXTS)] * 3, ["text", "label", "text"]),
-        f"{AS_PARQUET} 0: .*one label, got text, label, text",
+        f"{AS_PARQUET} 0: expected one column text, got 2",
     ),
     ({"text": ["a", None], "label": LABELS}, "row 2, column text: expected text, got None"),
     ({"text": [b"a", b"b"], "label": LABELS}, "row 1, column text: expected text, got b'a'"),
     ({"text": not_utf8(), "label": LABELS}, f"{AS_PARQUET} 1: 'utf-8' codec"),
     ({"text": TEXTS, "label": [1, None]}, "row 2, column label: expected .*, got None"),
     ({"text": TEXTS, "label": [[1], [0]]}, r"row 1, column label: expected .*, got \[1\]"),
+    ({"text": TEXTS, "label": pa.array([2**60, 1], pa.duration("s"))}, f"{AS_PARQUET} 0: "),
     ({"text": TEXTS, "label": [1, -1]}, "row 2, column label: expected .*, got -1"),
     (MANY | {"label": [1, *[0] * 2110, 3, *[0] * 391]}, "row 2112, column label: .*, got 3"),
     ({"text": pa.array([], pa.string()), "label": []}, "column label: .*, got no rows"),
@@ -204,7 +233,18 @@ def test_damaged_parquet(tmp_path: Path) -> None:
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
     assert "no folder" in error_message(tmp_path / "nowhere")
-    assert "has neither train.parquet nor train.csv" in error_message(tmp_path)
+    assert "has neither train.parquet nor train.csv; it has no file" in error_message(tmp_path)
+    (tmp_path / "Train.csv").touch()
+    (tmp_path / "my train.csv").touch()
+    assert error_message(tmp_path).endswith("; it has Train.csv, 'my train.csv'")
+    with pytest.raises(ValueError, match=r"Train\.csv is a file; give as --data yelp"):
+        load_reviews(tmp_path / "Train.csv")
+    (tmp_path / "train.csv").symlink_to(tmp_path / "gone.csv")
+    assert "train.csv: expected one file, got a link to nothing" in error_message(tmp_path)
+    (tmp_path / "train.csv").unlink()
+    (tmp_path / "train.parquet").mkdir()
+    assert "train.parquet: expected one file, got a folder, such as" in error_message(tmp_path)
+    (tmp_path / "train.parquet").rmdir()
     write(tmp_path, GOOD)
     (tmp_path / "train.parquet").touch()
     assert "has both train.parquet and train.csv" in error_message(tmp_path)
