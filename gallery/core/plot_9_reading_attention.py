@@ -265,8 +265,9 @@ encoded = prepared[1].tokenizer.encode(text)
 words, ids_of_ours = encoded.tokens, torch.tensor(encoded.ids)  # (16,)
 without_weight, at = {}, words.index("is")
 for kind in ("energy", "qkv"):
-    weights, _, s = read(models[kind, 1], ids_of_ours)
-    weights[..., at] = 0
+    read_by = read(models[kind, 1], ids_of_ours)
+    weights, s = read_by[0].expand(16, 16).clone(), read_by[2]  # (16, 16), (16,)
+    weights[:, at] = 0
     weights /= weights.sum(dim=-1, keepdim=True)
     without_weight[kind] = deletion_from_weights(weights, s)[at].item()
     print(f"{kind:6} effect of a word without weight: {without_weight[kind]:+.3f}")
