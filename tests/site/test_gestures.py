@@ -160,6 +160,9 @@ def test_the_address_of_the_state_keeps_the_place(visit, http_root):
     page.reload()
     page.locator("#workbench").wait_for()
     assert state(page) == changed
+    expect(page.get_by_label("Start from").locator("option:checked")).to_have_text(
+        "the first lesson"
+    )
     page.wait_for_function("place => Math.abs(scrollY - place) < 50", arg=place)
     other = open_bench(visit, page.url)
     other.wait_for_function(
@@ -233,7 +236,7 @@ def test_paper_keeps_the_colours_that_mean_something_and_nothing_else(visit, htt
     assert not page.locator(".lab-verdict .lab-small").first.is_visible()
 
 
-@pytest.mark.parametrize("name", re.findall(r'^  "(.*)": ', SCRIPT, re.MULTILINE))
+@pytest.mark.parametrize("name", re.findall(r'^  "(.*)":', SCRIPT, re.MULTILINE))
 def test_a_page_does_what_it_promises(visit, http_root, name):
     page = visit(http_root + name.partition(": ")[0]).page
     page.evaluate(f"async (name) => {{ {SCRIPT} await gestures[name](); }}", name)

@@ -148,7 +148,7 @@ def test_whose_weights_are_shown_stays_the_same_word(lab):
     asker = hook(lab, "asker")
     asker.select_option("1")
     write(lab, "what a truly wonderful film")
-    assert asker.locator("option:checked").inner_text() == "those of wonderful (4)"
+    assert asker.locator("option:checked").inner_text() == "those of “wonderful” (4)"
     expected = answer("qkv", "what a truly wonderful film").map[3]
     assert numbers(lab, "weight", "qkv") == pytest.approx(expected.tolist(), abs=1e-5)
     write(lab, "a dull film")

@@ -50,7 +50,7 @@
         const state = decode(text);
         first = null;
         isChanged = false;
-        bench.open(state);
+        bench.open(state, history.state?.origin);
         bench.tell("");
       } catch (problem) {
         bench.tell(`${problem.message} You see the numbers of ${bench.origin().label}.`);
@@ -82,7 +82,8 @@
       clearTimeout(timer);
       if (!isChanged) return;
       const { place } = partsOf(location.hash);
-      timer = setTimeout(() => history.replaceState(null, "", linkTo(state, place)), PAUSE);
+      const entry = { origin: bench.origin().name };
+      timer = setTimeout(() => history.replaceState(entry, "", linkTo(state, place)), PAUSE);
     }
 
     async function copy(text, done) {

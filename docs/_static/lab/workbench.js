@@ -104,8 +104,10 @@
       change(structuredClone(next.state), { from: next });
     }
 
-    // A state from a link, whose new words have vectors of the model that its matrices are of
-    function open(linked) {
+    // A state from a link, whose new words have vectors of the model that its matrices are of, or the
+    // reader's own after a reload, who had begun with a preset
+    function open(linked, name = null) {
+      if (origins.has(name)) return change(linked, { from: origins.get(name) });
       const matrices = ({ heads: [first] }) => JSON.stringify(first);
       const like = [...origins.values()].find((one) => matrices(one.state) === matrices(linked));
       const made = { name: "link", label: "the link", state: linked, vectors: like?.vectors };
