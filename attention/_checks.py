@@ -206,8 +206,8 @@ def check_mask(attn_mask: Tensor, scores_shape: tuple[int, ...], device: torch.d
     is_tensor = isinstance(attn_mask, Tensor)
     if not is_tensor or not (attn_mask.dtype == torch.bool or attn_mask.is_floating_point()):
         raise TypeError(
-            "attn_mask: expected a boolean tensor, True = may attend, or a floating-point one, "
-            f"added to the scores, got {kind(attn_mask)}"
+            "attn_mask: expected a tensor, boolean, True = may attend, or floating-point, added to "
+            f"the scores, got {kind(attn_mask)}"
         )
     if attn_mask.device != device:
         raise ValueError(

@@ -336,8 +336,12 @@ WRONG = [
     ({"value": zeros(2, 1, 5, 11)}, ValueError, SHAPES),
     ({"value": zeros(2, 1, 1, 11)}, ValueError, SHAPES),
     ({"key": zeros(3, 1, 7, 3)}, ValueError, SHAPES + "(2, 1, 5, 3), (3, 1, 7, 3), (2, 1, 7, 11)"),
-    ({"attn_mask": [[True]]}, TypeError, "attn_mask: expected a boolean tensor, True = may attend"),
-    ({"attn_mask": zeros(5, 7).byte()}, TypeError, "attn_mask: expected a boolean tensor, True"),
+    (
+        {"attn_mask": [[True]]},
+        TypeError,
+        "attn_mask: expected a tensor, boolean, True = may attend",
+    ),
+    ({"attn_mask": zeros(5, 7).byte()}, TypeError, "attn_mask: expected a tensor, boolean, True"),
     (
         {"attn_mask": zeros(5, 7).to("meta")},
         ValueError,
