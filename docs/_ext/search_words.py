@@ -1,15 +1,18 @@
 """Let the site's own search lead to a lesson by the words that people search for.
 
-Sphinx's search ranks a page's text by whether a word is in it at all, so that "padding mask" found
-whatever names both words. An entry of the index counts most; the glossary's terms and synonyms are
-such entries by themselves, and here each lesson gets those of its header.
+``_static/search.js`` ranks what Sphinx has indexed. An entry of the index counts nearly as much as
+a title; the glossary's terms and synonyms are such entries by themselves, and here each lesson gets
+those of its header. The search page also holds what each page says of itself, to be shown there.
 
 A second build writes only what has changed, and Sphinx then forgets the entries of all other pages
 (its issue 12599), so these are read into the index again.
 """
 
+import html
+from collections.abc import Iterator
 from typing import Any
 
+from descriptions import FIELD
 from docutils import nodes
 from lessons import lessons
 from sphinx import addnodes
@@ -17,7 +20,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms import SphinxTransform
 
 WORDS = {page: lesson.search for page, lesson in lessons().items()}
-WORDS["training"] = ["training command", "training options"]
+WORDS["training"] = ["training command", "training options", "CSV", "GPU", "my own data"]
 
 
 class AddEntries(SphinxTransform):
@@ -54,9 +57,26 @@ class Written:
         return []
 
 
+def in_order(app: Sphinx, page: str) -> Iterator[str]:
+    """Yield a page and those below it, in the order of reading."""
+    yield page
+    for below in app.env.toctree_includes.get(page, []):
+        yield from in_order(app, below)
+
+
+def describe_pages(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Give the search page what it shows and how it orders what counts the same."""
+    if page == "search":
+        context["search_pages"] = {
+            name: html.unescape(app.env.metadata[name].get(FIELD, ""))
+            for name in in_order(app, app.config.root_doc)
+        }
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_transform(AddEntries)
     written = Written()
     app.connect("doctree-resolved", written.remember)
     app.connect("html-collect-pages", written.index_others)
+    app.connect("html-page-context", describe_pages)
     return {"parallel_read_safe": True}

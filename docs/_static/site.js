@@ -14,10 +14,6 @@ addEventListener("load", markScrollable); // the font of the maths may have wide
 addEventListener("resize", markScrollable);
 addEventListener("toggle", markScrollable, true); // what is folded has no size
 
-// Search shows lines of the pages it finds, and reads them for that. From a folder on a disk a
-// browser lets no page read another: there the titles must do.
-if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
-
 // Paper can't be unfolded. What the style sheet opens for print in new browsers, this opens in all.
 const FOLDED = ":is(.folded-code, .predicted-result):not([open])";
 let opened = [];

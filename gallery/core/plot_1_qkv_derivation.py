@@ -3,7 +3,7 @@
    :minutes: 45
    :extra: plot
    :exercises: sentence
-   :search: self-attention; query, key and value; attention weights; softmax
+   :search: self-attention; how attention works; query, key and value; attention weights; softmax
 
 Self-attention step by step: one word asks, six words answer
 ============================================================

@@ -3,7 +3,7 @@
    :minutes: 75
    :extra: plot
    :exercises: scale
-   :search: scaled dot product; temperature
+   :search: scaled dot product; square root; sqrt; temperature
 
 Scaled dot products: why the scores are divided by √k
 =====================================================

@@ -3,7 +3,8 @@
    :minutes: 50
    :extra: plot
    :exercises: masks
-   :search: multi-head attention; attention head
+   :search: multi-head attention; attention head;
+      PyTorch's nn.MultiheadAttention
 
 Multi-head attention: several sets of weights side by side
 ==========================================================

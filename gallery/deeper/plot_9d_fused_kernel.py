@@ -2,7 +2,7 @@ r"""
 .. lesson:: FlashAttention and the online softmax
    :minutes: 45
    :extra: plot
-   :search: FlashAttention; fused kernel
+   :search: FlashAttention; flash attention; fused kernel
 
 FlashAttention and the online softmax: attention without the matrix of weights
 ==============================================================================
