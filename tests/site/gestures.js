@@ -118,6 +118,12 @@ const gestures = {
         const cut = labels.filter((label) => label.textContent.includes("…"));
         is(cut.map((label) => label.querySelector("title")?.textContent).sort(), long);
       }
+      const drawn = lab.workbenchShare.drawing(lab.workbench.bench, "light");
+      const picture = new DOMParser().parseFromString(drawn, "image/svg+xml").documentElement;
+      one("article").prepend(picture);
+      const { left } = picture.getBoundingClientRect();
+      for (const label of picture.querySelectorAll("text"))
+        is(label.getBoundingClientRect().left >= left, true, label.textContent);
     },
   "playground.html: a saved picture has the masks, the targets and the context vectors": () => {
     lab.workbench.bench.set({

@@ -80,6 +80,7 @@
 
   // Words wider than their column end in "…", and say all of themselves under a pointer.
   const fitting = new Map(); // word → what of it fits
+  const fitted = (word) => fitting.get(word) ?? word;
   function fitWords(picture) {
     for (const label of picture.querySelectorAll("text.word")) {
       const word = label.textContent;
@@ -278,5 +279,5 @@
   }
 
   const shapes = { arrow, dotAt, hull, line, mixture, scoresBelow };
-  lab.plane = { ...shapes, frame, movable, shadowsOf, spread };
+  lab.plane = { ...shapes, fitted, frame, movable, shadowsOf, spread };
 }

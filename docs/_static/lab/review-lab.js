@@ -368,6 +368,7 @@
     find("sample").addEventListener("input", () => {
       if (find("sample").value === "") return;
       find("review").value = SAMPLES[find("sample").value].text;
+      keep("review", ""); // it gives way to ours
       forget();
       update();
     });
@@ -424,7 +425,10 @@
       { rootMargin: "300px" },
     );
     near.observe(box);
-    return begin;
+    return () => {
+      keep("review", "");
+      begin();
+    };
   }
 
   lab.reviewLab = { SAMPLES, reset: startReviewLab(document.getElementById("review-lab")) };

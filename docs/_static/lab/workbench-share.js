@@ -5,6 +5,7 @@
 {
   const { digits, shape } = lab.dom;
   const { encode, decode } = lab.benchState;
+  const { fitted } = lab.plane;
   const { parts } = lab.workbench;
 
   // In an address a state may stand behind a place of the page. Some programs write "=" and "&" as %3D and
@@ -224,7 +225,8 @@
         { x, y, fill: ink, "font-size": side > 30 ? 13 : 9, "font-family": "sans-serif", ...more },
         label,
       );
-    const parts = words.flatMap((word, i) => {
+    const parts = words.flatMap((whole, i) => {
+      const word = fitted(whole); // as in the planes
       const middle = (i + 0.5) * side;
       const turn = `rotate(-45 ${(left + middle).toFixed(1)} ${top - 6})`;
       return [
@@ -252,7 +254,7 @@
         ),
       ];
     });
-    parts.push(text(right + 90, top - 6, "context vector", { "text-anchor": "end" }));
+    parts.push(text(right + 90, top - 6, "context", { "text-anchor": "end" }));
     const size = { width: 5, height: 5, patternUnits: "userSpaceOnUse" };
     const hatching = shape("pattern", {
       id: "masked",
