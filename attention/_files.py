@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from safetensors.torch import load_file, save
@@ -53,13 +55,29 @@ def write_tensors(
     write_bytes(path, save({k: t.contiguous() for k, t in tensors.items()}, metadata))
 
 
+@contextmanager
+def openable(path: Path) -> Iterator[str]:
+    """Yield a name by which a library in Rust can open a file, whose path need not be UTF-8."""
+    if str(path).encode(errors="ignore").decode() == str(path):
+        yield str(path)
+    else:
+        with path.open("rb") as file:
+            yield f"/dev/fd/{file.fileno()}"
+
+
+def load_tensors(path: Path) -> dict[str, Tensor]:
+    """Read all tensors of a safetensors file."""
+    with openable(path) as name:
+        return load_file(name)
+
+
 def read_tensors(path: Path, expected: dict[str, Tensor]) -> dict[str, Tensor]:
     """Read a safetensors file that must hold tensors of the expected names, shapes and dtypes.
 
     It takes no more memory than the file has bytes, so that a model whose configuration asks for
     more is refused before it is made. The expected tensors may be on the meta device.
     """
-    stored = load_file(path)
+    stored = load_tensors(path)
     if missing := expected.keys() - stored:
         raise ValueError(f"{path.name} lacks {min(missing)}")
     if beyond := stored.keys() - expected:

@@ -18,9 +18,9 @@ from attention.layers.cache import KVCache
 require("train", "pydantic", "safetensors", "tokenizers")
 
 from pydantic import ConfigDict, Field, TypeAdapter  # noqa: E402 — after the check
-from safetensors.torch import load_file  # noqa: E402 — after the check
 from tokenizers import Tokenizer  # noqa: E402 — after the check
 
+from attention._files import load_tensors  # noqa: E402 — after the check
 from attention._model_files import read_errors, read_tokenizer  # noqa: E402 — after the check
 
 START = "<start>"
@@ -207,7 +207,7 @@ def load_language_model(folder: Path | str) -> tuple[LanguageModel, Tokenizer]:
         config = TypeAdapter(LanguageConfig).validate_json(content)
         with torch.device("meta"):  # every weight comes from the file
             model = LanguageModel(config)
-        tensors = load_file(folder / "model.safetensors")
+        tensors = load_tensors(folder / "model.safetensors")
         for name in [name for name, tensor in tensors.items() if tensor.dtype == torch.int8]:
             tensors[name] = tensors[name] * tensors.pop(name + ".scale")[:, None]
         model.load_state_dict({name: each.float() for name, each in tensors.items()}, assign=True)

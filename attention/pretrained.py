@@ -21,10 +21,9 @@ from attention.masks import padding_mask
 require("train", "pydantic", "safetensors", "tokenizers")
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator  # noqa: E402 — after the check
-from safetensors.torch import load_file  # noqa: E402 — after the check
 from tokenizers import Tokenizer  # noqa: E402 — after the check
 
-from attention._files import check_sha256  # noqa: E402 — after the check
+from attention._files import check_sha256, load_tensors  # noqa: E402 — after the check
 from attention._model_files import read_errors, read_tokenizer  # noqa: E402 — after the check
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
@@ -252,7 +251,9 @@ def _read_weights(path: Path, names: Iterable[str]) -> dict[str, Tensor]:
     """Read the tensors that our encoder has, by our names, in float32."""
     # Files of TensorFlow's time, bert-base-uncased's among them, call a norm's numbers gamma, beta.
     older = ("LayerNorm.gamma", "LayerNorm.weight"), ("LayerNorm.beta", "LayerNorm.bias")
-    stored = {name.replace(*older[0]).replace(*older[1]): t for name, t in load_file(path).items()}
+    stored = {
+        name.replace(*older[0]).replace(*older[1]): t for name, t in load_tensors(path).items()
+    }
     # In a model that was saved with a head on top, all names begin with the encoder's own.
     word = _their_name("word.weight")
     prefixes = [name.removesuffix(word) for name in stored if name.endswith(word)]

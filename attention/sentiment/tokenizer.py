@@ -219,6 +219,20 @@ def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
     return _ragged(flat, lengths)
 
 
+def check_words(tokenizer: Tokenizer, ids: Ragged, what: str) -> None:
+    """Refuse texts of which a model would read nothing, such as those in another script.
+
+    Raises:
+        ValueError: If not one id is that of a word or piece that the tokenizer knows.
+    """
+    unknown = tokenizer.token_to_id(tokenizer.model.unk_token)
+    if not ids.flat.ne(unknown).any():
+        raise ValueError(
+            f"{what}: expected words that the model knows, got none; it reads words of the letters "
+            "a to z that occur at least --min-frequency times in the training reviews"
+        )
+
+
 def _ragged(flat: "array[int]", lengths: "array[int]") -> Ragged:
     """Take both arrays, which grew in place, as tensors without a copy."""
     offsets = torch.zeros(len(lengths) + 1, dtype=torch.int64)

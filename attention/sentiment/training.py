@@ -19,7 +19,12 @@ from attention.sentiment.evaluation import encode_examples
 from attention.sentiment.model import SentimentClassifier, build_model
 from attention.sentiment.progress import Progress
 from attention.sentiment.sources import Reviews, fingerprint, load_reviews
-from attention.sentiment.tokenizer import clean_tokenizer, encode_reviews, train_and_encode
+from attention.sentiment.tokenizer import (
+    check_words,
+    clean_tokenizer,
+    encode_reviews,
+    train_and_encode,
+)
 from attention.sentiment.trainer import Metrics, Trainer
 
 
@@ -69,7 +74,8 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
         The tokenizer and the examples.
 
     Raises:
-        ValueError: If the reviews, or the pretrained encoder's files, can't be loaded.
+        ValueError: If the reviews, or the pretrained encoder's files, can't be loaded, or the
+            reviews hold no word that is read.
 
     Example:
         >>> from attention.sentiment.config import TrainConfig
@@ -92,6 +98,9 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
         tokenizer, ids = train_and_encode(
             train.texts, min_frequency=config.min_frequency, clean_text=config.clean_text
         )
+    check_words(tokenizer, ids, "the training reviews")
+    if (empty := int((ids.lengths == 0).sum())) > len(ids) // 10:
+        print_status(f"{empty} of {len(ids)} training reviews hold no word that the model reads")
     return Prepared(
         tokenizer,
         make_examples(ids, train.labels, pairs=config.distractors),

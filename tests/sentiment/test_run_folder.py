@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import matplotlib as mpl
 import pytest
+import small_run
 import torch
 from matplotlib import pyplot as plt
 from refusals import check_refused
@@ -14,6 +15,7 @@ from run_files import edit_json, edit_tensors, make_unfinished
 from safetensors.torch import load_file, save, save_file
 
 from attention import _files
+from attention.evaluate import evaluate
 from attention.sentiment import run_folder
 from attention.sentiment.config import TrainConfig, config_json
 from attention.sentiment.model import build_model
@@ -213,6 +215,16 @@ def test_a_run_resumes_on_another_device_and_from_moved_reviews(run, tmp_path):
     assert (config.device, config.data, config.out) == ("cpu", str(moved), run)
     assert train_main(line) == 0
     assert run_folder.read_config(run).data == str(moved)  # where evaluate looks for them
+
+
+def test_a_path_need_not_be_utf_8(tmp_path):
+    """Training ended well, but no other command could read what it had written."""
+    folder = tmp_path / "caf\udce9"
+    shutil.move(small_run.write_reviews(tmp_path / "reviews"), folder / "reviews")
+    out = small_run.train(folder / "run", "--epochs", "1", data=folder / "reviews")
+    assert evaluate(out, device="cpu")["clean"]["n"] == 7
+    make_unfinished(out)
+    assert train_main(["--resume", str(out)]) == 0
 
 
 def test_the_environment_of_a_folder_that_was_copied_not_installed(monkeypatch):

@@ -26,8 +26,9 @@ from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.model import build_model
 from attention.sentiment.progress import Progress
 from attention.sentiment.run_folder import CHECKPOINT
+from attention.sentiment.sources import Reviews
 from attention.sentiment.trainer import Trainer, TrainingError
-from attention.sentiment.training import train
+from attention.sentiment.training import prepare, train
 from attention.train import main
 
 
@@ -63,6 +64,27 @@ def test_the_run_folder_holds_what_is_documented(whole):
     assert summary["seconds"] == sum(line["seconds"] for line in metrics)
     assert summary["parameters"] == sum(w.numel() for w in load_weights(whole).values())
     assert "<svg" in (whole / "curves.svg").read_text()
+
+
+def test_reviews_of_which_nothing_is_read_are_refused_before_training(tmp_path, capsys):
+    good, other = ["good soup", "bad soup"], ["とても美味しい 10/10", "Б 👎"]
+    config = TrainConfig(min_frequency=1)
+    for train_texts, validation_texts, what in (
+        (other, good, "the training reviews"),
+        (good, other, "the reviews to measure on"),
+        (good, ["wine", "beer"], "the reviews to measure on"),
+    ):
+        texts = {"train": train_texts, "validation": validation_texts}
+        splits = {name: Reviews(each, [1, 0]) for name, each in texts.items()}
+        with pytest.raises(ValueError, match=f"^{what}: expected words that the model knows"):
+            prepare(config, splits)
+    with pytest.raises(ValueError, match="at least --min-frequency times"):
+        prepare(TrainConfig(), {"train": Reviews(["a", "b"], [1, 0])})
+    splits = {"train": Reviews([*good, *other], [1, 0, 1, 0]), "validation": Reviews(good, [1, 0])}
+    capsys.readouterr()
+    prepare(config, splits)
+    said = "2 of 4 training reviews hold no word that the model reads\n"
+    assert capsys.readouterr().err == said
 
 
 def test_new_weights_follow_from_the_seed_of_the_run_alone():
@@ -232,7 +254,7 @@ def test_stopping_while_the_validation_runs(epochs, code, tmp_path, monkeypatch,
     if code:
         assert f"--resume '{out}'" in errors
     else:  # nothing was left to stop
-        assert f"finished; the model is in {out}" in errors
+        assert f"finished; the model is in {str(out)!r}" in errors
 
 
 def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
