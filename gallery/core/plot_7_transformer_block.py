@@ -416,7 +416,7 @@ variants = {
     "without attention": {"attention": Zeros},
     "one block": {"depth": 1},
     "without feed-forward": {"feed_forward": Zeros},
-    "neither that nor W_out": {"feed_forward": Zeros, "attention": without_output},
+    "the same, no W_out": {"feed_forward": Zeros, "attention": without_output},
     "no feed-f., 300 steps": {"feed_forward": Zeros, "steps": 3 if QUICK else 300, "lr": 4e-3},
     "without GELU": {"feed_forward": lambda part: NoGelu(d)},
     "without W_out": {"attention": without_output},
@@ -445,7 +445,7 @@ for q, (color, marker) in enumerate(((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"))):
     ax.plot(points.flatten(), (rows + 0.25 * (q - 1)).flatten(), marker, **style)
 ax.axvline(1 / ROOMS, color="0.5", lw=1, ls=":")
 ax.set_yticks(range(len(accuracy)), accuracy)
-ax.set(xlabel="accuracy on new walks (dotted: chance)", xlim=(0, 1.03))
+ax.set(xlabel="accuracy (dotted: chance)", xlim=(0, 1.03))
 ax.invert_yaxis()
 ax.hlines(rows[:-1, 0] + 0.5, 0, 1.03, color="0.85", lw=0.8)
 fig.legend(loc="outside upper center", ncols=3, handletextpad=0.1, columnspacing=1)
@@ -456,7 +456,7 @@ fig.set_label(
     "matrices are doubled, and leaving out W_out does not, with feed-forward layers or without."
 )
 mean = {name: a.mean(dim=0) for name, a in accuracy.items()}
-lost = mean["without feed-forward"] - mean["neither that nor W_out"]  # (3,)
+lost = mean["without feed-forward"] - mean["the same, no W_out"]  # (3,)
 if not QUICK:
     assert lost.max() < 0.1  # W_out is not missed, although no feed-forward layer mixes slices
     assert mean["without feed-forward"][2] < 0.8 < mean["no feed-f., 300 steps"][2]
