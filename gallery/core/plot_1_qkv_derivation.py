@@ -422,27 +422,35 @@ class Animation:
         # Lay out once, because doing it for every frame costs a hundred times as much as drawing.
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
-        self.pictures = []
+        pictures = []
         for frame in range(1, n_frames):  # on the first, nothing is drawn yet
             draw(frame)
-            drawn, written = io.BytesIO(), io.BytesIO()
+            drawn = io.BytesIO()
             figure.savefig(drawn, format="png", dpi=80)
-            Image.open(drawn).convert("RGB").quantize(32).save(written, "png", optimize=True)
-            self.pictures.append(base64.b64encode(written.getvalue()).decode())
+            pictures.append(Image.open(drawn).convert("RGB"))
+        # In one picture, most of a step repeats its neighbour and takes no bytes.
+        width, height = pictures[0].size
+        self.strip = Image.new("RGB", (width * len(pictures), height))
+        for i, picture in enumerate(pictures):
+            self.strip.paste(picture, (i * width, 0))
 
     def _repr_html_(self):
-        steps = "".join(
-            f'<img class="sphx-glr-single-img" alt="Step {i} of {len(self.pictures)}" '
-            'style="flex: none; margin: 0; max-width: 100%; scroll-snap-align: start" '
-            f'src="data:image/png;base64,{picture}">'
-            for i, picture in enumerate(self.pictures, 1)
+        written, steps = io.BytesIO(), self.n_frames - 1
+        self.strip.quantize(16).save(written, "png", optimize=True)
+        stops = "".join(
+            f'<span style="height: 1px; left: {100 * i / steps:.4f}%; position: absolute; '
+            f'scroll-snap-align: start; width: {100 / steps:.4f}%"></span>'
+            for i in range(steps)
         )
         return (
-            f"<details><summary>See its {len(self.pictures)} steps one by one: scroll sideways"
-            '</summary><div class="steps" role="group" tabindex="0" aria-label="The scores appear '
-            'one by one, the weights all at once, then the weighted values add up." '
-            'style="display: flex; overflow-x: auto; scroll-snap-type: x mandatory; width: 400px; '
-            f'max-width: 100%">{steps}</div></details>'
+            f"<details><summary>See its {steps} steps one by one: scroll sideways</summary>"
+            '<div class="steps" role="group" tabindex="0" aria-label="The steps, side by side" '
+            'style="max-width: 100%; overflow-x: auto; scroll-snap-type: x mandatory; '
+            f'width: 400px"><div style="position: relative; width: {100 * steps}%">'
+            '<img alt="The scores appear one by one, the weights all at once, then the weighted '
+            'values add up." style="display: block; max-width: none; width: 100%" '
+            f'src="data:image/png;base64,{base64.b64encode(written.getvalue()).decode()}">'
+            f"{stops}</div></div></details>"
         )
 
 

@@ -58,10 +58,8 @@ const gestures = {
       is(all("img[src^='data:image/gif']").length, 0);
       const box = one(".steps");
       box.closest("details").open = true;
-      is(
-        [box.children.length, box.tabIndex, box.scrollWidth > 10 * box.clientWidth],
-        [13, 0, true],
-      );
+      const steps = box.scrollWidth / box.clientWidth;
+      is([box.tabIndex, Math.round(steps), box.querySelectorAll("span").length], [0, 13, 13]);
     },
   "glossary.html#term-softmax: a link within a long page leads there at once": () => {
     is(getComputedStyle(document.documentElement).scrollBehavior, "auto");

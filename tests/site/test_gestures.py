@@ -53,7 +53,7 @@ def test_a_finger_on_an_arrow_drags_it(visit, http_root, name, handle, dx, dy):
     heard = swipe(page, grip, dx, dy)
     assert heard.count("pointermove") == 10
     assert heard[-1] == "pointerup"
-    assert page.evaluate("scrollY") == place
+    assert abs(page.evaluate("scrollY") - place) < 5
     assert state(page)["x"] != before["x"]
 
 
