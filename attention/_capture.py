@@ -5,7 +5,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from functools import partial, wraps
+from functools import partial
 from typing import Any
 
 import torch
@@ -65,7 +65,7 @@ def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
         torch.backends.mha.set_fastpath_enabled(False)
         stack.callback(torch.backends.mha.set_fastpath_enabled, uses_fast_path)
         for name, module in layers.items():
-            stack.enter_context(_stored(module, partial(captured.__setitem__, name)))
+            stack.enter_context(_captured(module, partial(captured.__setitem__, name)))
         yield captured
     if missing := [name for name in layers if name not in captured]:
         warnings.warn(
@@ -74,32 +74,40 @@ def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
         )
 
 
-@contextmanager
-def _stored(module: nn.Module, store: Callable[[Tensor], None]) -> Iterator[None]:
-    """Store the weights of a layer, and return to its caller what the caller requested.
+class _Capturing:
+    """A layer's ``forward`` that stores the weights, and returns to its caller what it requested.
 
-    The layer's ``forward`` is wrapped, because a hook would change what other hooks see.
+    Unlike a hook, it changes nothing for the hooks of others.
     """
-    forward = module.forward
-    is_torchs = isinstance(module, nn.MultiheadAttention)
 
-    @wraps(forward)
-    def with_weights(*arguments: Any, **options: Any) -> Any:
+    def __init__(self, module: nn.Module, store: Callable[[Tensor], None]) -> None:
+        self.module, self.store, self.forward = module, store, module.forward
+        self.__wrapped__ = self.forward  # whose signature it has
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        is_torchs = isinstance(self.module, nn.MultiheadAttention)
         if is_torchs:  # which takes them all by position, too
-            call = inspect.signature(forward).bind(*arguments, **options)
+            call = inspect.signature(self.forward).bind(*arguments, **options)
             arguments, options = (), call.arguments
         requested = {"need_weights": is_torchs, "average_attn_weights": True} | options
         needed = {"need_weights": True} | ({"average_attn_weights": False} if is_torchs else {})
-        context, weights = forward(*arguments, **options | needed)
-        store(weights)
+        context, weights = self.forward(*arguments, **options | needed)
+        self.store(weights)
         if not is_torchs:
             return (context, weights) if requested["need_weights"] else context
         if requested["average_attn_weights"]:
             weights = weights.mean(dim=-3)
         return context, weights if requested["need_weights"] else None
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let a copy of the layer, which nobody captures, compute by itself."""
+        return getattr, (self.module, "forward")  # a new module has none of its own yet
+
+
+@contextmanager
+def _captured(module: nn.Module, store: Callable[[Tensor], None]) -> Iterator[None]:
     before = vars(module).get("forward")
-    module.forward = with_weights
+    module.forward = _Capturing(module, store)
     try:
         yield
     finally:

@@ -12,6 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+# NumPy's and torch.compile's numbers, too
+_NUMBERS: Any = Real, torch.SymFloat, torch.SymInt
+
 
 def check_size(name: str, size: Any, *, at_least: int = 1) -> None:
     """Refuse a width or count that is not an integer, or is too small."""
@@ -43,11 +46,11 @@ def check_divisor(name: str, divisor: int, of_name: str, of: int) -> None:
         raise ValueError(f"{name}: expected a divisor of {of_name} = {of}, got {divisor}")
 
 
-def check_number(name: str, number: object) -> None:
+def check_number(name: str, number: Any) -> None:
     """Refuse a factor that is not a finite number."""
-    if isinstance(number, bool) or not isinstance(number, Real | torch.SymFloat | torch.SymInt):
+    if isinstance(number, bool) or not isinstance(number, _NUMBERS):
         raise TypeError(f"{name}: expected a number, got {type(number).__name__}")
-    if not math.isfinite(number):
+    if not abs(number) < math.inf:  # math.isfinite would break a compiled graph in two
         raise ValueError(f"{name}: expected a finite number, got {number}")
 
 

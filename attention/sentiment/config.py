@@ -2,11 +2,20 @@
 
 import contextlib
 import json
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import torch
-from pydantic import BaseModel, ConfigDict, Field, InstanceOf, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    InstanceOf,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from attention._console import shown
 from attention._precision import Precision
@@ -47,6 +56,14 @@ class Config(BaseModel):
             super().__init__(**fields)
         except ValidationError as error:
             raise ValueError(_first_fault(error)) from None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _as_pythons_own(cls, value: Any) -> Any:
+        """Take NumPy's integers and floats for what they are."""
+        if isinstance(value, Integral):
+            return value if isinstance(value, int) else int(value)
+        return float(value) if isinstance(value, Real) else value
 
     def unread(self) -> dict[str, str]:
         """List the fields that do not go with the others, each with the refusal of it."""

@@ -127,7 +127,7 @@ class SentimentClassifier(nn.Module):
         config = ModelConfig(**fields) if config is None else config.replace(**fields)
         dtype = config.dtype or str(torch.get_default_dtype()).removeprefix("torch.")
         self.config = config.replace(dtype=dtype)
-        self.vocab_size = vocab_size
+        self.vocab_size = int(vocab_size)  # also of NumPy, which no file of JSON holds
         self.encoder: ReviewEncoder | None = None
         self.bigrams: BigramEmbedding | None = None
         attention, width, options = config.attention, config.embed_dim, {}

@@ -1,5 +1,8 @@
 """Weights taken out of any model are those that it would return."""
 
+import copy
+import pickle
+
 import pytest
 import torch
 from torch import nn
@@ -127,6 +130,19 @@ def test_a_compiled_model_that_has_run(in_place):
         with capture(target) as weights:
             compiled(x)
         torch.testing.assert_close(torch.stack(list(weights.values())), expected)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda layer: pickle.loads(pickle.dumps(layer))])
+def test_a_copy_made_in_the_block_computes_by_itself(copied):
+    layer, x = MultiHeadAttention(6, num_heads=2), torch.randn(2, 7, 6)
+    with capture(layer), capture(layer):
+        other = copied(layer)
+        layer(x)
+    torch.nn.init.zeros_(layer.W_value.weight)
+    assert other(x).all()
+    with capture(other) as weights:
+        other(x)
+    assert weights[""].shape == (2, 2, 7, 7)
 
 
 def test_padding_that_no_text_reaches_keeps_its_columns():

@@ -8,6 +8,7 @@ import copy
 import functools
 import inspect
 import itertools
+import json
 import math
 import pickle
 
@@ -28,6 +29,7 @@ from attention import (
     SelfAttention,
     SelfAttentionV1,
     SelfAttentionV2,
+    SentimentClassifier,
     TransformerBlock,
     TransformerEncoder,
     causal_mask,
@@ -343,6 +345,8 @@ def test_a_size_may_be_any_integer(size):
     lengths = torch.tensor([6, 2])
     assert torch.equal(padding_mask(lengths, size), padding_mask(lengths, 6))
     assert MultiHeadAttention(6, 2, dropout=np.float32(0.5)).dropout == 0.5
+    model = SentimentClassifier(size, embed_dim=np.int64(6))
+    assert json.dumps([model.vocab_size, model.config.embed_dim]) == "[6, 6]"
     for wrong in (True, np.bool_(True), 6.0, np.float32(6), torch.tensor(6.0), torch.tensor(True)):
         with pytest.raises(TypeError, match="embed_dim: expected a"):
             MultiHeadAttention(wrong, 2)
