@@ -436,7 +436,10 @@ class Animation:
 
     def _repr_html_(self):
         written, steps = io.BytesIO(), self.n_frames - 1
-        self.strip.quantize(16).save(written, "png", optimize=True)
+        few = self.strip.quantize(
+            32, method=Image.Quantize.FASTOCTREE
+        )  # keeps the green arrows green
+        few.save(written, "png", optimize=True)
         stops = "".join(
             f'<span style="height: 1px; left: {100 * i / steps:.4f}%; position: absolute; '
             f'scroll-snap-align: start; width: {100 / steps:.4f}%"></span>'

@@ -4,7 +4,10 @@ The pages hold the inputs as literals, for the reader's eyes. These tests run th
 what they compute with what the sources printed, so that no input is written down a second time.
 """
 
+import base64
+import io
 import math
+import re
 import tomllib
 from pathlib import Path
 
@@ -14,10 +17,13 @@ import pytest
 import torch
 from exercise_answers import executed
 from expected import X_OF_LESSON
+from matplotlib.colors import to_rgb
+from PIL import Image
 from run_pages import GALLERY, check_lesson, run
 from torch.testing import assert_close
 
 from attention import SelfAttentionV1, SelfAttentionV2
+from attention.plotting import GREEN
 
 PRINTED = tomllib.loads(Path(__file__).with_name("printed.toml").read_text(encoding="utf-8"))
 A, B = PRINTED["a"], PRINTED["b"]
@@ -294,5 +300,9 @@ def test_the_animation_adds_up_to_the_context_vector_in_sight():
     page = shown._repr_html_()
     assert 'alt="The scores appear one by one' in page
     assert page.count("scroll-snap-align") == 13
+    data = base64.b64decode(re.search('base64,([^"]*)', page)[1])
+    colours = Image.open(io.BytesIO(data)).convert("RGB").getcolors(maxcolors=1000)
+    green = tuple(round(255 * part) for part in to_rgb(GREEN))
+    assert green in {colour for _, colour in colours}
     assert "image/gif" not in page
     plt.close("all")
