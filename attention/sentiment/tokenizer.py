@@ -226,7 +226,7 @@ def check_words(tokenizer: Tokenizer, ids: Ragged, what: str) -> None:
         ValueError: If not one id is that of a word or piece that the tokenizer knows.
     """
     unknown = tokenizer.token_to_id(tokenizer.model.unk_token)
-    if not ids.flat.ne(unknown).any():
+    if not ids.flat.ne(-1 if unknown is None else unknown).any():
         raise ValueError(
             f"{what}: expected words that the model knows, got none; it reads words of the letters "
             "a to z that occur at least --min-frequency times in the training reviews"
