@@ -111,7 +111,7 @@ def test_lists_of_tags_and_of_pages_are_taken_out():
     other = ".. raw:: html\n\n    <div id='y'>kept</div>\n"
     tree = ".. toctree::\n   :hidden:\n\n   /gallery/core/plot_1\n\n\n"
     source = [f"{tags}\nText\n\n{tree}{other}"]
-    gallery_pages.drop_tag_lists(None, "gallery/index", source)
+    gallery_pages.mend_lists(None, "gallery/index", source)
     assert source == [f"\nText\n\n{other}"]
 
 

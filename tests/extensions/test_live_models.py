@@ -24,7 +24,7 @@ def test_a_build_writes_the_committed_models_and_words_in_the_order_of_their_ids
     assert list((tmp_path / "_static").iterdir()) == []
     live_models.write_scripts(app, None)
     scripts = {path.name: path.read_text() for path in (tmp_path / "_static").iterdir()}
-    names = ("words", "writer", *live_models.KINDS)
+    names = ("words", "writer", "tiny", *live_models.KINDS)
     assert set(scripts) == {f"lab-{name}.js" for name in names}
     sizes = {name: len(script.encode()) for name, script in scripts.items()}
     assert sizes.pop("lab-writer.js") <= 500_000
