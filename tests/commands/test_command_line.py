@@ -117,6 +117,17 @@ def test_whatever_takes_what_is_printed(tmp_path, line, environment, expected):
     assert (done.returncode, done.stdout, done.stderr) == expected
 
 
+def test_a_lesson_prints_on_any_console():
+    lesson = "from attention.plotting import use_style; use_style(); print('σ·√5 → 1 − 2')"
+    done = subprocess.run(
+        [sys.executable, "-c", lesson],
+        capture_output=True,
+        encoding="cp1252",
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONIOENCODING": "cp1252"},
+    )
+    assert (done.stdout, done.stderr) == (r"\u03c3·\u221a5 \u2192 1 \u2212 2" + "\n", "")
+
+
 def test_ctrl_c_while_a_command_imports_is_not_a_traceback():
     with subprocess.Popen(
         [sys.executable, "-X", "importtime", "-m", "attention.predict", "nowhere", "a"],
