@@ -222,7 +222,9 @@ class SentimentClassifier(nn.Module):
 
     def _read(self, ids: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor]:
         """Return the vectors of words and pairs, and the mask of those that may be attended to."""
-        check_ids(ids, lengths, self.vocab_size)
+        # Another embedding may be in its place, also one that is no nn.Embedding.
+        known = getattr(self.word_embedding, "num_embeddings", self.vocab_size)
+        check_ids(ids, lengths, known)
         if ids.shape[-1] > self.config.max_length:
             raise ValueError(
                 f"ids: expected at most max_length = {self.config.max_length} words per review, "

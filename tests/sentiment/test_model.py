@@ -159,7 +159,7 @@ def test_pairs_are_attended_to_beside_words_and_shown_half_at_each(attention, po
     place = (torch.arange(n) <= 2)[:, None] * model.segment
     if model.positions:
         counted = torch.arange(n) if positions == "start" else torch.arange(n).flip(0)
-        place = place + model.positions.table[counted]
+        place = model.positions(place, counted)
     x = torch.cat([model.embedding(review) + place, (model.bigrams(review) + place)[ends]])
     layer = model.attention
     if attention == "energy":

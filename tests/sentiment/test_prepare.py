@@ -58,13 +58,6 @@ def test_fingerprints_tell_the_reviews_apart():
     assert len(set(prepared.fingerprints.values())) == 3
 
 
-def test_reviews_without_a_word():
-    silent = Reviews(["123", "!!!"], [0, 1])
-    prepared = prepare(TrainConfig(), {"train": silent, "validation": silent})
-    assert prepared.tokenizer.get_vocab_size() == 3
-    assert not len(prepared.examples.ids.flat)
-
-
 def test_the_source_is_read_as_the_configuration_says(monkeypatch):
     requested = {}
     monkeypatch.setattr(
