@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attention._checks import check_heads, check_size, check_tokens
 from attention.functional import Attended, attend
-from attention.layers.base import AttentionLayer
+from attention.layers.base import AttentionLayer, matrix_of
 from attention.layers.cache import KVCache, check_cache
 from attention.layers.multihead import for_heads, join_masks, token_positions
 from attention.rotary import apply_rotary
@@ -112,9 +112,10 @@ class LatentAttention(AttentionLayer):
             latent, key_rotary = cache.append(latent, key_rotary)  # (..., m, r), (..., m, …)
         key_rotary = key_rotary.unsqueeze(-3)  # (..., 1, m, rotary_dim)
         if absorbed:
-            # For the unit vectors a layer returns its matrix, whatever was put in its place.
-            units = torch.eye(self.latent_dim).to(latent)  # (r, r)
-            W_key, W_value = self._split(self.W_key(units)), self._split(self.W_value(units))
+            W_key, W_value = (
+                self._split(matrix_of(layer, self.latent_dim, latent))
+                for layer in (self.W_key, self.W_value)
+            )  # (h, r, k) each
             query = query @ W_key.mT  # (..., h, n, r)
             key = value = latent.unsqueeze(-3)  # (..., 1, m, r)
         else:

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from attention._checks import check_size, check_tokens
 from attention.functional import Attended, scaled_dot_product_attention
-from attention.layers.base import AttentionLayer
+from attention.layers.base import AttentionLayer, matrix_of
 
 
 class Pooling(AttentionLayer):
@@ -95,8 +95,7 @@ class EnergyPooling(Pooling):
 
     def query_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the learned query, and the tokens as keys."""
-        # For the unit vectors a layer returns its matrix, whatever was put in its place.
-        return self.energy(torch.eye(self.embed_dim).to(x)).mT, x  # (1, d), (..., n, d)
+        return matrix_of(self.energy, self.embed_dim, x).mT, x  # (1, d), (..., n, d)
 
 
 class KeyedPooling(Pooling):

@@ -458,8 +458,8 @@ for m in lengths:
 #
 # * :term:`Adam` moves every entry of a matrix by about its learning rate. Each of the k products
 #   grows by about the same amount at every width, and their sum grows as k.
-# * In plain :term:`gradient descent <gradient>` the step is proportional to the gradient, which contains the
-#   scale as a factor. With the scale :math:`1/\sqrt k` each product therefore grows by
+# * In plain :term:`gradient descent <gradient>` the step is proportional to the gradient, which
+#   contains the scale as a factor. With the scale :math:`1/\sqrt k` each product therefore grows by
 #   :math:`1/\sqrt k` as much, and their sum grows as :math:`\sqrt k`.
 #
 # Most large models are trained with Adam or its relatives. For this case :cite:t:`yang2022tensor`
