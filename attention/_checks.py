@@ -5,9 +5,10 @@ tensors lie on different devices, torch says by itself.
 """
 
 import math
+import operator
 from collections.abc import Sequence
-from numbers import Integral, Real
-from typing import Any
+from numbers import Real
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -16,34 +17,40 @@ from torch import Tensor, nn
 _NUMBERS: Any = Real, torch.SymFloat, torch.SymInt
 
 
-def check_size(name: str, size: Any, *, at_least: int = 1) -> None:
-    """Refuse a width or count that is not an integer, or is too small."""
-    # NumPy's integers are numbers.Integral, too; torch.export gives a SymInt.
-    is_single = isinstance(size, Tensor) and not size.dim() and not size.is_floating_point()
-    if is_single:
-        check_integers(name, size)
-    elif isinstance(size, bool) or not isinstance(size, Integral | torch.SymInt):
-        raise TypeError(f"{name}: expected an integer, got {kind(size)}")
+def check_size(name: str, size: Any, *, at_least: int = 1) -> int:
+    """Return a width or count as Python's own integer; refuse what is none, or too small.
+
+    NumPy's integers of 8 bits, for one, would make 200 + 100 = 44.
+    """
+    if type(size) is not int and not isinstance(size, torch.SymInt):  # torch.export's
+        is_boolean = isinstance(size, bool) or getattr(size, "dtype", None) == torch.bool
+        if is_boolean or not hasattr(size, "__index__"):
+            raise TypeError(f"{name}: expected an integer, got {kind(size)}")
+        try:
+            size = operator.index(size)
+        except TypeError:  # a tensor or an array of something else, or of several
+            raise TypeError(f"{name}: expected an integer, got {kind(size)}") from None
     if size < at_least:
         raise ValueError(f"{name}: expected at least {at_least}, got {size}")
+    return cast(int, size)
 
 
-def check_heads(embed_dim: int, num_heads: int, head_dim: int | None) -> int:
-    """Refuse widths that don't fit together, and return the width of a head."""
-    check_size("embed_dim", embed_dim)
-    check_size("num_heads", num_heads)
+def check_heads(embed_dim: int, num_heads: int, head_dim: int | None) -> tuple[int, int, int]:
+    """Refuse widths that don't fit together; return all three, with the width of a head."""
+    embed_dim = check_size("embed_dim", embed_dim)
+    num_heads = check_size("num_heads", num_heads)
     if head_dim is None:
         check_divisor("num_heads", num_heads, "embed_dim", embed_dim)
-        return embed_dim // num_heads
-    check_size("head_dim", head_dim)
-    return head_dim
+        return embed_dim, num_heads, embed_dim // num_heads
+    return embed_dim, num_heads, check_size("head_dim", head_dim)
 
 
-def check_divisor(name: str, divisor: int, of_name: str, of: int) -> None:
-    """Refuse a number that does not divide another one."""
-    check_size(name, divisor)
+def check_divisor(name: str, divisor: int, of_name: str, of: int) -> int:
+    """Refuse a number that does not divide another one, and return it."""
+    divisor = check_size(name, divisor)
     if of % divisor:
         raise ValueError(f"{name}: expected a divisor of {of_name} = {of}, got {divisor}")
+    return divisor
 
 
 def check_number(name: str, number: Any) -> None:
@@ -108,11 +115,12 @@ def check_range(name: str, tensor: Tensor, low: int, high: int, high_name: str) 
         )
 
 
-def check_lengths(lengths: Tensor, n: int) -> None:
-    """Refuse lengths that are not integers, or do not fit into n positions."""
-    check_size("n", n, at_least=0)
+def check_lengths(lengths: Tensor, n: int) -> int:
+    """Refuse lengths that are not integers, or do not fit into n positions, and return n."""
+    n = check_size("n", n, at_least=0)
     check_integers("lengths", lengths)
     check_range("lengths", lengths, 0, n, "n")
+    return n
 
 
 def check_positions(positions: Tensor, x: Tensor, *, fractions: bool = False) -> None:
@@ -159,9 +167,16 @@ def check_torchs(layer: nn.Module, kind: type[nn.Module]) -> None:
     """Refuse what is not torch's own layer of this kind, or computes something else."""
     if not isinstance(layer, kind):
         raise TypeError(f"layer: expected an nn.{kind.__name__}, got {type(layer).__name__}")
-    if type(layer).forward is not kind.forward:
+    own = [
+        name
+        for name in ("forward", "_sa_block", "_ff_block")
+        if name in vars(layer) or getattr(type(layer), name, None) is not getattr(kind, name, None)
+    ]
+    own += ["hooks"] if layer._forward_hooks or layer._forward_pre_hooks else []
+    if own:
         raise TypeError(
-            f"layer: expected the forward of nn.{kind.__name__}, got {type(layer).__name__}'s own"
+            f"layer: expected nn.{kind.__name__}'s own forward, got one of {type(layer).__name__} "
+            f"with another {own[0]}"
         )
 
 

@@ -60,7 +60,7 @@ def online_softmax_attention(
         FlashAttention, algorithm 1.
     """
     check_attention_inputs(query, key, value, attn_mask, scale, is_causal)
-    check_size("block_size", block_size)
+    block_size = check_size("block_size", block_size)
     dtype = query.dtype
     wide = torch.promote_types(dtype, torch.float32)
     query, key, value = query.to(wide), key.to(wide), value.to(wide)

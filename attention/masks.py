@@ -70,7 +70,7 @@ def window_mask(
     Source:
         Beltagy, Peters & Cohan (2020), Longformer, section 3.1.
     """
-    check_size("window", window)
+    window = check_size("window", window)
     query, key = _token_numbers(n, m, device)  # (n, 1), (m,)
     return (key > query - window) & (key < query + window)  # (n, m)
 
@@ -79,9 +79,9 @@ def _token_numbers(
     n: int, m: int | None, device: torch.device | str | None
 ) -> tuple[Tensor, Tensor]:
     """Number the queries, which are the last n tokens, and the keys."""
-    check_size("n", n, at_least=0)
+    n = check_size("n", n, at_least=0)
     m = n if m is None else m
-    check_size("m", m, at_least=n)
+    m = check_size("m", m, at_least=n)
     key = torch.arange(m, device=device)  # (m,)
     return key[m - n :, None], key
 
@@ -110,7 +110,7 @@ def padding_mask(lengths: Tensor, n: int) -> Tensor:
         <BLANKLINE>
                 [[1, 1, 1]]], dtype=torch.int32)
     """
-    check_lengths(lengths, n)
+    n = check_lengths(lengths, n)
     return torch.arange(n, device=lengths.device) < lengths[..., None, None]  # (..., 1, n)
 
 

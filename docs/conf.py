@@ -6,6 +6,8 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 import joblib
+from jupyter_cache import get_cache
+from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))  # the site's own small extensions
@@ -167,3 +169,12 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "show_signature": False,
 }
+
+
+def make_cache(app: Sphinx) -> None:
+    """Create the database of executed pages, which the processes that read pages would race for."""
+    get_cache(app.outdir.parent / ".jupyter_cache").get_cache_limit()
+
+
+def setup(app: Sphinx) -> None:
+    app.connect("builder-inited", make_cache)

@@ -208,7 +208,7 @@ def truncate_rank(layer: Layer, r: int) -> Layer:
     """
     query, key = _matrices(layer)
     d, k = query.shape
-    check_size("r", r, at_least=0)
+    r = check_size("r", r, at_least=0)
     if r > min(d, k):
         raise ValueError(f"r: expected 0 to min(embed_dim, key_dim) = {min(d, k)}, got {r}")
     if r == k:

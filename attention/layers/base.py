@@ -1,7 +1,6 @@
 """What marks a layer as one that attends, and how all such layers are called."""
 
-import torch
-from torch import Tensor, nn
+from torch import nn
 
 
 class AttentionLayer(nn.Module):
@@ -27,15 +26,3 @@ class AttentionLayer(nn.Module):
         TypeError: If a width is not an integer, or ``x`` or the mask has another dtype.
         ValueError: If a width is less than 1, or shapes or devices do not fit together.
     """
-
-
-def matrix_of(linear: nn.Module, width: int, x: Tensor) -> Tensor:
-    """Return the matrix, (width, out), of a linear layer for x, or of what is in its place.
-
-    That may hold no weight, or compute it when it is called, as pruning and a low-rank addition do;
-    for the unit vectors it returns the matrix.
-    """
-    if type(linear) is nn.Linear and not linear._forward_pre_hooks:
-        return linear.weight.mT
-    matrix: Tensor = linear(torch.eye(width).to(x))
-    return matrix

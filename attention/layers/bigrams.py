@@ -47,8 +47,8 @@ class BigramEmbedding(nn.Module):
 
     def __init__(self, embed_dim: int, *, buckets: int) -> None:
         super().__init__()
-        check_size("embed_dim", embed_dim)
-        check_size("buckets", buckets)
+        embed_dim = check_size("embed_dim", embed_dim)
+        buckets = check_size("buckets", buckets)
         self.buckets = buckets
         self.table = nn.Embedding(buckets, embed_dim)
 

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from attention._checks import check_positive, check_size, check_tokens, check_torchs
 from attention.functional import Attended
@@ -16,6 +17,8 @@ from attention.layers.cache import KVCache
 from attention.layers.multihead import MultiHeadAttention
 
 ACTIVATIONS: dict[str, type[nn.Module]] = {"gelu": nn.GELU, "relu": nn.ReLU}
+# The functions that torch's own layer may hold in their place.
+FUNCTIONS = {F.gelu: nn.GELU, F.relu: nn.ReLU, torch.relu: nn.ReLU}
 
 
 class TransformerBlock(nn.Module):
@@ -78,8 +81,9 @@ class TransformerBlock(nn.Module):
         self.attention = MultiHeadAttention(
             embed_dim, num_heads, dropout=dropout, bias=bias, **options
         )
+        embed_dim = self.attention.embed_dim
         hidden_dim = 4 * embed_dim if hidden_dim is None else hidden_dim
-        check_size("hidden_dim", hidden_dim)
+        hidden_dim = check_size("hidden_dim", hidden_dim)
         check_positive("eps", eps)
         if activation not in ACTIVATIONS:
             expected = " or ".join(ACTIVATIONS)
@@ -127,8 +131,8 @@ class TransformerBlock(nn.Module):
         opposite meaning in torch's layer, where True forbids.
 
         Raises:
-            TypeError, ValueError: If it is another layer, or has a ``forward`` of its own, or if
-                its activation, its dropout or its attention is one that ours does not support.
+            TypeError, ValueError: If it is another layer, or has a ``forward`` or hooks of its own,
+                or if its activation, dropout or attention is one that ours does not support.
 
         Example:
             >>> from torch import nn
@@ -139,31 +143,30 @@ class TransformerBlock(nn.Module):
             True
         """
         check_torchs(layer, nn.TransformerEncoderLayer)
-        if layer.dropout1.p != layer.dropout2.p:
+        dropouts = layer.dropout1, layer.dropout2
+        kinds = {(type(each), getattr(each, "p", None), each.training) for each in dropouts}
+        if len(kinds) > 1 or type(layer.dropout1) is not nn.Dropout:
             raise ValueError(
-                f"layer: expected dropout1 and dropout2 with one probability, got "
-                f"{layer.dropout1.p} and {layer.dropout2.p}"
+                "layer: expected an nn.Dropout as dropout1, and dropout2 the same, "
+                f"got {layer.dropout1} and {layer.dropout2}"
             )
-        # A function, or a module of torch's or the caller's: what counts is what it computes.
-        points = torch.linspace(-3, 3, 13)
-        computed = layer.activation(points)
-        same = [name for name, ours in ACTIVATIONS.items() if torch.equal(ours()(points), computed)]
-        if not same:
-            raise ValueError(f"layer: expected the activation gelu or relu, got {layer.activation}")
+        activation = layer.activation
+        if not isinstance(activation, nn.Module):
+            if activation not in FUNCTIONS:
+                raise ValueError(f"layer: expected the activation gelu or relu, got {activation}")
+            activation = FUNCTIONS[activation]()
         attention = MultiHeadAttention.from_torch(layer.self_attn)
+        # All of its parts but the one that says whether the norms come first is replaced.
         block = cls(
-            attention.embed_dim,
-            attention.num_heads,
-            hidden_dim=layer.linear1.out_features,
-            norm_first=layer.norm_first,
-            activation=same[0],
-            dropout=layer.dropout1.p,
+            attention.embed_dim, attention.num_heads, hidden_dim=1, norm_first=layer.norm_first
         )
         block.attention = attention
         block.norm1, block.norm2 = copy.deepcopy(layer.norm1), copy.deepcopy(layer.norm2)
-        parts = layer.linear1, block.feed_forward[1], layer.dropout, layer.linear2
+        parts = layer.linear1, activation, layer.dropout, layer.linear2
         block.feed_forward = nn.Sequential(*copy.deepcopy(parts))
-        return block.train(layer.training)
+        block.dropout = copy.deepcopy(layer.dropout1)
+        block.training = layer.training  # each part has its own mode already
+        return block
 
 
 class TransformerEncoder(nn.Module):
@@ -204,7 +207,7 @@ class TransformerEncoder(nn.Module):
         **options: Any,
     ) -> None:
         super().__init__()
-        check_size("num_layers", num_layers)
+        num_layers = check_size("num_layers", num_layers)
         blocks = [
             TransformerBlock(embed_dim, num_heads, norm_first=norm_first, **options)
             for _ in range(num_layers)

@@ -96,13 +96,13 @@ class MultiHeadAttention(AttentionLayer):
         bias: bool = False,
     ) -> None:
         super().__init__()
-        head_dim = check_heads(embed_dim, num_heads, head_dim)
+        embed_dim, num_heads, head_dim = check_heads(embed_dim, num_heads, head_dim)
         num_kv_heads = num_heads if num_kv_heads is None else num_kv_heads
-        check_divisor("num_kv_heads", num_kv_heads, "num_heads", num_heads)
+        num_kv_heads = check_divisor("num_kv_heads", num_kv_heads, "num_heads", num_heads)
         if rotary and head_dim % 2:
             raise ValueError(f"rotary: expected heads of an even width, got {head_dim}")
         if window is not None:
-            check_size("window", window)
+            window = check_size("window", window)
         check_dropout("dropout", dropout)
         self.embed_dim = embed_dim
         self.num_heads = num_heads
@@ -166,8 +166,8 @@ class MultiHeadAttention(AttentionLayer):
         the opposite meaning in torch's layer, where True forbids.
 
         Raises:
-            TypeError, ValueError: If it is another layer, or has a ``forward`` of its own, or if
-                its keys or values are not made from the tokens alone, as wide as they are.
+            TypeError, ValueError: If it is another layer, or has a ``forward`` or hooks of its own,
+                or if its keys or values are not made from the tokens alone, as wide as they are.
 
         Example:
             >>> from torch import nn

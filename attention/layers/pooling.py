@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from attention._checks import check_size, check_tokens
 from attention.functional import Attended, scaled_dot_product_attention
-from attention.layers.base import AttentionLayer, matrix_of
+from attention.layers.base import AttentionLayer
 
 
 class Pooling(AttentionLayer):
@@ -16,7 +16,7 @@ class Pooling(AttentionLayer):
 
     def __init__(self, embed_dim: int) -> None:
         super().__init__()
-        check_size("embed_dim", embed_dim)
+        embed_dim = check_size("embed_dim", embed_dim)
         self.embed_dim = embed_dim
 
     def forward(
@@ -95,7 +95,10 @@ class EnergyPooling(Pooling):
 
     def query_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """Return the learned query, and the tokens as keys."""
-        return matrix_of(self.energy, self.embed_dim, x).mT, x  # (1, d), (..., n, d)
+        if type(self.energy) is nn.Linear and not self.energy._forward_pre_hooks:
+            return self.energy.weight, x  # (1, d), (..., n, d)
+        # What was put in its place need not hold a weight: it tells the scores itself.
+        return x.new_ones(1), self.energy(x)  # (1), (..., n, 1)
 
 
 class KeyedPooling(Pooling):
@@ -128,7 +131,7 @@ class KeyedPooling(Pooling):
 
     def __init__(self, embed_dim: int, *, key_dim: int) -> None:
         super().__init__(embed_dim)
-        check_size("key_dim", key_dim)
+        key_dim = check_size("key_dim", key_dim)
         self.key_dim = key_dim
         self.W_key = nn.Linear(embed_dim, key_dim, bias=False)
         # The range that nn.Linear(key_dim, 1) draws from, as in Lab 13.

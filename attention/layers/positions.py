@@ -31,7 +31,7 @@ def positions_from_end(lengths: Tensor, n: int) -> Tensor:
         tensor([[3, 2, 1, 0],
                 [1, 0, 0, 0]])
     """
-    check_lengths(lengths, n)
+    n = check_lengths(lengths, n)
     # Counted from 1, because with lengths of 8 unsigned bits 0 − 1 would be 255.
     count = torch.arange(1, n + 1, device=lengths.device)  # (n)
     return (lengths[..., None] - count).clamp(min=0)  # (..., n)
@@ -71,8 +71,8 @@ class SinusoidalPositions(nn.Module):
 
     def __init__(self, embed_dim: int, *, max_length: int = 512, base: float = 10_000.0) -> None:
         super().__init__()
-        check_size("embed_dim", embed_dim)
-        check_size("max_length", max_length)
+        embed_dim = check_size("embed_dim", embed_dim)
+        max_length = check_size("max_length", max_length)
         check_positive("base", base)
         self.embed_dim = embed_dim
         self.max_length = max_length
@@ -85,12 +85,16 @@ class SinusoidalPositions(nn.Module):
         if n > self.max_length:
             raise ValueError(f"x: expected at most max_length = {self.max_length} tokens, got {n}")
         # Made anew in each call, the table is on every device and exact in every dtype.
-        at = torch.arange(n if positions is None else self.max_length, device=x.device)
-        angle = angles(at, self.embed_dim, self.base)  # (n or max_length, d / 2), rounded up
-        pairs = torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2)
-        table = pairs[:, : self.embed_dim].to(x.dtype)  # (n or max_length, d)
         if positions is None:
-            return x + table  # (..., n, d)
+            return x + self._waves(torch.arange(n, device=x.device), x.dtype)  # (..., n, d)
         check_positions(positions, x)
         check_range("positions", positions, 0, self.max_length - 1, "max_length - 1")
+        if positions.numel() < self.max_length:
+            return x + self._waves(positions, x.dtype)  # (..., n, d)
+        table = self._waves(torch.arange(self.max_length, device=x.device), x.dtype)
         return x + F.embedding(positions.long(), table)  # (..., n, d)
+
+    def _waves(self, positions: Tensor, dtype: torch.dtype) -> Tensor:
+        angle = angles(positions, self.embed_dim, self.base)  # (..., d / 2), rounded up
+        pairs = torch.stack((angle.sin(), angle.cos()), dim=-1).flatten(-2)  # (..., d or d + 1)
+        return pairs[..., : self.embed_dim].to(dtype)  # (..., d)

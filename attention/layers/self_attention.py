@@ -80,8 +80,8 @@ class SelfAttentionV1(OneHead):
 
     def __init__(self, d_in: int, d_out: int) -> None:
         super().__init__()
-        check_size("d_in", d_in)
-        check_size("d_out", d_out)
+        d_in = check_size("d_in", d_in)
+        d_out = check_size("d_out", d_out)
         self.embed_dim = d_in
         self.W_query = nn.Parameter(torch.rand(d_in, d_out))
         self.W_key = nn.Parameter(torch.rand(d_in, d_out))
@@ -134,8 +134,8 @@ class QKSelfAttention(OneHead):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
-        check_size("embed_dim", embed_dim)
-        check_size("key_dim", key_dim)
+        embed_dim = check_size("embed_dim", embed_dim)
+        key_dim = check_size("key_dim", key_dim)
         check_dropout("dropout", dropout)
         self.embed_dim = embed_dim
         self.key_dim = key_dim
@@ -183,9 +183,9 @@ class SelfAttention(QKSelfAttention):
         dropout: float = 0.0,
     ) -> None:
         super().__init__(embed_dim, key_dim=key_dim, bias=bias, scale=scale, dropout=dropout)
-        self.value_dim = embed_dim if value_dim is None else value_dim
-        check_size("value_dim", self.value_dim)
-        self.W_value = nn.Linear(embed_dim, self.value_dim, bias=bias)
+        width = self.embed_dim if value_dim is None else value_dim
+        self.value_dim = check_size("value_dim", width)
+        self.W_value = nn.Linear(self.embed_dim, self.value_dim, bias=bias)
 
     def query_key_value(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Project the tokens to queries, keys and values."""
@@ -213,8 +213,8 @@ class SelfAttentionV2(SelfAttention):
     """
 
     def __init__(self, d_in: int, d_out: int, *, qkv_bias: bool = False) -> None:
-        check_size("d_in", d_in)
-        check_size("d_out", d_out)
+        d_in = check_size("d_in", d_in)
+        d_out = check_size("d_out", d_out)
         super().__init__(d_in, key_dim=d_out, value_dim=d_out, bias=qkv_bias)
 
 

@@ -123,11 +123,11 @@ class SentimentClassifier(nn.Module):
 
     def __init__(self, vocab_size: int, config: ModelConfig | None = None, **fields: Any) -> None:
         super().__init__()
-        check_size("vocab_size", vocab_size)
+        vocab_size = check_size("vocab_size", vocab_size)
         config = ModelConfig(**fields) if config is None else config.replace(**fields)
         dtype = config.dtype or str(torch.get_default_dtype()).removeprefix("torch.")
         self.config = config.replace(dtype=dtype)
-        self.vocab_size = int(vocab_size)  # also of NumPy, which no file of JSON holds
+        self.vocab_size = vocab_size
         self.encoder: ReviewEncoder | None = None
         self.bigrams: BigramEmbedding | None = None
         attention, width, options = config.attention, config.embed_dim, {}

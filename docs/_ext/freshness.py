@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-from jupyter_cache import get_cache
 from sphinx.application import Sphinx
 from sphinx.config import Config
 from sphinx.ext.doctest import DocTestBuilder
@@ -61,8 +60,7 @@ def forget_stale_pages(app: Sphinx, config: Config) -> None:
         return
     shutil.rmtree(app.srcdir / "gallery", ignore_errors=True)
     shutil.rmtree(build / ".jupyter_cache", ignore_errors=True)
-    # Pages are read by several processes at once, which would each create the cache's database.
-    get_cache(build / ".jupyter_cache").get_cache_limit()
+    build.mkdir(parents=True, exist_ok=True)
     stamp.write_text(config.package_fingerprint)
 
 

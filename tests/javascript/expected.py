@@ -194,7 +194,7 @@ def compute() -> dict[str, object]:
     everything = {
         "written by": "PYTHONPATH=docs:docs/_ext python tests/javascript/expected.py",
         "worked_example": worked_example(),
-        "positions": SinusoidalPositions(6, max_length=9, base=1_000.0).double().table,
+        "positions": SinusoidalPositions(6, max_length=9, base=1_000.0)(torch.zeros(9, 6).double()),
         "halves": halves(),
         "models": models,
         "writer": writer,
