@@ -30,6 +30,8 @@ def unsound(page, *sizes, themes=("light", "dark"), boxes=".lab"):
     load(page)
     for size in sizes:
         page.set_viewport_size(SIZES[size])
+        # The page hears of its new size before it draws its next frame.
+        page.evaluate("new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
         here = page.evaluate("tooWide()") + page.evaluate("(boxes) => sticksOut(boxes)", boxes)
         for theme in themes if size == sizes[0] else themes[:1]:
             page.emulate_media(color_scheme=theme)

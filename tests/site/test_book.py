@@ -60,13 +60,6 @@ def test_the_book_lists_every_file_that_it_has(files, items):
     assert set(items) | frame == set(files)
 
 
-def test_the_book_stays_below_the_size_that_the_home_page_promises(visit, http_root):
-    link = visit(http_root + "index.html").page.locator("a[href='attention.epub']")
-    (megabytes,) = re.findall(r"less than (\d+) MB", link.inner_text())
-    print(f"the book: {BOOK.stat().st_size:,} bytes")
-    assert BOOK.stat().st_size < int(megabytes) * 1_000_000
-
-
 def test_a_page_of_the_book_fits_a_small_screen_and_no_request_of_it_fails(visit, files, tmp_path):
     for name, text in files.items():
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
