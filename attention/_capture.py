@@ -57,21 +57,42 @@ def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     if not layers:
         raise ValueError(f"model: expected one with attention in it, got {type(model).__name__}")
     captured: dict[str, Tensor] = {}
-    # Compiled code calls no layer, and neither does torch's own fast path.
-    uses_fast_path = torch.backends.mha.get_fastpath_enabled()
     with ExitStack() as stack:
-        if "torch._dynamo" in sys.modules:  # else nothing is compiled, and importing it takes long
-            stack.enter_context(torch.compiler.set_stance("force_eager"))
-        torch.backends.mha.set_fastpath_enabled(False)
-        stack.callback(torch.backends.mha.set_fastpath_enabled, uses_fast_path)
+        stack.enter_context(_no_shortcuts())
         for name, module in layers.items():
-            stack.enter_context(_captured(module, partial(captured.__setitem__, name)))
+            stack.callback(_Capturing(module, partial(captured.__setitem__, name)).close)
         yield captured
     if missing := [name for name in layers if name not in captured]:
         warnings.warn(
             f"capture: expected a call of every attention layer, got none of {missing}",
             stacklevel=3,
         )
+
+
+_open_blocks: set[object] = set()
+_after_the_last = ExitStack()
+
+
+@contextmanager
+def _no_shortcuts() -> Iterator[None]:
+    """Switch off what calls no layer, compiled code and torch's fast path, until no block is open.
+
+    Blocks of several threads or generators need not end in the order in which they began.
+    """
+    block = object()
+    if not _open_blocks:
+        if "torch._dynamo" in sys.modules:  # else nothing is compiled, and importing it takes long
+            _after_the_last.enter_context(torch.compiler.set_stance("force_eager"))
+        before = torch.backends.mha.get_fastpath_enabled()
+        _after_the_last.callback(torch.backends.mha.set_fastpath_enabled, before)
+        torch.backends.mha.set_fastpath_enabled(False)
+    _open_blocks.add(block)
+    try:
+        yield
+    finally:
+        _open_blocks.remove(block)
+        if not _open_blocks:
+            _after_the_last.close()
 
 
 class _Capturing:
@@ -82,12 +103,16 @@ class _Capturing:
 
     def __init__(self, module: nn.Module, store: Callable[[Tensor], None]) -> None:
         self.module, self.store, self.forward = module, store, module.forward
-        self.__wrapped__ = self.forward  # whose signature it has
+        self.before, self.is_open = vars(module).get("forward"), True
+        module.forward = self
 
     def __call__(self, *arguments: Any, **options: Any) -> Any:
+        if not self.is_open:
+            return self.forward(*arguments, **options)
         is_torchs = isinstance(self.module, nn.MultiheadAttention)
         if is_torchs:  # which takes them all by position, too
-            call = inspect.signature(self.forward).bind(*arguments, **options)
+            call = _TORCHS.bind(self.module, *arguments, **options)
+            del call.arguments["self"]
             arguments, options = (), call.arguments
         requested = {"need_weights": is_torchs, "average_attn_weights": True} | options
         needed = {"need_weights": True} | ({"average_attn_weights": False} if is_torchs else {})
@@ -99,18 +124,18 @@ class _Capturing:
             weights = weights.mean(dim=-3)
         return context, weights if requested["need_weights"] else None
 
+    def close(self) -> None:
+        """Store no more, and give the layer back the ``forward`` below all that is closed."""
+        self.is_open = False
+        top = vars(self.module).pop("forward", None)
+        while isinstance(top, _Capturing) and not top.is_open:
+            top = top.before
+        if top is not None:
+            self.module.forward = top
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Let a copy of the layer, which nobody captures, compute by itself."""
         return getattr, (self.module, "forward")  # a new module has none of its own yet
 
 
-@contextmanager
-def _captured(module: nn.Module, store: Callable[[Tensor], None]) -> Iterator[None]:
-    before = vars(module).get("forward")
-    module.forward = _Capturing(module, store)
-    try:
-        yield
-    finally:
-        del module.forward
-        if before is not None:
-            module.forward = before
+_TORCHS = inspect.signature(nn.MultiheadAttention.forward)

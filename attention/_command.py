@@ -39,7 +39,8 @@ def parse(
     except click.ClickException as error:
         message = one_line(error.format_message()).rstrip(".")
         has_text = any(isinstance(each, click.Argument) for each in parameters)
-        if has_text and any(each.startswith("-") for each in arguments):
+        is_value = type(error) is click.BadParameter  # what is wrong with it has been said
+        if has_text and not is_value and any(each.startswith("-") for each in arguments):
             message += "; a text that begins with - goes behind --"
         raise ValueError(f"{message}; --help lists the options") from None
 

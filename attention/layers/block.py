@@ -156,7 +156,7 @@ class TransformerBlock(nn.Module):
                 raise ValueError(f"layer: expected the activation gelu or relu, got {activation}")
             activation = FUNCTIONS[activation]()
         attention = MultiHeadAttention.from_torch(layer.self_attn)
-        # All of its parts but the one that says whether the norms come first is replaced.
+        # What it is made with is replaced below, but for the order of the norms.
         block = cls(
             attention.embed_dim, attention.num_heads, hidden_dim=1, norm_first=layer.norm_first
         )

@@ -188,9 +188,9 @@ class MultiHeadAttention(AttentionLayer):
         ours = cls(layer.embed_dim, layer.num_heads, **options).to(layer.in_proj_weight)
         projections = ours.W_query, ours.W_key, ours.W_value
         for name, stacked in (("weight", layer.in_proj_weight), ("bias", layer.in_proj_bias)):
-            parts = () if stacked is None else stacked.detach().clone().chunk(3)
-            for linear, part in zip(projections, parts, strict=False):
-                setattr(linear, name, nn.Parameter(part, stacked.requires_grad))
+            if stacked is not None:
+                for linear, part in zip(projections, stacked.detach().chunk(3), strict=True):
+                    setattr(linear, name, nn.Parameter(part.clone(), stacked.requires_grad))
         ours.W_out = copy.deepcopy(layer.out_proj)
         return ours.train(layer.training)
 

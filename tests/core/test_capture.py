@@ -145,6 +145,42 @@ def test_a_copy_made_in_the_block_computes_by_itself(copied):
     assert weights[""].shape == (2, 2, 7, 7)
 
 
+def test_blocks_that_end_in_the_order_in_which_they_began():
+    layer, x = MultiHeadAttention(6, num_heads=2), torch.randn(2, 7, 6)
+    _, expected = layer(x, need_weights=True)
+    compiled = torch.compile(layer, backend="eager")
+    compiled(x)
+    first, second = capture(layer), capture(layer)
+    weights, later = first.__enter__(), second.__enter__()
+    compiled(x)
+    first.__exit__(None, None, None)
+    weights.clear()
+    later.clear()
+    compiled(x)
+    second.__exit__(None, None, None)
+    torch.testing.assert_close(later, {"": expected})
+    assert not weights
+    assert "forward" not in vars(layer)
+    assert torch.backends.mha.get_fastpath_enabled()
+    compilations = []
+    torch.compile(
+        MultiHeadAttention(6, 3), backend=lambda graph, _: compilations.append(1) or graph
+    )(x)
+    assert compilations
+
+
+class Passing(nn.MultiheadAttention):
+    def forward(self, *arguments, **options):
+        return super().forward(*arguments, **options)
+
+
+def test_a_subclass_of_torchs_that_passes_its_arguments_on():
+    layer, x = Passing(6, 2, batch_first=True), torch.randn(2, 7, 6)
+    with capture(layer) as weights:
+        averaged = layer(x, x, x)[1]
+    torch.testing.assert_close(weights[""].mean(1), averaged)
+
+
 def test_padding_that_no_text_reaches_keeps_its_columns():
     layer = nn.TransformerEncoderLayer(6, 2, 13, batch_first=True)
     encoder = nn.TransformerEncoder(layer, 2).eval()
