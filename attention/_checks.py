@@ -175,8 +175,8 @@ def check_torchs(layer: nn.Module, kind: type[nn.Module]) -> None:
     own += ["hooks"] if layer._forward_hooks or layer._forward_pre_hooks else []
     if own:
         raise TypeError(
-            f"layer: expected nn.{kind.__name__}'s own forward, got one of {type(layer).__name__} "
-            f"with another {own[0]}"
+            f"layer: expected an nn.{kind.__name__} as torch makes it, got a "
+            f"{type(layer).__name__} with {own[0]} of its own"
         )
 
 

@@ -123,9 +123,9 @@ def test_what_ours_does_not_have_is_refused():
         (attention, nn.MultiheadAttention(6, 2, add_zero_attn=True), ValueError, "attn True"),
         (block, nn.Linear(2, 2), TypeError, "expected an nn.TransformerEncoderLayer"),
         (block, nn.TransformerEncoderLayer(6, 2, activation=torch.tanh), ValueError, "gelu or"),
-        (block, Halved(6, 2), TypeError, "got one of Halved with another forward"),
-        (block, OwnFeedForward(6, 2), TypeError, "with another _ff_block"),
-        (block, hooked, TypeError, "with another hooks"),
+        (block, Halved(6, 2), TypeError, "got a Halved with forward of its own"),
+        (block, OwnFeedForward(6, 2), TypeError, "with _ff_block of its own"),
+        (block, hooked, TypeError, "with hooks of its own"),
         (block, uneven, ValueError, "got Dropout(p=0.1, inplace=False) and Dropout(p=0.3, "),
     ]
     for kind, layer, error, message in cases:
