@@ -96,7 +96,10 @@ def kind(value: object) -> str:
 def broadcasts(shape: Sequence[int], to: Sequence[int]) -> bool:
     """Tell whether one shape broadcasts to another without widening it."""
     behind = to[len(to) - len(shape) :]
-    return len(shape) <= len(to) and all(a in (1, b) for a, b in zip(shape, behind, strict=True))
+    return len(shape) <= len(to) and all(
+        a == 1 or a == b  # "in" would miss a number among the symbols of torch.compile
+        for a, b in zip(shape, behind, strict=True)
+    )
 
 
 def check_range(name: str, tensor: Tensor, low: int, high: int, high_name: str) -> None:
