@@ -36,7 +36,8 @@ def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
         are per head. A layer that was not called in the block is named in a warning.
 
     Raises:
-        ValueError: If the model contains no attention layer.
+        TypeError, ValueError: If the model contains no attention layer, or one whose ``forward``
+            does not take ``need_weights``.
 
     Example:
         >>> from torch import nn
@@ -60,6 +61,13 @@ def capture(model: nn.Module) -> Iterator[dict[str, Tensor]]:
     with ExitStack() as stack:
         stack.enter_context(_no_shortcuts())
         for name, module in layers.items():
+            try:
+                inspect.signature(module.forward).bind_partial(need_weights=True)
+            except TypeError:
+                raise TypeError(
+                    f"model: expected layers called with need_weights, got {name or 'one'}, a "
+                    f"{type(module).__name__}, whose forward does not take it"
+                ) from None
             stack.callback(_Capturing(module, partial(captured.__setitem__, name)).close)
         yield captured
     if missing := [name for name in layers if name not in captured]:

@@ -53,26 +53,34 @@ def check_divisor(name: str, divisor: int, of_name: str, of: int) -> int:
     return divisor
 
 
-def check_number(name: str, number: Any) -> None:
-    """Refuse a factor that is not a finite number."""
+def check_number(name: str, number: Any) -> float:
+    """Return a number as one that torch can read; refuse what is none, or not finite."""
     if isinstance(number, bool) or not isinstance(number, _NUMBERS):
         raise TypeError(f"{name}: expected a number, got {type(number).__name__}")
-    if not abs(number) < math.inf:  # math.isfinite would break a compiled graph in two
-        raise ValueError(f"{name}: expected a finite number, got {number}")
+    try:
+        symbol = isinstance(number, torch.SymFloat | torch.SymInt)
+        checked = cast(float, number) if symbol else float(number)
+    except OverflowError:  # an integer beyond all floats
+        checked = math.inf
+    if not abs(checked) < math.inf:  # math.isfinite would break a compiled graph in two
+        raise ValueError(f"{name}: expected a finite number, got {str(number)[:40]}")
+    return checked
 
 
-def check_positive(name: str, number: float) -> None:
-    """Refuse anything but a finite number above 0."""
-    check_number(name, number)
-    if number <= 0:
+def check_positive(name: str, number: Any) -> float:
+    """Return a finite number above 0; refuse anything else."""
+    checked = check_number(name, number)
+    if checked <= 0:
         raise ValueError(f"{name}: expected a number above 0, got {number}")
+    return checked
 
 
-def check_dropout(name: str, chance: float) -> None:
-    """Refuse a dropout probability that is not a number in [0, 1)."""
-    check_number(name, chance)
-    if not 0 <= chance < 1:
+def check_dropout(name: str, chance: Any) -> float:
+    """Return a dropout probability, a number in [0, 1); refuse anything else."""
+    checked = check_number(name, chance)
+    if not 0 <= checked < 1:
         raise ValueError(f"{name}: expected at least 0 and less than 1, got {chance}")
+    return checked
 
 
 def check_floating(name: str, tensor: Tensor) -> None:
@@ -118,12 +126,13 @@ def check_range(name: str, tensor: Tensor, low: int, high: int, high_name: str) 
         )
 
 
-def check_lengths(lengths: Tensor, n: int) -> int:
-    """Refuse lengths that are not integers, or do not fit into n positions, and return n."""
+def check_lengths(lengths: Tensor, n: int) -> tuple[Tensor, int]:
+    """Refuse lengths that are not integers, or do not fit into n positions; return both."""
     n = check_size("n", n, at_least=0)
     check_integers("lengths", lengths)
+    lengths = lengths.long()  # torch can do little with unsigned integers
     check_range("lengths", lengths, 0, n, "n")
-    return n
+    return lengths, n
 
 
 def check_positions(positions: Tensor, x: Tensor, *, fractions: bool = False) -> None:
@@ -158,8 +167,9 @@ def check_tokens(x: Tensor, width: int, first: nn.Module | Tensor | None = None)
     check_floating("x", x)
     if x.dim() < 2 or x.shape[-1] != width:
         raise ValueError(f"x: expected shape (..., n, {width}), got {tuple(x.shape)}")
-    if type(first) is nn.Linear:  # what was put in its place knows best what it can read
-        first = first.weight
+    # What was put in its place, or is called before it, knows best what it can read.
+    if isinstance(first, nn.Module) and not first._forward_pre_hooks:
+        first = first.weight if type(first) in (nn.Linear, nn.LayerNorm) else None
     if not isinstance(first, Tensor) or x.dtype == first.dtype:
         return
     if not torch.is_autocast_enabled(x.device.type):
@@ -190,8 +200,8 @@ def check_attention_inputs(
     attn_mask: Tensor | None,
     scale: float | None,
     is_causal: bool,
-) -> None:
-    """Refuse queries, keys, values, a mask and a scale that do not fit together."""
+) -> float | None:
+    """Refuse queries, keys, values, a mask and a scale that do not fit together; give the scale."""
     tensors = {"query": query, "key": key, "value": value}
     for name, tensor in tensors.items():
         check_floating(name, tensor)
@@ -210,8 +220,7 @@ def check_attention_inputs(
             "query, key, value: expected shapes (..., n, k), (..., m, k) and (..., m, v), got "
             + ", ".join(str(tuple(tensor.shape)) for tensor in tensors.values())
         )
-    if scale is not None:
-        check_number("scale", scale)
+    scale = None if scale is None else check_number("scale", scale)
     if is_causal and n != m:
         raise ValueError(
             f"is_causal: expected as many keys as queries, {n}, got {m}; give attn_mask instead: "
@@ -220,6 +229,7 @@ def check_attention_inputs(
         )
     if attn_mask is not None:
         check_mask(attn_mask, (*leading, n, m), query.device)
+    return scale
 
 
 def check_mask(attn_mask: Tensor, scores_shape: tuple[int, ...], device: torch.device) -> None:

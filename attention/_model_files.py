@@ -2,12 +2,21 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 from tokenizers import Tokenizer
 
 from attention._console import one_line, shown
+
+
+def as_pythons_own(value: Any) -> Any:
+    """Take the numbers of NumPy and torch, and fractions, for what they are."""
+    if getattr(value, "ndim", None) == 0:
+        return value.item()
+    return float(value) if isinstance(value, Real) and not isinstance(value, int) else value
 
 
 @contextmanager

@@ -59,7 +59,7 @@ def online_softmax_attention(
         and Staats (2021), Self-attention does not need O(n²) memory; Dao et al. (2022),
         FlashAttention, algorithm 1.
     """
-    check_attention_inputs(query, key, value, attn_mask, scale, is_causal)
+    scale = check_attention_inputs(query, key, value, attn_mask, scale, is_causal)
     block_size = check_size("block_size", block_size)
     dtype = query.dtype
     wide = torch.promote_types(dtype, torch.float32)

@@ -93,8 +93,8 @@ def scaled_dot_product_attention(
     Source:
         Vaswani et al. (2017), Attention is all you need, equation 1.
     """
-    check_attention_inputs(query, key, value, attn_mask, scale, is_causal)
-    check_dropout("dropout_p", dropout_p)
+    scale = check_attention_inputs(query, key, value, attn_mask, scale, is_causal)
+    dropout_p = check_dropout("dropout_p", dropout_p)
     dtype = query.dtype
     wide = torch.promote_types(dtype, torch.float32)
     query, key, value = query.to(wide), key.to(wide), value.to(wide)
@@ -144,8 +144,8 @@ def fused_attention(
     Source:
         :func:`torch.nn.functional.scaled_dot_product_attention`.
     """
-    check_attention_inputs(query, key, value, attn_mask, scale, is_causal)
-    check_dropout("dropout_p", dropout_p)
+    scale = check_attention_inputs(query, key, value, attn_mask, scale, is_causal)
+    dropout_p = check_dropout("dropout_p", dropout_p)
     leading = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
     # The kernel expects four dimensions: (batch, heads, n, k).
     *outer, heads = leading if len(leading) > 1 else (*leading, 1)

@@ -106,8 +106,21 @@ class LanguageModel(nn.Module):
             self.embedding(ids), is_causal=True, need_weights=need_weights, caches=caches
         )
         hidden, weights = encoded if need_weights else (encoded, None)  # (..., n, d)
-        logits = F.linear(hidden, self.embedding.weight)  # (..., n, vocab_size)
+        logits = F.linear(hidden, self._table())  # (..., n, vocab_size)
         return logits if weights is None else (logits, weights)
+
+    def _table(self) -> Tensor:
+        """Return the vector of each id, (vocab_size, d), which another embedding may compute."""
+        if type(self.embedding) is nn.Embedding:
+            return self.embedding.weight
+        ids = torch.arange(self.config.vocab_size, device=self.device)
+        table: Tensor = self.embedding(ids)
+        return table
+
+    @property
+    def device(self) -> torch.device:
+        """The device of the parameters."""
+        return next(self.parameters()).device
 
     def new_caches(self) -> list[KVCache]:
         """Make an empty cache for each block."""
@@ -148,7 +161,7 @@ def continuation(
         >>> len(list(continuation(model, [0, 3]))) <= 6
         True
     """
-    check_number("temperature", temperature)
+    temperature = check_number("temperature", temperature)
     if temperature < 0:
         raise ValueError(f"temperature: expected 0 or more, got {temperature}")
     most = model.config.max_length
@@ -160,7 +173,7 @@ def continuation(
     @torch.no_grad()
     def draw() -> Iterator[int]:
         caches = model.new_caches()
-        new = torch.tensor(ids, device=model.embedding.weight.device)  # (n,)
+        new = torch.tensor(ids, device=model.device)  # (n,)
         for _ in range(most - len(ids)):
             logits = model(new, caches=caches)[-1]  # (vocab_size,)
             if temperature:

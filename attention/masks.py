@@ -110,7 +110,7 @@ def padding_mask(lengths: Tensor, n: int) -> Tensor:
         <BLANKLINE>
                 [[1, 1, 1]]], dtype=torch.int32)
     """
-    n = check_lengths(lengths, n)
+    lengths, n = check_lengths(lengths, n)
     return torch.arange(n, device=lengths.device) < lengths[..., None, None]  # (..., 1, n)
 
 

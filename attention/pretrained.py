@@ -20,11 +20,15 @@ from attention.masks import padding_mask
 
 require("train", "pydantic", "safetensors", "tokenizers")
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator  # noqa: E402 — after the check
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator  # noqa: E402 — after the check
 from tokenizers import Tokenizer  # noqa: E402 — after the check
 
 from attention._files import check_sha256, load_tensors  # noqa: E402 — after the check
-from attention._model_files import read_errors, read_tokenizer  # noqa: E402 — after the check
+from attention._model_files import (  # noqa: E402 — after the check
+    as_pythons_own,
+    read_errors,
+    read_tokenizer,
+)
 
 MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 # The published files; every copy of them has these checksums.
@@ -65,6 +69,8 @@ class EncoderConfig(BaseModel):
     position_embedding_type: Literal["absolute"] | None = "absolute"
     is_decoder: Literal[False] = False
     add_cross_attention: Literal[False] = False
+
+    _numbers = field_validator("*", mode="before")(as_pythons_own)
 
     @model_validator(mode="after")
     def _check_positions(self) -> Self:
@@ -163,23 +169,23 @@ class PretrainedEncoder(nn.Module):
         need_weights: bool = False,
     ) -> Attended:
         """Return the hidden states, and all heads' weights if they are needed."""
-        check_ids(ids, lengths, self.word.num_embeddings)
+        check_ids(ids, lengths, self.config.vocab_size)
         n, most = ids.shape[-1], self.config.longest
         if n > most:
             raise ValueError(f"ids: expected at most {most} tokens, one per position, got {n}")
         types = torch.zeros_like(ids) if token_types is None else token_types  # (B, n)
-        x = self.word(ids) + self._positions(ids) + self.token_type(types)  # (B, n, d)
+        x = self.word(ids) + self.position(self._positions(ids)) + self.token_type(types)
         mask = None if lengths is None else padding_mask(lengths, n)  # (B, 1, n)
         encoded: Attended = self.encoder(self.norm(x), mask, need_weights=need_weights)
         return encoded
 
     def _positions(self, ids: Tensor) -> Tensor:
+        """Tell which position each id has, (n) or (B, n)."""
         padding = self.config.pad_token_id
         if not self.config.counts_from_padding or padding is None:
-            return self.position.weight[: ids.shape[-1]]  # (n, d)
+            return torch.arange(ids.shape[-1], device=ids.device)  # (n)
         is_word = (ids != padding).long()  # (B, n)
-        positions: Tensor = self.position(is_word.cumsum(-1) * is_word + padding)  # (B, n, d)
-        return positions
+        return is_word.cumsum(-1) * is_word + padding  # (B, n)
 
 
 def load_encoder(source: str | Path = "minilm") -> tuple[PretrainedEncoder, Tokenizer]:

@@ -69,7 +69,7 @@ def apply_rotary(
     check_floating("x", x)
     if x.dim() < 2 or x.shape[-1] % 2 or not x.shape[-1]:
         raise ValueError(f"x: expected shape (..., n, k) with an even k, got {tuple(x.shape)}")
-    check_positive("base", base)
+    base = check_positive("base", base)
     k = x.shape[-1]
     if positions is None:
         positions = torch.arange(x.shape[-2], device=x.device)  # (n,)

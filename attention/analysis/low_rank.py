@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from attention._checks import check_floating, check_size
+from attention.layers.base import matrix_of
 from attention.layers.multihead import MultiHeadAttention
 from attention.layers.self_attention import QKSelfAttention, SelfAttentionV1
 from attention.layers.variants import variant
@@ -58,8 +59,9 @@ def bilinear_form(layer: nn.Module) -> Tensor:
         circuits, call it the QK circuit.
     """
     if isinstance(layer, MultiHeadAttention):
-        query = _heads(layer.W_query.weight, layer.num_heads)  # (h, d, k)
-        key = _heads(layer.W_key.weight, layer.num_kv_heads)  # (num_kv_heads, d, k)
+        query, key = _linear_matrices(layer)  # (d, h k), (d, num_kv_heads k)
+        query = query.unflatten(1, (layer.num_heads, -1)).transpose(0, 1)  # (h, d, k)
+        key = key.unflatten(1, (layer.num_kv_heads, -1)).transpose(0, 1)  # (num_kv_heads, d, k)
         group = layer.num_heads // layer.num_kv_heads
         key = key.repeat_interleave(group, dim=0)  # (h, d, k)
     else:
@@ -256,10 +258,12 @@ def _wide(tensor: Tensor) -> Tensor:
     return tensor.detach().cpu().double()
 
 
-def _heads(weight: Tensor, num_heads: int) -> Tensor:
-    """Split a linear layer's weight, (h k, d), into the matrices of its heads, (h, d, k)."""
-    heads: Tensor = _wide(weight).unflatten(0, (num_heads, -1)).mT
-    return heads
+def _linear_matrices(layer: QKSelfAttention | MultiHeadAttention) -> tuple[Tensor, Tensor]:
+    like, width = next(layer.parameters()), layer.embed_dim
+    query, key = (
+        matrix_of(linear, width, like, bias=True) for linear in (layer.W_query, layer.W_key)
+    )
+    return _wide(query), _wide(key)
 
 
 def _matrices(layer: nn.Module) -> tuple[Tensor, Tensor]:
@@ -267,7 +271,7 @@ def _matrices(layer: nn.Module) -> tuple[Tensor, Tensor]:
     if isinstance(layer, SelfAttentionV1):
         return _wide(layer.W_query), _wide(layer.W_key)
     if isinstance(layer, QKSelfAttention):
-        return _wide(layer.W_query.weight).T, _wide(layer.W_key.weight).T
+        return _linear_matrices(layer)
     raise TypeError(
         "layer: expected SelfAttentionV1, QKSelfAttention or one of its subclasses, "
         f"got {type(layer).__name__}"
@@ -285,13 +289,18 @@ def _roots(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
 
 def _rebuild(layer: Layer, query: Tensor, key: Tensor) -> Layer:
     """Copy the layer with other query and key matrices, padded with columns of zeros."""
-    if isinstance(layer, QKSelfAttention) and layer.W_query.bias is not None:
+    if isinstance(layer, QKSelfAttention) and getattr(layer.W_query, "bias", None) is not None:
         raise ValueError(
             f"layer: expected one without biases, got {type(layer).__name__} with them"
         )
     layer = copy.deepcopy(layer)
     for linear, matrix in ((layer.W_query, query), (layer.W_key, key)):
-        new = linear.weight.data.T if isinstance(linear, nn.Linear) else linear.data  # (d, k)
+        is_linear = type(linear) is nn.Linear
+        stored = getattr(linear, "weight", None) if is_linear else linear
+        if not isinstance(stored, nn.Parameter):  # what computes it would overwrite what is written
+            name = type(linear).__name__
+            raise TypeError(f"layer: expected matrices that are parameters, got a {name}")
+        new = stored.data.T if is_linear else stored.data  # (d, k)
         new.zero_()[:, : matrix.shape[1]] = matrix
     return layer
 

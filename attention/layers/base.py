@@ -1,6 +1,9 @@
 """What marks a layer as one that attends, and how all such layers are called."""
 
-from torch import nn
+from typing import cast
+
+import torch
+from torch import Tensor, nn
 
 
 class AttentionLayer(nn.Module):
@@ -26,3 +29,23 @@ class AttentionLayer(nn.Module):
         TypeError: If a width is not an integer, or ``x`` or the mask has another dtype.
         ValueError: If a width is less than 1, or shapes or devices do not fit together.
     """
+
+
+def matrix_of(linear: nn.Module, width: int, like: Tensor, *, bias: bool = False) -> Tensor:
+    """Return the matrix, (width, out), that a linear layer, or what is in its place, multiplies by.
+
+    That may hold no weight, or compute it when it is called, as pruning and a low-rank addition do;
+    so it tells what it makes of the unit vectors, in the dtype and on the device of ``like``. What
+    it adds, with ``bias``, is left out.
+    """
+    is_plain = type(linear) is nn.Linear and not linear._forward_pre_hooks
+    if is_plain and (bias or linear.bias is None):
+        return cast(nn.Linear, linear).weight.mT
+    unit = torch.eye(width).to(like)
+    matrix, opposite, zeros = linear(torch.cat((unit, -unit, 0 * unit))).chunk(3)  # (width, out)
+    matrix, opposite = matrix - zeros, opposite - zeros
+    rough = 0.02 * matrix.abs().amax()  # what 8 bits may change
+    if (zeros.any() and not bias) or (opposite + matrix).abs().amax() > rough:
+        name = type(linear).__name__
+        raise ValueError(f"layer: expected one that multiplies by a matrix alone, got a {name}")
+    return cast(Tensor, matrix)

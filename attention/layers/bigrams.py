@@ -61,10 +61,11 @@ class BigramEmbedding(nn.Module):
         pairs: Tensor = self.table(bucket)  # (..., n, d)
         return pairs
 
-    def is_pair(self, ids: Tensor) -> Tensor:
+    @staticmethod
+    def is_pair(ids: Tensor) -> Tensor:
         """Tell at which positions a pair of two words ends, (..., n), boolean."""
         check_integers("ids", ids)
-        is_word = ids >= self.FIRST_WORD  # (..., n)
+        is_word = ids >= BigramEmbedding.FIRST_WORD  # (..., n)
         is_pair = is_word & is_word.roll(1, dims=-1)  # (..., n)
         is_pair[..., :1] = False
         return is_pair

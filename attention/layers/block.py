@@ -81,10 +81,10 @@ class TransformerBlock(nn.Module):
         self.attention = MultiHeadAttention(
             embed_dim, num_heads, dropout=dropout, bias=bias, **options
         )
-        embed_dim = self.attention.embed_dim
+        self.embed_dim = embed_dim = self.attention.embed_dim
         hidden_dim = 4 * embed_dim if hidden_dim is None else hidden_dim
         hidden_dim = check_size("hidden_dim", hidden_dim)
-        check_positive("eps", eps)
+        eps = check_positive("eps", eps)
         if activation not in ACTIVATIONS:
             expected = " or ".join(ACTIVATIONS)
             raise ValueError(f"activation: expected {expected}, got {activation!r}")
@@ -111,7 +111,7 @@ class TransformerBlock(nn.Module):
 
         The options ``is_causal``, ``positions`` and ``cache`` reach the attention.
         """
-        check_tokens(x, self.attention.embed_dim, self.attention.W_query)
+        check_tokens(x, self.embed_dim, self.norm1 if self.norm_first else None)
         before = self.norm1(x) if self.norm_first else x  # (..., n, d)
         attended = self.attention(before, attn_mask, need_weights=need_weights, **options)
         context, weights = attended if need_weights else (attended, None)  # (..., n, d)

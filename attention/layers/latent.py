@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from attention._checks import check_heads, check_size, check_tokens
 from attention.functional import Attended, attend
-from attention.layers.base import AttentionLayer
+from attention.layers.base import AttentionLayer, matrix_of
 from attention.layers.cache import KVCache, check_cache
 from attention.layers.multihead import for_heads, join_masks, token_positions
 from attention.rotary import apply_rotary
@@ -113,7 +113,7 @@ class LatentAttention(AttentionLayer):
         key_rotary = key_rotary.unsqueeze(-3)  # (..., 1, m, rotary_dim)
         if absorbed:
             W_key, W_value = (
-                self._split(_matrix_of(layer, self.latent_dim, latent))
+                self._split(matrix_of(layer, self.latent_dim, latent))
                 for layer in (self.W_key, self.W_value)
             )  # (h, r, k) each
             query = query @ W_key.mT  # (..., h, n, r)
@@ -139,15 +139,3 @@ class LatentAttention(AttentionLayer):
         """Cut what all heads read of m latents into heads, (..., h, m, k)."""
         split: Tensor = projected.unflatten(-1, (self.num_heads, self.head_dim))  # (..., m, h, k)
         return split.transpose(-3, -2)  # (..., h, m, k)
-
-
-def _matrix_of(linear: nn.Module, width: int, x: Tensor) -> Tensor:
-    """Return the matrix, (width, out), of a linear layer for x, or of what is in its place.
-
-    That may hold no weight, or compute it when it is called, as pruning and a low-rank addition do;
-    for the unit vectors it returns the matrix.
-    """
-    if type(linear) is nn.Linear and not linear._forward_pre_hooks:
-        return linear.weight.mT
-    matrix: Tensor = linear(torch.eye(width).to(x))
-    return matrix

@@ -103,7 +103,7 @@ class MultiHeadAttention(AttentionLayer):
             raise ValueError(f"rotary: expected heads of an even width, got {head_dim}")
         if window is not None:
             window = check_size("window", window)
-        check_dropout("dropout", dropout)
+        dropout = check_dropout("dropout", dropout)
         self.embed_dim = embed_dim
         self.num_heads = num_heads
         self.num_kv_heads = num_kv_heads

@@ -31,10 +31,9 @@ def positions_from_end(lengths: Tensor, n: int) -> Tensor:
         tensor([[3, 2, 1, 0],
                 [1, 0, 0, 0]])
     """
-    n = check_lengths(lengths, n)
-    # Counted from 1, because with lengths of 8 unsigned bits 0 − 1 would be 255.
-    count = torch.arange(1, n + 1, device=lengths.device)  # (n)
-    return (lengths[..., None] - count).clamp(min=0)  # (..., n)
+    lengths, n = check_lengths(lengths, n)
+    from_start = torch.arange(n, device=lengths.device)  # (n)
+    return (lengths[..., None] - 1 - from_start).clamp(min=0)  # (..., n)
 
 
 class SinusoidalPositions(nn.Module):
@@ -73,7 +72,7 @@ class SinusoidalPositions(nn.Module):
         super().__init__()
         embed_dim = check_size("embed_dim", embed_dim)
         max_length = check_size("max_length", max_length)
-        check_positive("base", base)
+        base = check_positive("base", base)
         self.embed_dim = embed_dim
         self.max_length = max_length
         self.base = base

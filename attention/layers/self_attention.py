@@ -136,7 +136,7 @@ class QKSelfAttention(OneHead):
         super().__init__()
         embed_dim = check_size("embed_dim", embed_dim)
         key_dim = check_size("key_dim", key_dim)
-        check_dropout("dropout", dropout)
+        dropout = check_dropout("dropout", dropout)
         self.embed_dim = embed_dim
         self.key_dim = key_dim
         self.scale = scale

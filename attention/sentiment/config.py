@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -18,6 +17,7 @@ from pydantic import (
 )
 
 from attention._console import shown
+from attention._model_files import as_pythons_own
 from attention._precision import Precision
 from attention.layers.variants import VARIANTS, readers, refusal, variant
 from attention.sentiment.batches import Reading
@@ -57,13 +57,7 @@ class Config(BaseModel):
         except ValidationError as error:
             raise ValueError(_first_fault(error)) from None
 
-    @field_validator("*", mode="before")
-    @classmethod
-    def _as_pythons_own(cls, value: Any) -> Any:
-        """Take NumPy's integers and floats for what they are."""
-        if isinstance(value, Integral):
-            return value if isinstance(value, int) else int(value)
-        return float(value) if isinstance(value, Real) else value
+    _numbers = field_validator("*", mode="before")(as_pythons_own)
 
     def unread(self) -> dict[str, str]:
         """List the fields that do not go with the others, each with the refusal of it."""

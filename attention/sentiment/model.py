@@ -247,7 +247,7 @@ class SentimentClassifier(nn.Module):
         if self.bigrams is not None:
             pairs = self._add_positions(self.bigrams(ids), ids, lengths, mask)  # (B, n, d)
             x = torch.cat([x, pairs], dim=-2)  # (B, 2n, d)
-            is_pair = self.bigrams.is_pair(ids)[..., None, :]  # (B, 1, n)
+            is_pair = BigramEmbedding.is_pair(ids)[..., None, :]  # (B, 1, n)
             mask = torch.cat([mask, mask & is_pair], dim=-1)  # (B, 1, 2n)
         return self.dropout(x), mask
 
@@ -277,7 +277,7 @@ class SentimentClassifier(nn.Module):
         """Write weights to ``model.safetensors``, configuration and metadata to ``config.json``."""
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        dtype = str(self.classifier.weight.dtype).removeprefix("torch.")
+        dtype = str(next(self.parameters()).dtype).removeprefix("torch.")
         config = {"vocab_size": self.vocab_size, **self.config.options(), "dtype": dtype}
         content = {"model": config} | metadata | {"model": config}
         write_text(path / "config.json", json.dumps(content, indent=2))
@@ -317,7 +317,7 @@ def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
         torch.manual_seed(config.seed)
         model = SentimentClassifier(vocab_size, config.model)
     # An outline on the meta device holds no weights.
-    if model.encoder is not None and not model.classifier.weight.is_meta:
+    if model.encoder is not None and not next(model.parameters()).is_meta:
         model.encoder.load_published()
     return model
 

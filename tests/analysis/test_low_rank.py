@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from loops import for_each
 from refusals import check_refused
 from torch import nn
+from wrapped import wrap
 
 from attention import (
     MultiHeadAttention,
@@ -113,6 +114,11 @@ def test_the_form_keeps_the_dtype_and_leaves_the_graph():
     assert torch.equal(M, exact.float())  # only the last step rounds
 
 
+def test_the_form_is_that_of_what_the_matrices_were_replaced_by():
+    for layer in (QKSelfAttention(5, key_dim=3), MultiHeadAttention(6, 2, num_kv_heads=1)):
+        torch.testing.assert_close(bilinear_form(wrap(layer)), bilinear_form(layer))
+
+
 @random_cases
 @given(layers, seeds)
 def test_a_change_of_gauge_changes_no_score(layer, seed):
@@ -187,6 +193,11 @@ def test_wrong_layers_and_matrices_are_refused():
         for wrong in (nn.MultiheadAttention(4, 2), MultiHeadAttention(4, 2))
     ]
     of_layer += [(bilinear_form, (nn.Linear(3, 3),), "layer: expected .* got Linear")]
+    computed = torch.nn.utils.parametrizations.weight_norm(QKSelfAttention(5, key_dim=3).W_query)
+    parametrized = QKSelfAttention(5, key_dim=3)
+    parametrized.W_query = computed
+    message = "expected matrices that are parameters, got a Parametrized"
+    of_layer += [(call, (parametrized,), message) for call in calls.values()]
     with_biases = QKSelfAttention(5, key_dim=3, bias=True)
     biases = [(call, (with_biases,), "expected one without biases") for call in calls.values()]
     shape, invertible = "R: expected shape (3, 3)", "R: expected an invertible matrix"

@@ -85,6 +85,21 @@ def test_nothing_stays_behind():
         pass
 
 
+def test_a_layer_that_gives_no_weights_is_refused_by_name():
+    class Silent(AttentionLayer):
+        def forward(self, x):
+            return x
+
+    class OfTorchs(nn.MultiheadAttention):
+        def forward(self, x):
+            return super().forward(x, x, x)
+
+    for model in (Silent(), OfTorchs(6, 2)):
+        message = f"need_weights, got 0, a {type(model).__name__}, whose forward does not take it"
+        with pytest.raises(TypeError, match=message), capture(nn.Sequential(model)):
+            pass
+
+
 def test_a_class_of_the_readers_own_is_found():
     class Uniform(AttentionLayer):
         def forward(self, x, attn_mask=None, *, need_weights=False):

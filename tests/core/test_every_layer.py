@@ -11,6 +11,7 @@ import itertools
 import json
 import math
 import pickle
+from fractions import Fraction
 
 import layer_oracle
 import numpy as np
@@ -18,6 +19,7 @@ import pytest
 import torch
 from loops import for_each
 from torch import nn
+from wrapped import wrap
 
 from attention import (
     AttentionLayer,
@@ -30,14 +32,20 @@ from attention import (
     SelfAttentionV1,
     SelfAttentionV2,
     SentimentClassifier,
+    SinusoidalPositions,
     TransformerBlock,
     TransformerEncoder,
     causal_mask,
+    fused_attention,
     padding_mask,
+    scaled_dot_product_attention,
 )
 from attention.layers.pooling import Pooling
+from attention.layers.positions import positions_from_end
 from attention.layers.self_attention import OneHead
 from attention.layers.variants import VARIANTS
+from attention.rotary import apply_rotary
+from attention.sentiment.config import ModelConfig
 
 D = 8
 VALUES = {
@@ -294,28 +302,21 @@ def test_autocast(case):
     assert context.isfinite().all()
 
 
-class Wrapped(nn.Module):
-    """A reader's own module around a linear layer, which computes the same."""
-
-    def __init__(self, linear):
-        super().__init__()
-        self.inside = linear
-
-    def forward(self, x):
-        return self.inside(x)
-
-
 @every_layer
-def test_a_linear_layer_may_be_replaced_by_what_computes_the_same(case):
+def test_a_part_may_be_replaced_by_what_computes_the_same(case):
     layer, x = case.build(), torch.randn(2, 5, D, dtype=torch.float64)
-    wrapped = copy.deepcopy(layer)
-    for module in list(wrapped.modules()):
-        for name, child in module.named_children():
-            if isinstance(child, nn.Linear):
-                setattr(module, name, Wrapped(child))
+    wrapped = wrap(layer)
     calls = [{"need_weights": True}] + [{"absorbed": True}] * ("absorbed" in case.takes)
     for options in calls:
         torch.testing.assert_close(wrapped(x, **options), layer(x, **options))
+
+
+def test_a_hook_may_prepare_the_tokens_for_the_first_matrix():
+    layer = MultiHeadAttention(D, 2)
+    for linear in (layer.W_query, layer.W_key, layer.W_value):
+        linear.register_forward_pre_hook(lambda _, inputs: inputs[0].float())
+    x = torch.randn(2, 5, D, dtype=torch.float64)
+    torch.testing.assert_close(layer(x), layer(x.float()))
 
 
 def test_exports_for_texts_of_any_number_and_length():
@@ -350,9 +351,28 @@ def test_a_size_may_be_any_integer(size):
     assert MultiHeadAttention(6, 2, dropout=np.float32(0.5)).dropout == 0.5
     model = SentimentClassifier(size, embed_dim=np.int64(6))
     assert json.dumps([model.vocab_size, model.config.embed_dim]) == "[6, 6]"
+    for kind in (torch.int8, torch.uint8, torch.uint16, torch.uint32, torch.uint64):
+        assert torch.equal(padding_mask(lengths.to(kind), 6), padding_mask(lengths, 6))
+        assert torch.equal(positions_from_end(lengths.to(kind), 6), positions_from_end(lengths, 6))
     for wrong in (True, np.bool_(True), 6.0, np.float32(6), torch.tensor(6.0), torch.tensor(True)):
         with pytest.raises(TypeError, match="embed_dim: expected a"):
             MultiHeadAttention(wrong, 2)
+
+
+@for_each(half=(np.float32(0.5), Fraction(1, 2)))
+def test_a_factor_may_be_any_number(half):
+    query, key, value = torch.randn(3, 5, D)
+    for attend in (scaled_dot_product_attention, fused_attention):
+        right = attend(query, key, value, scale=0.5)
+        torch.testing.assert_close(attend(query, key, value, scale=half), right)
+    layer = MultiHeadAttention(D, 2, dropout=half)
+    assert layer(query).shape == layer(query, need_weights=True)[0].shape == (5, D)
+    assert TransformerBlock(D, 2, eps=half).norm1.eps == 0.5
+    assert ModelConfig(dropout=half, bigram_buckets=np.int64(7), segments=np.True_).dropout == 0.5
+    torch.testing.assert_close(apply_rotary(query, base=3 * half), apply_rotary(query, base=1.5))
+    for wrong in (10**400, math.inf, math.nan):
+        with pytest.raises(ValueError, match="base: expected a finite number, got "):
+            SinusoidalPositions(D, base=wrong)
 
 
 @for_each(case=[case for case in CASES if {"cache", "caches"} & case.takes])

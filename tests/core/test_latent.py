@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch import nn
 
 from attention import LatentAttention, MultiHeadAttention, padding_mask
 
@@ -37,6 +38,16 @@ def test_all_heads_together_have_keys_of_rank_r():
     x = torch.randn(50, 8, dtype=torch.float64)
     keys = layer.W_key(layer.W_latent(x))  # (50, h k)
     assert torch.linalg.matrix_rank(keys) == 3
+
+
+def test_what_is_no_matrix_is_not_absorbed():
+    layer, x = LatentAttention(8, 2), torch.randn(5, 8)
+    for other in (nn.Linear(4, 8), nn.Sequential(layer.W_value, nn.GELU())):
+        layer.W_value = other
+        context, _ = layer(x, need_weights=True)
+        torch.testing.assert_close(layer(x), context)
+        with pytest.raises(ValueError, match="multiplies by a matrix alone, got"):
+            layer(x, absorbed=True)
 
 
 def test_widths_that_do_not_fit_are_refused():

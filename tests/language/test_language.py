@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from refusals import check_refused
 from run_files import edit_json, edit_tensors
 from tokenizers import Tokenizer
+from wrapped import wrap
 
 from attention.language import (
     START_ID,
@@ -33,6 +34,14 @@ def test_logits_are_those_of_the_formula():
     torch.testing.assert_close(logits, hidden @ table.T, rtol=0, atol=1e-12)
     torch.testing.assert_close(weights, right, rtol=0, atol=1e-12)
     torch.testing.assert_close(model(ids), logits, rtol=0, atol=1e-12)
+
+
+def test_parts_may_be_replaced_by_what_computes_the_same():
+    model = small_language.model()
+    wrapped, ids = wrap(model), [START_ID, 17, 3]
+    torch.testing.assert_close(wrapped(torch.tensor(ids)), model(torch.tensor(ids)))
+    drawn = [list(continuation(each, ids, temperature=0)) for each in (wrapped, model)]
+    assert drawn[0] == drawn[1]
 
 
 def test_new_logits_have_variance_one_and_a_token_is_as_likely_as_any():

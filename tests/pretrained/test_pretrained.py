@@ -6,15 +6,17 @@ import sys
 from functools import reduce
 from pathlib import Path
 
+import numpy as np
 import pytest
 import small_encoder
 import torch
 from encoder_texts import texts
 from run_files import edit_json, edit_tensors
 from safetensors.torch import load_file, save_file
+from wrapped import wrap
 
 from attention import capture, pretrained
-from attention.pretrained import load_encoder
+from attention.pretrained import EncoderConfig, PretrainedEncoder, load_encoder
 
 VOCAB_SIZE = small_encoder.CONFIG.vocab_size
 EXPECTED = json.loads(Path(__file__).with_name("expected.json").read_text())
@@ -67,6 +69,19 @@ def test_every_weight_can_be_trained(minilm):
     encoder(torch.tensor([[101, 2924, 102]])).sum().backward()
     assert all(weight.grad is not None for weight in encoder.parameters())
     encoder.zero_grad()
+
+
+@pytest.mark.parametrize("kind", ["bert", "roberta"])
+def test_parts_may_be_replaced_by_what_computes_the_same(kind):
+    # Numbers may come as NumPy gives them.
+    fields = small_encoder.CONFIG.model_dump() | {"model_type": kind, "hidden_size": np.int64(6)}
+    encoder = PretrainedEncoder(
+        EncoderConfig(
+            **fields,
+        )
+    ).eval()
+    ids = torch.tensor([[101, 99, 102], [101, 1, 1]])
+    torch.testing.assert_close(wrap(encoder)(ids), encoder(ids))
 
 
 @pytest.fixture

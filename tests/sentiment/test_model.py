@@ -2,11 +2,13 @@
 
 import copy
 import itertools
+import json
 import pickle
 
 import pytest
 import torch
 from refusals import check_refused
+from wrapped import wrap
 
 from attention import SentimentClassifier
 from attention.layers.variants import VARIANTS
@@ -355,6 +357,15 @@ def test_making_and_loading_draw_nothing_from_the_caller_s_generator(tmp_path):
         torch.manual_seed(5)
         act()
         assert torch.equal(torch.rand(3), expected)
+
+
+@every_variant
+def test_parts_may_be_replaced_by_what_computes_the_same(attention, tmp_path):
+    model = build(attention, bigram_buckets=7)
+    wrapped, (ids, lengths) = wrap(model), batch()
+    torch.testing.assert_close(wrapped(ids, lengths), model(ids, lengths))
+    wrapped.save_pretrained(tmp_path)
+    assert json.loads((tmp_path / "config.json").read_text())["model"]["dtype"] == "float32"
 
 
 def test_compiles_into_one_graph():
