@@ -12,6 +12,7 @@ import torch
 
 from attention._command import RUN, click, parse, run_command
 from attention._console import shown
+from attention._distributed import print_status
 from attention._files import write_text
 from attention._precision import precision_note
 from attention.evaluate import PRECISION
@@ -72,13 +73,18 @@ def main(arguments: Sequence[str]) -> int:
     device, precision = torch.device("cpu"), given["precision"]
     model, tokenizer, _ = load_run(given["run"], device)
     if note := precision_note(precision, device, is_pretrained=model.config.is_pretrained):
-        print(note, file=sys.stderr, flush=True)
+        print_status(note)
     texts = _lines() if given["text"] == "-" else [given["text"]]
     # Colours are for a terminal only: a file or another program gets the plain words.
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     kept = []
-    for text in texts:
+    for line, text in enumerate(texts, 1):
         prediction = predict(model, tokenizer, text.rstrip("\n"), precision=precision)
+        if {*prediction["tokens"]} <= {tokenizer.model.unk_token}:
+            where = f"line {line}" if given["text"] == "-" else "TEXT"
+            print_status(
+                f"{where}: holds no word that the model knows; the answer ignores what it says"
+            )
         if page:
             kept.append(prediction)
         if given["as_json"]:

@@ -17,6 +17,8 @@ import torch
 from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers
 from torch import Tensor
 
+from attention._distributed import print_status
+
 #: Padding, words outside the vocabulary, and the separator between a distractor and its review.
 SPECIALS = ("<pad>", "<unk>", "<sep>")
 UNK_ID, SEP_ID = 1, 2
@@ -222,15 +224,23 @@ def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
 def check_words(tokenizer: Tokenizer, ids: Ragged, what: str) -> None:
     """Refuse texts of which a model would read nothing, such as those in another script.
 
+    If that holds for more than a tenth of them, it is printed.
+
     Raises:
         ValueError: If not one id is that of a word or piece that the tokenizer knows.
     """
     unknown = tokenizer.token_to_id(tokenizer.model.unk_token)
-    if not ids.flat.ne(-1 if unknown is None else unknown).any():
-        raise ValueError(
-            f"{what}: expected words that the model knows, got none; it reads words of the letters "
-            "a to z that occur at least --min-frequency times in the training reviews"
-        )
+    known = ids.flat.ne(-1 if unknown is None else unknown).numpy()
+    starts = ids.offsets[:-1][ids.lengths > 0].numpy()
+    count, read = len(ids), int(np.logical_or.reduceat(known, starts).sum()) if len(starts) else 0
+    if not read:
+        reads = "the word pieces of its pretrained encoder"
+        if isinstance(tokenizer.model, models.WordLevel):
+            where = "at least --min-frequency times in the training reviews"
+            reads = f"words of the letters a to z that occur {where}"
+        raise ValueError(f"{what}: expected words that the model knows, got none; it reads {reads}")
+    if 10 * (count - read) > count:
+        print_status(f"{what}: {count - read} of {count} hold no word that the model knows")
 
 
 def _ragged(flat: "array[int]", lengths: "array[int]") -> Ragged:

@@ -99,8 +99,6 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
             train.texts, min_frequency=config.min_frequency, clean_text=config.clean_text
         )
     check_words(tokenizer, ids, "the training reviews")
-    if (empty := int((ids.lengths == 0).sum())) > len(ids) // 10:
-        print_status(f"{empty} of {len(ids)} training reviews hold no word that the model reads")
     return Prepared(
         tokenizer,
         make_examples(ids, train.labels, pairs=config.distractors),

@@ -76,6 +76,17 @@ def test_odd_texts(run, capsys):
     assert as_json(capsys, run, "go\udcffod")[0]["tokens"] == ["<unk>", "<unk>"]
 
 
+def test_texts_of_which_nothing_is_read_are_named(run, capsys, monkeypatch):
+    lines = "good soup\n好吃\n\ngood zebra\nzebra zebra"
+    monkeypatch.setattr("sys.stdin", io.StringIO(lines))
+    main([str(run), "-"])
+    main([str(run), "5/5"])
+    main([str(run), "soup"])
+    ending = ": holds no word that the model knows; the answer ignores what it says\n"
+    expected = "".join(each + ending for each in ("line 2", "line 3", "line 5", "TEXT"))
+    assert capsys.readouterr().err == expected
+
+
 def test_a_very_long_text_counts_by_its_end(run, capsys):
     (prediction,) = as_json(capsys, run, "bad " * 100_000 + "good soup " * 6 + "again")
     assert prediction["tokens"] == [*["good", "soup"] * 6, "again"]

@@ -183,3 +183,9 @@ def test_texts_are_cleaned_as_ours_are():
     as_written = TrainConfig(model=config.model, clean_text=False)
     prepared = prepare(as_written, {"train": reviews, "validation": reviews})
     assert "\\" in prepared.tokenizer.decode(prepared.examples.ids[0].tolist())
+
+
+def test_reviews_without_a_piece_that_it_knows_are_refused_in_its_terms():
+    splits = {"train": Reviews(["好吃", "👎"], [1, 0])}
+    with pytest.raises(ValueError, match=r"it reads the word pieces of its pretrained encoder$"):
+        prepare(TrainConfig(model=ModelConfig(attention="minilm")), splits)

@@ -80,10 +80,14 @@ def test_reviews_of_which_nothing_is_read_are_refused_before_training(tmp_path, 
             prepare(config, splits)
     with pytest.raises(ValueError, match="at least --min-frequency times"):
         prepare(TrainConfig(), {"train": Reviews(["a", "b"], [1, 0])})
-    splits = {"train": Reviews([*good, *other], [1, 0, 1, 0]), "validation": Reviews(good, [1, 0])}
+    mixed = Reviews([*good, "tea", other[1], *good * 8], [1, 0] * 10)
     capsys.readouterr()
-    prepare(config, splits)
-    said = "2 of 4 training reviews hold no word that the model reads\n"
+    prepare(config, {"train": Reviews([*good, *other], [1, 0, 1, 0]), "validation": mixed})
+    said = "the training reviews: 2 of 4 hold no word that the model knows\n"
+    assert capsys.readouterr().err == said  # of the others only a tenth
+    mixed.texts[4] = "beer"
+    prepare(config, {"train": Reviews(good, [1, 0]), "validation": mixed})
+    said = "the reviews to measure on: 3 of 20 hold no word that the model knows\n"
     assert capsys.readouterr().err == said
 
 
