@@ -42,7 +42,7 @@ WRITING = ["bpe", "writer", "writer-lab"]
 SCRIPTS = {
     "index": [*REVIEW, "home", *BENCH, "workbench-start"],
     "playground": [*REVIEW, "map", "review-lab", *WHOLE, *WRITING, "lab"],
-    "gallery/core/plot_1_qkv_derivation": ["tensors", "attention", "dom", *WHOLE],
+    "gallery/core/plot_1_qkv_derivation": ["tensors", "attention", "dom", "map", *WHOLE],
 }
 STYLES = ["lab", "workbench"]
 MORE_STYLES = {"playground": ["writer"]}

@@ -230,8 +230,8 @@ def test_paper_keeps_the_colours_that_mean_something_and_nothing_else(visit, htt
     look = "part => getComputedStyle(part).printColorAdjust"
     for part in (cell(page, "map.0.0"), cell(page, "weight.0"), page.locator(".lab-scale").first):
         assert part.evaluate(look) == "exact"
-    ink = "getComputedStyle(document.body).getPropertyValue('--lab-query')"
-    assert page.evaluate(ink) == "#b34a00"  # as on a light page
+    ink = cell(page, "query.0").evaluate("part => getComputedStyle(part).color")
+    assert ink == "rgb(168, 62, 6)"  # as on a light page
     assert not page.locator("#workbench .lab-where").is_visible()
     assert not page.locator(".lab-verdict .lab-small").first.is_visible()
 

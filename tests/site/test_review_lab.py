@@ -169,8 +169,8 @@ def test_the_map_is_painted_as_strong_as_the_weights(lab):
     painted = torch.tensor(
         lab.locator("#review-lab canvas").evaluate(f"canvas => ({paint})(canvas, {n})")
     )
-    style = lab.evaluate("getComputedStyle(document.body).getPropertyValue('--lab-high')")
-    high = int(style.split()[0])
+    style = lab.evaluate("getComputedStyle(document.body).getPropertyValue('--weight')")
+    high = int(style.removeprefix("rgb(").split(",")[0])
     expected = 255 + (high - 255) * map_ / map_.max()
     assert (painted - expected).abs().max() <= 1.5
 
