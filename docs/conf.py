@@ -52,6 +52,7 @@ extensions = [
     "predictions",
     "screen_readers",
     "search_words",
+    "term_cards",
     "wheel_of_the_site",
 ]
 # What sphinx-gallery writes beside its pages would be taken for pages.
@@ -65,7 +66,7 @@ html_title = "attention"
 templates_path = ["_templates"]
 html_static_path = ["_static"]
 html_css_files = ["tokens.css", "site.css"]
-html_js_files = [("site.js", {"defer": "defer"})]
+html_js_files = [(name, {"defer": "defer"}) for name in ("site.js", "terms.js")]
 html_favicon = "_static/favicon.svg"
 html_math_renderer = "mathml"
 numfig_format = {"figure": "Figure %s."}  # as the captions of the lessons have it
@@ -164,7 +165,7 @@ sphinx_gallery_conf = {
     # As an integer: True would mean what sphinx-build -j says, which reads pages in parallel, too.
     "parallel": joblib.cpu_count(),
     "filename_pattern": LESSON or "plot_",
-    "min_reported_time": 5,
+    "min_reported_time": float("inf"),  # each page says in words how long it runs
     "write_computation_times": False,
     "show_signature": False,
 }

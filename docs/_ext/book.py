@@ -69,11 +69,7 @@ def leave_to_the_site(app: Sphinx, doctree: nodes.document, docname: str) -> Non
         classes = node.get("classes", [])
         if "run-it-yourself" in classes:
             text = "This page is a program; {} offers it as a script and as a notebook."
-            node[:] = list(on_the_site(app, docname, text))
-        elif "sphx-glr-footer" in classes:  # behind it stands how to install what is downloaded
-            del node.parent[node.parent.index(node) :]
-        elif "sphx-glr-timing" in classes:
-            node.parent.remove(node)
+            node[:] = [on_the_site(app, docname, text)]
 
 
 def on_the_site(app: Sphinx, docname: str, text: str, anchor: str = "") -> nodes.paragraph:

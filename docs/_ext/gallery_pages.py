@@ -83,29 +83,29 @@ def figures_with_alt_text(block: Any, block_vars: dict[str, Any], conf: dict[str
 
 
 def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Say under the title that the page is a script, and at its end how to run it."""
+    """Offer the page as a program in one menu under its title, and nothing behind its last word."""
     page = PurePosixPath(docname)
     if not page.match("gallery/*/plot_*"):
         return
     stem, wheel = page.name, wheel_name(app.config.release)
-    run = (
-        "\n.. rst-class:: run-it-yourself\n\n"
-        f"    This page is a program. Download it as a :download:`notebook <{stem}.ipynb>` or a "
-        f":download:`script <{stem}.py>`, or see "
-        f":ref:`how to run it <sphx_glr_download_{docname.replace('/', '_')}.py>`.\n"
-    )
-    extra = lessons()[docname].extra
-    # Sphinx-Gallery offers a zip of both; the package that both import is of more use.
-    package = f"`Download the package it imports: {wheel} <../../{wheel}>`__"
-    install = (
-        "\nNotebook and script run on any machine, from any folder, once the package is there:"
-        "\n\n.. code-block:: text\n\n"
-        f"    pip install {install_line(app.config.release, app.config.html_baseurl, extra)}\n"
-    )
+    line = install_line(app.config.release, app.config.html_baseurl, lessons()[docname].extra)
+    run = f"""
+.. container:: run-it-yourself
+
+   .. dropdown:: Run this lesson yourself
+
+      * :download:`Notebook <{stem}.ipynb>` and :download:`script <{stem}.py>`. Both run on any
+        machine, from any folder, once the package that they import is there.
+      * `Package: {wheel} <../../{wheel}>`__. It is installed by
+
+        .. code-block:: text
+
+            pip install {line}
+"""
     note = r"\.\. only:: html\n\n +\.\. note::\n +:class: sphx-glr-download-link.*\n\n.*\n.*\n"
     text = re.sub(note, "", source[0])
     text = TITLE.sub(lambda title: title[0] + run, text, count=1)
-    source[0] = re.sub(r":download:`Download zipped: .*`", package, text) + install
+    source[0] = re.split(r"\.\. _sphx_glr_download_", text)[0]
 
 
 def mend_lists(app: Sphinx, docname: str, source: list[str]) -> None:
