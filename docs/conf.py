@@ -43,6 +43,7 @@ extensions = [
     "exercises",
     "figure_downloads",
     "figures",
+    "fonts",
     "from_scratch",
     "gallery_pages",
     "lessons",

@@ -6,13 +6,19 @@ from typing import Any
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from attention.plotting.style import BLUE
+from attention.plotting.style import BLACK
 
 _GREY = "0.25"
 
 
 def draw_box(
-    ax: Axes, x: float, y: float, text: str, color: str | None = BLUE, *, width: float | None = None
+    ax: Axes,
+    x: float,
+    y: float,
+    text: str,
+    color: str | None = BLACK,
+    *,
+    width: float | None = None,
 ) -> None:
     """Draw a part of a flow chart as a text in a box.
 
@@ -70,9 +76,9 @@ def draw_matrices(
 
     Example:
         >>> import matplotlib.pyplot as plt
-        >>> from attention.plotting import BLUE, draw_matrices
+        >>> from attention.plotting import KEY, QUERY, draw_matrices
         >>> _, ax = plt.subplots()
-        >>> pair = ("W_query", "(d, k)", 3, 1, BLUE), "·", ("W_keyᵀ", "(k, d)", 1, 3, BLUE)
+        >>> pair = ("W_query", "(d, k)", 3, 1, QUERY), "·", ("W_keyᵀ", "(k, d)", 1, 3, KEY)
         >>> draw_matrices(ax, 0, pair)
         [(0.0, 1.0), (1.6, 4.6)]
     """

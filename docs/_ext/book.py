@@ -15,8 +15,8 @@ from xml.etree import ElementTree as ET
 
 from bs4 import BeautifulSoup, Tag
 from docutils import nodes
+from fonts import OF_EQUATIONS, write_fonts
 from gallery_pages import without_tex
-from mathml import FONT, write_font
 from sphinx.application import Sphinx
 from sphinx.builders.epub3 import Epub3Builder
 
@@ -49,7 +49,7 @@ def prepare(app: Sphinx) -> None:
     """Cut the font before Sphinx lists the files of the book."""
     if app.builder.name == "epub":
         Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True)
-        write_font(app, None)
+        write_fonts(app, None)
 
 
 def leave_to_the_site(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -214,7 +214,15 @@ class Book(Epub3Builder):
     def drop_unused(self) -> None:
         """Leave out what no page shows: scripts, blurred pictures, the theme's files."""
         pages = {self.get_target_uri(name) for name in self.env.found_docs} | {"genindex.xhtml"}
-        kept = {"mimetype", "META-INF/container.xml", ".buildinfo", COVER, STYLE, FONT, *pages}
+        kept = {
+            "mimetype",
+            "META-INF/container.xml",
+            ".buildinfo",
+            COVER,
+            STYLE,
+            OF_EQUATIONS,
+            *pages,
+        }
         for name in pages:
             page = Path(self.outdir, name).read_text(encoding="utf-8")
             for address in re.findall(r'\bsrc="([^"]+)"', page):

@@ -44,9 +44,10 @@ from torch.nn import functional as F
 import attention
 from attention.plotting import (
     BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
+    KEY,
+    QUERY,
+    VALUE,
+    WEIGHT,
     draw_box,
     draw_flow,
     draw_weights,
@@ -236,9 +237,9 @@ def draw_branches(word, x, query, key, value, scores):
     fig, (tree, bars) = plt.subplots(2, figsize=(5, 6.2), height_ratios=[3, 2])
     tree.set(xlim=(0, 3), ylim=(0, 3))
     branches = (
-        ("query", "what do I\nlook for?", query, ORANGE),
-        ("key", "what am I\nfound by?", key, BLUE),
-        ("value", "what do I\nhand over?", value, GREEN),
+        ("query", "what do I\nlook for?", query, QUERY),
+        ("key", "what am I\nfound by?", key, KEY),
+        ("value", "what do I\nhand over?", value, VALUE),
     )
     for i, (name, question, vector, color) in enumerate(branches):
         arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 14, "shrinkB": 0}
@@ -250,7 +251,7 @@ def draw_branches(word, x, query, key, value, scores):
     draw_box(tree, 1.5, 2.7, f"“{word}”  {as_text(x)}", BLACK)
 
     bars.set_title(f"scores of the query of “{word}” with every key", fontsize=11)
-    bars.bar_label(bars.barh(words, scores.tolist(), color=BLUE), fmt=" %.2f")
+    bars.bar_label(bars.barh(words, scores.tolist(), color=BLACK), fmt=" %.2f")
     bars.invert_yaxis()
     bars.set_xlabel("score")
     bars.margins(x=0.15)
@@ -346,14 +347,14 @@ def draw_scores(ax, query, keys, names):
     shadows = (keys @ direction)[:, None] * direction  # (n, 2)
     tips = torch.cat([keys, query[None]])  # (n + 1, 2)
     right, top = tips.clamp(min=0).max(dim=0).values.tolist()
-    ax.axline((0, 0), direction.tolist(), color=ORANGE, ls=":", lw=1)
-    draw_arrows(ax, query[None], ORANGE, width=2.5)
-    draw_arrows(ax, keys, BLUE)
+    ax.axline((0, 0), direction.tolist(), color=QUERY, ls=":", lw=1)
+    draw_arrows(ax, query[None], QUERY, width=2.5)
+    draw_arrows(ax, keys, KEY)
     for key, shadow in zip(keys.tolist(), shadows.tolist(), strict=True):
         ax.plot(*zip(key, shadow, strict=True), color="0.4", lw=1)
-    ax.plot(*shadows.T.tolist(), "o", color=ORANGE, ms=5)
+    ax.plot(*shadows.T.tolist(), "o", color=QUERY, ms=5)
     label = ax.annotate("query", query.tolist(), (8, 0), textcoords="offset points")
-    label.set_color(ORANGE)
+    label.set_color(QUERY)
     label_points(ax, keys, names, x=right + 0.12 * top, gap=0.07 * top)
     ax.set(xlim=(min(0, tips[:, 0].min().item()), right + 0.4 * top), ylim=(None, 1.05 * top))
     ax.set(xlabel="first dimension", ylabel="second dimension")
@@ -386,7 +387,7 @@ def draw_mixture(ax, values, context, names):
     # The triangles between neighbouring tips fill the hull.
     x, y = values.T.tolist()
     ax.tripcolor(x, y, [1.0] * len(x), cmap="Greens", vmin=0, vmax=5)
-    draw_arrows(ax, values, GREEN)
+    draw_arrows(ax, values, VALUE)
     at = context.tolist()
     ax.plot(*at, "o", color=BLACK)
     line = {"arrowstyle": "-", "lw": 0.8, "shrinkB": 3}
@@ -462,8 +463,9 @@ def animate_attention(names, scores, weights, values):
     n = len(names)
     fig, (top, middle, plane) = plt.subplots(3, figsize=(5, 7.5), height_ratios=[2, 2, 4])
     bars, labels = [], []
-    for ax, numbers, title in ((top, scores, "1. scores"), (middle, weights, "2. weights")):
-        bars.append(ax.bar(names, numbers.tolist(), color=BLUE))
+    panels = (top, scores, "1. scores", BLACK), (middle, weights, "2. weights", WEIGHT)
+    for ax, numbers, title, color in panels:
+        bars.append(ax.bar(names, numbers.tolist(), color=color))
         labels.append(ax.bar_label(bars[-1], fmt="%.2f"))
         ax.set_title(title, fontsize=11)
         ax.margins(y=0.25)
@@ -473,7 +475,7 @@ def animate_attention(names, scores, weights, values):
     steps = (weights[:, None] * values).cumsum(0)  # (n, 2)
     tails = torch.cat([torch.zeros(1, 2), steps])  # (n + 1, 2)
     draw_arrows(plane, values, "0.8")
-    draw_arrows(plane, steps, GREEN, starts=tails[:-1])
+    draw_arrows(plane, steps, VALUE, starts=tails[:-1])
     chain = plane.texts[n:]
     plane.set_aspect("auto")
     drawn = torch.cat([values, tails])  # (2 * n + 1, 2)
@@ -553,7 +555,7 @@ def draw_shapes():
     """Draw which tensor has which shape, from the words to their context vectors."""
     fig, ax = plt.subplots(figsize=(5, 6))
     ax.set(xlim=(0, 10), ylim=(11.4, 0))
-    columns = ((1.5, "query", "Q", ORANGE), (5, "key", "K", BLUE), (8.5, "value", "V", GREEN))
+    columns = ((1.5, "query", "Q", QUERY), (5, "key", "K", KEY), (8.5, "value", "V", VALUE))
     for x, name, letter, color in columns:
         draw_flow(ax, (5, 1), (x, 2.05))
         draw_box(ax, x, 2.7, f"× W_{name}\n(d, k)", color)
@@ -564,7 +566,7 @@ def draw_shapes():
     draw_flow(ax, (5, 5.2), (3.9, 6.3))
     draw_box(ax, 3.2, 6.8, "scores = Q Kᵀ / √k   (n, n)", BLACK)
     draw_flow(ax, (3.2, 7.3), (3.2, 8.3))
-    draw_box(ax, 3.2, 8.8, "weights = softmax   (n, n)", BLACK)
+    draw_box(ax, 3.2, 8.8, "weights = softmax   (n, n)", WEIGHT)
     draw_flow(ax, (3.2, 9.3), (4.4, 10.3))
     draw_flow(ax, (8.5, 5.2), (6.5, 10.3))
     draw_box(ax, 5.4, 10.8, "context = weights · V   (n, k)", BLACK)

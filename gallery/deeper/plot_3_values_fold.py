@@ -27,7 +27,7 @@ from torch.nn import functional as F
 
 from attention import SelfAttention, SentimentClassifier
 from attention.analysis import parameter_count
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
+from attention.plotting import BLACK, BLUE, ORANGE, VALUE, WEIGHT, draw_matrices, use_style
 
 use_style()
 torch.manual_seed(0)
@@ -60,8 +60,8 @@ def draw_sums():
     """Draw the logit as a product of matrices, and what the last two become."""
     fig, ax = plt.subplots(figsize=(5, 2.3))
     mean, logit = ("", "(1, n)", 0.7, 3, "0.25"), ("", "(1, 1)", 0.6, 0.6, "0.25")
-    weights, X = ("weights", "(n, n)", 3, 3, GREEN), ("X", "(n, d)", 3, 2, BLUE)
-    W_value, w = ("W_value", "(d, d)", 2, 2, ORANGE), ("w", "(d, 1)", 2, 0.6, ORANGE)
+    weights, X = ("weights", "(n, n)", 3, 3, WEIGHT), ("X", "(n, d)", 3, 2, BLACK)
+    W_value, w = ("W_value", "(d, d)", 2, 2, VALUE), ("w", "(d, 1)", 2, 0.6, BLACK)
     parts = (mean, "·", weights, "·", X, "·", W_value, "·", w, "=", logit)
     ends = draw_matrices(ax, 0, parts)
     ax.text(1.5, 0, "1/n … 1/n", ha="center", va="center", fontsize=9)
