@@ -3,6 +3,10 @@
 import html
 from collections.abc import Sequence
 
+from attention._console import spelled
+
+#: The classes by which MathJax leaves words such as "$5-$10" alone in a notebook.
+NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
 # As in attention.plotting.style, which would load matplotlib.
 _SKY, _ORANGE = "86,180,233", "213,94,0"
 _DASHED = "border-bottom:.12em dashed;"  # shows the sign without colour
@@ -50,11 +54,11 @@ def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str 
     words = " ".join(
         f'<span title="{weight:{sign}.3f}" style="padding:.1em .15em;border-radius:.2em;'
         f"{_DASHED if weight < 0 else ''}background:rgba({_ORANGE if weight < 0 else _SKY},"
-        f'{abs(weight) / top * 0.4:.2f})">{html.escape(token)}</span>'
+        f'{abs(weight) / top * 0.4:.2f})">{html.escape(spelled(token))}</span>'
         for token, weight in zip(tokens, weights, strict=True)
     )
-    above = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
-    return Html(f'<figure class="attention-words">{above}<p>{words}</p></figure>')
+    above = f"<figcaption>{html.escape(spelled(caption))}</figcaption>" if caption else ""
+    return Html(f'<figure class="attention-words {NO_FORMULAS}">{above}<p>{words}</p></figure>')
 
 
 def words_as_ansi(tokens: Sequence[str], weights: Sequence[float]) -> str:
@@ -73,7 +77,7 @@ def words_as_ansi(tokens: Sequence[str], weights: Sequence[float]) -> str:
     for token, weight in zip(tokens, weights, strict=True):
         shades = _ORANGES if weight < 0 else _BLUES
         shade = shades[min(int(abs(weight) / top * len(shades)), len(shades) - 1)]
-        words.append(f"\033[{shade}m{token}\033[0m")
+        words.append(f"\033[{shade}m{spelled(token)}\033[0m")
     return " ".join(words)
 
 

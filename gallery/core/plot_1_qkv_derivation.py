@@ -249,8 +249,10 @@ def draw_branches(word, x, query, key, value, scores):
         draw_box(tree, i + 0.5, 0.7, f"{name}\n{question}\n{as_text(vector)}", color)
     draw_box(tree, 1.5, 2.7, f"“{word}”  {as_text(x)}", BLACK)
 
-    bars.set_title(f"scores of the query of “{word}” with every key", fontsize=11)
-    bars.bar_label(bars.barh(words, scores.tolist(), color=BLUE), fmt=" %.2f")
+    title = f"scores of the query of “{word}” with every key"
+    bars.set_title(title, fontsize=11, parse_math=False)  # a word such as "$5-$10" is no formula
+    bars.bar_label(bars.barh(range(len(words)), scores.tolist(), color=BLUE), fmt=" %.2f")
+    bars.set_yticks(range(len(words)), words, parse_math=False)
     bars.invert_yaxis()
     bars.set_xlabel("score")
     bars.margins(x=0.15)
@@ -337,7 +339,7 @@ def label_points(ax, points, names, x, gap):
     for i, height in zip(order, spread, strict=True):
         at = points[i].tolist()
         text = ax.annotate(names[i], at, (x, height + shift), va="center", arrowprops=line)
-        text.set_parse_math(False)  # a word such as "$5-$10" is no formula
+        text.set_parse_math(False)
 
 
 def draw_scores(ax, query, keys, names):
@@ -463,7 +465,8 @@ def animate_attention(names, scores, weights, values):
     fig, (top, middle, plane) = plt.subplots(3, figsize=(5, 7.5), height_ratios=[2, 2, 4])
     bars, labels = [], []
     for ax, numbers, title in ((top, scores, "1. scores"), (middle, weights, "2. weights")):
-        bars.append(ax.bar(names, numbers.tolist(), color=BLUE))
+        bars.append(ax.bar(range(n), numbers.tolist(), color=BLUE))
+        ax.set_xticks(range(n), names, parse_math=False)
         labels.append(ax.bar_label(bars[-1], fmt="%.2f"))
         ax.set_title(title, fontsize=11)
         ax.margins(y=0.25)

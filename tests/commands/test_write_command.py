@@ -51,6 +51,8 @@ def test_the_smallest_temperature_is_that_of_zero_and_any_bytes_are_a_text(folde
     coldest = written(capsys, folder, "The", "--tokens", 5, "--temperature", 1e-300)
     assert coldest == written(capsys, folder, "The", "--tokens", 5, "--temperature", 0)
     assert written(capsys, folder, "caf\udce9", "--tokens", 3)  # a byte that is not UTF-8
+    printed = written(capsys, folder, "The\x1b[31m\nsoup", "--tokens", 1)
+    assert printed.startswith("The\\x1b[31m\nsoup")
 
 
 def test_an_empty_text_lets_the_model_begin(folder, capsys):
