@@ -420,7 +420,9 @@ def _check_columns(names: Sequence[str], separators: str = "") -> None:
         if name not in names:
             there = ", ".join(
                 # Letters of another script may look the same.
-                ascii(each) if len(each) == len(name) and not each.isascii() else shown(each[:40])
+                ascii(each)
+                if len(each.strip()) == len(name) and not each.isascii()
+                else shown(each[:40])
                 for each in names[:20]
             )
             hint = "; columns must be separated by commas" if commas else ""

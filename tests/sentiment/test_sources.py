@@ -156,6 +156,7 @@ FAULTS = [
     ("text,\xa0label\n", r"no column label; it has text, '\\xa0label'$"),
     ("text,\u200elabel\n", r"no column label; it has text, '\\u200elabel'$"),
     ("t\u0435xt,label\n", r"no column text; it has 't\\u0435xt', label$"),
+    ("text, l\u0430bel\n", r"no column label; it has text, ' l\\u0430bel'$"),
     ("text\tlabel\na\t1\n", r"it has 'text\\tlabel'; columns must be separated by commas$"),
     ("text;label\na;1\n", "it has 'text;label'; columns must be separated by commas$"),
     ("sep=;\ntext;label\n", "it has 'sep=;'; columns must be separated by commas$"),
