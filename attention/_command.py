@@ -99,7 +99,9 @@ def run_command(main: Callable[[Sequence[str]], int]) -> int:
     The exit code is what ``main`` returns, or 2 after invalid input, 130 after Ctrl-C, or 141 if
     another program stopped reading what this one prints.
     """
+    # What is printed for a closed stderr would go to stdout.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 — it stays open, as stdout does
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     show_any_character()
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     if len(arguments) < len(sys.argv) - 1:

@@ -17,6 +17,11 @@ def one_line(message: str) -> str:
     return "".join(each if each.isprintable() else repr(each)[1:-1] for each in joined)
 
 
+def spelled(text: str) -> str:
+    """Spell what would control a terminal, or has no UTF-8, rather than be shown."""
+    return re.sub("[\0-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]", lambda m: repr(m[0])[1:-1], text)
+
+
 def show_any_character() -> None:
     r"""Let a console that lacks a character, such as Windows' with √, show its escape, ``\u221a``.
 

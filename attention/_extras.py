@@ -20,7 +20,8 @@ def require(extra: str, *modules: str) -> None:
         program = getattr(sys.modules["__main__"], "__spec__", None)
         if program is None or not program.name.startswith("attention."):
             raise ImportError(reason)
-        print(f"error: {reason}", file=sys.stderr)
+        if sys.stderr:  # else print takes stdout
+            print(f"error: {reason}", file=sys.stderr)
         raise SystemExit(2)
 
 

@@ -4,7 +4,6 @@
 """
 
 import importlib.util
-import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Literal, Self
@@ -21,7 +20,7 @@ from attention.masks import padding_mask
 require("train", "pydantic", "safetensors", "tokenizers")
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator  # noqa: E402 — after the check
-from tokenizers import Tokenizer  # noqa: E402 — after the check
+from tokenizers import Tokenizer, models  # noqa: E402 — after the check
 
 from attention._files import check_sha256, load_tensors  # noqa: E402 — after the check
 from attention._model_files import (  # noqa: E402 — after the check
@@ -60,7 +59,7 @@ class EncoderConfig(BaseModel):
     num_attention_heads: Size
     intermediate_size: Size
     max_position_embeddings: Size
-    type_vocab_size: Size
+    type_vocab_size: Size = 2
     hidden_act: str = "gelu"
     layer_norm_eps: Annotated[float, Field(gt=0)] = 1e-12
     pad_token_id: Annotated[int, Field(ge=0)] | None = 1
@@ -156,7 +155,7 @@ class PretrainedEncoder(nn.Module):
             config.num_hidden_layers,
             hidden_dim=config.intermediate_size,
             norm_first=False,
-            activation=config.hidden_act,
+            activation="gelu" if config.hidden_act == "gelu_python" else config.hidden_act,
             eps=config.layer_norm_eps,
         )
 
@@ -193,7 +192,8 @@ def load_encoder(source: str | Path = "minilm") -> tuple[PretrainedEncoder, Toke
 
     BERT's and ELECTRA's files are read, and those of RoBERTa, XLM-R, CamemBERT and data2vec, with
     or without a head on top. What would give other hidden states, such as a model type beyond
-    these, ``is_decoder`` or relative positions, is refused.
+    these, ``is_decoder``, relative positions or weights of more layers, is refused. So are files
+    that do not say their type, unless their tokenizer is of BERT's kind, WordPiece.
 
     Args:
         source: ``"minilm"``, or a folder with ``config.json``, ``model.safetensors`` and
@@ -223,6 +223,12 @@ def load_encoder(source: str | Path = "minilm") -> tuple[PretrainedEncoder, Toke
         tensors = _read_weights(folder / "model.safetensors", encoder.state_dict())
         encoder.load_state_dict(tensors, assign=True)
         tokenizer = read_tokenizer(folder, config.vocab_size, may_be_padded=True)
+        is_named = "model_type" in config.model_fields_set or config.architectures
+        if not is_named and not isinstance(tokenizer.model, models.WordPiece):
+            kind = type(tokenizer.model).__name__
+            raise ValueError(
+                f"config.json: expected a model_type beside a tokenizer of kind {kind}"
+            )
     tokenizer.no_padding()
     tokenizer.no_truncation()
     return encoder.eval().requires_grad_(True), tokenizer
@@ -268,11 +274,10 @@ def _read_weights(path: Path, names: Iterable[str]) -> dict[str, Tensor]:
     theirs = {name: prefixes[0] + _their_name(name) for name in names}
     if missing := [name for name in theirs.values() if name not in stored]:
         raise ValueError(f"{path.name} lacks {missing[0]}")
-    known = {re.sub(r"\d+", "", name) for name in theirs.values()}  # of any layer
     parts = prefixes[0] + "embeddings", prefixes[0] + "encoder."
     for name, tensor in stored.items():
-        is_read = re.sub(r"\d+", "", name) in known or not name.startswith(parts)
-        if not is_read and tensor.is_floating_point():
+        is_part = name.startswith(parts) and tensor.is_floating_point()
+        if is_part and name not in theirs.values():
             raise ValueError(f"{path.name} holds {name}, which is not read")
     tensors = {name: stored[other] for name, other in theirs.items()}
     if kinds := {str(each.dtype) for each in tensors.values() if not each.is_floating_point()}:

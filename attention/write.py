@@ -7,6 +7,7 @@ from itertools import islice
 import torch
 
 from attention._command import RUN, click, parse, run_command
+from attention._console import spelled
 from attention.language import continuation, encode, load_language_model
 
 _PARAMETERS = (
@@ -65,7 +66,7 @@ def main(arguments: Sequence[str]) -> int:
         text = tokenizer.decode(ids)
         # The last character may need more bytes, which the next token brings.
         if not text.endswith("\ufffd"):
-            print(text[len(printed) :], end="", flush=True)
+            print(spelled(text[len(printed) :]), end="", flush=True)
             printed = text
     print()
     return 0

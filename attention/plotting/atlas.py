@@ -7,7 +7,8 @@ from itertools import groupby
 
 from torch import Tensor
 
-from attention.plotting.words import Html
+from attention._console import spelled
+from attention.plotting.words import NO_FORMULAS, Html
 
 # Maps are side by side, twelve in a row or six on a phone. A radio button covers each map, so that
 # Tab reaches the atlas, the arrow keys move through it, and the chosen map opens below.
@@ -72,8 +73,9 @@ def head_atlas(weights: Tensor, tokens: Sequence[str]) -> Html:
             f"got {tuple(weights.shape)}"
         )
     weights = weights.detach().float().cpu()
+    tokens = [spelled(token) for token in tokens]
     # Two atlases on one page must not share their radio buttons.
-    key = f"atlas{zlib.crc32(repr((weights.tolist(), list(tokens))).encode()):08x}"
+    key = f"atlas{zlib.crc32(repr((weights.tolist(), tokens)).encode()):08x}"
     names = [html.escape(token) for token in tokens]
     margin = 0.45 * max(map(len, tokens)) + 0.5  # room for a token's name, in cells
     labels = "".join(
@@ -107,7 +109,8 @@ def head_atlas(weights: Tensor, tokens: Sequence[str]) -> Html:
         f'fill="currentColor" font-size="7" transform="scale(.1)">{labels}</g></g>'
         "</defs></svg>"
     )
-    return Html(f'{STYLE}<figure class="head-atlas">{shared}{"".join(layers)}</figure>')
+    figure = f'<figure class="head-atlas {NO_FORMULAS}">{shared}{"".join(layers)}</figure>'
+    return Html(STYLE + figure)
 
 
 def _map(table: Tensor) -> str:

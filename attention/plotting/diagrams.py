@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
@@ -10,7 +11,11 @@ from attention.plotting.style import BLACK
 
 _GREY = "0.25"
 
+# What is written there is data: "$5-$10" is no formula.
+_as_it_is = mpl.rc_context({"text.parse_math": False})
 
+
+@_as_it_is
 def draw_box(
     ax: Axes,
     x: float,
@@ -47,6 +52,7 @@ def draw_box(
         ax.add_patch(FancyBboxPatch((x - width / 2, y - 0.5), width, 1, boxstyle=style, **edge))
 
 
+@_as_it_is
 def draw_flow(
     ax: Axes, start: tuple[float, float], end: tuple[float, float], shape: str = ""
 ) -> None:
@@ -60,6 +66,7 @@ def draw_flow(
     ax.text(x, y, shape, va="center", fontsize=10, color=_GREY, zorder=3)
 
 
+@_as_it_is
 def draw_matrices(
     ax: Axes, y: float, parts: Sequence[str | tuple[str, str, float, float, str]]
 ) -> list[tuple[float, float]]:

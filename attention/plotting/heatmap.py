@@ -6,6 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.patheffects import withStroke
 from torch import Tensor
 
+from attention._console import spelled
 from attention.plotting.style import WEIGHTS
 
 
@@ -65,8 +66,8 @@ def draw_weights(
             # Inverted, a cell of medium lightness is too near to its number without this rim.
             text.set_path_effects([withStroke(linewidth=1.5, foreground=other)])
     # A word such as "$5-$10" is no formula.
-    ax.set_xticks(range(len(keys)), keys, parse_math=False)
-    ax.set_yticks(range(len(queries)), queries, parse_math=False)
+    ax.set_xticks(range(len(keys)), [*map(spelled, keys)], parse_math=False)
+    ax.set_yticks(range(len(queries)), [*map(spelled, queries)], parse_math=False)
     ax.set_xlabel("key: the word attended to")
     ax.set_ylabel("query: the word that attends")
     ax.spines[:].set_visible(False)

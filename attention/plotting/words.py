@@ -3,6 +3,10 @@
 import html
 from collections.abc import Sequence
 
+from attention._console import spelled
+
+#: The classes by which MathJax leaves words such as "$5-$10" alone in a notebook.
+NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
 _DASHED = "border-bottom:.12em dashed;"  # shows the sign without colour
 # The colours of attention.plotting.style: in red, green and blue, lighter because they lie on a
 # dark page, too; and as five of a terminal's 256 colours from light to dark, each with a readable
@@ -52,11 +56,11 @@ def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str 
     words = " ".join(
         f'<span title="{weight:{sign}.3f}" style="padding:.1em .15em;border-radius:.2em;'
         f"{_DASHED if weight < 0 else ''}background:rgba({colour},"
-        f'{abs(weight) / top * 0.4:.2f})">{html.escape(token)}</span>'
+        f'{abs(weight) / top * 0.4:.2f})">{html.escape(spelled(token))}</span>'
         for token, weight, (colour, _) in zip(tokens, weights, _looks(weights), strict=True)
     )
-    above = f"<figcaption>{html.escape(caption)}</figcaption>" if caption else ""
-    return Html(f'<figure class="attention-words">{above}<p>{words}</p></figure>')
+    above = f"<figcaption>{html.escape(spelled(caption))}</figcaption>" if caption else ""
+    return Html(f'<figure class="attention-words {NO_FORMULAS}">{above}<p>{words}</p></figure>')
 
 
 def words_as_ansi(tokens: Sequence[str], weights: Sequence[float]) -> str:
@@ -74,7 +78,7 @@ def words_as_ansi(tokens: Sequence[str], weights: Sequence[float]) -> str:
     words = []
     for token, weight, (_, shades) in zip(tokens, weights, _looks(weights), strict=True):
         shade = shades[min(int(abs(weight) / top * len(shades)), len(shades) - 1)]
-        words.append(f"\033[{shade}m{token}\033[0m")
+        words.append(f"\033[{shade}m{spelled(token)}\033[0m")
     return " ".join(words)
 
 

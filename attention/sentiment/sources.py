@@ -413,14 +413,24 @@ def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
         raise ValueError(f"{shown(path)} cannot be read as {kind}: {error}") from error
 
 
-def _check_columns(names: Sequence[str]) -> None:
-    there = ", ".join(shown(name[:40]) for name in names[:20])
+def _check_columns(names: Sequence[str], separators: str = "") -> None:
     # In a file with other separators, the header is a single column, or a few odd ones.
-    commas = any(mark in name for name in names for mark in "\t;|")
+    commas = any(mark in name for name in names for mark in separators)
     for name in COLUMNS:
         if name not in names:
+            there = ", ".join(
+                # Letters of another script may look the same.
+                ascii(each)
+                if len(each.strip()) == len(name) and not each.isascii()
+                else shown(each[:40])
+                for each in names[:20]
+            )
             hint = "; columns must be separated by commas" if commas else ""
             raise ValueError(f"no column {name}; it has {there or 'none'}{hint}")
+
+
+def _decoded(field: str) -> str:
+    return field.encode(errors="surrogateescape").decode()
 
 
 def read_csv(path: Path) -> Iterator[dict[str, str]]:
@@ -435,12 +445,14 @@ def read_csv(path: Path) -> Iterator[dict[str, str]]:
             shorter than the header.
     """
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        rows: Iterator[list[str]] = (row for row in csv.reader(file, strict=True) if row)
+    # Decoded strictly, the bytes of a whole block would be refused before its first row is read.
+    with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as file:
+        every = csv.reader(file, strict=True)
+        rows: Iterator[list[str]] = ([_decoded(field) for field in row] for row in every if row)
         header = next(rows, [])
         if len(header) == 2 and header[0] in ("1", "2"):  # an original file of Yelp's
             rows, header = chain([header], rows), ["label", "text"]
-        _check_columns(header)
+        _check_columns(header, separators="\t;|")
         for name in COLUMNS:
             if header.count(name) > 1:
                 where = f"{shown(path)}: of {header.count(name)} columns {name}"

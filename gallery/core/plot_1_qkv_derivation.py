@@ -250,8 +250,10 @@ def draw_branches(word, x, query, key, value, scores):
         draw_box(tree, i + 0.5, 0.7, f"{name}\n{question}\n{as_text(vector)}", color)
     draw_box(tree, 1.5, 2.7, f"“{word}”  {as_text(x)}", BLACK)
 
-    bars.set_title(f"scores of the query of “{word}” with every key", fontsize=11)
-    bars.bar_label(bars.barh(words, scores.tolist(), color=BLACK), fmt=" %.2f")
+    title = f"scores of the query of “{word}” with every key"
+    bars.set_title(title, fontsize=11, parse_math=False)  # a word such as "$5-$10" is no formula
+    bars.bar_label(bars.barh(range(len(words)), scores.tolist(), color=BLACK), fmt=" %.2f")
+    bars.set_yticks(range(len(words)), words, parse_math=False)
     bars.invert_yaxis()
     bars.set_xlabel("score")
     bars.margins(x=0.15)
@@ -338,7 +340,7 @@ def label_points(ax, points, names, x, gap):
     for i, height in zip(order, spread, strict=True):
         at = points[i].tolist()
         text = ax.annotate(names[i], at, (x, height + shift), va="center", arrowprops=line)
-        text.set_parse_math(False)  # a word such as "$5-$10" is no formula
+        text.set_parse_math(False)
 
 
 def draw_scores(ax, query, keys, names):
@@ -465,7 +467,8 @@ def animate_attention(names, scores, weights, values):
     bars, labels = [], []
     panels = (top, scores, "1. scores", BLACK), (middle, weights, "2. weights", WEIGHT)
     for ax, numbers, title, color in panels:
-        bars.append(ax.bar(names, numbers.tolist(), color=color))
+        bars.append(ax.bar(range(n), numbers.tolist(), color=color))
+        ax.set_xticks(range(n), names, parse_math=False)
         labels.append(ax.bar_label(bars[-1], fmt="%.2f"))
         ax.set_title(title, fontsize=11)
         ax.margins(y=0.25)

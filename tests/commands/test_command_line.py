@@ -87,8 +87,10 @@ import sys
 from attention._command import run_command
 
 def main(arguments):
-    for i in range(100_000 if arguments else 1):
+    for i in range(100_000 if "many" in arguments else 1):
         print("√ →", i, "caf\udce9")
+    if "bad" in arguments:
+        raise ValueError("bad")
     return 0
 
 sys.exit(run_command(main))
@@ -103,6 +105,8 @@ sys.exit(run_command(main))
         ("many | head -c 1", {"PYTHONIOENCODING": "ascii"}, (141, "\\", "")),
         ("> /dev/full", {}, (2, "", "error: [Errno 28] No space left on device\n")),
         (">&-", {}, (0, "", "")),
+        ("bad >&-", {}, (2, "", "error: bad\n")),
+        ("bad 2>&-", {"PYTHONIOENCODING": "utf-8"}, (2, r"√ → 0 caf\udce9" + "\n", "")),
     ],
 )
 def test_whatever_takes_what_is_printed(tmp_path, line, environment, expected):

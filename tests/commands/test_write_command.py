@@ -4,6 +4,7 @@ import pytest
 import small_language
 from refusals import check_refused
 
+from attention._console import spelled
 from attention.language import START_ID, continuation, encode, load_language_model
 from attention.write import main
 
@@ -24,7 +25,7 @@ def test_the_text_is_continued_as_the_model_draws_it(folder, capsys):
     ids = encode(tokenizer, "The soup")
     drawn = [i for _, i in zip(range(5), continuation(model, ids, temperature=0), strict=False)]
     printed = written(capsys, folder, "The soup", "--tokens", 5, "--temperature", 0)
-    whole = tokenizer.decode([*ids, *drawn])
+    whole = spelled(tokenizer.decode([*ids, *drawn]))
     assert whole.startswith(printed.rstrip("\n"))
     assert printed.startswith("The soup")
     # What is missing at the end is the beginning of a character that is not complete.
@@ -51,6 +52,8 @@ def test_the_smallest_temperature_is_that_of_zero_and_any_bytes_are_a_text(folde
     coldest = written(capsys, folder, "The", "--tokens", 5, "--temperature", 1e-300)
     assert coldest == written(capsys, folder, "The", "--tokens", 5, "--temperature", 0)
     assert written(capsys, folder, "caf\udce9", "--tokens", 3)  # a byte that is not UTF-8
+    printed = written(capsys, folder, "The\x1b[31m\nsoup", "--tokens", 9)
+    assert printed.startswith("The\\x1b[31m\nsoup")
 
 
 def test_an_empty_text_lets_the_model_begin(folder, capsys):

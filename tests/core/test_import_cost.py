@@ -65,6 +65,9 @@ for command, library in missing.items():
     with without(library), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = run(command)
     found["commands"][command] = library, code, out.getvalue(), err.getvalue()
+out = io.StringIO()
+with without("click"), contextlib.redirect_stdout(out), contextlib.redirect_stderr(None):
+    found["closed"] = run("train"), out.getvalue()
 print(json.dumps(found))
 """
 
@@ -103,6 +106,7 @@ def test_a_command_without_its_extra_says_so_in_one_line_and_code_2(found):
     for library, code, out, err in found["commands"].values():
         assert (code, out, err.count("\n")) == (2, "", 1), err
         assert f"error: this part of attention needs {library}, which the extra [train]" in err
+    assert found["closed"] == [2, ""]  # where there is no stderr, nothing of it is on stdout
 
 
 def test_what_is_loaded_late_is_listed_and_a_wrong_name_is_an_error():

@@ -71,7 +71,8 @@ def with_another_option(run):
 
 
 def other_reviews(run):
-    (run.parent / "reviews/train.csv").write_text(GOOD)
+    with (run.parent / "reviews/train.csv").open("a") as file:
+        file.write("\nLovely soup.,1")
 
 
 RESUME = ["train", "--resume", "run"]

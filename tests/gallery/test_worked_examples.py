@@ -18,6 +18,7 @@ import torch
 from exercise_answers import executed
 from expected import X_OF_LESSON
 from matplotlib.colors import to_rgb
+from matplotlib.text import Text
 from PIL import Image
 from run_pages import GALLERY, check_lesson, run
 from torch.testing import assert_close
@@ -270,6 +271,21 @@ def test_mixture_shades_the_convex_hull(ax):
     areas = [np.linalg.det([b - a, c - a]) / 2 for a, b, c in corners]
     assert sum(map(abs, areas)) == pytest.approx(4.0)
     assert_close(dots(ax), values.mean(dim=0, keepdim=True).detach())
+
+
+def test_a_sentence_with_prices_and_repeated_words_is_drawn_as_it_is(monkeypatch):
+    p, prices = page_a(), ["$5-$10", "or"] * 3
+    monkeypatch.setitem(p["draw_branches"].__globals__, "words", prices)
+    values = [p[f"{name}_2"] for name in ("x", "query", "key", "value", "scores")]
+    branches = p["draw_branches"](prices[0], *values)
+    steps = p["animate_attention"](prices, p["scores_2"], p["weights_2"], p["values"]).figure
+    for figure in branches, steps:
+        figure.canvas.draw()
+        drawn = [text for text in figure.findobj(Text) if "$5" in text.get_text()]
+        assert len(drawn) > 4
+        assert not any(text.get_parse_math() for text in drawn)
+        bars = [ax for ax in figure.axes if ax.patches]
+        assert all(len({bar.get_xy() for bar in ax.patches}) == 6 for ax in bars)
 
 
 def test_the_animation_adds_up_to_the_context_vector_in_sight():

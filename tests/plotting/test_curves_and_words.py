@@ -5,9 +5,10 @@ import re
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import pytest
+import torch
 from loops import for_each
 
-from attention.plotting import training_curves, words_as_ansi, words_as_html
+from attention.plotting import head_atlas, training_curves, words_as_ansi, words_as_html
 
 
 def line(epoch, *names):
@@ -55,6 +56,17 @@ def test_html_escapes_words_and_caption():
     page = words_as_html([HOSTILE, "good"], [0.2, 0.8], HOSTILE)
     assert page.count("&lt;script&gt;alert(&quot;x&quot;)&lt;/script&gt;") == 2
     assert "<script" not in page
+
+
+@for_each(
+    show=(words_as_html, words_as_ansi, lambda words, _: head_atlas(torch.ones(1, 1, 2, 2), words))
+)
+def test_words_bring_no_escapes_formulas_or_surrogates(show):
+    shown = show(["\x1b]0;a\x07\x9b1m", "\ud800$b$"], [0.0, 0.7])
+    assert r"\x1b]0;a\x07\x9b1m" in shown
+    assert r"\ud800$b$" in shown
+    shown.encode()
+    assert "mathjax_ignore tex2jax_ignore" in shown or "<figure" not in shown
 
 
 VIOLET, OCHRE, PINK = [130, 80, 210], [200, 140, 20], [205, 60, 125]

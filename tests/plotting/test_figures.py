@@ -48,12 +48,25 @@ def test_weights_show_every_number_and_word():
 
 
 def test_words_with_dollars_are_words_and_no_formulas():
-    figure, ax = plt.subplots()
+    figure, (ax, chart) = plt.subplots(2, figsize=(9, 9))
     words = ["$5-$10", "$$", r"$\foo$"]
     draw_weights(ax, torch.eye(3), words)
+    draw_box(chart, 0, 0, words[0])
+    draw_flow(chart, (0, 0), (1, 1), words[1])
+    draw_matrices(chart, 2, (words[1], (words[2], words[0], 2, 2, PALETTE[0])))
     figure.canvas.draw()
-    for label in (*ax.get_xticklabels(), *ax.get_yticklabels()):
-        assert not label.get_parse_math()
+    drawn = [*ax.get_xticklabels(), *ax.get_yticklabels(), *chart.texts]
+    drawn = [text for text in drawn if text.get_text()]
+    assert len(drawn) == 11
+    assert not any(text.get_parse_math() for text in drawn)
+
+
+def test_characters_that_no_font_has_are_spelled():
+    figure, ax = plt.subplots()
+    draw_weights(ax, torch.eye(2), ["a\ud800", "\x1b[31mb"])
+    figure.canvas.draw()
+    for labels in ax.get_xticklabels(), ax.get_yticklabels():
+        assert [label.get_text() for label in labels] == [r"a\ud800", r"\x1b[31mb"]
 
 
 def test_numbers_in_cells_can_be_read():

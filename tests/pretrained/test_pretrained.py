@@ -13,6 +13,7 @@ import torch
 from encoder_texts import texts
 from run_files import edit_json, edit_tensors
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer, models
 from wrapped import wrap
 
 from attention import capture, pretrained
@@ -131,8 +132,9 @@ def pad(tensors, prefix):
 
 def as_the_first_files(content):
     content["vocab_size"] += 3
-    for name in ("model_type", "layer_norm_eps", "hidden_act"):
+    for name in ("model_type", "layer_norm_eps", "type_vocab_size"):
         del content[name]
+    content["hidden_act"] = "gelu_python"
 
 
 @pytest.mark.parametrize("kind", ["roberta", "xlm-roberta", "camembert", "data2vec-text"])
@@ -170,6 +172,12 @@ def as_an_old_roberta(content):
     content["architectures"] = ["RobertaModel"]
 
 
+def as_an_untyped_roberta(folder):
+    edit_json(folder / "config.json", lambda content: content.pop("model_type"))
+    vocabulary = Tokenizer.from_file(str(folder / "tokenizer.json")).get_vocab()
+    Tokenizer(models.BPE(vocabulary, [])).save(str(folder / "tokenizer.json"))
+
+
 SELF = "encoder.layer.1.attention.self"
 BIAS = f"{SELF}.key.bias"
 WORD = "embeddings.word_embeddings.weight"
@@ -203,6 +211,11 @@ BAD = {
     "no type, of another class": (
         lambda f: edit_json(f / "config.json", as_an_old_roberta),
         "model_type: expected the type of a RobertaModel, got none",
+    ),
+    "no type, of another tokenizer": (as_an_untyped_roberta, "a model_type beside .* kind BPE"),
+    "more layers than are read": (
+        config(num_hidden_layers=1),
+        r"holds encoder\.layer\.1\.\S+, which is not read",
     ),
     "no padding to count from": (
         config(model_type="roberta", pad_token_id=None),
