@@ -52,6 +52,7 @@ extensions = [
     "predictions",
     "screen_readers",
     "search_words",
+    "walk_stills",
     "wheel_of_the_site",
 ]
 # What sphinx-gallery writes beside its pages would be taken for pages.

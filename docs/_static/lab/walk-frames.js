@@ -113,6 +113,7 @@
         text,
         ink,
         size: textSize,
+        layer: 3,
         ...looks,
       });
     const line = (name, curve, role, width, looks) =>
@@ -127,7 +128,7 @@
     function word(i, x, y, room, high) {
       const wide = within(widthOf(words[i]) * plain + 30, 52, room);
       const [role, ink] = i === at ? ["ink", "paper"] : ["paper", "ink"];
-      const looks = { role, ink, tint: 1, edge: "line", r: high / 2, layer: 3, word: i };
+      const looks = { role, ink, tint: 1, edge: "line", r: high / 2, layer: 4, word: i };
       tile(`word${i}`, [x, y, wide, high], { ...looks, ...fitted(words[i], wide - 14, plain) });
     }
     function allWords({ pitch, along }, across, room) {
@@ -151,7 +152,7 @@
 
     // The tile and the percentage of word j's share
     const tintOf = (weight) => 0.07 + 0.88 * weight;
-    const on = (weight) => (tintOf(weight) > 0.72 ? "white" : "ink");
+    const on = (weight) => (tintOf(weight) > 0.77 ? "white" : "ink");
     const share = (j, place, looks) =>
       tile(`weight${j}`, place, { role: "share", tint: tintOf(w[j]), delay: late(j), ...looks });
     const shareText = (j, place, ink, textSize, looks) =>
@@ -406,47 +407,47 @@
 
     const end = place(chain.at(-1));
     const taken = [[...end, 18, 18]];
-    // Beside its point, above or below it, or nowhere: no name covers another one, or the chain.
-    function beside(name, [x, y], text, ink, textSize, always) {
+    function arrow(name, from, to, width, head, looks) {
+      const [dx, dy] = [to[0] - from[0], to[1] - from[1]];
+      const long = Math.hypot(dx, dy);
+      const points = range(Math.floor(long / 14)).map((k) => (14 * k) / long);
+      taken.push(...points.map((t) => [from[0] + t * dx, from[1] + t * dy, 10, 10]));
+      line(name, straight(from, to), "value", width, {
+        head: Math.min(head, 0.45 * long),
+        ...looks,
+      });
+      return long;
+    }
+    // Beside its point, above or below it, or nowhere: no name covers another one, or an arrow.
+    function beside(name, [x, y], text, ink, textSize) {
       const [wide, tall] = [widthOf(text) * textSize + 8, textSize * 1.3];
       const far = (x > origin[0] ? 1 : -1) * (wide / 2 + 12);
-      const around = [
-        [far, 0],
-        [0, -tall - 2],
-        [0, tall + 2],
-        [far, -tall],
-        [far, tall],
-        [-far, 0],
-      ];
-      const places = around.map(([dx, dy]) => [
-        within(x + dx, left + wide / 2 + 2, right - wide / 2 - 2),
-        within(y + dy, top + tall, bottom - tall),
+      const around = [far, 0, 0, -tall - 4, 0, tall + 4, far, -tall, far, tall, -far, 0];
+      const places = range(6).map((k) => [
+        within(x + around[2 * k], left + wide / 2 + 2, right - wide / 2 - 2),
+        within(y + around[2 * k + 1], top + tall, bottom - tall),
       ]);
-      const isFree = ([u, v]) =>
+      const found = places.find(([u, v]) =>
         taken.every(
           ([a, b, c, d]) => Math.abs(u - a) > (wide + c) / 2 || Math.abs(v - b) > (tall + d) / 2,
-        );
-      const found = places.find(isFree) ?? (always && places[1]);
+        ),
+      );
       if (!found) return;
       taken.push([...found, wide, tall]);
       label(name, found, text, ink, textSize, { delay: DELAY });
     }
-    for (const [j, point] of chain.slice(0, -1).entries()) {
-      const [from, to] = [place(point), place(chain[j + 1])];
-      const long = Math.hypot(to[0] - from[0], to[1] - from[1]);
-      for (let t = 0; t <= long; t += 14)
-        taken.push([...[0, 1].map((c) => from[c] + ((to[c] - from[c]) * t) / long), 10, 10]);
-      const looks = { head: Math.min(15, long / 2), delay: late(j) };
-      line(`sum${j}`, straight(from, to), "value", Math.min(8, 2.5 + long / 14), looks);
+    const long = value.map((v, j) => {
+      const looks = { opacity: 0.32, from: `value${j}.0` };
+      return arrow(`ghost${j}`, origin, place(v), 3, 9, looks);
+    });
+    for (const j of range(n)) {
+      const width = Math.min(8, 2.5 + (w[j] * long[j]) / 14);
+      arrow(`sum${j}`, place(chain[j]), place(chain[j + 1]), width, 15, { delay: late(j) });
     }
     const name = fitted(`new ${quoted(words[at])}`, (right - left) * 0.6, plain);
-    beside("context.name", end, name.text, "ink", name.size, true);
-    const size = (j) => Math.hypot(...value[j]);
-    for (const j of range(n).sort((a, b) => size(b) - size(a))) {
-      const tip = place(value[j]);
-      const looks = { opacity: 0.32, head: Math.min(9, size(j) * unit * 0.4), from: `value${j}.0` };
-      line(`ghost${j}`, straight(origin, tip), "value", 3, looks);
-      if (size(j) * unit > 24) beside(`tip${j}`, tip, words[j], "value", small, false);
+    beside("context.name", end, name.text, "ink", name.size);
+    for (const j of range(n).sort((a, b) => long[b] - long[a])) {
+      if (long[j] > 40) beside(`tip${j}`, place(value[j]), words[j], "value", small);
     }
     tile("context", [...end, 18, 18], { role: "ink", tint: 1, r: 9, delay: DELAY });
   }
@@ -455,7 +456,7 @@
   function map({ words, at, weights, W, H, isWide, n, parts, small, late, tintOf, on, ...draw }) {
     const { label, tile, word } = draw;
     // The last of the slanted names reaches beyond its column.
-    const [left, top, right] = isWide ? [132, 40, 6] : [88, 70, 26];
+    const [left, top, right] = isWide ? [132, 40, 6] : [88, 66, 34];
     const wide = Math.min(150, (W - left - right) / n);
     const high = Math.min(84, (H - top - 6) / n);
     const x = (j) => (W + left - right) / 2 + (j - (n - 1) / 2) * wide;
@@ -464,13 +465,13 @@
     words.forEach((one, i) => {
       word(i, 0, y(i), left - 8, Math.min(38, high - 6));
       parts.get(`word${i}`).x = x(0) - wide / 2 - 6 - parts.get(`word${i}`).w / 2;
-      const name = fitted(one, isFlat ? wide - 4 : 74, small);
+      const name = fitted(one, isFlat ? wide - 4 : 64, small);
       const head = [x(i), y(0) - high / 2 - (isFlat ? 16 : 8)];
       label(`to${i}`, head, name.text, "soft", name.size, { turn: isFlat ? 0 : -55 });
       weights[i].forEach((weight, j) => {
         const data = { query: i, key: j, value: weight };
         const title = `${one} takes ${percent(weight)} from ${words[j]}`;
-        const looks = { role: "share", tint: tintOf(weight), r: 7, ask: i, data, title };
+        const looks = { role: "share", tint: tintOf(weight), r: 7, data, title };
         const size = isFlat ? 16 : within(wide / 2.2, 12, 15);
         const text = { text: percent(weight, isFlat ? undefined : ""), size, ink: on(weight) };
         const place = [x(j), y(i), wide - 4, high - 4];
@@ -485,14 +486,14 @@
     });
   }
 
-  // ---- a part as shapes: [element, attributes, text]
+  // ---- a part as shapes: [element, attributes, text], always with the same attributes
 
   const paint = (fill, stroke) =>
     `fill:${COLOURS[fill] ?? "none"};stroke:${COLOURS[stroke] ?? "none"}`;
 
   function drawn(part) {
     if (part.kind === "line") return drawnLine(part);
-    const { x, y, w, h, r, role, tint, edge, text, size, bold, ink, turn } = part;
+    const { x, y, w, h, r, role, tint, edge, text, size, bold, ink, turn, title } = part;
     const shapes = [];
     if (role) {
       const box = {
@@ -507,10 +508,11 @@
     }
     if (text) {
       const box = { x, y: y + size * 0.36, "text-anchor": turn ? "start" : "middle" };
-      const turned = `rotate(${turn ?? 0} ${x.toFixed(1)} ${y.toFixed(1)})`;
+      const transform = turn ? `rotate(${turn} ${x.toFixed(1)} ${y.toFixed(1)})` : "";
       const looks = { "font-size": size, "font-weight": bold, style: paint(ink) };
-      shapes.push(["text", { ...box, transform: turned, ...looks }, text]);
+      shapes.push(["text", { ...box, transform, ...looks }, text]);
     }
+    if (title) shapes.push(["title", {}, title]);
     return shapes;
   }
 

@@ -28,7 +28,7 @@
           `${asker} collects information from all ${words.length} words, and takes most, ${percent(w[j])}, from ${most}. `,
           "The next steps show why. Press another word, and it asks.",
         ],
-        sum: ["thicker arc = larger share"],
+        sum: ["The thicker an arc is, the larger is its share."],
       },
       {
         title: "Words become numbers",
