@@ -522,7 +522,7 @@
     const dashes = grown < 1 ? `${grown.toFixed(3)} 2` : "none";
     const looks = { "stroke-width": width, "stroke-dasharray": dashes, style: paint(null, role) };
     const d = `M ${x} ${y} C ${rest.join(" ")}`;
-    const shapes = [["path", { d, pathLength: 1, "stroke-linecap": "round", ...looks }]];
+    const shapes = [["path", { d, pathLength: 1, ...looks }]];
     if (head > 1 && grown === 1) {
       const [a, b, u, v] = curve.slice(4);
       const long = Math.hypot(u - a, v - b) || 1;
