@@ -209,7 +209,7 @@
   // 3. A key and a value for each word, a query for the one that asks
   function roles({ at, W, H, isWide, n, late, ...draw }) {
     const { allWords, box, label, lane, tile, vector } = draw;
-    const { pitch, along } = isWide ? lane(112) : lane(24);
+    const { pitch, along } = isWide ? lane(112, W - 6) : lane(24);
     allWords({ pitch, along }, isWide ? 36 : 45, 86);
     const start = isWide ? 66 : 92;
     const span = ((isWide ? H - 4 : W) - start) / 3;

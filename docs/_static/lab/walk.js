@@ -102,7 +102,9 @@
       const group = shape("g", isWord ? { role: "button", tabindex: "-1" } : {});
       layers[to.layer].append(group);
       // At first the still picture is there already, and its lines are drawn once more.
-      return { group, part: run === 0 && to.kind === "tile" ? to : hidden(to, origin) };
+      const part = run === 0 && to.kind === "tile" ? to : hidden(to, origin);
+      paint(group, part);
+      return { group, part };
     }
 
     function move(passed, duration) {
@@ -111,8 +113,10 @@
         const lasts = one.leaves ? duration / 2 : duration;
         const t = Math.min(1, Math.max(0, (passed - (one.to.delay ?? 0)) / lasts));
         isMoving ||= t < 1;
-        one.part = between(one.begins, one.to, eased(t));
-        paint(one.group, one.part);
+        if (one.part !== one.to) {
+          one.part = between(one.begins, one.to, eased(t));
+          paint(one.group, one.part);
+        }
         if (!one.leaves || t < 1) continue;
         one.group.remove();
         parts.delete(name);
