@@ -1,7 +1,7 @@
 "use strict";
 
-// What the walk says beside its pictures, in the reader's own words: text, and [text, role] where a word
-// has the colour of its role.
+// What the walk says beside its pictures, in the reader's own words. A caption is a list of segments, text
+// or [text, role], whose colour is that of the role.
 
 {
   const { quoted } = lab.dom;
@@ -9,111 +9,75 @@
 
   const vector = (numbers) => `(${numbers.map(number).join(", ")})`;
 
+  // "{key}" and "{query: 0.5}" are segments with a role; a reader's word has no brackets.
+  function segmentsOf(text) {
+    const parts = text.split(/\{(\w+)(?:: ([^}]+))?\}/);
+    return parts.flatMap((part, i) =>
+      i % 3 === 0 ? [part] : i % 3 === 1 ? [[parts[i + 1] ?? part, part]] : [],
+    );
+  }
+
+  // The title, the sentence and the equation of a step
   function caption(step, { words, at, x, query, key, scores, weights, context, vectors }) {
     const asker = quoted(words[at]);
     const [s, w, q] = [scores[at], weights[at], query[at]];
     const j = w.indexOf(Math.max(...w));
-    const most = j === at ? "itself" : quoted(words[j]);
-    const sum = s.reduce((total, one) => total + Math.exp(one), 0);
-    const product = q.flatMap((one, c) => [
-      ...(c > 0 ? [" + "] : []),
-      [number(one), "query"],
-      " × ",
-      [number(key[j][c]), "key"],
-    ]);
-    return [
-      {
-        title: "A word asks the others",
-        text: [
-          `${asker} collects information from all ${words.length} words, and takes most, ${percent(w[j])}, from ${most}. `,
-          "The next steps show why. Press another word, and it asks.",
-        ],
-        sum: ["The thicker an arc is, the larger is its share."],
-      },
-      {
-        title: "Words become numbers",
-        text: [
-          vectors
-            ? "The model knows each word as three numbers, which it learned from film reviews. "
-            : "Each word is three numbers. These were made up by hand, whereas a model learns its own. ",
-          "A word has the same three in every sentence.",
-        ],
-        sum: [`${asker} = ${vector(x[at])}`],
-      },
-      {
-        title: "Three roles",
-        text: [
-          `Three tables of ${vectors ? "learned" : "random"} numbers turn each word into a `,
-          ["key", "key"],
-          ", by which it is found, and a ",
-          ["value", "value"],
-          `, which it hands over. ${asker} also gets a `,
-          ["query", "query"],
-          ", which says what it looks for.",
-        ],
-        sum: [
-          ["query", "query"],
-          ` = ${asker} × `,
-          ["table", "query"],
-          " = ",
-          [vector(q), "query"],
-        ],
-      },
-      {
-        title: "Does the key fit?",
-        text: [
-          `The `,
-          ["query", "query"],
-          ` of ${asker} meets each `,
-          ["key", "key"],
-          ": multiply number by number, add, and divide by √2. The better the key fits, the higher is its score.",
-        ],
-        sum: [`${quoted(words[j])}: (`, ...product, `) / √2 ≈ ${number(s[j])}`],
-      },
-      {
-        title: "Scores become shares",
-        text: [
-          "The softmax raises e to each score and divides by the sum, so that all shares are positive and add up to 100\u00a0%. ",
-          "Higher scores get much more.",
-        ],
-        sum: [
-          `${quoted(words[j])}: e^${number(s[j])} / ${number(sum)} ≈ `,
-          [percent(w[j]), "weight"],
-        ],
-      },
-      {
-        title: "Everybody hands over a share",
-        text: [
-          "Each ",
-          ["value", "value"],
-          ` is shortened to its share, and the short ones are added, one behind the other. They end at the new ${asker}, a word that knows its context.`,
-        ],
-        sum: [`new ${asker} = ${vector(context[at])}`],
-      },
-      {
-        title: "All words ask at once",
-        text: [
-          "Every word asks, one row each. That is one attention head; a large model has hundreds of them. ",
-          "Press a row, and its word asks.",
-        ],
-        sum: ["softmax(", ["Q", "query"], " ", ["Kᵀ", "key"], " / √2) ", ["V", "value"]],
-      },
+    const [best, most] = [quoted(words[j]), percent(w[j])];
+    const total = s.reduce((sum, one) => sum + Math.exp(one), 0);
+    const products = q.map((one, c) => `{query: ${number(one)}} × {key: ${number(key[j][c])}}`);
+    const numbers = vectors
+      ? "The model knows each word as three numbers, which it learned from film reviews."
+      : "Each word is three numbers. These were made up by hand, whereas a model learns its own.";
+    const [title, text, sum] = [
+      [
+        "A word asks the others",
+        `${asker} collects information from all ${words.length} words, and takes most, ${most}, from ${j === at ? "itself" : best}. The next steps show why. Press another word, and it asks.`,
+        "The thicker an arc is, the larger is its share.",
+      ],
+      [
+        "Words become numbers",
+        `${numbers} A word has the same three in every sentence.`,
+        `${asker} = ${vector(x[at])}`,
+      ],
+      [
+        "Three roles",
+        `Three tables of ${vectors ? "learned" : "random"} numbers turn each word into a {key}, by which it is found, and a {value}, which it hands over. ${asker} also gets a {query}, which says what it looks for.`,
+        `{query} = ${asker} × {query: table} = {query: ${vector(q)}}`,
+      ],
+      [
+        "Does the key fit?",
+        `The {query} of ${asker} meets each {key}: multiply number by number, add, and divide by √2. The better the key fits, the higher is its score.`,
+        `${best}: (${products.join(" + ")}) / √2 ≈ ${number(s[j])}`,
+      ],
+      [
+        "Scores become shares",
+        "The softmax raises e to each score and divides by the sum, so that all shares are positive and add up to 100\u00a0%. Higher scores get much more.",
+        `${best}: e^${number(s[j])} / ${number(total)} ≈ {weight: ${most}}`,
+      ],
+      [
+        "Everybody hands over a share",
+        `Each {value} is shortened to its share, and the short ones are added, one behind the other. They end at the new ${asker}, a word that knows its context.`,
+        `new ${asker} = ${vector(context[at])}`,
+      ],
+      [
+        "All words ask at once",
+        "Every word asks, one row each. That is one attention head; a large model has hundreds of them. Press a row, and its word asks.",
+        "softmax({query: Q} {key: Kᵀ} / √2) {value: V}",
+      ],
     ][step - 1];
+    return { title, text: segmentsOf(text), sum: segmentsOf(sum) };
   }
 
-  const plain = (segments) => segments.map((one) => (Array.isArray(one) ? one[0] : one)).join("");
+  const plain = (segments) =>
+    segments.map((one) => (typeof one === "string" ? one : one[0])).join("");
 
   // A row for each word that answers
   const HEAD = ["word", "key", "score", "share", "value"];
-  function rows({ words, at, key, scores, weights, value }) {
-    return words.map((word, j) => [
-      word,
-      vector(key[j]),
-      number(scores[at][j]),
-      percent(weights[at][j]),
-      vector(value[j]),
-    ]);
-  }
+  const rows = ({ words, at, key, scores, weights, value }) =>
+    words.map((word, j) => {
+      const score = number(scores[at][j]);
+      return [word, vector(key[j]), score, percent(weights[at][j]), vector(value[j])];
+    });
 
   lab.walkTexts = { HEAD, caption, plain, rows };
 }
