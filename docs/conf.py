@@ -54,6 +54,7 @@ extensions = [
     "screen_readers",
     "search_words",
     "term_cards",
+    "walk_stills",
     "wheel_of_the_site",
 ]
 # What sphinx-gallery writes beside its pages would be taken for pages.

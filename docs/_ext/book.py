@@ -25,11 +25,13 @@ STYLE = "_static/book.css"
 # What scripts bring to life is hidden until they do. By its id: what stands there in the book.
 IN_THE_BOOK = {
     "home-lab": "On {} you can type a film review here, and see what a trained model makes of it.",
+    "walk": "On {} these steps move, and read a sentence of yours.",
     "review-lab": "On {} you can type a review here, which three models then read side by side.",
     "workbench": "Here {} has a workbench, where you can change every number and see what follows.",
     "writer-lab": "On {} the model continues a text of yours here.",
 }
-FOR_SCRIPTS = re.compile(r"<script\b|<[^>]*\shidden\b")
+FOR_SCRIPTS = re.compile(r"<script\b|<[^>]*\s(hidden|data-part)\b")
+COLOUR = re.compile(r"var\([\w-]+, (#\w+)\)")  # what the site's style sheets set, and else
 NAMESPACES = {
     "math": "http://www.w3.org/1998/Math/MathML",
     "svg": "http://www.w3.org/2000/svg",
@@ -101,7 +103,7 @@ class Page:
             part["xmlns"] = NAMESPACES[part.name]
             if "viewbox" in part.attrs:  # HTML knows no capitals
                 part["viewBox"] = part.attrs.pop("viewbox")
-        return str(self.tree)
+        return COLOUR.sub(r"\1", str(self.tree))
 
     def sharpen(self, picture: Tag) -> None:
         """Show of a picture's two versions the sharper one alone, at the size of the other."""

@@ -39,13 +39,18 @@ WHOLE = [
 ]
 WHOLE += ["workbench-share", "workbench-start"]
 WRITING = ["bpe", "writer", "writer-lab"]
+WALK = ["bench-python", "walk-frames", "walk-texts", "walk"]
 SCRIPTS = {
-    "index": [*REVIEW, "home", *BENCH, "workbench-start"],
+    "index": [*REVIEW, "home", *BENCH, *WALK, "workbench-start"],
     "playground": [*REVIEW, "map", "review-lab", *WHOLE, *WRITING, "lab"],
-    "gallery/core/plot_1_qkv_derivation": ["tensors", "attention", "dom", "map", *WHOLE],
+    "gallery/core/plot_1_qkv_derivation": ["tensors", "attention", "dom", "map", *WHOLE, *WALK[1:]],
 }
 STYLES = ["lab", "workbench"]
-MORE_STYLES = {"playground": ["writer"]}
+MORE_STYLES = {
+    "index": ["walk"],
+    "playground": ["writer"],
+    "gallery/core/plot_1_qkv_derivation": ["walk"],
+}
 
 
 def as_base64(tensor: Tensor, floats: str = "<f2") -> str:

@@ -32,13 +32,10 @@ notebook <source-notebook>`, :ref:`a chapter of a tutorial <source-chapter>` and
 contributed.
 """
 
-import base64
-import io
 from itertools import accumulate
 
 import matplotlib.pyplot as plt
 import torch
-from PIL import Image
 from torch.nn import functional as F
 
 import attention
@@ -318,15 +315,13 @@ print("lengths of the shadows", shadow_lengths)
 # sphinx_gallery_start_ignore
 
 
-def draw_arrows(ax, tips, color, starts=None, width=1.5):
-    """Draw vectors in the plane as arrows, which start at the origin unless starts are given."""
-    tips = tips.tolist()
-    starts = [[0.0, 0.0]] * len(tips) if starts is None else starts.tolist()
+def draw_arrows(ax, tips, color, width=1.5):
+    """Draw vectors in the plane as arrows from the origin."""
     style = {"arrowstyle": "-|>", "color": color, "lw": width, "shrinkA": 0, "shrinkB": 0}
-    for tip, start in zip(tips, starts, strict=True):
-        ax.annotate("", xy=tip, xytext=start, arrowprops=style)
+    for tip in tips.tolist():
+        ax.annotate("", xy=tip, xytext=(0, 0), arrowprops=style)
     # Matplotlib ignores annotations when it chooses the limits, but not invisible points.
-    ax.scatter(*zip(*tips, *starts, strict=True), s=0)
+    ax.scatter(*zip([0, 0], *tips.tolist(), strict=True), s=0)
     ax.set_aspect("equal")
 
 
@@ -410,113 +405,13 @@ fig.set_label(
 
 # %%
 # *Figure 3.* The six values, their convex hull, and the context vector of "journey" inside it.
-
-# sphinx_gallery_start_ignore
-
-
-class Animation:
-    """The steps of a drawing beside each other, in a box that scrolls from one to the next.
-
-    It needs no script, and nothing moves by itself.
-    """
-
-    def __init__(self, figure, draw, n_frames):
-        self.figure, self.draw, self.n_frames = figure, draw, n_frames
-        # Lay out once, because doing it for every frame costs a hundred times as much as drawing.
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        pictures = []
-        for frame in range(1, n_frames):  # on the first, nothing is drawn yet
-            draw(frame)
-            drawn = io.BytesIO()
-            figure.savefig(drawn, format="png", dpi=80)
-            pictures.append(Image.open(drawn).convert("RGB"))
-        # In one picture, most of a step repeats its neighbour and takes no bytes.
-        width, height = pictures[0].size
-        self.strip = Image.new("RGB", (width * len(pictures), height))
-        for i, picture in enumerate(pictures):
-            self.strip.paste(picture, (i * width, 0))
-
-    def _repr_html_(self):
-        written, steps = io.BytesIO(), self.n_frames - 1
-        few = self.strip.quantize(
-            32, method=Image.Quantize.FASTOCTREE
-        )  # keeps the green arrows green
-        few.save(written, "png", optimize=True)
-        stops = "".join(
-            f'<span style="height: 1px; left: {100 * i / steps:.4f}%; position: absolute; '
-            f'scroll-snap-align: start; width: {100 / steps:.4f}%"></span>'
-            for i in range(steps)
-        )
-        return (
-            f"<details><summary>See its {steps} steps one by one: scroll sideways</summary>"
-            '<div class="steps" role="group" tabindex="0" aria-label="The steps, side by side" '
-            'style="max-width: 100%; overflow-x: auto; scroll-snap-type: x mandatory; '
-            f'width: 400px"><div style="position: relative; width: {100 * steps}%">'
-            '<img alt="The scores appear one by one, the weights all at once, then the weighted '
-            'values add up." style="display: block; max-width: none; width: 100%" '
-            f'src="data:image/png;base64,{base64.b64encode(written.getvalue()).decode()}">'
-            f"{stops}</div></div></details>"
-        )
-
-
-def animate_attention(names, scores, weights, values):
-    """Animate the attention of one query: its scores, its weights, then the weighted sum."""
-    n = len(names)
-    fig, (top, middle, plane) = plt.subplots(3, figsize=(5, 7.5), height_ratios=[2, 2, 4])
-    bars, labels = [], []
-    panels = (top, scores, "1. scores", BLACK), (middle, weights, "2. weights", WEIGHT)
-    for ax, numbers, title, color in panels:
-        bars.append(ax.bar(range(n), numbers.tolist(), color=color))
-        ax.set_xticks(range(n), names, parse_math=False)
-        labels.append(ax.bar_label(bars[-1], fmt="%.2f"))
-        ax.set_title(title, fontsize=11)
-        ax.margins(y=0.25)
-        ax.tick_params(axis="x", length=0)
-
-    plane.set_title("3. the weighted values, tip to tail", fontsize=11)
-    steps = (weights[:, None] * values).cumsum(0)  # (n, 2)
-    tails = torch.cat([torch.zeros(1, 2), steps])  # (n + 1, 2)
-    draw_arrows(plane, values, "0.8")
-    draw_arrows(plane, steps, VALUE, starts=tails[:-1])
-    chain = plane.texts[n:]
-    plane.set_aspect("auto")
-    drawn = torch.cat([values, tails])  # (2 * n + 1, 2)
-    (left, bottom), (right, upper) = drawn.amin(0).tolist(), drawn.amax(0).tolist()
-    wide, high = right - left, upper - bottom
-    plane.set(xlim=(left, right + 0.5 * wide), ylim=(bottom, upper + 0.2 * high))
-    label_points(plane, values, names, right + 0.2 * wide, high / 9)
-    (end,) = plane.plot(*tails[-1].tolist(), "o", color=BLACK)
-    label = plane.annotate("context", tails[-1].tolist(), (-8, 0), textcoords="offset points")
-    label.set(ha="right", va="center")
-
-    def draw(frame):
-        # One frame per score, one for the softmax, and one per value
-        added = frame - n - 1
-        for shown, texts, until in zip(bars, labels, (frame, n * (frame > n)), strict=True):
-            for j, (bar, text) in enumerate(zip(shown, texts, strict=True)):
-                bar.set_visible(j < until)
-                text.set_visible(j < until)
-        for j, step in enumerate(chain):
-            step.set_visible(j < added)
-        end.set_visible(added >= n)
-        label.set_visible(added >= n)
-
-    return Animation(fig, draw, 2 * n + 2)
-
-
-# sphinx_gallery_end_ignore
-film = animate_attention(words, scores_2, weights_2, values)
-film.figure.set_label(
-    "Three panels. Bars: the six scores of journey. Bars: the six weights. Arrows: the six "
-    "weighted values laid tip to tail from the origin, ending at the context vector."
-)
-film
-
-# %%
-# *Figure 4.* All steps in order: one score after the other, the softmax of the scores divided by
-# :math:`\sqrt 2`, then the weighted values, tip to tail, until they end at the context vector. The
-# picture is the last of the steps; unfold them to see one after the other.
+#
+# On the web page of this lesson, the seven steps below are the whole way of "journey" once more,
+# with the numbers from above. A press of *Next* moves one step on, and a press on another word lets
+# that word ask.
+#
+# .. raw:: html
+#    :file: ../../_parts/walk.html
 #
 # All words at once
 # -----------------
@@ -585,7 +480,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 5.* The shapes, for n words of width d and vectors of width k, here 6, 3 and 2. Only the
+# *Figure 4.* The shapes, for n words of width d and vectors of width k, here 6, 3 and 2. Only the
 # two tables in the middle relate words to words.
 #
 # As a function, the formula takes three lines. In them, ``.mT`` transposes the last two axes, and
@@ -682,7 +577,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* The weights before training, one row per query, on a colour scale from 0 to 1. All
+# *Figure 5.* The weights before training, one row per query, on a colour scale from 0 to 1. All
 # rows look alike, and each has its largest weight at "journey".
 #
 # .. admonition:: What went wrong: reading meaning into random numbers
@@ -768,7 +663,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 7.* The weights after training, on the scale of Figure 6. Four words attend to their
+# *Figure 6.* The weights after training, on the scale of Figure 5. Four words attend to their
 # targets, and the rows of "journey" and "starts" remain spread out.
 #
 # A thousand steps were enough for four of the six targets. The other two targets are those of

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+from touch import swipe
 from workbench import cell, field, open_bench, shown
 
 from experiments.playground import trained
@@ -16,31 +17,6 @@ PHONE = {"size": "phone", "has_touch": True, "is_mobile": True}
 
 def state(page):
     return page.evaluate("lab.workbench.bench.state()")
-
-
-def middle(part):
-    box = part.bounding_box()
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
-def swipe(page, part, dx, dy, steps=10):
-    """Put a finger on a part, move it, and take it away; return what the page heard of it."""
-    page.evaluate(
-        """() => { window.heard = [];
-        for (const kind of ["pointerdown", "pointermove", "pointerup", "pointercancel"])
-          addEventListener(kind, () => heard.push(kind), { capture: true }); }"""
-    )
-    x, y = middle(part)
-    touch = page.context.new_cdp_session(page)
-
-    def send(kind, *points):
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
-
-    send("touchStart", {"x": x, "y": y})
-    for step in range(1, steps + 1):
-        send("touchMove", {"x": x + dx * step / steps, "y": y + dy * step / steps})
-    send("touchEnd")
-    return page.evaluate("heard")
 
 
 @pytest.mark.parametrize("name", ["index.html", "playground.html"])
