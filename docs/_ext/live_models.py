@@ -38,14 +38,14 @@ WHOLE = [
     "workbench-learning",
 ]
 WHOLE += ["workbench-share", "workbench-start"]
-WRITING = ["bpe", "writer", "writer-lab"]
+WRITING = ["bpe", "writer", "writer-heads"]
 SCRIPTS = {
-    "index": [*REVIEW, "home", *BENCH, "workbench-start"],
-    "playground": [*REVIEW, "map", "review-lab", *WHOLE, *WRITING, "lab"],
+    "index": [*REVIEW, "home", "bench", "bench-state", "map", *WRITING, "home-writer"],
+    "playground": [*REVIEW, "map", "review-lab", *WHOLE, *WRITING, "writer-lab", "lab"],
     "gallery/core/plot_1_qkv_derivation": ["tensors", "attention", "dom", "map", *WHOLE],
 }
 STYLES = ["lab", "workbench"]
-MORE_STYLES = {"playground": ["writer"]}
+MORE_STYLES = {"index": ["writer", "home"], "playground": ["writer"]}
 
 
 def as_base64(tensor: Tensor, floats: str = "<f2") -> str:
