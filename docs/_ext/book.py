@@ -158,12 +158,12 @@ class Page:
             atlas.extend([first, note])
 
     def mend_cards(self) -> None:
-        """Make a card's title its link, and leave of the lessons' map the links."""
+        """Make a card's title its link, and leave of the lessons' map the links, without marks."""
         for card in self.tree.select(".sd-card:has(.sd-stretched-link)"):
             link, title = card.select_one(".sd-stretched-link"), card.select_one(".sd-card-title")
             link.extract()
             title.string.wrap(self.tree.new_tag("a", href=link["href"]))
-        for part in self.tree.select(".lesson-map :is(svg, img)"):
+        for part in self.tree.select(".lesson-map :is(svg, img), .stops, .answer"):
             part.decompose()
 
 

@@ -254,7 +254,7 @@ def draw_map(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             needs=" ".join(lesson.needs),
             address=app.builder.get_relative_uri(docname, page),
             picture=quote(picture, safe=" '/:=;,()"),
-            title=re.sub(r"(?<=[a-z])(?=[A-Z])", "<wbr>", lesson.short_title),
+            title=re.sub(r"(?<=[a-z]{4})(?=[A-Z])", "<wbr>", lesson.short_title),
             lesson=lesson,
         )
 

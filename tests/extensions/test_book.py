@@ -92,7 +92,8 @@ CARD = '<div class="sd-card"><div class="sd-card-title">{}</div><p>Begin.</p>{}<
             CARD.format('<a href="#first">Learn</a>', ""),
         ),
         (
-            '<nav class="lesson-map"><svg></svg><a href="#first"><img src="x"/>Masks</a></nav>',
+            '<nav class="lesson-map"><svg></svg><a href="#first"><img src="x"/>Masks</a></nav>'
+            '<div class="stops"><a href="#first"></a></div><p class="answer">Read</p>',
             '<nav class="lesson-map"><a href="#first">Masks</a></nav>',
         ),
     ],
