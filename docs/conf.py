@@ -156,7 +156,6 @@ sphinx_gallery_conf = {
     "doc_module": ("attention",),
     "nested_sections": False,  # one page of all lessons, none for each part
     "subsection_order": "lessons.reading_order",
-    "minigallery_sort_order": "lessons.reading_order",
     "within_subsection_order": "lessons.execution_order",
     "image_scrapers": ("predictions.answers_that_hold", "gallery_pages.figures_with_alt_text"),
     "image_srcset": ["2x"],

@@ -160,17 +160,13 @@ class Page:
             atlas.extend([first, note])
 
     def mend_cards(self) -> None:
-        """Make a card's title its link, and leave of a thumbnail the link and the question."""
+        """Make a card's title its link, and leave of the lessons' map the links, without marks."""
         for card in self.tree.select(".sd-card:has(.sd-stretched-link)"):
             link, title = card.select_one(".sd-stretched-link"), card.select_one(".sd-card-title")
             link.extract()
             title.string.wrap(self.tree.new_tag("a", href=link["href"]))
-        for thumbnail in self.tree.select(".sphx-glr-thumbcontainer"):
-            question = thumbnail.attrs.pop("tooltip")
-            for part in thumbnail.select(":scope > :not(p)"):
-                part.decompose()
-            if self.name == "gallery/index":  # where there is room
-                thumbnail.append(self.tree.new_tag("p", string=question))
+        for part in self.tree.select(".lesson-map :is(svg, img), .stops, .answer"):
+            part.decompose()
 
 
 def finish_page(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:

@@ -9,36 +9,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from docutils import nodes
-from lessons import lessons, reading_order, short_title
+from lessons import GALLERY, PARTS, lessons, short_title
 from saved_pictures import lighten, save_as_svg
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
-from sphinx.transforms import SphinxTransform
 from sphinx.util.nodes import clean_astext
 from sphinx_gallery.scrapers import matplotlib_scraper
 from wheel_of_the_site import install_line, wheel_name
 
 TITLE = re.compile(r"^\S.*\n=+\n", re.MULTILINE)
-CARD = re.compile(
-    r"\.\. raw:: html\n\n +<div class=\"sphx-glr-thumbcontainer.*?`/(\S+)`.*?</div>\n +</div>\n",
-    re.DOTALL,
-)
-SHRUNK = re.compile(r"/gallery/(\w+)/images/thumb/sphx_glr_(\w+)_thumb\.png")
-
-
-class ShowDrawings(SphinxTransform):
-    """Show on each lesson's card the picture drawn for it, ``_static/thumbnails/<lesson>.svg``.
-
-    Sphinx-Gallery shrinks the first figure of a lesson, until its text can't be read. A setting in
-    the script would name another picture, but readers download the scripts. The exchange comes
-    before Sphinx collects the pictures, and warns of one that is missing.
-    """
-
-    default_priority = 500
-
-    def apply(self, **_: Any) -> None:
-        for image in self.document.findall(nodes.image):
-            image["uri"] = SHRUNK.sub(r"/_static/thumbnails/\1/\2.svg", image["uri"])
 
 
 def shorten_references(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -111,16 +90,14 @@ def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
 def mend_lists(app: Sphinx, docname: str, source: list[str]) -> None:
     """Take out the lists of tags: our lessons have none, and a list per section repeats an id.
 
-    The lists of pages go, too: the home page's put the lessons into the sidebar, part by part.
+    The page of all lessons has a map in place of cards and lists: it holds the headers alone.
     """
     if docname.startswith("gallery/"):
         source[0] = re.sub(r"\.\. raw:: html\n\n +<div id='sg-tag-list'.*\n", "", source[0])
     if docname == "gallery/index":
-        text = re.sub(r"\.\. toctree::\n( +.*\n|\n)+", "", source[0])
-        # The cards come in the order of execution.
-        cards = sorted(CARD.finditer(text), key=lambda card: reading_order(card[1]))
-        in_order = (card[0] for card in cards)
-        source[0] = CARD.sub(lambda _: next(in_order), text)
+        parts = [GALLERY, *(GALLERY / part for part in PARTS)]
+        headers = [(part / "GALLERY_HEADER.rst").read_text(encoding="utf-8") for part in parts]
+        source[0] = "\n".join(headers)
 
 
 def without_tex(text: str) -> str:
@@ -145,22 +122,8 @@ def title_of(app: Sphinx, page: str) -> str:
     return without_tex(app.env.titles[page].astext())
 
 
-def plain_cards(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Write the equations on cards as letters: a card is an attribute, which holds no MathML.
-
-    The picture of a card far below is fetched when its reader comes near.
-    """
-    if body := context.get("body"):
-        card = re.compile(r'(?<= tooltip=")[^"]*')
-        body = card.sub(lambda found: without_tex(found[0]), body)
-        picture = re.compile(r'(?<= tooltip=")([^"]*"><img )')
-        context["body"] = picture.sub(r'\1loading="lazy" ', body)
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_transform(ShowDrawings)
     app.connect("source-read", offer_downloads)
     app.connect("source-read", mend_lists)
     app.connect("doctree-resolved", shorten_references)
-    app.connect("html-page-context", plain_cards)
     return {"parallel_read_safe": True}

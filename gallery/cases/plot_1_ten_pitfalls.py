@@ -2,6 +2,8 @@ r"""
 .. lesson:: Ten pitfalls
    :minutes: 30
    :extra: train
+   :needs: core/plot_8
+   :tasks: bug-vocabulary
 
 Ten pitfalls around a correct attention layer
 =============================================

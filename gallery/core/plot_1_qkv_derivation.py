@@ -3,6 +3,8 @@
    :minutes: 45
    :extra: plot
    :exercises: sentence
+   :tasks: score-by-hand weights-by-hand context-by-hand journey-scores all-contexts
+      count-favourites
    :search: self-attention; how attention works; query, key and value; attention weights; softmax
 
 Self-attention step by step: one word asks, six words answer

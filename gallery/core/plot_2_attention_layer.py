@@ -2,7 +2,9 @@
 .. lesson:: The attention layer as a PyTorch module
    :minutes: 50
    :extra: plot
+   :needs: core/plot_1
    :exercises: sentence
+   :tasks: global-width run-order typed-decimals all-at-once copy-layer
    :search: nn.Linear; attention layer
 
 The attention layer as a PyTorch module: two classes, one function

@@ -2,7 +2,9 @@
 .. lesson:: Scaled dot products
    :minutes: 75
    :extra: plot
+   :needs: core/plot_1
    :exercises: scale
+   :tasks: product-variance divide-by jacobian bug-width
    :search: scaled dot product; square root; sqrt; temperature
 
 Scaled dot products: why the scores are divided by √k

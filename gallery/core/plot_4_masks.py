@@ -2,7 +2,9 @@
 .. lesson:: Attention masks
    :minutes: 40
    :extra: plot
+   :needs: core/plot_2 core/plot_3
    :exercises: masks
+   :tasks: causal-by-hand true-means-ignore bug-mean bug-padding blind-row
    :search: padding mask; causal mask; attention mask
 
 Attention masks: causal and padding masks, and a word that may see nothing

@@ -2,7 +2,9 @@
 .. lesson:: Multi-head attention
    :minutes: 50
    :extra: plot
+   :needs: core/plot_4
    :exercises: masks
+   :tasks: split-heads
    :search: multi-head attention; attention head;
       PyTorch's nn.MultiheadAttention
 

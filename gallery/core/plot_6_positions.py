@@ -2,7 +2,9 @@
 .. lesson:: Positional encodings
    :minutes: 45
    :extra: plot
+   :needs: core/plot_2 core/plot_4
    :exercises: masks
+   :tasks: count-from-end
    :search: positional encoding; positional embedding
 
 Positional encodings: where a word stands

@@ -2,7 +2,9 @@
 .. lesson:: The transformer block
    :minutes: 60
    :extra: plot
+   :needs: core/plot_5
    :exercises: block
+   :tasks: count-block transformer-block
    :search: transformer block; layer norm; layer normalisation;
       residual connection; feed-forward layer
 

@@ -2,7 +2,9 @@
 .. lesson:: Attention as explanation
    :minutes: 120
    :extra: train
+   :needs: core/plot_8
    :exercises: reading
+   :tasks: deletion rank-by-hand deletion-from-weights bug-top-word
    :search: explanation; interpretability
 
 Attention as explanation: what a weight says about a word

@@ -2,6 +2,8 @@
 .. lesson:: Low-rank attention
    :minutes: 30
    :extra: plot
+   :needs: core/plot_2
+   :tasks: fold-keys largest-saving-width nearest-of-rank add-queries
    :search: low rank; QK circuit
 
 Low-rank attention: what a product QKᵀ can hold

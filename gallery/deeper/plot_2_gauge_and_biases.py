@@ -2,6 +2,8 @@
 .. lesson:: Gauge freedom and the key bias
    :minutes: 30
    :extra: plot
+   :needs: deeper/plot_1
+   :tasks: other-pair drop-dead-bias
 
 Gauge freedom and the key bias: numbers that change nothing
 ===========================================================

@@ -2,6 +2,7 @@
 .. lesson:: The value matrix
    :minutes: 20
    :extra: train
+   :needs: deeper/plot_1 deeper/plot_2
 
 The value matrix: when it folds into the classifier
 ===================================================
@@ -14,11 +15,11 @@ nonlinearity without a linear map in front of it. With several heads or a residu
 vector per path is enough to replace the matrix. With a nonlinearity the whole matrix is needed,
 unless a linear map stands between the values and the nonlinearity: that map absorbs the matrix.
 
-You need the two earlier pages of this track; the one on :doc:`low rank
-</gallery/deeper/plot_1_low_rank_qk>` regroups the product of queries and keys by moving its
-brackets, as this page does for the values. Running the page takes seven seconds. Afterwards you can
-say for a given architecture whether its value matrices fold away, and you can test such a claim
-without relying on one particular way of folding them.
+You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, which regroups the
+product of queries and keys by moving its brackets, as this page does for the values, and the lesson
+on :doc:`gauge and biases </gallery/deeper/plot_2_gauge_and_biases>`. Running the page takes seven
+seconds. Afterwards you can say for a given architecture whether its value matrices fold away, and
+you can test such a claim without relying on one particular way of folding them.
 """
 
 import matplotlib.pyplot as plt

@@ -2,6 +2,7 @@ r"""
 .. lesson:: The cost of attention scores
    :minutes: 30
    :extra: plot
+   :needs: deeper/plot_1
 
 The cost of attention scores: where to put the brackets
 =======================================================

@@ -2,6 +2,7 @@ r"""
 .. lesson:: A real encoder
    :minutes: 30
    :extra: train
+   :needs: core/plot_2 core/plot_7
    :search: BERT; attention heads of a real model
 
 A real encoder: 72 attention heads of MiniLM, number by number

@@ -2,6 +2,7 @@ r"""
 .. lesson:: QKᵀ in a real model
    :minutes: 40
    :extra: train
+   :needs: core/plot_3 deeper/plot_1 deeper/plot_2
 
 QKᵀ in a real model: spectra, rank, biases and scores of 72 heads
 =================================================================

@@ -2,6 +2,7 @@ r"""
 .. lesson:: The multi-head bottleneck
    :minutes: 30
    :extra: plot
+   :needs: core/plot_5 deeper/plot_1
 
 The multi-head bottleneck: how many heads, and how wide?
 ========================================================

@@ -2,6 +2,8 @@ r"""
 .. lesson:: Grouped-query and latent attention
    :minutes: 40
    :extra: train
+   :needs: core/plot_4 core/plot_5 deeper/plot_1 deeper/plot_9a
+   :tasks: share-keys causal-window absorbed-query
    :search: grouped-query attention; GQA; MLA
 
 Grouped-query, multi-query and latent attention (GQA, MQA, MLA): what heads can share

@@ -2,6 +2,8 @@ r"""
 .. lesson:: KV cache
    :minutes: 40
    :extra: plot
+   :needs: core/plot_4 core/plot_5 core/plot_7 deeper/plot_9a
+   :tasks: cached-step
    :search: KV cache
 
 KV cache, generating one token after another: what need not be computed twice

@@ -2,6 +2,7 @@ r"""
 .. lesson:: A language model that writes
    :minutes: 40
    :extra: train
+   :needs: core/plot_7 deeper/plot_9c
    :search: GPT; language model; decoder-only transformer
 
 A language model that writes: next tokens, temperature and induction heads

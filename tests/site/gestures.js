@@ -26,17 +26,13 @@ const gestures = {
     type(one("#home-lab [data-part=review]"), "dull ".repeat(600) + "wonderful ".repeat(300));
     await until(() => one("#home-lab [data-part=notice]").textContent.includes("first 644 are"));
   },
-  "index.html: a click in the lower plane sets no target, which nothing there explains": () => {
-    part("plane-values").dispatchEvent(new MouseEvent("click", { clientX: 5, bubbles: true }));
-    is(state().contexts, []);
-  },
   "index.html: a link that covers a card is named by the card": () => {
     const names = all(".sd-stretched-link").map((link) => link.textContent);
     is(
       names.filter((name) => /[/#]|html/.test(name)),
       [],
     );
-    is(names.length > 5, true);
+    is(names.length, 3);
   },
   "index.html: no size is named that the book does not have": () => {
     is(/\d+ MB/.test(one("article").textContent), false);

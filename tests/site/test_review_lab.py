@@ -365,6 +365,7 @@ def test_what_is_typed_is_only_ever_text(visit, http_root, address):
     seen = visit(http_root + address)
     page = seen.page
     before = page.evaluate("document.querySelectorAll('article script, article img').length")
+    hook(page, "review-input").scroll_into_view_if_needed()
     hook(page, "review-input").fill(HOSTILE)
     hook(page, "token").first.wait_for()
     if address == "playground.html":
@@ -444,13 +445,15 @@ def test_a_model_that_does_not_load_is_said_and_tried_again(visit, http_root):
     assert tokens(page, "qkv").count() == 3
 
 
-def test_the_home_page_answers_in_one_line(visit, root):
+def test_the_home_page_answers_at_once(visit, root):
     seen = visit(root + "index.html")
-    text = "The plot is thin, but the music is wonderful."
-    expect(hook(seen.page, "hint")).to_be_visible()
-    hook(seen.page, "review-input").fill(text)
+    hook(seen.page, "review-input").scroll_into_view_if_needed()
     hook(seen.page, "token").first.wait_for()
-    expect(hook(seen.page, "hint")).to_be_hidden()
+    # What it begins with is praise, and the page says that the model is wrong about it.
+    assert float(hook(seen.page, "probability").get_attribute("data-value")) < 0.5
+    text = "The plot is thin, but the music is wonderful."
+    hook(seen.page, "review-input").fill(text)
+    expect(hook(seen.page, "token")).to_have_count(11)
     expected = answer(RECOMMENDED, text)
     value = float(hook(seen.page, "probability").get_attribute("data-value"))
     assert value == pytest.approx(sigmoid(expected.logit), abs=1e-5)
