@@ -7,7 +7,15 @@ const { test } = require("node:test");
 const { SCRIPTS, openPage } = require("./page.js");
 
 // Those that start something on a page do so as soon as they are read: they need the page.
-const STARTERS = ["home", "home-writer", "lab", "review-lab", "walk", "workbench-start", "writer-lab"];
+const STARTERS = [
+  "home",
+  "home-writer",
+  "lab",
+  "review-lab",
+  "walk",
+  "workbench-start",
+  "writer-lab",
+];
 const ALL = fs.readdirSync(SCRIPTS).filter((name) => name.endsWith(".js"));
 
 test("what a script takes from another is there", () => {
