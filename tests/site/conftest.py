@@ -14,10 +14,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from built_site import SITE, SIZES
-from playwright.sync_api import Browser, Error, Page, sync_playwright
+from playwright.sync_api import Browser, Error, Page, expect, sync_playwright
 from workbench import open_bench
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+SLOWEST = 60_000  # milliseconds: what is not there by then does not come, on the slowest machine
+expect.set_options(timeout=SLOWEST)
 # Without these a browser calls home, and would be counted as a page that does.
 QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 QUIET += ["--disable-quic", "--disable-gpu", "--no-first-run"]
@@ -59,7 +61,7 @@ class Visit:
     def __init__(self, browser: Browser, options: dict[str, object]) -> None:
         self.context = browser.new_context(**options)
         self.page: Page = self.context.new_page()
-        self.page.set_default_timeout(60_000)
+        self.page.set_default_timeout(SLOWEST)
         self.requests: list[str] = []
         self.complaints: list[str] = []
         self.page.on("request", lambda request: self.requests.append(request.url))
