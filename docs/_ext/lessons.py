@@ -282,10 +282,10 @@ def add_place(app: Sphinx, page: str, template: str, context: Any, doctree: Any)
     place = f" · {pages.index(own) + 1} of {len(pages)}" if len(pages) > 1 else ""
     anchor = PARTS[part].lower().replace(" ", "-")
     address = app.builder.get_relative_uri(page, "gallery/index")
-    # The sidebar has the same links for whoever can't see the bar.
+    # The sidebar says the same to whoever can't see the bar.
     stops = [
-        f'<a href="{PurePath(name).name}.html" title="{lessons()[f"gallery/{name}"].short_title}"'
-        f'{" class=here" if name == own else ""} tabindex="-1"></a>'
+        f'<span data-page="gallery/{name}" title="{lessons()[f"gallery/{name}"].short_title}"'
+        f"{' class=here' if name == own else ''}></span>"
         for name in pages
     ]
     context["body"] = (

@@ -7,23 +7,8 @@
   // chosen first, as label/number. A browser may refuse to keep anything, and then marks last as long
   // as the page.
   const STORE = "attention-done";
-  const LAST = "attention-last-lesson";
   const done = new Set();
   const listeners = [];
-
-  function kept(name) {
-    try {
-      return localStorage.getItem(name);
-    } catch {
-      return null;
-    }
-  }
-
-  function keep(name, text) {
-    try {
-      localStorage.setItem(name, text);
-    } catch {}
-  }
 
   const tell = () => {
     for (const listener of listeners) listener();
@@ -38,7 +23,9 @@
     if (done.has(label) === isDone) return;
     if (isDone) done.add(label);
     else done.delete(label);
-    keep(STORE, JSON.stringify([...done]));
+    try {
+      localStorage.setItem(STORE, JSON.stringify([...done]));
+    } catch {}
     tell();
   }
 
@@ -58,7 +45,7 @@
   }
 
   try {
-    read(kept(STORE));
+    read(localStorage.getItem(STORE));
   } catch {}
   addEventListener("storage", (event) => {
     if (event.key !== STORE) return;
@@ -71,22 +58,24 @@
 
   const root = new URL(document.documentElement.dataset.content_root, location.href).href;
   const pageOf = (address) => address.replace(root, "").replace(/\.html.*$/, "");
-  if (pageOf(location.href) in LESSON_TASKS) keep(LAST, pageOf(location.href));
+  const isSolved = (label) => done.has(label);
 
   function showLessons() {
-    for (const link of document.querySelectorAll(":is(.sidebar-tree, .lesson-map, .stops) a")) {
-      const page = pageOf(link.href);
+    // One is at the first lesson that is not done.
+    const here = Object.keys(LESSON_TASKS).find((page) => !LESSON_TASKS[page].every(isSolved));
+    const places = ".sidebar-tree a, .lesson-map a, .stops [data-page]";
+    for (const link of document.querySelectorAll(places)) {
+      const page = link.dataset.page ?? pageOf(link.href);
       const tasks = LESSON_TASKS[page];
       if (!tasks) continue;
-      const solved = tasks.filter((label) => done.has(label)).length;
+      const solved = tasks.filter(isSolved).length;
       const isDone = solved === tasks.length;
       link.classList.toggle("done", isDone);
       if (link.closest(".sidebar-tree")) showMark(link, isDone && "✓");
       if (!link.closest(".lesson-map")) continue;
-      const isHere = page === kept(LAST);
-      link.classList.toggle("here", isHere);
+      link.classList.toggle("here", page === here);
       const share = isDone ? "✓ done" : solved > 0 && `${solved} of ${tasks.length} done`;
-      showMark(link, [share, isHere && "you are here"].filter(Boolean).join(", "));
+      showMark(link, [share, page === here && "you are here"].filter(Boolean).join(", "));
     }
     const soFar = document.querySelector(".so-far");
     const n = document.querySelectorAll(".stops .done").length;

@@ -137,8 +137,8 @@ def test_lessons_have_short_titles_in_the_sidebar_and_their_place_above_them(sit
     assert "Not read here" not in page
     assert 'href="../index.html#core-lessons"' in page
     stops = page.partition('class="stops"')[2].partition("</div>")[0]
-    assert stops.count("<a ") == 9
-    assert 'href="plot_4_masks.html" title="Attention masks" class=here' in stops
+    assert stops.count("<span ") == 9
+    assert f'data-page="{MASKS}" title="Attention masks" class=here' in stops
     assert page.index('class="chapter"') < page.index("<h1")
     assert 'class="chapter"' not in app.page("more")
 

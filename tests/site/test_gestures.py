@@ -94,7 +94,8 @@ def test_a_sentence_is_read_with_trained_vectors(visit, root):
 def test_the_menu_says_what_the_page_started_from(visit, http_root):
     page = open_bench(visit, http_root + "playground.html")
     page.get_by_label("Start from").select_option("trained")
-    page = open_bench(visit, page.url)
+    text = page.evaluate("lab.benchState.encode(lab.workbench.bench.state())")
+    page = open_bench(visit, http_root + f"playground.html#bench={text}")
     menu = page.get_by_label("Start from")
     linked = state(page)
     expect(menu.locator("option:checked")).to_have_text("the link")

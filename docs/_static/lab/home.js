@@ -43,7 +43,7 @@
         near.disconnect();
         read();
       },
-      { rootMargin: "300px" },
+      { rootMargin: "100px" },
     );
     near.observe(box);
   }
