@@ -29,37 +29,26 @@ LETTERS = frozenset(
 class Font(NamedTuple):
     package: str
     file: str
-    features: list[str]
+    features: str
     axes: dict[str, Any] | None = None  # of a variable font, what stays
     letters: frozenset[int] = LETTERS
 
 
-SERIF, WEIGHTS = "fontpkg_source_serif_4", (400, 700)
+SERIF, BOTH = "fontpkg_source_serif_4", {"opsz": 18, "wght": (400, 700)}
 FONTS = {
     # The MATH table, which sizes roots and bars, stays.
-    OF_EQUATIONS: Font(
-        "ziamath", "fonts/STIXTwoMath-Regular.ttf", ["ssty", "dtls"], letters=GLYPHS
-    ),
+    OF_EQUATIONS: Font("ziamath", "fonts/STIXTwoMath-Regular.ttf", "ssty dtls", letters=GLYPHS),
     "_static/inter.woff2": Font(
-        "fontpkg_inter",
-        "files/Inter[opsz,wght].ttf",
-        ["ccmp", "kern", "tnum"],
-        {"opsz": 14, "wght": WEIGHTS},
+        "fontpkg_inter", "files/Inter[opsz,wght].ttf", "ccmp kern tnum", BOTH
     ),
     "_static/source-serif.woff2": Font(
-        SERIF,
-        "files/SourceSerif4[opsz,wght].ttf",
-        ["ccmp", "kern", "liga"],
-        {"opsz": 18, "wght": WEIGHTS},
+        SERIF, "files/SourceSerif4[opsz,wght].ttf", "ccmp kern liga", BOTH
     ),
     "_static/source-serif-italic.woff2": Font(
-        SERIF,
-        "files/SourceSerif4-Italic[opsz,wght].ttf",
-        ["ccmp", "kern", "liga"],
-        {"opsz": 18, "wght": 400},
+        SERIF, "files/SourceSerif4-Italic[opsz,wght].ttf", "ccmp kern liga", BOTH | {"wght": 400}
     ),
     "_static/jetbrains-mono.woff2": Font(
-        "fontpkg_jetbrains_mono", "files/JetBrainsMono[wght].ttf", ["ccmp"], {"wght": WEIGHTS}
+        "fontpkg_jetbrains_mono", "files/JetBrainsMono[wght].ttf", "ccmp", {"wght": (400, 700)}
     ),
 }
 
@@ -74,25 +63,26 @@ def widen_digits_only(font: TTFont) -> None:
                 table.mapping = {a: b for a, b in table.mapping.items() if a in DIGITS}
 
 
-def cut(name: str, target: Path) -> None:
-    """Write one font with its letters, its features and its axes; the name says in which format."""
-    source, flavor = FONTS[name], target.suffix[1:]
-    # A font that was cut may not keep a reserved name.
+def cut(font: Font, target: Path) -> None:
+    """Write a font with its letters, its features and its axes."""
     options = subset.Options(
-        flavor=flavor, hinting=False, layout_features=source.features, obfuscate_names=True
+        flavor=target.suffix[1:],
+        hinting=False,
+        layout_features=font.features.split(),
+        obfuscate_names=True,  # what was cut may not keep a name that is reserved
     )
     subsetter = subset.Subsetter(options)
-    subsetter.populate(unicodes=source.letters)
+    subsetter.populate(unicodes=font.letters)
     with (
-        as_file(files(source.package) / source.file) as path,
-        subset.load_font(path, options) as font,
+        as_file(files(font.package) / font.file) as path,
+        subset.load_font(path, options) as cutting,
     ):
-        if "tnum" in source.features:
-            widen_digits_only(font)
-        subsetter.subset(font)
-        if source.axes:
-            instancer.instantiateVariableFont(font, source.axes, inplace=True)
-        subset.save_font(font, target, options)
+        if "tnum" in font.features:
+            widen_digits_only(cutting)
+        subsetter.subset(cutting)
+        if font.axes:
+            instancer.instantiateVariableFont(cutting, font.axes, inplace=True)
+        subset.save_font(cutting, target, options)
 
 
 def write_fonts(app: Sphinx, exception: Exception | None) -> None:
@@ -105,7 +95,7 @@ def write_fonts(app: Sphinx, exception: Exception | None) -> None:
     for name in FONTS if app.builder.name == "html" else [OF_EQUATIONS]:
         target = Path(app.outdir, name)
         if not target.exists():
-            cut(name, target)
+            cut(FONTS[name], target)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

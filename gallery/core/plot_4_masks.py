@@ -72,7 +72,7 @@ def draw_shapes():
     draw_flow(ax, (3.6, 4.5), (3.6, 5.5), "scores (B, n, n)")
     draw_box(ax, 3.6, 6, "−∞ where causal & padding is False", width=6.8)
     for y, mask in ((5.05, "causal (n, n)"), (6.95, "padding (B, 1, n)")):
-        ax.text(0.3, y, mask, fontsize=10, weight="bold", va="center")
+        ax.text(0.3, y, mask, fontsize=10, va="center")
     draw_flow(ax, (4.4, 6.5), (4.4, 7.5), "(B, n, n)")
     draw_box(ax, 4.4, 8, "softmax", WEIGHT, width=2.8)
     draw_flow(ax, (4.4, 8.5), (4.4, 9.6), "weights (B, n, n)")
