@@ -121,7 +121,10 @@
       ...axes(place),
       ...lands.map((land) => line(zero, land, "query-line")),
       ...wordColumn(tips, words),
-      ...tips.flatMap((tip, j) => [line(tip, lands[j], "shadow"), dotAt(lands[j], "query-landing", 3)]),
+      ...tips.flatMap((tip, j) => [
+        line(tip, lands[j], "shadow"),
+        dotAt(lands[j], "query-landing", 3),
+      ]),
     ];
   }
 
