@@ -157,7 +157,7 @@
       return 0.07 + 0.88 * weight;
     }
     function inkOn(weight) {
-      return tintOf(weight) > 0.77 ? "white" : "ink";
+      return tintOf(weight) > 0.72 ? "white" : "ink";
     }
     // The tile of word j's share, and its percentage
     function share(j, place, looks) {
