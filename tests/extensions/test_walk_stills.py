@@ -37,7 +37,7 @@ def test_seven_pictures_with_words_and_a_table_stand_behind_the_walk(site):
     pictures = pictures_of(page_with(site, script("workbench")))
     spoken = [picture.get("aria-label") for picture in pictures]
     assert len(spoken) == len(set(spoken)) == 7
-    assert spoken[0].startswith("A word asks the others. “film” collects")
+    assert spoken[0].startswith("1. A word asks the others. “film” collects")
     for picture in pictures:
         texts = [text.text for text in picture.iter("text")]
         assert {"a", "<b>", "film"} <= set(texts)  # text stays text
