@@ -28,7 +28,7 @@ const draw = (numbers, step, width) => {
   return JSON.stringify({ ...size, words, shapes, table: [HEAD, ...rows(model)] });
 };
 """
-NUMBERS = re.compile(r'class="(?:walk|workbench)-numbers">(.*?)</script>', re.DOTALL)
+NUMBERS = re.compile(r'class="(walk|workbench)-numbers">(.*?)</script>', re.DOTALL)
 WIDTHS = {"wide": 720, "narrow": 358}
 
 
@@ -65,14 +65,14 @@ def stills(drawings: list[dict[str, Any]]) -> ET.Element:
 def add_stills(app: Sphinx, doctree: nodes.document) -> None:
     raws = [node for node in doctree.findall(nodes.raw) if node.get("format") == "html"]
     walks = [node for node in raws if 'id="walk"' in node.astext()]
-    found = [match[1] for node in raws if (match := NUMBERS.search(node.astext()))]
+    found = sorted(match.groups() for node in raws if (match := NUMBERS.search(node.astext())))
     if not walks or not found:  # while somebody writes, pages may not be executed
         return
     engine = quickjs.Context()
     engine.eval("\n".join([*(one.read_text(encoding="utf-8") for one in SCRIPTS), DRAW]))
     for script in SCRIPTS:
         app.env.note_dependency(str(script))
-    numbers = next(iter(json.loads(found[0]).values()))
+    numbers = next(iter(json.loads(found[0][1]).values()))
 
     def draw(step: int, width: str) -> dict[str, Any]:
         return json.loads(engine.eval(f"draw({json.dumps(numbers)}, {step}, {WIDTHS[width]})"))

@@ -14,8 +14,8 @@ NUMBERS = {
 PLAYER = '<section id="walk"><form>F</form><svg data-part="stage"></svg></section>'
 
 
-def page_with(site, numbers: str) -> str:
-    text = "\n\n".join(f".. raw:: html\n\n   {part}" for part in (numbers, PLAYER))
+def page_with(site, *numbers: str) -> str:
+    text = "\n\n".join(f".. raw:: html\n\n   {part}" for part in (*numbers, PLAYER))
     app = site(text, "walk_stills").build()
     assert app.warnings == ""
     return app.page()
@@ -52,6 +52,12 @@ def test_the_first_picture_stands_on_the_stage_in_two_widths(site):
         assert f'viewBox="0 0 {width} ' in stage
         assert f'class="walk-{name}"' in stage
     assert "<form>" in page
+
+
+def test_a_page_that_has_other_numbers_first_walks_with_its_own(site):
+    page = page_with(site, script("workbench", words=["one", "two", "three"]), script())
+    assert "“film” collects" in page
+    assert "three" not in page[page.index("walk-stills") :]
 
 
 def test_numbers_without_vectors_for_other_words_have_no_field(site):

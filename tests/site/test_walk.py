@@ -18,7 +18,8 @@ LESSON = "gallery/core/plot_1_qkv_derivation.html"
 FIRST = "a slow film with a beautiful ending"
 LONG = "an extraordinarily unimaginative but wonderfully photographed documentary about nothing"
 MODEL = """() => { const [numbers] = Object.values(JSON.parse(
-    document.querySelector("script.walk-numbers, script.workbench-numbers").textContent));
+    (document.querySelector("script.walk-numbers") ??
+      document.querySelector("script.workbench-numbers")).textContent));
   return lab.walkFrames.modelOf(numbers, numbers.at); }"""
 # Where each part is, and what it shows
 DRAWN = """() => [...document.querySelectorAll(".walk-stage svg g > *")]

@@ -358,7 +358,7 @@
       const unit = Math.min(...room.map((one, c) => one / (upper[c] - low[c] || 1)));
       const place = (point) =>
         point.map((one, c) => middle[c] + (c ? -1 : 1) * unit * (one - (low[c] + upper[c]) / 2));
-      const [origin, end] = [place([0, 0]), place(chain.at(-1))];
+      const [origin, end] = [place([0, 0]), place(chain[n])];
       // A line for each unit, or each half, fifth or tenth of one
       const gap = unit * ([0.1, 0.2, 0.5].find((one) => one * unit > 40) ?? 1);
       const grid = (c, from, to, curve) => {

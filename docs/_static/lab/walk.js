@@ -328,7 +328,7 @@
     });
   }
 
-  const [text] = document.querySelectorAll("script.walk-numbers, script.workbench-numbers");
-  const [numbers] = Object.values(JSON.parse(text.textContent));
+  const find = (name) => document.querySelector(`script.${name}-numbers`);
+  const [numbers] = Object.values(JSON.parse((find("walk") ?? find("workbench")).textContent));
   start(document.getElementById("walk"), numbers);
 }
