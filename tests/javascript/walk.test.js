@@ -181,6 +181,32 @@ test("who asks is who takes most from another word, unless that is nearly all", 
   const reach = most.map((one) => (one < 0.98 ? one : 0));
   assert.equal(at, reach.indexOf(Math.max(...reach)));
   assert.equal(model(7, 3).at, 3);
+  // Here the first word takes all from the second, and the third a little from both.
+  const same = {
+    W_query: [
+      [1, 0],
+      [0, 1],
+      [0, 0],
+    ],
+    W_key: [
+      [1, 0],
+      [0, 1],
+      [0, 0],
+    ],
+    W_value: [
+      [1, 0],
+      [0, 1],
+      [0, 0],
+    ],
+  };
+  const x = [
+    [5, 0, 0],
+    [8, 0, 0],
+    [0, 0.5, 0],
+  ];
+  const one = modelOf({ words: ["a", "b", "c"], x, ...same });
+  assert.ok(one.weights[0][1] > 0.98);
+  assert.equal(one.at, 2);
 });
 
 test("a long word is made smaller, and then cut with a sign that it is", () => {
