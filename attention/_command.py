@@ -101,7 +101,7 @@ def run_command(main: Callable[[Sequence[str]], int]) -> int:
     """
     # What is printed for a closed stderr would go to stdout.
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 — it stays open, as stdout does
-    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115 — likewise
     show_any_character()
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     if len(arguments) < len(sys.argv) - 1:
