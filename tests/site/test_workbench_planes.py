@@ -70,7 +70,7 @@ def test_learning_lowers_the_loss_and_one_undo_takes_the_run_back(visit, http_ro
     first = float(cell(bench, "loss").get_attribute("data-value"))
     expect(bench.get_by_text("the gradient of W_value is 0")).to_be_visible()
     bench.get_by_role("button", name="A hundred steps").click()
-    expect(bench.get_by_role("img", name="Loss over 100 steps")).to_be_visible(timeout=30_000)
+    expect(bench.get_by_role("img", name="Loss over 100 steps")).to_be_visible()
     assert float(cell(bench, "loss").get_attribute("data-value")) < first
     after = state(bench)
     steps = "s => lab.bench.step(s, 100).state.heads"
