@@ -43,6 +43,7 @@ extensions = [
     "exercises",
     "figure_downloads",
     "figures",
+    "fonts",
     "from_scratch",
     "gallery_pages",
     "lessons",
@@ -52,6 +53,8 @@ extensions = [
     "predictions",
     "screen_readers",
     "search_words",
+    "term_cards",
+    "walk_stills",
     "wheel_of_the_site",
 ]
 # What sphinx-gallery writes beside its pages would be taken for pages.
@@ -64,8 +67,8 @@ html_theme = "furo"
 html_title = "attention"
 templates_path = ["_templates"]
 html_static_path = ["_static"]
-html_css_files = ["site.css"]
-html_js_files = [("site.js", {"defer": "defer"})]
+html_css_files = ["tokens.css", "site.css"]
+html_js_files = [(name, {"defer": "defer"}) for name in ("site.js", "terms.js")]
 html_favicon = "_static/favicon.svg"
 html_math_renderer = "mathml"
 numfig_format = {"figure": "Figure %s."}  # as the captions of the lessons have it
@@ -153,7 +156,6 @@ sphinx_gallery_conf = {
     "doc_module": ("attention",),
     "nested_sections": False,  # one page of all lessons, none for each part
     "subsection_order": "lessons.reading_order",
-    "minigallery_sort_order": "lessons.reading_order",
     "within_subsection_order": "lessons.execution_order",
     "image_scrapers": ("predictions.answers_that_hold", "gallery_pages.figures_with_alt_text"),
     "image_srcset": ["2x"],
@@ -164,7 +166,7 @@ sphinx_gallery_conf = {
     # As an integer: True would mean what sphinx-build -j says, which reads pages in parallel, too.
     "parallel": joblib.cpu_count(),
     "filename_pattern": LESSON or "plot_",
-    "min_reported_time": 5,
+    "min_reported_time": float("inf"),  # each page says in words how long it runs
     "write_computation_times": False,
     "show_signature": False,
 }

@@ -12,14 +12,20 @@ from attention.plotting.words import Html, words_as_ansi, words_as_html
 __all__ = ["Html", "words_as_ansi", "words_as_html"]
 
 _HOMES = {
+    "AGAINST": "style",
     "BLACK": "style",
     "BLUE": "style",
     "DIVERGING": "style",
+    "FOR": "style",
     "GREEN": "style",
+    "KEY": "style",
     "ORANGE": "style",
     "PALETTE": "style",
     "PURPLE": "style",
+    "QUERY": "style",
     "SKY": "style",
+    "VALUE": "style",
+    "WEIGHT": "style",
     "use_style": "style",
     "draw_box": "diagrams",
     "draw_flow": "diagrams",

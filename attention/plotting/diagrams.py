@@ -7,7 +7,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from attention.plotting.style import BLUE
+from attention.plotting.style import BLACK
 
 _GREY = "0.25"
 
@@ -17,7 +17,13 @@ _as_it_is = mpl.rc_context({"text.parse_math": False})
 
 @_as_it_is
 def draw_box(
-    ax: Axes, x: float, y: float, text: str, color: str | None = BLUE, *, width: float | None = None
+    ax: Axes,
+    x: float,
+    y: float,
+    text: str,
+    color: str | None = BLACK,
+    *,
+    width: float | None = None,
 ) -> None:
     """Draw a part of a flow chart as a text in a box.
 
@@ -77,9 +83,9 @@ def draw_matrices(
 
     Example:
         >>> import matplotlib.pyplot as plt
-        >>> from attention.plotting import BLUE, draw_matrices
+        >>> from attention.plotting import KEY, QUERY, draw_matrices
         >>> _, ax = plt.subplots()
-        >>> pair = ("W_query", "(d, k)", 3, 1, BLUE), "·", ("W_keyᵀ", "(k, d)", 1, 3, BLUE)
+        >>> pair = ("W_query", "(d, k)", 3, 1, QUERY), "·", ("W_keyᵀ", "(k, d)", 1, 3, KEY)
         >>> draw_matrices(ax, 0, pair)
         [(0.0, 1.0), (1.6, 4.6)]
     """

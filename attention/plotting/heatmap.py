@@ -7,6 +7,7 @@ from matplotlib.patheffects import withStroke
 from torch import Tensor
 
 from attention._console import spelled
+from attention.plotting.style import WEIGHTS
 
 
 def draw_weights(
@@ -56,10 +57,10 @@ def draw_weights(
     if vmax is not None and vmax < largest:
         raise ValueError(f"vmax: expected at least the largest weight, {largest:.4g}, got {vmax}")
     top = largest if vmax is None else vmax
-    ax.imshow(weights.numpy(), cmap="Blues", vmin=0, vmax=top, aspect="auto")
+    ax.imshow(weights.numpy(), cmap=WEIGHTS, vmin=0, vmax=top, aspect="auto")
     for i, row in enumerate(weights.tolist()):
         for j, weight in enumerate(row):
-            colour, other = ("white", "black") if weight > 0.715 * top else ("black", "white")
+            colour, other = ("white", "black") if weight > 0.72 * top else ("black", "white")
             text = ax.text(j, i, f"{weight:.2f}", ha="center", va="center", fontsize=10)
             text.set_color(colour)
             # Inverted, a cell of medium lightness is too near to its number without this rim.

@@ -6,15 +6,29 @@ order: the larger a number, the more its cell differs from the page, in either t
 label (``fig.set_label``) is its alternative text.
 """
 
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
 from cycler import cycler
 from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.font_manager import fontManager
 
 from attention._console import show_any_character
 
-# Okabe & Ito's palette, which colour-blind readers can tell apart, and in grey by its lightness.
+# One meaning each, as on the site, whose tokens.css has them for a dark page, too.
+QUERY = "#a83e06"
+KEY = "#0070c9"
+VALUE = "#0a6b58"
+WEIGHT = "#5a2ca0"
+FOR = "#94600a"
+AGAINST = "#a8195b"
+# From no weight, which has the colour of the page, to the largest.
+WEIGHTS = LinearSegmentedColormap.from_list("weights", ["white", WEIGHT])
+mpl.colormaps.register(WEIGHTS)
+# Of lines that a legend names: Okabe & Ito's palette, which colour-blind readers can tell apart,
+# and in grey by its lightness.
 BLUE = "#0072b2"
 ORANGE = "#d55e00"
 GREEN = "#009e73"
@@ -39,7 +53,7 @@ STYLE: dict[Any, Any] = {
     "figure.facecolor": "white",
     "figure.figsize": (5.0, 3.5),
     "font.size": 11,
-    "image.cmap": "Blues",
+    "image.cmap": "weights",
     "legend.frameon": False,
     "lines.linewidth": 2,
 }
@@ -48,6 +62,7 @@ STYLE: dict[Any, Any] = {
 def use_style() -> None:
     """Set matplotlib's defaults to the project's palette, sizes and plain axes.
 
+    Figures are set in Inter, like the site, where it or the package ``fontpkg-inter`` is installed.
     Where the console lacks a character that is printed, as Windows' may, its escape is printed.
 
     Example:
@@ -58,4 +73,8 @@ def use_style() -> None:
         [5.0, 3.5]
     """
     mpl.rcParams.update(STYLE)
+    if "Inter" not in fontManager.get_font_names() and (found := find_spec("fontpkg_inter")):
+        fontManager.addfont(Path(str(found.origin)).parent / "files" / "Inter[opsz,wght].ttf")
+    if "Inter" in fontManager.get_font_names():
+        mpl.rcParams["font.family"] = ["Inter", "DejaVu Sans"]  # the latter has more signs
     show_any_character()

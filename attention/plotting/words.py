@@ -7,13 +7,14 @@ from attention._console import spelled
 
 #: The classes by which MathJax leaves words such as "$5-$10" alone in a notebook.
 NO_FORMULAS = "mathjax_ignore tex2jax_ignore"
-# As in attention.plotting.style, which would load matplotlib.
-_SKY, _ORANGE = "86,180,233", "213,94,0"
 _DASHED = "border-bottom:.12em dashed;"  # shows the sign without colour
-# Five steps of the 256-colour cube from light to dark, each with a readable text colour. A negative
-# number is underlined, too, which shows its sign without colour.
-_BLUES = ("0", "30;48;5;195", "30;48;5;153", "1;30;48;5;111", "1;97;48;5;25")
-_ORANGES = ("0", "4;30;48;5;223", "4;30;48;5;216", "1;4;30;48;5;209", "1;4;97;48;5;130")
+# The colours of attention.plotting.style: in red, green and blue, lighter because they lie on a
+# dark page, too; and as five of a terminal's 256 colours from light to dark, each with a readable
+# text colour. What is against is underlined, too, which shows its sign without colour.
+_WEIGHT = "130,80,210", ("0", "30;48;5;189", "30;48;5;183", "1;30;48;5;141", "1;97;48;5;55")
+_FOR = "200,140,20", ("0", "30;48;5;230", "30;48;5;222", "1;30;48;5;179", "1;97;48;5;94")
+_AGAINST_SHADES = ("0", "4;30;48;5;225", "4;30;48;5;218", "1;4;30;48;5;211", "1;4;97;48;5;125")
+_AGAINST = "205,60,125", _AGAINST_SHADES
 
 
 class Html(str):
@@ -27,9 +28,10 @@ def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str 
     """Write words as HTML, each on a background that is stronger the larger its weight.
 
     The weight is also the word's title, which a browser shows when the pointer is over the word.
-    Even the largest weight gets only a light, half transparent blue, so that the words can be read
-    on white and on black. Signed contributions can replace the weights; negative contributions get
-    orange and a dashed line below.
+    Even the largest weight gets only a light, half transparent violet, so that the words can be
+    read on white and on black. Signed contributions can replace the weights: if one is negative,
+    those that are not get the colour of evidence for something, and the others the colour of
+    evidence against it and a dashed line below.
 
     Args:
         tokens: The words.
@@ -53,9 +55,9 @@ def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str 
     sign = "+" if min(weights, default=0.0) < 0 else ""
     words = " ".join(
         f'<span title="{weight:{sign}.3f}" style="padding:.1em .15em;border-radius:.2em;'
-        f"{_DASHED if weight < 0 else ''}background:rgba({_ORANGE if weight < 0 else _SKY},"
+        f"{_DASHED if weight < 0 else ''}background:rgba({colour},"
         f'{abs(weight) / top * 0.4:.2f})">{html.escape(spelled(token))}</span>'
-        for token, weight in zip(tokens, weights, strict=True)
+        for token, weight, (colour, _) in zip(tokens, weights, _looks(weights), strict=True)
     )
     above = f"<figcaption>{html.escape(spelled(caption))}</figcaption>" if caption else ""
     return Html(f'<figure class="attention-words {NO_FORMULAS}">{above}<p>{words}</p></figure>')
@@ -74,11 +76,15 @@ def words_as_ansi(tokens: Sequence[str], weights: Sequence[float]) -> str:
     """
     top = _largest(tokens, weights)
     words = []
-    for token, weight in zip(tokens, weights, strict=True):
-        shades = _ORANGES if weight < 0 else _BLUES
+    for token, weight, (_, shades) in zip(tokens, weights, _looks(weights), strict=True):
         shade = shades[min(int(abs(weight) / top * len(shades)), len(shades) - 1)]
         words.append(f"\033[{shade}m{spelled(token)}\033[0m")
     return " ".join(words)
+
+
+def _looks(weights: Sequence[float]) -> list[tuple[str, tuple[str, ...]]]:
+    for_it = _FOR if min(weights, default=0.0) < 0 else _WEIGHT
+    return [_AGAINST if weight < 0 else for_it for weight in weights]
 
 
 def _largest(tokens: Sequence[str], weights: Sequence[float]) -> float:

@@ -1,8 +1,10 @@
 """Keep the API pages complete, and tie each entry to the pages that use it."""
 
 import inspect
+import re
 from typing import Any, get_type_hints
 
+from lessons import reading_order
 from pydantic import BaseModel
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -12,15 +14,17 @@ import attention
 from attention.sentiment.config import Config, ModelConfig, TrainConfig
 
 logger = logging.getLogger(__name__)
+PAGE = re.compile(r"`/(gallery/\w+/plot_\w+)`")
 
 
 def list_pages_that_use_it(
     app: Sphinx, what: str, name: str, obj: Any, options: Any, lines: list[str]
 ) -> None:
-    """Close each entry with the gallery pages that use the object."""
+    """Close each entry with the lessons that use the object."""
     uses = app.srcdir / "gallery" / "uses" / f"{name}.examples"
-    if what in ("class", "function") and uses.exists() and uses.read_text().strip():
-        lines += ["", ".. rubric:: Pages that use it", "", f".. minigallery:: {name}", ""]
+    cards = uses.read_text() if what in ("class", "function") and uses.exists() else ""
+    if pages := sorted(set(PAGE.findall(cards)), key=reading_order):
+        lines += ["", ".. rubric:: Pages that use it", "", *(f"- :doc:`/{page}`" for page in pages)]
 
 
 def keep_sentences(

@@ -15,8 +15,8 @@ from xml.etree import ElementTree as ET
 
 from bs4 import BeautifulSoup, Tag
 from docutils import nodes
+from fonts import OF_EQUATIONS, write_fonts
 from gallery_pages import without_tex
-from mathml import FONT, write_font
 from sphinx.application import Sphinx
 from sphinx.builders.epub3 import Epub3Builder
 
@@ -25,11 +25,13 @@ STYLE = "_static/book.css"
 # What scripts bring to life is hidden until they do. By its id: what stands there in the book.
 IN_THE_BOOK = {
     "home-lab": "On {} you can type a film review here, and see what a trained model makes of it.",
+    "walk": "On {} these steps move, and read a sentence of yours.",
     "review-lab": "On {} you can type a review here, which three models then read side by side.",
     "workbench": "Here {} has a workbench, where you can change every number and see what follows.",
     "writer-lab": "On {} the model continues a text of yours here.",
 }
-FOR_SCRIPTS = re.compile(r"<script\b|<[^>]*\shidden\b")
+FOR_SCRIPTS = re.compile(r"<script\b|<[^>]*\s(hidden|data-part)\b")
+COLOUR = re.compile(r"var\([\w-]+, (#\w+)\)")  # what the site's style sheets set, and else
 NAMESPACES = {
     "math": "http://www.w3.org/1998/Math/MathML",
     "svg": "http://www.w3.org/2000/svg",
@@ -49,7 +51,7 @@ def prepare(app: Sphinx) -> None:
     """Cut the font before Sphinx lists the files of the book."""
     if app.builder.name == "epub":
         Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True)
-        write_font(app, None)
+        write_fonts(app, None)
 
 
 def leave_to_the_site(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -69,11 +71,7 @@ def leave_to_the_site(app: Sphinx, doctree: nodes.document, docname: str) -> Non
         classes = node.get("classes", [])
         if "run-it-yourself" in classes:
             text = "This page is a program; {} offers it as a script and as a notebook."
-            node[:] = list(on_the_site(app, docname, text))
-        elif "sphx-glr-footer" in classes:  # behind it stands how to install what is downloaded
-            del node.parent[node.parent.index(node) :]
-        elif "sphx-glr-timing" in classes:
-            node.parent.remove(node)
+            node[:] = [on_the_site(app, docname, text)]
 
 
 def on_the_site(app: Sphinx, docname: str, text: str, anchor: str = "") -> nodes.paragraph:
@@ -105,7 +103,7 @@ class Page:
             part["xmlns"] = NAMESPACES[part.name]
             if "viewbox" in part.attrs:  # HTML knows no capitals
                 part["viewBox"] = part.attrs.pop("viewbox")
-        return str(self.tree)
+        return COLOUR.sub(r"\1", str(self.tree))
 
     def sharpen(self, picture: Tag) -> None:
         """Show of a picture's two versions the sharper one alone, at the size of the other."""
@@ -162,17 +160,13 @@ class Page:
             atlas.extend([first, note])
 
     def mend_cards(self) -> None:
-        """Make a card's title its link, and leave of a thumbnail the link and the question."""
+        """Make a card's title its link, and leave of the lessons' map the links, without marks."""
         for card in self.tree.select(".sd-card:has(.sd-stretched-link)"):
             link, title = card.select_one(".sd-stretched-link"), card.select_one(".sd-card-title")
             link.extract()
             title.string.wrap(self.tree.new_tag("a", href=link["href"]))
-        for thumbnail in self.tree.select(".sphx-glr-thumbcontainer"):
-            question = thumbnail.attrs.pop("tooltip")
-            for part in thumbnail.select(":scope > :not(p)"):
-                part.decompose()
-            if self.name == "gallery/index":  # where there is room
-                thumbnail.append(self.tree.new_tag("p", string=question))
+        for part in self.tree.select(".lesson-map :is(svg, img), .stops, .answer"):
+            part.decompose()
 
 
 def finish_page(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
@@ -218,7 +212,15 @@ class Book(Epub3Builder):
     def drop_unused(self) -> None:
         """Leave out what no page shows: scripts, blurred pictures, the theme's files."""
         pages = {self.get_target_uri(name) for name in self.env.found_docs} | {"genindex.xhtml"}
-        kept = {"mimetype", "META-INF/container.xml", ".buildinfo", COVER, STYLE, FONT, *pages}
+        kept = {
+            "mimetype",
+            "META-INF/container.xml",
+            ".buildinfo",
+            COVER,
+            STYLE,
+            OF_EQUATIONS,
+            *pages,
+        }
         for name in pages:
             page = Path(self.outdir, name).read_text(encoding="utf-8")
             for address in re.findall(r'\bsrc="([^"]+)"', page):

@@ -52,9 +52,9 @@ def opening(page: nodes.document) -> str:
     return " ".join(texts)
 
 
-def describe(page: nodes.document) -> str:
-    """Return a page's first sentences, as many as fit, or the beginning of a longer one."""
-    text = " ".join(opening(page).split())
+def first_sentences(text: str) -> str:
+    """Return the first sentences of a text, as many as fit, or the beginning of a longer one."""
+    text = " ".join(text.split())
     fitting = ""
     for sentence in SENTENCE_ENDS.split(text):
         longer = f"{fitting} {sentence}".strip()
@@ -66,7 +66,7 @@ def describe(page: nodes.document) -> str:
 
 def keep_description(app: Sphinx, page: nodes.document) -> None:
     """Write the description where Sphinx keeps what a page says of itself."""
-    if text := describe(page):
+    if text := first_sentences(opening(page)):
         app.env.metadata[app.env.docname].setdefault(FIELD, html.escape(text))
 
 

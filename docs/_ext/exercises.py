@@ -12,12 +12,13 @@ import base64
 import html
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import torch
 from docutils import nodes
 from figures import depart_fold
-from lessons import short_title
+from lessons import lessons, short_title
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
@@ -36,7 +37,7 @@ BOX = """<form class="answer" data-task="{label}" data-key="{key}" data-hint="{h
 """
 LOOK = 'id="answer-{label}" maxlength="1000" autocomplete="off" spellcheck="false" required'
 TICK = """<p class="answer" hidden><label><input type="checkbox" data-task="{label}"> \
-Solved: <code>check</code> says “Right”</label></p>
+{text}</label></p>
 """
 COUNTS = """<div class="marks" hidden>
 <p>Done so far, as this browser remembers:</p>
@@ -93,7 +94,7 @@ def answer_box(label: str) -> str:
     """Write the box below an exercise: a field for numbers, or a box to tick for code."""
     key = answer_key(label.removeprefix("ex-"))
     if key is None:
-        return TICK.format(label=label)
+        return TICK.format(label=label, text="Solved: <code>check</code> says “Right”")
     look = LOOK.format(label=label)
     field = f'<input type="text" {look}>'
     match [*torch.tensor(key["right"]).shape]:
@@ -137,15 +138,35 @@ def add_counts(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         node.replace_self(nodes.raw("", COUNTS.format(rows="\n".join(rows)), format="html"))
 
 
+def tasks_of_lessons(env: BuildEnvironment) -> dict[str, list[str]]:
+    """Map each lesson to its questions and exercises; one without any is to be read."""
+    asked = dict(tasks(env))
+    return {
+        page: [*asked.get(page, []), *(f"ex-{task}" for task in lesson.tasks)] or [f"read-{page}"]
+        for page, lesson in lessons().items()
+    }
+
+
 def count_anew(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Write the page with the counts again: another page may have got an exercise."""
+    """Write the page with the counts again: another page may have got an exercise.
+
+    All pages mark lessons that are done, by a script that holds the tasks of each.
+    """
+    if app.builder.name == "html":
+        file = Path(app.outdir, "_static", "lesson-tasks.js")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(f"const LESSON_TASKS = {json.dumps(tasks_of_lessons(env))};\n")
     return [MARKS] if MARKS in env.found_docs else []
 
 
 def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    if page == MARKS or page in dict(tasks(app.env)):
+    app.add_js_file("lesson-tasks.js", defer="defer")
+    app.add_js_file("done.js", defer="defer")
+    if page == MARKS or page in lessons() or page in dict(tasks(app.env)):
         app.add_js_file("lab/numbers.js", defer="defer")
         app.add_js_file("exercises.js", defer="defer")
+    if "body" in context and tasks_of_lessons(app.env).get(page) == [f"read-{page}"]:
+        context["body"] += TICK.format(label=f"read-{page}", text="I have read this lesson")
 
 
 def drop_foreign_style(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
@@ -161,6 +182,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(done_so_far)
     app.add_directive("done-so-far", DoneSoFar)
     app.add_css_file("exercises.css")
+    app.add_css_file("lesson-map.css")
     app.connect("env-updated", count_anew)
     app.connect("doctree-resolved", drop_repeated_ids)
     app.connect("doctree-resolved", add_boxes)

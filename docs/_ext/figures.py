@@ -1,4 +1,4 @@
-"""Make a lesson's pictures figures with captions, and fold the code that draws them.
+"""Make a lesson's pictures figures with captions, and fold the code that draws them or sets up.
 
 Sphinx-Gallery puts a cell's pictures under its code and knows no captions. In our lessons the
 paragraph after them begins with an emphasised "Figure 3.": picture and paragraph become one
@@ -22,6 +22,7 @@ logger = logging.getLogger(__name__)
 NUMBER = re.compile(r"Figure (\d+)\.")
 DRAWS = re.compile(r"\bplt\.(subplots|figure)\(|\.set_label\(")
 SUMMARY = "Show the code of this figure"
+SETUP = "Show the setup ({} lines)"  # what a lesson imports, before it says anything
 PRINTED = "sphx-glr-script-out"
 LINE_BREAKS = re.compile(r"(<br ?/?>\s*)+\Z")
 
@@ -99,9 +100,12 @@ def make_figures(app: Sphinx, doctree: nodes.document) -> None:
     docname = app.env.docname
     if not is_lesson(docname):
         return
-    for block in list(doctree.findall(is_code)):
-        if DRAWS.search(block.astext()):
-            folded = folded_code("", classes=["folded-code"], summary=SUMMARY)
+    for i, block in enumerate(list(doctree.findall(is_code))):
+        code = block.astext().strip()
+        draws, imports = DRAWS.search(code), i == 0 and code.startswith(("import ", "from "))
+        if draws or imports:
+            summary = SUMMARY if draws else SETUP.format(len(code.splitlines()))
+            folded = folded_code("", classes=["folded-code"], summary=summary)
             block.replace_self(folded)
             folded += block
     executed = any(is_picture(node) for node in doctree.findall())
@@ -130,6 +134,13 @@ def make_figures(app: Sphinx, doctree: nodes.document) -> None:
         logger.warning("figures are numbered %s, not 1, 2, 3, …", numbers, location=docname)
 
 
+def leave_out_windows(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Take out the cells that open a script's windows, for which a page has no use."""
+    for block in list(doctree.findall(is_code)):
+        if block.astext().strip() == "plt.show()":
+            block.parent.remove(block)
+
+
 def number_by_page(app: Sphinx, env: BuildEnvironment) -> None:
     """Let figures of every other page begin with 1, too; Sphinx counts through the whole site."""
     for numbers in env.toc_fignumbers.values():
@@ -141,5 +152,7 @@ def number_by_page(app: Sphinx, env: BuildEnvironment) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(fold, html=(visit_fold, depart_fold))
     app.connect("doctree-read", make_figures)
+    # Its notebook, which has them, was made from the page at 900.
+    app.connect("doctree-resolved", leave_out_windows, priority=950)
     app.connect("env-check-consistency", number_by_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -9,36 +9,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from docutils import nodes
-from lessons import lessons, reading_order, short_title
+from lessons import GALLERY, PARTS, lessons, short_title
 from saved_pictures import lighten, save_as_svg
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
-from sphinx.transforms import SphinxTransform
 from sphinx.util.nodes import clean_astext
 from sphinx_gallery.scrapers import matplotlib_scraper
 from wheel_of_the_site import install_line, wheel_name
 
 TITLE = re.compile(r"^\S.*\n=+\n", re.MULTILINE)
-CARD = re.compile(
-    r"\.\. raw:: html\n\n +<div class=\"sphx-glr-thumbcontainer.*?`/(\S+)`.*?</div>\n +</div>\n",
-    re.DOTALL,
-)
-SHRUNK = re.compile(r"/gallery/(\w+)/images/thumb/sphx_glr_(\w+)_thumb\.png")
-
-
-class ShowDrawings(SphinxTransform):
-    """Show on each lesson's card the picture drawn for it, ``_static/thumbnails/<lesson>.svg``.
-
-    Sphinx-Gallery shrinks the first figure of a lesson, until its text can't be read. A setting in
-    the script would name another picture, but readers download the scripts. The exchange comes
-    before Sphinx collects the pictures, and warns of one that is missing.
-    """
-
-    default_priority = 500
-
-    def apply(self, **_: Any) -> None:
-        for image in self.document.findall(nodes.image):
-            image["uri"] = SHRUNK.sub(r"/_static/thumbnails/\1/\2.svg", image["uri"])
 
 
 def shorten_references(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -83,44 +62,42 @@ def figures_with_alt_text(block: Any, block_vars: dict[str, Any], conf: dict[str
 
 
 def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Say under the title that the page is a script, and at its end how to run it."""
+    """Offer the page as a program in one menu under its title, and nothing behind its last word."""
     page = PurePosixPath(docname)
     if not page.match("gallery/*/plot_*"):
         return
     stem, wheel = page.name, wheel_name(app.config.release)
-    run = (
-        "\n.. rst-class:: run-it-yourself\n\n"
-        f"    This page is a program. Download it as a :download:`notebook <{stem}.ipynb>` or a "
-        f":download:`script <{stem}.py>`, or see "
-        f":ref:`how to run it <sphx_glr_download_{docname.replace('/', '_')}.py>`.\n"
-    )
-    extra = lessons()[docname].extra
-    # Sphinx-Gallery offers a zip of both; the package that both import is of more use.
-    package = f"`Download the package it imports: {wheel} <../../{wheel}>`__"
-    install = (
-        "\nNotebook and script run on any machine, from any folder, once the package is there:"
-        "\n\n.. code-block:: text\n\n"
-        f"    pip install {install_line(app.config.release, app.config.html_baseurl, extra)}\n"
-    )
+    line = install_line(app.config.release, app.config.html_baseurl, lessons()[docname].extra)
+    run = f"""
+.. container:: run-it-yourself
+
+   .. dropdown:: Run this lesson yourself
+
+      * :download:`Notebook <{stem}.ipynb>` and :download:`script <{stem}.py>`. Both run on any
+        machine, from any folder, once the package that they import is there.
+      * `Package: {wheel} <../../{wheel}>`__. It is installed by
+
+        .. code-block:: text
+
+            pip install {line}
+"""
     note = r"\.\. only:: html\n\n +\.\. note::\n +:class: sphx-glr-download-link.*\n\n.*\n.*\n"
     text = re.sub(note, "", source[0])
     text = TITLE.sub(lambda title: title[0] + run, text, count=1)
-    source[0] = re.sub(r":download:`Download zipped: .*`", package, text) + install
+    source[0] = re.split(r"\.\. _sphx_glr_download_", text)[0]
 
 
 def mend_lists(app: Sphinx, docname: str, source: list[str]) -> None:
     """Take out the lists of tags: our lessons have none, and a list per section repeats an id.
 
-    The lists of pages go, too: the home page's put the lessons into the sidebar, part by part.
+    The page of all lessons has a map in place of cards and lists: it holds the headers alone.
     """
     if docname.startswith("gallery/"):
         source[0] = re.sub(r"\.\. raw:: html\n\n +<div id='sg-tag-list'.*\n", "", source[0])
     if docname == "gallery/index":
-        text = re.sub(r"\.\. toctree::\n( +.*\n|\n)+", "", source[0])
-        # The cards come in the order of execution.
-        cards = sorted(CARD.finditer(text), key=lambda card: reading_order(card[1]))
-        in_order = (card[0] for card in cards)
-        source[0] = CARD.sub(lambda _: next(in_order), text)
+        parts = [GALLERY, *(GALLERY / part for part in PARTS)]
+        headers = [(part / "GALLERY_HEADER.rst").read_text(encoding="utf-8") for part in parts]
+        source[0] = "\n".join(headers)
 
 
 def without_tex(text: str) -> str:
@@ -145,22 +122,8 @@ def title_of(app: Sphinx, page: str) -> str:
     return without_tex(app.env.titles[page].astext())
 
 
-def plain_cards(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Write the equations on cards as letters: a card is an attribute, which holds no MathML.
-
-    The picture of a card far below is fetched when its reader comes near.
-    """
-    if body := context.get("body"):
-        card = re.compile(r'(?<= tooltip=")[^"]*')
-        body = card.sub(lambda found: without_tex(found[0]), body)
-        picture = re.compile(r'(?<= tooltip=")([^"]*"><img )')
-        context["body"] = picture.sub(r'\1loading="lazy" ', body)
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_transform(ShowDrawings)
     app.connect("source-read", offer_downloads)
     app.connect("source-read", mend_lists)
     app.connect("doctree-resolved", shorten_references)
-    app.connect("html-page-context", plain_cards)
     return {"parallel_read_safe": True}

@@ -38,14 +38,21 @@ WHOLE = [
     "workbench-learning",
 ]
 WHOLE += ["workbench-share", "workbench-start"]
-WRITING = ["bpe", "writer", "writer-lab"]
+WRITING = ["bpe", "writer", "writer-heads"]
+WALK = ["bench-python", "walk-frames", "walk-texts", "walk"]
+HOME = [*REVIEW, "home", "bench", "bench-state", "map", *WALK, *WRITING, "home-writer"]
+LESSON_1 = ["tensors", "attention", "dom", "map", *WHOLE, *WALK[1:]]
 SCRIPTS = {
-    "index": [*REVIEW, "home", *BENCH, "workbench-start"],
-    "playground": [*REVIEW, "map", "review-lab", *WHOLE, *WRITING, "lab"],
-    "gallery/core/plot_1_qkv_derivation": ["tensors", "attention", "dom", *WHOLE],
+    "index": HOME,
+    "playground": [*REVIEW, "map", "review-lab", *WHOLE, *WRITING, "writer-lab", "lab"],
+    "gallery/core/plot_1_qkv_derivation": LESSON_1,
 }
 STYLES = ["lab", "workbench"]
-MORE_STYLES = {"playground": ["writer"]}
+MORE_STYLES = {
+    "index": ["walk", "writer", "home"],
+    "playground": ["writer"],
+    "gallery/core/plot_1_qkv_derivation": ["walk"],
+}
 
 
 def as_base64(tensor: Tensor, floats: str = "<f2") -> str:

@@ -1,4 +1,4 @@
-"""Turn equations into MathML when the site is built, and bring the font they are set in.
+"""Turn equations into MathML when the site is built.
 
 Every current browser sets MathML by itself: the page needs no script and no other host, and a
 screen reader reads the equation. ``math-core`` converts. What it can't convert, or has no glyph in
@@ -6,10 +6,7 @@ the site's font, is a warning.
 """
 
 import html
-import logging as stdlogging
 import re
-from importlib.resources import as_file, files
-from pathlib import Path
 from xml.etree import ElementTree as ET
 
 from docutils import nodes
@@ -22,7 +19,6 @@ from sphinx.writers.html5 import HTML5Translator
 
 logger = logging.getLogger(__name__)
 
-FONT = "_static/stix-two-math.woff"
 CONVERTER = LatexToMathML(fancy_error=False)
 ENTITY = re.compile(r"&(?!amp;|lt;|gt;)\w+;")
 # What makes a root tall, beside brackets.
@@ -101,25 +97,6 @@ def visit_block(translator: HTML5Translator, node: nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-def write_font(app: Sphinx, exception: Exception | None) -> None:
-    """Cut STIX Two Math to the glyphs above; the MATH table, which sizes roots and bars, stays."""
-    target = Path(app.outdir, FONT)
-    if exception or app.builder.format != "html" or target.exists():
-        return
-    # fontTools tells every table it cuts; Sphinx would print that as its own news.
-    stdlogging.getLogger("fontTools.subset").setLevel("WARNING")
-    options = subset.Options(flavor="woff", hinting=False, layout_features=["ssty", "dtls"])
-    subsetter = subset.Subsetter(options)
-    subsetter.populate(unicodes=GLYPHS)
-    with (
-        as_file(files("ziamath") / "fonts" / "STIXTwoMath-Regular.ttf") as source,
-        subset.load_font(source, options) as font,
-    ):
-        subsetter.subset(font)
-        subset.save_font(font, target, options)
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_html_math_renderer("mathml", (visit_inline, None), (visit_block, None))
-    app.connect("build-finished", write_font)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

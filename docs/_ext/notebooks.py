@@ -42,7 +42,7 @@ FLAGS = re.compile(rf"{FLAG_START}sphinx_gallery_\w+.*\n", re.MULTILINE)
 SPECIAL = re.compile(r"[\\`*$<]|(?<!\w)_|_(?!\w)|\](?=[(\[])")
 LISTED = re.compile(r"^(\d+)([.)] )|^([-+#>|] ?)")
 # What belongs to the page alone.
-ONLY_ON_THE_PAGE = ("run-it-yourself", "sphx-glr-footer", "sphx-glr-timing", "sphx-glr-script-out")
+ONLY_ON_THE_PAGE = ("run-it-yourself", "sphx-glr-script-out")
 BOXES = nodes.container | nodes.compound | addnodes.only
 BOXES |= nodes.definition_list | nodes.definition_list_item | nodes.definition
 

@@ -1,9 +1,10 @@
 "use strict";
 
-// Check numbers in the page, open what a question hides, and remember what is done.
+// Check numbers in the page, open what a question hides, and mark what is done.
 
 {
   const { readingsOfMany, readingsOfOne } = numberReader;
+  const { done, mark, onChange, showMark } = doneStore;
 
   // What can be a list or a matrix of what was typed, as torch takes it: whole numbers alone make a
   // tensor of 64-bit integers, all others one of 32-bit floats.
@@ -103,25 +104,6 @@
     return { isRight, message };
   }
 
-  // What is done, for this browser alone: labels of exercises and questions, and for each question
-  // which answer was chosen first, as label/number. A browser may refuse to keep anything, and then
-  // marks last as long as the page.
-  const STORE = "attention-done";
-  const done = new Set();
-  try {
-    for (const label of JSON.parse(localStorage.getItem(STORE) ?? "[]")) done.add(label);
-  } catch {}
-
-  function mark(label, isDone = true) {
-    if (done.has(label) === isDone) return;
-    if (isDone) done.add(label);
-    else done.delete(label);
-    try {
-      localStorage.setItem(STORE, JSON.stringify([...done]));
-    } catch {}
-    showMarks();
-  }
-
   // Beside each exercise and question, and as numbers where they are counted
   function showMarks() {
     for (const title of document.querySelectorAll(".exercise > .admonition-title")) {
@@ -149,15 +131,6 @@
     }
     const word = chosen && isRight(chosen) ? "✓ answered" : "answered";
     showMark(question.querySelector(".prediction-title"), done.has(question.id) && word);
-  }
-
-  function showMark(place, text) {
-    place.querySelector(".mark")?.remove();
-    if (!text) return;
-    const badge = document.createElement("span");
-    badge.className = "mark";
-    badge.append(` ${text}`);
-    place.append(badge);
   }
 
   for (const form of document.querySelectorAll("form.answer")) {
@@ -201,11 +174,5 @@
     counts.hidden = false;
   }
 
-  addEventListener("storage", (event) => {
-    if (event.key !== STORE) return;
-    done.clear();
-    for (const label of JSON.parse(event.newValue ?? "[]")) done.add(label);
-    showMarks();
-  });
-  showMarks();
+  onChange(showMarks);
 }

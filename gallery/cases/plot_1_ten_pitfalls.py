@@ -2,6 +2,8 @@ r"""
 .. lesson:: Ten pitfalls
    :minutes: 30
    :extra: train
+   :needs: core/plot_8
+   :tasks: bug-vocabulary
 
 Ten pitfalls around a correct attention layer
 =============================================
@@ -27,7 +29,7 @@ import torch
 from torch import nn
 
 from attention import SentimentClassifier, SinusoidalPositions
-from attention.plotting import BLACK, BLUE, ORANGE, draw_box, draw_flow, use_style
+from attention.plotting import AGAINST, BLACK, BLUE, FOR, ORANGE, draw_box, draw_flow, use_style
 from attention.sentiment.batches import Reading, make_examples
 from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.evaluation import measure
@@ -78,9 +80,9 @@ def draw_pipeline():
         if i:
             draw_flow(ax, (2.3, y - 0.9), (2.3, y - 0.5))
         for j, pitfall in enumerate(pitfalls):
-            ax.plot(8.3 + 0.95 * j, y, "o", ms=20, mfc="white", mec=ORANGE, mew=2)
+            ax.plot(8.3 + 0.95 * j, y, "o", ms=20, mfc="white", mec=BLACK, mew=2)
             ax.text(8.3 + 0.95 * j, y, str(pitfall), ha="center", va="center", fontsize=10)
-    ax.text(9.25, -1.05, "pitfalls", ha="center", color=ORANGE, fontsize=10.5)
+    ax.text(9.25, -1.05, "pitfalls", ha="center", fontsize=10.5)
     ax.set(xlim=(-0.3, 10.7), ylim=(12, -1.4))
     return fig
 
@@ -127,7 +129,7 @@ possible = range(1, 11)
 # %%
 
 fig, ax = plt.subplots(figsize=(5, 3.2))
-for label, name, color, shift in ((0, "negative", ORANGE, -0.2), (1, "positive", BLUE, 0.2)):
+for label, name, color, shift in ((0, "negative", AGAINST, -0.2), (1, "positive", FOR, 0.2)):
     counts = [marks[mark, label] for mark in possible]
     ax.bar([mark + shift for mark in possible], counts, 0.4, color=color, label=f"label {name}")
 ax.set(xlabel="rating in the text, out of 10", ylabel="training reviews", xticks=possible)

@@ -3,6 +3,8 @@
    :minutes: 45
    :extra: plot
    :exercises: sentence
+   :tasks: score-by-hand weights-by-hand context-by-hand journey-scores all-contexts
+      count-favourites
    :search: self-attention; how attention works; query, key and value; attention weights; softmax
 
 Self-attention step by step: one word asks, six words answer
@@ -32,21 +34,19 @@ notebook <source-notebook>`, :ref:`a chapter of a tutorial <source-chapter>` and
 contributed.
 """
 
-import base64
-import io
 from itertools import accumulate
 
 import matplotlib.pyplot as plt
 import torch
-from PIL import Image
 from torch.nn import functional as F
 
 import attention
 from attention.plotting import (
     BLACK,
-    BLUE,
-    GREEN,
-    ORANGE,
+    KEY,
+    QUERY,
+    VALUE,
+    WEIGHT,
     draw_box,
     draw_flow,
     draw_weights,
@@ -236,9 +236,9 @@ def draw_branches(word, x, query, key, value, scores):
     fig, (tree, bars) = plt.subplots(2, figsize=(5, 6.2), height_ratios=[3, 2])
     tree.set(xlim=(0, 3), ylim=(0, 3))
     branches = (
-        ("query", "what do I\nlook for?", query, ORANGE),
-        ("key", "what am I\nfound by?", key, BLUE),
-        ("value", "what do I\nhand over?", value, GREEN),
+        ("query", "what do I\nlook for?", query, QUERY),
+        ("key", "what am I\nfound by?", key, KEY),
+        ("value", "what do I\nhand over?", value, VALUE),
     )
     for i, (name, question, vector, color) in enumerate(branches):
         arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 14, "shrinkB": 0}
@@ -251,7 +251,7 @@ def draw_branches(word, x, query, key, value, scores):
 
     title = f"scores of the query of “{word}” with every key"
     bars.set_title(title, fontsize=11, parse_math=False)  # a word such as "$5-$10" is no formula
-    bars.bar_label(bars.barh(range(len(words)), scores.tolist(), color=BLUE), fmt=" %.2f")
+    bars.bar_label(bars.barh(range(len(words)), scores.tolist(), color=BLACK), fmt=" %.2f")
     bars.set_yticks(range(len(words)), words, parse_math=False)
     bars.invert_yaxis()
     bars.set_xlabel("score")
@@ -317,15 +317,13 @@ print("lengths of the shadows", shadow_lengths)
 # sphinx_gallery_start_ignore
 
 
-def draw_arrows(ax, tips, color, starts=None, width=1.5):
-    """Draw vectors in the plane as arrows, which start at the origin unless starts are given."""
-    tips = tips.tolist()
-    starts = [[0.0, 0.0]] * len(tips) if starts is None else starts.tolist()
+def draw_arrows(ax, tips, color, width=1.5):
+    """Draw vectors in the plane as arrows from the origin."""
     style = {"arrowstyle": "-|>", "color": color, "lw": width, "shrinkA": 0, "shrinkB": 0}
-    for tip, start in zip(tips, starts, strict=True):
-        ax.annotate("", xy=tip, xytext=start, arrowprops=style)
+    for tip in tips.tolist():
+        ax.annotate("", xy=tip, xytext=(0, 0), arrowprops=style)
     # Matplotlib ignores annotations when it chooses the limits, but not invisible points.
-    ax.scatter(*zip(*tips, *starts, strict=True), s=0)
+    ax.scatter(*zip([0, 0], *tips.tolist(), strict=True), s=0)
     ax.set_aspect("equal")
 
 
@@ -348,14 +346,14 @@ def draw_scores(ax, query, keys, names):
     shadows = (keys @ direction)[:, None] * direction  # (n, 2)
     tips = torch.cat([keys, query[None]])  # (n + 1, 2)
     right, top = tips.clamp(min=0).max(dim=0).values.tolist()
-    ax.axline((0, 0), direction.tolist(), color=ORANGE, ls=":", lw=1)
-    draw_arrows(ax, query[None], ORANGE, width=2.5)
-    draw_arrows(ax, keys, BLUE)
+    ax.axline((0, 0), direction.tolist(), color=QUERY, ls=":", lw=1)
+    draw_arrows(ax, query[None], QUERY, width=2.5)
+    draw_arrows(ax, keys, KEY)
     for key, shadow in zip(keys.tolist(), shadows.tolist(), strict=True):
         ax.plot(*zip(key, shadow, strict=True), color="0.4", lw=1)
-    ax.plot(*shadows.T.tolist(), "o", color=ORANGE, ms=5)
+    ax.plot(*shadows.T.tolist(), "o", color=QUERY, ms=5)
     label = ax.annotate("query", query.tolist(), (8, 0), textcoords="offset points")
-    label.set_color(ORANGE)
+    label.set_color(QUERY)
     label_points(ax, keys, names, x=right + 0.12 * top, gap=0.07 * top)
     ax.set(xlim=(min(0, tips[:, 0].min().item()), right + 0.4 * top), ylim=(None, 1.05 * top))
     ax.set(xlabel="first dimension", ylabel="second dimension")
@@ -388,7 +386,7 @@ def draw_mixture(ax, values, context, names):
     # The triangles between neighbouring tips fill the hull.
     x, y = values.T.tolist()
     ax.tripcolor(x, y, [1.0] * len(x), cmap="Greens", vmin=0, vmax=5)
-    draw_arrows(ax, values, GREEN)
+    draw_arrows(ax, values, VALUE)
     at = context.tolist()
     ax.plot(*at, "o", color=BLACK)
     line = {"arrowstyle": "-", "lw": 0.8, "shrinkB": 3}
@@ -409,112 +407,13 @@ fig.set_label(
 
 # %%
 # *Figure 3.* The six values, their convex hull, and the context vector of "journey" inside it.
-
-# sphinx_gallery_start_ignore
-
-
-class Animation:
-    """The steps of a drawing beside each other, in a box that scrolls from one to the next.
-
-    It needs no script, and nothing moves by itself.
-    """
-
-    def __init__(self, figure, draw, n_frames):
-        self.figure, self.draw, self.n_frames = figure, draw, n_frames
-        # Lay out once, because doing it for every frame costs a hundred times as much as drawing.
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-        pictures = []
-        for frame in range(1, n_frames):  # on the first, nothing is drawn yet
-            draw(frame)
-            drawn = io.BytesIO()
-            figure.savefig(drawn, format="png", dpi=80)
-            pictures.append(Image.open(drawn).convert("RGB"))
-        # In one picture, most of a step repeats its neighbour and takes no bytes.
-        width, height = pictures[0].size
-        self.strip = Image.new("RGB", (width * len(pictures), height))
-        for i, picture in enumerate(pictures):
-            self.strip.paste(picture, (i * width, 0))
-
-    def _repr_html_(self):
-        written, steps = io.BytesIO(), self.n_frames - 1
-        few = self.strip.quantize(
-            32, method=Image.Quantize.FASTOCTREE
-        )  # keeps the green arrows green
-        few.save(written, "png", optimize=True)
-        stops = "".join(
-            f'<span style="height: 1px; left: {100 * i / steps:.4f}%; position: absolute; '
-            f'scroll-snap-align: start; width: {100 / steps:.4f}%"></span>'
-            for i in range(steps)
-        )
-        return (
-            f"<details><summary>See its {steps} steps one by one: scroll sideways</summary>"
-            '<div class="steps" role="group" tabindex="0" aria-label="The steps, side by side" '
-            'style="max-width: 100%; overflow-x: auto; scroll-snap-type: x mandatory; '
-            f'width: 400px"><div style="position: relative; width: {100 * steps}%">'
-            '<img alt="The scores appear one by one, the weights all at once, then the weighted '
-            'values add up." style="display: block; max-width: none; width: 100%" '
-            f'src="data:image/png;base64,{base64.b64encode(written.getvalue()).decode()}">'
-            f"{stops}</div></div></details>"
-        )
-
-
-def animate_attention(names, scores, weights, values):
-    """Animate the attention of one query: its scores, its weights, then the weighted sum."""
-    n = len(names)
-    fig, (top, middle, plane) = plt.subplots(3, figsize=(5, 7.5), height_ratios=[2, 2, 4])
-    bars, labels = [], []
-    for ax, numbers, title in ((top, scores, "1. scores"), (middle, weights, "2. weights")):
-        bars.append(ax.bar(range(n), numbers.tolist(), color=BLUE))
-        ax.set_xticks(range(n), names, parse_math=False)
-        labels.append(ax.bar_label(bars[-1], fmt="%.2f"))
-        ax.set_title(title, fontsize=11)
-        ax.margins(y=0.25)
-        ax.tick_params(axis="x", length=0)
-
-    plane.set_title("3. the weighted values, tip to tail", fontsize=11)
-    steps = (weights[:, None] * values).cumsum(0)  # (n, 2)
-    tails = torch.cat([torch.zeros(1, 2), steps])  # (n + 1, 2)
-    draw_arrows(plane, values, "0.8")
-    draw_arrows(plane, steps, GREEN, starts=tails[:-1])
-    chain = plane.texts[n:]
-    plane.set_aspect("auto")
-    drawn = torch.cat([values, tails])  # (2 * n + 1, 2)
-    (left, bottom), (right, upper) = drawn.amin(0).tolist(), drawn.amax(0).tolist()
-    wide, high = right - left, upper - bottom
-    plane.set(xlim=(left, right + 0.5 * wide), ylim=(bottom, upper + 0.2 * high))
-    label_points(plane, values, names, right + 0.2 * wide, high / 9)
-    (end,) = plane.plot(*tails[-1].tolist(), "o", color=BLACK)
-    label = plane.annotate("context", tails[-1].tolist(), (-8, 0), textcoords="offset points")
-    label.set(ha="right", va="center")
-
-    def draw(frame):
-        # One frame per score, one for the softmax, and one per value
-        added = frame - n - 1
-        for shown, texts, until in zip(bars, labels, (frame, n * (frame > n)), strict=True):
-            for j, (bar, text) in enumerate(zip(shown, texts, strict=True)):
-                bar.set_visible(j < until)
-                text.set_visible(j < until)
-        for j, step in enumerate(chain):
-            step.set_visible(j < added)
-        end.set_visible(added >= n)
-        label.set_visible(added >= n)
-
-    return Animation(fig, draw, 2 * n + 2)
-
-
-# sphinx_gallery_end_ignore
-film = animate_attention(words, scores_2, weights_2, values)
-film.figure.set_label(
-    "Three panels. Bars: the six scores of journey. Bars: the six weights. Arrows: the six "
-    "weighted values laid tip to tail from the origin, ending at the context vector."
-)
-film
-
-# %%
-# *Figure 4.* All steps in order: one score after the other, the softmax of the scores divided by
-# :math:`\sqrt 2`, then the weighted values, tip to tail, until they end at the context vector. The
-# picture is the last of the steps; unfold them to see one after the other.
+#
+# On the web page of this lesson, the seven steps below are the whole way of "journey" once more,
+# with the numbers from above. A press of *Next* moves one step on, and a press on another word lets
+# that word ask.
+#
+# .. raw:: html
+#    :file: ../../_parts/walk.html
 #
 # All words at once
 # -----------------
@@ -556,7 +455,7 @@ def draw_shapes():
     """Draw which tensor has which shape, from the words to their context vectors."""
     fig, ax = plt.subplots(figsize=(5, 6))
     ax.set(xlim=(0, 10), ylim=(11.4, 0))
-    columns = ((1.5, "query", "Q", ORANGE), (5, "key", "K", BLUE), (8.5, "value", "V", GREEN))
+    columns = ((1.5, "query", "Q", QUERY), (5, "key", "K", KEY), (8.5, "value", "V", VALUE))
     for x, name, letter, color in columns:
         draw_flow(ax, (5, 1), (x, 2.05))
         draw_box(ax, x, 2.7, f"× W_{name}\n(d, k)", color)
@@ -567,7 +466,7 @@ def draw_shapes():
     draw_flow(ax, (5, 5.2), (3.9, 6.3))
     draw_box(ax, 3.2, 6.8, "scores = Q Kᵀ / √k   (n, n)", BLACK)
     draw_flow(ax, (3.2, 7.3), (3.2, 8.3))
-    draw_box(ax, 3.2, 8.8, "weights = softmax   (n, n)", BLACK)
+    draw_box(ax, 3.2, 8.8, "weights = softmax   (n, n)", WEIGHT)
     draw_flow(ax, (3.2, 9.3), (4.4, 10.3))
     draw_flow(ax, (8.5, 5.2), (6.5, 10.3))
     draw_box(ax, 5.4, 10.8, "context = weights · V   (n, k)", BLACK)
@@ -583,7 +482,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 5.* The shapes, for n words of width d and vectors of width k, here 6, 3 and 2. Only the
+# *Figure 4.* The shapes, for n words of width d and vectors of width k, here 6, 3 and 2. Only the
 # two tables in the middle relate words to words.
 #
 # As a function, the formula takes three lines. In them, ``.mT`` transposes the last two axes, and
@@ -680,7 +579,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* The weights before training, one row per query, on a colour scale from 0 to 1. All
+# *Figure 5.* The weights before training, one row per query, on a colour scale from 0 to 1. All
 # rows look alike, and each has its largest weight at "journey".
 #
 # .. admonition:: What went wrong: reading meaning into random numbers
@@ -766,7 +665,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 7.* The weights after training, on the scale of Figure 6. Four words attend to their
+# *Figure 6.* The weights after training, on the scale of Figure 5. Four words attend to their
 # targets, and the rows of "journey" and "starts" remain spread out.
 #
 # A thousand steps were enough for four of the six targets. The other two targets are those of

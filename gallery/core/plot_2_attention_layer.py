@@ -2,7 +2,9 @@
 .. lesson:: The attention layer as a PyTorch module
    :minutes: 50
    :extra: plot
+   :needs: core/plot_1
    :exercises: sentence
+   :tasks: global-width run-order typed-decimals all-at-once copy-layer
    :search: nn.Linear; attention layer
 
 The attention layer as a PyTorch module: two classes, one function
@@ -33,7 +35,17 @@ from torch import nn
 
 import attention
 from attention import scaled_dot_product_attention
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_box, draw_flow, use_style
+from attention.plotting import (
+    BLACK,
+    BLUE,
+    KEY,
+    ORANGE,
+    QUERY,
+    VALUE,
+    draw_box,
+    draw_flow,
+    use_style,
+)
 
 use_style()
 
@@ -64,7 +76,7 @@ def draw_layer():
     """Draw which part of the layer makes which shape."""
     fig, ax = plt.subplots(figsize=(5, 5))
     ax.set(xlim=(0, 10), ylim=(9.6, 0))
-    for x, name, color in ((1.6, "query", ORANGE), (5, "key", BLUE), (8.4, "value", GREEN)):
+    for x, name, color in ((1.6, "query", QUERY), (5, "key", KEY), (8.4, "value", VALUE)):
         draw_flow(ax, (5, 1), (x, 2.3))
         draw_box(ax, x, 2.9, f"W_{name}\n(d_in, d_out)", color)
         draw_flow(ax, (x, 3.6), (x, 4.5))

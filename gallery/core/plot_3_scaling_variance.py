@@ -2,7 +2,9 @@
 .. lesson:: Scaled dot products
    :minutes: 75
    :extra: plot
+   :needs: core/plot_1
    :exercises: scale
+   :tasks: product-variance divide-by jacobian bug-width
    :search: scaled dot product; square root; sqrt; temperature
 
 Scaled dot products: why the scores are divided by √k
@@ -31,7 +33,18 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_box, draw_flow, use_style
+from attention.plotting import (
+    BLACK,
+    BLUE,
+    GREEN,
+    KEY,
+    ORANGE,
+    QUERY,
+    WEIGHT,
+    draw_box,
+    draw_flow,
+    use_style,
+)
 
 use_style()
 
@@ -47,13 +60,13 @@ def draw_shapes():
     """Draw the step from queries and keys to weights, from top to bottom."""
     fig, ax = plt.subplots(figsize=(5, 3.7))
     ax.set(xlim=(0, 10), ylim=(7.7, 0.3))
-    for x, name in ((2.2, "query   (n, k)"), (7.8, "key   (m, k)")):
-        draw_box(ax, x, 0.8, name)
+    for x, name, color in ((2.2, "query   (n, k)", QUERY), (7.8, "key   (m, k)", KEY)):
+        draw_box(ax, x, 0.8, name, color)
         draw_flow(ax, (x, 1.3), (x, 2.1))
     steps = ["query · key: sum of k products   (n, m)", "scaled scores: divided by √k   (n, m)"]
     steps += ["softmax over the m keys", "weights: each row sums to 1   (n, m)"]
     for y, step in zip((2.6, 4.1, 5.6, 7.1), steps, strict=True):
-        draw_box(ax, 5, y, step, ORANGE if "√" in step else BLUE)
+        draw_box(ax, 5, y, step, BLACK if "score" in step or "·" in step else WEIGHT)
         if y > 2.6:
             draw_flow(ax, (5, y - 1), (5, y - 0.45))
     return fig
@@ -89,7 +102,7 @@ for key, *pair in zip("abcde", shared, peaked, strict=True):
 fig, axes = plt.subplots(2, figsize=(5, 4.4), sharex=True, sharey=True)
 both = {"softmax(scores)": shared, "softmax(8 × scores)": peaked}
 for ax, (title, weights) in zip(axes, both.items(), strict=True):
-    ax.bar_label(ax.bar(list("abcde"), weights.tolist(), color=BLUE), fmt="%.2f")
+    ax.bar_label(ax.bar(list("abcde"), weights.tolist(), color=WEIGHT), fmt="%.2f")
     ax.set_title(title, fontsize=11)
     ax.set(ylabel="weight", ylim=(0, 1))
 fig.set_label(

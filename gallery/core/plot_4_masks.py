@@ -2,7 +2,9 @@
 .. lesson:: Attention masks
    :minutes: 40
    :extra: plot
+   :needs: core/plot_2 core/plot_3
    :exercises: masks
+   :tasks: causal-by-hand true-means-ignore bug-mean bug-padding blind-row
    :search: padding mask; causal mask; attention mask
 
 Attention masks: causal and padding masks, and a word that may see nothing
@@ -29,7 +31,16 @@ from torch.nn import functional as F
 
 import attention
 from attention import SelfAttentionV2
-from attention.plotting import GREEN, ORANGE, draw_box, draw_flow, draw_weights, use_style
+from attention.plotting import (
+    KEY,
+    QUERY,
+    VALUE,
+    WEIGHT,
+    draw_box,
+    draw_flow,
+    draw_weights,
+    use_style,
+)
 
 use_style()
 torch.manual_seed(0)
@@ -49,21 +60,21 @@ def draw_shapes():
     fig, ax = plt.subplots(figsize=(5, 6.2))
     ax.set(xlim=(0, 10), ylim=(12.4, 0))
     draw_box(ax, 5.2, 0.35, "x   (B, n, d)", None)
-    for x, name, shape, y in (
-        (2, "W_query", "(B, n, k)", 3.5),
-        (5.2, "W_key", "(B, n, k)", 3.5),
-        (8.4, "W_value", "(B, n, v)", 9.6),
+    for x, name, color, shape, y in (
+        (2, "W_query", QUERY, "(B, n, k)", 3.5),
+        (5.2, "W_key", KEY, "(B, n, k)", 3.5),
+        (8.4, "W_value", VALUE, "(B, n, v)", 9.6),
     ):
         draw_flow(ax, (5.2, 0.65), (x, 1.5))
-        draw_box(ax, x, 2, name, width=2.3)
+        draw_box(ax, x, 2, name, color, width=2.3)
         draw_flow(ax, (x, 2.5), (x, y), shape)
     draw_box(ax, 3.6, 4, "Q Kᵀ / √k", width=4.6)
     draw_flow(ax, (3.6, 4.5), (3.6, 5.5), "scores (B, n, n)")
-    draw_box(ax, 3.6, 6, "−∞ where causal & padding is False", ORANGE, width=6.8)
+    draw_box(ax, 3.6, 6, "−∞ where causal & padding is False", width=6.8)
     for y, mask in ((5.05, "causal (n, n)"), (6.95, "padding (B, 1, n)")):
-        ax.text(0.3, y, mask, fontsize=10, color=ORANGE, va="center")
+        ax.text(0.3, y, mask, fontsize=10, va="center")
     draw_flow(ax, (4.4, 6.5), (4.4, 7.5), "(B, n, n)")
-    draw_box(ax, 4.4, 8, "softmax", GREEN, width=2.8)
+    draw_box(ax, 4.4, 8, "softmax", WEIGHT, width=2.8)
     draw_flow(ax, (4.4, 8.5), (4.4, 9.6), "weights (B, n, n)")
     draw_box(ax, 5.6, 10.1, "weights · V", width=7.3)
     draw_flow(ax, (5.6, 10.6), (5.6, 11.6))

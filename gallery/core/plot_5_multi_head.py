@@ -2,7 +2,9 @@
 .. lesson:: Multi-head attention
    :minutes: 50
    :extra: plot
+   :needs: core/plot_4
    :exercises: masks
+   :tasks: split-heads
    :search: multi-head attention; attention head;
       PyTorch's nn.MultiheadAttention
 
@@ -33,7 +35,16 @@ from torch.nn import functional as F
 
 import attention
 from attention import causal_mask, padding_mask, scaled_dot_product_attention
-from attention.plotting import GREEN, draw_box, draw_flow, draw_weights, use_style
+from attention.plotting import (
+    KEY,
+    QUERY,
+    VALUE,
+    WEIGHT,
+    draw_box,
+    draw_flow,
+    draw_weights,
+    use_style,
+)
 
 use_style()
 torch.manual_seed(0)
@@ -60,17 +71,18 @@ def draw_shapes():
     fig, ax = plt.subplots(figsize=(5, 6.6))
     ax.set(xlim=(0, 10), ylim=(13.4, 0))
     draw_box(ax, 5, 0.35, "x   (B, n, d)", None)
-    for x, name, y in ((1.7, "W_query", 5.4), (5, "W_key", 5.4), (8.3, "W_value", 7.4)):
+    columns = (1.7, "W_query", QUERY, 5.4), (5, "W_key", KEY, 5.4), (8.3, "W_value", VALUE, 7.4)
+    for x, name, color, y in columns:
         draw_flow(ax, (5, 0.65), (x, 1.5))
-        draw_box(ax, x, 2, name, width=2.4)
+        draw_box(ax, x, 2, name, color, width=2.4)
         draw_flow(ax, (x, 2.5), (x, 3.4), "(B, n, h·k)")
-        draw_box(ax, x, 3.9, "split", GREEN, width=2.4)
+        draw_box(ax, x, 3.9, "split", color, width=2.4)
         draw_flow(ax, (x, 4.4), (x, y), "(B, h, n, k)")
-    draw_box(ax, 3.35, 5.9, "softmax(Q Kᵀ / √k)", width=5.7)
+    draw_box(ax, 3.35, 5.9, "softmax(Q Kᵀ / √k)", WEIGHT, width=5.7)
     draw_flow(ax, (3.35, 6.4), (3.35, 7.4), "weights (B, h, n, n)")
     draw_box(ax, 5, 7.9, "weights · V, per head", width=9)
     draw_flow(ax, (5, 8.4), (5, 9.3), "(B, h, n, k)")
-    draw_box(ax, 5, 9.8, "concatenate", GREEN, width=3.8)
+    draw_box(ax, 5, 9.8, "concatenate", width=3.8)
     draw_flow(ax, (5, 10.3), (5, 11.1), "(B, n, h·k)")
     draw_box(ax, 5, 11.6, "W_out", width=2.4)
     draw_flow(ax, (5, 12.1), (5, 12.8))

@@ -2,7 +2,9 @@
 .. lesson:: Positional encodings
    :minutes: 45
    :extra: plot
+   :needs: core/plot_2 core/plot_4
    :exercises: masks
+   :tasks: count-from-end
    :search: positional encoding; positional embedding
 
 Positional encodings: where a word stands
@@ -29,6 +31,7 @@ from torch import nn
 
 import attention
 from attention.plotting import (
+    BLACK,
     BLUE,
     DIVERGING,
     GREEN,
@@ -66,19 +69,19 @@ def draw_shapes():
     """Draw how words and positions become the input of attention, from top to bottom."""
     fig, ax = plt.subplots(figsize=(5, 4.4))
     ax.set(xlim=(0, 10), ylim=(9, 0.2))
-    for x, start, part, color, end, shape, at in (
-        (2.5, "words   (B, n)", "embedding", BLUE, 4.65, "x   (B, n, d)", 0.9),
-        (7.5, "positions 0 … n − 1   (n)", "sines and cosines", ORANGE, 5.35, "S   (n, d)", 6.8),
+    for x, start, part, end, shape, at in (
+        (2.5, "words   (B, n)", "embedding", 4.65, "x   (B, n, d)", 0.9),
+        (7.5, "positions 0 … n − 1   (n)", "sines and cosines", 5.35, "S   (n, d)", 6.8),
     ):
         draw_box(ax, x, 0.4, start, None)
         draw_flow(ax, (x, 0.7), (x, 1.5))
-        draw_box(ax, x, 2, part, color)
+        draw_box(ax, x, 2, part)
         draw_flow(ax, (x, 2), (end, 4.3))
         ax.text(at, 3.15, shape, va="center", fontsize=10, color="0.25")
-    ax.plot(5, 4.6, "o", ms=19, mfc="white", mec=ORANGE, mew=2)
+    ax.plot(5, 4.6, "o", ms=19, mfc="white", mec=BLACK, mew=2)
     draw_box(ax, 5, 4.6, "+", None)
     draw_flow(ax, (5, 5), (5, 6), "(B, n, d)")
-    draw_box(ax, 5, 6.5, "attention", GREEN)
+    draw_box(ax, 5, 6.5, "attention")
     draw_flow(ax, (5, 7), (5, 8.1))
     draw_box(ax, 5, 8.5, "context   (B, n, d)", None)
     return fig

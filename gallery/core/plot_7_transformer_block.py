@@ -2,7 +2,9 @@
 .. lesson:: The transformer block
    :minutes: 60
    :extra: plot
+   :needs: core/plot_5
    :exercises: block
+   :tasks: count-block transformer-block
    :search: transformer block; layer norm; layer normalisation;
       residual connection; feed-forward layer
 
@@ -37,9 +39,13 @@ from attention.plotting import (
     BLACK,
     BLUE,
     GREEN,
+    KEY,
     ORANGE,
     PURPLE,
+    QUERY,
     SKY,
+    VALUE,
+    WEIGHT,
     draw_box,
     draw_flow,
     use_style,
@@ -62,21 +68,22 @@ def draw_block():
     """Draw the flow of data through a block, from top to bottom."""
     fig, ax = plt.subplots(figsize=(5, 8.8))
     ax.set(xlim=(0, 10), ylim=(17.9, 0))
-    ax.plot([1, 1], [0.75, 16.9], color=ORANGE, lw=4, solid_capstyle="butt", zorder=0)
+    ax.plot([1, 1], [0.75, 16.9], color=BLACK, lw=4, solid_capstyle="butt", zorder=0)
     draw_box(ax, 1, 0.35, "x   (B, n, d)", None)
     draw_box(ax, 1.2, 17.65, "block(x)   (B, n, d)", None)
     for y, norm, end in ((5.5, 1.2, 9.75), (13, 11.1, 16.85)):
         ax.text(0.35, y, "residual connection", ha="center", va="center", rotation=90)
         draw_flow(ax, (1, norm), (4.55, norm))
-        draw_box(ax, 5.6, norm, "LayerNorm", GREEN)
+        draw_box(ax, 5.6, norm, "LayerNorm")
         draw_flow(ax, (5.6, end), (1.3, end))
-        ax.plot(1, end, "o", ms=19, mfc="white", mec=ORANGE, mew=2)
+        ax.plot(1, end, "o", ms=19, mfc="white", mec=BLACK, mew=2)
         ax.text(1, end, "+", ha="center", va="center", fontsize=14)
-    for x, name, y in ((3.1, "W_query", 5), (5.6, "W_key", 5), (8.1, "W_value", 6.55)):
+    columns = (3.1, "W_query", QUERY, 5), (5.6, "W_key", KEY, 5), (8.1, "W_value", VALUE, 6.55)
+    for x, name, color, y in columns:
         draw_flow(ax, (5.6, 1.6), (x, 2.95), "(B, n, d)" if x > 8 else "")
-        draw_box(ax, x, 3.35, name)
+        draw_box(ax, x, 3.35, name, color)
         draw_flow(ax, (x, 3.75), (x, y), "(B, h, n, k)")
-    draw_box(ax, 4.35, 5.4, "softmax(Q Kᵀ / √k)".center(30))
+    draw_box(ax, 4.35, 5.4, "softmax(Q Kᵀ / √k)".center(30), WEIGHT)
     draw_flow(ax, (4.35, 5.8), (4.35, 6.55), "weights (B, h, n, n)")
     draw_box(ax, 5.6, 6.95, "weights · V, per head".center(45))
     draw_flow(ax, (5.6, 7.35), (5.6, 8.3), "(B, h, n, k) → (B, n, h·k)")

@@ -2,7 +2,9 @@
 .. lesson:: Train a sentiment classifier
    :minutes: 75
    :extra: train
+   :needs: core/plot_4 core/plot_6 core/plot_7
    :exercises: training
+   :tasks: keep-the-end margin
    :search: sentiment classification; training loop
 
 Train a sentiment classifier: the loader, the loop, the validation

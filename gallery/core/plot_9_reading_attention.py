@@ -2,7 +2,9 @@
 .. lesson:: Attention as explanation
    :minutes: 120
    :extra: train
+   :needs: core/plot_8
    :exercises: reading
+   :tasks: deletion rank-by-hand deletion-from-weights bug-top-word
    :search: explanation; interpretability
 
 Attention as explanation: what a weight says about a word
@@ -36,11 +38,13 @@ from attention.analysis import (
     rank_correlation,
 )
 from attention.plotting import (
+    AGAINST,
     BLACK,
     BLUE,
-    GREEN,
+    FOR,
     ORANGE,
-    PURPLE,
+    VALUE,
+    WEIGHT,
     Html,
     draw_box,
     draw_flow,
@@ -157,15 +161,15 @@ def draw_shapes():
     ax.set(xlim=(0, 10), ylim=(8.7, 0.4))
     draw_box(ax, 5, 0.8, "vectors of the words   (n, d)", None)
     for x, part, color, result, end in (
-        (2.4, "softmax of scores", BLUE, "weights a   (n)", 4.2),
-        (7.6, "values, classifier", PURPLE, "evidence s   (n)", 5.8),
+        (2.4, "softmax of scores", WEIGHT, "weights a   (n)", 4.2),
+        (7.6, "values, classifier", VALUE, "evidence s   (n)", 5.8),
     ):
         draw_flow(ax, (5, 1.1), (x, 2.5))
         draw_box(ax, x, 2.9, part, color)
         draw_flow(ax, (x, 3.3), (x, 4.2))
         draw_box(ax, x, 4.5, result, None)
         draw_flow(ax, (x, 4.8), (end, 6))
-    draw_box(ax, 5, 6.4, "multiply, word by word   (n)", GREEN)
+    draw_box(ax, 5, 6.4, "multiply, word by word   (n)")
     draw_flow(ax, (5, 6.8), (5, 8))
     draw_box(ax, 5, 8.3, "sum: the logit   ( )", None)
     return fig
@@ -287,8 +291,9 @@ _, a, s = read(models["energy", 1], ids_of_ours)  # (16,), (16,)
 fig, axes = plt.subplots(4, figsize=(5, 8), sharex=True)
 names = ("weight", "evidence", "weight × evidence", "deletion effect")
 bars = zip(axes, names, (a, s, a * s, deletion_from_weights(a, s)), strict=True)
-for (ax, name, numbers), color in zip(bars, (BLUE, PURPLE, GREEN, ORANGE), strict=True):
-    ax.bar(range(len(a)), numbers.tolist(), color=color)
+for ax, name, numbers in bars:
+    signs = [FOR if number > 0 else AGAINST for number in numbers]
+    ax.bar(range(len(a)), numbers.tolist(), color=WEIGHT if name == "weight" else signs)
     ax.axhline(0, color=BLACK, lw=0.8)
     ax.set_title(name, loc="left", fontsize=11)
 axes[-1].set_xticks(range(len(a)), words, rotation=90, parse_math=False)
@@ -603,8 +608,8 @@ print(f"weight that had to be moved: {(a - other).clamp(min=0).sum():.0%}")
 # The honest picture of one layer of attention colours each word by its signed contribution, weight
 # × evidence. It needs neither deletion nor gradient, and its numbers sum to the logit that is
 # explained. Our review is shown three times, first with the weights of energy pooling, then with
-# the contributions in energy pooling and in QKV. In the pictures of contributions, a blue word
-# speaks for the film, and an orange word with a dashed line speaks against it.
+# the contributions in energy pooling and in QKV. In the pictures of contributions, a word with a
+# dashed line speaks against the film, and any other coloured word for it.
 
 pictures = [words_as_html(words, a.tolist(), "energy: weights")]
 for kind in ("energy", "qkv"):

@@ -2,6 +2,8 @@
 .. lesson:: Low-rank attention
    :minutes: 30
    :extra: plot
+   :needs: core/plot_2
+   :tasks: fold-keys largest-saving-width nearest-of-rank add-queries
    :search: low rank; QK circuit
 
 Low-rank attention: what a product QKᵀ can hold
@@ -27,7 +29,7 @@ from torch.nn import functional as F
 
 from attention import EnergyPooling, KeyedPooling, QKSelfAttention
 from attention.analysis import bilinear_form, parameter_count, truncate_rank
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
+from attention.plotting import BLACK, BLUE, GREEN, KEY, ORANGE, QUERY, draw_matrices, use_style
 
 use_style()
 QUICK = False  # True: fewer reviews and steps, for a first try
@@ -232,10 +234,10 @@ fig.set_label(
 def draw_product():
     """Draw X W_query W_keyᵀ Xᵀ as rectangles, and what M spans of them."""
     fig, ax = plt.subplots(figsize=(5, 2))
-    tokens = ("X", "(n, d)", 2, 3, BLUE)
-    pair = ("W_query", "(d, k)", 3, 0.9, ORANGE), ("W_keyᵀ", "(k, d)", 0.9, 3, ORANGE)
-    scores = ("scores", "(n, n)", 2, 2, GREEN)
-    transposed = ("Xᵀ", "(d, n)", 3, 2, BLUE)
+    tokens = ("X", "(n, d)", 2, 3, BLACK)
+    pair = ("W_query", "(d, k)", 3, 0.9, QUERY), ("W_keyᵀ", "(k, d)", 0.9, 3, KEY)
+    scores = ("scores", "(n, n)", 2, 2, BLACK)
+    transposed = ("Xᵀ", "(d, n)", 3, 2, BLACK)
     ends = draw_matrices(ax, 0, (tokens, "·", pair[0], "·", pair[1], "·", transposed, "=", scores))
     left, right = ends[1][0], ends[2][1]
     ax.plot([left, left, right, right], [-1.8, -2, -2, -1.8], color=BLACK, lw=1.2)

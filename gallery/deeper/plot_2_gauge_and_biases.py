@@ -2,6 +2,8 @@
 .. lesson:: Gauge freedom and the key bias
    :minutes: 30
    :extra: plot
+   :needs: deeper/plot_1
+   :tasks: other-pair drop-dead-bias
 
 Gauge freedom and the key bias: numbers that change nothing
 ===========================================================
@@ -25,7 +27,17 @@ import torch
 
 from attention import QKSelfAttention, SelfAttention
 from attention.analysis import balance, bilinear_form, change_gauge
-from attention.plotting import BLUE, DIVERGING, GREEN, ORANGE, draw_matrices, use_style
+from attention.plotting import (
+    BLACK,
+    BLUE,
+    DIVERGING,
+    GREEN,
+    KEY,
+    ORANGE,
+    QUERY,
+    draw_matrices,
+    use_style,
+)
 
 use_style()
 QUICK = False  # True: fewer reviews and steps, for a first try
@@ -55,11 +67,11 @@ def error(got, expected):
 def draw_gauge():
     """Draw W_query R R⁻¹ W_keyᵀ as rectangles, and what becomes of each side."""
     fig, ax = plt.subplots(figsize=(5, 2.2))
-    tall = ("W_query", "(d, k)", 3, 1, BLUE)
-    square = ("R", "(k, k)", 1, 1, ORANGE)
-    inverse = ("R⁻¹", "(k, k)", 1, 1, ORANGE)
-    wide = ("W_keyᵀ", "(k, d)", 1, 3, BLUE)
-    product = ("M", "(d, d)", 3, 3, GREEN)
+    tall = ("W_query", "(d, k)", 3, 1, QUERY)
+    square = ("R", "(k, k)", 1, 1, BLACK)
+    inverse = ("R⁻¹", "(k, k)", 1, 1, BLACK)
+    wide = ("W_keyᵀ", "(k, d)", 1, 3, KEY)
+    product = ("M", "(d, d)", 3, 3, BLACK)
     ends = draw_matrices(ax, 0, (tall, "·", square, "·", inverse, "·", wide, "=", product))
     for (left, _), (_, right), name in (
         (ends[0], ends[1], "new W_query"),

@@ -2,6 +2,7 @@
 .. lesson:: The value matrix
    :minutes: 20
    :extra: train
+   :needs: deeper/plot_1 deeper/plot_2
 
 The value matrix: when it folds into the classifier
 ===================================================
@@ -14,11 +15,11 @@ nonlinearity without a linear map in front of it. With several heads or a residu
 vector per path is enough to replace the matrix. With a nonlinearity the whole matrix is needed,
 unless a linear map stands between the values and the nonlinearity: that map absorbs the matrix.
 
-You need the two earlier pages of this track; the one on :doc:`low rank
-</gallery/deeper/plot_1_low_rank_qk>` regroups the product of queries and keys by moving its
-brackets, as this page does for the values. Running the page takes seven seconds. Afterwards you can
-say for a given architecture whether its value matrices fold away, and you can test such a claim
-without relying on one particular way of folding them.
+You need the lesson on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, which regroups the
+product of queries and keys by moving its brackets, as this page does for the values, and the lesson
+on :doc:`gauge and biases </gallery/deeper/plot_2_gauge_and_biases>`. Running the page takes seven
+seconds. Afterwards you can say for a given architecture whether its value matrices fold away, and
+you can test such a claim without relying on one particular way of folding them.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +28,7 @@ from torch.nn import functional as F
 
 from attention import SelfAttention, SentimentClassifier
 from attention.analysis import parameter_count
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
+from attention.plotting import BLACK, BLUE, ORANGE, VALUE, WEIGHT, draw_matrices, use_style
 
 use_style()
 torch.manual_seed(0)
@@ -60,8 +61,8 @@ def draw_sums():
     """Draw the logit as a product of matrices, and what the last two become."""
     fig, ax = plt.subplots(figsize=(5, 2.3))
     mean, logit = ("", "(1, n)", 0.7, 3, "0.25"), ("", "(1, 1)", 0.6, 0.6, "0.25")
-    weights, X = ("weights", "(n, n)", 3, 3, GREEN), ("X", "(n, d)", 3, 2, BLUE)
-    W_value, w = ("W_value", "(d, d)", 2, 2, ORANGE), ("w", "(d, 1)", 2, 0.6, ORANGE)
+    weights, X = ("weights", "(n, n)", 3, 3, WEIGHT), ("X", "(n, d)", 3, 2, BLACK)
+    W_value, w = ("W_value", "(d, d)", 2, 2, VALUE), ("w", "(d, 1)", 2, 0.6, BLACK)
     parts = (mean, "·", weights, "·", X, "·", W_value, "·", w, "=", logit)
     ends = draw_matrices(ax, 0, parts)
     ax.text(1.5, 0, "1/n … 1/n", ha="center", va="center", fontsize=9)

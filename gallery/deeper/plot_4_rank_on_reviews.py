@@ -2,6 +2,7 @@ r"""
 .. lesson:: Effective rank after training
    :minutes: 30
    :extra: plot
+   :needs: core/plot_8 deeper/plot_1
 
 Effective rank after training: how much film reviews need
 =========================================================

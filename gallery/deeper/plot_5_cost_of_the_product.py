@@ -2,6 +2,7 @@ r"""
 .. lesson:: The cost of attention scores
    :minutes: 30
    :extra: plot
+   :needs: deeper/plot_1
 
 The cost of attention scores: where to put the brackets
 =======================================================
@@ -27,7 +28,17 @@ import time
 import matplotlib.pyplot as plt
 import torch
 
-from attention.plotting import BLACK, BLUE, DIVERGING, GREEN, ORANGE, draw_matrices, use_style
+from attention.plotting import (
+    BLACK,
+    BLUE,
+    DIVERGING,
+    GREEN,
+    KEY,
+    ORANGE,
+    QUERY,
+    draw_matrices,
+    use_style,
+)
 
 torch.manual_seed(0)
 use_style()
@@ -49,9 +60,9 @@ QUICK = False  # True: fewer reviews and steps, for a first try
 def draw_ways():
     """Draw the last product of either way, under what it is made of."""
     fig, axes = plt.subplots(2, figsize=(5, 4))
-    queries = ("queries", "(n, k)", 3, 0.9, ORANGE), ("keysᵀ", "(k, n)", 0.9, 3, ORANGE)
-    tokens = ("X M", "(n, d)", 3, 2.4, BLUE), ("Xᵀ", "(d, n)", 2.4, 3, BLUE)
-    scores = ("scores", "(n, n)", 3, 3, GREEN)
+    queries = ("queries", "(n, k)", 3, 0.9, QUERY), ("keysᵀ", "(k, n)", 0.9, 3, KEY)
+    tokens = ("X M", "(n, d)", 3, 2.4, BLACK), ("Xᵀ", "(d, n)", 2.4, 3, BLACK)
+    scores = ("scores", "(n, n)", 3, 3, BLACK)
     for ax, (left, right), name in zip(
         axes, (queries, tokens), ("queries times keys", "M in the middle"), strict=True
     ):

@@ -2,6 +2,7 @@ r"""
 .. lesson:: A real encoder
    :minutes: 30
    :extra: train
+   :needs: core/plot_2 core/plot_7
    :search: BERT; attention heads of a real model
 
 A real encoder: 72 attention heads of MiniLM, number by number
@@ -30,7 +31,18 @@ import torch
 from safetensors import safe_open
 from torch.nn import functional as F
 
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, head_atlas, use_style
+from attention.plotting import (
+    BLACK,
+    BLUE,
+    GREEN,
+    KEY,
+    ORANGE,
+    QUERY,
+    WEIGHT,
+    draw_matrices,
+    head_atlas,
+    use_style,
+)
 from attention.pretrained import load_encoder
 from attention.sentiment.sources import load_reviews
 
@@ -96,8 +108,8 @@ x = x * gain + file.get_tensor("embeddings.LayerNorm.bias")
 def draw_head():
     """Draw how a head makes its queries, and how queries and keys make scores."""
     fig, ax = plt.subplots(figsize=(5, 3.6))
-    x, W_query = ("x", "(13, 384)", 1.7, 4.5, BLUE), ("W_query", "(384, 32)", 4.5, 1.6, ORANGE)
-    queries, keys = ("queries", "(13, 32)", 1.7, 1.6, GREEN), ("keysᵀ", "(32, 13)", 1.6, 1.7, GREEN)
+    x, W_query = ("x", "(13, 384)", 1.7, 4.5, BLACK), ("W_query", "(384, 32)", 4.5, 1.6, QUERY)
+    queries, keys = ("queries", "(13, 32)", 1.7, 1.6, QUERY), ("keysᵀ", "(32, 13)", 1.6, 1.7, KEY)
     scores = ("scores", "(13, 13)", 1.7, 1.7, BLACK)
     ends = draw_matrices(ax, 0, (x, "·", W_query, "=", queries))
     draw_matrices(ax, -4.4, (queries, "·", keys, "=", scores))
@@ -327,7 +339,7 @@ above.annotate(f"{i}.{j}", at, (6, 0), textcoords="offset points", va="center")
 above.set(xscale="log", ylabel="mean weight on [CLS]")
 above.set_xlabel("norm of [CLS]'s value × W_out, word pieces = 1")
 above.legend(fontsize=9)
-below.plot(first, "o-", color=BLUE, label="weight")
+below.plot(first, "o-", color=WEIGHT, label="weight")
 below.plot(share, "s--", color=ORANGE, label="weight × norm")
 below.axhline(1 / N, color=BLACK, ls=":", lw=1, label="uniform weights")
 below.set(xlabel="layer", ylabel="share of [CLS]", ylim=(0, None))

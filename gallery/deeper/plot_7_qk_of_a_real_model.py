@@ -2,6 +2,7 @@ r"""
 .. lesson:: QKᵀ in a real model
    :minutes: 40
    :extra: train
+   :needs: core/plot_3 deeper/plot_1 deeper/plot_2
 
 QKᵀ in a real model: spectra, rank, biases and scores of 72 heads
 =================================================================
@@ -33,7 +34,7 @@ import torch
 import attention
 from attention import SelfAttention
 from attention.analysis import bilinear_form, effective_rank, rank_correlation
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
+from attention.plotting import BLACK, BLUE, GREEN, KEY, ORANGE, QUERY, draw_matrices, use_style
 from attention.pretrained import MINILM_SHA256, load_encoder
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import clean
@@ -321,8 +322,8 @@ assert drift[1e-8, 1e-2] > 10 * drift[1e-6, 1e-2] > 100 * drift[1e-6, 1e-4]
 def draw_weighted():
     """Draw C½ M C½ as rectangles."""
     fig, ax = plt.subplots(figsize=(5, 2.1))
-    root = ("C½", "(384, 384)", 3, 3, GREEN)
-    pair = ("W_query", "(384, 32)", 3, 0.8, BLUE), ("W_keyᵀ", "(32, 384)", 0.8, 3, BLUE)
+    root = ("C½", "(384, 384)", 3, 3, BLACK)
+    pair = ("W_query", "(384, 32)", 3, 0.8, QUERY), ("W_keyᵀ", "(32, 384)", 0.8, 3, KEY)
     ends = draw_matrices(ax, 0, (root, "·", pair[0], "·", pair[1], "·", root))
     left, right = ends[1][0], ends[2][1]
     ax.plot([left, left, right, right], [-1.7, -1.9, -1.9, -1.7], color=BLACK, lw=1.2)

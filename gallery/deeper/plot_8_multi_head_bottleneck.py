@@ -2,6 +2,7 @@ r"""
 .. lesson:: The multi-head bottleneck
    :minutes: 30
    :extra: plot
+   :needs: core/plot_5 deeper/plot_1
 
 The multi-head bottleneck: how many heads, and how wide?
 ========================================================
@@ -32,7 +33,7 @@ from torch.nn.functional import normalize
 
 import attention
 from attention import MultiHeadAttention
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
+from attention.plotting import BLACK, BLUE, GREEN, KEY, ORANGE, QUERY, draw_matrices, use_style
 
 torch.manual_seed(0)
 use_style()
@@ -51,8 +52,8 @@ QUICK = False  # True: fewer reviews and steps, for a first try
 def draw_heads():
     """Draw the query and key matrices of one wide head, and of two narrow ones."""
     fig, ax = plt.subplots(figsize=(5, 3.6))
-    wide = ("W_query", "(16, 16)", 3, 3, BLUE), ("W_keyᵀ", "(16, 16)", 3, 3, BLUE)
-    narrow = ("W_query", "(16, 8)", 3, 1.5, ORANGE), ("W_keyᵀ", "(8, 16)", 1.5, 3, ORANGE)
+    wide = ("W_query", "(16, 16)", 3, 3, QUERY), ("W_keyᵀ", "(16, 16)", 3, 3, KEY)
+    narrow = ("W_query", "(16, 8)", 3, 1.5, QUERY), ("W_keyᵀ", "(8, 16)", 1.5, 3, KEY)
     ends = draw_matrices(ax, -4.8, (narrow[0], "·", narrow[1], " ", narrow[0], "·", narrow[1]))
     draw_matrices(ax, 0, (wide[0], "·", wide[1]))
     ax.text(7.2, 0, "one head, one softmax,\nscores of rank ≤ 16", va="center", fontsize=10)

@@ -2,6 +2,8 @@
 .. lesson:: Rotary positional embeddings (RoPE)
    :minutes: 45
    :extra: plot
+   :needs: core/plot_6 deeper/plot_2
+   :tasks: bug-rotary
    :search: RoPE; rotary positional embedding
 
 Rotary positional embeddings (RoPE): positions as rotations

@@ -2,6 +2,8 @@ r"""
 .. lesson:: Grouped-query and latent attention
    :minutes: 40
    :extra: train
+   :needs: core/plot_4 core/plot_5 deeper/plot_1 deeper/plot_9a
+   :tasks: share-keys causal-window absorbed-query
    :search: grouped-query attention; GQA; MLA
 
 Grouped-query, multi-query and latent attention (GQA, MQA, MLA): what heads can share
@@ -40,7 +42,7 @@ from attention import (
     causal_mask,
     window_mask,
 )
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, PURPLE, use_style
+from attention.plotting import BLACK, BLUE, GREEN, KEY, ORANGE, PURPLE, QUERY, VALUE, use_style
 from attention.pretrained import load_encoder
 from attention.sentiment.sources import load_reviews
 
@@ -90,21 +92,23 @@ def draw_sharing():
     fig, axes = plt.subplots(4, figsize=(5, 6.2))
     heads = 8
     panels = (
-        ("multi-head: keys and values per head", 8, GREEN),
-        ("grouped-query: per group of 4 heads", 2, GREEN),
-        ("multi-query: one for all heads", 1, GREEN),
-        ("latent: one vector, from which each head makes its own", 1, ORANGE),
+        ("multi-head: keys and values per head", 8, (KEY, VALUE)),
+        ("grouped-query: per group of 4 heads", 2, (KEY, VALUE)),
+        ("multi-query: one for all heads", 1, (KEY, VALUE)),
+        ("latent: one vector, from which each head makes its own", 1, (BLACK,)),
     )
-    for ax, (title, shared, color) in zip(axes, panels, strict=True):
+    for ax, (title, shared, colors) in zip(axes, panels, strict=True):
         group = heads // shared
         for i in range(heads):
             centre = (i // group + 0.5) * group - 0.5
             ax.plot([i, centre], [1, 0.3], color="0.6", lw=1, zorder=0)
-            ax.add_patch(plt.Rectangle((i - 0.3, 0.85), 0.6, 0.3, color=BLUE))
+            ax.add_patch(plt.Rectangle((i - 0.3, 0.85), 0.6, 0.3, color=QUERY))
         for j in range(shared):
             centre = (j + 0.5) * group - 0.5
-            width = 0.6 if color == GREEN else 1.4
-            ax.add_patch(plt.Rectangle((centre - width / 2, 0.1), width, 0.3, color=color))
+            width = 0.7 / len(colors) if shared == heads else 1.4 / len(colors)
+            for k, color in enumerate(colors):
+                corner = (centre + (k - len(colors) / 2) * width, 0.1)
+                ax.add_patch(plt.Rectangle(corner, width, 0.3, color=color))
         ax.set(xlim=(-2.2, 7.6), ylim=(0, 1.25))
         ax.text(-0.6, 1, "queries", ha="right", va="center", fontsize=10)
         ax.text(-0.6, 0.25, "kept", ha="right", va="center", fontsize=10)
@@ -117,14 +121,14 @@ def draw_sharing():
 fig = draw_sharing()  # its drawing commands are in the script of this page
 fig.set_label(
     "Four panels, each with the queries of eight heads above and what is kept below. Multi-head: "
-    "eight boxes below, one per head. Grouped-query: two boxes, each joined to four heads. "
-    "Multi-query: one box joined to all eight. Latent: one wider box of another colour, joined to "
-    "all eight."
+    "eight pairs of boxes below, one per head. Grouped-query: two pairs, each joined to four "
+    "heads. Multi-query: one pair joined to all eight. Latent: one box of another colour, joined "
+    "to all eight."
 )
 
 # %%
-# *Figure 1.* What is kept of one token in one layer with eight heads. A green box is a key and a
-# value; the orange one is a latent vector, which is neither.
+# *Figure 1.* What is kept of one token in one layer with eight heads. A pair of boxes is a key, in
+# blue, and a value, in green; the black box is a latent vector, which is neither.
 #
 # Grouped queries: one line more
 # ------------------------------

@@ -2,6 +2,8 @@ r"""
 .. lesson:: KV cache
    :minutes: 40
    :extra: plot
+   :needs: core/plot_4 core/plot_5 core/plot_7 deeper/plot_9a
+   :tasks: cached-step
    :search: KV cache
 
 KV cache, generating one token after another: what need not be computed twice
@@ -39,7 +41,7 @@ from attention import (
     causal_mask,
     padding_mask,
 )
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, use_style
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, SKY, use_style
 
 torch.manual_seed(0)
 use_style()
@@ -146,11 +148,11 @@ def draw_steps():
     for ax, title, first in zip(axes, titles, (0, 5), strict=True):
         for i in range(6):
             for j in range(i + 1):
-                color = ORANGE if i >= first else "0.93"
+                color = BLACK if i >= first else "0.93"
                 box = plt.Rectangle((j - 0.45, i - 0.45), 0.9, 0.9, color=color)
                 ax.add_patch(box)
         for j in range(6):
-            color = GREEN if first and j < 5 else ORANGE
+            color = SKY if first and j < 5 else BLACK
             ax.add_patch(plt.Rectangle((j - 0.45, 6.05), 0.9, 0.6, color=color))
         ax.text(-0.7, 6.35, "keys, values", ha="right", va="center", fontsize=10)
         ax.text(-0.7, 2.5, "queries", ha="right", va="center", fontsize=10)
@@ -164,15 +166,15 @@ def draw_steps():
 fig = draw_steps()  # its drawing commands are in the script of this page
 fig.set_label(
     "Two triangles of scores for six tokens, queries downwards and keys to the right. Without a "
-    "cache all 21 scores and all six keys and values are orange, computed now. With a cache only "
+    "cache all 21 scores and all six keys and values are black, computed now. With a cache only "
     "the last row of six scores and the last key and value are, and the other five keys and values "
-    "are green, kept."
+    "are light blue, kept."
 )
 
 # %%
-# *Figure 1.* What one layer computes for the sixth token (orange), without a cache and with one,
-# and what it reads from the cache (green). The grey scores were computed when the earlier tokens
-# came.
+# *Figure 1.* What one layer computes for the sixth token (black), without a cache and with one,
+# and what it reads from the cache (light blue). The grey scores were computed when the earlier
+# tokens came.
 #
 # A cache in ten lines
 # --------------------

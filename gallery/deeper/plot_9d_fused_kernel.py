@@ -2,6 +2,8 @@ r"""
 .. lesson:: FlashAttention and the online softmax
    :minutes: 45
    :extra: plot
+   :needs: core/plot_3 core/plot_4
+   :tasks: merge-blocks
    :search: FlashAttention; flash attention; fused kernel
 
 FlashAttention and the online softmax: attention without the matrix of weights

@@ -2,6 +2,7 @@ r"""
 .. lesson:: 1/√k, 1/k and QK-norm
    :minutes: 30
    :extra: plot
+   :needs: core/plot_3
 
 1/√k, 1/k and QK-norm: the scale of attention during training
 =============================================================

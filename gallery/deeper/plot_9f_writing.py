@@ -2,6 +2,7 @@ r"""
 .. lesson:: A language model that writes
    :minutes: 40
    :extra: train
+   :needs: core/plot_7 deeper/plot_9c
    :search: GPT; language model; decoder-only transformer
 
 A language model that writes: next tokens, temperature and induction heads
@@ -37,7 +38,7 @@ from torch.nn import functional as F
 import attention
 from attention import window_mask
 from attention.language import continuation, encode, load_language_model
-from attention.plotting import BLACK, BLUE, GREEN, ORANGE, draw_matrices, use_style
+from attention.plotting import BLACK, BLUE, ORANGE, draw_matrices, use_style
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import clean
 
@@ -73,8 +74,8 @@ L, h, d = model.config.num_layers, model.config.num_heads, model.config.embed_di
 def draw_logits():
     """Draw how the last vectors and the embeddings make the logits."""
     fig, ax = plt.subplots(figsize=(5, 2.7))
-    hidden, E = ("hidden", "(n, 80)", 2.4, 2, BLUE), ("Eᵀ", "(80, 2048)", 2, 5, ORANGE)
-    ends = draw_matrices(ax, 0, (hidden, "·", E, "=", ("logits", "(n, 2048)", 2.4, 5, GREEN)))
+    hidden, E = ("hidden", "(n, 80)", 2.4, 2, BLACK), ("Eᵀ", "(80, 2048)", 2, 5, BLACK)
+    ends = draw_matrices(ax, 0, (hidden, "·", E, "=", ("logits", "(n, 2048)", 2.4, 5, BLACK)))
     ax.set(xlim=(-0.2, ends[-1][1] + 0.2), ylim=(-1.6, 2.2))
     return fig
 

@@ -245,6 +245,24 @@ def test_a_sentence_has_trained_vectors_and_matrices():
         assert torch.equal(matrix, weights[f"attention.{name}.weight"].T)
 
 
+def test_the_tiny_model_is_right_as_often_as_it_says():
+    # Once more, by the words and the formula
+    state = load_file(trained.MODELS / "tiny" / "model.safetensors")
+    ids = trained_models.tokenizer().get_vocab()
+    with trained.STRANGERS.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    right = 0
+    for row in rows:
+        words = re.findall("[a-z]+", row["text"].lower())
+        x = state["embedding.weight"][[ids.get(word, UNK_ID) for word in words]]  # (n, 3)
+        query, key, value = (x @ state[f"attention.{name}.weight"].T for name in trained.MATRICES)
+        mixed = (query @ key.T / math.sqrt(2)).softmax(dim=-1) @ value  # (n, 2)
+        logit = mixed.mean(dim=0) @ state["classifier.weight"][0] + state["classifier.bias"]
+        right += (logit > 0).item() is (row["label"] == "positive")
+    assert trained.right_answers() == (right, len(rows))
+    assert right > 0.75 * len(rows)
+
+
 def test_the_tiny_model_computes_what_its_sentence_says():
     words = ["a", "wonderful", "film"]
     found = {name: value for name, value in trained.sentence(words).items() if name != "words"}

@@ -21,12 +21,14 @@ import attention
 def test_an_entry_ends_with_the_pages_that_use_it(tmp_path, what, name, is_used):
     uses = tmp_path / "gallery" / "uses"
     uses.mkdir(parents=True)
-    (uses / "attention.used.examples").write_text("a page\n")
+    cards = "`/gallery/deeper/plot_1_low_rank_qk` `/gallery/core/plot_4_masks`\n"
+    (uses / "attention.used.examples").write_text(cards)
     (uses / "attention.unused.examples").write_text("\n")
     lines = ["Text."]
     app = SimpleNamespace(srcdir=tmp_path)
     api_pages.list_pages_that_use_it(app, what, name, None, None, lines)
-    used = ["", ".. rubric:: Pages that use it", "", f".. minigallery:: {name}", ""]
+    used = ["", ".. rubric:: Pages that use it", ""]
+    used += ["- :doc:`/gallery/core/plot_4_masks`", "- :doc:`/gallery/deeper/plot_1_low_rank_qk`"]
     assert lines == ["Text."] + used * is_used
 
 

@@ -91,6 +91,11 @@ CARD = '<div class="sd-card"><div class="sd-card-title">{}</div><p>Begin.</p>{}<
             CARD.format("Learn", '<a class="sd-stretched-link" href="#first">first</a>'),
             CARD.format('<a href="#first">Learn</a>', ""),
         ),
+        (
+            '<nav class="lesson-map"><svg></svg><a href="#first"><img src="x"/>Masks</a></nav>'
+            '<div class="stops"><a href="#first"></a></div><p class="answer">Read</p>',
+            '<nav class="lesson-map"><a href="#first">Masks</a></nav>',
+        ),
     ],
 )
 def test_paragraphs_do_not_nest_a_summary_says_one_thing_and_a_cards_title_is_its_link(

@@ -64,6 +64,16 @@ def test_a_page_that_is_no_lesson_or_was_not_executed_has_no_figures(lesson):
     assert warnings == ""
 
 
+def test_what_a_lesson_begins_with_is_folded_and_what_opens_windows_is_left_out(lesson):
+    imports, show = CODE.format("import torch\n    import math"), CODE.format("plt.show()")
+    page, _ = lesson(imports, "Text.", CODE.format("import os"), show)
+    (folded,) = re.findall(r"<details.*?</details>", page, re.DOTALL)
+    assert "<summary>Show the setup (2 lines)</summary>" in folded
+    assert "torch" in folded
+    assert "os</span>" in page
+    assert "show" not in page.replace("Show the setup", "")
+
+
 def test_a_caption_without_picture_and_a_gap_in_the_numbers_are_warned_of(lesson):
     _, warnings = lesson(DRAWN, PICTURE, "Text.", "*Figure 2.* Too late.")
     assert "figure 2: no picture above its caption" in warnings

@@ -95,33 +95,28 @@ def test_a_page_offers_itself_and_the_package():
     assert other == [SOURCE]
     (text,) = source
     assert text.index("Title\n=====\n") < text.index("run-it-yourself")
-    for kind in ("notebook <plot_4_masks.ipynb>", "script <plot_4_masks.py>"):
+    for kind in ("Notebook <plot_4_masks.ipynb>", "script <plot_4_masks.py>"):
         assert text.count(f":download:`{kind}`") == 1
-    assert f":ref:`how to run it <sphx_glr_download_{REFERENCE}>`" in text
-    assert f".. _sphx_glr_download_{REFERENCE}:" in text
-    assert "sphx-glr-download-link" not in text
+    for theirs in ("sphx-glr-download-link", "sphx-glr-footer"):
+        assert theirs in SOURCE
+        assert theirs not in text
     assert "only::" not in text.partition("Title")[0]
     assert "zip>" not in text
     assert "attention_tutorial-1.2-py3-none-any.whl <../../attention_tutorial-1.2-" in text
-    assert text.endswith(f"    pip install {install_line('1.2', address, 'plot')}\n")
+    assert f"    pip install {install_line('1.2', address, 'plot')}\n" in text
 
 
-def test_lists_of_tags_and_of_pages_are_taken_out():
+def test_lists_of_tags_are_taken_out_and_all_lessons_have_their_headers_alone():
     tags = ".. raw:: html\n\n    <div id='sg-tag-list' class='x'></div>\n"
     other = ".. raw:: html\n\n    <div id='y'>kept</div>\n"
-    tree = ".. toctree::\n   :hidden:\n\n   /gallery/core/plot_1\n\n\n"
-    source = [f"{tags}\nText\n\n{tree}{other}"]
-    gallery_pages.mend_lists(None, "gallery/index", source)
-    assert source == [f"\nText\n\n{other}"]
-
-
-def test_a_card_shows_an_equation_as_letters_and_its_picture_waits_until_it_is_near():
-    card = r'<div tooltip="M = W_\mathrm{query} W_\mathrm{key}^\top and \sqrt{k}"><img src="a"/>'
-    figure = r'\top</div><figure><img src="b"/></figure>'
-    context = {"body": card + figure}
-    gallery_pages.plain_cards(None, "gallery/index", "", context, None)
-    mended = '<div tooltip="M = W_query W_keyᵀ and √k"><img loading="lazy" src="a"/>'
-    assert context["body"] == mended + figure
+    lesson, index = [f"{tags}\nText\n\n{other}"], ["cards"]
+    gallery_pages.mend_lists(None, LESSON, lesson)
+    assert lesson == [f"\nText\n\n{other}"]
+    gallery_pages.mend_lists(None, "gallery/index", index)
+    order = [".. lesson-map::", "Core lessons\n", "Going deeper\n", "Case studies\n"]
+    places = [index[0].index(part) for part in order]
+    assert places == sorted(places)
+    assert "cards" not in index[0]
 
 
 def test_a_reference_names_a_page_by_its_short_title(site):

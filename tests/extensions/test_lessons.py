@@ -1,12 +1,19 @@
+import re
+
 import lessons
 import pytest
 from sphinx.errors import ExtensionError
+
+from attention.exercises import EXERCISES
 
 HEADER = """
 .. lesson:: Masks
    :minutes: 40
    :extra: plot
+   :needs: core/plot_2 core/plot_3
    :exercises: masks
+   :tasks: causal-by-hand
+      blind-row
    :search: padding mask;
       query, key and value
 
@@ -23,12 +30,23 @@ def script(tmp_path):
 
 def test_a_lesson_says_what_it_is_exercises_and_search_if_it_has_some(script):
     script.write_text(f'r"""{HEADER}"""\n')
-    search = ["padding mask", "query, key and value"]
-    lesson = lessons.Lesson("Masks: what is hidden", "Masks", 40, "plot", "masks", search)
+    lesson = lessons.Lesson(
+        title="Masks: what is hidden",
+        short_title="Masks",
+        minutes=40,
+        extra="plot",
+        needs=["core/plot_2", "core/plot_3"],
+        exercises="masks",
+        tasks=["causal-by-hand", "blind-row"],
+        search=["padding mask", "query, key and value"],
+    )
     assert lessons.read(script) == lesson
     lines = HEADER.splitlines()
-    script.write_text("\n".join(['"""', *lines[1:4], *lines[7:], '"""']))
-    assert lessons.read(script) == lesson._replace(exercises="", search=[])
+    script.write_text("\n".join(['"""', *lines[1:4], *lines[10:], '"""']))
+    assert lessons.read(script) == lesson._replace(needs=[], exercises="", tasks=[], search=[])
+    script.write_text(f'"""{HEADER.replace(":needs:", ":need:")}"""\n')
+    with pytest.raises(ExtensionError, match="begins as"):
+        lessons.read(script)
 
 
 @pytest.mark.parametrize("line", [".. lesson:: Masks", "   :minutes: 40", "   :extra: plot"])
@@ -45,6 +63,53 @@ def test_a_lesson_without_a_place_is_refused(script, monkeypatch):
     monkeypatch.setattr(lessons, "GALLERY", script.parent)
     with pytest.raises(ExtensionError, match=r"plot_10_new\.py: the lesson has no place"):
         lessons.miss_nothing(None, None)
+
+
+@pytest.mark.parametrize("need", ["core/plot_5", "core/plot_4", "core/plot_10"])
+def test_a_lesson_needs_only_what_comes_before_it(monkeypatch, need):
+    read = lessons.read
+
+    def read_other(script):
+        lesson = read(script)
+        return lesson._replace(needs=[need]) if "plot_4_masks" in script.name else lesson
+
+    monkeypatch.setattr(lessons, "read", read_other)
+    message = rf"core/plot_4_masks needs \['{need}'\], of which only \[\] come before it"
+    with pytest.raises(ExtensionError, match=message):
+        lessons.lessons.__wrapped__()
+
+
+def test_needs_are_what_a_lesson_links_to_where_it_says_what_its_reader_needs():
+    for page, lesson in lessons.lessons().items():
+        text = (lessons.GALLERY.parent / f"{page}.py").read_text(encoding="utf-8")
+        said = re.search(r"You need.*?Running", text.partition("# %%")[0], re.DOTALL)[0]
+        assert sorted(re.findall(r"</(gallery/\w+/\w+)>", said)) == sorted(lesson.needs), page
+
+
+def test_every_exercise_belongs_to_one_lesson():
+    tasks = [task for lesson in lessons.lessons().values() for task in lesson.tasks]
+    assert sorted(tasks) == sorted(EXERCISES)
+
+
+def test_the_home_page_says_how_long_the_first_lesson_takes():
+    text = (lessons.GALLERY.parent / "docs" / "index.md").read_text(encoding="utf-8")
+    minutes = lessons.lessons()["gallery/core/plot_1_qkv_derivation"].minutes
+    assert f"lesson 1 in {minutes}." in text
+
+
+def test_the_map_has_each_lesson_once_and_a_branch_leaves_what_its_first_lesson_needs(site):
+    pages = {page: f":orphan:\n\n{page}\n{'=' * 60}\n" for page in lessons.lessons()}
+    page = site(".. lesson-map::\n", "lessons", pages=pages).build().page()
+    nav = page.partition('<nav class="lesson-map"')[2].partition("</nav>")[0]
+    links = re.findall(r'href="(gallery/\S+)\.html">.*?<span>(.*?)</span>', nav, re.DOTALL)
+    titles = [(page, one.short_title) for page, one in lessons.lessons().items()]
+    assert [(page, title.replace("<wbr>", "")) for page, title in links] == titles
+    assert nav.count("data:image/svg+xml,%3Csvg") == len(titles)
+    trunk, rank, real, today, cases = re.findall(r'<path d="(.*?)"', nav)
+    assert trunk == "M0.08 0.16H8.08"
+    # from lesson 2, lesson 7, the second lesson on rank, lesson 8
+    starts = [path.partition("V")[0] for path in (rank, real, today, cases)]
+    assert starts == ["M1.08 0.16", "M6.08 0.16", "M2.08 1.16", "M7.08 0.16"]
 
 
 def test_lessons_are_sorted_as_they_are_to_be_read():
@@ -68,9 +133,12 @@ def test_lessons_have_short_titles_in_the_sidebar_and_their_place_above_them(sit
     assert places == sorted(places)
     assert "Core lessons" in page
     page = app.page(MASKS)
-    assert ">Core lessons</a> · 4 of 9 · 40 minutes</p>" in page
+    assert ">Core lessons</a> · 4 of 9 · 40 minutes<" in page
     assert "Not read here" not in page
     assert 'href="../index.html#core-lessons"' in page
+    stops = page.partition('class="stops"')[2].partition("</div>")[0]
+    assert stops.count("<span ") == 9
+    assert f'data-page="{MASKS}" title="Attention masks" class=here' in stops
     assert page.index('class="chapter"') < page.index("<h1")
     assert 'class="chapter"' not in app.page("more")
 

@@ -3,6 +3,7 @@ import unicodedata
 from types import SimpleNamespace
 from xml.etree import ElementTree as ET
 
+import fonts
 import mathml
 import pytest
 from fontTools.ttLib import TTFont
@@ -77,12 +78,12 @@ def test_a_page_holds_its_equations_and_one_that_cannot_be_set_as_tex_and_is_war
 
 
 def test_the_font_carries_what_equations_may_hold(tmp_path):
-    app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html"))
+    app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html", name="epub"))
     (tmp_path / "_static").mkdir()
-    target = tmp_path / mathml.FONT
-    mathml.write_font(app, RuntimeError("the build failed"))
+    target = tmp_path / fonts.OF_EQUATIONS
+    fonts.write_fonts(app, RuntimeError("the build failed"))
     assert not target.exists()
-    mathml.write_font(app, None)
+    fonts.write_fonts(app, None)
     with TTFont(target) as font:
         assert "MATH" in font
         carried = font.getBestCmap().keys()

@@ -24,7 +24,7 @@ from run_pages import GALLERY, check_lesson, run
 from torch.testing import assert_close
 
 from attention import SelfAttentionV1, SelfAttentionV2
-from attention.plotting import GREEN
+from attention.plotting import VALUE
 
 PRINTED = tomllib.loads(Path(__file__).with_name("printed.toml").read_text(encoding="utf-8"))
 A, B = PRINTED["a"], PRINTED["b"]
@@ -318,7 +318,7 @@ def test_the_animation_adds_up_to_the_context_vector_in_sight():
     assert page.count("scroll-snap-align") == 13
     data = base64.b64decode(re.search('base64,([^"]*)', page)[1])
     colours = Image.open(io.BytesIO(data)).convert("RGB").getcolors(maxcolors=1000)
-    green = tuple(round(255 * part) for part in to_rgb(GREEN))
+    green = tuple(round(255 * part) for part in to_rgb(VALUE))
     assert green in {colour for _, colour in colours}
     assert "image/gif" not in page
     plt.close("all")

@@ -7,7 +7,15 @@ const { test } = require("node:test");
 const { SCRIPTS, openPage } = require("./page.js");
 
 // Those that start something on a page do so as soon as they are read: they need the page.
-const STARTERS = ["home", "lab", "review-lab", "workbench-start", "writer-lab"];
+const STARTERS = [
+  "home",
+  "home-writer",
+  "lab",
+  "review-lab",
+  "walk",
+  "workbench-start",
+  "writer-lab",
+];
 const ALL = fs.readdirSync(SCRIPTS).filter((name) => name.endsWith(".js"));
 
 test("what a script takes from another is there", () => {
@@ -16,7 +24,9 @@ test("what a script takes from another is there", () => {
   const bench = ["bench", ...texts, "bench-state", "bench-python"];
   const parts = ["sentence", "map", "planes", "numbers", "options", "learning", "share"];
   const workbench = ["plane", "workbench", ...parts.map((part) => `workbench-${part}`)];
-  const names = [...first, "numbers", "map", ...bench, ...workbench, "bpe", "writer"];
+  const writing = ["bpe", "writer", "writer-heads"];
+  const walk = ["walk-frames", "walk-texts"];
+  const names = [...first, "numbers", "map", ...bench, ...workbench, ...writing, ...walk];
   assert.equal(names.length + STARTERS.length, ALL.length);
   const { lab } = openPage(names);
   for (const file of ALL) {

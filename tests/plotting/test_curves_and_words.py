@@ -8,14 +8,7 @@ import pytest
 import torch
 from loops import for_each
 
-from attention.plotting import (
-    ORANGE,
-    SKY,
-    head_atlas,
-    training_curves,
-    words_as_ansi,
-    words_as_html,
-)
+from attention.plotting import head_atlas, training_curves, words_as_ansi, words_as_html
 
 
 def line(epoch, *names):
@@ -76,15 +69,19 @@ def test_words_bring_no_escapes_formulas_or_surrogates(show):
     assert "mathjax_ignore tex2jax_ignore" in shown or "<figure" not in shown
 
 
-BLUE = [255 * part for part in mpl.colors.to_rgb(SKY)]
-RED = [255 * part for part in mpl.colors.to_rgb(ORANGE)]
+VIOLET, OCHRE, PINK = [130, 80, 210], [200, 140, 20], [205, 60, 125]
 
 
 @pytest.mark.parametrize(
     ("weights", "titles", "colours", "shades"),
     [
-        ((0.125, 0.5, 0.375), ["0.125", "0.500", "0.375"], (BLUE, BLUE, BLUE), (0.1, 0.4, 0.3)),
-        ((-0.5, 0.0, 0.25), ["-0.500", "+0.000", "+0.250"], (RED, BLUE, BLUE), (0.4, 0.0, 0.2)),
+        (
+            (0.125, 0.5, 0.375),
+            ["0.125", "0.500", "0.375"],
+            [VIOLET] * 3,
+            (0.1, 0.4, 0.3),
+        ),
+        ((-0.5, 0.0, 0.25), ["-0.500", "+0.000", "+0.250"], (PINK, OCHRE, OCHRE), (0.4, 0.0, 0.2)),
     ],
 )
 def test_html_shows_size_and_sign_by_title_colour_and_line(weights, titles, colours, shades):
@@ -100,7 +97,7 @@ def test_html_shows_size_and_sign_by_title_colour_and_line(weights, titles, colo
 
 def test_ansi_shades_rise_with_the_size_and_show_the_sign():
     words = words_as_ansi(["a", "b", "c"], [0.0, 0.3, 0.7]).split(" ")
-    assert words == ["\033[0ma\033[0m", "\033[30;48;5;153mb\033[0m", "\033[1;97;48;5;25mc\033[0m"]
+    assert words == ["\033[0ma\033[0m", "\033[30;48;5;183mb\033[0m", "\033[1;97;48;5;55mc\033[0m"]
     weak, strong, nothing = words_as_ansi(["a", "b", "c"], [-0.1, -0.7, 0.0]).split(" ")
     assert "1;" not in weak.split("m")[0]
     assert strong.startswith("\033[1;4;")  # bold, and underlined as no positive number is

@@ -41,7 +41,7 @@ const mistakes = () => {
     // What a cell returns is shown by this name if it has nothing to show, such as Markdown("").
     objects: document.body.innerText.match(/<IPython\.core.*/g) ?? [],
     wordless: all("img", article)
-      .filter((image) => !image.alt && !image.closest(".sphx-glr-thumbcontainer")).map(outside),
+      .filter((image) => !image.alt && !image.closest(".lesson-map")).map(outside),
     stretched: all("img", article).filter((image) => {
       const shown = image.clientWidth / image.clientHeight;
       const natural = image.naturalWidth / image.naturalHeight;

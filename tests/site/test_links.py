@@ -56,7 +56,7 @@ def test_every_link_leads_somewhere(name):
 
 def test_links_are_found_at_all():
     assert len(links("index.html").targets) > 30
-    assert "where-to-start" in links("index.html").anchors
+    assert "the-lessons" in links("index.html").anchors
 
 
 def test_every_link_to_another_site_is_listed():

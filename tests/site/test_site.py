@@ -116,7 +116,7 @@ def test_the_switch_turns_the_page_dark_and_light(visit, root):
     ("name", "first", "asked", "at_most"),
     [
         ("index.html", 1.0, "[data-testid=token]", 1.0),
-        ("playground.html", 0.6, "#review-lab canvas", 1.5),
+        ("playground.html", 0.75, "#review-lab canvas", 1.5),
     ],
 )
 def test_a_page_stays_small_with_its_models(visit, http_root, name, first, asked, at_most):

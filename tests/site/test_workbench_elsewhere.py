@@ -1,8 +1,6 @@
-"""The workbench inside the first lesson and on the home page."""
+"""The workbench inside the first lesson."""
 
-import pytest
 from accessibility import unsound
-from playwright.sync_api import expect
 from workbench import cell, field, open_bench, shown
 
 LESSON = "gallery/core/plot_1_qkv_derivation.html"
@@ -27,34 +25,7 @@ def test_the_first_lesson_has_it_with_the_lessons_numbers(visit, root):
     assert seen.foreign(root) == []
 
 
-@pytest.mark.parametrize("name", ["index.html", LESSON])
-def test_it_is_accessible_there_and_fits(visit, http_root, name):
-    page = open_bench(visit, http_root + name)
+def test_it_is_accessible_there_and_fits(visit, http_root):
+    page = open_bench(visit, http_root + LESSON)
     cell(page, "map.1.1").click()
     assert unsound(page, "desktop", "phone") == []
-
-
-def test_the_home_page_shows_trained_weights(visit, http_root):
-    page = open_bench(visit, http_root + "index.html")
-    words = page.evaluate("lab.workbench.bench.state().words")
-    weights = page.evaluate("lab.workbench.bench.view().head.weights")
-    # Weights of random matrices are nearly even; this model has learned what to attend to.
-    assert max(weights[words.index("plot")]) > 0.5
-    assert words[weights[words.index("plot")].index(max(weights[words.index("plot")]))] == "dull"
-    cell(page, "map.2.1").click()
-    expect(page.get_by_test_id("origin")).to_contain_text(
-        "weight that “plot” gives to “dull” = exp("
-    )
-    page.get_by_label("Your sentence").fill("any words of mine")
-    expect(page.get_by_test_id("weight")).to_have_count(16)
-
-
-def test_the_link_to_the_whole_takes_the_state_along(visit, http_root):
-    page = open_bench(visit, http_root + "index.html")
-    page.get_by_label("Your sentence").fill("any words of mine")
-    expect(page.get_by_test_id("weight")).to_have_count(16)
-    state = page.evaluate("lab.workbench.bench.state()")
-    page.get_by_role("link", name="open the whole workbench").click()
-    page.wait_for_url("**/playground.html#bench=1.*")
-    page.locator("#workbench").wait_for()
-    assert page.evaluate("lab.workbench.bench.state()") == state

@@ -1,11 +1,13 @@
 "use strict";
 
-// The review lab in one line, for the home page.
+// The review lab of the home page: one model, and a review on which it is wrong.
 
 {
   const { KINDS, load } = lab.models;
   const { keep, kept, speaker } = lab.dom;
   const { drawTokens, limitOf, noticeOf, percentText, readTokens, tokensOf } = lab.tokens;
+
+  const SAMPLE = "The worst thing about it is that it ends.";
 
   function startHome(box) {
     const find = (name) => box.querySelector(`[data-part="${name}"]`);
@@ -18,14 +20,12 @@
       const { probability, shown, skipped } = readTokens(model, tokens);
       const isRead = tokens.length > 0;
       const percent = isRead ? `${percentText(probability)} positive` : "";
-      find("hint").hidden = text.trim() !== "";
       find("probability").textContent = percent;
       find("probability").dataset.value = isRead ? probability : "";
       drawTokens(find("tokens"), shown, "span", "contribution");
       const notes = [noticeOf(text, tokens), limitOf(model, skipped)];
       find("notice").textContent = notes.filter(Boolean).join(" ");
       find("notice").hidden = find("notice").textContent === "";
-      find("legend").hidden = !isRead;
       say([percent, find("notice").textContent].join(" ").trim());
     }
 
@@ -35,8 +35,17 @@
       read();
     });
     box.hidden = false;
-    find("review").value = kept("review") ?? "";
-    if (find("review").value) read();
+    find("review").value = kept("review") || SAMPLE;
+    // The model comes when its reader comes near.
+    const near = new IntersectionObserver(
+      (entries) => {
+        if (!entries.some((one) => one.isIntersecting)) return;
+        near.disconnect();
+        read();
+      },
+      { rootMargin: "100px" },
+    );
+    near.observe(box);
   }
 
   startHome(document.getElementById("home-lab"));

@@ -11,9 +11,21 @@
   // The colours of the smallest and of the largest weight, which the theme chooses
   function coloursOf(part) {
     const style = getComputedStyle(part);
-    return ["--lab-low", "--lab-high"].map((name) =>
-      style.getPropertyValue(name).trim().split(/\s+/).map(Number),
+    const { backgroundColor } = getComputedStyle(document.body);
+    return [backgroundColor, style.getPropertyValue("--weight")].map((color) =>
+      color.match(/\d+/g).map(Number),
     );
+  }
+
+  const mixed = ([low, high], share) => low.map((part, c) => part + (high[c] - part) * share);
+
+  // White or black: of both, one contrasts with any colour by 4.5 or more.
+  function contrasting(color) {
+    const [r, g, b] = color.map((part) => {
+      const c = part / 255;
+      return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b > 0.179 ? "black" : "white";
   }
 
   // One pixel per weight, to be drawn larger: quick for 65,536 of them too. Under a causal mask a row
@@ -74,5 +86,5 @@
     };
   }
 
-  lab.map = { coloursOf, drawMap, paint };
+  lab.map = { coloursOf, contrasting, drawMap, mixed, paint };
 }

@@ -121,7 +121,10 @@
       ...axes(place),
       ...lands.map((land) => line(zero, land, "query-line")),
       ...wordColumn(tips, words),
-      ...tips.flatMap((tip, j) => [line(tip, lands[j], "shadow"), dotAt(lands[j], "landing", 3)]),
+      ...tips.flatMap((tip, j) => [
+        line(tip, lands[j], "shadow"),
+        dotAt(lands[j], "query-landing", 3),
+      ]),
     ];
   }
 
@@ -138,7 +141,7 @@
     });
     return [
       ...axes(place),
-      shape("polygon", { points: corners(hull(tips)), class: "hull" }),
+      shape("polygon", { points: corners(hull(tips)), class: "value-hull" }),
       ...wordColumn(tips, words),
       ...arrows,
       dotAt([x, y], "context", 5),

@@ -198,7 +198,8 @@
     for (const [i, one] of tokens.entries()) {
       const number = one[measure];
       const isUnknown = one.id === UNKNOWN;
-      const kinds = ["lab-token", one.part, number < 0 ? "against" : "for"];
+      const kinds = ["lab-token", one.part];
+      if (measure === "contribution") kinds.push(number < 0 ? "against" : "for");
       if (isUnknown) kinds.push("unknown");
       if (one.isDeleted) kinds.push("deleted");
       if (one.isNegated) kinds.push("negated");

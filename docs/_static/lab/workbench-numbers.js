@@ -165,12 +165,10 @@
         : factor
           ? `÷${factor.slice(2)}`
           : "no scale";
-      const largest = Math.max(...head.weights[state.at]) || 1;
-      state.words.forEach((_, j) => {
-        const share = head.weights[state.at][j] / largest;
+      head.weights[state.at].forEach((weight, j) => {
         find("steps")
           .querySelector(`[data-name="weight.${j}"]`)
-          .style.setProperty("--share", share.toFixed(3));
+          .style.setProperty("--share", weight.toFixed(3));
       });
     }
 

@@ -5,6 +5,7 @@
 {
   const { digits, shape } = lab.dom;
   const { encode, decode } = lab.benchState;
+  const { coloursOf, contrasting, mixed } = lab.map;
   const { fitted } = lab.plane;
   const { parts } = lab.workbench;
 
@@ -219,6 +220,7 @@
     const [left, top, side] = [90, 70, Math.min(40, 240 / words.length)];
     const right = left + words.length * side;
     const ink = color("--color-foreground-primary");
+    const colours = coloursOf(document.body);
     const text = (x, y, label, more = {}) =>
       shape(
         "text",
@@ -235,18 +237,22 @@
         ...words.flatMap((_, j) => {
           const [x, y] = [left + j * side, top + i * side];
           const weight = head.weights[i][j];
-          const tint = {
-            fill: `rgb(${color("--lab-tint").split(" ").join(",")})`,
-            "fill-opacity": 0.42 * weight, // as on the page: the digits stay readable
-          };
+          const cell = mixed(colours, weight);
           const box = { x, y, width: side, height: side };
           const isTarget = state.targets.some((one) => String(one) === `${state.head},${i},${j}`);
           const mark = { "text-anchor": "middle", "font-size": 9 };
           return [
             ...(allowed[i][j] ? [] : [shape("rect", { ...box, fill: "url(#masked)" })]),
             ...(allowed[i][j] && isTarget ? [text(x + side / 2, y + 9, "◎", mark)] : []),
-            shape("rect", { ...box, ...tint, stroke: color("--color-background-border") }),
-            text(x + side / 2, y + side / 2 + 4, weight.toFixed(2), { "text-anchor": "middle" }),
+            shape("rect", {
+              ...box,
+              fill: allowed[i][j] ? `rgb(${cell.map(Math.round)})` : "none",
+              stroke: color("--color-background-border"),
+            }),
+            text(x + side / 2, y + side / 2 + 4, weight.toFixed(2), {
+              "text-anchor": "middle",
+              ...(allowed[i][j] && { fill: contrasting(cell) }),
+            }),
           ];
         }),
         ...head.context[i].map((number, c) =>

@@ -5,7 +5,7 @@
 // its history, and answers "Where from?"; the other workbench-*.js files each add one part.
 
 {
-  const { afterPress, digits, element, keep, kept } = lab.dom;
+  const { afterPress, digits, element } = lab.dom;
   const { moveByArrows, quoted, setStop, speaker } = lab.dom;
 
   const HISTORY = 200;
@@ -34,7 +34,6 @@
     const find = (name) => box.querySelector(`[data-part="${name}"]`);
     const say = speaker(find("spoken"));
     const history = []; // { state, curve, origin }, oldest first
-    const whole = find("whole");
     const inputs = new Map(); // name of a number → where it is typed
     const cells = new Map(); // name of a number → where it is shown
     // What Reset goes back to: { name, label, state, vectors }, a preset or a link
@@ -155,11 +154,6 @@
       }
       find("undo").disabled = history.length === 0;
       showStart();
-      if (whole) {
-        const text = lab.benchState.encode(state);
-        whole.hash = `bench=${text}`;
-        keep("bench", text); // this page's address does not hold it
-      }
       showOrigin(asked);
     }
 
@@ -309,9 +303,6 @@
 
     const made = parts.map((part) => part(bench));
     state = structuredClone(origin.state);
-    try {
-      if (whole && kept("bench")) state = lab.benchState.decode(kept("bench"));
-    } catch {} // what an earlier version of this page has kept
     box.hidden = false; // what is hidden has no size, and words are cut to theirs
     update();
     for (const part of made) part.start?.();

@@ -8,7 +8,8 @@
   const { afterPress, element, moveByArrows, setStop, speaker, stepByArrows } = lab.dom;
   const { weightText } = lab.tokens;
   const { chance, draw, logitsAt, newReading, probabilities, read } = lab.writer;
-  const { coloursOf, drawMap, paint } = lab.map;
+  const { drawMap } = lab.map;
+  const { makeHeads, onRepaint, paintHeads, rowsOf } = lab.writerHeads;
 
   const PROMPT = "The film";
   const TEMPERATURE = 0.8;
@@ -60,7 +61,6 @@
     const seen = (id) => textOf(model.vocabulary, id, VISIBLE);
     const spoken = (id) => textOf(model.vocabulary, id, SPOKEN);
     const hasSpace = () => ids.length < model.config.max_length;
-    const rowsOf = (l, h) => reading.layers[l].weights.map((heads) => heads[h]); // (n, i + 1)
     const query = () => asks ?? reading.ids.length - 1;
 
     // ---- what the model makes of the text
@@ -70,7 +70,7 @@
       if (asks !== null && asks >= reading.ids.length) asks = null;
       showNext();
       showNotice();
-      showHeads();
+      paintHeads(find("heads"), reading);
       showHead();
       for (const name of ["one", "many"]) find(name).ariaDisabled = String(!hasSpace());
       find("many").textContent = left > 0 ? "Stop" : `Write ${MANY}`;
@@ -126,17 +126,9 @@
       find("notice").hidden = text === "";
     }
 
-    function showHeads() {
-      const colours = coloursOf(box);
-      for (const button of find("heads").querySelectorAll("button")) {
-        const [l, h] = [Number(button.dataset.layer), Number(button.dataset.head)];
-        paint(button.firstChild, rowsOf(l, h), colours);
-      }
-    }
-
     // The head that is enlarged, and the row of its query on the words themselves
     function showHead() {
-      const rows = rowsOf(layer, head);
+      const rows = rowsOf(reading, layer, head);
       const row = rows[query()];
       const title = `Layer ${layer + 1}, head ${head + 1}`;
       for (const button of find("heads").querySelectorAll("button")) {
@@ -278,35 +270,15 @@
       if (model) return;
       model = loaded;
       reading = newReading(model);
-      makeHeads();
+      const rows = makeHeads(find("heads"), model.config, "button", {
+        type: "button",
+        tabindex: -1,
+        "data-testid": "head",
+      });
+      setStop(find("heads"), rows[0][0]);
+      moveByArrows(find("heads"), () => rows);
       find("shown").hidden = false;
       readText();
-    }
-
-    function makeHeads() {
-      const { num_heads, num_layers } = model.config;
-      const range = (n) => Array.from({ length: n }, (_, i) => i);
-      find("heads").style.setProperty("--heads", num_heads);
-      find("heads").append(
-        element("span"),
-        ...range(num_heads).map((h) => element("span", {}, `head ${h + 1}`)),
-      );
-      for (const l of range(num_layers)) {
-        const buttons = range(num_heads).map((h) => {
-          const names = { "data-layer": l, "data-head": h, "data-testid": "head" };
-          const label = `layer ${l + 1}, head ${h + 1}`;
-          return element(
-            "button",
-            { type: "button", tabindex: -1, "aria-label": label, ...names },
-            element("canvas"),
-          );
-        });
-        find("heads").append(element("span", {}, `layer ${l + 1}`), ...buttons);
-      }
-      setStop(find("heads"), find("heads").querySelector("button"));
-      moveByArrows(find("heads"), () =>
-        range(num_layers).map((l) => [...find("heads").querySelectorAll(`[data-layer="${l}"]`)]),
-      );
     }
 
     // ---- what the reader does
@@ -387,7 +359,7 @@
       if (j > i) return;
       const [from, to] = [i, j].map((at) => seen(ids[at]));
       find("readout").textContent =
-        `“${from}” attends to “${to}” with ${weightText(rowsOf(layer, head)[i][j])}.`;
+        `“${from}” attends to “${to}” with ${weightText(rowsOf(reading, layer, head)[i][j])}.`;
     });
     moveByArrows(find("tokens"), () => [[...find("tokens").children]]);
 
@@ -397,15 +369,11 @@
       say(find("map").ariaLabel);
     }
 
-    // The maps are painted once: paint them again when the page's width or colours change.
-    function repaint() {
+    onRepaint(() => {
       if (!model) return;
-      showHeads();
+      paintHeads(find("heads"), reading);
       showHead();
-    }
-    addEventListener("resize", repaint);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", repaint);
-    new MutationObserver(repaint).observe(document.body, { attributeFilter: ["data-theme"] });
+    });
 
     box.hidden = false;
     begin();

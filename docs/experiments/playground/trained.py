@@ -4,6 +4,7 @@ The experiment of this folder trains it on the data of the other models. It has 
 pairs of words, and queries, keys and values of two numbers.
 """
 
+import csv
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,12 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer
 from torch import Tensor
 
+from attention import scaled_dot_product_attention
 from attention.sentiment.tokenizer import UNK_ID
+from experiments.playground.model import encode
 
 MODELS = Path(__file__).with_name("models")
+STRANGERS = MODELS.with_name("strangers.csv")
 MATRICES = ("W_query", "W_key", "W_value")
 
 
@@ -51,3 +55,18 @@ def sentence(words: list[str]) -> dict[str, Any]:
         # nn.Linear holds its matrix transposed.
         **{name: weights[f"attention.{name}.weight"].T.tolist() for name in MATRICES},
     }
+
+
+def right_answers() -> tuple[int, int]:
+    """Count the sentences of somebody else that the model gets right, and all of them."""
+    weights, tokenizer = _load()
+    with STRANGERS.open(encoding="utf-8", newline="") as file:
+        sentences = list(csv.DictReader(file))
+    right = 0
+    for one in sentences:
+        x = weights["embedding.weight"][encode(tokenizer, one["text"])]  # (n, 3)
+        made = (x @ weights[f"attention.{name}.weight"].T for name in MATRICES)  # each (n, 2)
+        context, _ = scaled_dot_product_attention(*made)  # (n, 2)
+        logit = context.mean(dim=0) @ weights["classifier.weight"][0] + weights["classifier.bias"]
+        right += (logit.item() > 0) is (one["label"] == "positive")
+    return right, len(sentences)

@@ -1,0 +1,98 @@
+"use strict";
+
+// What a reader has done, and the marks of the lessons wherever one links to them.
+
+{
+  // For this browser alone: labels of exercises and questions, and for each question which answer was
+  // chosen first, as label/number. A browser may refuse to keep anything, and then marks last as long
+  // as the page.
+  const STORE = "attention-done";
+  const done = new Set();
+  const listeners = [];
+
+  const tell = () => {
+    for (const listener of listeners) listener();
+  };
+
+  function read(text) {
+    done.clear();
+    for (const label of JSON.parse(text ?? "[]")) done.add(label);
+  }
+
+  function mark(label, isDone = true) {
+    if (done.has(label) === isDone) return;
+    if (isDone) done.add(label);
+    else done.delete(label);
+    try {
+      localStorage.setItem(STORE, JSON.stringify([...done]));
+    } catch {}
+    tell();
+  }
+
+  // Called now, and again whenever something is done, here or in another window
+  function onChange(listener) {
+    listeners.push(listener);
+    listener();
+  }
+
+  function showMark(place, text) {
+    place.querySelector(".mark")?.remove();
+    if (!text) return;
+    const badge = document.createElement("span");
+    badge.className = "mark";
+    badge.append(` ${text}`);
+    place.append(badge);
+  }
+
+  try {
+    read(localStorage.getItem(STORE));
+  } catch {}
+  addEventListener("storage", (event) => {
+    if (event.key !== STORE) return;
+    read(event.newValue);
+    tell();
+  });
+  globalThis.doneStore = { done, mark, onChange, showMark };
+
+  // ---- the lessons
+
+  const root = new URL(document.documentElement.dataset.content_root, location.href).href;
+  const pageOf = (address) => address.replace(root, "").replace(/\.html.*$/, "");
+  const isSolved = (label) => done.has(label);
+
+  function showLessons() {
+    // One is at the first lesson that is not done.
+    const here = Object.keys(LESSON_TASKS).find((page) => !LESSON_TASKS[page].every(isSolved));
+    const places = ".sidebar-tree a, .lesson-map a, .stops [data-page]";
+    for (const link of document.querySelectorAll(places)) {
+      const page = link.dataset.page ?? pageOf(link.href);
+      const tasks = LESSON_TASKS[page];
+      if (!tasks) continue;
+      const solved = tasks.filter(isSolved).length;
+      const isDone = solved === tasks.length;
+      link.classList.toggle("done", isDone);
+      if (link.closest(".sidebar-tree")) showMark(link, isDone && "✓");
+      if (!link.closest(".lesson-map")) continue;
+      link.classList.toggle("here", page === here);
+      const share = isDone ? "✓ done" : solved > 0 && `${solved} of ${tasks.length} done`;
+      showMark(link, [share, page === here && "you are here"].filter(Boolean).join(", "));
+    }
+    const soFar = document.querySelector(".so-far");
+    const n = document.querySelectorAll(".stops .done").length;
+    if (soFar) soFar.textContent = n > 0 ? ` · ${n} done` : "";
+  }
+  onChange(showLessons);
+
+  // Whoever points at a lesson of the map sees which lessons it needs.
+  for (const map of document.querySelectorAll(".lesson-map")) {
+    const show = ({ target }) => {
+      const needs = target.closest?.("li")?.dataset.needs.split(" ") ?? [];
+      for (const link of map.querySelectorAll("a")) {
+        link.classList.toggle("needed", needs.includes(pageOf(link.href)));
+      }
+    };
+    for (const kind of ["pointerover", "pointerleave", "focusin", "focusout"]) {
+      map.addEventListener(kind, show);
+    }
+  }
+}

@@ -1,0 +1,334 @@
+"use strict";
+
+// The walk: one sentence in seven steps. The pictures are those of walk-frames.js; this file moves from one
+// to the next, and keeps sentence, asker and step in the page's address.
+
+{
+  const { element, moveByArrows, quoted, setStop, shape, speaker } = lab.dom;
+  const { STEPS, drawn, frame, layout, modelOf } = lab.walkFrames;
+  const { HEAD, caption, plain, rows } = lab.walkTexts;
+
+  const MOVE = 650; // milliseconds
+  const TYPED = 350;
+  const SWIPE = 48; // pixels
+  const LENGTH = { least: 2, most: 9, letters: 20 };
+  const STATE = /^walk=([1-7])\.(\d)(?:\.([a-z]+(?:-[a-z]+)+))?$/;
+  const MIXED = ["x", "y", "w", "h", "r", "tint", "size", "opacity", "width", "head", "grown"];
+
+  const mix = (a, b, t) => a + (b - a) * t;
+  const eased = (t) => (t < 0.5 ? 4 * t ** 3 : 1 - (2 - 2 * t) ** 3 / 2);
+
+  // A part on its way from one picture to the next
+  function between(from, to, t) {
+    if (t === 1) return to;
+    const isOld = t < 0.5 && from.text && to.text;
+    const part = { ...to, ...(isOld && { text: from.text, ink: from.ink }) };
+    for (const name of MIXED)
+      if (name in from && name in to) part[name] = mix(from[name], to[name], t);
+    if (to.curve) part.curve = to.curve.map((one, i) => mix(from.curve[i], one, t));
+    return part;
+  }
+
+  // How a part begins that the picture before did not have, and how one ends: within what it comes from
+  function hidden(part, origin) {
+    if (part.kind === "line") return { ...part, grown: 0, head: 0, opacity: 0 };
+    if (origin?.kind !== "tile") return { ...part, opacity: 0 };
+    const { x, y, w, h } = origin;
+    return { ...part, x, y, w: Math.min(w, part.w), h: Math.min(h, part.h), opacity: 0 };
+  }
+
+  function paint(group, part) {
+    const shapes = drawn(part);
+    group.style.opacity = part.opacity.toFixed(3);
+    if (group.childElementCount !== shapes.length) {
+      group.replaceChildren(...shapes.map(([name]) => shape(name)));
+    }
+    for (const [i, [, attributes, text = ""]] of shapes.entries()) {
+      const one = group.children[i];
+      for (const [name, value] of Object.entries(attributes)) {
+        const written = typeof value === "number" ? value.toFixed(2) : value;
+        if (one.getAttribute(name) !== written) one.setAttribute(name, written);
+      }
+      if (one.textContent !== text) one.textContent = text;
+    }
+  }
+
+  function start(box, given) {
+    const find = (name) => box.querySelector(`[data-part="${name}"]`);
+    const on = (name, kind, action) => find(name)?.addEventListener(kind, action);
+    const say = speaker(find("spoken"));
+    const calm = matchMedia("(prefers-reduced-motion: reduce)");
+    const [stage, field] = [find("stage"), find("sentence")];
+    const layers = ["ground", "lines", "tiles", "labels"].map(() =>
+      shape("g", { "aria-hidden": "true" }),
+    );
+    layers.push(shape("g")); // words
+    const parts = new Map(); // name → { group, part: as it is shown, begins, to, leaves }
+    let model = modelOf(given, given.at);
+    let step = 1;
+    let run = 0; // how often another picture was shown
+    let width;
+    let isChanged = false;
+
+    // ---- from one picture to the next
+
+    function show(duration = MOVE) {
+      width = stage.parentElement.clientWidth;
+      const size = layout(width, model.words.length);
+      stage.setAttribute("viewBox", `0 0 ${size.W} ${size.H}`);
+      const next = frame(step, model, size);
+      const before = new Map([...parts].map(([name, { part }]) => [name, part]));
+      for (const [name, to] of next) {
+        const one = parts.get(name) ?? add(to, before.get(to.from));
+        for (const mark of Object.keys(one.group.dataset)) delete one.group.dataset[mark];
+        if (to.data) Object.assign(one.group.dataset, { testid: "walk-weight", ...to.data });
+        if (to.word !== undefined)
+          Object.assign(one.group.dataset, { testid: "walk-word", ask: to.word });
+        parts.set(name, Object.assign(one, { begins: one.part, to, leaves: false }));
+      }
+      for (const [name, one] of parts) {
+        if (next.has(name)) continue;
+        const to = { ...hidden(one.to, next.get(one.to.from)), delay: 0 };
+        Object.assign(one, { begins: one.part, to, leaves: true });
+      }
+      run += 1;
+      if (duration > 0 && !calm.matches) play(run, performance.now(), duration);
+      else move(Number.POSITIVE_INFINITY, MOVE);
+      tell();
+    }
+
+    function add(to, origin) {
+      const isWord = to.word !== undefined;
+      const group = shape("g", isWord ? { role: "button", tabindex: "-1" } : {});
+      layers[to.layer].append(group);
+      // At first the still picture is there already, and its lines are drawn once more.
+      const part = run === 0 && to.kind === "tile" ? to : hidden(to, origin);
+      paint(group, part);
+      return { group, part };
+    }
+
+    function move(passed, duration) {
+      let isMoving = false;
+      for (const [name, one] of parts) {
+        const lasts = one.leaves ? duration / 2 : duration;
+        const t = Math.min(1, Math.max(0, (passed - (one.to.delay ?? 0)) / lasts));
+        isMoving ||= t < 1;
+        if (one.part !== one.to) {
+          one.part = between(one.begins, one.to, eased(t));
+          paint(one.group, one.part);
+        }
+        if (!one.leaves || t < 1) continue;
+        one.group.remove();
+        parts.delete(name);
+      }
+      return isMoving;
+    }
+
+    function play(mine, began, duration) {
+      requestAnimationFrame((now) => {
+        if (mine === run && move(now - began, duration)) play(mine, began, duration);
+      });
+    }
+
+    // ---- what stands beside the picture
+
+    const written = (segments) =>
+      segments.map((one) =>
+        typeof one === "string" ? one : element("b", { class: `walk-${one[1]}` }, one[0]),
+      );
+    const cell = (text, scope) => element(scope ? "th" : "td", { scope: scope || null }, text);
+
+    function tell() {
+      const { words, at } = model;
+      const { title, text, sum } = caption(step, model);
+      find("title").textContent = title;
+      find("text").replaceChildren(...written(text));
+      find("sum").replaceChildren(...written(sum));
+      say(`${title}. ${plain(text)}`);
+      find("count").textContent = `Step ${step} of ${STEPS}`;
+      find("count").dataset.value = box.dataset.step = step;
+      find("table").replaceChildren(
+        element("caption", {}, `${quoted(words[at])} asks`),
+        element("tr", {}, ...HEAD.map((one) => cell(one, "col"))),
+        ...rows(model).map((row) =>
+          element("tr", {}, ...row.map((one, i) => cell(one, i === 0 && "row"))),
+        ),
+      );
+      find("back").disabled = step === 1;
+      find("next").textContent = step === STEPS ? "Restart" : "Next";
+      for (const [i, { firstChild }] of [...find("dots").children].entries()) {
+        firstChild.toggleAttribute("aria-current", i === step - 1);
+      }
+      for (const [i, word] of words.entries()) {
+        const { group } = parts.get(`word${i}`);
+        group.setAttribute("aria-pressed", i === at);
+        group.setAttribute("aria-label", word);
+      }
+      if (!stage.contains(document.activeElement)) setStop(stage, parts.get(`word${at}`).group);
+      const state = { ...lab.benchState.begin(model), at };
+      find("bench").hash = `bench=${lab.benchState.encode(state)}`;
+      find("python").textContent = lab.benchPython.toPython(state);
+      if (step < STEPS) find("code").open = false;
+      if (isChanged) history.replaceState(history.state, "", link());
+    }
+
+    // ---- the address
+
+    function link() {
+      const sentence = field ? `.${model.words.join("-")}` : "";
+      const bench = location.hash.match(/[#&](bench=.*)$/)?.[1];
+      const hash = [`walk=${step}.${model.at}${sentence}`, bench].filter(Boolean).join("&");
+      return `${location.href.split("#")[0]}#${hash}`;
+    }
+
+    async function readAddress() {
+      const found = location.hash.slice(1).split("&")[0].match(STATE);
+      if (!found) return false;
+      const sentence = (found[3] ?? given.words.join("-")).replaceAll("-", " ");
+      if (field && sentence !== model.words.join(" ")) {
+        field.value = sentence;
+        if (!(await read(sentence))) return false;
+      }
+      step = Number(found[1]);
+      model = modelOf(model, Math.min(found[2], model.words.length - 1));
+      show(0);
+      return true;
+    }
+
+    // ---- the reader's sentence
+
+    const note = (text) => (find("note").textContent = text);
+
+    function problemOf(words) {
+      const { least, most, letters } = LENGTH;
+      const long = words.find((word) => word.length > letters);
+      if (long) return `A word here has at most ${letters} letters; ${quoted(long)} is longer.`;
+      if (words.length >= least && words.length <= most) return null;
+      return `A sentence here has ${least} to ${most} words, and this one has ${words.length}.`;
+    }
+
+    // Take a sentence as the new model, and say whether that could be done.
+    async function read(text) {
+      const words = lab.tokenizer.splitWords(text);
+      const problem = problemOf(words);
+      note(problem ?? "");
+      if (problem) return false;
+      try {
+        const [ids, row] = await Promise.all(["words", "tiny"].map(lab.models.load));
+        if (field.value !== text) return false; // a later one is read
+        const unknown = [...new Set(words.filter((word) => !ids.has(word)))].map(quoted);
+        if (unknown.length > 0) note(`The model does not know ${unknown.join(", ")}.`);
+        model = modelOf({ ...model, words, x: lab.tokenizer.encode(words, ids).map(row) });
+        return true;
+      } catch (error) {
+        note(`The model's words did not load (${error.message}).`);
+        return false;
+      }
+    }
+
+    async function take(text) {
+      field.value = text;
+      isChanged = true;
+      const isRead = await read(text);
+      if (isRead) show(TYPED);
+      return isRead;
+    }
+
+    // ---- what a reader does
+
+    function go(to) {
+      isChanged = true;
+      step = ((to + STEPS - 1) % STEPS) + 1;
+      show();
+    }
+
+    function ask(part) {
+      const { ask: word, query = word } = part?.dataset ?? {};
+      if (query === undefined) return;
+      isChanged = true;
+      model = modelOf(model, Number(query));
+      show();
+    }
+
+    const turn = (by) => {
+      if (by < 0 || step < STEPS) find(by < 0 ? "back" : "next").click();
+    };
+
+    async function copy(text, done) {
+      try {
+        await navigator.clipboard.writeText(text);
+        note(done);
+      } catch {
+        note("Your browser lets no page copy. Select the lines, or the address of this page.");
+      }
+    }
+
+    for (let i = 1; i <= STEPS; i += 1) {
+      const name = `Step ${i}: ${caption(i, model).title}`;
+      const dot = element("button", { type: "button", "aria-label": name, title: name });
+      dot.addEventListener("click", () => go(i));
+      find("dots").append(element("li", {}, dot));
+    }
+    on("back", "click", () => go(step - 1));
+    on("next", "click", () => go(step + 1));
+    on("sentence", "input", () => take(field.value));
+    on("form", "click", ({ target }) => target.matches("button") && take(target.textContent));
+    on("form", "submit", async (event) => {
+      event.preventDefault();
+      if (!(await take(field.value))) return;
+      find("next").focus();
+      go(2);
+    });
+    on("share", "click", () => {
+      isChanged = true;
+      tell();
+      copy(link(), "The link is copied. It holds your sentence, who asks, and the step.");
+    });
+    on("copy", "click", () =>
+      copy(find("python").textContent, "The lines are copied. They need torch alone."),
+    );
+    stage.addEventListener("click", ({ target }) =>
+      ask(target.closest("[data-ask], [data-query]")),
+    );
+    stage.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" && event.key !== " ") return;
+      event.preventDefault(); // the space bar would scroll
+      event.target.dispatchEvent(new Event("click", { bubbles: true }));
+    });
+    moveByArrows(stage, () => [[...layers[4].children]]);
+    document.addEventListener("keydown", (event) => {
+      const { target, altKey, ctrlKey, metaKey, defaultPrevented } = event;
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      const isOurs = box.contains(target) && !target.matches("input, pre, [data-ask]");
+      const { top, bottom } = stage.getBoundingClientRect();
+      const isSeen = target === document.body && top < innerHeight && bottom > 0;
+      if (!by || !(isOurs || isSeen) || altKey || ctrlKey || metaKey || defaultPrevented) return;
+      event.preventDefault();
+      turn(by);
+    });
+    let touch = null;
+    stage.addEventListener(
+      "pointerdown",
+      (event) => (touch = event.pointerType === "mouse" ? null : event),
+    );
+    stage.addEventListener("pointerup", ({ clientX, clientY }) => {
+      const [dx, dy] = touch ? [clientX - touch.clientX, clientY - touch.clientY] : [0, 0];
+      if (Math.abs(dx) > SWIPE && Math.abs(dx) > 2 * Math.abs(dy)) turn(-dx);
+    });
+    addEventListener("hashchange", readAddress);
+
+    stage.replaceChildren(...layers);
+    for (const still of [...stage.parentElement.children]) if (still !== stage) still.remove();
+    show();
+    box.classList.add("is-live");
+    new ResizeObserver(() => stage.parentElement.clientWidth !== width && show(0)).observe(box);
+    readAddress().then((isRead) => {
+      const isBelow = stage.getBoundingClientRect().top > innerHeight;
+      if (isRead && isBelow) box.scrollIntoView({ behavior: "instant" });
+    });
+  }
+
+  const find = (name) => document.querySelector(`script.${name}-numbers`);
+  const [numbers] = Object.values(JSON.parse((find("walk") ?? find("workbench")).textContent));
+  start(document.getElementById("walk"), numbers);
+}

@@ -1,0 +1,52 @@
+"""The home page: short, with three promises, and two models that wait for their reader."""
+
+import pytest
+from playwright.sync_api import expect
+
+SHADES = """all => all.map((map) => new Set(
+  map.getContext("2d").getImageData(0, 0, map.width, map.height).data).size)"""
+# True when the model has written its text
+AT_REST = "document.querySelector('[data-testid=write]').ariaDisabled === 'false'"
+
+
+@pytest.mark.parametrize(("width", "most"), [(1440, 3_000), (390, 4_500)])
+def test_it_is_short(visit, http_root, width, most):
+    page = visit(http_root + "index.html").page
+    page.set_viewport_size({"width": width, "height": 900})
+    page.get_by_test_id("review-input").scroll_into_view_if_needed()
+    page.get_by_test_id("token").first.wait_for()
+    assert len(page.locator("article").inner_text().split()) <= 350
+    assert page.evaluate("document.documentElement.scrollHeight") <= most
+
+
+def test_each_promise_has_a_picture_and_the_next_page_is_the_first_lesson(visit, http_root):
+    page = visit(http_root + "index.html").page
+    cards = page.locator(".sd-card")
+    assert cards.count() == 3
+    for card in cards.all():
+        assert card.locator("img, svg").first.bounding_box()["height"] > 50
+    page.locator(".next-page").click()
+    page.wait_for_url("**/plot_1_qkv_derivation.html")
+
+
+@pytest.mark.parametrize("motion", ["no-preference", "reduce"])
+def test_the_model_that_writes_comes_when_it_is_asked(visit, root, motion):
+    seen = visit(root + "index.html", motion=motion)
+    page = seen.page
+    text, maps = page.locator("#home-writer [data-part=text]"), page.locator("#home-writer canvas")
+    button = page.get_by_test_id("write")
+    button.scroll_into_view_if_needed()
+    expect(text).to_have_text("The film")
+    assert not any("lab-writer" in url for url in seen.requests)
+    button.click()
+    page.wait_for_function(AT_REST)
+    written = text.inner_text()
+    assert written.startswith("The film")
+    assert len(written) > len("The film") + 20
+    assert maps.count() == 16
+    assert min(maps.evaluate_all(SHADES)) > 5
+    button.click()
+    page.wait_for_function(AT_REST)
+    assert text.inner_text() != written  # by another seed
+    assert seen.complaints == []
+    assert seen.foreign(root) == []

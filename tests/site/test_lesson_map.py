@@ -1,0 +1,108 @@
+"""The map of the lessons and what marks them, on a page that shows it and on all others."""
+
+import pytest
+from accessibility import unsound
+from lessons import lessons
+from playwright.sync_api import expect
+
+from attention.exercises import EXERCISES
+
+PAGES = ["index.html", "gallery/index.html"]
+MAP = "[data-testid=lesson-map]"
+SCALE = "gallery/core/plot_3_scaling_variance"
+HEADS = "gallery/core/plot_5_multi_head"
+FOLD = "gallery/deeper/plot_3_values_fold"  # it has no exercise and no question
+DIRECTORIES = "link => link.href.replace(document.baseURI.replace(/[^/]*$/, ''), '')"
+
+
+def station(page, lesson):
+    return page.locator(f'{MAP} a[href$="{lesson.removeprefix("gallery/")}.html"]')
+
+
+def solve_one(page, http_root):
+    """Solve one of the exercises on the scale, in the page."""
+    page.goto(http_root + "exercises/scale.html")
+    page.locator("#answer-ex-divide-by").fill(str(EXERCISES["divide-by"].right))
+    page.locator("form[data-task=ex-divide-by] button").click()
+    page.locator("form[data-verdict=right]").wait_for()
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("scripts", [True, False])
+def test_each_lesson_is_once_on_the_map_as_a_link_with_its_minutes(visit, root, name, scripts):
+    page = visit(root + name, java_script_enabled=scripts).page
+    links = page.locator(f"{MAP} a")
+    names = page.locator(f"{MAP} a > span:first-of-type").all_inner_texts()
+    assert names == [lesson.short_title for lesson in lessons().values()]
+    for link, (lesson, said) in zip(links.all(), lessons().items(), strict=True):
+        assert link.get_attribute("href").endswith(f"{lesson.removeprefix('gallery/')}.html")
+        text = "one => getComputedStyle(one.querySelector('small'), '::after').content"
+        assert link.evaluate(text) == f'"{said.minutes} min"'
+    links.nth(3).click()
+    page.wait_for_url("**/plot_4_masks.html")
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_it_is_a_network_on_a_wide_screen_and_a_line_on_a_phone(visit, http_root, name):
+    page = visit(http_root + name, size="desktop").page
+    boxes = "links => links.map((link) => link.getBoundingClientRect()).map(({ x, y }) => [x, y])"
+    places = page.locator(f"{MAP} a").evaluate_all(boxes)
+    assert len({round(y) for _, y in places[:9]}) == 1
+    assert len({round(y) for _, y in places}) == 3
+    assert page.locator(f"{MAP} path").count() == 5
+    page.set_viewport_size({"width": 390, "height": 844})
+    places = page.locator(f"{MAP} a").evaluate_all(boxes)
+    assert len({x for x, _ in places}) == 1
+    assert [y for _, y in places] == sorted({y for _, y in places})
+    assert not page.locator(f"{MAP} path").first.is_visible()
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_is_solved_elsewhere_changes_a_station_without_a_reload(visit, http_root, name):
+    seen = visit(http_root + name)
+    page, other = seen.page, seen.context.new_page()
+    mark = station(page, SCALE).locator(".mark")
+    expect(page.locator(f"{MAP} .mark")).to_have_text([" you are here"])
+    solve_one(other, http_root)
+    expect(mark).to_have_text(" 1 of 5 done")
+    other.evaluate("page => LESSON_TASKS[page].forEach((task) => doneStore.mark(task))", SCALE)
+    expect(mark).to_have_text(" ✓ done")
+    sidebar = '.sidebar-tree a[href$="plot_3_scaling_variance.html"] .mark'
+    for one in (page, other):
+        expect(one.locator(sidebar)).to_have_text(" ✓")
+        expect(one.locator(".sidebar-tree .mark")).to_have_count(1)
+    for lesson in [*lessons()][:3]:
+        other.evaluate("page => LESSON_TASKS[page].forEach((task) => doneStore.mark(task))", lesson)
+    expect(station(page, [*lessons()][3]).locator(".mark")).to_have_text(" you are here")
+    assert unsound(page, "desktop", "phone", boxes=MAP) == []
+    other.evaluate("[...doneStore.done].forEach((task) => doneStore.mark(task, false))")
+    expect(page.locator(f"{MAP} .mark")).to_have_text([" you are here"])
+    other.close()
+
+
+def test_a_lesson_shows_how_far_one_is(visit, http_root):
+    page = visit(f"{http_root}{HEADS}.html").page
+    chapter = page.locator("article .chapter")
+    expect(chapter).to_have_text("Core lessons · 5 of 9 · 50 minutes")
+    page.evaluate("doneStore.mark('ex-split-heads')")
+    expect(chapter).to_have_text("Core lessons · 5 of 9 · 50 minutes")
+    page.locator(".prediction summary").first.click()
+    expect(chapter).to_have_text("Core lessons · 5 of 9 · 50 minutes · 1 done")
+    expect(page.locator(".stops .done")).to_have_count(1)
+    expect(page.locator(".stops span")).to_have_count(9)
+
+
+def test_a_lesson_without_exercises_is_done_when_it_is_read(visit, http_root):
+    page = visit(f"{http_root}{FOLD}.html").page
+    page.get_by_label("I have read this lesson").check()
+    page.goto(http_root + "gallery/index.html")
+    expect(station(page, FOLD).locator(".mark")).to_contain_text("✓ done")
+
+
+def test_a_station_that_is_pointed_at_shows_what_it_needs(visit, http_root):
+    page = visit(http_root + "gallery/index.html").page
+    station(page, HEADS).focus()
+    needed = page.locator(f"{MAP} .needed").evaluate_all(f"all => all.map({DIRECTORIES})")
+    assert [f"gallery/{one.removesuffix('.html')}" for one in needed] == lessons()[HEADS].needs
+    station(page, lessons()[HEADS].needs[0]).hover()
+    expect(page.locator(f"{MAP} .needed")).to_have_count(2)

@@ -1,0 +1,60 @@
+"""A term's meaning opens beside its link, which stays a link: pointer, keyboard and finger."""
+
+LESSON = "gallery/core/plot_2_attention_layer.html"
+TERM = "article a[href*='#term-']"
+
+
+def test_a_card_opens_for_the_pointer_and_says_what_the_glossary_says(visit, root):
+    seen = visit(root + LESSON)
+    page, card = seen.page, seen.page.locator("#term-card")
+    link = page.locator(TERM).first
+    assert card.count() == 0  # a page that nobody asks loads no meanings
+    link.hover()
+    card.wait_for(state="visible")
+    address = link.get_attribute("href")
+    assert link.get_attribute("aria-describedby") == "term-card"
+    box, around = card.bounding_box(), link.bounding_box()
+    assert box["x"] >= 0
+    assert abs(box["y"] - around["y"]) < 40 + box["height"]
+    card.hover()  # who reads it may point at it
+    assert card.is_visible()
+    page.mouse.move(1, 1)
+    card.wait_for(state="hidden")
+    term = card.locator("strong").text_content()
+    meaning = card.text_content().removeprefix(term).strip()
+    page.goto(root + LESSON.rsplit("/", 1)[0] + "/" + address)
+    entry = page.locator(f"dt[id='{address.split('#')[1]}']")
+    assert entry.text_content().startswith(term)
+    definition = entry.locator("xpath=following-sibling::dd[1]").text_content()
+    assert " ".join(definition.split()).startswith(meaning[:60])
+    assert not seen.complaints
+
+
+def test_every_term_has_a_card_that_opens_by_focus_and_closes_by_escape(visit, http_root):
+    page = visit(http_root + LESSON).page
+    card, links = page.locator("#term-card"), page.locator(TERM)
+    page.keyboard.press("Tab")  # the keyboard is what is used
+    for i in range(links.count()):
+        links.nth(i).focus()
+        card.wait_for(state="visible")
+        assert links.nth(i).get_attribute("aria-describedby") == "term-card"
+        page.keyboard.press("Escape")
+        assert not card.is_visible()
+        assert links.nth(i).get_attribute("aria-describedby") is None
+    assert links.count() > 5
+
+
+def test_a_first_tap_opens_the_card_and_a_second_the_glossary(visit, http_root):
+    page = visit(http_root + LESSON, size="phone", has_touch=True, is_mobile=True).page
+    card, link = page.locator("#term-card"), page.locator(TERM).first
+    link.tap()
+    card.wait_for(state="visible")
+    box = card.bounding_box()
+    assert 0 <= box["x"] <= 390 - box["width"]
+    assert "Tap the word again" in card.text_content()
+    page.locator("article h1").tap()
+    card.wait_for(state="hidden")
+    link.tap()
+    card.wait_for(state="visible")
+    link.tap()
+    page.wait_for_url("**/glossary.html#term-*")

@@ -1,0 +1,401 @@
+"""The walk, one sentence in seven steps: by mouse, keys and touch, and without scripts."""
+
+import ast
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from accessibility import unsound
+from built_site import SIZES
+from contrasts import contrast
+from playwright.sync_api import expect
+from touch import swipe
+from workbench import cell
+
+LESSON = "gallery/core/plot_1_qkv_derivation.html"
+FIRST = "a slow film with a beautiful ending"
+LONG = "an extraordinarily unimaginative but wonderfully photographed documentary about nothing"
+MODEL = """() => { const [numbers] = Object.values(JSON.parse(
+    (document.querySelector("script.walk-numbers") ??
+      document.querySelector("script.workbench-numbers")).textContent));
+  return lab.walkFrames.modelOf(numbers, numbers.at); }"""
+# Where each part is, and what it shows
+DRAWN = """() => [...document.querySelectorAll(".walk-stage svg g > *")]
+  .map((part) => part.outerHTML)"""
+
+
+@pytest.fixture
+def walk(visit, http_root):
+    """Open the walk of a page; nothing moves unless a test wants it to."""
+
+    def open_(name="index.html", size="desktop", motion="reduce", **options):
+        page = visit(http_root + name, size=size, motion=motion, **options).page
+        page.locator(".walk.is-live").wait_for()
+        return page
+
+    return open_
+
+
+def step(page):
+    return int(page.get_by_test_id("walk-step").get_attribute("data-value"))
+
+
+def asker(page):
+    return page.locator("[data-testid=walk-word][aria-pressed=true]").get_attribute("aria-label")
+
+
+def shown_words(page):
+    return [one.get_attribute("aria-label") for one in page.get_by_test_id("walk-word").all()]
+
+
+def go_to(page, last):
+    while step(page) < last:
+        page.get_by_test_id("walk-next").click()
+
+
+def weights(page):
+    """Read the last step's weights, row by row."""
+    found = page.get_by_test_id("walk-weight").evaluate_all(
+        "all => all.map(({ dataset }) => [dataset.query, dataset.key, dataset.value].map(Number))"
+    )
+    n = len(shown_words(page))
+    assert len(found) == n**2
+    grid = [[0.0] * n for _ in range(n)]
+    for i, j, weight in found:
+        grid[int(i)][int(j)] = weight
+    return grid
+
+
+@pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
+def test_the_first_screen_has_title_field_arcs_caption_and_next(walk, size):
+    page = walk()
+    page.set_viewport_size(dict(zip(("width", "height"), size, strict=True)))
+    page.reload()
+    page.locator(".walk.is-live").wait_for()
+    height = page.evaluate("innerHeight")
+    parts = ["h1", "[data-testid=walk-sentence]", "[data-testid=walk-next]", ".walk-stage"]
+    for name in [*parts, ".walk [data-part=title]", ".walk [data-part=text]"]:
+        box = page.locator(name).first.bounding_box()
+        assert box["height"] > 0, name
+        assert 0 <= box["y"] <= box["y"] + box["height"] <= height, name
+    bar = page.locator(".walk-nav").bounding_box()
+    stage = page.locator(".walk-stage").bounding_box()
+    assert size[0] > 1000 or stage["y"] + stage["height"] <= bar["y"] + 1  # nothing lies under it
+    assert page.locator(".walk-stage path").count() >= len(FIRST.split())
+
+
+def test_seven_steps_by_mouse_and_back(walk):
+    page = walk()
+    titles = set()
+    for k in range(1, 8):
+        assert step(page) == k
+        titles.add(page.locator(".walk-title").inner_text())
+        assert shown_words(page) == FIRST.split()
+        if k < 7:
+            page.get_by_test_id("walk-next").click()
+    assert len(titles) == 7
+    page.get_by_test_id("walk-back").click()
+    assert step(page) == 6
+    go_to(page, 7)
+    page.get_by_test_id("walk-next").click()
+    assert step(page) == 1
+    expect(page.get_by_test_id("walk-back")).to_be_disabled()
+
+
+def test_the_last_step_shows_what_the_layer_computes_and_python_prints_it(walk):
+    page = walk()
+    go_to(page, 7)
+    grid = weights(page)
+    for row, wanted in zip(grid, page.evaluate(MODEL)["weights"], strict=True):
+        assert row == pytest.approx(wanted, abs=1e-12)
+        assert sum(row) == pytest.approx(1, abs=1e-9)
+    page.get_by_text("These numbers in Python").click()
+    code = page.locator(".walk pre").inner_text()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    printed = re.search(r"weights:\s*tensor\((\[\[.*?\]\])", done.stdout, re.DOTALL)[1]
+    for row, wanted in zip(ast.literal_eval(printed), grid, strict=True):
+        assert row == pytest.approx(wanted, abs=1e-6)
+
+
+def test_the_other_door_opens_the_workbench_with_this_sentence_and_asker(walk):
+    page = walk()
+    page.get_by_test_id("walk-sentence").fill("the music saved a boring film")
+    page.get_by_role("button", name="boring", exact=True).click()
+    go_to(page, 7)
+    grid = weights(page)
+    page.get_by_role("link", name="The workbench with this sentence").click()
+    cell(page, "map.0.0").wait_for()
+    sentence = page.locator("#workbench [data-part=sentence]")
+    assert sentence.input_value() == "the music saved a boring film"
+    for i, row in enumerate(grid):
+        for j, weight in enumerate(row):
+            value = cell(page, f"map.{i}.{j}").get_attribute("data-value")
+            assert float(value) == pytest.approx(weight, abs=1e-9)
+    assert page.locator("#workbench .asks th").inner_text() == "boring"
+
+
+def test_the_readers_sentence_has_trained_vectors_and_what_is_unknown_is_named(walk):
+    page = walk()
+    field = page.get_by_test_id("walk-sentence")
+    field.fill("an extraordinary and unforgettable film")
+    expect(page.get_by_role("button", name="unforgettable")).to_be_visible()
+    assert asker(page) == "extraordinary"
+    go_to(page, 7)
+    assert weights(page)[1][3] == pytest.approx(0.90, abs=0.005)
+    field.fill("Zzzz film!")
+    expect(page.locator(".walk-note")).to_have_text("The model does not know “zzzz”.")
+    assert shown_words(page) == ["zzzz", "film"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("film", "2 to 9 words, and this one has 1"),
+        ("", "and this one has 0"),
+        ("映画 !", "and this one has 0"),
+        ("a b c d e f g h i j", "and this one has 10"),
+        (f"a {'b' * 21}", "at most 20 letters"),
+    ],
+)
+def test_what_is_no_sentence_is_refused_where_nothing_moves(walk, text, message):
+    page = walk()
+    boxes = [page.locator(name) for name in (".walk-nav", "article")]
+    before = [box.bounding_box() for box in boxes]
+    page.get_by_test_id("walk-sentence").fill(text)
+    expect(page.locator(".walk-note")).to_contain_text(message)
+    assert [box.bounding_box() for box in boxes] == before
+    assert shown_words(page) == FIRST.split()
+    page.get_by_test_id("walk-sentence").press("Enter")
+    assert step(page) == 1
+
+
+def test_a_ready_sentence_is_read_at_a_press(walk):
+    page = walk()
+    page.get_by_role("button", name="we watched a wonderful film").click()
+    expect(page.get_by_role("button", name="wonderful", exact=True)).to_be_visible()
+    assert shown_words(page) == ["we", "watched", "a", "wonderful", "film"]
+    assert page.get_by_test_id("walk-sentence").input_value() == "we watched a wonderful film"
+
+
+def test_another_word_asks_by_a_press_in_every_step(walk):
+    page = walk()
+    for k, word in enumerate(FIRST.split()[1:4] * 2 + ["ending"], 1):
+        go_to(page, k)
+        page.get_by_test_id("walk-word").filter(has_text=word).first.click()
+        assert asker(page) == word
+        assert page.locator("[data-testid=walk-word][aria-pressed=true]").count() == 1
+    page.locator("[data-testid=walk-weight][data-query='1']").first.click()  # a row's word asks
+    assert asker(page) == "slow"
+
+
+def test_keys_lead_from_the_field_to_the_last_step(walk):
+    page = walk()
+    page.get_by_test_id("walk-sentence").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("walk-step")).to_have_attribute("data-value", "2")
+    for key in ("Enter", "ArrowRight", "ArrowRight", "ArrowLeft", "Enter", "Enter", "Enter"):
+        page.keyboard.press(key)
+    assert step(page) == 7
+    page.keyboard.press("ArrowRight")  # ends here, whereas the button starts again
+    assert step(page) == 7
+    page.locator("[data-testid=walk-word][tabindex='0']").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    assert asker(page) == "with"
+    page.keyboard.press(" ")
+    assert step(page) == 7
+
+
+def test_keys_mean_the_walk_only_where_it_is_seen_and_nothing_is_typed(walk):
+    page = walk()
+    page.get_by_test_id("walk-sentence").focus()
+    page.keyboard.press("ArrowRight")
+    assert step(page) == 1
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("ArrowRight")
+    assert step(page) == 2
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    gone = "document.querySelector('.walk-stage').getBoundingClientRect().bottom < 0"
+    page.wait_for_function(gone)
+    page.keyboard.press("ArrowRight")
+    assert step(page) == 2
+
+
+def test_a_finger_turns_pages_and_still_scrolls(walk):
+    page = walk(size="phone", has_touch=True, is_mobile=True)
+    stage = page.locator(".walk-stage")
+    swipe(page, stage, -120, 5)
+    assert step(page) == 2
+    swipe(page, stage, 120, -5)
+    assert step(page) == 1
+    swipe(page, stage, 10, -150)
+    assert step(page) == 1
+    page.wait_for_function("scrollY > 50")
+
+
+@pytest.mark.parametrize("name", ["index.html", LESSON])
+def test_the_address_holds_sentence_asker_and_step(walk, visit, name):
+    page = walk(name)
+    if name == "index.html":
+        page.get_by_test_id("walk-sentence").fill(LONG)
+        expect(page.get_by_test_id("walk-word")).to_have_count(9)
+    go_to(page, 4)
+    page.get_by_test_id("walk-word").nth(2).click()
+    address = page.url
+    assert len(address) <= 300
+    again = walk(address.partition("/")[2].partition("/")[2].partition("/")[2])
+    assert (step(again), shown_words(again), asker(again)) == (4, shown_words(page), asker(page))
+    again.evaluate("location.hash = location.hash.replace('walk=4', 'walk=6')")
+    expect(again.get_by_test_id("walk-step")).to_have_attribute("data-value", "6")
+    again.go_back()
+    expect(again.get_by_test_id("walk-step")).to_have_attribute("data-value", "4")
+    again.go_forward()
+    expect(again.get_by_test_id("walk-step")).to_have_attribute("data-value", "6")
+
+
+@pytest.mark.parametrize("broken", ["9.1.a-film", "1", "3.7.film", "2.0.a-<b>", ""])
+def test_an_address_that_holds_no_state_leaves_the_walk_as_it_is(walk, broken):
+    page = walk(f"index.html#walk={broken}")
+    assert (step(page), shown_words(page)) == (1, FIRST.split())
+
+
+def test_share_copies_the_link(visit, http_root):
+    seen = visit("about:blank")
+    seen.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page = seen.page
+    page.goto(http_root + "index.html")
+    go_to(page, 3)
+    page.locator(".walk [data-part=share]").click()
+    expect(page.locator(".walk-note")).to_contain_text("copied")
+    link = page.evaluate("navigator.clipboard.readText()")
+    assert link == page.url
+    assert link.endswith("#walk=3.2.a-slow-film-with-a-beautiful-ending")
+
+
+def test_who_wants_no_motion_sees_each_picture_at_once(walk):
+    page = walk()
+    for k in range(2, 8):
+        page.get_by_test_id("walk-next").click()
+        first = page.evaluate(DRAWN)
+        page.wait_for_timeout(300)
+        assert page.evaluate(DRAWN) == first, k
+
+
+def test_parts_move_between_two_pictures_and_come_to_rest(walk):
+    page = walk(motion="no-preference")
+    page.wait_for_timeout(1500)
+    places = []
+    page.get_by_test_id("walk-next").click()
+    page.get_by_test_id("walk-next").click()
+    for _ in range(8):
+        places.append(page.evaluate(DRAWN))
+        page.wait_for_timeout(60)
+    assert len({json.dumps(place) for place in places}) >= 4
+    page.wait_for_timeout(1500)
+    rest = page.evaluate(DRAWN)
+    assert page.evaluate(DRAWN) == rest
+    calm = walk()
+    go_to(calm, 3)
+    assert sorted(calm.evaluate(DRAWN)) == sorted(rest)
+
+
+@pytest.mark.parametrize("name", ["index.html", LESSON])
+def test_every_step_is_accessible_and_fits(walk, name):
+    page = walk(name)
+    for k in range(1, 8):
+        page.emulate_media(color_scheme="light")
+        page.set_viewport_size(SIZES["desktop"])
+        go_to(page, k)
+        assert unsound(page, "desktop", "narrow", boxes="#walk") == [], k
+
+
+def test_colours_of_the_walk_can_be_read_in_both_themes(walk):
+    page = walk()
+    # The colours as the page has them, and the stage's ground
+    script = """() => { const probe = document.createElement("span");
+      document.querySelector(".walk").append(probe);
+      const found = {};
+      const rgb = (one) => one.match(/[\\d.]+/g).slice(0, 3).map(Number);
+      for (const name of ["query", "key", "value", "weight", "weight-fill"]) {
+        probe.style.color = `var(--${name})`;
+        found[name] = rgb(getComputedStyle(probe).color);
+      }
+      const ground = getComputedStyle(document.querySelector(".walk-stage")).backgroundColor;
+      found.stage = rgb(ground);
+      found.paper = rgb(getComputedStyle(document.body).backgroundColor);
+      found.ink = rgb(getComputedStyle(document.body).color);
+      probe.remove();
+      return found; }"""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        colours = page.evaluate(script)
+        for role in ("query", "key", "value", "weight"):
+            for ground in ("stage", "paper"):
+                assert contrast(colours[role], colours[ground]) >= 4.5, (scheme, role, ground)
+        # Text on tiles: ink on a tint of less than .72, and white beyond
+        on_tiles = [("ink", "weight-fill", 0.07), ("ink", "weight-fill", 0.72)]
+        on_tiles += [("white", "weight-fill", 0.72), ("white", "weight-fill", 0.95)]
+        on_tiles += [("ink", role, 0.36) for role in ("query", "key", "value")]
+        colours["white"] = [255, 255, 255]
+        for text, role, tint in on_tiles:
+            both = zip(colours[role], colours["stage"], strict=True)
+            mixed = [tint * a + (1 - tint) * b for a, b in both]
+            assert contrast(colours[text], mixed) >= 4.5, (scheme, text, role, tint)
+
+
+@pytest.mark.parametrize("name", ["index.html", LESSON])
+def test_without_scripts_and_on_paper_stand_seven_pictures_and_a_table(visit, http_root, name):
+    page = visit(http_root + name, java_script_enabled=False).page
+    stills = page.locator(".walk-stills svg:visible")
+    assert stills.count() == 7
+    assert all(one.get_attribute("aria-label") for one in stills.all())
+    rows = page.locator(".walk-stills tr:visible")
+    assert rows.count() == 1 + (7 if name == "index.html" else 6)
+    expect(page.locator("#walk")).to_be_hidden()
+    page = visit(http_root + name).page
+    page.locator(".walk.is-live").wait_for()
+    assert page.locator(".walk-stills svg:visible").count() == 0
+    page.emulate_media(media="print")
+    assert page.locator(".walk-stills svg:visible").count() == 7
+    expect(page.locator("#walk")).to_be_hidden()
+
+
+@pytest.mark.parametrize(("size", "kind"), [("desktop", "wide"), ("phone", "narrow")])
+def test_the_still_picture_is_what_the_script_draws_in_its_place(visit, http_root, size, kind):
+    # Before the script has run, the stage shows a picture of the same size.
+    page = visit("about:blank", size=size).page
+    page.route("**/all-of-index.js*", lambda route: route.abort())
+    page.goto(http_root + "index.html")
+    still = page.locator(f".walk-stage svg.walk-{kind}")
+    expect(still).to_be_visible()
+    texts = still.locator("text").all_text_contents()
+    assert page.locator(".walk-stage > svg:visible[viewBox]").count() == 1
+    before = [page.locator(name).bounding_box() for name in (".walk-stage", ".walk-nav")]
+    page.unroute("**/all-of-index.js*")
+    page.reload()
+    page.locator(".walk.is-live").wait_for()
+    assert [page.locator(name).bounding_box() for name in (".walk-stage", ".walk-nav")] == before
+    assert sorted(page.locator(".walk-stage text").all_text_contents()) == sorted(texts)
+
+
+def test_the_walk_works_from_a_folder_and_asks_no_other_host(visit, root):
+    seen = visit(root + "index.html")
+    page = seen.page
+    page.get_by_test_id("walk-sentence").fill("we watched a wonderful film")
+    expect(page.get_by_role("button", name="wonderful", exact=True)).to_be_visible()
+    go_to(page, 7)
+    assert seen.complaints == []
+    assert seen.foreign(root) == []
+
+
+def test_the_lesson_walks_with_its_own_numbers(walk):
+    page = walk(LESSON)
+    assert asker(page) == "journey"
+    assert page.get_by_test_id("walk-sentence").count() == 0
+    go_to(page, 7)
+    # As the lesson prints them
+    assert weights(page)[1] == pytest.approx(
+        [0.1500, 0.2264, 0.2199, 0.1311, 0.0906, 0.1820], abs=5e-5
+    )
