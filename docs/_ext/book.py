@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 from bs4 import BeautifulSoup, Tag
 from docutils import nodes
-from fonts import OF_EQUATIONS, write_fonts
+from fonts import OF_THE_BOOK, write_fonts
 from gallery_pages import without_tex
 from sphinx.application import Sphinx
 from sphinx.builders.epub3 import Epub3Builder
@@ -218,7 +218,7 @@ class Book(Epub3Builder):
             ".buildinfo",
             COVER,
             STYLE,
-            OF_EQUATIONS,
+            *OF_THE_BOOK,
             *pages,
         }
         for name in pages:

@@ -29,6 +29,9 @@ from attention.exercises import EXERCISES
 from attention.exercises.judging import SENTENCES
 
 MARKS = "exercises/index"  # the page that counts what is done
+# For an icon font, launch buttons, tags of lessons, tabs and tables of pandas: no page has them.
+UNUSED = ["exercise.css", "sg_gallery-binder.css", "sg-tags.js", "design-tabs.js"]
+UNUSED += ["sg_gallery-dataframe.css"]
 BOX = """<form class="answer" data-task="{label}" data-key="{key}" data-hint="{hint}" hidden>
 <label for="answer-{label}">Your answer <span class="answer-form">({form})</span></label>
 <div class="answer-line">{field}<button>Check</button></div>
@@ -169,11 +172,14 @@ def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any
         context["body"] += TICK.format(label=f"read-{page}", text="I have read this lesson")
 
 
-def drop_foreign_style(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Leave out a style sheet that draws with an icon font this site does not have."""
-    context["css_files"] = [
-        sheet for sheet in context["css_files"] if str(sheet.filename) != "_static/exercise.css"
-    ]
+def drop_what_nothing_uses(
+    app: Sphinx, page: str, template: str, context: Any, doctree: Any
+) -> None:
+    """Leave out the libraries' styles and scripts for what no page of this site has."""
+    for files in ("css_files", "script_files"):
+        context[files] = [
+            one for one in context[files] if Path(str(one.filename)).name not in UNUSED
+        ]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
@@ -188,5 +194,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-resolved", add_boxes)
     app.connect("doctree-resolved", add_counts)
     app.connect("html-page-context", add_script, priority=400)  # the next one copies lists
-    app.connect("html-page-context", drop_foreign_style)
+    app.connect("html-page-context", drop_what_nothing_uses)
     return {"parallel_read_safe": True}

@@ -15,7 +15,6 @@ from mathml import GLYPHS
 from sphinx.application import Sphinx
 
 DIGITS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"]
-OF_EQUATIONS = "_static/stix-two-math.woff"
 # What texts, tables and code are written with: Latin, some Greek, arrows, signs of mathematics.
 LETTERS = frozenset(
     subset.parse_unicodes(
@@ -35,9 +34,10 @@ class Font(NamedTuple):
 
 
 SERIF, BOTH = "fontpkg_source_serif_4", {"opsz": 18, "wght": (400, 700)}
+# The MATH table, which sizes roots and bars, stays.
+MATHS = Font("ziamath", "fonts/STIXTwoMath-Regular.ttf", "ssty dtls", letters=GLYPHS)
 FONTS = {
-    # The MATH table, which sizes roots and bars, stays.
-    OF_EQUATIONS: Font("ziamath", "fonts/STIXTwoMath-Regular.ttf", "ssty dtls", letters=GLYPHS),
+    "_static/stix-two-math.woff2": MATHS,
     "_static/inter.woff2": Font(
         "fontpkg_inter", "files/Inter[opsz,wght].ttf", "ccmp kern tnum", BOTH
     ),
@@ -51,6 +51,8 @@ FONTS = {
         "fontpkg_jetbrains_mono", "files/JetBrainsMono[wght].ttf", "ccmp", {"wght": (400, 700)}
     ),
 }
+# Sphinx does not know the newer format as a part of a book.
+OF_THE_BOOK = {"_static/stix-two-math.woff": MATHS}
 
 
 def widen_digits_only(font: TTFont) -> None:
@@ -92,10 +94,11 @@ def write_fonts(app: Sphinx, exception: Exception | None) -> None:
     # fontTools tells every table it cuts; Sphinx would print that as its own news.
     for part in ("subset", "varLib"):
         logging.getLogger(f"fontTools.{part}").setLevel("WARNING")
-    for name in FONTS if app.builder.name == "html" else [OF_EQUATIONS]:
+    fonts = FONTS if app.builder.name == "html" else OF_THE_BOOK
+    for name, font in fonts.items():
         target = Path(app.outdir, name)
         if not target.exists():
-            cut(FONTS[name], target)
+            cut(font, target)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

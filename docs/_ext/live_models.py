@@ -47,11 +47,10 @@ SCRIPTS = {
     "playground": [*REVIEW, "map", "review-lab", *WHOLE, *WRITING, "writer-lab", "lab"],
     "gallery/core/plot_1_qkv_derivation": LESSON_1,
 }
-STYLES = ["lab", "workbench"]
-MORE_STYLES = {
-    "index": ["walk", "writer", "home"],
-    "playground": ["writer"],
-    "gallery/core/plot_1_qkv_derivation": ["walk"],
+STYLES = {
+    "index": ["lab", "workbench", "walk", "writer", "home"],
+    "playground": ["lab", "workbench", "writer"],
+    "gallery/core/plot_1_qkv_derivation": ["lab", "workbench", "walk"],
 }
 
 
@@ -123,36 +122,36 @@ def write_scripts(app: Sphinx, exception: Exception | None) -> None:
     (static / "lab-words.js").write_text(words, encoding="utf-8")
 
 
-def bundle(page: str) -> str:
-    """Name the one file that holds a page's scripts: a browser waits for each that it asks for."""
-    return f"lab/all-of-{page.rpartition('/')[2]}.js"
+def bundle(page: str, kind: str) -> str:
+    """Name the one file with a page's scripts or styles: a browser waits for each it asks for."""
+    return f"lab/all-of-{page.rpartition('/')[2]}.{kind}"
 
 
 def write_bundles(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Join the scripts of each page, and return the pages whose scripts are other ones than before.
+    """Join the scripts and the styles of each page, and return the pages where these changed.
 
     Their addresses tell browsers by a hash that these are others, so such a page is written again.
     """
     if app.builder.name != "html":
         return []
-    changed = []
-    for page, names in SCRIPTS.items():
-        file = Path(app.outdir, "_static", bundle(page))
-        parts = [(SOURCES / f"{name}.js").read_text(encoding="utf-8") for name in names]
-        script = "\n".join(parts)
-        if not file.exists() or file.read_text(encoding="utf-8") != script:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(script, encoding="utf-8")
-            changed.append(page)
-    return [page for page in changed if page in env.found_docs]
+    changed = set()
+    for kind, pages in (("js", SCRIPTS), ("css", STYLES)):
+        for page, names in pages.items():
+            file = Path(app.outdir, "_static", bundle(page, kind))
+            parts = [(SOURCES / f"{name}.{kind}").read_text(encoding="utf-8") for name in names]
+            joined = "\n".join(parts)
+            if not file.exists() or file.read_text(encoding="utf-8") != joined:
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(joined, encoding="utf-8")
+                changed.add(page)
+    return sorted(changed & env.found_docs)
 
 
 def add_scripts(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     """Load scripts and styles on the pages that use them, and on no other."""
     if page in SCRIPTS and app.builder.name == "html":
-        for style in [*STYLES, *MORE_STYLES.get(page, [])]:
-            app.add_css_file(f"lab/{style}.css")
-        app.add_js_file(bundle(page), defer="defer")
+        app.add_css_file(bundle(page, "css"))
+        app.add_js_file(bundle(page, "js"), defer="defer")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -72,6 +72,7 @@ def add_stills(app: Sphinx, doctree: nodes.document) -> None:
     engine.eval("\n".join([*(one.read_text(encoding="utf-8") for one in SCRIPTS), DRAW]))
     for script in SCRIPTS:
         app.env.note_dependency(str(script))
+    bench = app.builder.get_relative_uri(app.env.docname, "playground")
     numbers = next(iter(json.loads(found[0][1]).values()))
 
     def draw(step: int, width: str) -> dict[str, Any]:
@@ -81,7 +82,8 @@ def add_stills(app: Sphinx, doctree: nodes.document) -> None:
                     for width in WIDTHS)  # fmt: skip
     rest = ET.tostring(stills([draw(step, "narrow") for step in range(1, 8)]), "unicode", "html")
     for node in walks:
-        text = node.astext().replace('<svg data-part="stage"', f'{first}<svg data-part="stage"')
+        text = node.astext().replace('href="playground.html"', f'href="{bench}"')
+        text = text.replace('<svg data-part="stage"', f'{first}<svg data-part="stage"')
         walk = text if "vectors" in numbers else re.sub(r"(?s)<form.*?</form>\s*", "", text)
         node.replace_self([nodes.raw("", html, format="html") for html in (walk, rest)])
 

@@ -3,7 +3,7 @@
 // A card with the meaning of a term, beside each link to the glossary: it opens for the pointer, for
 // the keyboard's focus and for a first tap, and closes with Escape. The link stays a link.
 {
-  const LINK = 'a[href*="#term-"]';
+  const LINK = 'a[href*="#term-"]:not(.search a)'; // a found page is quoted there
   const DELAY = 150; // ms, so that a pointer on its way opens nothing
   const GAP = 6; // px between a term and its card
   const card = document.createElement("div");

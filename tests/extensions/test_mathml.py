@@ -80,7 +80,7 @@ def test_a_page_holds_its_equations_and_one_that_cannot_be_set_as_tex_and_is_war
 def test_the_font_carries_what_equations_may_hold(tmp_path):
     app = SimpleNamespace(outdir=tmp_path, builder=SimpleNamespace(format="html", name="epub"))
     (tmp_path / "_static").mkdir()
-    target = tmp_path / fonts.OF_EQUATIONS
+    (target,) = (tmp_path / name for name in fonts.OF_THE_BOOK)
     fonts.write_fonts(app, RuntimeError("the build failed"))
     assert not target.exists()
     fonts.write_fonts(app, None)

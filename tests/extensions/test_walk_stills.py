@@ -42,7 +42,7 @@ def test_seven_pictures_with_words_and_a_table_stand_behind_the_walk(site):
         texts = [text.text for text in picture.iter("text")]
         assert {"a", "<b>", "film"} <= set(texts)  # text stays text
     styles = {part.get("style") for part in pictures[-1].iter("rect")}
-    assert "fill:var(--lab-weight-fill, #5b3e96);stroke:none" in styles
+    assert "fill:var(--weight-fill, #5a2ca0);stroke:none" in styles
 
 
 def test_the_first_picture_stands_on_the_stage_in_two_widths(site):
