@@ -19,6 +19,12 @@ matches the query, the more of that value it hands over. All these vectors come 
 one sentence, hence the name :term:`self-attention`. Three matrices make the queries, keys and
 values out of the words, and the matrices are what is learned.
 
+On the web page of this lesson, seven steps show the whole way of one word, "journey", before its
+numbers are derived. *Next* moves one step on, and a press on another word lets that word ask.
+
+.. raw:: html
+   :file: ../../_parts/walk.html
+
 A word needs its neighbours because it may mean several things. The numbers for a word are looked up
 in a table, so "bank" starts with the same numbers in "the bank of the river" and in "the money in
 the bank". Only its neighbours can tell which bank is meant.
@@ -407,13 +413,6 @@ fig.set_label(
 
 # %%
 # *Figure 3.* The six values, their convex hull, and the context vector of "journey" inside it.
-#
-# On the web page of this lesson, the seven steps below are the whole way of "journey" once more,
-# with the numbers from above. A press of *Next* moves one step on, and a press on another word lets
-# that word ask.
-#
-# .. raw:: html
-#    :file: ../../_parts/walk.html
 #
 # All words at once
 # -----------------

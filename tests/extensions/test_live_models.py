@@ -3,6 +3,7 @@ import re
 from types import SimpleNamespace
 
 import live_models
+import pytest
 from sphinx.builders.html import _assets
 
 
@@ -38,25 +39,29 @@ def test_a_build_writes_the_committed_models_and_words_in_the_order_of_their_ids
         assert (config["kind"], config["shift"]) == (kind, len(ids))
 
 
-def test_scripts_are_on_the_pages_that_use_them_and_edited_ones_reach_the_site(
-    site, monkeypatch, tmp_path
+@pytest.mark.parametrize("kind", ["js", "css"])
+def test_what_a_page_loads_is_on_no_other_and_edited_files_reach_the_site(
+    site, monkeypatch, tmp_path, kind
 ):
     for name in ("one", "two"):
-        (tmp_path / f"{name}.js").write_text(f"old({name});")
+        for ending in ("js", "css"):
+            (tmp_path / f"{name}.{ending}").write_text(f"old({name});")
+    parts = {"index": ["one", "two"], "elsewhere": ["one"]}
     monkeypatch.setattr(live_models, "write_scripts", lambda *_: None)
     monkeypatch.setattr(live_models, "SOURCES", tmp_path)
-    monkeypatch.setattr(live_models, "SCRIPTS", {"index": ["one", "two"], "elsewhere": ["one"]})
+    monkeypatch.setattr(live_models, "SCRIPTS", parts)
+    monkeypatch.setattr(live_models, "STYLES", parts)
 
     def build() -> tuple[str, str]:
         _assets._file_checksum_inner.cache_clear()  # each build is a process of its own
         app = site("Text.", "live_models", pages={"other": ":orphan:\n\nOther\n=====\n"}).build()
         assert "_static/lab/" not in app.page("other")
-        (address,) = re.findall(r'defer="defer" src="(_static/lab/[^"]+)"', app.page())
+        (address,) = re.findall(rf'"(_static/lab/[^"]+\.{kind}\?[^"]+)"', app.page())
         return address, (app.outdir / address.partition("?")[0]).read_text()
 
     before = build()
     assert before[1] == "old(one);\nold(two);"
-    (tmp_path / "two.js").write_text("new(two);")
+    (tmp_path / f"two.{kind}").write_text("new(two);")
     after = build()
     assert after[1] == "old(one);\nnew(two);"
     assert after[0] != before[0]  # else a browser shows what it has kept
