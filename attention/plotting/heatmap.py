@@ -64,7 +64,8 @@ def draw_weights(
             text = ax.text(j, i, f"{weight:.2f}", ha="center", va="center", fontsize=10)
             text.set_color(colour)
             # Inverted, a cell of medium lightness is too near to its number without this rim.
-            text.set_path_effects([withStroke(linewidth=1.5, foreground=other)])
+            if weight > 0.25 * top:
+                text.set_path_effects([withStroke(linewidth=1.5, foreground=other)])
     # A word such as "$5-$10" is no formula.
     ax.set_xticks(range(len(keys)), [*map(spelled, keys)], parse_math=False)
     ax.set_yticks(range(len(queries)), [*map(spelled, queries)], parse_math=False)
