@@ -30,8 +30,7 @@ from attention.exercises.judging import SENTENCES
 
 MARKS = "exercises/index"  # the page that counts what is done
 # For an icon font, launch buttons, tags of lessons, tabs and tables of pandas: no page has them.
-UNUSED = ["exercise.css", "sg_gallery-binder.css", "sg-tags.js", "design-tabs.js"]
-UNUSED += ["sg_gallery-dataframe.css"]
+UNUSED = ("exercise.css", "sg_gallery-binder", "sg-tags", "design-tabs", "sg_gallery-dataframe")
 BOX = """<form class="answer" data-task="{label}" data-key="{key}" data-hint="{hint}" hidden>
 <label for="answer-{label}">Your answer <span class="answer-form">({form})</span></label>
 <div class="answer-line">{field}<button>Check</button></div>
@@ -175,10 +174,11 @@ def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any
 def drop_what_nothing_uses(
     app: Sphinx, page: str, template: str, context: Any, doctree: Any
 ) -> None:
-    """Leave out the libraries' styles and scripts for what no page of this site has."""
+    """Leave out the libraries' styles and scripts for what no page, or this page, has."""
+    unused = (*UNUSED, "mystnb.") if page in lessons() else UNUSED  # Sphinx-Gallery executes them
     for files in ("css_files", "script_files"):
         context[files] = [
-            one for one in context[files] if Path(str(one.filename)).name not in UNUSED
+            one for one in context[files] if not Path(str(one.filename)).name.startswith(unused)
         ]
 
 
