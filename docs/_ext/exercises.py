@@ -188,7 +188,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(done_so_far)
     app.add_directive("done-so-far", DoneSoFar)
     app.add_css_file("exercises.css")
-    app.add_css_file("lesson-map.css")
     app.connect("env-updated", count_anew)
     app.connect("doctree-resolved", drop_repeated_ids)
     app.connect("doctree-resolved", add_boxes)

@@ -301,6 +301,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("lesson-map", Map)
     app.add_directive("lesson-table", Table)
     app.add_node(lesson_map)
+    app.add_css_file("lesson-map.css")
     app.connect("doctree-resolved", draw_map)
     app.connect("config-inited", miss_nothing)
     app.connect("html-page-context", add_place, priority=600)

@@ -39,8 +39,11 @@ def picture(drawing: dict[str, Any], **looks: str) -> ET.Element:
     for opacity, shapes in drawing["shapes"]:
         group = ET.SubElement(svg, "g", opacity=f"{opacity:.2g}")
         for tag, attributes, *text in shapes:
-            kept = {name: f"{value:.5g}" if isinstance(value, float) else str(value)
-                    for name, value in attributes.items() if value not in ("", "none")}  # fmt: skip
+            kept = {
+                name: f"{value:.5g}" if isinstance(value, float) else str(value)
+                for name, value in attributes.items()
+                if value not in ("", "none")
+            }
             ET.SubElement(group, tag, kept).text = "".join(text)
     return svg
 
@@ -78,8 +81,10 @@ def add_stills(app: Sphinx, doctree: nodes.document) -> None:
     def draw(step: int, width: str) -> dict[str, Any]:
         return json.loads(engine.eval(f"draw({json.dumps(numbers)}, {step}, {WIDTHS[width]})"))
 
-    first = "".join(ET.tostring(picture(draw(1, width), **{"class": f"walk-{width}"}), "unicode")
-                    for width in WIDTHS)  # fmt: skip
+    first = "".join(
+        ET.tostring(picture(draw(1, width), **{"class": f"walk-{width}"}), "unicode")
+        for width in WIDTHS
+    )
     rest = ET.tostring(stills([draw(step, "narrow") for step in range(1, 8)]), "unicode", "html")
     for node in walks:
         text = node.astext().replace('href="playground.html"', f'href="{bench}"')

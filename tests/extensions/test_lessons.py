@@ -94,7 +94,7 @@ def test_every_exercise_belongs_to_one_lesson():
 def test_the_home_page_says_how_long_the_first_lesson_takes():
     text = (lessons.GALLERY.parent / "docs" / "index.md").read_text(encoding="utf-8")
     minutes = lessons.lessons()["gallery/core/plot_1_qkv_derivation"].minutes
-    assert f"lesson 1 in {minutes}." in text
+    assert f"lesson 1 takes {minutes} minutes." in text
 
 
 def test_the_map_has_each_lesson_once_and_a_branch_leaves_what_its_first_lesson_needs(site):
