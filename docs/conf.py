@@ -155,8 +155,7 @@ sphinx_gallery_conf = {
     "backreferences_dir": "gallery/uses",
     "doc_module": ("attention",),
     "nested_sections": False,  # one page of all lessons, none for each part
-    "subsection_order": "lessons.reading_order",
-    "within_subsection_order": "lessons.execution_order",
+    "within_subsection_order": "lessons.last_first",
     "image_scrapers": ("predictions.answers_that_hold", "gallery_pages.figures_with_alt_text"),
     "image_srcset": ["2x"],
     "reset_modules": ("matplotlib", "gallery_pages.reset_randomness"),

@@ -1,10 +1,9 @@
 """Keep the API pages complete, and tie each entry to the pages that use it."""
 
 import inspect
-import re
 from typing import Any, get_type_hints
 
-from lessons import reading_order
+from lessons import lessons
 from pydantic import BaseModel
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -14,7 +13,6 @@ import attention
 from attention.sentiment.config import Config, ModelConfig, TrainConfig
 
 logger = logging.getLogger(__name__)
-PAGE = re.compile(r"`/(gallery/\w+/plot_\w+)`")
 
 
 def list_pages_that_use_it(
@@ -23,7 +21,7 @@ def list_pages_that_use_it(
     """Close each entry with the lessons that use the object."""
     uses = app.srcdir / "gallery" / "uses" / f"{name}.examples"
     cards = uses.read_text() if what in ("class", "function") and uses.exists() else ""
-    if pages := sorted(set(PAGE.findall(cards)), key=reading_order):
+    if pages := [page for page in lessons() if f"`/{page}`" in cards]:
         lines += ["", ".. rubric:: Pages that use it", "", *(f"- :doc:`/{page}`" for page in pages)]
 
 

@@ -1,4 +1,5 @@
 import re
+from pathlib import Path
 
 import lessons
 import pytest
@@ -56,13 +57,10 @@ def test_a_header_that_lacks_something_is_refused(script, line):
         lessons.read(script)
 
 
-def test_a_lesson_without_a_place_is_refused(script, monkeypatch):
-    new = script.parent / "core" / "plot_10_new.py"
-    new.parent.mkdir()
-    new.write_text(HEADER)
-    monkeypatch.setattr(lessons, "GALLERY", script.parent)
-    with pytest.raises(ExtensionError, match=r"plot_10_new\.py: the lesson has no place"):
-        lessons.miss_nothing(None, None)
+def test_every_lesson_has_a_place_on_a_line_and_the_last_are_executed_first():
+    scripts = {path.stem: path for path in lessons.GALLERY.glob("*/plot_*.py")}
+    places = {stem: -lessons.last_first(str(path)) for stem, path in scripts.items()}
+    assert sorted(places, key=places.get) == [Path(page).stem for page in lessons.lessons()]
 
 
 @pytest.mark.parametrize("need", ["core/plot_5", "core/plot_4", "core/plot_10"])
@@ -112,13 +110,6 @@ def test_the_map_has_each_lesson_once_and_a_branch_leaves_what_its_first_lesson_
     assert starts == ["M1.08 0.16", "M6.08 0.16", "M2.08 1.16", "M7.08 0.16"]
 
 
-def test_lessons_are_sorted_as_they_are_to_be_read():
-    paths = ["../gallery/deeper", "plot_2_attention_layer.py", "../gallery/core/plot_9_reading.py"]
-    paths[2:] = ["gallery/cases", "gallery/core/plot_1_qkv_derivation.py"]
-    ordered = [paths[i] for i in (3, 1, 0, 2)]
-    assert sorted(paths, key=lessons.reading_order) == ordered
-
-
 def test_lessons_have_short_titles_in_the_sidebar_and_their_place_above_them(site):
     header = ".. lesson:: Not read here\n   :minutes: 3\n\n"
     pages = {
@@ -144,7 +135,8 @@ def test_lessons_have_short_titles_in_the_sidebar_and_their_place_above_them(sit
 
 
 def test_the_table_has_minutes_and_exercises():
-    rows = lessons.table().splitlines()
+    table = lessons.render("lesson-table.md", {"lessons": lessons.lessons()})
+    rows = table.splitlines()
     assert len(rows) == 2 + 9
     masks = (
         "| 4 | [Attention masks](gallery/core/plot_4_masks.rst) | 40 min | [](exercises/masks.md) |"
