@@ -5,14 +5,13 @@ that file. Pieces come in the order of the lessons. Where a later lesson defines
 definition takes the place of the earlier one.
 """
 
-import ast
 import re
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 from typing import NamedTuple
 
-from lessons import NAMES
+from lessons import lessons, read, render
 from sphinx.application import Sphinx
 from sphinx_gallery.py_source_parser import (
     remove_config_comments,
@@ -20,91 +19,50 @@ from sphinx_gallery.py_source_parser import (
     split_code_and_text_blocks,
 )
 
-TITLE = re.compile(r"^(.+)\n=+$", re.MULTILINE)
+DEFINES = re.compile(r"^(?:def|class) (\w+)", re.MULTILINE)
 NAME = "attention_from_scratch.py"
-DOCSTRING = '''"""Attention from scratch: what a reader of the lessons writes, collected in a file.
-
-Above each group of definitions stands the lesson that explains them. To train a classifier on the
-reviews of a CSV file with the columns label (0 or 1) and text:
-
-    python attention_from_scratch.py reviews.csv
-"""'''
-# All that a piece may use beside other pieces.
-IMPORTS = """import csv
-import random
-import re
-import sys
-
-import torch
-from torch import nn
-from torch.nn import functional as F"""
-CALL_MAIN = 'if __name__ == "__main__":\n    sys.exit(main(sys.argv[1:]))'
 
 
 class Piece(NamedTuple):
-    """One definition of a lesson."""
+    """One definition, and the title of its lesson."""
 
     name: str
     source: str
     lesson: str
-    """The lesson's title."""
 
 
 def pieces_of(lesson: Path) -> Iterator[Piece]:
-    """Read the pieces of one lesson.
+    """Read the pieces of one lesson, between which the formatter leaves two lines empty.
 
     Raises:
-        ValueError: If a cell of the file holds anything but definitions.
+        ValueError: If a cell of the file holds anything but functions and classes.
     """
-    _, blocks = split_code_and_text_blocks(lesson)
-    title = TITLE.search(blocks[0].content)[1]
-    for block in blocks:
-        if block.type != "code" or not block.content.lstrip().startswith(f"# {NAME}\n"):
-            continue
+    for block in split_code_and_text_blocks(lesson)[1]:
         code = remove_config_comments(remove_ignore_blocks(block.content.lstrip()))
-        lines = code.splitlines()
-        end = 1  # the line that names the file
-        for node in ast.parse(code).body:
-            match node:
-                case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
-                    pass
-                case ast.Assign(targets=[ast.Name(id=name)]):
-                    pass
-                case ast.Import() | ast.ImportFrom():
-                    end = node.end_lineno  # what is needed is written at the head
-                    continue
-                case _:
-                    raise ValueError(
-                        f"{lesson.name}, cell at line {block.lineno}: a piece of {NAME} holds "
-                        f"definitions only, got: {lines[node.lineno - 1]}"
-                    )
-            # From the end of the definition before, so that comments above this one come along.
-            yield Piece(name, "\n".join(lines[end : node.end_lineno]).strip("\n"), title)
-            end = node.end_lineno
+        first, _, rest = code.partition("\n")
+        if block.type == "code" and first == f"# {NAME}":
+            for source in rest.strip("\n").split("\n\n\n"):
+                if not (defined := DEFINES.search(source)):
+                    where = f"{lesson.name}, cell at line {block.lineno}"
+                    raise ValueError(f"{where}: no function and no class: {source}")
+                yield Piece(defined[1], source, read(lesson).title)
 
 
-def collect(lessons: Iterable[Path]) -> dict[str, Piece]:
+def collect(scripts: Iterable[Path]) -> dict[str, Piece]:
     """Map each name to its last definition, at the place of its first one."""
-    pieces: dict[str, Piece] = {}
-    for lesson in lessons:
-        for piece in pieces_of(lesson):
-            pieces[piece.name] = piece
-    return pieces
+    return {piece.name: piece for script in scripts for piece in pieces_of(script)}
 
 
 def lessons_in(root: Path) -> list[Path]:
     """List the core lessons in the order in which they are read."""
-    return [root / "gallery" / f"{name}.py" for name in NAMES if name.startswith("core/")]
+    return [root / f"{page}.py" for page in lessons() if page.startswith("gallery/core/")]
 
 
 def from_scratch(root: Path) -> str:
-    """Write the file: a docstring, imports, the pieces below their lessons, the call of main."""
-    parts = [f"{DOCSTRING}\n\n{IMPORTS}"]
+    """Write the file: what the pieces need, the pieces below their lessons, the call of main."""
     pieces = collect(lessons_in(root)).values()
-    for title, of_lesson in groupby(pieces, key=lambda piece: piece.lesson):
-        first, *rest = (piece.source for piece in of_lesson)
-        parts += [f'# From "{title}"\n{first}', *rest]
-    return "\n\n\n".join([*parts, CALL_MAIN]) + "\n"
+    groups = groupby(pieces, key=lambda piece: piece.lesson)
+    return render(f"{NAME}.jinja", {"groups": groups}) + "\n"
 
 
 def write_file(app: Sphinx, exception: Exception | None) -> None:

@@ -5,6 +5,10 @@ import from_scratch
 import pytest
 
 LESSON = '''"""
+.. lesson:: A lesson
+   :minutes: 1
+   :extra: plot
+
 {title}
 {line}
 
@@ -34,8 +38,8 @@ def lessons(tmp_path, monkeypatch):
             title = f"Lesson {i}: a title"
             text = LESSON.format(title=title, line="=" * len(title), cell=cell)
             (folder / f"plot_{i}_lesson.py").write_text(text, encoding="utf-8")
-        names = [f"core/plot_{i}_lesson" for i in range(1, len(cells) + 1)]
-        monkeypatch.setattr(from_scratch, "NAMES", names)
+        pages = [f"gallery/core/plot_{i}_lesson" for i in range(1, len(cells) + 1)]
+        monkeypatch.setattr(from_scratch, "lessons", lambda: pages)
         return from_scratch.from_scratch(tmp_path)
 
     return write
@@ -50,13 +54,13 @@ def test_only_marked_cells_are_collected_with_their_comments_in_the_order_of_the
     text = lessons(
         piece(f"{first}\n\n\n# About g.\ndef g():\n    pass"),
         "def second(x):\n    return x",
-        piece("class Third:\n    pass\n\n\nSIZE = 3"),
+        piece("class Third:\n    pass"),
     )
     assert text.startswith('"""Attention from scratch')
     assert "second" not in text
     assert text.endswith(
         f'# From "Lesson 1: a title"\n{first}\n\n\n# About g.\ndef g():\n    pass\n\n\n'
-        '# From "Lesson 3: a title"\nclass Third:\n    pass\n\n\nSIZE = 3\n\n\n'
+        '# From "Lesson 3: a title"\nclass Third:\n    pass\n\n\n'
         'if __name__ == "__main__":\n    sys.exit(main(sys.argv[1:]))\n'
     )
 
@@ -75,7 +79,7 @@ def test_a_later_definition_takes_the_place_of_the_earlier_one(lessons):
 
 
 def test_a_piece_that_does_something_is_refused(lessons):
-    with pytest.raises(ValueError, match=r"plot_1_lesson.py.*definitions only, got: print\(f\)"):
+    with pytest.raises(ValueError, match=r"plot_1_lesson.py.*no function and no class: print\(f\)"):
         lessons(piece("def f():\n    pass\n\n\nprint(f)"))
 
 
