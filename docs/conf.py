@@ -41,7 +41,6 @@ extensions = [
     "book",
     "descriptions",
     "exercises",
-    "figure_downloads",
     "figures",
     "fonts",
     "from_scratch",

@@ -9,7 +9,6 @@ For text that is no number, the box says what to type, where ``check`` names a t
 """
 
 import base64
-import html
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,11 +16,10 @@ from typing import Any
 
 import torch
 from docutils import nodes
-from figures import depart_fold
-from lessons import lessons, short_title
+from figures import depart_element, visit_element
+from lessons import lessons, render, short_title
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.util.docutils import SphinxDirective
 from sphinx.writers.html5 import HTML5Translator
 from sphinx_exercise.nodes import is_exercise_node, is_extension_node, solution_node
 
@@ -31,40 +29,14 @@ from attention.exercises.judging import SENTENCES
 MARKS = "exercises/index"  # the page that counts what is done
 # For an icon font, launch buttons, tags of lessons, tabs and tables of pandas: no page has them.
 UNUSED = ("exercise.css", "sg_gallery-binder", "sg-tags", "design-tabs", "sg_gallery-dataframe")
-BOX = """<form class="answer" data-task="{label}" data-key="{key}" data-hint="{hint}" hidden>
-<label for="answer-{label}">Your answer <span class="answer-form">({form})</span></label>
-<div class="answer-line">{field}<button>Check</button></div>
-<p class="answer-verdict" role="status"></p>
-</form>
-"""
-LOOK = 'id="answer-{label}" maxlength="1000" autocomplete="off" spellcheck="false" required'
-TICK = """<p class="answer" hidden><label><input type="checkbox" data-task="{label}"> \
-{text}</label></p>
-"""
-COUNTS = """<div class="marks" hidden>
-<p>Done so far, as this browser remembers:</p>
-<ul>
-{rows}
-</ul>
-<p><button type="button">Forget what is done</button></p>
-<p role="status"></p>
-</div>
-"""
-
-
-class done_so_far(nodes.General, nodes.Element):
-    """Where the page counts what is done."""
-
-
-class DoneSoFar(SphinxDirective):
-    def run(self) -> list[nodes.Node]:
-        return [done_so_far()]
+SOLVED, READ = "Solved: <code>check</code> says “Right”", "I have read this lesson"
 
 
 def visit_solution(translator: HTML5Translator, node: solution_node) -> None:
-    translator.body.append(translator.starttag(node, "details"))
+    node["tag"] = "details"
+    visit_element(translator, node)
     summary = translator.encode(node.pop(0).astext())
-    translator.body.append(f"<summary>{summary}</summary>\n")
+    translator.body.append(f"<summary>{summary}</summary>")
 
 
 def drop_repeated_ids(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -96,20 +68,10 @@ def answer_box(label: str) -> str:
     """Write the box below an exercise: a field for numbers, or a box to tick for code."""
     key = answer_key(label.removeprefix("ex-"))
     if key is None:
-        return TICK.format(label=label, text="Solved: <code>check</code> says “Right”")
-    look = LOOK.format(label=label)
-    field = f'<input type="text" {look}>'
-    match [*torch.tensor(key["right"]).shape]:
-        case []:
-            form, how = "one number", "such as 0.25"
-        case [n]:
-            form, how = f"{n} numbers", "separated by commas"
-        case [n, d]:
-            form, how = f"{n} lines of {d} numbers", "separated by commas"
-            field = f'<textarea rows="{n}" {look}></textarea>'
+        return render("tick.html", {"label": label, "text": SOLVED})
     code = base64.b64encode(json.dumps(key, allow_nan=False).encode()).decode()
-    hint = f"Type {form}, {how}."
-    return BOX.format(label=label, key=code, hint=hint, form=form, field=field)
+    shape = [*torch.tensor(key["right"]).shape]
+    return render("answer-box.html", {"label": label, "key": code, "shape": shape})
 
 
 def add_boxes(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -130,14 +92,15 @@ def tasks(env: BuildEnvironment) -> Iterator[tuple[str, list[str]]]:
 
 
 def add_counts(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    for node in list(doctree.findall(done_so_far)):
-        rows = []
-        for page, labels in tasks(app.env):
-            title = html.escape(short_title(app, page))
-            address = app.builder.get_relative_uri(docname, page)
-            count = f'<span data-tasks="{" ".join(labels)}">0</span> of {len(labels)}'
-            rows.append(f'<li><a href="{address}">{title}</a>: {count}</li>')
-        node.replace_self(nodes.raw("", COUNTS.format(rows="\n".join(rows)), format="html"))
+    for node in list(doctree.findall(nodes.container)):
+        if "done-so-far" not in node["classes"]:
+            continue
+        pages = [
+            (app.builder.get_relative_uri(docname, page), short_title(app, page), labels)
+            for page, labels in tasks(app.env)
+        ]
+        counts = render("done-so-far.html", {"pages": pages})
+        node.parent.replace(node, nodes.raw("", counts, format="html"))
 
 
 def tasks_of_lessons(env: BuildEnvironment) -> dict[str, list[str]]:
@@ -168,7 +131,7 @@ def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any
         app.add_js_file("lab/numbers.js", defer="defer")
         app.add_js_file("exercises.js", defer="defer")
     if "body" in context and tasks_of_lessons(app.env).get(page) == [f"read-{page}"]:
-        context["body"] += TICK.format(label=f"read-{page}", text="I have read this lesson")
+        context["body"] += render("tick.html", {"label": f"read-{page}", "text": READ})
 
 
 def drop_what_nothing_uses(
@@ -184,9 +147,7 @@ def drop_what_nothing_uses(
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.setup_extension("sphinx_exercise")
-    app.add_node(solution_node, override=True, html=(visit_solution, depart_fold))
-    app.add_node(done_so_far)
-    app.add_directive("done-so-far", DoneSoFar)
+    app.add_node(solution_node, override=True, html=(visit_solution, depart_element))
     app.add_css_file("exercises.css")
     app.connect("env-updated", count_anew)
     app.connect("doctree-resolved", drop_repeated_ids)

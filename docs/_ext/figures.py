@@ -1,18 +1,31 @@
-"""Make a lesson's pictures figures with captions, and fold the code that draws them or sets up.
+"""Make a lesson's pictures figures, fold the code that draws them, and offer each as a file.
 
 Sphinx-Gallery puts a cell's pictures under its code and knows no captions. In our lessons the
 paragraph after them begins with an emphasised "Figure 3.": picture and paragraph become one
 ``<figure>``. The code above is a closed ``<details>``, which every browser opens by itself, from
 the keyboard or when its own search finds something inside; ``site.css`` opens it on paper.
+
+A picture of any page can be taken along as SVG. Whoever puts it on a slide soon has the file
+without the page. So the file says by itself what it shows, who made it, and under which licence it
+may be reused.
 """
 
+import json
 import re
-from pathlib import PurePosixPath
+from base64 import b64decode
+from collections.abc import Iterator
+from hashlib import sha256
+from html import unescape
+from pathlib import Path, PurePosixPath
+from typing import Any
 
 from docutils import nodes
+from gallery_pages import plain
+from lessons import render
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
+from sphinx.util.osutil import relative_uri
 from sphinx.writers.html5 import HTML5Translator
 from sphinx_gallery._doctree_links import code_links_block
 from sphinx_gallery.directives import imgsgnode
@@ -31,21 +44,39 @@ class lesson_figure(nodes.figure):
     """A figure whose caption has its number, so that Sphinx gives it none."""
 
 
-class fold(nodes.General, nodes.Element):
-    """What the page shows on request, below the line ``summary``; more attributes in ``data``."""
+Picture = nodes.image | imgsgnode
+PATHS = re.compile(r'(?<= d=")[^"]*')
+DECIMALS = re.compile(r"(\.\d\d)\d+")
+LICENCE = "https://opensource.org/license/mit"
 
 
-class folded_code(fold):
+class element(nodes.General, nodes.Element):
+    """An element of HTML that docutils has no node for: ``tag``, and more attributes in ``data``.
+
+    What its ``text`` says is not found by the site's search, because every lesson says it.
+    """
+
+
+class text_element(element, nodes.TextElement):
+    """Such an element that holds what stands in a line."""
+
+
+class folded_code(element):
     """Code that the page shows on request."""
 
 
-def visit_fold(translator: HTML5Translator, node: fold) -> None:
-    start = translator.starttag(node, "details", "", **node.get("data", {}))
-    translator.body.append(f"{start}<summary>{translator.encode(node['summary'])}</summary>\n")
+def fold(kind: type[element], summary: str, *content: nodes.Node, **attributes: Any) -> element:
+    """Fold what the page shows on request below a line."""
+    return kind("", element(tag="summary", text=summary), *content, tag="details", **attributes)
 
 
-def depart_fold(translator: HTML5Translator, node: nodes.Element) -> None:
-    translator.body.append("</details>\n")
+def visit_element(translator: HTML5Translator, node: element) -> None:
+    start = translator.starttag(node, node["tag"], "", **node.get("data", {}))
+    translator.body.append(start + translator.encode(node.get("text", "")))
+
+
+def depart_element(translator: HTML5Translator, node: element) -> None:
+    translator.body.append(f"</{node['tag']}>")
 
 
 def is_lesson(docname: str) -> bool:
@@ -66,10 +97,9 @@ def is_picture(node: nodes.Node) -> bool:
     """Tell what a cell drew: one picture, several in a row, or what draws itself as HTML."""
     if isinstance(node, nodes.raw):
         return "rendered_html" in node.astext()
-    pictures = (imgsgnode, nodes.image)
     if isinstance(node, nodes.bullet_list):
-        return any(node.findall(lambda part: isinstance(part, pictures)))
-    return isinstance(node, pictures)
+        return any(node.findall(lambda part: isinstance(part, Picture)))
+    return isinstance(node, Picture)
 
 
 def is_output(node: nodes.Node) -> bool:
@@ -105,9 +135,8 @@ def make_figures(app: Sphinx, doctree: nodes.document) -> None:
         draws, imports = DRAWS.search(code), i == 0 and code.startswith(("import ", "from "))
         if draws or imports:
             summary = SUMMARY if draws else SETUP.format(len(code.splitlines()))
-            folded = folded_code("", classes=["folded-code"], summary=summary)
+            folded = fold(folded_code, summary, block.deepcopy(), classes=["folded-code"])
             block.replace_self(folded)
-            folded += block
     executed = any(is_picture(node) for node in doctree.findall())
     numbers = []
     for paragraph in list(doctree.findall(nodes.paragraph)):
@@ -134,6 +163,92 @@ def make_figures(app: Sphinx, doctree: nodes.document) -> None:
         logger.warning("figures are numbered %s, not 1, 2, 3, …", numbers, location=docname)
 
 
+def describe(svg: str, *, title: str, text: str, author: str, source: str) -> str:
+    """Write into a picture of matplotlib what it is, in the place of what matplotlib says of it.
+
+    The file then begins without the address of a document type, which some programs fetch. Its
+    lines end at a hundredth of a point, which no eye misses and takes a quarter off large files.
+    """
+    said = {"title": title, "text": text, "author": author, "source": source, "licence": LICENCE}
+    written = render("figure-metadata.xml", said)
+    picture = svg[svg.index("<svg") :].replace("<svg", '<svg role="img" xml:lang="en-GB"', 1)
+    picture = re.sub("<metadata>.*?</metadata>", lambda _: written, picture, count=1, flags=re.S)
+    picture = PATHS.sub(lambda line: DECIMALS.sub(r"\1", line[0]), picture)
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{picture}'
+
+
+def drawn_by_cells(cache: Path) -> dict[str, str]:
+    """Map the name that MyST-NB gives to each picture in the outputs of pages to its SVG.
+
+    The cache alone has them all: a page that was not executed again lies without its outputs in
+    ``jupyter_execute``.
+    """
+    texts = (path.read_text(encoding="utf-8") for path in cache.glob("executed/*/base.ipynb"))
+    cells = [cell for text in texts for cell in json.loads(text)["cells"]]
+    outputs = [output.get("data", {}) for cell in cells for output in cell.get("outputs", [])]
+    return {
+        sha256(b64decode(data["image/png"])).hexdigest(): "".join(data["image/svg+xml"])
+        for data in outputs
+        if "image/png" in data and "image/svg+xml" in data
+    }
+
+
+def figures_of(page: nodes.document) -> Iterator[tuple[nodes.Element, list[nodes.Element]]]:
+    """List a page's figures, each with its pictures; a picture without a caption is a figure."""
+    of_figures: list[nodes.Element] = []
+    for node in page.findall(lambda node: isinstance(node, nodes.figure | Picture)):
+        if node not in of_figures:
+            pictures = list(node.findall(lambda part: isinstance(part, Picture)))
+            of_figures += pictures
+            yield node, pictures
+
+
+def offer_figures(app: Sphinx, page: nodes.document, docname: str) -> None:
+    """Write the files of a page's figures into the site, and link to them."""
+    figures = list(figures_of(page))
+    if app.builder.name != "html" or not figures:
+        return
+    own_uri = app.builder.get_target_uri(docname)
+    cells = drawn_by_cells(Path(app.outdir).parent / ".jupyter_cache")
+    of_page = plain(next(page.findall(nodes.title), page))
+    number = 0
+    for figure, pictures in figures:
+        caption = next(figure.findall(nodes.caption), None)
+        svgs = []
+        for picture in pictures:
+            saved = Path(app.srcdir, picture["uri"].lstrip("/")).with_suffix(".svg")
+            found = saved.read_text(encoding="utf-8") if saved.exists() else cells.get(saved.stem)
+            svgs += [(picture, found)] if found else []
+        if not svgs:
+            continue
+        # A lesson numbers its figures by itself, those among them that are no picture; on other
+        # pages they are counted.
+        named = caption and NUMBER.match(plain(caption))
+        number = int(named[1]) if named else number + 1
+        links = element(tag="span", classes=["svg-links"])
+        for i, (picture, svg) in enumerate(svgs, 1):
+            part, label = (f"-{i}", f"SVG {i}") if len(svgs) > 1 else ("", "SVG")
+            file = f"_downloads/figures/{docname}-figure-{number}{part}.svg"
+            written = describe(
+                svg,
+                title=f"{of_page}, Figure {number}{part}",
+                text=plain(caption) if caption else unescape(" ".join(picture["alt"].split())),
+                author=app.config.author,
+                source=(app.config.html_baseurl or f"{app.config.project}: ") + own_uri,
+            )
+            path = Path(app.outdir, file)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(written, encoding="utf-8")
+            says = {"href": relative_uri(own_uri, file), "download": ""}
+            says["aria-label"] = f"Download figure {number} as {label}"
+            links += [nodes.Text(" "), element(tag="a", text=label, data=says)]
+        if caption:
+            caption += links
+        else:
+            links["classes"].append("without-caption")
+            figure.parent.insert(figure.parent.index(figure) + 1, links)
+
+
 def leave_out_windows(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Take out the cells that open a script's windows, for which a page has no use."""
     for block in list(doctree.findall(is_code)):
@@ -150,9 +265,10 @@ def number_by_page(app: Sphinx, env: BuildEnvironment) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_node(fold, html=(visit_fold, depart_fold))
+    app.add_node(element, html=(visit_element, depart_element))
     app.connect("doctree-read", make_figures)
-    # Its notebook, which has them, was made from the page at 900.
+    # Its notebook, which has the one and not the other, was made from the page at 900.
     app.connect("doctree-resolved", leave_out_windows, priority=950)
+    app.connect("doctree-resolved", offer_figures, priority=950)
     app.connect("env-check-consistency", number_by_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

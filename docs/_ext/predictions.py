@@ -20,42 +20,40 @@ so is what the cell printed or drew: every browser opens them by itself. When an
 """
 
 import re
+from itertools import dropwhile, takewhile
 from typing import Any
 
 from docutils import nodes
-from figures import depart_fold, fold, folded_code, is_code, is_output, lesson_figure
+from figures import element, fold, folded_code, is_code, is_output, lesson_figure, text_element
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 from sphinx.util.docutils import SphinxDirective
-from sphinx.writers.html5 import HTML5Translator
 from sphinx_gallery.py_source_parser import split_code_and_text_blocks
 
 logger = logging.getLogger(__name__)
 
 TITLE = "Predict first"
+SHOW = "Show what the code prints"
+RIGHT = "right answer: "  # a comment below a cell, with the number of the answer
 VERDICTS = {True: "Right.", False: "No."}
 CONDITION = re.compile(r"^ +\S.* : ``(.+)``$", re.MULTILINE)
 
 
-class prediction(nodes.General, nodes.Element):
+class prediction(element):
     """A question, followed by its answers."""
 
 
-class predicted_answer(nodes.General, nodes.Element):
+class predicted_answer(element):
     """An answer, and its explanation folded under it."""
 
 
-class answer_text(nodes.General, nodes.TextElement):
-    """The line to click at: what the answer says."""
-
-
-class predicted_result(fold):
+class predicted_result(element):
     """What the cell of a question left on the page, folded."""
 
 
-class right_answer(nodes.Invisible, nodes.Element):
-    """The number of the answer whose condition held; only while a page is read."""
+def is_result(node: nodes.Node) -> bool:
+    return is_output(node) or isinstance(node, lesson_figure)
 
 
 class Predict(SphinxDirective):
@@ -66,25 +64,18 @@ class Predict(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         label = f"predict-{self.arguments[0]}"
-        node = prediction(names=[label])
+        node = prediction(names=[label], tag="div", classes=["prediction"])
         self.set_source_info(node)
         self.state.document.note_explicit_target(node)
+        titled = f"{label}-title"
+        node["data"] = {"role": "group", "aria-labelledby": titled}
+        node += element(tag="p", text=TITLE, ids=[titled], classes=["prediction-title"])
         *question, answers = self.parse_content_to_nodes()
         node += question
         for item in answers.findall(nodes.definition_list_item):
-            term = item.next_node(nodes.term)
-            answer = answer_text("", "", *term.children)
-            node += predicted_answer("", answer, *item[-1].children)
+            says = text_element("", "", *item.next_node(nodes.term).children, tag="summary")
+            node += predicted_answer("", says, *item[-1].children, tag="details")
         return [node]
-
-
-class RightAnswer(SphinxDirective):
-    """What the scraper writes below a cell."""
-
-    required_arguments = 1
-
-    def run(self) -> list[nodes.Node]:
-        return [right_answer(number=int(self.arguments[0]))]
 
 
 def answers_that_hold(block: Any, block_vars: dict[str, Any], conf: dict[str, Any]) -> str:
@@ -101,71 +92,34 @@ def answers_that_hold(block: Any, block_vars: dict[str, Any], conf: dict[str, An
         found = dict(zip(conditions, hold, strict=True))
         # an error, because what a worker logs does not reach the build
         raise ExtensionError(f"{where}: of three conditions exactly one should hold: {found}")
-    return f".. right-answer:: {hold.index(True)}\n\n"
+    return f".. {RIGHT}{hold.index(True)}\n\n"
 
 
 def join(app: Sphinx, doctree: nodes.document) -> None:
     """Mark the right answers, and fold what the cells of the questions left on the page."""
-    waiting = None
-    for node in list(doctree.findall(lambda n: isinstance(n, prediction | right_answer))):
-        if isinstance(node, prediction):
-            waiting = node
-        elif waiting is not None:
-            for i, answer in enumerate(waiting.findall(predicted_answer)):
-                answer["right"] = i == node["number"]
-            waiting = node.parent.remove(node)
-    for node in doctree.findall(prediction):
-        if not all("right" in answer for answer in node.findall(predicted_answer)):
-            logger.warning("no cell has run below the question", location=node)
+    for node in list(doctree.findall(prediction)):
         siblings = node.parent.children
-        at = siblings.index(node) + 1
-        while at < len(siblings) and isinstance(siblings[at], nodes.comment):
-            at += 1  # Sphinx-Gallery notes there from which lines the cell is
-        if not any(is_code(each) or isinstance(each, folded_code) for each in siblings[at:][:1]):
+        # Sphinx-Gallery notes in comments from which lines a cell is.
+        below = siblings[siblings.index(node) + 1 :]
+        below = list(dropwhile(lambda each: isinstance(each, nodes.comment), below))
+        if not (below and (is_code(below[0]) or isinstance(below[0], folded_code))):
             logger.warning("a question is the last thing above its cell", location=node)
             continue
-        end = at = at + 1
-        while end < len(siblings) and (
-            is_output(siblings[end]) or isinstance(siblings[end], lesson_figure)
-        ):
-            end += 1
-        result = predicted_result("", *siblings[at:end], classes=["predicted-result"])
-        result["summary"] = "Show what the code prints"
-        result["data"] = {"data-question": node["ids"][0]}
-        siblings[at:end] = [result]
-        result.parent = node.parent
-
-
-def visit_prediction(translator: HTML5Translator, node: prediction) -> None:
-    (label,) = node["ids"]
-    attributes = {"CLASS": "prediction", "role": "group", "aria-labelledby": f"{label}-title"}
-    translator.body.append(translator.starttag(node, "div", **attributes))
-    translator.body.append(f'<p class="prediction-title" id="{label}-title">{TITLE}</p>\n')
-
-
-def depart_prediction(translator: HTML5Translator, node: prediction) -> None:
-    translator.body.append("</div>\n")
-
-
-def visit_answer(translator: HTML5Translator, node: predicted_answer) -> None:
-    right = bool(node.get("right"))
-    translator.body.append(f'<details class="{"right" if right else "wrong"}">')
-
-
-def visit_answer_text(translator: HTML5Translator, node: answer_text) -> None:
-    translator.body.append("<summary>")
-
-
-def depart_answer_text(translator: HTML5Translator, node: answer_text) -> None:
-    verdict = VERDICTS[bool(node.parent.get("right"))]
-    translator.body.append(f'</summary>\n<p class="verdict">{verdict}</p>\n')
+        result = list(takewhile(is_result, below[1:]))
+        notes = [each for each in result if each.astext().startswith(RIGHT)]
+        if not notes:
+            logger.warning("no cell has run below the question", location=node)
+        for i, answer in enumerate(node.findall(predicted_answer)):
+            is_right = any(note.astext() == f"{RIGHT}{i}" for note in notes)
+            answer["classes"] = ["right" if is_right else "wrong"]
+            answer.insert(1, element(tag="p", text=VERDICTS[is_right], classes=["verdict"]))
+        folded = fold(predicted_result, SHOW, *result, classes=["predicted-result"])
+        folded["data"] = {"data-question": node["ids"][0]}
+        at = siblings.index(below[0]) + 1
+        node.parent[at : at + len(result)] = [folded]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_node(prediction, html=(visit_prediction, depart_prediction))
-    app.add_node(predicted_answer, html=(visit_answer, depart_fold))
-    app.add_node(answer_text, html=(visit_answer_text, depart_answer_text))
     app.add_directive("predict", Predict)
-    app.add_directive("right-answer", RightAnswer)
     app.connect("doctree-read", join, priority=600)  # figures: 500
     return {"parallel_read_safe": True, "parallel_write_safe": True}

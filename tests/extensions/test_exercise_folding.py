@@ -6,7 +6,9 @@ import pytest
 pytestmark = pytest.mark.filterwarnings("ignore:.*app' is deprecated")
 
 PAGE = """
-.. done-so-far::
+.. container:: done-so-far
+
+   Done so far:
 
 .. exercise:: One & two
    :label: ex-divide-by

@@ -22,7 +22,7 @@ QUESTION = """
        Five would be.
 """
 CODE = ".. Lines 1-2\n\n.. code-block:: Python\n\n   x = 3\n\n"
-KEY = ".. right-answer:: 1\n\n"
+KEY = ".. right answer: 1\n\n"
 OUTPUT = ".. rst-class:: sphx-glr-script-out\n\n .. code-block:: none\n\n    3\n\n"
 PAGE = f"{QUESTION}\n{CODE}{KEY}{OUTPUT}Afterwards.\n"
 SCRIPT = (
@@ -41,7 +41,7 @@ def held(tmp_path, x, script=SCRIPT):
 
 def test_the_result_of_the_cell_decides_which_answer_is_right(tmp_path):
     rights = [held(tmp_path, x).strip() for x in (1, 3, 5)]
-    assert rights == [f".. right-answer:: {number}" for number in range(3)]
+    assert rights == [f".. right answer: {number}" for number in range(3)]
     assert held(tmp_path, 3, '"""Title"""\n\nx = 3\n') == ""  # no question
 
 
@@ -63,9 +63,8 @@ def test_answers_are_folds_and_the_one_whose_condition_held_is_right(site):
     app = site(PAGE, "predictions", "figures").build()
     page = app.page()
     assert app.warnings == ""
-    answers = re.findall(
-        r'<details class="(\w+)"><summary>(.*?)</summary>\s*<p class="verdict">(\w+)\.</p>', page
-    )
+    answer = r'<details class="(\w+)"><summary>(.*?)</summary><p class="verdict">(\w+)\.</p>'
+    answers = re.findall(answer, page)
     assert answers == [
         ("wrong", "Small", "No"),
         ("right", "Medium &amp; more", "Right"),
@@ -80,20 +79,24 @@ def test_answers_are_folds_and_the_one_whose_condition_held_is_right(site):
     assert 'id="predict-size"' in page
 
 
-def test_a_question_away_from_its_cell_or_its_result_is_warned_of(site):
-    text = PAGE.replace(KEY, "").replace(CODE, f"Text.\n\n{CODE}")
-    warnings = site(text, "predictions", "figures").build().warnings
-    assert "no cell has run below the question" in warnings
-    assert "a question is the last thing above its cell" in warnings
+@pytest.mark.parametrize(
+    ("text", "warning"),
+    [
+        (PAGE.replace(KEY, ""), "no cell has run below the question"),
+        (PAGE.replace(CODE, f"Text.\n\n{CODE}"), "a question is the last thing above its cell"),
+    ],
+)
+def test_a_question_away_from_its_cell_or_its_result_is_warned_of(site, text, warning):
+    assert warning in site(text, "predictions", "figures").build().warnings
 
 
-def test_a_notebook_has_the_question_and_its_answers(resolved, tmp_path):
+def test_a_notebook_has_the_question_and_its_answers(for_a_notebook, tmp_path):
     path = tmp_path / "plot_a.py"
     path.write_text(SCRIPT)
-    page = resolved(PAGE, "predictions", "figures")
+    page = for_a_notebook(PAGE, "predictions", "figures")
     cells = json.loads(notebook(page, path, "", "%pip install it"))["cells"]
     before, code, after = ("".join(cell["source"]) for cell in cells[1:])
     assert "**Predict first**\n\nHow large is x?" in before
-    answer = "<summary>Medium &amp; more</summary>\n\n**Right.** Three is more."
+    answer = "<summary>Medium &amp; more</summary>\n\n**Right.**\n\nThree is more."
     assert f"<details>\n{answer}\n\n</details>" in before
     assert (code, after) == ("x = 3\nprint(x)", "Afterwards.")

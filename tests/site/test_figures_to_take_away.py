@@ -13,7 +13,7 @@ DC = "{http://purl.org/dc/elements/1.1/}"
 ASKS = r'<script|<foreignObject|url\((?!#)|@import|xlink:href="(?!#|data:image/png)'
 # What executed code has drawn: Sphinx-Gallery counts, MyST-NB names a picture by its hash.
 DRAWN = re.compile(r'<img[^>]*src="[^"]*_images/(?:sphx_glr_\w+_\d{3}|[0-9a-f]{64})\.png"')
-LINK = re.compile(r'<a href="([^"]*\.svg)" download aria-label="([^"]*)">')
+LINK = re.compile(r'<a aria-label="([^"]*)" download="" href="([^"]*\.svg)">')
 LARGEST, ALL = 500_000, 15_000_000  # bytes
 
 
@@ -26,7 +26,7 @@ PAGES = [name for name in page_names() if DRAWN.search(text_of(name))]
 
 
 def files_of(name):
-    return [(SITE / name).parent / unquote(file) for file, _ in LINK.findall(text_of(name))]
+    return [(SITE / name).parent / unquote(file) for _, file in LINK.findall(text_of(name))]
 
 
 def test_lessons_and_other_pages_draw():
@@ -43,7 +43,7 @@ def test_each_picture_has_a_link_of_its_own_behind_it(name):
     order = [kind for _, kind in sorted(marks + links)]
     assert order[0] == "picture"
     assert order[-1] == "link"
-    spoken = [label for _, label in LINK.findall(text)]
+    spoken = [label for label, _ in LINK.findall(text)]
     assert len(set(spoken)) == len(spoken)
     assert len(set(files_of(name))) == len(spoken)
 
