@@ -52,7 +52,6 @@ extensions = [
     "predictions",
     "screen_readers",
     "search_words",
-    "term_cards",
     "walk_stills",
     "wheel_of_the_site",
 ]

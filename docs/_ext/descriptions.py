@@ -1,4 +1,4 @@
-"""Tell search engines and language models what each page is, and list all pages for them.
+"""Say in a sentence or two what each page is and what each term means, and list all pages.
 
 A page is described by its own first sentences. ``sphinxext.opengraph`` would begin with whatever
 stands first, which on every lesson is how to download it (a paragraph with a class of its own), and
@@ -7,24 +7,28 @@ would cut in the middle of a word. It takes what a page's metadata say instead.
 ``llms.txt`` is for language models, ``sitemap.xml`` for search engines: ``sphinx-llms-txt`` lists
 copies of the sources, of which this site publishes none, and the sitemap of ``sphinx-sitemap``
 holds what a build has written, so that a second build leaves most pages out.
+
+What the terms of the glossary mean is for the cards that ``terms.js`` opens. All are in one script,
+which a page loads when a term is first pointed at: a definition that changes is then new
+everywhere, and no page that links to it has to be written again.
 """
 
 import html
+import json
 import re
 import textwrap
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 from docutils import nodes
-from gallery_pages import title_of, without_tex
+from gallery_pages import plain, without_tex
+from lessons import render
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
 LENGTH = 200  # about what a search engine shows
 FIELD = "og:description"
-NAMESPACE = "http://www.sitemaps.org/schemas/sitemap/0.9"
+GLOSSARY, CARDS = "glossary", "_static/term-cards.js"
 SENTENCE_ENDS = re.compile(r"(?<=[.?!])\s+(?=[A-Z“])")
 
 
@@ -70,53 +74,56 @@ def keep_description(app: Sphinx, page: nodes.document) -> None:
         app.env.metadata[app.env.docname].setdefault(FIELD, html.escape(text))
 
 
-def add_tag(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+def texts(app: Sphinx) -> dict[str, str]:
+    """Map each page, in the order of reading, to its description."""
+    pages, metadata = app.env.collect_relations(), app.env.metadata
+    return {page: html.unescape(metadata[page].get(FIELD, "")) for page in pages}
+
+
+def add_texts(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Write a page's description into its head, and those of all into the search page."""
     if text := (context.get("meta") or {}).get(FIELD):
         context["metatags"] += f'<meta name="description" content="{text}">\n'
+    if page == "search":
+        context["search_pages"] = texts(app)
 
 
-def sitemap(app: Sphinx) -> str:
-    """Write the address of every page; without the site's own there is none to write."""
-    root = ET.Element("urlset", xmlns=NAMESPACE)
-    for page in sorted(app.env.found_docs):
-        address = app.config.html_baseurl + app.builder.get_target_uri(page)
-        ET.SubElement(ET.SubElement(root, "url"), "loc").text = address
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
-
-
-def llms_txt(app: Sphinx) -> str:
-    """Write the sidebar as Markdown, each page with its description (see https://llmstxt.org)."""
-
-    def description(page: str) -> str:
-        return html.unescape(app.env.metadata[page].get(FIELD, ""))
-
-    def entries(pages: list[str]) -> Iterator[str]:
-        for page in pages:
-            address = app.config.html_baseurl + app.builder.get_target_uri(page)
-            text = description(page)
-            yield f"- [{title_of(app, page)}]({address})" + (f": {text}" if text else "")
-            yield from entries(app.env.toctree_includes.get(page, []))
-
-    home = app.config.root_doc
-    blocks = [f"# {title_of(app, home)}", f"> {description(home)}"]
-    for tree in app.env.get_doctree(home).findall(addnodes.toctree):
-        if tree["caption"]:
-            blocks.append(f"## {tree['caption']}")
-        blocks.append("\n".join(entries(tree["includefiles"])))
-    return "\n\n".join(blocks) + "\n"
+def cards(glossary: nodes.document) -> dict[str, list[str]]:
+    """Map the address of each term to the term and the first sentences of its definition."""
+    found = {}
+    for item in glossary.findall(nodes.definition_list_item):
+        terms = [node for node in item.children if isinstance(node, nodes.term)]
+        meaning = first_sentences(plain(next(item.findall(nodes.paragraph))))
+        found |= {node["ids"][0]: [node.astext(), meaning] for node in terms}
+    return found
 
 
 def write_lists(app: Sphinx, exception: Exception | None) -> None:
+    """List all pages; search engines take whole addresses only, language models any."""
     if exception or app.builder.name != "html":
         return
-    Path(app.outdir, "llms.txt").write_text(llms_txt(app), encoding="utf-8")
-    if app.config.html_baseurl:
-        Path(app.outdir, "sitemap.xml").write_text(sitemap(app), encoding="utf-8")
+    env, base, home = app.env, app.config.html_baseurl, app.config.root_doc
+    context = {
+        "home": home,
+        "trees": list(env.get_doctree(home).findall(addnodes.toctree)),
+        "below": env.toctree_includes,
+        "addresses": {page: base + app.builder.get_target_uri(page) for page in env.found_docs},
+        "titles": {page: plain(env.titles[page]) for page in env.found_docs},
+        "texts": {
+            page: html.unescape(env.metadata[page].get(FIELD, "")) for page in env.found_docs
+        },
+    }
+    for name in ("llms.txt", "sitemap.xml") if base else ("llms.txt",):
+        Path(app.outdir, name).write_text(render(name, context), encoding="utf-8")
+    if GLOSSARY in env.found_docs:
+        terms = json.dumps(cards(env.get_doctree(GLOSSARY)), ensure_ascii=False)
+        Path(app.outdir, CARDS).write_text(f"receiveTerms({terms});\n", encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", keep_description)
-    app.connect("html-page-context", add_tag, priority=400)  # opengraph, at 500, sees there is one
+    app.connect(
+        "html-page-context", add_texts, priority=400
+    )  # opengraph, at 500, sees there is one
     app.connect("build-finished", write_lists)
     return {"parallel_read_safe": True}

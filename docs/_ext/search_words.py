@@ -2,17 +2,14 @@
 
 ``_static/search.js`` ranks what Sphinx has indexed. An entry of the index counts nearly as much as
 a title; the glossary's terms and synonyms are such entries by themselves, and here each lesson gets
-those of its header. The search page also holds what each page says of itself, to be shown there.
+those of its header.
 
 A second build writes only what has changed, and Sphinx then forgets the entries of all other pages
 (its issue 12599), so these are read into the index again.
 """
 
-import html
-from collections.abc import Iterator
 from typing import Any
 
-from descriptions import FIELD
 from docutils import nodes
 from lessons import lessons
 from sphinx import addnodes
@@ -39,44 +36,16 @@ class AddEntries(SphinxTransform):
             section.insert(1, addnodes.index(entries=entries))
 
 
-class Written:
-    """The pages that this build has written, which Sphinx itself has indexed."""
-
-    def __init__(self) -> None:
-        self.pages: set[str] = set()
-
-    def remember(self, _app: Sphinx, _page: nodes.document, docname: str) -> None:
-        self.pages.add(docname)
-
-    def index_others(self, app: Sphinx) -> list[tuple[str, dict[str, Any], str]]:
-        """Index the pages that are not written this time; add no page to the site."""
-        if self.pages and app.builder.name == "html":
-            for docname in sorted(app.env.found_docs - self.pages):
-                title = app.env.titles[docname].astext()
-                app.builder.index_page(docname, app.env.get_doctree(docname), title)
-        return []
-
-
-def in_order(app: Sphinx, page: str) -> Iterator[str]:
-    """Yield a page and those below it, in the order of reading."""
-    yield page
-    for below in app.env.toctree_includes.get(page, []):
-        yield from in_order(app, below)
-
-
-def describe_pages(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Give the search page what it shows and how it orders what counts the same."""
-    if page == "search":
-        context["search_pages"] = {
-            name: html.unescape(app.env.metadata[name].get(FIELD, ""))
-            for name in in_order(app, app.config.root_doc)
-        }
+def index_others(app: Sphinx) -> list[tuple[str, dict[str, Any], str]]:
+    """Index the pages that are not written this time; add no page to the site."""
+    if app.builder.name == "html":
+        for docname in sorted(app.env.found_docs - app.builder.indexer._index_entries.keys()):
+            title = app.env.titles[docname].astext()
+            app.builder.index_page(docname, app.env.get_doctree(docname), title)
+    return []
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_transform(AddEntries)
-    written = Written()
-    app.connect("doctree-resolved", written.remember)
-    app.connect("html-collect-pages", written.index_others)
-    app.connect("html-page-context", describe_pages)
+    app.connect("html-collect-pages", index_others)
     return {"parallel_read_safe": True}
