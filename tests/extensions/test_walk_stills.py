@@ -75,6 +75,6 @@ def test_another_script_makes_the_page_another(site, monkeypatch, tmp_path):
         copies[-1].write_text(source.read_text(encoding="utf-8"), encoding="utf-8")
     monkeypatch.setattr(walk_stills, "SCRIPTS", copies)
     assert "A word asks the others" in page_with(site, script())
-    changed = copies[-1].read_text(encoding="utf-8").replace("A word asks", "One asks")
-    copies[-1].write_text(changed, encoding="utf-8")
+    changed = copies[-2].read_text(encoding="utf-8").replace("A word asks", "One asks")
+    copies[-2].write_text(changed, encoding="utf-8")
     assert "One asks the others" in page_with(site, script())
