@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 import yaml
-from gallery_pages import title_of
+from gallery_pages import plain
 from sphinx.application import Sphinx
 
 # "main" is the branch that .github/workflows/ci.yml publishes. GitHub fills in the fields of a form
@@ -26,9 +26,6 @@ def source_of(page: str, root: Path) -> str:
     if page == "gallery/index":
         return "gallery/GALLERY_HEADER.rst"
     candidates = [f"docs/{page}.md", f"{page}.py"]  # a page; a lesson, which is a script
-    if page.startswith("_modules/"):  # the view of a module or a package
-        module = page.removeprefix("_modules/")
-        candidates = [f"{module}.py", f"{module}/__init__.py"]
     return next((name for name in candidates if (root / name).is_file()), "")
 
 
@@ -38,10 +35,8 @@ def links(repository: str, source: str, title: str, address: str) -> dict[str, s
     if not found:
         return {}
     filled_in = REPORT.format(title=quote(f"{title}: "), address=quote(address, safe=""))
-    both = {"report_link": f"{found[1]}/{filled_in}"}
-    if source:
-        both["edit_link"] = f"{found[1]}/{EDIT.format(source=source)}"
-    return both
+    edit = source and f"{found[1]}/{EDIT.format(source=source)}"
+    return {"report_link": f"{found[1]}/{filled_in}", "edit_link": edit}
 
 
 CITATION = Path(__file__).parents[2] / "CITATION.cff"
@@ -91,7 +86,7 @@ def bibtex(page: str, title: str, address: str, citation: dict[str, Any], today:
 def fill_in(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     """Give links and entry to the page's template; who wants to cite what Sphinx made by itself?"""
     is_written = page in app.env.titles
-    title = title_of(app, page) if is_written else context.get("title", page)
+    title = plain(app.env.titles[page]) if is_written else context.get("title", page)
     source = source_of(page, Path(app.srcdir).parent)
     baseurl, name = app.config.html_baseurl, app.builder.get_target_uri(page)
     context.update(links(app.config.repository_url, source, title, baseurl + name))

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from docutils import nodes
-from lessons import GALLERY, PARTS, lessons, short_title
+from lessons import GALLERY, PARTS, lessons, render, short_title
 from saved_pictures import lighten, save_as_svg
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -66,21 +66,10 @@ def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
     page = PurePosixPath(docname)
     if not page.match("gallery/*/plot_*"):
         return
-    stem, wheel = page.name, wheel_name(app.config.release)
-    line = install_line(app.config.release, app.config.html_baseurl, lessons()[docname].extra)
-    run = f"""
-.. container:: run-it-yourself
-
-   .. dropdown:: Run this lesson yourself
-
-      * :download:`Notebook <{stem}.ipynb>` and :download:`script <{stem}.py>`. Both run on any
-        machine, from any folder, once the package that they import is there.
-      * `Package: {wheel} <../../{wheel}>`__. It is installed by
-
-        .. code-block:: text
-
-            pip install {line}
-"""
+    release, baseurl = app.config.release, app.config.html_baseurl
+    line = install_line(release, baseurl, lessons()[docname].extra)
+    said = {"stem": page.name, "wheel": wheel_name(release), "line": line}
+    run = "\n" + render("run-it-yourself.rst", said)
     note = r"\.\. only:: html\n\n +\.\. note::\n +:class: sphx-glr-download-link.*\n\n.*\n.*\n"
     text = re.sub(note, "", source[0])
     text = TITLE.sub(lambda title: title[0] + run, text, count=1)
@@ -115,11 +104,6 @@ def plain(node: nodes.Element) -> str:
         if not isinstance(text.parent, nodes.raw)
     ]
     return " ".join("".join(parts).split())
-
-
-def title_of(app: Sphinx, page: str) -> str:
-    """Return a page's title as plain text, its equations as letters."""
-    return without_tex(app.env.titles[page].astext())
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

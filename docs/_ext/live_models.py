@@ -112,14 +112,12 @@ def vectors_script(folder: Path) -> str:
 def write_scripts(app: Sphinx, exception: Exception | None) -> None:
     if exception or app.builder.name != "html":
         return
-    static = Path(app.outdir, "_static")
-    for kind in KINDS:
-        (static / f"lab-{kind}.js").write_text(model_script(MODELS / kind), encoding="utf-8")
-    vectors = vectors_script(MODELS / "tiny")
-    (static / "lab-tiny.js").write_text(vectors, encoding="utf-8")
-    (static / "lab-writer.js").write_text(writer_script(WRITER), encoding="utf-8")
-    words = words_script(MODELS / "tokenizer.json")
-    (static / "lab-words.js").write_text(words, encoding="utf-8")
+    scripts = {kind: model_script(MODELS / kind) for kind in KINDS}
+    scripts["tiny"] = vectors_script(MODELS / "tiny")
+    scripts["writer"] = writer_script(WRITER)
+    scripts["words"] = words_script(MODELS / "tokenizer.json")
+    for name, script in scripts.items():
+        Path(app.outdir, "_static", f"lab-{name}.js").write_text(script, encoding="utf-8")
 
 
 def bundle(page: str, kind: str) -> str:
