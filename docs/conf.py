@@ -71,6 +71,7 @@ html_favicon = "_static/favicon.svg"
 html_math_renderer = "mathml"
 numfig_format = {"figure": "Figure %s."}  # as the captions of the lessons have it
 html_copy_source = False
+html_domain_indices = False  # the index has all that is in them
 html_show_copyright = False
 
 # What needs the site's address is there if the address is known, and never guesses it: canonical

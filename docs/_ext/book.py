@@ -11,7 +11,6 @@ import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
-from xml.etree import ElementTree as ET
 
 from bs4 import BeautifulSoup, Tag
 from docutils import nodes
@@ -37,21 +36,16 @@ NAMESPACES = {
     "svg": "http://www.w3.org/2000/svg",
 }
 PROPERTIES = {"math": "mathml", "svg": "svg"}
-OPF, DC = "http://www.idpf.org/2007/opf", "http://purl.org/dc/elements/1.1/"
+ITEM = re.compile(r'<item id="epub-\d+" href="([^"]+)" media-type="[^"]+"')
 # What one can rely on without seeing the book (https://www.w3.org/TR/epub-a11y-11/).
-ACCESS = {
-    "accessMode": ("textual", "visual"),
-    "accessModeSufficient": ("textual",),
-    "accessibilityFeature": ("alternativeText", "MathML", "tableOfContents"),
-    "accessibilityHazard": ("none",),
-}
-
-
-def prepare(app: Sphinx) -> None:
-    """Cut the font before Sphinx lists the files of the book."""
-    if app.builder.name == "epub":
-        Path(app.outdir, "_static").mkdir(parents=True, exist_ok=True)
-        write_fonts(app, None)
+ACCESS = """<meta property="schema:accessMode">textual</meta>
+    <meta property="schema:accessMode">visual</meta>
+    <meta property="schema:accessModeSufficient">textual</meta>
+    <meta property="schema:accessibilityFeature">alternativeText</meta>
+    <meta property="schema:accessibilityFeature">MathML</meta>
+    <meta property="schema:accessibilityFeature">tableOfContents</meta>
+    <meta property="schema:accessibilityHazard">none</meta>
+"""
 
 
 def leave_to_the_site(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -189,13 +183,6 @@ class Book(Epub3Builder):
         language = f'lang="{self.config.language}" xml:lang="{self.config.language}"'
         self.html_tag = Epub3Builder.html_tag.replace("<html", f"<html {language}")
 
-    def gen_additional_pages(self) -> None:
-        """Write no page for lost addresses."""
-
-    def write_domain_indices(self) -> None:
-        """Write no index of modules: the index has all that is in them."""
-        self.domain_indices = []
-
     def get_toc(self) -> None:
         super().get_toc()
         for entry in self.refnodes:
@@ -206,21 +193,15 @@ class Book(Epub3Builder):
 
     def build_content(self) -> None:
         self.drop_unused()
+        write_fonts(OF_THE_BOOK, self.outdir)  # before Sphinx lists the files of the book
         super().build_content()
         self.complete_content()
 
     def drop_unused(self) -> None:
         """Leave out what no page shows: scripts, blurred pictures, the theme's files."""
         pages = {self.get_target_uri(name) for name in self.env.found_docs} | {"genindex.xhtml"}
-        kept = {
-            "mimetype",
-            "META-INF/container.xml",
-            ".buildinfo",
-            COVER,
-            STYLE,
-            *OF_THE_BOOK,
-            *pages,
-        }
+        kept = {"mimetype", "META-INF/container.xml", ".buildinfo", COVER, STYLE, *pages}
+        kept.update(OF_THE_BOOK)
         for name in pages:
             page = Path(self.outdir, name).read_text(encoding="utf-8")
             for address in re.findall(r'\bsrc="([^"]+)"', page):
@@ -231,29 +212,21 @@ class Book(Epub3Builder):
 
     def complete_content(self) -> None:
         """Say in the list of files which ones hold MathML or SVG, and which is the cover."""
+
+        def with_properties(item: re.Match[str]) -> str:
+            file = self.outdir / unquote(item[1])
+            text = file.read_text(encoding="utf-8") if file.suffix == ".xhtml" else ""
+            held = [kind for tag, kind in PROPERTIES.items() if f"<{tag} " in text]
+            held += ["cover-image"] * (item[1] == COVER)
+            return f'{item[0]} properties="{" ".join(held)}"' if held else item[0]
+
         path = self.outdir / "content.opf"
-        ET.register_namespace("", OPF)
-        ET.register_namespace("dc", DC)
-        tree = ET.parse(path)
-        for item in tree.iterfind(f".//{{{OPF}}}item"):
-            file = self.outdir / unquote(item.get("href"))
-            if item.get("href") == COVER:
-                item.set("properties", "cover-image")
-            elif file.suffix == ".xhtml" and file.exists() and not item.get("properties"):
-                text = file.read_text(encoding="utf-8")
-                if held := [kind for tag, kind in PROPERTIES.items() if f"<{tag} " in text]:
-                    item.set("properties", " ".join(held))
-        metadata = tree.find(f"{{{OPF}}}metadata")
-        for name, values in ACCESS.items():
-            for value in values:
-                ET.SubElement(metadata, f"{{{OPF}}}meta", property=f"schema:{name}").text = value
-        ET.indent(tree)
-        tree.write(path, encoding="utf-8", xml_declaration=True)
+        text = path.read_text(encoding="utf-8").replace("</metadata>", f"{ACCESS}</metadata>")
+        path.write_text(ITEM.sub(with_properties, text), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_builder(Book, override=True)
-    app.connect("builder-inited", prepare)
     app.connect("doctree-resolved", leave_to_the_site, priority=900)  # after the exercises' boxes
     app.connect("html-page-context", finish_page, priority=900)  # after all who write on a page
     return {"parallel_read_safe": True, "parallel_write_safe": True}

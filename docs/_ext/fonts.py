@@ -4,6 +4,7 @@ They come in packages, under the Open Font License; ``tokens.css`` says what is 
 """
 
 import logging
+from collections.abc import Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -87,20 +88,21 @@ def cut(font: Font, target: Path) -> None:
         subset.save_font(cutting, target, options)
 
 
-def write_fonts(app: Sphinx, exception: Exception | None) -> None:
-    """Write what is not there yet; the book has only the font of equations."""
-    if exception or app.builder.format != "html":
-        return
+def write_fonts(fonts: Mapping[str, Font], folder: Path) -> None:
+    """Write what is not there yet."""
     # fontTools tells every table it cuts; Sphinx would print that as its own news.
     for part in ("subset", "varLib"):
         logging.getLogger(f"fontTools.{part}").setLevel("WARNING")
-    fonts = FONTS if app.builder.name == "html" else OF_THE_BOOK
     for name, font in fonts.items():
-        target = Path(app.outdir, name)
-        if not target.exists():
-            cut(font, target)
+        if not (folder / name).exists():
+            cut(font, folder / name)
+
+
+def write_all(app: Sphinx, exception: Exception | None) -> None:
+    if not exception and app.builder.name == "html":
+        write_fonts(FONTS, app.outdir)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("build-finished", write_fonts)
+    app.connect("build-finished", write_all)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -14,7 +14,7 @@ from built_site import SITE, page_names
 
 HEAD = {"og:title", "og:type", "og:url", "og:site_name", "og:description", "og:image"}
 HEAD |= {"og:image:alt", "og:image:width", "og:image:height", "twitter:card"}
-MADE = {"404.html", "genindex.html", "py-modindex.html", "search.html"}  # by Sphinx, of no source
+MADE = {"404.html", "genindex.html", "search.html"}  # by Sphinx, of no source
 PAGES = [name for name in page_names() if name not in MADE and not name.startswith("_modules/")]
 
 
