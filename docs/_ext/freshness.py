@@ -13,7 +13,6 @@ from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
-from sphinx.ext.doctest import DocTestBuilder
 
 # Whole folders that executed pages read, whatever the files in them are called.
 READ = ("attention", "docs/_parts", "docs/experiments", "tests/faults")
@@ -47,7 +46,8 @@ def fingerprint(root: Path) -> str:
 
 def tools(docs: Path, *settings: str) -> str:
     """Hash how pages are read once they are executed."""
-    return digest(docs, [docs / "conf.py", *files(docs / "_ext")], *settings)
+    paths = [docs / "conf.py", *files(docs / "_ext"), *files(docs / "_templates")]
+    return digest(docs, paths, *settings)
 
 
 def forget_stale_pages(app: Sphinx, config: Config) -> None:
@@ -64,31 +64,9 @@ def forget_stale_pages(app: Sphinx, config: Config) -> None:
     stamp.write_text(config.package_fingerprint)
 
 
-class DocTests(DocTestBuilder):
-    """Run the pages' examples, unless just these have passed with just this package."""
-
-    def key(self) -> str:
-        """Hash the package, the site's tools and every page."""
-        pages = [self.env.doc2path(page) for page in sorted(self.env.found_docs)]
-        known = self.config.package_fingerprint, self.config.tools_fingerprint
-        return digest(self.srcdir, pages, *known)
-
-    def get_outdated_docs(self) -> set[str]:
-        stamp = self.outdir / "passed"
-        passed = stamp.exists() and stamp.read_text() == self.key()
-        return set() if passed else self.env.found_docs
-
-    def finish(self) -> None:
-        super().finish()
-        if not (self.total_failures or self.setup_failures or self.cleanup_failures):
-            (self.outdir / "passed").write_text(self.key())
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     # rebuild="env": another fingerprint makes Sphinx read every page again by itself.
     app.add_config_value("package_fingerprint", "", "env", str)
     app.add_config_value("tools_fingerprint", "", "env", str)
-    app.setup_extension("sphinx.ext.doctest")
-    app.add_builder(DocTests, override=True)
     app.connect("config-inited", forget_stale_pages, priority=100)
     return {"parallel_read_safe": True}
