@@ -1,8 +1,8 @@
 """Write each lesson's notebook from its page: the same text as Markdown, the same code, no role.
 
 Sphinx-Gallery converts a script's text by patterns, which leave directives, roles and tables as
-they are. Here the text has been read by Sphinx already, so that a term, a citation or an equation
-is known as such, and links lead to the site where its address is known.
+they are. Here Sphinx itself writes the text as HTML, but equations as TeX, and ``markdownify``
+makes Markdown of it. Links lead to the site where its address is known.
 """
 
 import json
@@ -13,20 +13,14 @@ from html import escape
 from pathlib import Path
 from urllib.parse import urljoin
 
+from bs4 import Tag
 from docutils import nodes
-from figures import folded_code, is_code, is_lesson, is_literal, is_output
+from figures import folded_code, is_code, is_lesson, is_output
+from markdownify import MarkdownConverter
 from mathml import aligned
-from predictions import (
-    TITLE,
-    VERDICTS,
-    answer_text,
-    predicted_answer,
-    predicted_result,
-    prediction,
-)
-from sphinx import addnodes
+from predictions import predicted_result
 from sphinx.application import Sphinx
-from sphinx.util import logging
+from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx_gallery.notebook import add_code_cell, add_markdown_cell, jupyter_notebook_skeleton
 from sphinx_gallery.py_source_parser import (
     FLAG_START,
@@ -36,148 +30,88 @@ from sphinx_gallery.py_source_parser import (
 )
 from wheel_of_the_site import notebook_cell
 
-logger = logging.getLogger(__name__)
-
 FLAGS = re.compile(rf"{FLAG_START}sphinx_gallery_\w+.*\n", re.MULTILINE)
 SPECIAL = re.compile(r"[\\`*$<]|(?<!\w)_|_(?!\w)|\](?=[(\[])")
-LISTED = re.compile(r"^(\d+)([.)] )|^([-+#>|] ?)")
-# What belongs to the page alone.
-ONLY_ON_THE_PAGE = ("run-it-yourself", "sphx-glr-script-out")
-BOXES = nodes.container | nodes.compound | addnodes.only
-BOXES |= nodes.definition_list | nodes.definition_list_item | nodes.definition
+LISTED = re.compile(r"^(\d+)([.)] )|^([-+#] |[>|])")
+BOLD = {"admonition-title", "rubric", "prediction-title", "verdict"}
+CELL = "\0"  # stands for a cell of code
 
 
-class Markdown:
-    """Write parts of a page as Markdown; links start from its address, where the site has one."""
+class Markdown(MarkdownConverter):
+    """Write a page as Markdown; links start from its address, where the site has one."""
+
+    class Options(MarkdownConverter.DefaultOptions):
+        heading_style, bullets = "atx", "-"
+        wrap, wrap_width = True, None  # lines are joined
 
     def __init__(self, address: str = "") -> None:
+        super().__init__(code_language_callback=self.language)
         self.address = address
 
-    def inline(self, node: nodes.Node) -> str:
-        """Write what stands in a line."""
-        if isinstance(node, nodes.Text):
-            return SPECIAL.sub(r"\\\g<0>", " ".join(node.astext().split("\n")))
-        if isinstance(node, nodes.literal):
-            text = node.astext().replace("\n", " ")
-            return f"`` {text} ``" if "`" in text else f"`{text}`"
-        if isinstance(node, nodes.math):
-            return f"${node.astext().strip()}$"
-        inside = "".join(map(self.inline, node.children))
-        if isinstance(node, nodes.strong):
-            return f"**{inside}**"
-        if isinstance(node, nodes.emphasis | nodes.title_reference | addnodes.literal_emphasis):
-            return f"*{inside}*"
-        if isinstance(node, nodes.reference):
-            return self.link(node, inside)
-        if isinstance(node, nodes.image):
-            return node.get("alt", "")
-        if not isinstance(node, nodes.inline | nodes.target | nodes.comment | nodes.Sequential):
-            logger.warning("notebook: no Markdown for %s", node.tagname, location=node)
-        return "" if isinstance(node, nodes.comment) else inside
+    def language(self, pre: Tag) -> str:
+        named = pre.find_parent(class_=re.compile("highlight-"))
+        name = named["class"][0].removeprefix("highlight-") if named else "none"
+        return "" if name == "none" else name
 
-    def link(self, node: nodes.reference, text: str) -> str:
-        target = node.get("refuri", "")
-        if not target.startswith(("http://", "https://")):
-            target = urljoin(self.address, target) if self.address and target else ""
-        return f"[{text}]({target})" if target else text
-
-    def line(self, node: nodes.Element) -> str:
-        """Write all that a paragraph holds, as one line that begins no list."""
-        text = "".join(map(self.inline, node.children)).strip()
+    def escape(self, text: str, parent_tags: set[str]) -> str:
+        text = SPECIAL.sub(r"\\\g<0>", text)
         return LISTED.sub(lambda found: f"{found[1] or ''}\\{found[2] or found[3]}", text)
 
-    def blocks(self, parent: nodes.Element) -> str:
-        """Write everything below a node."""
-        return "\n\n".join(filter(None, map(self.block, parent.children)))
+    def convert_tex(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        return el.get_text()
 
-    def block(self, node: nodes.Node) -> str:
-        """Write one block; what belongs to the page alone is left out."""
-        classes = node.get("classes", []) if isinstance(node, nodes.Element) else []
-        is_hidden = isinstance(node, nodes.Invisible | nodes.raw | answer_text)
-        if is_hidden or set(classes) & set(ONLY_ON_THE_PAGE):
-            return ""
-        if isinstance(node, nodes.paragraph | nodes.caption | nodes.term):
-            return self.line(node)
-        if isinstance(node, nodes.figure):  # the code draws the picture
-            return "\n\n".join(self.block(part) for part in node.findall(nodes.caption))
-        if isinstance(node, nodes.rubric):
-            return f"**{self.line(node)}**"
-        if isinstance(node, nodes.math_block):
-            return f"$$\n{aligned(node.astext().strip())}\n$$"
-        if is_literal(node):
-            language = node.get("language", node.get("lang"))
-            return f"```{'' if language == 'none' else language}\n{node.astext()}\n```"
-        if isinstance(node, nodes.bullet_list | nodes.enumerated_list):
-            return self.listing(node)
-        if isinstance(node, nodes.Admonition):
-            return quoted(self.admonition(node))
-        if isinstance(node, nodes.block_quote):
-            return quoted(self.blocks(node))
-        if isinstance(node, nodes.table):
-            return self.table(node)
-        if isinstance(node, prediction):
-            return f"**{TITLE}**\n\n{self.blocks(node)}"
-        if isinstance(node, predicted_answer):  # a notebook shows this element of HTML, too
-            start = f"<details>\n<summary>{escape(node[0].astext())}</summary>"
-            verdict = VERDICTS[bool(node.get("right"))]
-            return f"{start}\n\n**{verdict}** {self.blocks(node)}\n\n</details>"
-        if isinstance(node, BOXES):
-            return self.blocks(node)
-        logger.warning("notebook: no Markdown for %s", node.tagname, location=node)
-        return node.astext()
+    def convert_cell(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        return f"\n\n{CELL}\n\n"
 
-    def listing(self, node: nodes.Element) -> str:
-        items = [self.blocks(item) for item in node.children]
-        gap = "\n\n" if any("\n\n" in item for item in items) else "\n"
-        first = node.get("start", 1)
-        marks = [f"{first + i}. " for i in range(len(items))]
-        if isinstance(node, nodes.bullet_list):
-            marks = ["- "] * len(items)
-        return gap.join(
-            mark + re.sub(r"\n(?=[^\n])", "\n" + " " * len(mark), item)
-            for mark, item in zip(marks, items, strict=True)
-        )
+    def convert_a(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        target = "" if "headerlink" in el.get("class", []) else el.get("href", "")
+        if not target.startswith(("http://", "https://")):
+            target = urljoin(self.address, target) if self.address and target else ""
+        el.attrs = {"href": target}
+        return super().convert_a(el, text.strip("¶"), parent_tags)
 
-    def admonition(self, node: nodes.Element) -> str:
-        first = node.next_node(nodes.title)
-        title = self.line(first) if first else node.tagname.capitalize()
-        rest = [self.block(child) for child in node.children if child is not first]
-        return "\n\n".join([f"**{title}**", *filter(None, rest)])
+    def convert_p(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        if BOLD.intersection(el.get("class", [])):
+            text = f"**{text.strip()}**"
+        return super().convert_p(el, text, parent_tags)
 
-    def table(self, node: nodes.Element) -> str:
-        rows = [
-            [self.blocks(entry).replace("\n", " ").replace("|", r"\|") for entry in row]
-            for row in node.findall(nodes.row)
-        ]
-        if not list(node.findall(nodes.thead)):
-            rows.insert(0, [""] * len(rows[0]))
-        rows.insert(1, ["---"] * len(rows[0]))
-        return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    def convert_div(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        if "admonition" in el.get("class", []):
+            text = self.convert_blockquote(el, text, parent_tags)
+        return super().convert_div(el, text, parent_tags)
+
+    convert_dt = convert_dd = convert_div
+
+    def convert_td(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        return super().convert_td(el, text.replace("|", r"\|"), parent_tags)
+
+    def convert_summary(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        return f"<summary>{escape(el.get_text().strip(), quote=False)}</summary>\n\n"
+
+    def convert_details(self, el: Tag, text: str, parent_tags: set[str]) -> str:
+        # A notebook shows this element of HTML, too.
+        return f"\n\n<details>\n{text.strip()}\n\n</details>\n\n"
 
 
-def quoted(text: str) -> str:
-    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
-
-
-def text_between_cells(page: nodes.Element, write: Markdown) -> list[str]:
-    """Write the page as the texts before, between and after its cells of code."""
-    texts: list[list[str]] = [[]]
-
-    def walk(parent: nodes.Element, depth: int) -> None:
-        for node in parent.children:
-            if isinstance(node, nodes.section):
-                walk(node, depth + 1)
-            elif isinstance(node, nodes.title):
-                texts[-1].append(f"{'#' * depth} {write.line(node)}")
-            elif isinstance(node, folded_code) or is_code(node):
-                texts.append([])
-            elif isinstance(node, predicted_result):
-                walk(node, depth)
-            elif not is_output(node):
-                texts[-1].append(write.block(node))
-
-    walk(page, 0)
-    return ["\n\n".join(filter(None, parts)) for parts in texts]
+def with_tex(builder: StandaloneHTMLBuilder, page: nodes.document) -> str:
+    """Write a page as HTML, with TeX for its equations, without what belongs to the page alone."""
+    page = page.deepcopy()
+    for node in list(page.findall(nodes.Element)):
+        written = ""
+        if isinstance(node, folded_code) or is_code(node):
+            written = "<cell></cell>"
+        elif isinstance(node, nodes.math):
+            written = f"<tex>${escape(node.astext().strip())}$</tex>"
+        elif isinstance(node, nodes.math_block):
+            written = f"<p><tex>$$\n{escape(aligned(node.astext().strip()))}\n$$</tex></p>"
+        if written:
+            node.replace_self(nodes.raw("", written, format="html"))
+        elif isinstance(node, predicted_result):
+            node.replace_self(node[1:])  # without the line to click at
+        elif is_output(node) or "run-it-yourself" in node.get("classes", []):
+            node.parent.remove(node)
+    builder.fignumbers, builder.secnumbers = {}, {}  # Sphinx sets them for each page it writes
+    return builder.render_partial(nodes.container("", *page.children))["fragment"]
 
 
 def cells_of_code(blocks: list[Block]) -> list[str]:
@@ -192,16 +126,14 @@ def cells_of_code(blocks: list[Block]) -> list[str]:
     return cells
 
 
-def notebook(page: nodes.document, script: Path, address: str, first: str) -> str:
+def notebook(page: str, script: Path, address: str, first: str) -> str:
     """Write a lesson's notebook: first the code that installs what the lesson needs."""
-    texts = text_between_cells(page, Markdown(address))
+    texts = [text.strip() for text in Markdown(address).convert(page).split(CELL)]
     cells = cells_of_code(split_code_and_text_blocks(script)[1])
-    if len(texts) != len(cells) + 1:
-        logger.warning("notebook: %d cells, %d on the page", len(cells), len(texts) - 1)
     written = jupyter_notebook_skeleton()
     written["metadata"]["language_info"].pop("version")  # the reader's own says it
     add_code_cell(written, first)
-    for text, code in zip(texts, [*cells, ""], strict=False):
+    for text, code in zip(texts, [*cells, ""], strict=True):
         if text:
             add_markdown_cell(written, text)
         if code:
@@ -222,7 +154,7 @@ def write_notebook(app: Sphinx, page: nodes.document, docname: str) -> None:
     script = Path(app.srcdir).parent / f"{docname}.py"
     first = notebook_cell(app.config.release, baseurl, script)
     before = path.stat()
-    path.write_text(notebook(page, script, address, first), encoding="utf-8")
+    path.write_text(notebook(with_tex(app.builder, page), script, address, first), encoding="utf-8")
     # With a new date Sphinx would read the page again, the next time.
     os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
     _, name = app.env.dlfiles[Path(f"{docname}.ipynb")]

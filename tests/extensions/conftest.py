@@ -5,6 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from notebooks import with_tex
 from sphinx.testing.util import SphinxTestApp
 
 
@@ -61,15 +62,18 @@ def shared_site(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Site]
 
 
 @pytest.fixture
-def resolved(site: Callable[..., Site]) -> Callable[..., object]:
-    """Read a page as Sphinx does; return its tree."""
+def for_a_notebook(site: Callable[..., Site]) -> Callable[..., str]:
+    """Read a page as Sphinx does; return the HTML that becomes Markdown."""
 
-    def read(text: str, *extensions: str) -> object:
-        trees = {}
-        app = site(text, *extensions)
-        app.connect("doctree-resolved", lambda app, page, name: trees.update({name: page}))
+    def read(text: str, *extensions: str) -> str:
+        pages = {}
+        app = site(text, "mathml", *extensions, html_math_renderer="mathml")
+        app.connect(
+            "doctree-resolved",
+            lambda app, page, name: pages.update({name: with_tex(app.builder, page)}),
+        )
         app.build()
-        return trees["index"]
+        return pages["index"]
 
     return read
 
