@@ -30,7 +30,6 @@ def filled():
 
 
 def refused(layer, x, error, message, **options):
-    """Check the error, and that the cache is as it was."""
     before = options["cache"].length if isinstance(options["cache"], KVCache) else None
     with torch.no_grad(), pytest.raises(error) as raised:
         layer(x, **{"is_causal": True, **options})
@@ -49,9 +48,12 @@ def test_a_full_cache_is_an_error(filled):
     refused(layer, torch.randn(2, 1, 8), ValueError, message, cache=cache)
 
 
-def test_a_cache_is_refused_where_it_would_give_other_numbers(filled):
+def test_a_cache_is_refused_where_it_would_give_other_numbers_or_lose_a_gradient(filled):
     layer, cache = filled
     x = torch.randn(2, 1, 8)
+    with pytest.raises(RuntimeError, match=r"call the layer within torch\.no_grad\(\)"):
+        layer(x, is_causal=True, cache=cache)
+    assert cache.length == 3
     refused(layer, x, ValueError, "is_causal: expected True", cache=cache, is_causal=False)
     refused(layer, x, TypeError, "cache: expected a KVCache, got list", cache=[cache])
     refused(
@@ -67,13 +69,6 @@ def test_a_cache_is_refused_where_it_would_give_other_numbers(filled):
     refused(layer, x, ValueError, "(2, 1, 4)", cache=cache, attn_mask=mask.expand(1, 3))
 
 
-def test_a_gradient_is_refused_because_it_would_be_lost(filled):
-    layer, cache = filled
-    with pytest.raises(RuntimeError, match=r"call the layer within torch\.no_grad\(\)"):
-        layer(torch.randn(2, 1, 8), is_causal=True, cache=cache)
-    assert cache.length == 3
-
-
 def test_a_stack_takes_one_cache_per_block_and_fills_all_or_none():
     encoder, x = TransformerEncoder(8, 2, 3), torch.randn(4, 8)
     for caches, message in (
@@ -85,12 +80,6 @@ def test_a_stack_takes_one_cache_per_block_and_fills_all_or_none():
             encoder(x, is_causal=True, caches=caches)
         assert message in str(raised.value)
         assert not any(cache.length for cache in caches)
-
-
-@pytest.mark.parametrize(("max_length", "error"), [(0, ValueError), (2.5, TypeError)])
-def test_a_length_that_is_none_is_refused(max_length, error):
-    with pytest.raises(error, match="max_length: expected"):
-        KVCache(max_length)
 
 
 def test_positions_beside_a_cache_are_refused():

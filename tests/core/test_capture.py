@@ -61,8 +61,14 @@ def test_torchs_encoder_though_its_fast_path_skips_the_attention(norm_first, gra
     torch.testing.assert_close(torch.stack(list(weights.values())), expected)
 
 
-def test_torchs_attention_returns_what_its_caller_requested():
-    layer = nn.MultiheadAttention(6, 2, batch_first=True)
+class Passing(nn.MultiheadAttention):
+    def forward(self, *arguments, **options):
+        return super().forward(*arguments, **options)
+
+
+@pytest.mark.parametrize("kind", [nn.MultiheadAttention, Passing])
+def test_torchs_attention_returns_what_its_caller_requested(kind):
+    layer = kind(6, 2, batch_first=True)
     x = torch.randn(5, 7, 6)
     with capture(layer) as weights:
         averaged = layer(x, x, x)[1]
@@ -71,6 +77,7 @@ def test_torchs_attention_returns_what_its_caller_requested():
     assert averaged.shape == (5, 7, 7)
     assert by_head.shape == weights[""].shape == (5, 2, 7, 7)
     torch.testing.assert_close(by_head.mean(1), averaged)
+    torch.testing.assert_close(weights[""], by_head)
     assert by_position is None
 
 
@@ -85,7 +92,7 @@ def test_nothing_stays_behind():
         pass
 
 
-def test_a_layer_that_gives_no_weights_is_refused_by_name():
+def test_a_layer_that_gives_no_weights_is_refused_and_one_not_called_is_named():
     class Silent(AttentionLayer):
         def forward(self, x):
             return x
@@ -98,6 +105,10 @@ def test_a_layer_that_gives_no_weights_is_refused_by_name():
         message = f"need_weights, got 0, a {type(model).__name__}, whose forward does not take it"
         with pytest.raises(TypeError, match=message), capture(nn.Sequential(model)):
             pass
+    layers = nn.ModuleList([EnergyPooling(6), EnergyPooling(6)])
+    with pytest.warns(UserWarning, match=r"got none of \['1'\]") as warned, capture(layers):
+        layers[0](torch.randn(7, 6))
+    assert warned[0].filename == __file__
 
 
 def test_a_class_of_the_readers_own_is_found():
@@ -184,18 +195,6 @@ def test_blocks_that_end_in_the_order_in_which_they_began():
     assert compilations
 
 
-class Passing(nn.MultiheadAttention):
-    def forward(self, *arguments, **options):
-        return super().forward(*arguments, **options)
-
-
-def test_a_subclass_of_torchs_that_passes_its_arguments_on():
-    layer, x = Passing(6, 2, batch_first=True), torch.randn(2, 7, 6)
-    with capture(layer) as weights:
-        averaged = layer(x, x, x)[1]
-    torch.testing.assert_close(weights[""].mean(1), averaged)
-
-
 def test_padding_that_no_text_reaches_keeps_its_columns():
     layer = nn.TransformerEncoderLayer(6, 2, 13, batch_first=True)
     encoder = nn.TransformerEncoder(layer, 2).eval()
@@ -203,10 +202,3 @@ def test_padding_that_no_text_reaches_keeps_its_columns():
         encoder(torch.randn(2, 5, 6), src_key_padding_mask=torch.arange(5).expand(2, 5) > 2)
     assert weights["layers.1.self_attn"].shape == (2, 2, 5, 5)
     assert not weights["layers.1.self_attn"][..., 3:].any()
-
-
-def test_a_layer_that_was_not_called_is_named():
-    layers = nn.ModuleList([EnergyPooling(6), EnergyPooling(6)])
-    with pytest.warns(UserWarning, match=r"got none of \['1'\]") as warned, capture(layers):
-        layers[0](torch.randn(7, 6))
-    assert warned[0].filename == __file__

@@ -25,6 +25,8 @@ from oracles import (
 )
 from torch.nn import functional as F
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from attention import (
     MultiHeadAttention,
@@ -267,7 +269,7 @@ def test_padding_mask_allows_as_many_as_there_are(lengths, dtype):
     assert torch.equal(mask, torch.tensor(expected, dtype=torch.bool).reshape(-1, 1, 7))
 
 
-def test_padding_mask_keeps_leading_dimensions():
+def test_padding_mask_keeps_leading_dimensions_and_maps_over_a_batch():
     lengths = torch.tensor([[1, 2, 3], [4, 5, 0]])
     mask = padding_mask(lengths, 5)
     assert mask.shape == (2, 3, 1, 5)
@@ -275,6 +277,11 @@ def test_padding_mask_keeps_leading_dimensions():
     assert padding_mask(torch.tensor(2), 3).tolist() == [[True, True, False]]
     assert (mask & causal_mask(5)).shape == (2, 3, 5, 5)
     assert padding_mask(lengths.to("meta"), 5).is_meta
+    # vmap hides the values of a tensor, so the check of the lengths has to let them pass.
+    mapped = torch.vmap(lambda length: padding_mask(length, 5))(lengths[0])
+    assert torch.equal(mapped, mask[0])
+    with pytest.raises(TypeError, match="lengths: expected a tensor of integers"):
+        torch.vmap(lambda length: padding_mask(length, 5))(lengths[0].float())
 
 
 @for_each(attend=(fused_attention, online_softmax_attention))
@@ -382,15 +389,6 @@ def test_wrong_lengths_are_refused():
             mask(*arguments)
 
 
-def test_padding_mask_maps_over_a_batch():
-    # vmap hides the values of a tensor, so the check of the lengths has to let them pass.
-    lengths = torch.tensor([2, 0, 3])
-    mapped = torch.vmap(lambda length: padding_mask(length, 3))(lengths)
-    assert torch.equal(mapped, padding_mask(lengths, 3))
-    with pytest.raises(TypeError, match="lengths: expected a tensor of integers"):
-        torch.vmap(lambda length: padding_mask(length, 3))(lengths.float())
-
-
 @for_each(attend=(scaled_dot_product_attention, fused_attention))
 def test_wrong_dropout_is_refused(attend):
     for chance, error in ((-0.1, ValueError), (1.0, ValueError), (math.nan, ValueError)):
@@ -401,13 +399,48 @@ def test_wrong_dropout_is_refused(attend):
             attend(*torch.ones(3, 7, 5), dropout_p=chance)
 
 
-def finite(scale):
-    return st.floats(-scale, scale, width=32)
+class LargestStorage(TorchDispatchMode):
+    """Record the bytes of the largest tensor that any operation makes."""
+
+    def __init__(self):
+        super().__init__()
+        self.nbytes = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for each in tree_leaves(result):
+            if isinstance(each, torch.Tensor):
+                self.nbytes = max(self.nbytes, each.untyped_storage().nbytes())
+        return result
+
+
+@pytest.mark.parametrize("is_causal", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_no_tensor_is_as_large_as_the_matrix_of_scores(is_causal, masked):
+    n = m = 4_096
+    query, key, value = torch.randn(3, n, 2).unbind(0)
+    mask = padding_mask(torch.tensor(m - 7), m) if masked else None
+    with LargestStorage() as largest:
+        online_softmax_attention(query, key, value, mask, is_causal=is_causal, block_size=64)
+    assert n * 64 * 4 <= largest.nbytes < n * m * 4 / 50
+    with LargestStorage() as largest:  # what is measured would be found
+        causal_mask(n)
+    assert largest.nbytes == n * m
+
+
+def test_sizes_of_a_block_that_are_none_are_refused():
+    tensors = torch.zeros(3, 5, 2)
+    for size, error in ((0, ValueError), (-3, ValueError), (2.5, TypeError), (True, TypeError)):
+        with pytest.raises(error, match="block_size: expected"):
+            online_softmax_attention(*tensors, block_size=size)
+
+
+FINITE = st.floats(-1e4, 1e4, width=32)
 
 
 @given(
-    numbers=st.lists(finite(1e4), min_size=1, max_size=40),
-    added=st.none() | finite(1e4),
+    numbers=st.lists(FINITE, min_size=1, max_size=40),
+    added=st.none() | FINITE,
     n=st.sampled_from((7, 1)),
     m=st.sampled_from((7, 1, 0)),
     allowed=st.lists(st.booleans(), min_size=1, max_size=35),

@@ -10,18 +10,13 @@ from attention import apply_rotary
 
 def complex_rotation(x, positions, base, interleaved):
     """Multiply each pair, as one complex number, by exp(i p θ)."""
-    k = x.shape[-1]
-    a, b = (x[..., 0::2], x[..., 1::2]) if interleaved else (x[..., : k // 2], x[..., k // 2 :])
-    pairs = torch.complex(a.double(), b.double())  # (..., n, k / 2)
+    k, x = x.shape[-1], x.double()
+    pairs = x.unflatten(-1, (k // 2, 2)) if interleaved else x.unflatten(-1, (2, k // 2)).mT
     theta = torch.tensor([base ** (-2 * i / k) for i in range(k // 2)], dtype=torch.float64)
     angle = positions.double()[..., None] * theta
-    pairs = pairs * torch.polar(torch.ones_like(angle), angle)
-    rotated = torch.empty(x.shape, dtype=torch.float64)
-    if interleaved:
-        rotated[..., 0::2], rotated[..., 1::2] = pairs.real, pairs.imag
-    else:
-        rotated[..., : k // 2], rotated[..., k // 2 :] = pairs.real, pairs.imag
-    return rotated
+    turned = torch.complex(*pairs.unbind(-1)) * torch.polar(torch.ones_like(angle), angle)
+    pairs = torch.view_as_real(turned)  # (..., n, k / 2, 2)
+    return (pairs if interleaved else pairs.mT).flatten(-2)
 
 
 @given(
