@@ -17,7 +17,6 @@ ENDS = [".", "!", "?", " – again.", ", at 10:45.", " 🙂", " (see below)."]
 
 
 def texts(count: int = 200) -> list[str]:
-    """Make the texts; the same ones every time."""
     draw = random.Random(42)
     made = ["", "a", "BANK", "don't", "日本", "12345678901234567890"]
     while len(made) < count:

@@ -5,6 +5,7 @@ import functools
 import io
 import re
 import warnings
+from unittest.mock import patch
 
 import torch
 from run_pages import ROOT
@@ -27,23 +28,16 @@ TEXTS = {
 
 @functools.cache
 def executed(page):
-    """Run a page; return what each exercise's solution is and is told, and the page's names."""
+    """Run a page; return the solution of each exercise, and the page's names."""
     found, names = {}, {}
-    check = attention.exercises.check
-
-    def recording(name, answer):
-        with contextlib.redirect_stdout(io.StringIO()) as out:
-            check(name, answer)
-        found.setdefault(name, (answer, out.getvalue()))
-
-    attention.exercises.check = recording
-    try:
-        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the bug on show
-            for cell in CELL.findall(TEXTS[page]):
-                exec(compile(cell, f"{page}.md", "exec"), names)
-    finally:
-        attention.exercises.check = check
+    with (
+        patch.object(attention.exercises, "check", found.setdefault),
+        contextlib.redirect_stdout(io.StringIO()),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")  # the bug on show
+        for cell in CELL.findall(TEXTS[page]):
+            exec(compile(cell, f"{page}.md", "exec"), names)
     return found, names
 
 
@@ -52,7 +46,7 @@ def solutions():
 
 
 def solution(name):
-    return solutions()[name][0]
+    return solutions()[name]
 
 
 def sentence(cell):

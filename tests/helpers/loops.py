@@ -20,7 +20,8 @@ def for_each(**axes):
             for combination in itertools.product(*axes.values()):
                 case = dict(zip(axes, combination, strict=True))
                 torch.manual_seed(0)
-                with subtests.test(**{name: _label(value) for name, value in case.items()}):
+                label = {k: getattr(v, "__name__", None) or str(v) for k, v in case.items()}
+                with subtests.test(**label):
                     test(**values, **case)
 
         looped.__name__, looped.__doc__ = test.__name__, test.__doc__
@@ -30,7 +31,3 @@ def for_each(**axes):
         return looped
 
     return decorate
-
-
-def _label(value):
-    return getattr(value, "__name__", None) or str(value)

@@ -17,7 +17,6 @@ LAYOUTS = ("contiguous", "transposed", "strided", "expanded")
 
 
 def allowed_by(mask):
-    """Tell where a mask of either kind lets a query attend."""
     return mask if mask.dtype == torch.bool else mask != -math.inf
 
 
@@ -30,7 +29,6 @@ def made_causal(mask, n, m):
 
 
 def reference(query, key, value, mask, scale):
-    """Attend by the formula, with a mask of either kind."""
     if mask.dtype == torch.bool:
         mask = query.new_zeros(mask.shape).masked_fill(~mask, -math.inf)
     return attend(query, key, value, mask, scale)
@@ -67,7 +65,6 @@ def shapes_within(draw, shape):
 
 @st.composite
 def cases(draw):
-    """Draw the shapes and options of one call."""
     leading = tuple(draw(st.lists(st.sampled_from((2, 3, 1, 0)), max_size=3)))
     n = draw(st.sampled_from((5, 7, 1, 0)))
     is_causal = draw(st.booleans())
@@ -111,17 +108,17 @@ def draw_mask(case, generator):
 def lay_out(leaf_shape, layout, dtype, generator):
     """Return a leaf, and a view of it that has this shape and this layout in memory."""
     *leading, length, width = leaf_shape
+
+    def leaf(*shape):
+        return torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype)
+
     if layout == "transposed":
-        leaf = torch.randn(*leading, width, length, generator=generator, dtype=torch.float64)
-        return leaf.to(dtype), lambda t: t.transpose(-2, -1)
+        return leaf(*leading, width, length), lambda t: t.transpose(-2, -1)
     if layout == "strided":
-        leaf = torch.randn(*leading, length, 2 * width, generator=generator, dtype=torch.float64)
-        return leaf.to(dtype), lambda t: t[..., ::2]
-    if layout == "expanded":
-        # Sizes of stride 0 in every leading dimension.
-        leaf = torch.randn(length, width, generator=generator, dtype=torch.float64)
-        return leaf.to(dtype), lambda t: t.expand(*leading, length, width)
-    return torch.randn(*leaf_shape, generator=generator, dtype=torch.float64).to(dtype), lambda t: t
+        return leaf(*leading, length, 2 * width), lambda t: t[..., ::2]
+    if layout == "expanded":  # sizes of stride 0 in every leading dimension
+        return leaf(length, width), lambda t: t.expand(*leading, length, width)
+    return leaf(*leaf_shape), lambda t: t
 
 
 def build(case):
@@ -167,7 +164,6 @@ def rounding(case):
 
 
 def check_against_oracles(attention, case):
-    """Compare a case with both oracles, in value and in every gradient."""
     leaves, views, mask = build(case)
     dtype, n, m = case["dtype"], case["n"], case["m"]
     scale = case["k"] ** -0.5 if case["scale"] is None else case["scale"]
@@ -215,7 +211,6 @@ def check_against_oracles(attention, case):
         digits = max(eps, torch.finfo(mask.dtype).eps) if name == "mask" else eps
         atol = 8 * digits * bounds[name] * (1 if name == "context" else copies)
         tolerance = {"rtol": 0.0, "atol": atol}
-        torch.testing.assert_close(mine, right, **tolerance, msg=lambda s, n=name: f"{n}: {s}")
-        torch.testing.assert_close(
-            mine, torchs_own, **tolerance, msg=lambda s, n=name: f"{n}, torch: {s}"
-        )
+        for other, oracle in ((right, "formula"), (torchs_own, "torch")):
+            what = f"{name}, {oracle}"
+            torch.testing.assert_close(mine, other, **tolerance, msg=lambda s, w=what: f"{w}: {s}")

@@ -5,7 +5,7 @@ import reprlib
 
 
 def check_refused(action, cases, error=ValueError):
-    """Call a function with the arguments of each case, and compare the error's message.
+    """Call a function with the arguments of each case, and compare the one line of its error.
 
     Args:
         action: The function to call.
@@ -18,24 +18,13 @@ def check_refused(action, cases, error=ValueError):
     for *arguments, expected in cases:
         try:
             action(*arguments)
-        except Exception as caught:
+            message = ""
+        except error as caught:
             message = str(caught)
-            if not isinstance(caught, error):
-                failures.append(f"{_short(arguments)}: {type(caught).__name__}: {message}")
-            elif "\n" in message:
-                failures.append(f"{_short(arguments)}: more than one line: {message}")
-            elif not _says(message, expected):
-                failures.append(f"{_short(arguments)}: expected {expected}, got: {message}")
+        if isinstance(expected, str):
+            is_said = re.search(expected, message, re.DOTALL)
         else:
-            failures.append(f"{_short(arguments)}: is accepted")
-    assert not failures, "\n" + "\n".join(failures)
-
-
-def _short(arguments):
-    return ", ".join(map(reprlib.repr, arguments))
-
-
-def _says(message, expected):
-    if isinstance(expected, str):
-        return re.search(expected, message, re.DOTALL)
-    return all(text in message for text in expected)
+            is_said = all(text in message for text in expected)
+        if not message or "\n" in message or not is_said:
+            failures.append(f"{reprlib.repr(arguments)}: expected {expected}, got {message!r}")
+    assert not failures, "\n".join(failures)

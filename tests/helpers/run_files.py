@@ -7,7 +7,6 @@ from safetensors.torch import load_file, save_file
 
 
 def edit_json(path, change):
-    """Change the content of a JSON file."""
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))

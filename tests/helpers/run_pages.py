@@ -34,8 +34,6 @@ SHAPES = re.compile(rf"# ({SHAPE}(, {SHAPE})*)")
 
 @dataclass
 class Page:
-    """The result of running a script."""
-
     names: dict[str, object] = field(default_factory=dict)
     checked: set[int] = field(default_factory=set)  # lines whose comment was compared
     problems: list[str] = field(default_factory=list)

@@ -38,7 +38,6 @@ def tokenizer() -> Tokenizer:
 
 
 def write(folder: Path) -> Path:
-    """Write the three files of an encoder with drawn weights."""
     folder.mkdir(parents=True)
     torch.manual_seed(7)
     weights = PretrainedEncoder(CONFIG).state_dict()
