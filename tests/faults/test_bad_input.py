@@ -7,71 +7,36 @@ import sys
 
 import pytest
 import small_run
-from run_files import edit_json, make_unfinished
+from run_files import make_unfinished, set_fields
 
 from attention import evaluate, predict, train
 from attention._command import run_command
 
 COMMANDS = {"train": train.main, "evaluate": evaluate.main, "predict": predict.main}
-GOOD = "text,label\nLovely soup.,1\nCold soup.,0\n"
 
 
 def new_run(*options):
     return ["train", "--data", "reviews", "--out", "new", *small_run.OPTIONS, *options]
 
 
-def with_rows(content):
-    """Train on reviews whose file holds something else."""
-
-    def prepare(folder):
-        (folder / "reviews/train.csv").write_text(content)
-        return new_run()
-
-    return prepare
-
-
-def with_run(damage, *line):
-    """Damage a finished run before the command reads it."""
-
-    def prepare(folder):
-        damage(folder / "run")
-        return list(line)
-
-    return prepare
-
-
-def with_files(change, *line):
-    """Change the folder that the command will run in."""
-
-    def prepare(folder):
-        change(folder)
-        return list(line)
-
-    return prepare
-
-
-def truncate(name, length):
-    def damage(run):
-        path = run / name
+def truncated(name, length):
+    def truncate(folder):
+        path = folder / name
         path.write_bytes(path.read_bytes()[:length])
 
-    return damage
+    return truncate
 
 
-def unfinished(damage=lambda run: None):
-    def stop_and_damage(run):
-        make_unfinished(run)
-        damage(run)
-
-    return stop_and_damage
+def unfinished(folder):
+    make_unfinished(folder / "run")
 
 
-def with_another_option(run):
-    edit_json(run / "config.json", lambda content: content["model"].update(momentum=3))
+def with_another_option(folder):
+    set_fields(folder / "run", "model", momentum=3)
 
 
-def other_reviews(run):
-    with (run.parent / "reviews/train.csv").open("a") as file:
+def with_another_review(folder):
+    with (folder / "reviews/train.csv").open("a") as file:
         file.write("\nLovely soup.,1")
 
 
@@ -79,8 +44,8 @@ RESUME = ["train", "--resume", "run"]
 PREDICT = ["predict", "run", "good soup"]
 EVALUATE = ["evaluate", "run", "--device", "cpu"]
 
-# What is wrong: the line (or what makes it), and what the message has to name: the culprit, and
-# what was given or what to do.
+# What is wrong: the line; what the message has to name, which is the culprit, and what was given or
+# what to do; and what was done before to the folder in which the command runs.
 BAD = {
     "the line of train": {
         "no folder for the run": (["train", "--data", "reviews"], ["--out", "expected a folder"]),
@@ -116,16 +81,22 @@ BAD = {
     "where the reviews are": {
         "no such data": (["train", "--data", "nowhere", "--out", "new"], ["no folder nowhere"]),
         "an empty folder for data": (
-            with_files(lambda f: (f / "empty").mkdir(), "train", "--data", "empty", "--out", "new"),
+            ["train", "--data", "empty", "--out", "new"],
             ["empty", "train.parquet nor train.csv; it has no file"],
+            lambda folder: (folder / "empty").mkdir(),
         ),
     },
     # Every other fault of a file is in sentiment/test_sources.py, each range in test_config.py.
     "what they hold": {
-        "a label in words": (with_rows("text,label\na,1\nb,maybe\n"), ["row 2", "'maybe'"]),
+        "a label in words": (
+            new_run(),
+            ["row 2", "'maybe'"],
+            lambda folder: (folder / "reviews/train.csv").write_text("text,label\na,1\nb,maybe\n"),
+        ),
         "half a Parquet file": (
-            with_files(lambda f: truncate("validation.parquet", 99)(f / "reviews"), *new_run()),
+            new_run(),
             ["validation.parquet", "as Parquet"],
+            truncated("reviews/validation.parquet", 99),
         ),
     },
     "the run folder to write": {
@@ -145,30 +116,33 @@ BAD = {
         ),
         "resuming without a folder": (["train", "--resume"], ["'--resume' requires an argument"]),
         "a configuration of another version": (
-            with_run(unfinished(with_another_option), *RESUME),
+            RESUME,
             ["run: does not hold a run's", "momentum: expected an option"],
+            unfinished,
+            with_another_option,
         ),
         "half a checkpoint": (
-            with_run(unfinished(truncate("checkpoint/state.safetensors", 1000)), *RESUME),
+            RESUME,
             ["state.safetensors", "not a checkpoint that can be read"],
+            unfinished,
+            truncated("run/checkpoint/state.safetensors", 1000),
         ),
-        "reviews that have changed": (
-            with_run(unfinished(other_reviews), *RESUME),
-            ["other reviews"],
-        ),
+        "reviews that have changed": (RESUME, ["other reviews"], unfinished, with_another_review),
     },
     "the run folder to read": {
         "nothing to measure": (["evaluate", "nowhere"], ["nowhere", "holds no run"]),
         "no run named": (["evaluate"], ["RUN", "--help"]),
         "an unknown split": ([*EVALUATE, "--split", "all"], ["all", "--help"]),
         "a split that is not there": (
-            with_files(lambda f: (f / "reviews/test.csv").unlink(), *EVALUATE),
+            EVALUATE,
             ["no split test", "train or validation"],
+            lambda folder: (folder / "reviews/test.csv").unlink(),
         ),
-        "an unfinished run": (with_run(unfinished(), *EVALUATE), ["no model yet", "--resume run"]),
+        "an unfinished run": (EVALUATE, ["no model yet", "--resume run"], unfinished),
         "half the weights": (
-            with_run(truncate("model.safetensors", 300), *PREDICT),
+            PREDICT,
             ["a classifier that can be read"],
+            truncated("run/model.safetensors", 300),
         ),
         "no run to predict with": (["predict", "nowhere", "good"], ["nowhere", "holds no run"]),
         "nothing to predict": (["predict", "run"], ["TEXT", "--help"]),
@@ -184,22 +158,18 @@ BAD = {
 
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
-    """Reviews, and a finished run on them."""
     folder = tmp_path_factory.mktemp("template")
     small_run.train(folder / "run", "--epochs", "1")
     return folder
 
 
-def copy_template(template, target):
-    folder = shutil.copytree(template, target)
+def prepare(template, folder, changes, monkeypatch):
+    shutil.copytree(template, folder)
     config = folder / "run" / "config.json"
     config.write_text(config.read_text().replace(str(template), str(folder)))
-    return folder
-
-
-def make_line(line, folder):
-    command, *options = line(folder) if callable(line) else line
-    return command, options
+    for change in changes:
+        change(folder)
+    monkeypatch.chdir(folder)
 
 
 def content(folder):
@@ -212,13 +182,12 @@ def content(folder):
 @pytest.mark.parametrize("group", BAD)
 def test_bad_input_ends_in_one_line_and_code_2(group, template, tmp_path, capfd, monkeypatch):
     failures = []
-    for i, (what, (line, texts)) in enumerate(BAD[group].items()):
-        folder = copy_template(template, tmp_path / str(i))
-        monkeypatch.chdir(folder)
-        command, options = make_line(line, folder)
-        monkeypatch.setattr(sys, "argv", [command, *options])
+    for i, (what, (line, texts, *changes)) in enumerate(BAD[group].items()):
+        folder = tmp_path / str(i)
+        prepare(template, folder, changes, monkeypatch)
+        monkeypatch.setattr(sys, "argv", line)
         before = content(folder)
-        code = run_command(COMMANDS[command])
+        code = run_command(COMMANDS[line[0]])
         printed = capfd.readouterr()
         checks = {
             "code 2": code == 2,
@@ -245,10 +214,8 @@ def test_bad_input_ends_in_one_line_and_code_2(group, template, tmp_path, capfd,
 def test_the_commands_themselves_do_so_and_debug_tells_where(
     group, what, template, tmp_path, monkeypatch
 ):
-    folder = copy_template(template, tmp_path / "folder")
-    monkeypatch.chdir(folder)
-    line, texts = BAD[group][what]
-    command, options = make_line(line, folder)
+    (command, *options), texts, *changes = BAD[group][what]
+    prepare(template, tmp_path / "folder", changes, monkeypatch)
     line = [sys.executable, "-m", f"attention.{command}", *options]
     plain = subprocess.run(line, capture_output=True, text=True)
     assert (plain.returncode, plain.stdout, plain.stderr.count("\n")) == (2, "", 1)

@@ -54,7 +54,6 @@ def peak(*line, stdin=os.devnull):
 
 
 def record(what, used, usual):
-    """Print two peaks, and write them to a file on request."""
     print(f"{what}: {used:.0f} MB, and {usual:.0f} MB with next to nothing")
     if path := os.environ.get("FAULTS_RESULTS"):
         path = Path(path)

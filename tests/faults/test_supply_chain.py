@@ -19,12 +19,9 @@ CONSTRAINTS = dict(
 )
 
 
-def steps(path):
-    return re.findall(r"^\s*(?:- )?uses: (.+)$", path.read_text(), re.MULTILINE)
-
-
 def test_every_action_is_pinned_by_hash():
-    used = [step for path in WORKFLOWS for step in steps(path)]
+    uses = re.compile(r"^\s*(?:- )?uses: (.+)$", re.MULTILINE)
+    used = [step for path in WORKFLOWS for step in uses.findall(path.read_text())]
     assert len(used) >= 5
     for step in used:
         assert re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", step), step
