@@ -29,3 +29,11 @@ def finished(tmp_path_factory):
 def run(finished, tmp_path):
     """A copy of it that a test may change."""
     return shutil.copytree(finished, tmp_path / "run")
+
+
+@pytest.fixture
+def page(request):
+    """The names of the file's LESSON, whose shape comments and figures are checked."""
+    from run_pages import check_lesson
+
+    return check_lesson(request.module.LESSON).names

@@ -5,17 +5,11 @@ import json
 import numpy as np
 import pytest
 import torch
-from run_pages import GALLERY, run
 
 from experiments.bottleneck import __main__ as bottleneck
 
+LESSON = "deeper/plot_8_multi_head_bottleneck"
 RESULTS = json.loads(bottleneck.OUT.read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def page():
-    lesson = GALLERY / "deeper/plot_8_multi_head_bottleneck.py"
-    return run(lesson).names
 
 
 def test_every_model_is_there_once_with_todays_settings_and_one_trained_again_agrees():
@@ -35,15 +29,13 @@ def test_the_lesson_trains_as_the_experiment_does(page):
         assert page["train"](h, k, steps=4, seed=1) == pytest.approx(expected, rel=1e-5)
 
 
-def test_the_answer_is_that_of_the_nearer_key():
+def test_the_answer_is_that_of_the_nearer_key_and_two_are_independent(monkeypatch):
     x, answers = bottleneck.sample(50, 1, torch.Generator().manual_seed(0))
     points = x[..., :15]
     nearer = torch.cdist(points[:, :8], points[:, 8:]).argmin(-1)
     assert torch.equal(x[:, 8:, -1].gather(1, nearer), answers[..., 0])
     assert (x[:, :8, -1] == 0).all()
-
-
-def test_two_answers_are_independent_for_every_pair_of_keys(monkeypatch):
+    # Two answers are independent for every pair of keys.
     monkeypatch.setitem(bottleneck.CONFIG, "queries", 40_000)
     _, answers = bottleneck.sample(5, 2, torch.Generator().manual_seed(0))
     assert (answers.prod(-1).mean(-1).abs() < 0.02).all()

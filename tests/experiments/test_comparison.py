@@ -115,11 +115,8 @@ def cell(name="qkv", group="models", own=None, **options):
     return Cell(name, group, TrainConfig().with_options(**settings), **(own or {}))
 
 
-def test_the_committed_file_keeps_to_the_schema():
+def test_the_committed_file_keeps_to_the_schema_and_is_of_this_list():
     jsonschema.validate(COMMITTED, SCHEMA)
-
-
-def test_the_committed_file_is_of_this_list():
     cells, checked = read_cells(comparison.TABLE, data="a folder")
     assert [name for name in COMMITTED["cells"] if name not in {c.name for c in cells}] == []
     for each in cells:

@@ -34,9 +34,7 @@ def test_neighbours_with_a_name_take_the_rows_between_them() -> None:
     assert group({99: "Tony Leung"}, {0: "Tony Leung"}) == []  # neighbours, but of two labels
     chain = {5: "Tony Leung", 6: "Tony Leung, Maggie Cheung", 8: "Maggie Cheung"}
     assert group(chain, {}) == [[5, 6, 7, 8]]
-
-
-def test_a_name_of_many_reviews_is_no_films() -> None:
+    # A name of many reviews is no film's.
     rows = dict.fromkeys(range(30), "Tony Leung")
     assert group(rows, {}) == [list(range(30))]
     assert group(rows | {30: "Tony Leung"}, {}) == []

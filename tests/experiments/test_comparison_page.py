@@ -301,14 +301,11 @@ def test_what_is_tested_is_what_the_page_registered():
     assert PRIMARY.on == "distractor"
 
 
-def test_the_primary_hypothesis_is_tested_alone_and_the_others_together():
+def test_the_primary_hypothesis_is_tested_alone_and_the_others_together_by_adjusted_p_values():
     tested = outcomes(COMMITTED)
     assert tested[PRIMARY].p_value == tested[PRIMARY].gain.p_value
     adjusted = statistics.holm([tested[each].gain.p_value for each in SECONDARY])
     assert [tested[each].p_value for each in SECONDARY] == adjusted
-
-
-def test_the_adjusted_p_value_decides_what_is_bold():
     shares = {"transformer-2": 0.8515}  # against 0.85, of the same reviews
     results = simulated([shares.get(name, 0.85) for name in COMMITTED.cells])
     tested = outcomes(results)[SECONDARY[4]]

@@ -20,13 +20,6 @@ def draws(share, seeds, n, spread=0.0, seed=0):
     return generator.random(n) < shares
 
 
-def test_bits_come_back():
-    right = np.random.default_rng(0).random(2_003) < 0.9
-    packed = statistics.pack(right)
-    assert len(packed) < 2_003 / 5
-    assert np.array_equal(statistics.correct({"correct": packed, "n": 2_003}), right)
-
-
 def test_interval_of_one_run_is_that_of_a_share():
     right = np.arange(1_000)[None] < 900
     found = statistics.accuracy(right)

@@ -12,13 +12,10 @@ from experiments.language.data import repeat_passages
 RESULTS = json.loads(OUT.read_text(encoding="utf-8"))
 
 
-def test_the_record_is_of_todays_settings():
+def test_the_record_is_of_todays_settings_and_of_the_model_beside_it():
     assert RESULTS["settings"] == SETTINGS
     assert RESULTS["config"] == vars(CONFIG)
     assert RESULTS["cpu_seconds"] < 2 * 3_600
-
-
-def test_the_model_beside_it_is_the_one_recorded():
     model, tokenizer = load_language_model(MODEL)
     assert model.config == CONFIG
     assert sum(weight.numel() for weight in model.parameters()) == RESULTS["parameters"]

@@ -4,25 +4,22 @@ import json
 
 import pytest
 import torch
-from run_pages import GALLERY, run
 
 from attention.sentiment.sources import fingerprint, load_reviews
 from experiments.comparison.statistics import correct
 from experiments.low_rank import __main__ as low_rank
 
+LESSON = "deeper/plot_4_rank_on_reviews"
 RESULTS = json.loads(low_rank.OUT.read_text(encoding="utf-8"))
 ORIGIN = RESULTS["origin"]
 
 
-def test_the_configuration_is_the_scripts():
+def test_the_configuration_is_the_scripts_and_every_model_is_there_once():
     # All that is read of it; the file also records what nothing read.
     options = low_rank.CONFIG.options() | {"limit": None}
     assert {name: ORIGIN["config"][name] for name in options} == options
     assert ORIGIN["settings"] == low_rank.SETTINGS
     assert ORIGIN["lrs"] == list(low_rank.LRS)
-
-
-def test_every_model_is_there_once():
     widths = [("mean", None), *((kind, k) for kind in ("qk", "qkv") for k in low_rank.KEY_DIMS)]
     models = [(run["kind"], run["key_dim"], run["seed"]) for run in RESULTS["runs"]]
     assert len(set(models)) == len(models)
@@ -47,11 +44,6 @@ def test_models_were_compared_on_todays_validation_reviews_alone():
         assert not any("test" in name for name in run_)
         measured = run_["validation"]
         assert correct(measured).mean() == pytest.approx(measured["accuracy"])
-
-
-@pytest.fixture(scope="module")
-def page():
-    return run(GALLERY / "deeper" / "plot_4_rank_on_reviews.py").names
 
 
 def test_the_mean_is_ahead_where_nothing_regularises_and_less_so_elsewhere(page):

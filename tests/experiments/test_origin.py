@@ -12,7 +12,6 @@ from experiments import origin
 
 
 def origins(part: object) -> Iterator[dict]:
-    """Find every origin in a file of results."""
     if isinstance(part, dict):
         yield from [part["origin"]] if "origin" in part else []
         for each in part.values():

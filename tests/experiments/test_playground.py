@@ -147,11 +147,6 @@ def test_sentences_are_cut_at_their_ends_and_long_ones_at_commas():
     assert pieces[2:] == ["so long,"] * 20 + ["it was."]
 
 
-def test_measured_sentences_train_nothing():
-    texts = [row["text"].upper() for row in read_sentences()]
-    assert len(unmeasured(Reviews([*texts, "Another one."], [1] * (len(texts) + 1)))) == 1
-
-
 def test_templates_are_filled_and_balanced():
     texts, labels = templates.build(4_000, seed=2)
     assert sum(labels) == 2_000
@@ -165,15 +160,13 @@ def test_templates_are_filled_and_balanced():
             assert found[text] == (match[1] in words), text
 
 
-def test_no_word_or_phrase_is_both_good_and_bad():
+def test_no_word_or_phrase_is_both_good_and_bad_and_each_has_a_frame():
     good, bad = templates.lists_of("good"), templates.lists_of("bad")
     assert set(good) == set(bad)
     for slot, words in good.items():
         # A clause with slots takes its polarity from what fills them.
         assert not [w for w in set(words) & set(bad[slot]) if w == w.lower()], slot
-
-
-def test_each_slot_of_a_frame_has_a_list_and_each_list_a_frame():
+    # Each slot of a frame has a list, and each list a frame.
     frames = [text for _, *both in templates.GROUPS for text in both]
     clauses = [clause for each in ("good", "bad") for clause in templates.lists_of(each)["CLAUSE"]]
     found = set(templates.SLOT.findall(" ".join([*frames, *clauses])))
@@ -194,7 +187,9 @@ def test_joined_texts_keep_their_labels_and_distractors_are_of_the_same_source()
     assert torch.equal((chosen.distractor < 50)[behind], is_first[behind])
 
 
-def test_the_measured_sentences_are_balanced():
+def test_the_measured_sentences_are_balanced_and_train_nothing():
+    texts = [row["text"].upper() for row in read_sentences()]
+    assert len(unmeasured(Reviews([*texts, "Another one."], [1] * (len(texts) + 1)))) == 1
     with SENTENCES.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) >= 150
@@ -261,14 +256,3 @@ def test_the_tiny_model_is_right_as_often_as_it_says():
         right += (logit > 0).item() is (row["label"] == "positive")
     assert trained.right_answers() == (right, len(rows))
     assert right > 0.75 * len(rows)
-
-
-def test_the_tiny_model_computes_what_its_sentence_says():
-    words = ["a", "wonderful", "film"]
-    found = {name: value for name, value in trained.sentence(words).items() if name != "words"}
-    x, W_query, W_key, W_value = (torch.tensor(value) for value in found.values())
-    weights = ((x @ W_query) @ (x @ W_key).T / math.sqrt(2)).softmax(dim=-1)  # (3, 3)
-    state = load_file(trained.MODELS / "tiny" / "model.safetensors")
-    context = (weights @ (x @ W_value)).mean(dim=0)  # (2,)
-    logit = context @ state["classifier.weight"][0] + state["classifier.bias"]
-    assert logit > 0

@@ -44,7 +44,7 @@ def test_spectra_are_ordered_and_fit_their_summaries():
         assert part["directions_90"] == tools.directions(sigma)
 
 
-def test_a_head_measured_again_agrees(encoder):
+def test_a_head_measured_again_and_gaussian_pairs_drawn_again_agree(encoder):
     layer, head = 5, 11
     attention = tools.attentions(encoder)[layer]
     again = experiment.rounded(experiment.of_the_weights(tools.heads_of(attention)[head]))
@@ -54,9 +54,6 @@ def test_a_head_measured_again_agrees(encoder):
             assert recorded[part][name] == pytest.approx(value, rel=1e-4), (part, name)
     whole = bilinear_form(attention)[head].double()
     assert effective_rank(whole).item() == pytest.approx(recorded["QK"]["effective_rank"], rel=1e-3)
-
-
-def test_gaussian_pairs_are_drawn_again():
     recorded = RESULTS["gaussian"]
     again = experiment.gaussian_pairs(recorded["d"], recorded["k"], recorded["draws"])
     assert recorded["effective_rank"] == pytest.approx(again["effective_rank"], rel=1e-4)
