@@ -22,7 +22,6 @@ def shows(code: str) -> bool:
 
 
 def problems(path) -> list[str]:
-    """List the cells that draw without a caption, and numbers out of order."""
     blocks = split_code_and_text_blocks(path)[1]
     found, numbers = [], []
     for block, after in zip(blocks, [*blocks[1:], None], strict=True):

@@ -5,28 +5,23 @@ from pathlib import Path
 
 import pytest
 import torch
-from run_pages import GALLERY, PACKAGE, ROOT, check_lesson, run
+from run_pages import GALLERY, PACKAGE, ROOT, check_lesson
 
 from attention.sentiment.batches import distractor_indices
 from attention.sentiment.evaluation import wilson_interval
 
 LESSONS = sorted(path for part in ("core", "cases") for path in (GALLERY / part).glob("plot_*.py"))
-POSITIONS = GALLERY / "core/plot_6_positions.py"
-
-
-def test_the_lesson_on_positions_runs_as_written():
-    check_lesson("core/plot_6_positions")
 
 
 def test_one_causal_layer_gives_the_last_word_a_bag_and_two_do_not():
-    moved = run(POSITIONS).names["last_moved"]
+    moved = check_lesson("core/plot_6_positions").names["last_moved"]
     for seen_as_a_bag in (("SelfAttention", 1), ("SelfAttention", 2), ("CausalSelfAttention", 1)):
         assert moved[seen_as_a_bag] < 1e-12
     assert moved["CausalSelfAttention", 2] > 0.01
 
 
 def test_the_slowest_hand_is_faster_than_one_over_base():
-    page = run(POSITIONS).names
+    page = check_lesson("core/plot_6_positions").names
     assert page["speed"][-1].item() == pytest.approx(1000 ** (-14 / 16))
     assert page["speed"][-1] > 2 / page["base"]
 
@@ -59,7 +54,6 @@ def test_attention_is_compared_with_the_mean_on_the_same_validation_reviews(tmp_
 
 
 def equations_of(text):
-    """Join all equations of a page."""
     maths = re.findall(r":math:`([^`]*)`|(?<!\\)\$([^$`]+)\$", text)
     maths += re.findall(r"\.\. math::(.*?)\n#?\s*\n", text, re.S)
     return " ".join("".join(part) for part in maths)
@@ -67,8 +61,7 @@ def equations_of(text):
 
 def symbols(text):
     """List the single letters, Latin and Greek, of all equations of a page."""
-    equations = equations_of(text)
-    equations = re.sub(r"\\(mathrm|text|begin|end)\{[^}]*\}", " ", equations)
+    equations = re.sub(r"\\(mathrm|text|begin|end)\{[^}]*\}", " ", equations_of(text))
     greek = r"\\(?:delta|Delta|omega|sigma|rho|Phi)\b"
     return set(re.findall(rf"{greek}|(?<![\\A-Za-z])[A-Za-z](?![A-Za-z])", equations))
 

@@ -105,7 +105,6 @@ def copy(own: nn.Module, packages: nn.Module) -> None:
 
 
 def assert_same(own, packages, *inputs, **options) -> None:
-    """Compare results, and the gradients of a loss by inputs and parameters."""
     results, gradients = [], []
     leaves = [x for x in inputs if x is not None and x.is_floating_point()]
     for function in (own, packages):

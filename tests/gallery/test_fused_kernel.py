@@ -13,10 +13,6 @@ from attention import scaled_dot_product_attention
 LESSON = "deeper/plot_9d_fused_kernel"
 
 
-def test_the_matrix_of_a_long_text_is_many_times_as_large_as_its_vectors():
-    assert "8,192            8.0 MiB   256 MiB     32 times as much" in check_lesson(LESSON).printed
-
-
 def test_of_the_six_scores_the_second_alone_raises_the_maximum(page):
     scores, largest, factors, totals = zip(*page["steps"], strict=True)
     assert largest == tuple(itertools.accumulate(scores, max))
@@ -25,6 +21,13 @@ def test_of_the_six_scores_the_second_alone_raises_the_maximum(page):
     assert 0 < factors[1] < 1
     assert factors[2:] == (1, 1, 1, 1)
     assert totals[-1] == pytest.approx(sum(math.exp(score - largest[-1]) for score in scores))
+    # Where the drawn maximum rises, the drawn total falls.
+    steps = list(zip(page["drawn_largest"], page["drawn_total"], strict=True))
+    rises, falls = set(), set()
+    for block, ((top, total), (higher, after)) in enumerate(itertools.pairwise(steps), 2):
+        rises |= {block} if higher > top else set()
+        falls |= {block} if after < total else set()
+    assert rises == falls == {3, 5}
 
 
 @pytest.mark.parametrize(
@@ -59,15 +62,6 @@ def test_the_order_of_the_blocks_does_not_matter(page):
     torch.testing.assert_close(lse, scores.logsumexp(dim=-1, keepdim=True))
 
 
-def test_where_the_drawn_maximum_rises_the_drawn_total_falls(page):
-    steps = list(zip(page["drawn_largest"], page["drawn_total"], strict=True))
-    rises, falls = set(), set()
-    for block, ((top, total), (higher, after)) in enumerate(itertools.pairwise(steps), 2):
-        rises |= {block} if higher > top else set()
-        falls |= {block} if after < total else set()
-    assert rises == falls == {3, 5}
-
-
 def test_the_backward_pass_by_hand_takes_one_product_more(page):
     counts, one = {}, 2 * 20 * 20 * 4
     for name, attend in (
@@ -84,6 +78,7 @@ def test_the_backward_pass_by_hand_takes_one_product_more(page):
 
 
 def test_the_peak_grows_with_the_length_or_with_its_square(page):
+    assert "8,192            8.0 MiB   256 MiB     32 times as much" in check_lesson(LESSON).printed
     measured, lengths = page["measured"], page["LENGTHS"]
 
     def growth(name, which):

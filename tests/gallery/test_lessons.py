@@ -1,7 +1,6 @@
 """Every lesson runs, its shape comments are true, and its figures have alternative texts."""
 
 import re
-import textwrap
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -109,9 +108,8 @@ def test_weights_at_random_agree_with_deletion_as_they_become_uneven():
         means.append(torch.tensor(pairs).mean(dim=0).tolist())
         assert means[-1][0] == pytest.approx(means[-1][1], abs=0.04)
     assert means[0][0] < 0.15 < 0.3 < means[1][0] < 0.5 < 0.7 < means[2][0]
-
-
-def test_the_null_is_left_behind_where_weights_follow_the_evidence():
+    # Where weights follow the evidence, the null is left behind.
+    torch.manual_seed(0)
     _, evidence = uneven(101, 1)
     weights = (0.5 * evidence.abs()).softmax(dim=-1)
     shuffled = lesson(READING)["shuffled_effects"](weights, evidence)
@@ -213,30 +211,6 @@ def test_a_page_that_fails_leaves_no_figure_to_the_next(tmp_path):
     with pytest.raises(AssertionError):
         run(path)
     assert plt.get_fignums() == []
-
-
-def test_true_comments_pass(tmp_path):
-    path = tmp_path / "plot_true.py"
-    path.write_text(
-        textwrap.dedent("""
-        import torch
-        n = 3
-        x = torch.rand(2, n)  # (2, n)
-        y = x + 1  # (2, n), and words
-        total = y.sum()
-        _, z = x, x.T  # (2, 3), (3, 2)
-        def mix(k):
-            free = torch.rand(k, 2)
-            return free[:, 0]
-        for k in (4, 5):  # (no shape at all)
-            w = mix(
-                k,
-            )  # (k,)
-        """)
-    )
-    page = run(path)
-    assert page.problems == []
-    assert len(page.checked) == 4
 
 
 @pytest.mark.parametrize("name", sorted(path.name for path in GALLERY.rglob("plot_*.py")))

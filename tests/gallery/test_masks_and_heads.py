@@ -4,19 +4,12 @@ import math
 
 import pytest
 import torch
-from run_pages import GALLERY, check_lesson, run
+from run_pages import check_lesson
 from torch.testing import assert_close
-
-MASKS, HEADS = GALLERY / "core/plot_4_masks.py", GALLERY / "core/plot_5_multi_head.py"
-
-
-def test_the_lessons_run_as_written():
-    check_lesson("core/plot_4_masks")
-    check_lesson("core/plot_5_multi_head")
 
 
 def test_without_a_mask_a_model_copies_the_answer_and_with_one_it_stays_at_chance():
-    page = run(MASKS).names
+    page = check_lesson("core/plot_4_masks").names
     accuracy, ids = page["accuracy"], page["vectors"](page["ids"])
     assert accuracy(page["sees_all"](ids)[:, :-1]) > 0.99
     chance = [
@@ -28,13 +21,13 @@ def test_without_a_mask_a_model_copies_the_answer_and_with_one_it_stays_at_chanc
 
 
 def test_rows_that_were_generated_with_a_cache_are_those_of_one_pass():
-    page = run(MASKS).names
+    page = check_lesson("core/plot_4_masks").names
     assert_close(torch.cat(page["rows"]), page["layer"](page["x"]).detach())
     assert (page["moved"] > 0).tolist() == [False, False, False, True, True, True]
 
 
 def test_two_heads_meet_two_targets_and_one_does_not():
-    page = run(HEADS).names
+    page = check_lesson("core/plot_5_multi_head").names
     assert page["missed"][1] > 0.3
     assert page["missed"][2] < 0.005
     first, previous = page["weights"][0]
@@ -43,7 +36,7 @@ def test_two_heads_meet_two_targets_and_one_does_not():
 
 
 def test_cross_attention_finds_the_translation_or_everything_but_it():
-    page = run(HEADS).names
+    page = check_lesson("core/plot_5_multi_head").names
     assert_close(page["cross_weights"], page["translation"], atol=0.02, rtol=0)
     missed, weight = torch.tensor(page["found"]).T
     assert missed.max() < 0.01

@@ -29,10 +29,7 @@ def test_scores_survive_a_common_shift_and_no_other_change(page):
         min(page["error"](s, scores) for n, s in page["moved"].items() if n not in survived) > 0.1
     )
     assert_close(scores[1, 1], page["query"][1] @ page["key"][1])
-
-
-def test_copies_of_one_word_have_equal_scores_along_each_diagonal(page):
-    same = page["same"]
+    same = page["same"]  # of copies of one word, which are equal along each diagonal
     for distance in range(-5, 6):
         diagonal = same.diagonal(distance)
         assert_close(diagonal, diagonal[:1].expand_as(diagonal))
@@ -71,9 +68,7 @@ def test_the_key_bias_is_dead_without_rotation_and_alive_with_it(page):
         assert page["without"][name, True] > 0.05
     assert page["gradients"]["W_key", False] < 1e-15
     assert min(page["gradients"]["W_key", True], page["gradients"]["W_query", False]) > 1e-5
-
-
-def test_there_is_a_product_per_distance_and_they_span_k_dimensions(page):
+    # There is a product per distance, and they span k dimensions.
     assert page["error"](page["by_one"], page["with_rope"]) > 0.5
     assert page["independent"] == page["k"] < len(page["M"])
 
@@ -100,9 +95,7 @@ def test_past_the_trained_length_rope_fails_later_than_sinusoids(page):
     assert mean(sinusoids[:, 27:43]).max() < 0.9
     assert mean(rope[:, 27:44]).min() > 0.99
     assert mean(rope[:, -10:]).max() < 0.6
-
-
-def test_the_distances_that_take_the_weight_follow_from_the_speeds(page):
+    # Which distances these are follows from the speeds.
     new = [distance for distance in page["alike"] if distance >= page["TRAINED"]]
     assert [distance for distance in page["alike"] if distance < page["TRAINED"]] == [4, 5, 6]
     assert 0 < len(new) < 8
@@ -110,9 +103,7 @@ def test_the_distances_that_take_the_weight_follow_from_the_speeds(page):
         assert shares[new].sum() > 0.4
         assert shares[page["TRAINED"] :].sum() > 0.5
         assert shares[5] > 0.05
-
-
-def test_a_window_of_the_trained_length_repairs_rope_alone(page):
+    # A window of the trained length repairs RoPE alone.
     assert mean(page["windowed"]["RoPE"]).min() > 0.99
     assert mean(page["windowed"]["sinusoids"]).max() < 0.9
 
@@ -130,10 +121,7 @@ def test_interpolation_moves_the_copied_place_and_the_base_does_not(page):
         base ** -(torch.arange(0, d, 2) / d) for base in (page["ntk_aware"](64)["base"], 1e4)
     )
     assert_close((new / old)[[0, -1]], torch.tensor([1.0, 0.5]))
-
-
-def test_interpolated_positions_need_more_training_than_longer_ones(page):
-    tuned = page["tuned"]
+    tuned = page["tuned"]  # interpolated positions need more training than longer ones
     assert mean(tuned["as they are", 20]).min() > 0.95
     assert mean(tuned["interpolated", 20]).max() < 0.2
     assert mean(tuned["interpolated", 250]).min() > 0.9

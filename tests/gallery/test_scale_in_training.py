@@ -37,8 +37,10 @@ def test_one_over_k_keeps_the_widths_together_once_they_are_trained(page):
     assert uneven(from_zero[:, 2]) < 1.3
 
 
-def test_both_scales_turn_queries_and_keys_by_the_same_angle(page):
-    root, by_width = (page["checked"][name].mean(dim=1)[:, -1] for name in ("1/√k", "1/k"))
+def test_both_scales_are_one_at_width_8_and_turn_queries_and_keys_by_the_same_angle(page):
+    root, by_width = (page["checked"][name] for name in ("1/√k", "1/k"))
+    assert_close(root[0], by_width[0], atol=1e-3, rtol=1e-3)
+    root, by_width = (each.mean(dim=1)[:, -1] for each in (root, by_width))
     assert_close(root[:, COSINE], by_width[:, COSINE], atol=0.05, rtol=0)
     assert uneven(root[:, COSINE]) < 1.2
     assert root[-1, FOUND] > 3 * root[0, FOUND]
@@ -57,11 +59,6 @@ def test_under_gradient_descent_the_root_keeps_the_widths_together_and_one_over_
     assert wide_over_narrow("1/k", 1) == pytest.approx([1, 1, 1], abs=0.15)  # the rate grows with k
 
 
-def test_both_scales_are_one_at_width_8(page):
-    root, by_width = (page["checked"][name] for name in ("1/√k", "1/k"))
-    assert_close(root[0], by_width[0], atol=1e-3, rtol=1e-3)
-
-
 def test_the_entropy_of_normal_scores_follows_its_formula_up_to_half_the_freezing_spread(page):
     for length in (64, 1024, 16384):
         for share in (0.25, 0.5):
@@ -73,9 +70,7 @@ def test_the_entropy_of_normal_scores_follows_its_formula_up_to_half_the_freezin
         for length in (64, 1024, 16384)
     ]
     assert errors == sorted(errors, reverse=True)
-
-
-def test_random_scores_stay_sharp_with_the_root_of_the_logarithm(page):
+    # With the root of the logarithm, random scores stay sharp.
     fixed, root, logarithm = (page["largest"][name][1:] for name in page["growths"])
     assert fixed == sorted(fixed, reverse=True)
     assert fixed[-1] < fixed[0] / 2
@@ -98,34 +93,24 @@ def test_qk_norm_has_a_gain_times_a_cosine_for_its_scores(page):
         assert_close(context, weights @ layer.W_value(x))
         assert_close(layer(x), context)
         assert layer(x, is_causal=True, need_weights=True)[1].triu(1).abs().max() == 0
-
-
-def test_larger_matrices_move_the_scores_of_the_plain_layer_alone(page):
-    gaps = page["gaps"]
+    gaps = page["gaps"]  # larger matrices move the scores of the plain layer alone
     assert gaps["plain", 10] == pytest.approx(100 * gaps["plain", 1], rel=1e-6)
     assert gaps["plain", 100] == math.inf
     assert gaps["QK-norm", 100] == pytest.approx(gaps["QK-norm", 1], rel=1e-6)
     assert gaps["QK-norm", 1] < 2 * math.sqrt(16)
 
 
-def test_the_plain_layer_collapses_at_a_high_rate_before_it_knows_the_right_key(page):
-    plain = page["runs"]["plain"][page["high"]]  # (seeds, steps, 3)
+def test_at_a_high_rate_the_plain_layer_collapses_before_it_knows_the_right_key_alone(page):
+    plain, normed = (page["runs"][name][page["high"]] for name in ("plain", "QK-norm"))
     assert plain[:, 10:, ENTROPY].max() < 0.1
     assert plain[:, 10, RIGHT].max() < 0.1
     assert plain[:, -20:, LOSS].mean(dim=1).min() > 1.1
     assert plain[:, -1, RIGHT].max() < 0.5
-
-
-def test_qk_norm_keeps_its_entropy_until_it_knows_the_right_key(page):
-    normed = page["runs"]["QK-norm"][page["high"]]  # (seeds, steps, 3)
     assert normed[:, :30, ENTROPY].min() > 2
     assert normed[..., RIGHT][normed[..., ENTROPY] < 1].min() > 0.6
     assert normed[:, -1, RIGHT].min() > 0.8
     assert page["final"]["QK-norm"][page["high"]].max() < 0.3
-
-
-def test_a_low_entropy_is_a_collapse_only_where_nothing_was_learned(page):
-    learned = page["runs"]["plain"][page["RATES"].index(0.03)]
+    learned = page["runs"]["plain"][page["RATES"].index(0.03)]  # a low entropy is no collapse here
     assert learned[:, -1, ENTROPY].max() < 0.1
     assert learned[:, -1, RIGHT].min() > 0.98
 

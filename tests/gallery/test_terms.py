@@ -42,22 +42,19 @@ def test_the_fields_terms_are_used(path):
 
 
 @pytest.mark.parametrize(
-    "text",
+    ("text", "is_private"),
     [
-        "The keys are laid end to end.",
-        "# guessed right by luck\n",
-        "two numbers a word",
-        "a batch is filled\n# up with padding",
-        "Films\nas a film, word by word",
-        "# So the sink is position 0, and ``[CLS]`` is merely the\n# token that is always there.",
+        ("The keys are laid end to end.", True),
+        ("# guessed right by luck\n", True),
+        ("two numbers a word", True),
+        ("a batch is filled\n# up with padding", True),
+        ("Films\nas a film, word by word", True),
+        ("# The sink is merely the\n# token that is always there.", True),
+        ("words that stand in a sentence", False),
+        ("a film review", False),
+        ("two numbers per word", False),
+        ("padded", False),
     ],
 )
-def test_a_private_word_would_be_found(text):
-    assert private_words(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["words that stand in a sentence", "a film review", "two numbers per word", "padded"]
-)
-def test_the_fields_own_words_are_not(text):
-    assert private_words(text) == []
+def test_a_private_word_is_found_and_the_fields_own_are_not(text, is_private):
+    assert bool(private_words(text)) is is_private

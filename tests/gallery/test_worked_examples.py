@@ -15,7 +15,7 @@ import torch
 from exercise_answers import executed
 from expected import X_OF_LESSON
 from matplotlib.text import Text
-from run_pages import GALLERY, check_lesson, run
+from run_pages import check_lesson
 from torch.testing import assert_close
 
 from attention import SelfAttentionV1, SelfAttentionV2
@@ -26,12 +26,8 @@ SEED_789 = PRINTED["seed_789"]["context"]
 MATRICES = ("W_query", "W_key", "W_value")
 
 
-def page(name):
-    return run(GALLERY / "core" / f"plot_{name}.py").names
-
-
 def page_a():
-    return page("1_qkv_derivation")
+    return check_lesson("core/plot_1_qkv_derivation").names
 
 
 def page_b():
@@ -40,7 +36,11 @@ def page_b():
 
 
 def page_modules():
-    return page("2_attention_layer")
+    return check_lesson("core/plot_2_attention_layer").names
+
+
+def page_variance():
+    return check_lesson("core/plot_3_scaling_variance").names
 
 
 def printed(numbers):
@@ -52,24 +52,20 @@ def assert_prints(numbers, expected):
     assert_close(printed(numbers), printed(expected), rtol=0, atol=1e-9)
 
 
-def test_the_lessons_run_as_written():
-    check_lesson("core/plot_1_qkv_derivation")
-    check_lesson("core/plot_2_attention_layer")
-    check_lesson("core/plot_3_scaling_variance")
-
-
 def test_every_number_is_what_the_sources_print():
     for page_of, expected in ((page_a, A), (page_b, B)):
         for name, numbers in expected.items():
             assert_prints(page_of()[name], numbers)
+    plain, chapter = page_a(), page_variance()
+    assert_prints(plain["plain_weights"][1], [0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581])
+    assert_prints(plain["plain_context"][1], [0.4419, 0.6515, 0.5683])
+    assert_prints(chapter["shared"], [0.1925, 0.1426, 0.2351, 0.1426, 0.2872])
+    assert_prints(chapter["peaked"], [0.0326, 0.0030, 0.1615, 0.0030, 0.8000])
 
 
-def test_the_first_lessons_have_the_same_embeddings():
+def test_the_embeddings_are_the_same_and_the_generator_still_draws_the_literals():
     assert torch.equal(page_a()["x"], X_OF_LESSON)
     assert torch.equal(page_modules()["x"], X_OF_LESSON)
-
-
-def test_the_generator_still_draws_the_literals():
     for page_of, seed in ((page_a, 123), (page_b, 100)):
         torch.manual_seed(seed)
         for name in MATRICES:
@@ -113,12 +109,6 @@ def test_training_moves_the_weights():
     assert not torch.equal(W_key, p["W_key"])
 
 
-def test_attention_without_matrices_is_the_simplified_one_of_the_book():
-    p = page_a()
-    assert_prints(p["plain_weights"][1], [0.1385, 0.2379, 0.2333, 0.1240, 0.1082, 0.1581])
-    assert_prints(p["plain_context"][1], [0.4419, 0.6515, 0.5683])
-
-
 def test_a_word_differs_by_its_neighbour_and_not_by_its_distance():
     p = page_a()
     assert (p["banks"]["river"] - p["banks"]["money"]).abs().max() > 0.05
@@ -127,20 +117,17 @@ def test_a_word_differs_by_its_neighbour_and_not_by_its_distance():
     assert_close(torch.cat(p["one_by_one"]), p["context"])
 
 
-def test_the_trail_of_a_gradient_ends_where_it_is_kept():
-    assert page_modules()["trail"][0] == "MmBackward0"
-    assert page_modules()["trail"][-1] == "AccumulateGrad"
-    assert "SoftmaxBackward0" in page_modules()["trail"]
-
-
-def test_softmax_of_the_chapter():
-    p = page("3_scaling_variance")
-    assert_prints(p["shared"], [0.1925, 0.1426, 0.2351, 0.1426, 0.2872])
-    assert_prints(p["peaked"], [0.0326, 0.0030, 0.1615, 0.0030, 0.8000])
+def test_the_trail_of_a_gradient_ends_where_it_is_kept_and_layers_start_where_the_page_says():
+    p = page_modules()
+    assert p["trail"][0] == "MmBackward0"
+    assert p["trail"][-1] == "AccumulateGrad"
+    assert "SoftmaxBackward0" in p["trail"]
+    assert p["spread"]["nn.Linear"] == pytest.approx(1 / 3, rel=0.03)
+    assert p["spread"]["variance 1/d"] == pytest.approx(1, rel=0.03)
 
 
 def test_variance_of_dot_products():
-    p = page("3_scaling_variance")
+    p = page_variance()
     for k, (before, _) in p["variances"].items():
         assert abs(before / k - 1) < 4 * math.sqrt((2 + 6 / k) / 1000)
     # the mean over 100 repeats strays a tenth as far, and the repeats scatter as theory says
@@ -149,10 +136,12 @@ def test_variance_of_dot_products():
     assert_close(ratio.std(dim=-1), p["scatter"], rtol=0.35, atol=0)
     for numbers in (p["one"], p["other"], p["one"] * p["other"]):
         assert numbers.var().item() == pytest.approx(1, abs=0.02)
+    # Seeding torch leaves NumPy alone.
+    assert (len(set(p["numpy_draws"])), len(set(p["torch_draws"]))) == (2, 1)
 
 
 def test_what_the_scale_does_to_the_softmax():
-    p = page("3_scaling_variance")
+    p = page_variance()
     entropy = {name: values.median(dim=-1).values for name, values in p["entropy"].items()}
     jacobian = {name: values.median(dim=-1).values for name, values in p["jacobian"].items()}
     assert entropy["no scale"][-1] < 0.05 < 0.5 < entropy["no scale"][0]
@@ -167,7 +156,7 @@ def test_what_the_scale_does_to_the_softmax():
 
 
 def test_the_scale_leaves_the_start_dependent_on_the_number_of_keys():
-    entropy = page("3_scaling_variance")["entropy_of_length"]
+    entropy = page_variance()["entropy_of_length"]
     share = [entropy[n] / math.log(n) for n in sorted(entropy)]
     assert share == sorted(share)
     assert share[-1] - share[0] > 0.03
@@ -176,11 +165,7 @@ def test_the_scale_leaves_the_start_dependent_on_the_number_of_keys():
 
 
 def test_the_width_keeps_the_steps_of_adam_and_the_root_those_of_gradient_descent():
-    p, widths, names = (
-        page("3_scaling_variance"),
-        (16, 64, 256, 1024),
-        ("divided by √k", "divided by k"),
-    )
+    p, widths, names = page_variance(), (16, 64, 256, 1024), ("divided by √k", "divided by k")
 
     def uneven(steps, name, power):
         growth = [p["growth"][steps, name, k] / k**power for k in widths]
@@ -202,22 +187,11 @@ def test_the_width_keeps_the_steps_of_adam_and_the_root_those_of_gradient_descen
     assert by["plain", "divided by k"][0] > 3 * by["plain", "divided by k"][-1]
 
 
-def test_linear_layers_start_where_the_page_says():
-    assert page_modules()["spread"]["nn.Linear"] == pytest.approx(1 / 3, rel=0.03)
-    assert page_modules()["spread"]["variance 1/d"] == pytest.approx(1, rel=0.03)
-
-
 def test_without_a_softmax_the_result_leaves_the_hull_of_the_values():
     p = page_a()
     result = p["no_softmax"][1] @ p["values"]
     assert (p["no_softmax"].sum(dim=-1) > 1.5).all()
     assert result.norm() > p["values"].norm(dim=-1).max() > p["context"][1].norm()
-
-
-def test_seeding_torch_leaves_numpy_alone():
-    p = page("3_scaling_variance")
-    assert len(set(p["numpy_draws"])) == 2
-    assert len(set(p["torch_draws"])) == 1
 
 
 WORDS = ["a", "good", "film", "and", "one", "soup"]
@@ -235,11 +209,6 @@ def dots(ax):
     return torch.tensor(line.get_xydata(), dtype=torch.float32)
 
 
-def labelled(ax):
-    """Find the points that the words are tied to."""
-    return torch.tensor([text.xy for text in ax.texts if text.get_text() in WORDS])
-
-
 def assert_in_sight(ax, points):
     for x, y in points.tolist():
         assert ax.get_xlim()[0] <= x <= ax.get_xlim()[1]
@@ -255,7 +224,8 @@ def test_shadows_give_the_scores(ax):
     # on the line of the query, and at a right angle to it from their keys
     assert_close(shadows[:, 1], 2 * shadows[:, 0])
     assert_close((VECTORS - shadows) @ query, torch.zeros(6), rtol=0, atol=1e-5)
-    assert sorted(labelled(ax).tolist()) == sorted(VECTORS.tolist())
+    tied = torch.tensor([text.xy for text in ax.texts if text.get_text() in WORDS])  # (6, 2)
+    assert sorted(tied.tolist()) == sorted(VECTORS.tolist())
 
 
 def test_mixture_shades_the_convex_hull(ax):

@@ -22,15 +22,10 @@ def test_each_model_predicts_better_than_the_one_before(page):
     values = list(page["nats"].values())
     assert values[0] == math.log(2048)
     assert all(after < before - 0.5 for before, after in itertools.pairwise(values))
-
-
-def test_the_counts_are_probabilities(page):
+    # What is counted are probabilities.
     assert page["single"].sum().item() == pytest.approx(1, abs=1e-4)
     torch.testing.assert_close(page["behind"].sum(dim=-1), torch.ones(2048))
-
-
-def test_the_loss_is_the_cross_entropy_of_the_model_s_own_logits(page):
-    ids = page["held_out"][:4]
+    ids = page["held_out"][:4]  # the loss is the cross-entropy of the model's own logits
     logits = page["model"](ids)[:, :-1]
     whole = F.cross_entropy(logits.flatten(0, 1), ids[:, 1:].flatten(), reduction="none")
     found = page["losses"](page["model"], ids).flatten()
@@ -44,13 +39,10 @@ def test_a_lower_temperature_leaves_less_to_chance(page):
     assert len(set(written.values())) == 3
     most_repeated = [max(map(words.count, words)) for words in map(str.split, written.values())]
     assert most_repeated[0] > most_repeated[-1]
-
-
-def test_the_likeliest_token_is_the_one_that_is_taken_at_0(page):
-    ids = [*page["ids"]]
+    ids = [*page["ids"]]  # at 0 the likeliest token is taken
     for _ in range(5):
         ids.append(page["model"](torch.tensor(ids))[-1].argmax().item())
-    assert page["written"][0].startswith(page["tokenizer"].decode(ids))
+    assert written[0].startswith(page["tokenizer"].decode(ids))
 
 
 def test_the_nearest_tokens_give_most_of_the_gain_if_start_is_kept(page):
@@ -96,7 +88,7 @@ def test_copying_ends_without_either_head_and_attention_without_the_earlier_alon
     assert removed[page["induction"]][1] - whole[1] < 0.15  # on reviews it is worth little
 
 
-def test_copying_falls_also_without_four_heads_that_attend_to_neither_place(page):
+def test_copying_falls_also_without_four_heads_and_a_constant_replaces_three_of_them(page):
     two = page["induction"], page["previous"]
     others = {each: found for each, found in page["removed"].items() if each not in two}
     needed = {each for each, found in others.items() if found[0] > 6.5}
@@ -106,11 +98,8 @@ def test_copying_falls_also_without_four_heads_that_attend_to_neither_place(page
         assert each in needed or (copied < 1.4 and weight > 0.6)
     for name in ("the token before", "the token after the earlier one"):
         assert max(page["attended"][name][each] for each in needed) < 0.05
-
-
-def test_a_constant_replaces_three_of_the_four_and_neither_of_the_two(page):
     whole, constant = page["whole"], page["constant"]
-    assert set(constant) == {(0, 2), (0, 3), (1, 2), (2, 3), page["induction"], page["previous"]}
+    assert set(constant) == {*needed, *two}
     replaceable = {each for each, found in constant.items() if found[0] < whole[0] + 0.5}
     assert replaceable == {(0, 2), (0, 3), (2, 3)}
     assert all(found[0] > 8 for each, found in constant.items() if each not in replaceable)
