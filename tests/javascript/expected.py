@@ -187,7 +187,6 @@ def halves() -> dict[str, object]:
 
 
 def compute() -> dict[str, object]:
-    """Compute everything."""
     with tempfile.TemporaryDirectory() as folder:
         models = {kind: readings(kind, Path(folder, kind)) for kind in MODELS}
         writer = writing(Path(folder, "writer"))

@@ -69,12 +69,8 @@ def test_tokens_are_drawn_with_their_probability():
     for temperature in (0.5, 1.0):
         expected = torch.softmax(logits / temperature, dim=-1)
         generator = torch.Generator().manual_seed(0)
-        first = [
-            next(
-                continuation(model, [START_ID, 5], temperature=temperature, generator=generator), 0
-            )
-            for _ in range(500)
-        ]
+        options = {"temperature": temperature, "generator": generator}
+        first = [next(continuation(model, [START_ID, 5], **options), 0) for _ in range(500)]
         observed = torch.bincount(torch.tensor(first), minlength=280) / 500
         # Four standard errors of the most likely token's share
         top = int(expected.argmax())

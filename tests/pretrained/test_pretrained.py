@@ -76,11 +76,7 @@ def test_every_weight_can_be_trained(minilm):
 def test_parts_may_be_replaced_by_what_computes_the_same(kind):
     # Numbers may come as NumPy gives them.
     fields = small_encoder.CONFIG.model_dump() | {"model_type": kind, "hidden_size": np.int64(6)}
-    encoder = PretrainedEncoder(
-        EncoderConfig(
-            **fields,
-        )
-    ).eval()
+    encoder = PretrainedEncoder(EncoderConfig(**fields)).eval()
     ids = torch.tensor([[101, 99, 102], [101, 1, 1]])
     torch.testing.assert_close(wrap(encoder)(ids), encoder(ids))
 
@@ -113,7 +109,10 @@ def test_a_folder_with_any_encoder_of_the_family(folder):
             save_file(renamed, folder / "model.safetensors")
             torch.testing.assert_close(load_encoder(folder)[0](ids), encoder(ids), rtol=0, atol=0)
     # More rows than the tokenizer has words, and what BERT's first files leave to the defaults.
-    edit_tensors(folder / "model.safetensors", lambda t: t.update({prefix + WORD: pad(t, prefix)}))
+    word, more = prefix + WORD, torch.zeros(3, 6)
+    edit_tensors(
+        folder / "model.safetensors", lambda t: t.update({word: torch.cat([t[word], more])})
+    )
     edit_json(folder / "config.json", as_the_first_files)
     torch.testing.assert_close(load_encoder(folder)[0](ids), encoder(ids), rtol=0, atol=0)
     types = torch.tensor([[0, 0, 1]])
@@ -124,10 +123,6 @@ def test_a_folder_with_any_encoder_of_the_family(folder):
     ):
         with pytest.raises(ValueError, match=message):
             encoder(bad)
-
-
-def pad(tensors, prefix):
-    return torch.cat([tensors[prefix + WORD], torch.zeros(3, 6)])
 
 
 def as_the_first_files(content):
