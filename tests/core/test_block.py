@@ -22,26 +22,6 @@ def torchs_mask(mask):
     return ~mask if mask is not None and mask.dtype == torch.bool else mask
 
 
-@pytest.mark.parametrize("bias", [True, False])
-@pytest.mark.parametrize("batch_first", [True, False])
-@pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
-def test_multihead_attention_is_torchs(bias, batch_first, mask):
-    theirs = nn.MultiheadAttention(D, HEADS, bias=bias, batch_first=batch_first).double()
-    if bias:
-        nn.init.normal_(theirs.in_proj_bias)
-        nn.init.normal_(theirs.out_proj.bias)
-    ours = MultiHeadAttention.from_torch(theirs)
-    x = torch.randn(5, N, D, dtype=torch.float64)
-    their_x = x if batch_first else x.transpose(0, 1)
-    their_context, their_weights = theirs(
-        their_x, their_x, their_x, attn_mask=torchs_mask(mask), average_attn_weights=False
-    )
-    their_context = their_context if batch_first else their_context.transpose(0, 1)
-    context, weights = ours(x, mask, need_weights=True)
-    torch.testing.assert_close(context, their_context, rtol=0, atol=1e-12)
-    torch.testing.assert_close(weights, their_weights, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("norm_first", [True, False])
 @pytest.mark.parametrize("activation", ["gelu", "relu"])
 @pytest.mark.parametrize("mask", MASKS.values(), ids=MASKS)
