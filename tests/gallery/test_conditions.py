@@ -14,14 +14,12 @@ LESSONS = sorted(path for part in ("core", "cases") for path in (GALLERY / part)
 
 
 def test_one_causal_layer_gives_the_last_word_a_bag_and_two_do_not():
-    moved = check_lesson("core/plot_6_positions").names["last_moved"]
+    page = check_lesson("core/plot_6_positions").names
+    moved = page["last_moved"]
     for seen_as_a_bag in (("SelfAttention", 1), ("SelfAttention", 2), ("CausalSelfAttention", 1)):
         assert moved[seen_as_a_bag] < 1e-12
     assert moved["CausalSelfAttention", 2] > 0.01
-
-
-def test_the_slowest_hand_is_faster_than_one_over_base():
-    page = check_lesson("core/plot_6_positions").names
+    # The slowest hand is faster than 1 / base.
     assert page["speed"][-1].item() == pytest.approx(1000 ** (-14 / 16))
     assert page["speed"][-1] > 2 / page["base"]
 

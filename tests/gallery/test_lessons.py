@@ -1,5 +1,6 @@
 """Every lesson runs, its shape comments are true, and its figures have alternative texts."""
 
+import math
 import re
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 import torch
 from run_pages import GALLERY, check_lesson, run
 from sphinx_gallery.py_source_parser import split_code_and_text_blocks
+from torch.testing import assert_close
 
 from attention.analysis import rank_correlation
 from attention.sentiment.tokenizer import UNK_ID
@@ -62,6 +64,44 @@ def test_the_pitfalls_do_what_their_page_says():
             > page["shares"][kind, "behind a distractor"].mean()
         )
     assert page["starts"][0] != page["starts"][1]
+
+
+def test_without_a_mask_a_model_copies_the_answer_and_with_one_it_stays_at_chance():
+    page = check_lesson("core/plot_4_masks").names
+    accuracy, ids = page["accuracy"], page["vectors"](page["ids"])
+    assert accuracy(page["sees_all"](ids)[:, :-1]) > 0.99
+    chance = [
+        accuracy(page["predict_as_generator"](page[layer])) for layer in ("sees_all", "honest")
+    ]
+    chance.append(accuracy(page["honest"](ids)[:, :-1]))
+    assert chance == pytest.approx([1 / 6] * 3, abs=0.03)
+    assert page["next_word_loss"](page["honest"]).item() == pytest.approx(math.log(6), abs=0.05)
+
+
+def test_rows_that_were_generated_with_a_cache_are_those_of_one_pass():
+    page = check_lesson("core/plot_4_masks").names
+    assert_close(torch.cat(page["rows"]), page["layer"](page["x"]).detach())
+    assert (page["moved"] > 0).tolist() == [False, False, False, True, True, True]
+
+
+def test_two_heads_meet_two_targets_and_one_does_not():
+    page = check_lesson("core/plot_5_multi_head").names
+    assert page["missed"][1] > 0.3
+    assert page["missed"][2] < 0.005
+    first, previous = page["weights"][0]
+    assert first[1:, 0].min() > 0.9
+    assert previous[range(1, 6), range(5)].min() > 0.8
+
+
+def test_cross_attention_finds_the_translation_or_everything_but_it():
+    page = check_lesson("core/plot_5_multi_head").names
+    assert_close(page["cross_weights"], page["translation"], atol=0.02, rtol=0)
+    missed, weight = torch.tensor(page["found"]).T
+    assert missed.max() < 0.01
+    found, avoided = weight > 0.9, weight < 0.1
+    assert (found | avoided).all()
+    assert found.any()
+    assert avoided.sum() > 2
 
 
 READING = "core/plot_9_reading_attention.py"
@@ -129,7 +169,7 @@ def test_shuffled_effects_are_those_of_other_pairs(shape):
     for shuffle, pair in (("evidence", (weights, evidence[order])), ("weights", (moved, evidence))):
         page["generator"].manual_seed(3)
         effects = page["shuffled_effects"](weights, evidence, shuffle=shuffle)
-        torch.testing.assert_close(effects, page["deletion_from_weights"](*pair))
+        assert_close(effects, page["deletion_from_weights"](*pair))
 
 
 def test_what_is_free_depends_on_what_comes_before_the_dot_product():
@@ -162,7 +202,7 @@ def test_heads_are_worth_what_the_page_on_their_bottleneck_says():
     for h, k in page["live"]:  # narrow heads end a little above their bound, after more steps
         assert 0 <= error[1, h, k] - page["bound"](h, k) < 0.05
     exact = page["x"] @ page["X_plus"] @ page["log_weights"](page["P"])
-    torch.testing.assert_close(exact.softmax(-1), page["P"])
+    assert_close(exact.softmax(-1), page["P"])
 
 
 def test_a_false_comment_is_found(tmp_path):

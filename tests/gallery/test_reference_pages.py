@@ -85,9 +85,7 @@ def test_without_the_shift_a_decoder_repeats_a_token_and_without_the_mask_it_che
     assert written["no shift"] == "[1, 3, 5, 5, 5, 5, 5, 5]"
 
 
-def test_the_first_token_gets_more_than_its_share_after_the_first_layer_but_not_always_half(
-    questions,
-):
+def test_the_first_token_gets_more_than_its_share_and_not_always_half(questions):
     short, longer = questions.names["on_first"]
     assert (short[1:] > 0.5).all()
     assert short[0] < 0.5
@@ -95,9 +93,7 @@ def test_the_first_token_gets_more_than_its_share_after_the_first_layer_but_not_
     assert longer.max() < 0.4
     assert questions.names["with_sink"].softmax(-1)[0] > 0.85
     assert questions.names["no_match"].softmax(-1).unique().numel() == 1
-
-
-def test_heads_that_share_a_key_differ_and_rollout_names_what_is_never_read(questions):
+    # Heads that share a key differ, and rollout names what is never read.
     (difference,) = re.findall(r"weights of two heads differ by up to ([\d.]+)", questions.printed)
     assert float(difference) > 0.005
     assert questions.names["from_others"] > 0.5
