@@ -8,11 +8,8 @@ import json
 import os
 import random
 import re
-import resource
 import shutil
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -335,11 +332,3 @@ def test_two_runs_that_begin_at_once(whole, tmp_path):
     (refused,) = (line for process, line in zip(both, errors, strict=True) if process.returncode)
     assert refused.count("\n") == 1
     assert_nothing_was_lost(out, whole)
-
-
-def test_the_slow_commands_are_the_plain_one():
-    """Without this, a fault of the scripts above could pass for one of the package."""
-    for script in (SLOWLY, LIMITED):
-        line = [sys.executable, "-c", script, *(["999999"] if script is LIMITED else []), "--help"]
-        assert subprocess.run(line, capture_output=True, text=True).returncode == 0
-    assert resource.getrlimit(resource.RLIMIT_FSIZE)[0] == resource.RLIM_INFINITY
