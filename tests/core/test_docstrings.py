@@ -1,4 +1,4 @@
-"""Every example of a docstring runs as a reader pastes it: after `import torch` and the name."""
+"""Examples run as a reader pastes them: those of docstrings after `import torch` and the name."""
 
 import doctest
 import importlib
