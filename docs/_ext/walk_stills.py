@@ -14,6 +14,8 @@ LAB = Path(__file__).parents[1] / "_static" / "lab"
 NAMES = ("tensors", "attention", "dom", "walk-frames", "walk-texts")
 SCRIPTS = [*(LAB / f"{name}.js" for name in NAMES), TEMPLATES / "walk-stills.js"]
 NUMBERS = re.compile(r'class="(walk|workbench)-numbers">(.*?)</script>', re.DOTALL)
+# A lesson's walk has one sentence, and is no way to the lesson.
+OF_THE_HOME_PAGE = re.compile(r'(?s)<form.*?</form>\s*|<a class="walk-door walk-begin".*?</a>\s*')
 WIDTHS = {"wide": 720, "narrow": 358}
 
 
@@ -41,7 +43,7 @@ def add_stills(app: Sphinx, doctree: nodes.document) -> None:
     for node in walks:
         text = node.astext().replace('href="playground.html"', f'href="{bench}"')
         text = text.replace('<svg data-part="stage"', f'{first}<svg data-part="stage"')
-        walk = text if "vectors" in numbers else re.sub(r"(?s)<form.*?</form>\s*", "", text)
+        walk = text if "vectors" in numbers else OF_THE_HOME_PAGE.sub("", text)
         node.replace_self([nodes.raw("", html, format="html") for html in (walk, rest)])
 
 

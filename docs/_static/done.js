@@ -75,7 +75,8 @@
       if (!link.closest(".lesson-map")) continue;
       link.classList.toggle("here", page === here);
       const share = isDone ? "✓ done" : solved > 0 && `${solved} of ${tasks.length} done`;
-      showMark(link, [share, page === here && "you are here"].filter(Boolean).join(", "));
+      const next = page === here && (done.size > 0 ? "next" : "start here");
+      showMark(link, [share, next].filter(Boolean).join(", "));
     }
     const soFar = document.querySelector(".so-far");
     const n = document.querySelectorAll(".stops .done").length;

@@ -14,16 +14,15 @@ How does a word find out which of its neighbours matter to it, and how can it *l
 out?
 
 Every word asks with a vector of its own, its query, and every word of the sentence answers with
-another vector, its key. Each word also has a third vector, its value, and the better its key
-matches the query, the more of that value it hands over. All these vectors come from the words of
-one sentence, hence the name :term:`self-attention`. Three matrices make the queries, keys and
-values out of the words, and the matrices are what is learned.
-
-On the web page of this lesson, seven steps show the whole way of one word, "journey", before its
-numbers are derived. *Next* moves one step on, and a press on another word lets that word ask.
+another vector, its key; the better the two match, the more of a third vector, its value, the word
+hands over. Seven steps, which move on the web page, show this for "journey". *Next* moves one step
+on, and a press on another word lets that word ask.
 
 .. raw:: html
    :file: ../../_parts/walk.html
+
+All these vectors come from the words of one sentence, hence the name :term:`self-attention`. Three
+matrices make the queries, keys and values out of the words, and the matrices are what is learned.
 
 A word needs its neighbours because it may mean several things. The numbers for a word are looked up
 in a table, so "bank" starts with the same numbers in "the bank of the river" and in "the money in

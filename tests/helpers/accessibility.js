@@ -50,10 +50,13 @@ const tooWide = () => {
     .map((part) => `${part.scrollWidth - part.clientWidth} pixels too wide: ${part.className}`);
 };
 
-// Parts that reach beyond their box, and boxes that reach beyond the text's column
+// Parts that reach beyond their box and are in no row that scrolls by itself, and boxes that reach
+// beyond the text's column
 const sticksOut = (selector) => [...document.querySelectorAll(selector)].flatMap((box) => {
   const right = (part) => part.getBoundingClientRect().right;
   const edge = Math.min(right(box), right(box.closest("article")));
+  const scrolls = (part) => part !== box
+    && (getComputedStyle(part).overflowX === "auto" || scrolls(part.parentElement));
   return [box, ...box.querySelectorAll(":is(table, svg, canvas, textarea, input, button, p)")]
-    .filter((part) => right(part) > edge + 1).map((part) => part.outerHTML.slice(0, 120));
+    .filter((part) => right(part) > edge + 1 && !scrolls(part)).map((part) => part.outerHTML.slice(0, 120));
 });

@@ -62,7 +62,7 @@ def test_what_is_solved_elsewhere_changes_a_station_without_a_reload(visit, http
     seen = visit(http_root + name)
     page, other = seen.page, seen.context.new_page()
     mark = station(page, SCALE).locator(".mark")
-    expect(page.locator(f"{MAP} .mark")).to_have_text([" you are here"])
+    expect(page.locator(f"{MAP} .mark")).to_have_text([" start here"])
     solve_one(other, http_root)
     expect(mark).to_have_text(" 1 of 5 done")
     other.evaluate("page => LESSON_TASKS[page].forEach((task) => doneStore.mark(task))", SCALE)
@@ -73,10 +73,10 @@ def test_what_is_solved_elsewhere_changes_a_station_without_a_reload(visit, http
         expect(one.locator(".sidebar-tree .mark")).to_have_count(1)
     for lesson in [*lessons()][:3]:
         other.evaluate("page => LESSON_TASKS[page].forEach((task) => doneStore.mark(task))", lesson)
-    expect(station(page, [*lessons()][3]).locator(".mark")).to_have_text(" you are here")
+    expect(station(page, [*lessons()][3]).locator(".mark")).to_have_text(" next")
     assert unsound(page, "desktop", "phone", boxes=MAP) == []
     other.evaluate("[...doneStore.done].forEach((task) => doneStore.mark(task, false))")
-    expect(page.locator(f"{MAP} .mark")).to_have_text([" you are here"])
+    expect(page.locator(f"{MAP} .mark")).to_have_text([" start here"])
     other.close()
 
 

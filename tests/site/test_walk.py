@@ -111,7 +111,10 @@ def test_the_last_step_shows_what_the_layer_computes_and_python_prints_it(walk):
     for row, wanted in zip(grid, page.evaluate(MODEL)["weights"], strict=True):
         assert row == pytest.approx(wanted, abs=1e-12)
         assert sum(row) == pytest.approx(1, abs=1e-9)
-    page.get_by_text("These numbers in Python").click()
+    door = page.get_by_text("These numbers in Python")
+    place = door.bounding_box()
+    door.click()
+    assert door.bounding_box() == place  # so that a second press closes it
     code = page.locator(".walk pre").inner_text()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     printed = re.search(r"weights:\s*tensor\((\[\[.*?\]\])", done.stdout, re.DOTALL)[1]
@@ -147,28 +150,39 @@ def test_the_readers_sentence_has_trained_vectors_and_what_is_unknown_is_named(w
     field.fill("Zzzz film!")
     expect(page.locator(".walk-note")).to_have_text("The model does not know “zzzz”.")
     assert shown_words(page) == ["zzzz", "film"]
+    field.fill("Ein schöner film")
+    expect(page.locator(".walk-note")).to_contain_text("“schöner”")
+    assert shown_words(page) == ["ein", "schöner", "film"]
+    page.reload()
+    expect(page.get_by_role("button", name="schöner", exact=True)).to_be_visible()
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("film", "2 to 9 words, and this one has 1"),
-        ("", "and this one has 0"),
-        ("映画 !", "and this one has 0"),
-        ("a b c d e f g h i j", "and this one has 10"),
-        (f"a {'b' * 21}", "at most 20 letters"),
+        ("film", "Expected 2 to 9 words, got 1."),
+        ("", "got none."),
+        ("1 !", "got none."),
+        ("a b c d e f g h i j", "got 10."),
+        (f"a {'b' * 21}", "Expected at most 20 letters per word, got 21."),
     ],
 )
 def test_what_is_no_sentence_is_refused_where_nothing_moves(walk, text, message):
     page = walk()
     boxes = [page.locator(name) for name in (".walk-nav", "article")]
     before = [box.bounding_box() for box in boxes]
-    page.get_by_test_id("walk-sentence").fill(text)
-    expect(page.locator(".walk-note")).to_contain_text(message)
+    field, note = page.get_by_test_id("walk-sentence"), page.locator(".walk-note")
+    field.fill(text)
+    expect(note).to_contain_text(message)
+    assert abs(note.bounding_box()["y"] - field.bounding_box()["y"]) < 40  # said where it was typed
+    expect(field).to_have_attribute("aria-invalid", "true")
     assert [box.bounding_box() for box in boxes] == before
     assert shown_words(page) == FIRST.split()
-    page.get_by_test_id("walk-sentence").press("Enter")
+    field.press("Enter")
     assert step(page) == 1
+    field.fill("a film")
+    expect(note).to_have_text("")
+    expect(field).to_have_attribute("aria-invalid", "false")
 
 
 def test_a_ready_sentence_is_read_at_a_press(walk):
@@ -201,7 +215,10 @@ def test_keys_lead_from_the_field_to_the_last_step(walk):
     page.keyboard.press("ArrowRight")  # ends here, whereas the button starts again
     assert step(page) == 7
     page.locator("[data-testid=walk-word][tabindex='0']").focus()
+    page.keyboard.press("ArrowLeft")
+    assert step(page) == 6
     page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     assert asker(page) == "with"
     page.keyboard.press(" ")
@@ -268,7 +285,7 @@ def test_share_copies_the_link(visit, http_root):
     page.goto(http_root + "index.html")
     go_to(page, 3)
     page.locator(".walk [data-part=share]").click()
-    expect(page.locator(".walk-note")).to_contain_text("copied")
+    expect(page.locator(".walk-told")).to_contain_text("Copied")
     link = page.evaluate("navigator.clipboard.readText()")
     assert link == page.url
     assert link.endswith("#walk=3.2.a-slow-film-with-a-beautiful-ending")
@@ -281,6 +298,22 @@ def test_who_wants_no_motion_sees_each_picture_at_once(walk):
         first = page.evaluate(DRAWN)
         page.wait_for_timeout(300)
         assert page.evaluate(DRAWN) == first, k
+
+
+def test_a_word_that_is_pressed_can_be_read_at_once(walk):
+    page = walk(motion="no-preference")
+    page.wait_for_timeout(1500)
+    page.get_by_role("button", name="slow", exact=True).click()
+    # Whatever the frame, a word's letters and its ground are not of one colour.
+    same = """async () => { let same = 0;
+      for (let i = 0; i < 20; i += 1) {
+        await new Promise(requestAnimationFrame);
+        for (const word of document.querySelectorAll("[data-testid=walk-word]"))
+          same += getComputedStyle(word.querySelector("rect")).fill ===
+            getComputedStyle(word.querySelector("text")).fill;
+      }
+      return same; }"""
+    assert page.evaluate(same) == 0
 
 
 def test_parts_move_between_two_pictures_and_come_to_rest(walk):

@@ -129,11 +129,15 @@
       const pitch = Math.min(by(190, 64), all / n);
       return { pitch, along: (j) => margin + 4 + all / 2 + (j - (n - 1) / 2) * pitch };
     }
-    function word(i, x, y, room, high) {
+    // All words of a step in one size, or the longest would look like the least
+    function sizeOf(room) {
+      return Math.min(...words.map((one) => fitted(one, room - 12, plain).size));
+    }
+    function word(i, x, y, room, high, size = sizeOf(room)) {
       const wide = within(widthOf(words[i]) * plain + 30, 52, room);
       const [role, ink] = i === at ? ["ink", "paper"] : ["paper", "ink"];
       const looks = { role, ink, tint: 1, edge: "line", r: high / 2, layer: 4, word: i, delay: 0 };
-      const text = fitted(words[i], wide - 14, plain);
+      const text = fitted(words[i], wide - 12, size);
       tile(`word${i}`, [x, y, wide, high], { ...looks, bold: 600, ...text });
     }
     function allWords({ pitch, along }, across, room = 86) {
@@ -433,7 +437,8 @@
       const isFlat = wide > 60;
       each((i) => {
         const room = Math.min(left - 8, Math.max(52, widthOf(words[i]) * plain + 30));
-        word(i, x(0) - wide / 2 - 6 - room / 2, y(i), room, Math.min(38, high - 6));
+        const place = [x(0) - wide / 2 - 6 - room / 2, y(i)];
+        word(i, ...place, room, Math.min(38, high - 6), sizeOf(left - 8));
         const { text, size } = fitted(words[i], isFlat ? wide - 4 : 64, small);
         const head = [x(i), y(0) - high / 2 - (isFlat ? 16 : 8)];
         label(`to${i}`, head, text, "soft", size, { turn: isFlat ? 0 : -55, bold: 600 });
@@ -447,12 +452,12 @@
             size: fitted("100", wide - 4, isFlat ? 17 : 15).size,
             ink: inkOn(weight),
           };
-          const place = [x(j), y(i), wide - 4, high - 4];
+          const cell = [x(j), y(i), wide - 4, high - 4];
           if (i === at) {
-            tile(`weight${j}`, place, { ...looks, edge: "ink" });
-            label(`share${j}`, place, shown, letters.ink, letters.size);
+            tile(`weight${j}`, cell, { ...looks, edge: "ink" });
+            label(`share${j}`, cell, shown, letters.ink, letters.size);
           } else
-            tile(`map${i}.${j}`, place, { ...looks, ...letters, bold: 500, from: `weight${j}` });
+            tile(`map${i}.${j}`, cell, { ...looks, ...letters, bold: 500, from: `weight${j}` });
         }
       });
     }

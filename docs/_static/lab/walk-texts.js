@@ -52,7 +52,7 @@
       [
         "Scores become shares",
         "The softmax raises e to each score and divides by the sum, so that all shares are positive and add up to 100\u00a0%. Higher scores get much more.",
-        `${best}: e^${number(s[j])} / ${number(total)} ≈ {weight: ${most}}`,
+        `${best}: e{power: ${number(s[j])}} / ${number(total)} ≈ {weight: ${most}}`,
       ],
       [
         "Everybody hands over a share",
@@ -69,7 +69,9 @@
   }
 
   const plain = (segments) =>
-    segments.map((one) => (typeof one === "string" ? one : one[0])).join("");
+    segments
+      .map((one) => (typeof one === "string" ? one : (one[1] === "power" ? "^" : "") + one[0]))
+      .join("");
 
   // A row for each word that answers
   const HEAD = ["word", "key", "score", "share", "value"];

@@ -12,7 +12,7 @@
   const TYPED = 350;
   const SWIPE = 48; // pixels
   const LENGTH = { least: 2, most: 9, letters: 20 };
-  const STATE = /^walk=([1-7])\.(\d)(?:\.([a-z]+(?:-[a-z]+)+))?$/;
+  const STATE = /^walk=([1-7])\.(\d)(?:\.(\p{L}+(?:-\p{L}+)+))?$/u;
   const MIXED = ["x", "y", "w", "h", "r", "tint", "size", "opacity", "width", "head", "grown"];
 
   const mix = (a, b, t) => a + (b - a) * t;
@@ -21,7 +21,7 @@
   // A part on its way from one picture to the next
   function between(from, to, t) {
     if (t === 1) return to;
-    const isOld = t < 0.5 && from.text && to.text;
+    const isOld = t < 0.5 && from.text && to.text && from.text !== to.text;
     const part = { ...to, ...(isOld && { text: from.text, ink: from.ink }) };
     for (const name of MIXED)
       if (name in from && name in to) part[name] = mix(from[name], to[name], t);
@@ -156,6 +156,10 @@
       );
       find("back").disabled = step === 1;
       find("next").textContent = step === STEPS ? "Restart" : "Next";
+      tellIn("told", "");
+      for (const one of field?.form.querySelectorAll("button") ?? []) {
+        one.setAttribute("aria-pressed", one.textContent === words.join(" "));
+      }
       for (const [i, { firstChild }] of [...find("dots").children].entries()) {
         firstChild.toggleAttribute("aria-current", i === step - 1);
       }
@@ -181,8 +185,16 @@
       return `${location.href.split("#")[0]}#${hash}`;
     }
 
+    function decoded(text) {
+      try {
+        return decodeURIComponent(text);
+      } catch {
+        return text;
+      }
+    }
+
     async function readAddress() {
-      const found = location.hash.slice(1).split("&")[0].match(STATE);
+      const found = decoded(location.hash.slice(1).split("&")[0]).match(STATE);
       if (!found) return false;
       const sentence = (found[3] ?? given.words.join("-")).replaceAll("-", " ");
       if (field && sentence !== model.words.join(" ")) {
@@ -197,21 +209,32 @@
 
     // ---- the reader's sentence
 
-    const note = (text) => (find("note").textContent = text);
+    const tellIn = (name, text) => (find(name).textContent = text);
+
+    // What is typed and cannot be read is said above it, and what is shown is then another sentence's.
+    function note(text, isRefused = false) {
+      tellIn("note", text);
+      field.setAttribute("aria-invalid", isRefused);
+    }
 
     function problemOf(words) {
       const { least, most, letters } = LENGTH;
       const long = words.find((word) => word.length > letters);
-      if (long) return `A word here has at most ${letters} letters; ${quoted(long)} is longer.`;
+      if (long) return `Expected at most ${letters} letters per word, got ${long.length}.`;
       if (words.length >= least && words.length <= most) return null;
-      return `A sentence here has ${least} to ${most} words, and this one has ${words.length}.`;
+      return `Expected ${least} to ${most} words, got ${words.length || "none"}.`;
     }
 
     // Take a sentence as the new model, and say whether that could be done.
     async function read(text) {
-      const words = lab.tokenizer.splitWords(text);
+      // Words of any script: the model's own rule would take "schöner" for two.
+      const words =
+        text
+          .toLowerCase()
+          .normalize()
+          .match(/\p{L}+/gu) ?? [];
       const problem = problemOf(words);
-      note(problem ?? "");
+      note(problem ?? "", Boolean(problem));
       if (problem) return false;
       try {
         const [ids, row] = await Promise.all(["words", "tiny"].map(lab.models.load));
@@ -221,7 +244,7 @@
         model = modelOf({ ...model, words, x: lab.tokenizer.encode(words, ids).map(row) });
         return true;
       } catch (error) {
-        note(`The model's words did not load (${error.message}).`);
+        note(`The model's words did not load (${error.message}).`, true);
         return false;
       }
     }
@@ -257,9 +280,9 @@
     async function copy(text, done) {
       try {
         await navigator.clipboard.writeText(text);
-        note(done);
+        tellIn("told", done);
       } catch {
-        note("Your browser lets no page copy. Select the lines, or the address of this page.");
+        tellIn("told", "Your browser lets no page copy. Select the lines, or this page's address.");
       }
     }
 
@@ -282,10 +305,10 @@
     on("share", "click", () => {
       isChanged = true;
       tell();
-      copy(link(), "The link is copied. It holds your sentence, who asks, and the step.");
+      copy(link(), "Copied: a link to this sentence, asker and step.");
     });
     on("copy", "click", () =>
-      copy(find("python").textContent, "The lines are copied. They need torch alone."),
+      copy(find("python").textContent, "Copied: lines that need torch alone."),
     );
     stage.addEventListener("click", ({ target }) =>
       ask(target.closest("[data-ask], [data-query]")),
@@ -295,17 +318,24 @@
       event.preventDefault(); // the space bar would scroll
       event.target.dispatchEvent(new Event("click", { bubbles: true }));
     });
-    moveByArrows(stage, () => [[...layers[4].children]]);
-    document.addEventListener("keydown", (event) => {
-      const { target, altKey, ctrlKey, metaKey, defaultPrevented } = event;
-      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-      const isOurs = box.contains(target) && !target.matches("input, pre, [data-ask]");
-      const { top, bottom } = stage.getBoundingClientRect();
-      const isSeen = target === document.body && top < innerHeight && bottom > 0;
-      if (!by || !(isOurs || isSeen) || altKey || ctrlKey || metaKey || defaultPrevented) return;
-      event.preventDefault();
-      turn(by);
-    });
+    // Up and down from word to word, because left and right turn to another step
+    moveByArrows(stage, () => [...layers[4].children].map((word) => [word]));
+    // Before the word that is focused hears of it
+    addEventListener(
+      "keydown",
+      (event) => {
+        const { target, altKey, ctrlKey, metaKey } = event;
+        const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+        const isOurs = box.contains(target) && !target.matches("input, pre");
+        const { top, bottom } = stage.getBoundingClientRect();
+        const isSeen = target === document.body && top < innerHeight && bottom > 0;
+        if (!by || !(isOurs || isSeen) || altKey || ctrlKey || metaKey) return;
+        event.preventDefault();
+        event.stopPropagation();
+        turn(by);
+      },
+      true,
+    );
     let touch = null;
     stage.addEventListener(
       "pointerdown",
@@ -323,7 +353,7 @@
     box.classList.add("is-live");
     new ResizeObserver(() => stage.parentElement.clientWidth !== width && show(0)).observe(box);
     readAddress().then((isRead) => {
-      const isBelow = stage.getBoundingClientRect().top > innerHeight;
+      const isBelow = stage.getBoundingClientRect().bottom > innerHeight;
       if (isRead && isBelow) box.scrollIntoView({ behavior: "instant" });
     });
   }
