@@ -101,8 +101,10 @@ def test_every_part_of_the_playground_works_from_a_folder(visit):
     assert seen.foreign(root) == []
 
 
-def test_the_switch_turns_the_page_dark_and_light(visit, root):
+@pytest.mark.parametrize("width", [390, 1280, 1440, 1920])
+def test_the_switch_turns_the_page_dark_and_light(visit, root, width):
     page = visit(root + "playground.html", "light").page
+    page.set_viewport_size({"width": width, "height": 900})
     ground = "getComputedStyle(document.body).backgroundColor"
     seen = {}
     for _ in range(3):
