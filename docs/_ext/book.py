@@ -87,6 +87,9 @@ class Page:
 
     def write(self) -> str:
         self.mend_paragraphs()
+        for output in self.tree.select("details.long-output"):
+            output.summary.decompose()
+            output.unwrap()
         self.mend_atlases()
         self.mend_cards()
         for link in self.tree.select("a[href]"):

@@ -1,9 +1,11 @@
-"""Make a lesson's pictures figures, fold the code that draws them, and offer each as a file.
+"""Make a lesson's pictures figures, fold what nobody reads at first, and offer each as a file.
 
 Sphinx-Gallery puts a cell's pictures under its code and knows no captions. In our lessons the
 paragraph after them begins with an emphasised "Figure 3.": picture and paragraph become one
 ``<figure>``. The code above is a closed ``<details>``, which every browser opens by itself, from
-the keyboard or when its own search finds something inside; ``site.css`` opens it on paper.
+the keyboard or when its own search finds something inside; ``site.css`` opens it on paper. So is
+what a lesson imports, and any cell that says by its first line, a comment such as "# Check: …",
+what it is for. Of a long output the first lines stay in sight: see :class:`long_output`.
 
 A picture of any page can be taken along as SVG. Whoever puts it on a slide soon has the file
 without the page. So the file says by itself what it shows, who made it, and under which licence it
@@ -12,6 +14,7 @@ may be reused.
 
 import json
 import re
+import shutil
 from base64 import b64decode
 from collections.abc import Iterator
 from hashlib import sha256
@@ -22,21 +25,29 @@ from typing import Any
 from docutils import nodes
 from gallery_pages import plain
 from lessons import render
+from PIL import Image
+from saved_pictures import wide
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.osutil import relative_uri
 from sphinx.writers.html5 import HTML5Translator
 from sphinx_gallery._doctree_links import code_links_block
-from sphinx_gallery.directives import imgsgnode
+from sphinx_gallery.directives import imgsgnode, visit_imgsg_html
 
 logger = logging.getLogger(__name__)
 
 NUMBER = re.compile(r"Figure (\d+)\.")
 DRAWS = re.compile(r"\bplt\.(subplots|figure)\(|\.set_label\(")
 SUMMARY = "Show the code of this figure"
-SETUP = "Show the setup ({} lines)"  # what a lesson imports, before it says anything
+# By the first line of the cell; the first cell of a lesson, which imports, is its setup.
+FOLDS = {
+    "# Setup: ": "Show the setup ({} lines)",
+    "# Check: ": "Show the code of this check ({} lines)",
+    "# Table: ": "Show the code of this table ({} lines)",
+}
 PRINTED = "sphx-glr-script-out"
+LONG = 8  # lines of an output that are in sight
 LINE_BREAKS = re.compile(r"(<br ?/?>\s*)+\Z")
 
 
@@ -65,6 +76,13 @@ class folded_code(element):
     """Code that the page shows on request."""
 
 
+class long_output(element):
+    """An output of which the page shows the first lines, and the others on request.
+
+    It is open as it is written, for paper and for a page without scripts; ``site.js`` closes it.
+    """
+
+
 def fold(kind: type[element], summary: str, *content: nodes.Node, **attributes: Any) -> element:
     """Fold what the page shows on request below a line."""
     return kind("", element(tag="summary", text=summary), *content, tag="details", **attributes)
@@ -77,6 +95,26 @@ def visit_element(translator: HTML5Translator, node: element) -> None:
 
 def depart_element(translator: HTML5Translator, node: element) -> None:
     translator.body.append(f"</{node['tag']}>")
+
+
+def visit_picture(translator: HTML5Translator, node: imgsgnode) -> None:
+    """Show a picture as it was drawn for the room that there is: see ``saved_pictures.widen``."""
+    visit_imgsg_html(translator, node)
+    file = Path(translator.builder.srcdir, wide(node["uri"].lstrip("/")))
+    if translator.builder.name == "epub" or not file.exists():
+        return
+    shutil.copy(file, Path(translator.builder.outdir, translator.builder.imagedir))
+    with Image.open(file) as picture:
+        width, height = (pixels // 2 for pixels in picture.size)
+    html = translator.body.pop()
+    address = wide(re.search('src="([^"]+)"', html)[1])
+    size = f'width="{width}" height="{height}"'
+    source = f'<source media="(min-width: 48em)" srcset="{address} 2x" {size}>'
+    translator.body.append(f"<picture>{source}{html}</picture>")
+
+
+def depart_picture(translator: HTML5Translator, node: imgsgnode) -> None:
+    pass
 
 
 def is_lesson(docname: str) -> bool:
@@ -102,10 +140,15 @@ def is_picture(node: nodes.Node) -> bool:
     return isinstance(node, Picture)
 
 
+def is_printed(node: nodes.Node) -> bool:
+    """Tell what a cell printed."""
+    return isinstance(node, nodes.Element) and PRINTED in node.get("classes", [])
+
+
 def is_output(node: nodes.Node) -> bool:
     """Tell what belongs to the cell above: pictures, printed lines, HTML, invisible remarks."""
-    printed = isinstance(node, nodes.Element) and PRINTED in node.get("classes", [])
-    return printed or is_picture(node) or isinstance(node, nodes.comment | nodes.raw)
+    others = nodes.comment | nodes.raw | long_output
+    return is_printed(node) or is_picture(node) or isinstance(node, others)
 
 
 def figure_number(node: nodes.Node) -> int | None:
@@ -125,18 +168,29 @@ def outputs_before(paragraph: nodes.paragraph) -> list[nodes.Node]:
     return siblings[start:end]
 
 
+def folded_as(code: str, *, is_first: bool) -> str | None:
+    """Return the line above a cell that is folded; None if it is in sight."""
+    if DRAWS.search(code):
+        return SUMMARY
+    kind = "# Setup: " if is_first and code.startswith(("import ", "from ")) else code
+    found = [line for start, line in FOLDS.items() if kind.startswith(start)]
+    return found[0].format(len(code.splitlines())) if found else None
+
+
 def make_figures(app: Sphinx, doctree: nodes.document) -> None:
     """Join each caption with the pictures above it, and put the code that draws into a fold."""
     docname = app.env.docname
     if not is_lesson(docname):
         return
     for i, block in enumerate(list(doctree.findall(is_code))):
-        code = block.astext().strip()
-        draws, imports = DRAWS.search(code), i == 0 and code.startswith(("import ", "from "))
-        if draws or imports:
-            summary = SUMMARY if draws else SETUP.format(len(code.splitlines()))
+        if summary := folded_as(block.astext().strip(), is_first=i == 0):
             folded = fold(folded_code, summary, block.deepcopy(), classes=["folded-code"])
             block.replace_self(folded)
+    for block in list(doctree.findall(is_printed)):
+        # One line more would take as much room as the line that unfolds it.
+        if (lines := len(block.astext().splitlines())) > LONG + 1:
+            looks = {"classes": ["long-output"], "data": {"open": "open"}}
+            block.replace_self(fold(long_output, f"All {lines} lines", block.deepcopy(), **looks))
     executed = any(is_picture(node) for node in doctree.findall())
     numbers = []
     for paragraph in list(doctree.findall(nodes.paragraph)):
@@ -266,6 +320,7 @@ def number_by_page(app: Sphinx, env: BuildEnvironment) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(element, html=(visit_element, depart_element))
+    app.add_node(imgsgnode, html=(visit_picture, depart_picture), override=True)
     app.connect("doctree-read", make_figures)
     # Its notebook, which has the one and not the other, was made from the page at 900.
     app.connect("doctree-resolved", leave_out_windows, priority=950)

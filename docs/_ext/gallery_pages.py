@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from docutils import nodes
 from lessons import GALLERY, PARTS, lessons, render, short_title
-from saved_pictures import lighten, save_as_svg
+from saved_pictures import lighten, save_as_svg, widen
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.nodes import clean_astext
@@ -55,7 +55,10 @@ def figures_with_alt_text(block: Any, block_vars: dict[str, Any], conf: dict[str
     pictures = block_vars["image_path_iterator"].paths
     for figure, picture in zip(figures, pictures[len(pictures) - len(figures) :], strict=True):
         save_as_svg(figure, Path(picture))
-        for size in Path(picture).parent.glob(f"{Path(picture).stem}*.png"):  # and for fine screens
+        widen(figure, Path(picture))
+        for size in Path(picture).parent.glob(
+            f"{Path(picture).stem}*.png"
+        ):  # and for other screens
             lighten(size)
     texts = iter(labels)
     return re.sub(r"(?<=:alt: ).*", lambda _: html.escape(" ".join(next(texts).split())), rst)

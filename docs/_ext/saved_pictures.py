@@ -18,6 +18,7 @@ from sphinx.application import Sphinx
 SETTINGS: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "attention"}
 # A heatmap is an image inside the SVG; with this many pixels its cells stay sharp on a projector.
 DPI = 300
+WIDE = 7.36  # inches of 100 pixels: the width of a page
 # What the kernel of a page in docs/ is told; a lesson's figures are saved by its scraper. It
 # also keeps quiet about talking to the build through a local port.
 KERNEL = f"""
@@ -31,6 +32,20 @@ def save_as_svg(figure: Figure, picture: Path) -> None:
     """Save a figure beside its picture, under the same name."""
     with plt.rc_context(SETTINGS):
         figure.savefig(picture.with_suffix(".svg"), dpi=DPI)
+
+
+def wide(picture: str) -> str:
+    """Name the file of a picture for a wide screen."""
+    return f"{picture.removesuffix('.png')}_wide.png"
+
+
+def widen(figure: Figure, picture: Path) -> None:
+    """Save a figure as wide as a page on a desktop, with letters of the size that it has already.
+
+    It stays as tall as it is. The pixels are those of a fine screen.
+    """
+    figure.set_size_inches(WIDE, figure.get_figheight())
+    figure.savefig(wide(str(picture)), dpi=200)
 
 
 def lighten(picture: Path) -> None:

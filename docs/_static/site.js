@@ -4,18 +4,23 @@
 const BOXES = "div.highlight pre, .math-wrapper, .table-wrapper, .output pre";
 function markScrollable() {
   for (const box of document.querySelectorAll(BOXES)) {
-    const scrolls = box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight;
+    const isCut = getComputedStyle(box).overflowY === "hidden"; // there is more, but not by scrolling
+    const scrolls =
+      box.scrollWidth > box.clientWidth || (box.scrollHeight > box.clientHeight && !isCut);
     if (scrolls) box.tabIndex = 0;
     else box.removeAttribute("tabindex");
   }
 }
+// Without this script, or in a browser that folds all or nothing, a long output stays open.
+if (CSS.supports("selector(::details-content)"))
+  for (const output of document.querySelectorAll(".long-output")) output.open = false;
 addEventListener("DOMContentLoaded", markScrollable);
 addEventListener("load", markScrollable); // the font of the maths may have widened an equation
 addEventListener("resize", markScrollable);
 addEventListener("toggle", markScrollable, true); // what is folded has no size
 
 // Paper can't be unfolded. What the style sheet opens for print in new browsers, this opens in all.
-const FOLDED = ":is(.folded-code, .predicted-result):not([open])";
+const FOLDED = ":is(.folded-code, .long-output, .predicted-result):not([open])";
 let opened = [];
 addEventListener("beforeprint", () => {
   opened = [...document.querySelectorAll(FOLDED)];

@@ -128,6 +128,29 @@ print("score of journey for starts", f"{similarity[2, 1]:.4f}")
 print("scores are symmetric:", torch.equal(similarity, similarity.T))
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 4))
+score_of = similarity[1, 2].item()
+for i, row in enumerate(similarity.tolist()):
+    for j, score in enumerate(row):
+        is_pair = {i, j} == {1, 2}
+        edge = {"ec": BLACK, "lw": 2} if is_pair else {"ec": "0.75", "lw": 0.8}
+        ax.add_patch(plt.Rectangle((j, i), 1, 1, fc="white", zorder=2 if is_pair else 1, **edge))
+        ax.text(j + 0.5, i + 0.5, f"{score:.2f}", ha="center", va="center", zorder=3)
+ax.set(xlim=(-0.05, 6.05), ylim=(6.05, -0.05))
+ax.set_xticks([i + 0.5 for i in range(n)], words)
+ax.set_yticks([i + 0.5 for i in range(n)], words)
+ax.tick_params(length=0)
+ax.spines[:].set_visible(False)
+fig.set_label(
+    "Table of the 36 scores, words on both axes. It is its own mirror image: the score of “starts” "
+    f"for “journey” and that of “journey” for “starts”, which are framed, are both {score_of:.2f}."
+)
+
+# %%
+# *Figure 1.* The scores of all pairs of words. The table is its own mirror image, so the two framed
+# scores are the same.
+#
 # This is attention already, since each word has gathered a mixture of all six, but two things are
 # wrong with it. First, "journey" gives "starts" exactly the score that "starts" gives "journey",
 # whatever the sentence means. Second, the comparison itself holds no number that training could
@@ -188,6 +211,9 @@ W_query = torch.tensor([[0.296112, 0.516562], [0.251671, 0.688557], [0.073972, 0
 W_key = torch.tensor([[0.136580, 0.102479], [0.184056, 0.726447], [0.315254, 0.687107]])  # (3, 2)
 W_value = torch.tensor([[0.075635, 0.196638], [0.316412, 0.401740], [0.118568, 0.827395]])  # (3, 2)
 
+# %%
+
+# Check: does torch still draw them?
 torch.manual_seed(123)
 drawn = torch.stack([torch.rand(3, 2) for _ in range(3)])  # (3, 3, 2)
 same = torch.allclose(drawn, torch.stack([W_query, W_key, W_value]), rtol=0, atol=1e-6)
@@ -204,6 +230,43 @@ print("key_2  ", key_2)
 print("value_2", value_2)
 
 # %%
+
+# sphinx_gallery_start_ignore
+
+
+def draw_product(vector, matrix, product):
+    """Draw a vector times a matrix as cells with numbers; the first sum is framed."""
+    fig, ax = plt.subplots(figsize=(5, 2))
+    parts = ((0, vector[None], BLACK, "x_2"), (3.7, matrix, QUERY, "W_query"))
+    for left, numbers, color, name in (*parts, (6.4, product[None], QUERY, "query_2")):
+        top = len(numbers) / 2
+        for i, row in enumerate(numbers.tolist()):
+            for j, number in enumerate(row):
+                is_first = j == 0 or name == "x_2"
+                look = {"fc": "0.9" if is_first else "white", "ec": color, "lw": 1.5}
+                ax.add_patch(plt.Rectangle((left + j, top - i - 1), 1, 1, **look))
+                at = left + j + 0.5, top - i - 0.5
+                ax.text(*at, f"{number:.2f}", ha="center", va="center", fontsize=10.5)
+        middle = left + len(numbers[0]) / 2
+        ax.text(middle, top + 0.35, name, ha="center", fontsize=10.5, color=color)
+    for at, sign in ((3.35, "·"), (6.05, "=")):
+        ax.text(at, 0, sign, ha="center", va="center", fontsize=13)
+    ax.set(xlim=(-0.1, 8.5), ylim=(-1.6, 2.2), aspect="equal")
+    ax.set_axis_off()
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_product(x_2, W_query, query_2)
+fig.set_label(
+    "The three numbers of x_2, times the three rows and two columns of W_query, give the two "
+    "numbers of query_2. Shaded are x_2, the first column and the first number of the result."
+)
+
+# %%
+# *Figure 2.* "journey" becomes a query. Each number of the query is a sum of three products: those
+# of the embedding with one column of the matrix, as the shaded cells show for the first.
+#
 # By hand, the first number of the query is 0.55 × 0.2961 + 0.87 × 0.2517 + 0.66 × 0.0740, and the
 # second takes the second column of the matrix in the same way.
 #
@@ -274,7 +337,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* The whole way so far: one embedding becomes a query, a key and a value, and its query
+# *Figure 3.* The whole way so far: one embedding becomes a query, a key and a value, and its query
 # meets the keys of all six words. "journey" and "starts" have the highest scores, which are not yet
 # divided by :math:`\sqrt k`.
 #
@@ -374,7 +437,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* Scores as shadows of the keys on the line of the query. Every number that went in was
+# *Figure 4.* Scores as shadows of the keys on the line of the query. Every number that went in was
 # positive, so the keys point in much the same direction, and their scores differ mostly by how
 # *long* the keys are.
 #
@@ -411,7 +474,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The six values, their convex hull, and the context vector of "journey" inside it.
+# *Figure 5.* The six values, their convex hull, and the context vector of "journey" inside it.
 #
 # All words at once
 # -----------------
@@ -480,7 +543,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* The shapes, for n words of width d and vectors of width k, here 6, 3 and 2. Only the
+# *Figure 6.* The shapes, for n words of width d and vectors of width k, here 6, 3 and 2. Only the
 # two tables in the middle relate words to words.
 #
 # As a function, the formula takes three lines. In them, ``.mT`` transposes the last two axes, and
@@ -538,6 +601,29 @@ for neighbour in ("river", "money"):
     print(f"context of bank beside {neighbour}", banks[neighbour])
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 3.8))
+value_of = {word: torch.tensor(numbers) @ W_value for word, numbers in table.items()}  # (2,) each
+for neighbour, mark in (("river", "s"), ("money", "^")):
+    ends = torch.stack([value_of["bank"], value_of[neighbour]])  # (2, 2)
+    ax.plot(*ends.T, color="0.6", lw=1)
+    ax.plot(*banks[neighbour], mark, color=BLACK, ms=8, label=f"“bank” beside “{neighbour}”")
+for word, value in value_of.items():
+    ax.plot(*value, "o", color=VALUE, ms=8)
+    ax.annotate(word, value.tolist(), (9, -3), textcoords="offset points", color=VALUE)
+ax.set(xlabel="first dimension", ylabel="second dimension")
+ax.margins(x=0.2, y=0.12)
+ax.legend()
+fig.set_label(
+    "Three dots are the values of “river”, “bank” and “money”. Two marks are the context vectors "
+    "of “bank”: beside “river” it lies on the line from “bank” to “river”, beside “money” on the "
+    "line from “bank” to “money”."
+)
+
+# %%
+# *Figure 7.* The context vector of "bank" lies between its own value and that of its neighbour, so
+# another neighbour leads it to another place.
+#
 # In parallel, and at any distance
 # --------------------------------
 # :ref:`Lab 13 <source-lab>` names two reasons for self-attention, that models can "process
@@ -577,7 +663,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 5.* The weights before training, one row per query, on a colour scale from 0 to 1. All
+# *Figure 8.* The weights before training, one row per query, on a colour scale from 0 to 1. All
 # rows look alike, and each has its largest weight at "journey".
 #
 # .. admonition:: What went wrong: reading meaning into random numbers
@@ -607,7 +693,7 @@ print(f"torch.randn: all six words share a favourite in {agree_randn} of 1,000 s
 
 # %%
 # ``torch.rand`` draws numbers between 0 and 1. Vectors of positive numbers times matrices of
-# positive numbers give queries and keys that all point much the same way, as in Figure 2, so the
+# positive numbers give queries and keys that all point much the same way, as in Figure 4, so the
 # longest key mostly wins, whichever word asks. ``torch.randn`` draws numbers of both signs, and
 # most of the agreement is gone. So the column with the largest weights tells us how the matrices
 # were drawn, and nothing about journeys.
@@ -663,7 +749,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* The weights after training, on the scale of Figure 5. Four words attend to their
+# *Figure 9.* The weights after training, on the scale of Figure 8. Four words attend to their
 # targets, and the rows of "journey" and "starts" remain spread out.
 #
 # A thousand steps were enough for four of the six targets. The other two targets are those of

@@ -44,6 +44,7 @@ from attention.plotting import (
     VALUE,
     draw_box,
     draw_flow,
+    draw_matrices,
     use_style,
 )
 
@@ -61,11 +62,6 @@ x = torch.tensor(
 )  # (6, 3)
 
 # %%
-# A class with three matrices
-# ---------------------------
-# A layer takes the vectors of n words and returns one context vector for each. The dots in the
-# shapes of the figure below stand for leading dimensions (axes in front of the others): none for
-# one sentence, one for a :term:`batch` of sentences.
 
 # sphinx_gallery_start_ignore
 # The page shows times that were measured while it was built, so nothing else runs then:
@@ -99,12 +95,16 @@ fig.set_label(
 
 # %%
 # *Figure 1.* The layer with its shapes. The three matrices are all that is learned, since the
-# function below them has no parameters.
+# function below them has no parameters. The dots in a shape stand for axes in front of the others:
+# none for one sentence, one for a :term:`batch` of sentences.
 #
-# ``nn.Module`` is the base class of all layers in torch. A layer's ``__init__`` runs once, when the
-# layer is made, and creates the matrices. Each of them is wrapped in ``nn.Parameter``, which tells
-# torch that the matrix is to be trained. ``forward`` computes with the matrices whenever the layer
-# is called, as in ``layer(x)``.
+# A class with three matrices
+# ---------------------------
+# A layer takes the vectors of n words and returns one context vector for each. ``nn.Module`` is the
+# base class of all layers in torch. A layer's ``__init__`` runs once, when the layer is made, and
+# creates the matrices. Each of them is wrapped in ``nn.Parameter``, which tells torch that the
+# matrix is to be trained. ``forward`` computes with the matrices whenever the layer is called, as
+# in ``layer(x)``.
 
 
 # attention_from_scratch.py
@@ -155,6 +155,26 @@ while node is not None:
 print(" ← ".join(trail))
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 5))
+ax.set(xlim=(0, 10), ylim=(9.2, -0.7))
+made = ("context", "weights", "scaled scores", "scores", "query", "W_query.grad")
+for i, (name, operation) in enumerate(zip(made, trail, strict=True)):
+    color = QUERY if "query" in name else BLACK
+    ax.text(2.9, 1.7 * i, name, ha="right", va="center", color=color)
+    draw_box(ax, 6.2, 1.7 * i, operation, color, width=6)
+    if i:
+        draw_flow(ax, (6.2, 1.7 * i - 1.2), (6.2, 1.7 * i - 0.5))
+fig.set_label(
+    "A column of six boxes joined by arrows from top to bottom, what was made at the left of each: "
+    + ", ".join(f"{name} by {operation}" for name, operation in zip(made, trail, strict=True))
+    + "."
+)
+
+# %%
+# *Figure 2.* The way of a gradient, from the result at the top to a matrix at the bottom. On the
+# left is what each operation made.
+#
 # The path leads from the mixture of values through the softmax, the scale and the scores to the
 # product that made the query. (The package multiplies by :math:`1/\sqrt k`, hence ``MulBackward0``,
 # where the function of the first lesson divides.) It ends in ``AccumulateGrad``, where the gradient
@@ -207,6 +227,7 @@ class SelfAttentionV2(nn.Module):
 
 # %%
 
+# Table: the contexts of both versions.
 torch.manual_seed(789)
 v2 = SelfAttentionV2(d_in=3, d_out=2)
 context_v1 = v1(x).detach()  # (6, 2)
@@ -219,6 +240,7 @@ print(context_v2)
 # %%
 # The weights of version 2 are written out here, in case the random generator should ever change.
 
+# Check: does torch still draw them?
 linear_weights = torch.tensor(
     [
         [[0.31605908, 0.45680857, 0.51183486], [-0.1682854, -0.33787704, -0.09177387]],
@@ -249,10 +271,31 @@ print("largest difference from version 1:", (context_copied - context_v1).abs().
 assert torch.allclose(context_copied, context_v1)
 
 # %%
+
+fig, axes = plt.subplots(1, 2, figsize=(5, 2.2))
+matrices = {"version 1: W_query": v1.W_query, "version 2: W_query.weight": v2.W_query.weight}
+for ax, (title, matrix) in zip(axes, matrices.items(), strict=True):
+    for i, row in enumerate(matrix.tolist()):
+        for j, number in enumerate(row):
+            ax.add_patch(plt.Rectangle((j, -i), 1, 1, fc="white", ec=QUERY, lw=1.5))
+            ax.text(j + 0.5, 0.5 - i, f"{number:.2f}", ha="center", va="center")
+    ax.set_title(title, fontsize=11)
+    ax.set(xlim=(-0.1, 3.1), ylim=(-2.1, 1.1))
+    ax.set_axis_off()
+fig.set_label(
+    "The same six numbers twice. On the left, the matrix of version 1, three rows of two; on the "
+    "right, the weight of version 2, two rows of three. What is a row here is a column there."
+)
+
+# %%
+# *Figure 3.* The query matrix of both versions after copying.
+# ``nn.Linear`` holds the transpose, and multiplies by the transpose of what it holds.
+#
 # The package has both classes under the same names, with checks and masks. For a batch of five
 # sentences of seven words, our classes return the same contexts as the package's, and every matrix
 # gets the same gradient.
 
+# Check: five sentences, in value and in gradient.
 sentences = torch.randn(5, 7, 3)  # (5, 7, 3)
 pairs = (
     (v1, attention.SelfAttentionV1(3, 2)),
@@ -277,6 +320,7 @@ for ours, packages in pairs:
 # ``nn.Linear`` is divided by the shortest time of the bare product.
 
 
+# Table: the best of twenty times.
 def time_ratio(linear, W, rows):
     """Return the best time of nn.Linear in units of the best time of the bare product."""
     best = [math.inf, math.inf]
@@ -333,6 +377,26 @@ print(f"Kaiming: 2 / d_in    {2 / d:.3e}")
 print(f"Xavier: 2 / (d_in + d_out) = {2 / (d + key_dim):.3e}")
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 3.2))
+ax.hist(fresh.detach().flatten(), bins=60, density=True, color=BLUE, alpha=0.5, label="nn.Linear")
+rules = (("1 / (3 d_in)", 1 / (3 * d), BLUE, "-"), ("Kaiming", 2 / d, ORANGE, "--"))
+for name, rule, color, line in (*rules, ("Xavier", 2 / (d + key_dim), BLACK, ":")):
+    end = math.sqrt(3 * rule)  # uniform numbers up to here have this variance
+    ax.plot([-end, -end, end, end], [0, 0.5 / end, 0.5 / end, 0], line, color=color, label=name)
+ax.set(xlabel="number in the matrix", ylabel="density")
+fig.legend(loc="outside upper center", ncols=4, fontsize=9, columnspacing=1)
+fig.set_label(
+    "Densities of the numbers of a fresh matrix. Those of nn.Linear fill a box between plus and "
+    "minus 0.044, drawn by the variance 1 / (3 d_in). The boxes of Kaiming's and of Xavier's rule "
+    "are more than twice as wide, and lower."
+)
+
+# %%
+# *Figure 4.* The numbers of a fresh ``nn.Linear`` from 512 to 64, filled, and as lines the uniform
+# distributions of the three variances. The numbers fit that of 1 / (3 d_in), and both other rules
+# would let them scatter more than twice as far.
+#
 # The size of the scores follows from this variance by a rule that :doc:`the next lesson
 # </gallery/core/plot_3_scaling_variance>` explains: for independent numbers of mean 0, the variance
 # of a product is the product of the variances, and the variance of a sum is the sum of the
@@ -394,7 +458,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* Scaled scores of random words for two initialisations, with normal curves of standard
+# *Figure 5.* Scaled scores of random words for two initialisations, with normal curves of standard
 # deviation 1 and 1/3; the narrow one is that of ``nn.Linear``.
 #
 # Several sentences at once
@@ -441,6 +505,33 @@ assert torch.allclose(right[0], alone)
 assert not torch.allclose(wrong[0], alone)
 
 # %%
+
+fig, axes = plt.subplots(2, figsize=(5, 3.2))
+owner = torch.arange(4)[:, None, None].expand(4, 6, 3)  # (4, 6, 3), each number's sentence
+views = {
+    ".mT: (batch, width, words)": owner.mT,
+    ".T: (width, words, batch)": owner.permute(2, 1, 0),
+}
+for ax, (title, sheets) in zip(axes, views.items(), strict=True):
+    for i, sheet in enumerate(sheets):
+        for row, column in torch.cartesian_prod(*map(torch.arange, sheet.shape)).tolist():
+            fill = (BLUE, ORANGE, "white", "0.6")[sheet[row, column]]
+            corner = (8 * i + column, -row)
+            ax.add_patch(plt.Rectangle(corner, 1, 1, fc=fill, ec=BLACK, lw=0.8))
+    ax.set_title(title, loc="left", fontsize=11)
+    ax.set(xlim=(-0.2, 30.2), ylim=(-5.2, 1.2), aspect="equal")
+    ax.set_axis_off()
+fig.set_label(
+    "Keys of four sentences of six words and width 3, one colour per sentence. Above, for .mT: "
+    "four tables of 3 by 6, each in one colour. Below, for .T: three tables of 6 by 4, each with "
+    "one column of every colour."
+)
+
+# %%
+# *Figure 6.* The keys of four sentences, in one colour per sentence. Transposed in the last two
+# dimensions (above), each table holds the keys of one sentence. With all dimensions reversed
+# (below), every table mixes the four sentences.
+#
 # ``keys.transpose(-2, -1)``, or ``keys.mT`` for short, transposes the last two dimensions and
 # leaves the others alone. The index of the width should also be counted from the end: it is −1, and
 # not 1. :ref:`The lecture notes <source-notes>` leave open which of the two is right, in the line
@@ -480,6 +571,25 @@ assert torch.allclose(fused, square(batched))
 print("can be added to x:", (batched + fused).shape == batched.shape)
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 2.6))
+product = [("x", "(n, d)", 3, 1.5, BLACK), "·"]
+for name, color in (("W_query", QUERY), ("W_key", KEY), ("W_value", VALUE)):
+    product.append((name, "(d, d)", 1.5, 1.5, color))
+product.append("=")
+for name, color in (("query", QUERY), ("key", KEY), ("value", VALUE)):
+    product.append((name, "(n, d)", 3, 1.5, color))
+draw_matrices(ax, 0, product)
+ax.set(xlim=(-0.1, 11.8), ylim=(-1.7, 2.2))
+fig.set_label(
+    "x, (n, d), times a matrix that consists of W_query, W_key and W_value side by side, each "
+    "(d, d), equals query, key and value side by side, each (n, d)."
+)
+
+# %%
+# *Figure 7.* One product with three matrices side by side makes query, key and value side by
+# side. Each column of the result needs only the column of the matrix above which it stands.
+#
 # The single matrix gives the same numbers as the three matrices, because every column of the
 # product is computed from one column of the matrix. GPT-2 stores ``c_attn`` as (in, out), like
 # version 1, so whoever loads its weights into an ``nn.Linear`` has to transpose them.

@@ -49,9 +49,6 @@ from attention.plotting import (
 use_style()
 
 # %%
-# The step in one diagram
-# -----------------------
-# The scale is one small step between the dot products and the weights.
 
 # sphinx_gallery_start_ignore
 
@@ -224,15 +221,35 @@ def dot_products(trials, k):
     return (query * key).sum(dim=-1).double()
 
 
-variances = {}
+variances, drawn = {}, {}
 print("variance before and after the scale")
 for k in (5, 20):
-    products = dot_products(1_000, k)  # (1000,)
+    products = drawn[k] = dot_products(1_000, k)  # (1000,)
     variances[k] = products.var().item(), (products / math.sqrt(k)).var().item()
     print(f"k = {k:2}: {variances[k][0]:7.4f}, {variances[k][1]:.4f}")
 
 # %%
 # The variance is near k before the division and near 1 after it, as it should be.
+
+fig, axes = plt.subplots(2, figsize=(5, 4), sharex=True)
+for k, color, line in ((5, BLUE, "-"), (20, ORANGE, "--")):
+    for ax, numbers in zip(axes, (drawn[k], drawn[k] / math.sqrt(k)), strict=True):
+        style = {"histtype": "step", "lw": 2, "ls": line, "color": color, "label": f"k = {k}"}
+        ax.hist(numbers, bins=40, range=(-15, 15), density=True, **style)
+axes[0].set_title("query · key", loc="left", fontsize=11)
+axes[1].set_title("divided by √k", loc="left", fontsize=11)
+axes[0].legend()
+for ax in axes:
+    ax.set_ylabel("density")
+fig.set_label(
+    "Histograms of 1,000 dot products for k = 5 and for k = 20. Above, before the division, that "
+    "of k = 20 is twice as wide as that of k = 5. Below, divided by the root of k, both are alike."
+)
+
+# %%
+# *Figure 3.* The dot products of both widths, before the division (above) and after it (below).
+# A key of width 20 makes larger scores than one of width 5, and after the division the two widths
+# can no longer be told apart.
 #
 # .. admonition:: What went wrong: a check that can't fail
 #    :class: warning
@@ -267,7 +284,7 @@ for name, draws in {"numpy": numpy_draws, "torch": torch_draws}.items():
 # A measurement deserves the name only if it could have come out otherwise. So we now take ten
 # widths from 2 to 1,024, and for each width we measure 100 times, each time on 1,000 new pairs. The
 # repeats show the sampling variability, that is, how much the measured variance differs between
-# repeats. The theory predicts this scatter as well; the dashed lines of Figure 3 are its
+# repeats. The theory predicts this scatter as well; the dashed lines of Figure 4 are its
 # prediction. The next paragraph derives the prediction for readers who know some statistics, and
 # you can skip it.
 #
@@ -322,7 +339,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* Measured variance (circles) and standard deviation (squares) of the dot products
+# *Figure 4.* Measured variance (circles) and standard deviation (squares) of the dot products
 # against the key width, with the middle 90 % of 100 repeats as a band. The lower panel shows the
 # variance divided by k, which stays at 1, and the scatter agrees with the theory.
 #
@@ -378,7 +395,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* Entropy of the weights and size of the Jacobian against the key width, as medians of
+# *Figure 5.* Entropy of the weights and size of the Jacobian against the key width, as medians of
 # 400 queries with bands for the middle 90 %. Without a scale (squares) both fall, with division by
 # √k (circles) both stay level, and with division by k (triangles) the weights become nearly equal.
 #
@@ -398,7 +415,7 @@ for name in scales:
 # state whichever width you choose, and that is the purpose of the scale.
 #
 # The usual explanation is "vanishing gradients", as in :ref:`the blog post <source-blog>`, and that
-# is only half of the story. In Figure 4 the band for undivided scores is wide, because for a query
+# is only half of the story. In Figure 5 the band for undivided scores is wide, because for a query
 # whose two best keys happen to tie, the Jacobian is as large as ever. And the scale itself shrinks
 # the gradient that flows back to :math:`\mathrm{query} \cdot \mathrm{key}`, since by the chain rule
 # the Jacobian is multiplied by :math:`1/\sqrt k`. So we include this factor in the sizes of the
@@ -415,6 +432,26 @@ for name, size in whole.items():
     print(f"{name:14}{size.median():9.6f}{size.mean():9.6f}{tenth:7.0%}")
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 3.4))
+share = torch.arange(1, repeats + 1) / repeats  # (400,)
+for (name, size), color, line in zip(whole.items(), (ORANGE, BLUE), ("-", "--"), strict=True):
+    ax.plot(share, size.sort(descending=True).values.cumsum(dim=0), line, color=color, label=name)
+ax.set(xlabel="share of the queries, largest gradient first", ylabel="their gradients, summed")
+ax.xaxis.set_major_formatter("{x:.0%}")
+ax.set_ylim(0, None)
+ax.legend()
+fig.set_label(
+    "Gradients of 400 queries, summed from the largest to the smallest. Without a scale the curve "
+    "rises steeply over the first queries and is level from then on. Divided by the root of k, it "
+    "rises in an almost straight line, to a smaller sum."
+)
+
+# %%
+# *Figure 6.* The sizes of the gradients at k = 1,024, added up from the largest to the smallest.
+# Without the scale (solid) a few queries have most of the sum; with it (dashed) every query adds
+# about as much as any other.
+#
 # On average the gradient is larger without the scale than with it, but most of it goes to the few
 # queries whose best keys tie, while the typical query gets next to nothing. With the scale, every
 # query gets about the same, so what the scale buys is *evenness*.
@@ -457,6 +494,25 @@ for m in lengths:
     print(f"{m:5,}{entropy_of_length[m]:8.3f}{expected:10.3f}{share:7.3f}{largest:9.4f}")
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 3.2))
+ends = torch.tensor(lengths[:: len(lengths) - 1]).log()  # (2,)
+ax.plot(lengths, entropy_of_length.values(), "o", color=BLUE, label="measured")
+ax.plot(lengths[:: len(lengths) - 1], ends, ":", color=BLACK, lw=1, label="largest possible, ln m")
+ax.plot(lengths[:: len(lengths) - 1], ends - 0.5, color=BLACK, lw=1, label="estimate, ln m - ½")
+ax.set(xscale="log", xlabel="number m of keys", ylabel="entropy (nats)")
+ax.set_xticks(lengths, [f"{m:,}" for m in lengths])
+ax.minorticks_off()
+ax.legend()
+fig.set_label(
+    "Entropy of the weights against the number of keys, from 16 to 4,096. The measured entropies "
+    "lie on the line of the estimate, half a nat below the largest possible entropy."
+)
+
+# %%
+# *Figure 7.* The entropy of scaled scores against the number of keys. It keeps half a nat below its
+# maximum, and so grows with the length of the text, whatever the width.
+#
 # As these medians over 50 queries show, the weights of an untrained layer depend on the length of
 # the text in spite of the scale: with more keys, the largest weight is smaller and the entropy is
 # nearer to its maximum. No power of k can change that, since k says nothing about m.
@@ -488,8 +544,6 @@ for m in lengths:
 
 tokens = torch.randn(16, 64, generator=generator)  # (16, 64)
 following = torch.arange(1, 17) % 16  # (16,)
-
-
 optimizers = {
     "Adam": lambda parameters: torch.optim.Adam(parameters, lr=1e-3),
     "plain": lambda parameters: torch.optim.SGD(parameters, lr=0.3),
@@ -526,6 +580,30 @@ for steps, make in optimizers.items():
             print(f"{first:6.3f}{last:6.3f}")
 
 # %%
+
+fig, axes = plt.subplots(2, figsize=(5, 5), sharex=True)
+for ax, steps in zip(axes, optimizers, strict=True):
+    for name, color, marker in (("divided by √k", BLUE, "o"), ("divided by k", GREEN, "^")):
+        after = [reached[steps, name, k] for k in (16, 64, 256, 1024)]
+        ax.plot((16, 64, 256, 1024), after, color=color, marker=marker, label=name)
+    title = "Adam" if steps == "Adam" else "plain gradient descent"
+    ax.set_title(title, loc="left", fontsize=11)
+    ax.set(xscale="log", ylim=(0, 1), ylabel="weight reached")
+axes[0].legend()
+axes[1].set(xlabel="key width k")
+axes[1].set_xticks((16, 64, 256, 1024), ("16", "64", "256", "1,024"))
+axes[1].minorticks_off()
+fig.set_label(
+    "Mean weight of a pair after ten steps, against the width. Under Adam, division by the root of "
+    "k reaches more the wider the layer, and division by k the same at every width. Under plain "
+    "gradient descent, the root of k reaches the same at every width, and k less and less."
+)
+
+# %%
+# *Figure 8.* The weight of a token's partner after the same ten steps. The scale that takes all
+# widths equally far is k under Adam (triangles, above), and √k under plain gradient descent
+# (circles, below).
+#
 # Under Adam the growth rises with the width if it is measured in units of :math:`\sqrt k`, and
 # stays nearly level in units of k, as the argument says. So with the scale :math:`1/\sqrt k` the
 # same ten steps take a wide layer much further than a narrow one, whereas with :math:`1/k` they

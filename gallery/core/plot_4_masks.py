@@ -32,6 +32,8 @@ from torch.nn import functional as F
 import attention
 from attention import SelfAttentionV2
 from attention.plotting import (
+    BLACK,
+    BLUE,
     KEY,
     QUERY,
     VALUE,
@@ -47,10 +49,6 @@ torch.manual_seed(0)
 words = ["Your", "journey", "starts", "with", "one", "step"]
 
 # %%
-# Where a mask acts
-# -----------------
-# A batch of B texts with n words each passes through one attention layer. The masks act in a single
-# place, between the scores and the softmax.
 
 # sphinx_gallery_start_ignore
 
@@ -91,9 +89,10 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* One attention layer with two masks. The causal mask is the same for all texts, and the
-# padding mask is the same for all queries of a text. Both :term:`broadcast <broadcasting>` to the
-# shape of the scores: an axis that is missing, or that has length 1, is repeated.
+# *Figure 1.* One attention layer with two masks, which act in a single place, between the scores
+# and the softmax. B texts of n words pass through it. The causal mask is the same for all texts,
+# and the padding mask is the same for all queries of a text. Both :term:`broadcast <broadcasting>`
+# to the shape of the scores: an axis that is missing, or that has length 1, is repeated.
 #
 # A task, a loss and a loop
 # -------------------------
@@ -169,6 +168,23 @@ print(f"loss after training: {train(sees_all):.2f}, at chance level: {torch.tens
 print(f"accuracy, full sentence given:   {accuracy(sees_all(vectors(ids))[:, :-1]):.0%}")
 
 # %%
+
+with torch.no_grad():
+    one = vectors(torch.arange(6))  # (6, 12)
+    projected = (W(one) for W in (sees_all.W_query, sees_all.W_key, sees_all.W_value))
+    _, copying = attention.scaled_dot_product_attention(*projected)  # (6, 6), (6, 6)
+fig, ax = plt.subplots(figsize=(5, 4.4))
+numbered = [f"word {i + 1}" for i in range(6)]
+draw_weights(ax, copying, numbered)
+fig.set_label(
+    "Heatmap of the trained weights of one sentence, words 1 to 6 on both axes. Each of the first "
+    "five words attends most to the word after it, just above the diagonal."
+)
+
+# %%
+# *Figure 2.* What the model has learned: each word attends most to the word after it, which is the
+# one that it should predict. Word 6 has nothing to predict.
+#
 # The model seems to know words that nobody can know. In fact it sees the full sentence, including
 # the word to predict, and has learned to attend one position to the right. While a text is being
 # generated, however, that position is still empty. So we now give the model the words so far and
@@ -206,20 +222,8 @@ def causal_mask(n):
 # </gallery/core/plot_1_qkv_derivation>`. Where the mask is ``False``, the score becomes
 # :math:`-\infty`. Since :math:`e^{-\infty} = 0`, the softmax gives that key no weight, and the
 # other keys share all of it.
-#
-# .. predict:: first-row
-#
-#    "Your" is the first word. What does its row of weights look like under a causal mask?
-#
-#    Each word has a sixth of the weight : ``weights[0].min() == weights[0].max()``
-#        This is what six equal scores give. Here five of the six scores are −∞, so five words get
-#        nothing.
-#    All weights are 0, as no word comes before it : ``weights[0].sum() == 0``
-#        A causal mask forbids what comes *after* a word, so a word may always attend to itself.
-#    All of the weight is on "Your" itself : ``weights[0].tolist() == [1, 0, 0, 0, 0, 0]``
-#        Five of its six scores are −∞, and a softmax over a single score gives 1, whatever the
-#        score is.
 
+# Setup: the embeddings and matrices of the first lesson.
 x = torch.tensor(
     [
         [0.43, 0.15, 0.89],  # Your
@@ -234,6 +238,20 @@ W_query = torch.tensor([[0.296112, 0.516562], [0.251671, 0.688557], [0.073972, 0
 W_key = torch.tensor([[0.136580, 0.102479], [0.184056, 0.726447], [0.315254, 0.687107]])  # (3, 2)
 W_value = torch.tensor([[0.075635, 0.196638], [0.316412, 0.401740], [0.118568, 0.827395]])  # (3, 2)
 query, key, value = x @ W_query, x @ W_key, x @ W_value  # (6, 2), (6, 2), (6, 2)
+
+# %%
+# .. predict:: first-row
+#
+#    "Your" is the first word. What does its row of weights look like under a causal mask?
+#
+#    Each word has a sixth of the weight : ``weights[0].min() == weights[0].max()``
+#        This is what six equal scores give. Here five of the six scores are −∞, so five words get
+#        nothing.
+#    All weights are 0, as no word comes before it : ``weights[0].sum() == 0``
+#        A causal mask forbids what comes *after* a word, so a word may always attend to itself.
+#    All of the weight is on "Your" itself : ``weights[0].tolist() == [1, 0, 0, 0, 0, 0]``
+#        Five of its six scores are −∞, and a softmax over a single score gives 1, whatever the
+#        score is.
 
 causal = causal_mask(6)  # (6, 6)
 scores = query @ key.T / 2**0.5  # (6, 6)
@@ -260,7 +278,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* Attention weights under a causal mask, before any training, with the masked pairs
+# *Figure 3.* Attention weights under a causal mask, before any training, with the masked pairs
 # hatched. "Your" can attend to nothing but itself, so its context vector is its own value, whereas
 # "step" shares its weight among all six words.
 #
@@ -316,7 +334,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The padding mask and the causal mask of a text of four words that is padded to six,
+# *Figure 4.* The padding mask and the causal mask of a text of four words that is padded to six,
 # and the two joined, with the masked pairs hatched. The rows of the padding still attend to words,
 # which does no harm as long as nothing reads those rows.
 #
@@ -365,6 +383,26 @@ for name, program in programs.items():
     print(f"{'':17} values get a finite gradient: {v.grad.isfinite().all().item()}")
 
 # %%
+
+fig, axes = plt.subplots(4, figsize=(5, 5), sharex=True, sharey=True)
+for ax, (name, program) in zip(axes, programs.items(), strict=True):
+    row = program(torch.eye(6))[2]  # (6,)
+    ax.bar(words, row.nan_to_num(), color=WEIGHT)
+    if row.isnan().any():
+        for i in range(6):
+            ax.text(i, 0.02, "NaN", ha="center", fontsize=10)
+    ax.set_title(name, loc="left", fontsize=11)
+    ax.set(ylim=(0, 0.25), ylabel="weight")
+fig.set_label(
+    "Four rows of bars, the weights of “starts” on the six words in four programs. Filled with "
+    "minus infinity: NaN six times. Filled with minus a billion: six bars of a sixth. In this "
+    "package and in torch's kernel: no weight at all."
+)
+
+# %%
+# *Figure 5.* What "starts" receives from each word, although all six are forbidden. Only the second
+# program hands it something.
+#
 # The four programs return three different results. Which of the three is right?
 #
 # **NaN** is an honest answer to 0/0, but it spreads. The loss never read the row of "starts", so
@@ -400,6 +438,7 @@ def scaled_dot_product_attention(query, key, value, attn_mask=None):
 
 # %%
 
+# Check: the package's function.
 ours, _ = scaled_dot_product_attention(query, key, value, allowed)  # (6, 2)
 packages, _ = attention.scaled_dot_product_attention(query, key, value, allowed)  # (6, 2)
 print(f"largest difference from the package: {(ours - packages).abs().max().item():.0e}")
@@ -448,6 +487,20 @@ for word, distance in zip(words, moved, strict=True):
 assert moved[:3].max() == 0
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 2.8))
+ax.bar(words, moved, color=BLUE)
+ax.axvline(2.5, color=BLACK, lw=1, ls=":")
+ax.set_ylabel("moved by")
+fig.set_label(
+    "Bars: how far the context of each word moves when the word “with” is changed. Nothing moves "
+    "for the three words before it; “with” and the two words after it move."
+)
+
+# %%
+# *Figure 6.* How far each context vector moves if the word "with" is changed. To the left of the
+# dotted line are the words before it, for which the change does not exist.
+#
 # No row has seen the word that it has to predict, so one pass over a sentence trains all its
 # predictions at once. We now train the causal layer on the task from above. It stays near chance
 # level, whether it is given the full sentence or only the words so far, and on random sentences
@@ -481,6 +534,29 @@ with torch.no_grad():
     print(f"largest difference: {(torch.cat(rows) - layer(x)).abs().max().item():.0e}")
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 3.6))
+for m in range(1, 7):  # the words so far
+    for j in range(m):
+        is_new = j == m - 1
+        style = {"fc": KEY if is_new else "white", "ec": KEY, "lw": 1.2}
+        ax.add_patch(plt.Rectangle((j + 0.06, m - 0.94), 0.88, 0.88, **style))
+        if not is_new:
+            ax.text(j + 0.5, m - 0.5, "kept", ha="center", va="center", fontsize=10)
+ax.set(xlim=(0, 6), ylim=(6, 0), ylabel="step", xlabel="keys and values of the word")
+ax.set_xticks([i + 0.5 for i in range(6)], words)
+ax.set_yticks([i + 0.5 for i in range(6)], range(1, 7))
+ax.tick_params(length=0)
+ax.spines[:].set_visible(False)
+fig.set_label(
+    "Six steps from top to bottom, each with one word more. In every step only the key and value "
+    "of the newest word are computed, on the diagonal; those of all words before it are kept."
+)
+
+# %%
+# *Figure 7.* Which keys and values each step of generation needs. One pair per step is computed
+# (filled), and all others lie in the cache. The shape is that of the causal mask.
+#
 # No mask appears in this loop, since keys of later words do not exist yet. The mask is needed
 # wherever several words are processed in one pass, as in training or for a prompt (the given text
 # that generation continues). :doc:`The lesson on the KV cache </gallery/deeper/plot_9c_cache>`

@@ -36,7 +36,10 @@ from torch.nn import functional as F
 import attention
 from attention import causal_mask, padding_mask, scaled_dot_product_attention
 from attention.plotting import (
+    BLACK,
+    BLUE,
     KEY,
+    ORANGE,
     QUERY,
     VALUE,
     WEIGHT,
@@ -51,17 +54,6 @@ torch.manual_seed(0)
 words = ["Your", "journey", "starts", "with", "one", "step"]
 
 # %%
-# The layer in one diagram
-# ------------------------
-# :term:`Multi-head attention <multi-head attention>` (:cite:t:`vaswani2017attention`, section
-# 3.2.2) computes h heads side by side, each with queries, keys and values of its own. A head
-# returns k numbers per word. The results of all heads are concatenated, and a last matrix mixes
-# them:
-#
-# .. math:: \mathrm{context} = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
-#
-# Thanks to this matrix, each head may write into all d numbers of the result and not only into k of
-# them, as :doc:`the lesson after next </gallery/core/plot_7_transformer_block>` measures.
 
 # sphinx_gallery_start_ignore
 
@@ -104,6 +96,18 @@ fig.set_label(
 # the concatenation, the heads are one more batch axis, so they compute side by side and do not meet
 # before W_out.
 #
+# The layer in a formula
+# ----------------------
+# :term:`Multi-head attention <multi-head attention>` (:cite:t:`vaswani2017attention`, section
+# 3.2.2) computes h heads side by side, each with queries, keys and values of its own. A head
+# returns k numbers per word. The results of all heads are concatenated, and a last matrix mixes
+# them:
+#
+# .. math:: \mathrm{context} = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
+#
+# Thanks to this matrix, each head may write into all d numbers of the result and not only into k of
+# them, as :doc:`the lesson after next </gallery/core/plot_7_transformer_block>` measures.
+#
 # The layer as a class
 # --------------------
 # Three matrices compute the queries, the keys and the values of all heads, in one product each.
@@ -145,6 +149,7 @@ class MultiHeadAttention(nn.Module):
 # last lesson has given it a context vector of zeros, but if ``W_out`` has a bias, it adds this bias
 # to the zeros. A word that has seen nothing would then still return something.
 
+# Check: a word that saw nothing gets zeros.
 blind = causal_mask(6)  # (6, 6)
 blind[2] = False
 biased = MultiHeadAttention(12, 2, bias=True)
@@ -161,23 +166,9 @@ print(f"largest number returned for starts:  {starts.abs().max().item():.2f}")
 # sentence. The layer should return the two targets unmixed, side by side, in six numbers each. The
 # loss is the mean squared error divided by the variance of the targets, so it is the share of their
 # variance that the layer misses.
-#
-# .. predict:: one-head-two-targets
-#
-#    We train a layer with one head and a layer with two, and both layers are equally wide. How much
-#    of the targets' variance does the single head miss after training?
-#
-#    Next to nothing : ``missed[1] < 0.1``
-#        Two heads can do that. One head has one row of weights per word, and all that it fetches
-#        passes through the same value matrix, so the two targets arrive as one blend. Here a word
-#        has the same six numbers wherever it is, so no matrix can take the blend apart.
-#    A third to two thirds, as if one target were lost : ``1 / 3 < missed[1] < 2 / 3``
-#        A single row of weights can fetch one word unmixed, so one target is met and most of the
-#        other is missed.
-#    Nearly all : ``missed[1] > 0.9``
-#        One head cannot serve both targets, but it misses less if it serves one of them well.
 
 
+# Setup: the vectors, the loss and the training steps.
 def vectors(ids, size=6):
     """Concatenate the one-hot vector of each word and that of its position."""
     word = F.one_hot(ids, size).float()
@@ -205,6 +196,22 @@ def train(layer, loss_of, lr):
     return loss.item()
 
 
+# %%
+# .. predict:: one-head-two-targets
+#
+#    We train a layer with one head and a layer with two, and both layers are equally wide. How much
+#    of the targets' variance does the single head miss after training?
+#
+#    Next to nothing : ``missed[1] < 0.1``
+#        Two heads can do that. One head has one row of weights per word, and all that it fetches
+#        passes through the same value matrix, so the two targets arrive as one blend. Here a word
+#        has the same six numbers wherever it is, so no matrix can take the blend apart.
+#    A third to two thirds, as if one target were lost : ``1 / 3 < missed[1] < 2 / 3``
+#        A single row of weights can fetch one word unmixed, so one target is met and most of the
+#        other is missed.
+#    Nearly all : ``missed[1] > 0.9``
+#        One head cannot serve both targets, but it misses less if it serves one of them well.
+
 torch.manual_seed(0)
 layers = {1: MultiHeadAttention(12, 1), 2: MultiHeadAttention(12, 2)}
 missed = {h: train(layer, two_targets_loss, lr=0.03) for h, layer in layers.items()}
@@ -215,13 +222,33 @@ print(f"variance missed by two heads: {missed[2]:.1%}")
 # Which of the two targets does each layer miss?
 
 x = vectors(torch.rand(1000, 6).argsort(dim=-1))  # (1000, 6, 12)
-targets = x[:, :-1, :6], x[:, :1, :6].expand(-1, 5, -1)
+targets, parts = (x[:, :-1, :6], x[:, :1, :6].expand(-1, 5, -1)), {}
 for h, layer in layers.items():
     answers = layer(x, causal_mask(6))[:, 1:].split(6, dim=-1)
     previous, first = (F.mse_loss(a, t) / t.var() for a, t in zip(answers, targets, strict=True))
     print(f"num_heads {h} misses {previous:5.1%} of the previous word, {first:.1%} of the first")
+    parts[h] = previous.item(), first.item()
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 2.4))
+for h, color, place in ((1, ORANGE, 0.2), (2, BLUE, -0.2)):
+    label = f"{h} head" + "s" * (h > 1)
+    bars = ax.barh([1 + place, place], parts[h], height=0.36, color=color, label=label)
+    ax.bar_label(bars, fmt=" {:.1%}")
+ax.set_yticks([1, 0], ["previous word", "first word"])
+ax.tick_params(axis="y", length=0)
+ax.set(xlabel="share of the variance missed", xlim=(0, 1.15))
+ax.xaxis.set_major_formatter("{x:.0%}")
+ax.legend(loc="lower right")
+fig.set_label(
+    "Bars of the variance missed. The layer with one head misses most of the previous word and "
+    "hardly anything of the first. The layer with two heads misses next to nothing of either."
+)
+
+# %%
+# *Figure 2.* What each layer misses of its two targets. The single head has given up one of them.
+#
 # A single head could divide its weight between the two words. But then both words would pass
 # through the same value matrix in one blend. Since a word has the same six numbers at every
 # position, the blend does not show which of its parts came from the first word. The head trained
@@ -270,7 +297,7 @@ assert torch.allclose(ours, context, atol=1e-5)
 
 # %%
 
-fig, axes = plt.subplots(3, figsize=(5, 12.6))
+fig, axes = plt.subplots(3, figsize=(5, 8.8))
 titles = ("one head", "two heads: the first", "two heads: the second")
 for ax, head, title in zip(axes, (*single[0], *weights[0]), titles, strict=True):
     draw_weights(ax, head, words)
@@ -283,7 +310,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* Weights of a layer with one head and of a layer with two heads after training, on one
+# *Figure 3.* Weights of a layer with one head and of a layer with two heads after training, on one
 # sentence under a causal mask. The single head fetches the first word and little else. Of the two
 # heads, one fetches the first word and the other fetches the previous word, although nobody
 # assigned these roles.
@@ -308,6 +335,30 @@ with torch.no_grad():
 print(f"both heads and all words together: {ours[0, 5, 0]:+.2f}")
 
 # %%
+
+with torch.no_grad():
+    added = []
+    for i, columns in enumerate(slices):
+        value = sentence[0] @ layer.W_value.weight[columns].T  # (6, 6), one row per word
+        added.append(weights[0, i, 5] * (value @ layer.W_out.weight[0, columns]))  # (6,)
+fig, ax = plt.subplots(figsize=(5, 3))
+for i, color, place in ((0, BLUE, -0.2), (1, ORANGE, 0.2)):
+    at = [place + j for j in range(6)]
+    ax.bar(at, added[i], 0.38, color=color, label=f"head {i + 1}")
+ax.axhline(0, color=BLACK, lw=0.8)
+ax.set_xticks(range(6), words)
+ax.set_ylabel("adds to the number of “Your”")
+ax.legend()
+fig.set_label(
+    "Bars: what the two heads add to the number of “Your” in the answer for “step”, from each of "
+    "the six words. From “Your” itself the heads add numbers of opposite sign and nearly the same "
+    f"size, {added[0][0]:+.2f} and {added[1][0]:+.2f}."
+)
+
+# %%
+# *Figure 4.* What each head adds to that number because of each word. At "Your", one head takes
+# back what the other adds.
+#
 # A head should therefore not be named after its heatmap alone.
 #
 # ``head_dim`` and ``embed_dim``
@@ -354,6 +405,27 @@ print("split and transposed, head 1:", [words[i] for i in right[0, :, 0]])
 print("reshaped at once,     head 1:", [words[i] for i in wrong[0, :, 0]])
 
 # %%
+
+fig, grid = plt.subplots(2, 2, figsize=(5, 4.4))
+fills = ("#0072b2", "#56b4e9", "#ffffff", "#b0b0b0", "#d55e00", "#f0b27f")  # one per word
+for row, (name, split) in zip(grid, {"transposed": right, "reshaped": wrong}.items(), strict=True):
+    for head, ax in enumerate(row):
+        for i, j in torch.cartesian_prod(torch.arange(6), torch.arange(6)).tolist():
+            fill = fills[split[head, i, j]]
+            ax.add_patch(plt.Rectangle((j, -i), 1, 1, fc=fill, ec=BLACK, lw=0.6))
+        ax.set_title(f"{name}, head {head + 1}", fontsize=11)
+        ax.set(xlim=(-0.1, 6.1), ylim=(-5.1, 1.1), aspect="equal")
+        ax.set_axis_off()
+fig.set_label(
+    "Four tables of 6 by 6 numbers, coloured by the word that each belongs to. Split and "
+    "transposed, both heads have six rows in six colours. Reshaped at once, the first head has two "
+    "rows of each of the first three words, and the second head two rows of each of the others."
+)
+
+# %%
+# *Figure 5.* The numbers of both heads, in one colour per word. Split and transposed (above),
+# each head has a row for every word. Reshaped at once (below), each head knows three words only.
+#
 # The same numbers as torch's module
 # ----------------------------------
 # ``nn.MultiheadAttention`` stores its first three matrices as one, so we concatenate ours and copy
@@ -366,6 +438,7 @@ print("reshaped at once,     head 1:", [words[i] for i in wrong[0, :, 0]])
 # out*, so we negate ours with ``~``. The page on :doc:`notation </notation>` shows what happens if
 # one forgets to do so.
 
+# Check: torch's module and the fused kernel.
 torchs = nn.MultiheadAttention(12, 2, bias=False, batch_first=True)
 with torch.no_grad():
     torchs.in_proj_weight.copy_(torch.cat([W.weight for W in projections]))
@@ -400,6 +473,21 @@ print("one draw     ", one_draw, f"sum {one_draw.sum():.2f}")
 print("10,000 draws ", many.mean(dim=0), f"sum {many.sum(dim=-1).mean():.2f}")
 
 # %%
+
+fig, axes = plt.subplots(3, figsize=(5, 4.2), sharex=True, sharey=True)
+shown = {"weights": row, "one draw": one_draw, "mean of 10,000 draws": many.mean(dim=0)}
+for ax, (title, numbers) in zip(axes, shown.items(), strict=True):
+    ax.bar(words, numbers, color=WEIGHT)
+    ax.set_title(f"{title}, sum {numbers.sum():.2f}", loc="left", fontsize=11)
+fig.set_label(
+    "Three rows of bars for the six words. The weights sum to 1. In one draw some of them are 0 "
+    "and the others twice as large. The mean of 10,000 draws looks like the weights again."
+)
+
+# %%
+# *Figure 6.* Dropout on the weights of "step". A draw removes some words and doubles the others,
+# and on average nothing has changed.
+#
 # If dropout acted on the *scores*, it would remove no word, because :math:`e^0 = 1` and a score of
 # 0 is a score like any other. The package's layers drop weights in training and keep them all after
 # ``eval()``.
@@ -440,6 +528,7 @@ class CrossAttention(nn.Module):
 # every example, so that positions can't be learned by heart. For the moment the value matrix is
 # fixed: it hands over the position of a German word and drops the word itself.
 
+# Setup: the words, and how one head is trained.
 german = ["Mit", "einem", "einzigen", "Schritt", "beginnt", "deine", "Reise"]
 means = {"Your": [5], "journey": [6], "starts": [4], "with": [0], "one": [1, 2], "step": [3]}
 translation = torch.zeros(6, 7)  # (6, 7)
@@ -467,6 +556,8 @@ def train_to_translate(seed, fixed_values):
     return layer(english, in_order)[1].detach(), missed
 
 
+# %%
+
 cross_weights, missed_by_cross = train_to_translate(0, fixed_values=True)  # (6, 7)
 print(f"variance missed: {missed_by_cross:.1%}, weights: {tuple(cross_weights.shape)}")
 
@@ -484,7 +575,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* Cross-attention after training, with one row per English query and one column per
+# *Figure 7.* Cross-attention after training, with one row per English query and one column per
 # German key. Each row sums to 1 while a column need not, and "one" divides its weight between two
 # German words.
 #

@@ -57,10 +57,6 @@ x = torch.tensor(
 )  # (6, 3)
 
 # %%
-# Where the positions enter
-# -------------------------
-# A :term:`positional encoding <position>` is added before the first attention layer, and nothing
-# else in the model knows about it. One table serves all texts of a batch.
 
 # sphinx_gallery_start_ignore
 
@@ -96,8 +92,10 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* B texts of n words become embeddings of width d, and the same n rows of positions are
-# added to each text. The shape stays the same, so the layers that follow need no change.
+# *Figure 1.* A :term:`positional encoding <position>` is added before the first attention layer,
+# and nothing else in the model knows about it. B texts of n words become embeddings of width d, and
+# the same n rows of positions are added to each text. The shape stays the same, so the layers that
+# follow need no change.
 #
 # Attention without positions: shuffle the sentence
 # -------------------------------------------------
@@ -143,6 +141,7 @@ assert torch.allclose(shuffled, context[order])
 # still sees the same bag of words. But each of the other five words now sees a different bag, so
 # its context vector changes. In the second layer, "step" attends to these changed vectors.
 
+# Table: how far the context of "step" moves.
 others = torch.tensor([3, 0, 4, 1, 2, 5])  # (6,), all but the last are shuffled
 last_moved = {}
 for kind in (attention.SelfAttention, attention.CausalSelfAttention):
@@ -208,6 +207,28 @@ print("positions for one turn:", [round(turn) for turn in (2 * torch.pi / speed)
 print(f"slowest: {speed[-1]:.4f} radians per position; 1/base: {1 / base:.4f}")
 
 # %%
+
+fig, grid = plt.subplots(4, 8, figsize=(5, 3.2))
+circle = torch.linspace(0, 2 * torch.pi, 60)  # (60,)
+for row, p in zip(grid, (0, 1, 8, 64), strict=True):
+    for i, ax in enumerate(row):
+        ax.plot(circle.cos(), circle.sin(), color="0.7", lw=0.8)
+        sine, cosine = S[p, 2 * i : 2 * i + 2].tolist()
+        ax.plot([0, sine], [0, cosine], color=BLUE, lw=2)  # as on a clock: from the top, clockwise
+        ax.set(aspect="equal", xlim=(-1.1, 1.1), ylim=(-1.1, 1.1))
+        ax.set_axis_off()
+    row[0].text(-1.6, 0, f"{p}", ha="right", va="center")
+fig.supylabel("position", fontsize=11)
+fig.set_label(
+    "Four rows of eight clock faces with one hand each, for positions 0, 1, 8 and 64. At position "
+    "0 all hands point up. After one position only the first two have moved visibly, after 8 about "
+    "half of them, and after 64 all but the last two or three."
+)
+
+# %%
+# *Figure 2.* The eight hands at positions 0, 1, 8 and 64, the fastest hand on the left. No two
+# rows are the same.
+
 # The columns can be arranged in two ways, and both are in use. Either all sines come first and then
 # all cosines, or the two are interleaved as in the formula, so that the two numbers of a hand are
 # neighbours.
@@ -232,7 +253,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* The same table twice, one row per position and one column per sine or cosine. The
+# *Figure 3.* The same table twice, one row per position and one column per sine or cosine. The
 # stripes of a column are the turns of its hand. They are short for the fast hands and become longer
 # from hand to hand. The slowest hand does not complete a turn within 256 positions.
 #
@@ -291,7 +312,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The six words on the circles of two of the eight hands. From each word to the next,
+# *Figure 4.* The six words on the circles of two of the eight hands. From each word to the next,
 # the angle grows by the same amount, which is large for the fastest hand and small for the third.
 #
 # What the rotation is good for
@@ -324,7 +345,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* Dot products of positions 60, 128 and 200 with the positions up to 40 before and after
+# *Figure 5.* Dot products of positions 60, 128 and 200 with the positions up to 40 before and after
 # each of them. The three curves coincide, since only the distance counts. They are highest at
 # distance 0 but do not fall steadily to either side.
 #
@@ -355,7 +376,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 5.* Weights from positions alone, with the query rotated back by one. Each word attends
+# *Figure 6.* Weights from positions alone, with the query rotated back by one. Each word attends
 # mostly to the word before it. "Your" has no word before it and attends mostly to itself.
 #
 # Training will not necessarily find this matrix, but it exists, works for all positions at once,
@@ -377,6 +398,21 @@ assert finds_previous[0.0] == 1
 assert finds_previous[1.0] < 0.05
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 2.6))
+bars = ax.bar(list(map(str, finds_previous)), finds_previous.values(), color=BLUE)
+ax.bar_label(bars, fmt="{:.0%}")
+ax.set(xlabel="size of the words", ylabel="find the position", ylim=(0, 1.1))
+ax.yaxis.set_major_formatter("{x:.0%}")
+fig.set_label(
+    "Bars: the share of queries that find the position before their own, against the size of the "
+    "words. All find it without words, most with words of size 0.1, and next to none with words of "
+    "size 1."
+)
+
+# %%
+# *Figure 7.* How many queries still find the position before their own when random words are added.
+#
 # With words as large as the positions the matrix finds next to nothing, because the terms of the
 # score that contain words outweigh the one that does not. It works only if these terms are small,
 # or if words and positions lie in different directions, so that a matrix can read the positions
@@ -409,6 +445,28 @@ print("journey's query, step's key:", terms[:, 1, 5], f"sum {terms[:, 1, 5].sum(
 print("score of the sums:", f"{whole[1, 5]:.4f}")
 assert torch.allclose(terms.sum(dim=0), whole, atol=1e-5)
 
+# %%
+
+fig, grid = plt.subplots(2, 2, figsize=(5, 5), sharex=True, sharey=True)
+names = ("word, word", "word, position", "position, word", "position, position")
+top = terms.abs().max().item()
+for ax, name, term in zip(grid.flat, names, terms, strict=True):
+    image = ax.imshow(term.numpy(), cmap=DIVERGING, vmin=-top, vmax=top)
+    ax.set_title(name, fontsize=11)
+    ax.set_xticks(range(6), words, rotation=90)
+    ax.set_yticks(range(6), words)
+    ax.tick_params(length=0)
+fig.colorbar(image, ax=grid, location="bottom", shrink=0.7, aspect=30)
+fig.set_label(
+    "Four tables of 6 by 6 numbers, one per term of the score, with queries as rows and keys as "
+    "columns. The term of two words is much the same in every row. Terms with positions change "
+    "from row to row or from column to column, and are as large as the one of two words."
+)
+
+# %%
+# *Figure 8.* The four terms of all scores, with queries as rows and keys as columns. Only the last
+# of them, the one of two positions, would be the same for another sentence.
+
 with torch.no_grad():
     placed, placed_shuffled = layer(x + P), layer(x[order] + P)  # (6, 2), (6, 2)
 print("journey, as second word:", placed[1])
@@ -439,6 +497,25 @@ print("from the start, differ by", f"{(start[0, 2:] - start[1, :4]).abs().max():
 assert torch.equal(end[0, 2:], end[1, :4])
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 3))
+for y, text, back in zip((0, 2.6), (words, words[2:]), from_end, strict=True):
+    for i, word in enumerate(text):
+        draw_box(ax, i, y, word, width=0.92)
+        ax.text(i, y + 0.75, i, ha="center", va="center", color=ORANGE)
+        ax.text(i, y + 1.2, back[i].item(), ha="center", va="center", color=BLUE)
+    ax.text(6.4, y + 0.75, "from the start", va="center", color=ORANGE)
+    ax.text(6.4, y + 1.2, "from the end", va="center", color=BLUE)
+ax.set(xlim=(-0.5, 8.6), ylim=(4.2, -0.6))
+fig.set_label(
+    "Two sentences in boxes, the second being the last four words of the first. Counted from the "
+    "start, “starts” is 2 in the first and 0 in the second. Counted from the end, it is 3 in both, "
+    "and each word after it agrees as well."
+)
+
+# %%
+# *Figure 9.* Positions of the words of both texts, counted from the start and from the end.
+#
 # Our second text is "starts with one step", the end of the sentence. If we count from the end, its
 # words have the same positions in both texts, and therefore the same vectors. If we count from the
 # start, they have different positions in the two texts. All padding counts as position 0, which

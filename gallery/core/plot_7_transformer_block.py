@@ -38,6 +38,7 @@ from attention import MultiHeadAttention, causal_mask
 from attention.plotting import (
     BLACK,
     BLUE,
+    DIVERGING,
     GREEN,
     KEY,
     ORANGE,
@@ -56,10 +57,6 @@ use_style()
 QUICK = False  # True: fewer reviews and steps, for a first try
 
 # %%
-# The whole block in one diagram
-# ------------------------------
-# A batch of B texts enters, with n tokens per text and d numbers per token. The result of a block
-# has the same shape, so blocks can be stacked.
 
 # sphinx_gallery_start_ignore
 
@@ -107,11 +104,12 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* A transformer block in which each branch begins with layer normalisation, a *norm* for
-# short. The thick line is the residual connection; two branches read the tokens from it and add
-# their results to it. The first branch is attention, in which the tokens meet, and the second is
-# the feed-forward layer, in which each token is processed by itself. Each of the h heads has the
-# width k = d / h.
+# *Figure 1.* A transformer block for B texts of n tokens with d numbers each. Its result has the
+# same shape, so blocks can be stacked. In this block each branch begins with layer normalisation, a
+# *norm* for short. The thick line is the residual connection; two branches read the tokens from it
+# and add their results to it. The first branch is attention, in which the tokens meet, and the
+# second is the feed-forward layer, in which each token is processed by itself. Each of the h heads
+# has the width k = d / h.
 #
 # Layer normalisation: every token at one size
 # --------------------------------------------
@@ -148,6 +146,26 @@ print("ten times the size", LayerNorm(4)(10 * token).detach())
 assert torch.allclose(LayerNorm(4)(token), nn.LayerNorm(4)(token))
 
 # %%
+
+fig, grid = plt.subplots(2, 2, figsize=(5, 3.6), sharey="col")
+rows = {"the token": token, "ten times the token": 10 * token}
+for (before, after), (name, numbers) in zip(grid, rows.items(), strict=True):
+    before.bar(range(4), numbers, color=BLUE)
+    after.bar(range(4), LayerNorm(4)(numbers).detach(), color=ORANGE)
+    after.axhline(0, color=BLACK, lw=0.8)
+    before.set_title(name, loc="left", fontsize=11)
+    after.set_title("normalised", loc="left", fontsize=11)
+for ax in grid.flat:
+    ax.set_xticks([])
+fig.set_label(
+    "Bars of the four numbers of a token and of ten times the token, on the left. On the right, "
+    "both after layer normalisation: the same four bars, two below zero, one near it, one above."
+)
+
+# %%
+# *Figure 2.* A token and ten times the same token, before and after layer normalisation. What
+# remains is the shape of a token, without its size.
+#
 # By hand, the first number is (1 − 3) / √3.5. A token that is ten times as large comes out the
 # same, so the part that reads the token never has to deal with its size. (The two results differ
 # only by the effect of ``eps``, a tiny number that keeps the code from dividing by 0.) The variance
@@ -178,6 +196,23 @@ class FeedForward(nn.Module):
 
 
 # %%
+
+z = torch.linspace(-4, 3, 200)  # (200,)
+fig, ax = plt.subplots(figsize=(5, 2.8))
+for name, function, color, line in (("GELU", F.gelu, BLUE, "-"), ("ReLU", F.relu, ORANGE, "--")):
+    ax.plot(z, function(z), line, color=color, label=name)
+ax.plot(z, z / 2, ":", color=BLACK, lw=1, label="a linear function")
+ax.set(xlabel="z")
+ax.legend()
+fig.set_label(
+    "GELU and ReLU against z, from minus 4 to 3. ReLU is 0 up to 0 and then z. GELU lies close to "
+    "it without the corner, a little below 0 for small negative z. A linear function is a line."
+)
+
+# %%
+# *Figure 3.* The function between the two matrices. Because it bends, the layer can do what no
+# single matrix does.
+#
 # The block: add, don't replace
 # -----------------------------
 # A :term:`residual connection` adds what went into a part to what comes out of it
@@ -186,6 +221,51 @@ class FeedForward(nn.Module):
 # after each sum, which is called :term:`post-norm`. The heads have biases here, as in most
 # published models, and a mask is passed on to them. A token that may attend to nothing still gets
 # zeros from attention, but the feed-forward layer changes it like any other token.
+
+# sphinx_gallery_start_ignore
+
+
+def draw_norms():
+    """Draw the order of the parts in both kinds of block, side by side."""
+    fig, ax = plt.subplots(figsize=(5, 4.2))
+    ax.set(xlim=(0, 10), ylim=(8.9, -0.6))
+    orders = {"pre-norm": ("norm", "part", "+"), "post-norm": ("part", "+", "norm")}
+    for x, (title, order) in zip((1, 6), orders.items(), strict=True):
+        draw_box(ax, x + 1.4, -0.2, title, None)
+        ends = {"norm": BLUE, "part": BLACK}
+        plus = 2 + 2.4 * order.index("+")
+        ax.plot([x, x], [0.8, plus], color=BLACK, lw=4, solid_capstyle="butt", zorder=0)
+        draw_flow(ax, (x, 0.8), (x + 2.2, 1.5))
+        for i, part in enumerate(order):
+            y = 2 + 2.4 * i
+            at = x + 2.2 if i < order.index("+") else x
+            if part == "+":
+                draw_flow(ax, (x + 2.2, y - 1.9), (x + 0.35, y))
+                ax.plot(x, y, "o", ms=19, mfc="white", mec=BLACK, mew=2)
+                ax.text(x, y, "+", ha="center", va="center", fontsize=14)
+            else:
+                draw_box(ax, at, y, part, ends[part], width=2)
+            if part == "norm" and i == 0:
+                draw_flow(ax, (at, y + 0.5), (at, y + 1.9))
+        if order[-1] == "norm":
+            draw_flow(ax, (x, plus + 0.45), (x, plus + 1.9))
+            draw_flow(ax, (x, plus + 2.9), (x, plus + 4))
+        else:
+            draw_flow(ax, (x, plus + 0.45), (x, plus + 1.6))
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_norms()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Two flow charts. In pre-norm, the branch passes through the norm and then the part, and is "
+    "added to the thick line of the residual path. In post-norm, the branch passes through the "
+    "part, is added to the path, and the norm comes last, on the path itself."
+)
+
+# %%
+# *Figure 4.* The two places of the norm. In pre-norm it lies on the branch, and nothing but
+# additions is on the residual path (thick). In post-norm it lies on the path.
 
 
 # attention_from_scratch.py
@@ -214,6 +294,7 @@ class TransformerBlock(nn.Module):
 # order. Then we compare results and gradients under a causal mask. In torch's mask, True means that
 # attention is forbidden, so torch is given the inverted mask.
 
+# Check: torch's block, in value and in gradient.
 d, h, k = 32, 2, 16
 x, target = torch.randn(5, 7, d, requires_grad=True), torch.randn(5, 7, d)  # (5, 7, d), (5, 7, d)
 mask = causal_mask(7)  # (7, 7)
@@ -287,6 +368,24 @@ for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
     print(name, f"share of head 1's contribution outside its slice: {outside:.2f}")
 
 # %%
+
+fig, axes = plt.subplots(2, figsize=(5, 3.6), sharex=True)
+for ax, (name, W) in zip(axes, (("with W_out", W_of_head), ("without", identity)), strict=True):
+    first = torch.einsum("bnk,kd->bnd", heads[:, :, 0], W[0]).detach()  # (5, 7, d)
+    ax.bar(range(1, d + 1), first.square().mean(dim=(0, 1)).sqrt(), color=BLUE)
+    ax.axvline(k + 0.5, color=BLACK, lw=1, ls=":")
+    ax.set_title(name, loc="left", fontsize=11)
+    ax.set_ylabel("size")
+axes[1].set(xlabel="number of the token, 1 to d")
+fig.set_label(
+    "Bars: the size of the first head's contribution to each of the 32 numbers of a token. With "
+    "W_out it adds to all 32. Without W_out it adds to the first 16 alone, its slice."
+)
+
+# %%
+# *Figure 5.* What the first head adds to each of the d numbers, as the root of the mean square. Its
+# own slice is to the left of the dotted line.
+#
 # With W_out, a head writes wherever its group of rows points, and several heads can write to the
 # same place. In a layer with a single head, W_value alone could do what W_value and W_out do
 # together, because the two then act as one product, as :doc:`a later lesson
@@ -332,8 +431,35 @@ for question, found in zip(QUESTIONS, follow(example)[0].T, strict=True):
     print(f"{question:11}", *found.tolist())
 
 # %%
-# Start in room 0. Its note says 3, the note in room 3 says 1, and the note in room 1 says 6. The
-# walker is in room 1 after two steps and in room 6 after three, and the sum is 7. In a model of
+
+fig, ax = plt.subplots(figsize=(5, 4.6))
+angle = torch.arange(ROOMS) * 2 * torch.pi / ROOMS  # (ROOMS,)
+at = list(zip(angle.sin().tolist(), angle.cos().tolist(), strict=True))
+steps = [0, example[0, 0].item(), follow(example)[0, 0, 0].item()]  # where each step begins
+for room, note in enumerate(example[0].tolist()):
+    look = {"color": ORANGE, "lw": 2.5} if room in steps else {"color": "0.6", "lw": 1}
+    style = {"arrowstyle": "-|>", "shrinkA": 17, "shrinkB": 17, **look}
+    ax.annotate("", xy=at[note], xytext=at[room], arrowprops=style)
+    if room in steps:
+        x_mid, y_mid = ((a + b) / 2 for a, b in zip(at[room], at[note], strict=True))
+        behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+        number = str(steps.index(room) + 1)
+        ax.text(x_mid, y_mid, number, ha="center", va="center", color=ORANGE, bbox=behind)
+    ax.plot(*at[room], "o", ms=30, mfc="white", mec=BLACK, mew=1.5)
+    ax.text(*at[room], room, ha="center", va="center")
+ax.set(xlim=(-1.25, 1.25), ylim=(-1.2, 1.2), aspect="equal")
+ax.set_axis_off()
+fig.set_label(
+    "Eight rooms in a circle, with an arrow from each room to the one that its note names. The "
+    "three steps of a walker from room 0 are numbered: to room 3, to room 1 and to room 6."
+)
+
+# %%
+# *Figure 6.* The example: eight rooms, their notes as arrows, and the three steps of the walker who
+# starts in room 0. Its note says 3, the note in room 3 says 1, and the note in room 1 says 6. A
+# room without an arrow names itself.
+#
+# The walker is in room 1 after two steps and in room 6 after three, and the sum is 7. In a model of
 # pre-norm blocks, one more norm follows the last block, because nothing else has normalised the
 # last sum. Each variant is trained from five seeds, and because the models are small, we train the
 # five side by side: their parameters get one more axis, over which :func:`torch.vmap` maps.
@@ -367,6 +493,10 @@ class NoResidual(TransformerBlock):
         return self.feed_forward(self.norm2(self.attention(self.norm1(x))))
 
 
+# %%
+
+
+# Setup: make a model with parts replaced, and train one for each seed.
 def build(
     depth=3,
     block=TransformerBlock,
@@ -417,6 +547,8 @@ def train(steps=STEPS, lr=8e-3, seeds=SEEDS, **options):
             found = answer(parameters, notes).argmax(dim=-1)  # (seeds, 500, ROOMS, 3)
     return (found == answers).float().mean(dim=(1, 2))  # (seeds, 3)
 
+
+# %%
 
 variants = {
     "three complete blocks": {},
@@ -469,7 +601,7 @@ if not QUICK:
     assert mean["without feed-forward"][2] < 0.8 < mean["no feed-f., 300 steps"][2]
 
 # %%
-# *Figure 2.* Accuracy with each part left out in turn, with one mark per seed: circles for two
+# *Figure 7.* Accuracy with each part left out in turn, with one mark per seed: circles for two
 # steps, squares for three, triangles for the sum. All models but the one with 300 steps are trained
 # equally long, at the same learning rate. The figure therefore shows what a model learns in this
 # time and not what it could learn.
@@ -511,6 +643,7 @@ if not QUICK:
 
 torch.manual_seed(0)
 notes, answers = draw_walks(64)  # (64, ROOMS), (64, ROOMS, 3)
+alike = {}
 for name, kind in (("with residual connections", TransformerBlock), ("without", NoResidual)):
     model, cosines = build(block=kind), []
     x = model.note(notes) + model.room.weight  # (64, ROOMS, d)
@@ -520,8 +653,27 @@ for name, kind in (("with residual connections", TransformerBlock), ("without", 
         pairs = (unit @ unit.mT).sum() - unit.square().sum()
         cosines.append(pairs.item() / (64 * ROOMS * (ROOMS - 1)))
     print(f"{name:25}", *(f"{cosine:6.2f}" for cosine in cosines))
+    alike[name] = (unit @ unit.mT)[0].detach()  # (ROOMS, ROOMS)
 
 # %%
+
+fig, axes = plt.subplots(1, 2, figsize=(5, 4), sharey=True)
+for ax, (name, table) in zip(axes, alike.items(), strict=True):
+    image = ax.imshow(table.numpy(), cmap=DIVERGING, vmin=-1, vmax=1)
+    ax.set_title(name.replace(" residual connections", " residual"), fontsize=11)
+    ax.set_xlabel("room")
+    ax.tick_params(length=0)
+axes[0].set_ylabel("room")
+fig.colorbar(image, ax=axes, location="bottom", shrink=0.7, aspect=30, ticks=[-1, 0, 1])
+fig.set_label(
+    "Two tables of the cosines between the eight rooms of one text after the last block. With "
+    "residual connections only the diagonal is strong. Without them every cell is near 1."
+)
+
+# %%
+# *Figure 8.* The cosines between the eight rooms of one text after three fresh blocks. Without
+# residual connections no room differs from any other.
+#
 # Without residual connections the rooms of a text become nearly the same vector, and no later block
 # can tell them apart. :cite:t:`dong2021attention` prove such a collapse for stacks of attention
 # alone.
@@ -593,7 +745,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The norm of the gradient in each of twelve fresh blocks, as the median of five seeds
+# *Figure 9.* The norm of the gradient in each of twelve fresh blocks, as the median of five seeds
 # with a band from the least to the greatest. The upper panel has a logarithmic axis, and the lower
 # one repeats post-norm (squares) and pre-norm (circles) on a linear one.
 #

@@ -44,7 +44,7 @@ from torch import nn
 from torch.nn import functional as F
 
 from attention import SentimentClassifier, SinusoidalPositions, TransformerBlock, padding_mask
-from attention.plotting import BLUE, ORANGE, draw_box, draw_flow, use_style, words_as_html
+from attention.plotting import BLACK, BLUE, ORANGE, draw_box, draw_flow, use_style, words_as_html
 from attention.sentiment.config import ModelConfig, TrainConfig, config_json
 from attention.sentiment.model import build_model
 from attention.sentiment.sources import load_reviews
@@ -55,34 +55,6 @@ use_style()
 QUICK = False  # True: fewer reviews and steps, for a first try
 
 # %%
-# Film reviews (:cite:t:`maas2011learning`) come with the package, so every machine can run this
-# page. With ``DATA = "yelp"`` the page reads reviews of restaurants and other businesses
-# (:cite:t:`zhang2015character`) instead, once they have been fetched. Each of their labels stands
-# for several star ratings, as :doc:`a case study </gallery/cases/plot_1_ten_pitfalls>` explains in
-# its first section.
-
-DATA = "imdb"
-
-config = TrainConfig(
-    model=ModelConfig(embed_dim=24, embedding_std=0.1),
-    data=DATA,
-    limit=40 if QUICK else 6_000,
-    epochs=1 if QUICK else 4,
-    batch_size=128,
-    lr=4e-3,
-)
-reviews = load_reviews(config.data, limit=200 if QUICK else None)
-# A sample to train on, so that the page runs in minutes.
-reviews["train"] = load_reviews(config.data, limit=config.limit)["train"]
-for name, split in reviews.items():
-    counts = Counter(split.labels)
-    print(f"{name:10}  {counts[0]:5} negative  {counts[1]:5} positive")
-
-# %%
-# The whole pipeline in one diagram
-# ---------------------------------
-# A :term:`batch` of B reviews goes in, and B numbers come out. In between, each review has n words,
-# padding included, and each word has d numbers.
 
 STEPS = {
     "B reviews": "texts",
@@ -105,9 +77,35 @@ fig.set_label(
 plt.show()
 
 # %%
-# *Figure 1.* How B reviews become B logits. The mask, which says where a review ends and its
-# padding begins, is needed twice, by the blocks and by the mean.
+# *Figure 1.* How a :term:`batch` of B reviews becomes B logits. In between, each review has n
+# words, padding included, and each word has d numbers. The mask, which says where a review ends and
+# its padding begins, is needed twice, by the blocks and by the mean.
 #
+# Film reviews (:cite:t:`maas2011learning`) come with the package, so every machine can run this
+# page. With ``DATA = "yelp"`` the page reads reviews of restaurants and other businesses
+# (:cite:t:`zhang2015character`) instead, once they have been fetched. Each of their labels stands
+# for several star ratings, as :doc:`a case study </gallery/cases/plot_1_ten_pitfalls>` explains in
+# its first section.
+
+# Setup: the options, and the reviews.
+DATA = "imdb"
+
+config = TrainConfig(
+    model=ModelConfig(embed_dim=24, embedding_std=0.1),
+    data=DATA,
+    limit=40 if QUICK else 6_000,
+    epochs=1 if QUICK else 4,
+    batch_size=128,
+    lr=4e-3,
+)
+reviews = load_reviews(config.data, limit=200 if QUICK else None)
+# A sample to train on, so that the page runs in minutes.
+reviews["train"] = load_reviews(config.data, limit=config.limit)["train"]
+for name, split in reviews.items():
+    counts = Counter(split.labels)
+    print(f"{name:10}  {counts[0]:5} negative  {counts[1]:5} positive")
+
+# %%
 # From text to ids
 # ----------------
 # A model reads integers, so a text is split into words, and each word of the :term:`vocabulary` has
@@ -151,6 +149,25 @@ for start in [start for start in starts if 1 in encode(start, vocabulary)][:5]:
         print("\n".join(textwrap.wrap(line, 60, replace_whitespace=False)))
 
 # %%
+
+occurs = Counter(word for text in reviews["train"].texts for word in words_of(text))
+number_of = Counter(min(count, 10) for count in occurs.values())
+fig, ax = plt.subplots(figsize=(5, 3))
+colors = [ORANGE, *[BLUE] * 9]
+ax.bar(range(1, 11), [number_of[count] for count in range(1, 11)], color=colors)
+ax.set_xticks(range(1, 11), [*map(str, range(1, 10)), "10 +"])
+ax.set(xlabel="how often a word occurs", ylabel="words")
+ax.yaxis.set_major_formatter("{x:,.0f}")
+fig.set_label(
+    "Bars: how many words of the training reviews occur once, twice and so on. Those that occur "
+    "only once are by far the most, and the bars fall quickly from there. Those that occur ten "
+    "times or more make up one bar again, which is high."
+)
+
+# %%
+# *Figure 2.* The words of the training reviews by how often they occur. Those that occur once get
+# no id of their own.
+#
 # The section *Tokenizer* of :ref:`Lab 13 <source-lab>` sets out to "Print 5 real examples" with an
 # unknown word, and finds none. The reason is that the lab uses each review twice, alone and behind
 # another review, and counts the words only after this doubling. So no word occurs only once, and
@@ -185,6 +202,18 @@ ids, mask, labels = next(batches(examples["train"], 32))  # (32, 128), (32, 1, 1
 print(f"the first batch: {mask.sum()} words, {(~mask).sum()} ids of padding")
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 2.8))
+ax.imshow(mask[:, 0].int().numpy(), cmap="Blues", vmin=0, vmax=1.4, aspect="auto")
+ax.set(xlabel="position", ylabel="review")
+fig.set_label(
+    "The mask of a batch: one row per review, 32 in all, and one column per position, 128. Most "
+    "rows are filled to the end, and a few short reviews leave the right part of their row empty."
+)
+
+# %%
+# *Figure 3.* The mask of the first batch, with the words filled. What is empty is padding.
+#
 # The model
 # ---------
 # The vector of each word and the vector of its position are added, and blocks follow. After a last
@@ -234,6 +263,7 @@ class ReviewClassifier(nn.Module):
 # from the start, as yours does. (By default it counts from the end, for a reason given below.) With
 # copied parameters, logits and gradients agree on the batch:
 
+# Check: the package's model, in value and in gradient.
 own = ReviewClassifier(len(vocabulary), embed_dim=16, num_heads=4, num_layers=2)
 packages = SentimentClassifier(
     len(vocabulary),
@@ -285,6 +315,24 @@ print("derivative: ", z.grad)
 assert torch.allclose(z.grad, (p - y).detach())
 
 # %%
+
+logit = torch.linspace(-5, 5, 100)  # (100,)
+fig, ax = plt.subplots(figsize=(5, 3))
+for label, color, line in ((1, BLUE, "-"), (0, ORANGE, "--")):
+    answer = torch.full_like(logit, label)  # (100,)
+    costs = F.binary_cross_entropy_with_logits(logit, answer, reduction="none")  # (100,)
+    ax.plot(logit, costs, line, color=color, label=f"the label is {label}")
+ax.set(xlabel="logit z", ylabel="loss (nats)")
+ax.legend(loc="upper center")
+fig.set_label(
+    "The loss against the logit, from minus 5 to 5, for both labels. For label 1 it falls from 5 "
+    "almost along a line and flattens out near 0; for label 0 it is the mirror image."
+)
+
+# %%
+# *Figure 4.* The loss of one review. On the wrong side it rises by one nat per unit of the logit,
+# and on the right side it is nearly level, so that hardly any gradient is left.
+#
 # The loop, and the validation
 # ----------------------------
 # A step takes one batch, computes its logits, their loss and the gradients, and then moves the
@@ -367,7 +415,7 @@ fig.set_label(
 plt.show()
 
 # %%
-# *Figure 2.* Training (dashed) and validation (solid) of a mean of the words (squares) and of one
+# *Figure 5.* Training (dashed) and validation (solid) of a mean of the words (squares) and of one
 # transformer block (circles). Where the dashed loss still falls and the solid one rises, the model
 # is overfitting.
 #
@@ -460,6 +508,7 @@ print(f"{N:,} pairs to train on; in {itself} of them a review is its own distrac
 # A model reads at most 256 words, the separator among them, so a pair must often be cut. At which
 # end?
 
+# Table: what is lost at either end.
 pairs = prepared.validation["distractor"]
 N = len(pairs)
 one = pairs.ids.lengths  # (N,)
@@ -471,6 +520,29 @@ print(f"               {(review > room).float().mean():.1%} at least in part")
 print(f"keep the tail: {(review > most).float().mean():.1%} lose their beginning")
 
 # %%
+
+fig, axes = plt.subplots(2, figsize=(5, 5.4))
+rows = range(min(24, N))
+first, second = front[: len(rows)].tolist(), review[: len(rows)].tolist()
+for ax, title, start in ((axes[0], "keep the head", 0), (axes[1], "keep the tail", 1)):
+    for row, one_front, one_review in zip(rows, first, second, strict=True):
+        left = -start * (one_front + one_review)  # the pair ends at 0, or begins there
+        ax.barh(row, one_front, left=left, color="0.7", height=0.8)
+        ax.barh(row, one_review, left=left + one_front, color=BLUE, height=0.8)
+    ax.axvline(-most if start else most, color=BLACK, lw=1.5)
+    ax.set_title(title, loc="left", fontsize=11)
+    ax.set(xlim=(-2 * most, 0) if start else (0, 2 * most), yticks=[], ylabel="pairs")
+axes[1].set_xlabel("words")
+fig.set_label(
+    "Two panels of 24 bars, one per pair: a grey distractor, then a blue review. Above, a line at "
+    "256 words from the beginning: left of it is mostly grey. Below, a line at 256 words from the "
+    "end: right of it is mostly blue."
+)
+
+# %%
+# *Figure 6.* Twenty-four pairs, the distractor in grey and the review that counts in blue. A model
+# reads 256 words: those left of the line if the head is kept, those right of it if the tail is.
+#
 # .. admonition:: What went wrong: cutting off the review that counts
 #    :class: warning
 #
@@ -505,6 +577,7 @@ print(f"keep the tail: {(review > most).float().mean():.1%} lose their beginning
 # Lab 13 computes its energy with ``nn.Linear(…, 1)``, which has a :term:`bias`. This bias adds one
 # constant to all scores of a review, and a softmax takes no notice of that:
 
+# Check: ten more on each score, and the gradient of the bias.
 score = nn.Linear(24, 1).double()
 x = torch.randn(5, 7, 24).double()  # (5, 7, 24)
 weights, moved = score(x).softmax(dim=1), (score(x) + 10).softmax(dim=1)  # (5, 7, 1), (5, 7, 1)
@@ -542,6 +615,29 @@ for kind, run in runs.items():
     print()
 
 # %%
+fig, ax = plt.subplots(figsize=(5, 2.8))
+for name, color, marker, above in (("clean", BLUE, "o", -0.15), ("distractor", ORANGE, "s", 0.15)):
+    for i, kind in enumerate(history):
+        last = history[kind][-1][name]
+        label = name if i == 0 else None
+        ax.plot(last["accuracy_interval"], [i + above] * 2, color=color, lw=1.5)
+        ax.plot(last["accuracy"], i + above, marker, color=color, label=label)
+ax.set_yticks(range(len(history)), history)
+ax.set_xlabel("accuracy on validation reviews")
+ax.xaxis.set_major_formatter("{x:.0%}")
+ax.invert_yaxis()
+fig.legend(loc="outside upper center", ncols=2)
+fig.set_label(
+    "Accuracies of the four models as points with their 95 % intervals, read clean and behind a "
+    "distractor. Behind a distractor the mean is the lowest by far; on clean reviews the four lie "
+    "closer to each other."
+)
+plt.show()
+
+# %%
+# *Figure 7.* The accuracies with their 95 % intervals, of reviews read alone (circles) and
+# behind a distractor (squares).
+#
 fig, grid = plt.subplots(3, 2, figsize=(5.6, 7.4), sharex=True, sharey="col")
 for panels, kind in zip(grid, ("energy", "qk", "qkv"), strict=True):
     draw_curves(panels, "mean", ORANGE, "s")
@@ -557,7 +653,7 @@ fig.set_label(
 plt.show()
 
 # %%
-# *Figure 3.* Training (dashed) and validation (solid) of the three networks of Lab 13 (circles),
+# *Figure 8.* Training (dashed) and validation (solid) of the three networks of Lab 13 (circles),
 # each beside the mean (squares). In validation, each curve is the average of two tasks: reviews
 # read alone, and reviews read behind distractors. The validation loss of *qkv* rises again, while
 # that of each other model still falls or stays level.
@@ -593,7 +689,7 @@ for i in received.topk(8).indices.tolist():
     print(f"{encoded.tokens[i]:9} {received[i]:.3f}")
 print(f"on average {1 / n:.3f}\n")
 
-energy = models["energy"]
+energy, changes = models["energy"], {}
 with torch.no_grad():
     x = energy.positions(energy.embedding(ids), torch.arange(n).flip(0)[None])  # (1, n, 24)
     print("change of the logit       deleted   deleted, no other word moves")
@@ -603,8 +699,30 @@ with torch.no_grad():
         change = energy(ids[:, kept]) - logit_of_energy
         count = f"({n - len(kept)} ×)"
         print(f"without {word!r:12} {count} {change.item():+6.2f} {in_place.item():+11.2f}")
+        changes[word] = change.item(), in_place.item()
 
 # %%
+fig, ax = plt.subplots(figsize=(5, 2.8))
+for place, (label, color) in enumerate((("deleted", BLUE), ("no other word moves", ORANGE))):
+    at = [i + 0.4 * place - 0.2 for i in range(len(changes))]
+    ax.barh(at, [both[place] for both in changes.values()], 0.38, color=color, label=label)
+ax.axvline(0, color=BLACK, lw=0.8)
+ax.set_yticks(range(len(changes)), [f"without “{word}”" for word in changes])
+ax.tick_params(axis="y", length=0)
+ax.set_xlabel("change of the logit")
+ax.invert_yaxis()
+fig.legend(loc="outside upper center", ncols=2)
+fig.set_label(
+    "Bars: how the logit changes without each of four words, once deleted and once with the other "
+    "words in place: "
+    + "; ".join(f"“{word}” {a:+.2f} and {b:+.2f}" for word, (a, b) in changes.items())
+)
+plt.show()
+
+# %%
+# *Figure 9.* The change of the logit without a word, and without it while all others keep their
+# positions.
+#
 # Deleting a word has two effects here. First, the word is gone. Second, every word before it moves
 # nearer to the end, from which positions are counted, and so gets another vector and another
 # weight. For the last column, the words that are left keep their positions, so only the first
@@ -666,6 +784,7 @@ def is_right(model, examples):
     return torch.cat(right).double()  # (len(examples),)
 
 
+gains = {}
 comparisons = [("alone", own_models, "block", "mean alone", examples["validation"])]
 for name, validation in prepared.validation.items():
     comparisons += [(name, models, kind, "mean", validation) for kind in ("energy", "qk", "qkv")]
@@ -676,8 +795,27 @@ for name, trained, kind, mean, validation in comparisons:
     low, high = gain.mean().item() - half, gain.mean().item() + half
     verdict = "better" if low > 0 else "worse" if high < 0 else "not told apart"
     print(f"{name:11}{kind:6} - mean: {gain.mean():+.3f} ({low:+.3f} to {high:+.3f}) {verdict}")
+    gains[f"{name}, {kind}"] = gain.mean().item(), half
 
 # %%
+fig, ax = plt.subplots(figsize=(5, 3))
+for i, (gain, half) in enumerate(gains.values()):
+    ax.errorbar(gain, i, xerr=half, fmt="o", color=BLUE, lw=1.5)
+ax.axvline(0, color=BLACK, lw=1, ls=":")
+ax.set_yticks(range(len(gains)), gains)
+ax.set_xlabel("difference of the accuracies")
+ax.xaxis.set_major_formatter("{x:+.0%}")
+ax.invert_yaxis()
+fig.set_label(
+    "Differences of seven models from the mean, each with its 95 % interval: "
+    + "; ".join(f"{name} {gain:+.3f} ± {half:.3f}" for name, (gain, half) in gains.items())
+)
+plt.show()
+
+# %%
+# *Figure 10.* How much more accurate than the mean each model with attention is. An interval that
+# reaches over the dotted line does not settle which of the two is better.
+#
 # The line marked *alone* compares two models that never met a distractor. The other lines compare
 # models that were trained on both tasks at once. Among these models, the one called *mean* cannot
 # tell the two tasks apart and has to compromise. So a model that beats *mean* on *clean* reviews,

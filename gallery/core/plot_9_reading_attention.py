@@ -62,6 +62,44 @@ use_style()
 QUICK = False  # True: fewer reviews and steps, for a first try
 
 # %%
+
+# sphinx_gallery_start_ignore
+
+
+def draw_shapes():
+    """Draw how weights and evidence make up the answer, from top to bottom."""
+    fig, ax = plt.subplots(figsize=(5, 4.4))
+    ax.set(xlim=(0, 10), ylim=(8.7, 0.4))
+    draw_box(ax, 5, 0.8, "vectors of the words   (n, d)", None)
+    for x, part, color, result, end in (
+        (2.4, "softmax of scores", WEIGHT, "weights a   (n)", 4.2),
+        (7.6, "values, classifier", VALUE, "evidence s   (n)", 5.8),
+    ):
+        draw_flow(ax, (5, 1.1), (x, 2.5))
+        draw_box(ax, x, 2.9, part, color)
+        draw_flow(ax, (x, 3.3), (x, 4.2))
+        draw_box(ax, x, 4.5, result, None)
+        draw_flow(ax, (x, 4.8), (end, 6))
+    draw_box(ax, 5, 6.4, "multiply, word by word   (n)")
+    draw_flow(ax, (5, 6.8), (5, 8))
+    draw_box(ax, 5, 8.3, "sum: the logit   ( )", None)
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_shapes()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Flow chart from top to bottom. The vectors of the words, of shape (n, d), take two paths: "
+    "through scores and softmax to weights a, (n), and through values and classifier to evidence "
+    "s, (n). Both are multiplied word by word, and the sum is the logit, a single number."
+)
+
+# %%
+# *Figure 1.* An answer as two factors per word, for n words with vectors of width d. The evidence
+# of a word is the answer that the model would give to this word alone. For QKV the weights come as
+# a table (n, n), which is averaged over the queries. Energy pooling has no values, so its evidence
+# is read from the vectors themselves.
+#
 # Does the model need its weights?
 # --------------------------------
 # The task is that of :doc:`the lesson on training a classifier
@@ -82,6 +120,7 @@ QUICK = False  # True: fewer reviews and steps, for a first try
 # validation reviews. We keep a copy of each model from before the first epoch, and another from
 # after each epoch.
 
+# Setup: the splits, and the models from before the first epoch to after the last.
 SEEDS = (1, 2, 3)
 OPTIONS = {"mean": {}, "energy": {}, "qkv": {"key_dim": 16}}
 config = TrainConfig(
@@ -118,6 +157,10 @@ for seed in SEEDS:
     models["equalised", seed] = copy.deepcopy(models["energy", seed])
     torch.nn.init.zeros_(models["equalised", seed].attention.energy.weight)
 
+# %%
+
+# Table: the accuracies of all models.
+accuracies = defaultdict(list)
 print("accuracy on validation reviews: mean over seeds (lowest to highest)")
 print(f"{'':12} alone                     behind a distractor")
 for kind in ("mean", "energy", "qkv", "equalised"):
@@ -125,12 +168,35 @@ for kind in ("mean", "energy", "qkv", "equalised"):
     for name in ("clean", "distractor"):
         each = [measure(models[kind, seed], prepared[seed].validation[name]) for seed in SEEDS]
         accuracy = torch.tensor([measured["accuracy"] for measured in each])  # (3,)
+        accuracies[name].append(accuracy)
         print(f"    {accuracy.mean():.1%} ({accuracy.min():.1%} to {accuracy.max():.1%})", end="")
     print()
 low, high = measure(models["mean", 1], prepared[1].validation["clean"])["accuracy_interval"]
 print(f"95 % interval of one accuracy, for other reviews: ± {(high - low) / 2:.1%}")
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 2.8))
+looks = {"clean": (BLUE, "o", -0.12, "alone"), "distractor": (ORANGE, "s", 0.12, "distractor")}
+for name, (color, marker, above, label) in looks.items():
+    points = torch.stack(accuracies[name])  # (4, 3)
+    places = torch.arange(4)[:, None].expand(4, len(SEEDS)) + above  # (4, 3)
+    ax.plot(points.flatten(), places.flatten(), marker, color=color, mfc="none", label=label)
+ax.set_yticks(range(4), ("mean", "energy", "qkv", "equalised"))
+ax.set_xlabel("accuracy on validation reviews")
+ax.xaxis.set_major_formatter("{x:.0%}")
+ax.invert_yaxis()
+fig.legend(loc="outside upper center", ncols=2)
+fig.set_label(
+    "Accuracies of the mean, energy pooling, QKV and equalised models, three seeds each. Both "
+    "kinds of attention are more accurate than the mean, most of all energy pooling behind a "
+    "distractor. Equalised models are hardly better than guessing behind one."
+)
+
+# %%
+# *Figure 2.* The accuracies, one mark per seed, on reviews read alone (circles) and behind a
+# distractor (squares).
+#
 # Both kinds of attention are more accurate than the mean, most of all energy pooling behind a
 # distractor, so on this task the weights matter. The last row, *equalised*, is a different test,
 # which is easily mistaken for training with uniform weights. There the weights of a *trained*
@@ -151,42 +217,6 @@ print(f"95 % interval of one accuracy, for other reviews: ± {(high - low) / 2:.
 # where :math:`a_i` is the weight of word i. For QKV it is the weight that the word *receives*,
 # averaged over all queries. So word i adds :math:`a_i s_i` to the logit, and a heatmap of weights
 # shows the first factor only. The bias of the classifier is part of each :math:`s_i`.
-
-# sphinx_gallery_start_ignore
-
-
-def draw_shapes():
-    """Draw how weights and evidence make up the answer, from top to bottom."""
-    fig, ax = plt.subplots(figsize=(5, 4.4))
-    ax.set(xlim=(0, 10), ylim=(8.7, 0.4))
-    draw_box(ax, 5, 0.8, "vectors of the words   (n, d)", None)
-    for x, part, color, result, end in (
-        (2.4, "softmax of scores", WEIGHT, "weights a   (n)", 4.2),
-        (7.6, "values, classifier", VALUE, "evidence s   (n)", 5.8),
-    ):
-        draw_flow(ax, (5, 1.1), (x, 2.5))
-        draw_box(ax, x, 2.9, part, color)
-        draw_flow(ax, (x, 3.3), (x, 4.2))
-        draw_box(ax, x, 4.5, result, None)
-        draw_flow(ax, (x, 4.8), (end, 6))
-    draw_box(ax, 5, 6.4, "multiply, word by word   (n)")
-    draw_flow(ax, (5, 6.8), (5, 8))
-    draw_box(ax, 5, 8.3, "sum: the logit   ( )", None)
-    return fig
-
-
-# sphinx_gallery_end_ignore
-fig = draw_shapes()  # its drawing commands are in the script of this page
-fig.set_label(
-    "Flow chart from top to bottom. The vectors of the words, of shape (n, d), take two paths: "
-    "through scores and softmax to weights a, (n), and through values and classifier to evidence "
-    "s, (n). Both are multiplied word by word, and the sum is the logit, a single number."
-)
-
-# %%
-# *Figure 1.* An answer as two factors per word, for n words with vectors of width d. For QKV the
-# weights come as a table (n, n), which is averaged over the queries. Energy pooling has no values,
-# so its evidence is read from the vectors themselves.
 #
 # When a word is left out
 # -----------------------
@@ -237,6 +267,9 @@ def deletion_from_weights(weights, s):
     return (verdicts - verdicts.mean() + as_key.sum(dim=0)) / (n - 1)  # (n,)
 
 
+# %%
+
+# Check: formula and deletion, on the same reviews.
 HELD, SOME = (7, 3) if QUICK else (300, 100)
 held = {}
 for seed in SEEDS:
@@ -246,6 +279,7 @@ for seed in SEEDS:
 keys = [(kind, seed) for kind in ("energy", "qkv") for seed in SEEDS]
 readings = {key: [read(models[key], ids) for ids in held[key[1]]] for key in keys}
 
+by_both = {}
 length = sum(map(len, held[1])) / HELD
 print(f"{HELD} reviews per seed; with seed 1 they have {length:.0f} words on average")
 for kind in ("energy", "qkv"):
@@ -253,12 +287,31 @@ for kind in ("energy", "qkv"):
     for ids, (weights, a, s) in zip(held[1][:SOME], readings[kind, 1], strict=False):
         with torch.no_grad():
             assert abs(a @ s - model(ids[None]).item()) < 1e-4
-        difference = deletion_from_weights(weights, s) - deletion_effects(model, ids)
+        by_both[kind] = deletion_from_weights(weights, s), deletion_effects(model, ids)
+        difference = by_both[kind][0] - by_both[kind][1]
         worst = max(worst, difference.abs().max().item())
     assert worst < 1e-4
     print(f"{kind:6} formula against deletion in {SOME} reviews, largest difference: {worst:.0e}")
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 3.6))
+ax.axline((0, 0), slope=1, color="0.6", lw=1)
+for (kind, (computed, measured)), color, mark in zip(
+    by_both.items(), (BLUE, ORANGE), "os", strict=True
+):
+    ax.plot(computed, measured, mark, color=color, mfc="none", label=kind)
+ax.set(xlabel="effect by the formula", ylabel="effect of deleting the word")
+ax.legend()
+fig.set_label(
+    "Deletion effects of the words of one review, as measured against the formula, for both kinds "
+    "of attention. All marks lie on the diagonal."
+)
+
+# %%
+# *Figure 3.* The words of one review: what the formula says of each, and what happens when it is
+# deleted.
+#
 # Formula and deletion agree up to rounding. In energy pooling a word without weight therefore has
 # no effect. In QKV it can have one, because as a query it has a verdict, whose difference from the
 # logit does not have the weight as a factor. To see this, we take a review that we wrote, set the
@@ -308,7 +361,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* What energy pooling makes of each word; all rows but the first are in units of the
+# *Figure 4.* What energy pooling makes of each word; all rows but the first are in units of the
 # logit. The products sum to the logit of the review.
 #
 # A weight is never negative, so it can't say that "awful" and "wonderful" pull in opposite
@@ -342,6 +395,7 @@ fig.set_label(
 # order what the logit would lose if the word's vector shrank to zero. Of the last two rankings, one
 # goes by the size of weight × evidence, and the other is random.
 
+# Setup: the effects after shuffling, and the agreement of every ranking.
 generator = torch.Generator().manual_seed(0)
 
 
@@ -394,6 +448,9 @@ def mean_with_interval(found, draws=2_000):
     return f"{found.mean():+.3f} ({low:+.3f} to {high:+.3f})"
 
 
+# %%
+
+# Table: the means over reviews and seeds.
 print("rank correlation with the size of deletion effects, and how often the top word is the same")
 print(f"{'':26} measured   null   measured − null (95 %)          top word   null")
 for (kind, label), found in sizes.items():
@@ -403,11 +460,33 @@ for (kind, label), found in sizes.items():
     print(f"{kind:6} {label:18} {rho:9.3f} {null:7.3f}   {beyond} {top:9.0%} {top_null:8.0%}")
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 4.4))
+for i, found in enumerate(sizes.values()):
+    rho, _, null, _ = torch.tensor(found).mean(dim=0).tolist()
+    ax.plot([null, rho], [i, i], color="0.6", lw=1.2, zorder=0)
+    ax.plot(null, i, "o", color=BLACK, mfc="white", label=None if i else "null")
+    ax.plot(rho, i, "o", color=BLUE, label=None if i else "measured")
+ax.set_yticks(range(len(sizes)), [f"{kind}: {label}" for kind, label in sizes])
+ax.axhline(len(sizes) / 2 - 0.5, color="0.8", lw=0.8)
+ax.set_xlabel("rank correlation with deletion")
+ax.invert_yaxis()
+fig.legend(loc="outside upper center", ncols=2)
+fig.set_label(
+    "Rank correlations with the size of deletion effects for five rankings in each kind of "
+    "attention, measured and null. Ranked by weight, the measured one is far above its null in QKV "
+    "and below it in energy pooling."
+)
+
+# %%
+# *Figure 5.* How well five rankings agree with deletion (filled), and how well they would agree if
+# the weights fell on random words (hollow).
+#
 # Compare the two rows that are labelled *weight*. In QKV the correlation is far above its null,
 # because these models give large weights to words whose evidence is strong. In energy pooling it is
 # below its null, so the same weights on random words would agree better with the sizes of the
 # effects. The top word, however, is another matter: in energy pooling, the word with the largest
-# weight is also the one with the largest effect far more often than under the null. Figure 2
+# weight is also the one with the largest effect far more often than under the null. Figure 4
 # suggests how both can be true. The few words with large weights are well chosen, but a word with
 # hardly any weight may have any evidence, because that costs the model next to nothing.
 #
@@ -423,6 +502,7 @@ for (kind, label), found in sizes.items():
 # factors apart and compare the weight with the other factor alone: do large weights fall on words
 # whose evidence differs much from the verdict, in either direction?
 
+# Table: one line per seed.
 print(f"{'':8}   weight with deletion     weight with |evidence − logit|   evidence, lighter half")
 for (kind, seed), found in apart.items():
     first = HELD * (seed - 1)
@@ -433,13 +513,35 @@ for (kind, seed), found in apart.items():
     print(f"{strength:+13.3f} (null {strength_null:+.3f}) {lighter:+22.2f}")
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 2.8))
+for i, ((kind, _), found) in enumerate(apart.items()):
+    strength = torch.tensor(found)[:, 0]  # (HELD,)
+    low, middle, high = strength.quantile(torch.tensor([0.25, 0.5, 0.75])).tolist()
+    color, mark = (BLUE, "o") if kind == "energy" else (ORANGE, "s")
+    ax.plot([low, high], [i, i], color=color)
+    ax.plot(middle, i, mark, color=color)
+ax.axvline(0, color=BLACK, lw=1, ls=":")
+ax.set_yticks(range(len(apart)), [f"{kind}, seed {seed}" for kind, seed in apart])
+ax.set_xlabel("weight with |evidence − logit|, rank correlation")
+ax.invert_yaxis()
+fig.set_label(
+    "Rank correlation of the weight with the strength of the evidence, median and middle half of "
+    "the reviews for each model. All three QKV models are clearly above zero; the three "
+    "energy-pooling models lie on different sides of it."
+)
+
+# %%
+# *Figure 6.* Do large weights fall on strong evidence? For each model the median of the reviews and
+# their middle half.
+#
 # In QKV the large weights do fall on such words, with each seed. In energy pooling even the sign of
 # this correlation differs between the seeds, so what is found in one model belongs to that model
 # and not to energy pooling.
 #
 # The last column suggests a reason. It takes the half of the words whose weights are smaller, and
 # gives their mean evidence. In two of the three energy-pooling models, the evidence of these words,
-# which hardly count, is shifted far to the positive side, like that of "the" and "is" in Figure 2.
+# which hardly count, is shifted far to the positive side, like that of "the" and "is" in Figure 4.
 # It is then further from the verdict than the evidence of the words which determined the verdict,
 # so large weights go with small differences. The shift does no harm as long as these words keep
 # their small weights. With equal weights it would weigh heavily, which may be why the accuracy of
@@ -470,6 +572,7 @@ for (kind, seed), found in apart.items():
 # of guessing.
 
 
+# Setup: every model after every epoch, and the stretched ones.
 def follow(model, seed):
     """Return means over reviews: σ of log-weights and of log-strengths, ρ, and its null."""
     numbers = []
@@ -495,6 +598,8 @@ for seed, times in zip(SEEDS, factor, strict=True):
     stretched.append(follow(model, seed))
     right.append(measure(model, prepared[seed].validation["clean"])["accuracy"])
 curves[f"energy, scores × {factor.mean():.0f},", 0] = torch.stack(stretched)  # (3, 4)
+
+# %%
 
 print(f"mean over {len(SEEDS)} seeds, {SOME} reviews each")
 for (kind, epoch), points in curves.items():
@@ -529,7 +634,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* Each mark is a model after some epoch: filled marks show it as measured, and hollow
+# *Figure 7.* Each mark is a model after some epoch: filled marks show it as measured, and hollow
 # ones with its evidence shuffled. Crosses are untrained models with stretched scores. The vertical
 # distance between the filled and the hollow mark of a model is what the choice of words adds, or
 # takes away.
@@ -560,6 +665,31 @@ for (kind, label), found in signs.items():
     print(f"{kind:6} {label:18} {measured:9.3f} {by_evidence:19.3f} {by_weights:18.3f}")
 
 # %%
+
+fig, ax = plt.subplots(figsize=(5, 3.2))
+marks = (
+    ("measured", BLUE, "o"),
+    ("evidence shuffled", BLACK, "x"),
+    ("weights shuffled", ORANGE, "s"),
+)
+for i, found in enumerate(signs.values()):
+    for (label, color, mark), rho in zip(marks, torch.tensor(found).mean(dim=0), strict=True):
+        ax.plot(rho, i, mark, color=color, mfc="none", label=None if i else label)
+ax.axvline(0, color=BLACK, lw=1, ls=":")
+ax.set_yticks(range(len(signs)), [f"{kind}: {label}" for kind, label in signs])
+ax.set_xlabel("rank correlation with signed effects")
+ax.invert_yaxis()
+fig.legend(loc="outside upper center", ncols=3, fontsize=9, columnspacing=1)
+fig.set_label(
+    "Rank correlations with signed deletion effects, three rankings in each kind of attention, "
+    "measured and with either factor shuffled. By weight all are near zero or below it; by "
+    "evidence and by weight times evidence the measured ones are near 1."
+)
+
+# %%
+# *Figure 8.* How well three rankings with their sign agree with the signed effects, as measured and
+# after one of the two factors was shuffled.
+#
 # A null need not be 0, and in energy pooling both nulls of the first ranking, the one by weight,
 # differ from 0. With the evidence shuffled, the evidence of most words is still a little above the
 # verdict, and that of a few words far below it. Most effects are therefore positive, and a larger

@@ -98,3 +98,29 @@ def test_code_that_draws_is_folded_and_code_that_computes_is_not(lesson):
     for fold, line in zip(folds, draws, strict=True):
         assert fold.startswith("<summary>Show the code of this figure</summary>")
         assert line in re.sub("<[^>]*>", "", fold).replace("&quot;", '"')
+
+
+def test_a_cell_that_says_what_it_is_for_is_folded(lesson):
+    cells = [
+        "# Setup: the words.\n    x = 1",
+        "# Check: torch.\n    x = 2",
+        "# Table: all.\n    x = 3",
+    ]
+    page, _ = lesson(
+        *map(CODE.format, [*cells, "# Setup of none\n    x = 4", "x = 5  # Setup: no"])
+    )
+    folds = re.findall(r"<details class=.folded-code.>.*?<summary>(.*?)</summary>", page)
+    assert folds == [f"Show the {what} (2 lines)" for what in ("setup", "code of this check")] + [
+        "Show the code of this table (2 lines)"
+    ]
+
+
+def test_of_a_long_output_the_page_shows_the_first_lines(lesson):
+    def printed(lines):
+        text = "\n    ".join(map(str, range(lines)))
+        return PRINTED.replace("0.5", text)
+
+    page, _ = lesson(CODE.format("x = 1"), printed(9), CODE.format("x = 2"), printed(10))
+    (long,) = re.findall(r"<details class=.long-output.*?</details>", page, re.DOTALL)
+    assert " open=" in long.partition(">")[0]  # for a page without scripts
+    assert "<summary>All 10 lines</summary>" in long
