@@ -56,9 +56,7 @@ def figures_with_alt_text(block: Any, block_vars: dict[str, Any], conf: dict[str
     for figure, picture in zip(figures, pictures[len(pictures) - len(figures) :], strict=True):
         save_as_svg(figure, Path(picture))
         widen(figure, Path(picture))
-        for size in Path(picture).parent.glob(
-            f"{Path(picture).stem}*.png"
-        ):  # and for other screens
+        for size in Path(picture).parent.glob(f"{Path(picture).stem}*.png"):
             lighten(size)
     texts = iter(labels)
     return re.sub(r"(?<=:alt: ).*", lambda _: html.escape(" ".join(next(texts).split())), rst)
