@@ -603,7 +603,7 @@ for neighbour in ("river", "money"):
 # %%
 
 fig, ax = plt.subplots(figsize=(5, 3.8))
-value_of = {word: torch.tensor(numbers) @ W_value for word, numbers in table.items()}  # (2,) each
+value_of = {word: torch.tensor(numbers) @ W_value for word, numbers in table.items()}
 for neighbour, mark in (("river", "s"), ("money", "^")):
     ends = torch.stack([value_of["bank"], value_of[neighbour]])  # (2, 2)
     ax.plot(*ends.T, color="0.6", lw=1)

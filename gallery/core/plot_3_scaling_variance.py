@@ -224,7 +224,8 @@ def dot_products(trials, k):
 variances, drawn = {}, {}
 print("variance before and after the scale")
 for k in (5, 20):
-    products = drawn[k] = dot_products(1_000, k)  # (1000,)
+    products = dot_products(1_000, k)  # (1000,)
+    drawn[k] = products
     variances[k] = products.var().item(), (products / math.sqrt(k)).var().item()
     print(f"k = {k:2}: {variances[k][0]:7.4f}, {variances[k][1]:.4f}")
 

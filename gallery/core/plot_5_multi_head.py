@@ -340,7 +340,7 @@ with torch.no_grad():
     added = []
     for i, columns in enumerate(slices):
         value = sentence[0] @ layer.W_value.weight[columns].T  # (6, 6), one row per word
-        added.append(weights[0, i, 5] * (value @ layer.W_out.weight[0, columns]))  # (6,)
+        added.append(weights[0, i, 5] * (value @ layer.W_out.weight[0, columns]))
 fig, ax = plt.subplots(figsize=(5, 3))
 for i, color, place in ((0, BLUE, -0.2), (1, ORANGE, 0.2)):
     at = [place + j for j in range(6)]

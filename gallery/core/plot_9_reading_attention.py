@@ -287,8 +287,9 @@ for kind in ("energy", "qkv"):
     for ids, (weights, a, s) in zip(held[1][:SOME], readings[kind, 1], strict=False):
         with torch.no_grad():
             assert abs(a @ s - model(ids[None]).item()) < 1e-4
-        by_both[kind] = deletion_from_weights(weights, s), deletion_effects(model, ids)
-        difference = by_both[kind][0] - by_both[kind][1]
+        computed, measured = deletion_from_weights(weights, s), deletion_effects(model, ids)
+        by_both[kind] = computed, measured
+        difference = computed - measured
         worst = max(worst, difference.abs().max().item())
     assert worst < 1e-4
     print(f"{kind:6} formula against deletion in {SOME} reviews, largest difference: {worst:.0e}")

@@ -32,7 +32,7 @@ def test_a_lesson_leaves_the_test_reviews_alone(name):
 def test_attention_is_compared_with_the_mean_on_the_same_validation_reviews(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the page saves its models
     page = check_lesson("core/plot_8_sentiment_training")
-    assert len(page.figures) == 3
+    assert len(page.figures) == 10
     names, (clean, distractor) = page.names, page.names["prepared"].validation.values()
     assert len(clean) == len(names["reviews"]["validation"])
     for kind, model in names["models"].items():

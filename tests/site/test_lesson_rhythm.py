@@ -67,7 +67,7 @@ def test_a_short_output_is_in_sight(visit, http_root):
     outputs = page.locator(".sphx-glr-script-out pre").all()
     short = [out for out in outputs if len(out.text_content().splitlines()) <= 8]
     assert len(short) > 3
-    assert all(out.evaluate("(pre) => !pre.closest('details')") for out in short)
+    assert all(out.evaluate("(pre) => !pre.closest('.long-output')") for out in short)
 
 
 def test_a_figure_takes_the_width_of_the_page(visit, http_root):
