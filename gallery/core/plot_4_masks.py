@@ -387,7 +387,7 @@ for name, program in programs.items():
 fig, axes = plt.subplots(4, figsize=(5, 5), sharex=True, sharey=True)
 for ax, (name, program) in zip(axes, programs.items(), strict=True):
     row = program(torch.eye(6))[2]  # (6,)
-    ax.bar(words, row.nan_to_num(), color=WEIGHT)
+    ax.bar(words, row.nan_to_num().tolist(), color=WEIGHT)
     if row.isnan().any():
         for i in range(6):
             ax.text(i, 0.02, "NaN", ha="center", fontsize=10)
@@ -489,7 +489,7 @@ assert moved[:3].max() == 0
 # %%
 
 fig, ax = plt.subplots(figsize=(5, 2.8))
-ax.bar(words, moved, color=BLUE)
+ax.bar(words, moved.tolist(), color=BLUE)
 ax.axvline(2.5, color=BLACK, lw=1, ls=":")
 ax.set_ylabel("moved by")
 fig.set_label(

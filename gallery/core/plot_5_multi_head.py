@@ -344,7 +344,7 @@ with torch.no_grad():
 fig, ax = plt.subplots(figsize=(5, 3))
 for i, color, place in ((0, BLUE, -0.2), (1, ORANGE, 0.2)):
     at = [place + j for j in range(6)]
-    ax.bar(at, added[i], 0.38, color=color, label=f"head {i + 1}")
+    ax.bar(at, added[i].tolist(), 0.38, color=color, label=f"head {i + 1}")
 ax.axhline(0, color=BLACK, lw=0.8)
 ax.set_xticks(range(6), words)
 ax.set_ylabel("adds to the number of “Your”")
@@ -477,7 +477,7 @@ print("10,000 draws ", many.mean(dim=0), f"sum {many.sum(dim=-1).mean():.2f}")
 fig, axes = plt.subplots(3, figsize=(5, 4.2), sharex=True, sharey=True)
 shown = {"weights": row, "one draw": one_draw, "mean of 10,000 draws": many.mean(dim=0)}
 for ax, (title, numbers) in zip(axes, shown.items(), strict=True):
-    ax.bar(words, numbers, color=WEIGHT)
+    ax.bar(words, numbers.tolist(), color=WEIGHT)
     ax.set_title(f"{title}, sum {numbers.sum():.2f}", loc="left", fontsize=11)
 fig.set_label(
     "Three rows of bars for the six words. The weights sum to 1. In one draw some of them are 0 "

@@ -150,8 +150,8 @@ assert torch.allclose(LayerNorm(4)(token), nn.LayerNorm(4)(token))
 fig, grid = plt.subplots(2, 2, figsize=(5, 3.6), sharey="col")
 rows = {"the token": token, "ten times the token": 10 * token}
 for (before, after), (name, numbers) in zip(grid, rows.items(), strict=True):
-    before.bar(range(4), numbers, color=BLUE)
-    after.bar(range(4), LayerNorm(4)(numbers).detach(), color=ORANGE)
+    before.bar(range(4), numbers.tolist(), color=BLUE)
+    after.bar(range(4), LayerNorm(4)(numbers).tolist(), color=ORANGE)
     after.axhline(0, color=BLACK, lw=0.8)
     before.set_title(name, loc="left", fontsize=11)
     after.set_title("normalised", loc="left", fontsize=11)
@@ -372,7 +372,7 @@ for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
 fig, axes = plt.subplots(2, figsize=(5, 3.6), sharex=True)
 for ax, (name, W) in zip(axes, (("with W_out", W_of_head), ("without", identity)), strict=True):
     first = torch.einsum("bnk,kd->bnd", heads[:, :, 0], W[0]).detach()  # (5, 7, d)
-    ax.bar(range(1, d + 1), first.square().mean(dim=(0, 1)).sqrt(), color=BLUE)
+    ax.bar(range(1, d + 1), first.square().mean(dim=(0, 1)).sqrt().tolist(), color=BLUE)
     ax.axvline(k + 0.5, color=BLACK, lw=1, ls=":")
     ax.set_title(name, loc="left", fontsize=11)
     ax.set_ylabel("size")
