@@ -97,20 +97,29 @@ def depart_element(translator: HTML5Translator, node: element) -> None:
     translator.body.append(f"</{node['tag']}>")
 
 
-def visit_picture(translator: HTML5Translator, node: imgsgnode) -> None:
-    """Show a picture as it was drawn for the room that there is: see ``saved_pictures.widen``."""
-    visit_imgsg_html(translator, node)
-    file = Path(translator.builder.srcdir, wide(node["uri"].lstrip("/")))
-    if translator.builder.name == "epub" or not file.exists():
-        return
-    shutil.copy(file, Path(translator.builder.outdir, translator.builder.imagedir))
+def room(file: Path, dots: int = 1) -> str:
+    """Say which width and height a picture takes with so many of its pixels per pixel of a page."""
     with Image.open(file) as picture:
-        width, height = (pixels // 2 for pixels in picture.size)
+        width, height = (pixels // dots for pixels in picture.size)
+    return f'width="{width}" height="{height}"'
+
+
+def visit_picture(translator: HTML5Translator, node: imgsgnode) -> None:
+    """Show a picture as it was drawn for the room that there is: see ``saved_pictures.widen``.
+
+    A reader's device loads it when the reader comes near, and keeps its room until then.
+    """
+    visit_imgsg_html(translator, node)
+    file = Path(translator.builder.srcdir, node["uri"].lstrip("/"))
+    wider = Path(wide(str(file)))
+    if translator.builder.name == "epub" or not wider.exists():
+        return
+    shutil.copy(wider, Path(translator.builder.outdir, translator.builder.imagedir))
     html = translator.body.pop()
     address = wide(re.search('src="([^"]+)"', html)[1])
-    size = f'width="{width}" height="{height}"'
-    source = f'<source media="(min-width: 48em)" srcset="{address} 2x" {size}>'
-    translator.body.append(f"<picture>{source}{html}</picture>")
+    source = f'<source media="(min-width: 48em)" srcset="{address} 2x" {room(wider, dots=2)}>'
+    image = html.replace("<img ", f'<img loading="lazy" {room(file)} ', 1)
+    translator.body.append(f"<picture>{source}{image}</picture>")
 
 
 def depart_picture(translator: HTML5Translator, node: imgsgnode) -> None:

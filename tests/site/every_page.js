@@ -70,8 +70,9 @@ const mistakes = () => {
 
 // Boxes that hide a part of what they hold. A field scrolls, and a name that ends in three dots is
 // whole in the sentence above it.
+// A folded output shows its first lines on purpose, and a line below it opens the others.
 const cutOff = () => Array.from(
-  document.querySelectorAll("article *:not(.math-wrapper, input)")
+  document.querySelectorAll("article *:not(.math-wrapper, input, details.long-output:not([open]) pre)")
 ).filter((box) => {
   const across = box.scrollWidth - box.clientWidth;
   const down = box.scrollHeight - box.clientHeight;
