@@ -13,15 +13,13 @@ The transformer block: attention, residual connection, layer normalisation, feed
 
 What does a transformer add to attention, and what is each addition for?
 
-Attention lets tokens exchange information, and a transformer block adds three things to it. A
-feed-forward layer computes with what was exchanged. Residual connections keep what a token was and
-let gradients through a deep stack. Layer normalisation keeps the numbers at one size. We write each
-part as a class of a few lines, check that the block equals torch's, and then train the block with
-one part left out at a time.
+Attention lets tokens exchange information. A feed-forward layer computes with what was exchanged,
+residual connections keep what a token was and let gradients through a deep stack, and layer
+normalisation keeps the numbers at one size. We write each part as a class of a few lines, and then
+train the block with one part left out at a time.
 
-You need the lesson on :doc:`multi-head attention </gallery/core/plot_5_multi_head>`. Running the
-page takes about a minute. Afterwards you can write a block from memory, and you know which part to
-suspect when a deep model does not train.
+The first reading takes ten minutes, and the whole page an hour. You need the lesson on
+:doc:`multi-head attention </gallery/core/plot_5_multi_head>`. Running the page takes a minute.
 """
 
 import copy
@@ -104,20 +102,17 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* A transformer block for B texts of n tokens with d numbers each. Its result has the
-# same shape, so blocks can be stacked. In this block each branch begins with layer normalisation, a
-# *norm* for short. The thick line is the residual connection; two branches read the tokens from it
-# and add their results to it. The first branch is attention, in which the tokens meet, and the
-# second is the feed-forward layer, in which each token is processed by itself. Each of the h heads
-# has the width k = d / h.
+# *Figure 1.* A transformer block for B texts of n tokens with d numbers each. Two branches leave
+# the thick line, the residual connection, and are added to it again. In the first, attention, the
+# tokens meet; in the second, the feed-forward layer, each is processed by itself. Each of the h
+# heads has the width k = d / h.
 #
 # Layer normalisation: every token at one size
 # --------------------------------------------
-# For attention we take the package's :class:`~attention.MultiHeadAttention`, the class that you
-# wrote in :doc:`the lesson on multi-head attention </gallery/core/plot_5_multi_head>`. The other
-# parts follow. :term:`Layer normalisation <layer normalisation>` (:cite:t:`ba2016layer`) subtracts
-# from each token the mean of its d numbers and divides by their standard deviation. Each number is
-# then multiplied by a learned factor and shifted by a learned amount.
+# Attention is the :class:`~attention.MultiHeadAttention` that you have written before. :term:`Layer
+# normalisation <layer normalisation>` (:cite:t:`ba2016layer`), a *norm* for short, subtracts from
+# each token the mean of its d numbers and divides by their standard deviation. Each number is then
+# multiplied by a learned factor and shifted by a learned amount.
 
 
 # attention_from_scratch.py
@@ -166,19 +161,21 @@ fig.set_label(
 # *Figure 2.* A token and ten times the same token, before and after layer normalisation. What
 # remains is the shape of a token, without its size.
 #
-# By hand, the first number is (1 − 3) / √3.5. A token that is ten times as large comes out the
-# same, so the part that reads the token never has to deal with its size. (The two results differ
-# only by the effect of ``eps``, a tiny number that keeps the code from dividing by 0.) The variance
-# is the mean of the squares, which divides by d and not by d − 1. Unlike in batch normalisation, no
-# mean and no variance is shared between tokens or between texts.
+# By hand, the first number is (1 − 3) / √3.5. A token ten times as large comes out the same.
+#
+# Closer look: what eps is for, and which variance is meant
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The two results differ only by the effect of ``eps``, a tiny number that keeps the code from
+# dividing by 0. The variance is the mean of the squares, which divides by d and not by d − 1.
+# Unlike in batch normalisation, no mean and no variance is shared between tokens or between texts.
 #
 # The feed-forward layer: each token by itself
 # --------------------------------------------
-# A context vector is a weighted *sum* of values, and W_out is linear as well. One more matrix would
-# add nothing, because two matrices in a row are one matrix, :math:`(x W_1)\, W_2 = x\, (W_1 W_2)`.
-# A :term:`feed-forward layer` therefore has two matrices with a nonlinear function between them.
-# :cite:t:`vaswani2017attention` use ReLU(z) = max(z, 0) and an inner width of 4d. We keep that
-# width and use :term:`GELU` (:cite:t:`hendrycks2016gaussian`), a smooth version of ReLU.
+# A context vector is a weighted *sum* of values. One more matrix would add little, because two
+# matrices in a row are one matrix, :math:`(x W_1)\, W_2 = x\, (W_1 W_2)`. A :term:`feed-forward
+# layer` therefore has two matrices with a nonlinear function between them.
+# :cite:t:`vaswani2017attention` use ReLU(z) = max(z, 0) and an inner width of 4d. We use
+# :term:`GELU` (:cite:t:`hendrycks2016gaussian`), a smooth version of ReLU.
 
 
 # attention_from_scratch.py
@@ -217,55 +214,8 @@ fig.set_label(
 # -----------------------------
 # A :term:`residual connection` adds what went into a part to what comes out of it
 # (:cite:t:`he2016deep`). Since the derivative of x + f(x) is 1 plus that of f, a gradient has a way
-# past every part. The norm is placed either before each part, which is called :term:`pre-norm`, or
-# after each sum, which is called :term:`post-norm`. The heads have biases here, as in most
-# published models, and a mask is passed on to them. A token that may attend to nothing still gets
-# zeros from attention, but the feed-forward layer changes it like any other token.
-
-# sphinx_gallery_start_ignore
-
-
-def draw_norms():
-    """Draw the order of the parts in both kinds of block, side by side."""
-    fig, ax = plt.subplots(figsize=(5, 4.2))
-    ax.set(xlim=(0, 10), ylim=(8.9, -0.6))
-    orders = {"pre-norm": ("norm", "part", "+"), "post-norm": ("part", "+", "norm")}
-    for x, (title, order) in zip((1, 6), orders.items(), strict=True):
-        draw_box(ax, x + 1.4, -0.2, title, None)
-        ends = {"norm": BLUE, "part": BLACK}
-        plus = 2 + 2.4 * order.index("+")
-        ax.plot([x, x], [0.8, plus], color=BLACK, lw=4, solid_capstyle="butt", zorder=0)
-        draw_flow(ax, (x, 0.8), (x + 2.2, 1.5))
-        for i, part in enumerate(order):
-            y = 2 + 2.4 * i
-            at = x + 2.2 if i < order.index("+") else x
-            if part == "+":
-                draw_flow(ax, (x + 2.2, y - 1.9), (x + 0.35, y))
-                ax.plot(x, y, "o", ms=19, mfc="white", mec=BLACK, mew=2)
-                ax.text(x, y, "+", ha="center", va="center", fontsize=14)
-            else:
-                draw_box(ax, at, y, part, ends[part], width=2)
-            if part == "norm" and i == 0:
-                draw_flow(ax, (at, y + 0.5), (at, y + 1.9))
-        if order[-1] == "norm":
-            draw_flow(ax, (x, plus + 0.45), (x, plus + 1.9))
-            draw_flow(ax, (x, plus + 2.9), (x, plus + 4))
-        else:
-            draw_flow(ax, (x, plus + 0.45), (x, plus + 1.6))
-    return fig
-
-
-# sphinx_gallery_end_ignore
-fig = draw_norms()  # its drawing commands are in the script of this page
-fig.set_label(
-    "Two flow charts. In pre-norm, the branch passes through the norm and then the part, and is "
-    "added to the thick line of the residual path. In post-norm, the branch passes through the "
-    "part, is added to the path, and the norm comes last, on the path itself."
-)
-
-# %%
-# *Figure 4.* The two places of the norm. In pre-norm it lies on the branch, and nothing but
-# additions is on the residual path (thick). In post-norm it lies on the path.
+# past every part. Our norms are at the beginning of each branch (:term:`pre-norm`), or, with
+# ``norm_first=False``, after each sum (:term:`post-norm`), as in the original transformer.
 
 
 # attention_from_scratch.py
@@ -289,13 +239,30 @@ class TransformerBlock(nn.Module):
 
 
 # %%
-# To check our block, we copy the parameters of torch's layer into the package's
-# :class:`~attention.TransformerBlock`, and from there into ours, whose parameters come in the same
-# order. Then we compare results and gradients under a causal mask. In torch's mask, True means that
-# attention is forbidden, so torch is given the inverted mask.
+# A block of two heads reads five texts of seven tokens, under a causal mask.
+
+d, h, k = 32, 2, 16
+block = TransformerBlock(d, h)
+print(*block(torch.randn(5, 7, d), causal_mask(7)).shape)
+for name, part in block.named_children():
+    print(f"{name:12} {sum(p.numel() for p in part.parameters()):5} parameters")
+
+# %%
+# The shape is that of the input, so blocks can be stacked. Apart from biases, the feed-forward
+# layer holds 8d² parameters, and attention holds 4d².
+#
+# Closer look: torch's block gives the same numbers
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# In the package, :class:`~attention.TransformerEncoder` stacks such blocks. To check ours, we copy
+# the parameters of torch's layer into the package's :class:`~attention.TransformerBlock`, and from
+# there into ours, whose parameters come in the same order. Then we compare results and gradients
+# under a causal mask. In torch's mask, True means that attention is forbidden, so torch is given
+# the inverted mask. The heads have biases here, as in most published models. A token that may
+# attend to nothing still gets zeros from attention, but the feed-forward layer changes it like any
+# other token.
 
 # Check: torch's block, in value and in gradient.
-d, h, k = 32, 2, 16
+torch.manual_seed(0)
 x, target = torch.randn(5, 7, d, requires_grad=True), torch.randn(5, 7, d)  # (5, 7, d), (5, 7, d)
 mask = causal_mask(7)  # (7, 7)
 for norm_first, name in ((True, "pre-norm "), (False, "post-norm")):
@@ -324,89 +291,20 @@ for norm_first, name in ((True, "pre-norm "), (False, "post-norm")):
     difference = (results[0] - results[2]).abs().max().item()
     print(name, f"largest difference from torch: {difference:.0e}")
 
-for name, part in ours.named_children():
-    print(f"{name:12} {sum(p.numel() for p in part.parameters()):5} parameters")
-
 # %%
-# Apart from biases, the feed-forward layer holds 8d² of the block's parameters, and attention holds
-# 4d².
-#
-# Why W_out?
-# ----------
-# The concatenated heads have width d again, so what is the output projection for? A reader of the
-# website Transformer Explainer noticed that this projection is missing there
-# (`poloclub/transformer-explainer, #71
-# <https://github.com/poloclub/transformer-explainer/issues/71>`__). If W_out is split into groups
-# of k rows, one group per head, the output of the layer is a sum of one contribution per head.
-# :cite:t:`elhage2021mathematical` base their analysis on this sum:
-#
-# .. math:: [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
-#           = \sum_{i=1}^{h} \mathrm{head}_i\, W_\mathrm{out}^{(i)}
-#
-# Without W_out, a head of width k reads all d numbers of a token but can change only the k numbers
-# of its own slice. With W_out it can change all d. To measure this, we add up the squares of the
-# first head's contribution, and print the share of this sum that lies outside the head's slice.
-
-
-def without_output(layer):
-    """Return a copy whose result is the concatenated heads."""
-    layer = copy.deepcopy(layer)
-    layer.W_out = nn.Identity()
-    return layer
-
-
-layer = ours.attention
-heads = without_output(layer)(x).unflatten(-1, (h, -1))  # (5, 7, h, k)
-W_of_head = layer.W_out.weight.T.unflatten(0, (h, -1))  # (h, k, d)
-contributions = torch.einsum("bnhk,hkd->bnhd", heads, W_of_head)  # (5, 7, h, d)
-assert torch.allclose(contributions.sum(dim=-2) + layer.W_out.bias, layer(x), atol=1e-5)
-
-identity = torch.eye(d).unflatten(0, (h, -1))  # (h, k, d)
-for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
-    first = torch.einsum("bnk,kd->bnd", heads[:, :, 0], W[0])  # (5, 7, d)
-    outside = first[..., k:].square().sum() / first.square().sum()
-    print(name, f"share of head 1's contribution outside its slice: {outside:.2f}")
-
-# %%
-
-fig, axes = plt.subplots(2, figsize=(5, 3.6), sharex=True)
-for ax, (name, W) in zip(axes, (("with W_out", W_of_head), ("without", identity)), strict=True):
-    first = torch.einsum("bnk,kd->bnd", heads[:, :, 0], W[0]).detach()  # (5, 7, d)
-    ax.bar(range(1, d + 1), first.square().mean(dim=(0, 1)).sqrt().tolist(), color=BLUE)
-    ax.axvline(k + 0.5, color=BLACK, lw=1, ls=":")
-    ax.set_title(name, loc="left", fontsize=11)
-    ax.set_ylabel("size")
-axes[1].set(xlabel="number of the token, 1 to d")
-fig.set_label(
-    "Bars: the size of the first head's contribution to each of the 32 numbers of a token. With "
-    "W_out it adds to all 32. Without W_out it adds to the first 16 alone, its slice."
-)
-
-# %%
-# *Figure 5.* What the first head adds to each of the d numbers, as the root of the mean square. Its
-# own slice is to the left of the dotted line.
-#
-# With W_out, a head writes wherever its group of rows points, and several heads can write to the
-# same place. In a layer with a single head, W_value alone could do what W_value and W_out do
-# together, because the two then act as one product, as :doc:`a later lesson
-# </gallery/deeper/plot_3_values_fold>` shows.
-#
 # A task with work for every part
 # -------------------------------
-# There are eight rooms, and in each of them a note names the room to go to next. The notes are
-# drawn at random, so a note may even name its own room. Each room is a token: token i is room i
-# together with its note, and eight tokens make a text. For each token, the model answers three
-# questions about a walker who starts in that room.
+# There are eight rooms, and a note in each of them, drawn at random, names the room to go to next.
+# Token i is room i together with its note. For each token, the model answers three questions about
+# a walker who starts in that room.
 #
 # * Room after **two steps**: the token's own note says where the first step leads, and attention
 #   must fetch the note of that room.
-# * Room after **three steps**: attention must also fetch a second note. Which note this is can be
-#   read only from the note that was fetched first, so a second block is needed.
+# * Room after **three steps**: attention must fetch a second note. Which one can be read only from
+#   the note that was fetched first, so a second block is needed.
 # * **Sum** of these two room numbers, modulo 8: the model has to compute it from both.
-#
-# To leave a part out, we replace it with something that does nothing: zeros for a branch, and the
-# identity for a norm. A block without residual connections passes on only what its parts return.
 
+# Setup: the notes, the answers, and an example.
 ROOMS, SEEDS, STEPS = (8, 2, 3) if QUICK else (8, 5, 120)
 QUESTIONS = ("two steps", "three steps", "sum")
 
@@ -455,16 +353,16 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* The example: eight rooms, their notes as arrows, and the three steps of the walker who
+# *Figure 4.* The example: eight rooms, their notes as arrows, and the three steps of the walker who
 # starts in room 0. Its note says 3, the note in room 3 says 1, and the note in room 1 says 6. A
 # room without an arrow names itself.
 #
-# The walker is in room 1 after two steps and in room 6 after three, and the sum is 7. In a model of
-# pre-norm blocks, one more norm follows the last block, because nothing else has normalised the
-# last sum. Each variant is trained from five seeds, and because the models are small, we train the
-# five side by side: their parameters get one more axis, over which :func:`torch.vmap` maps.
+# This walker is in room 1 after two steps and in room 6 after three, and the sum is 7. To leave out
+# a branch, we replace it with zeros, and a norm with the identity. Models of three blocks are
+# trained for 120 steps, each variant from five seeds.
 
 
+# Setup: the model, parts that do nothing, and the training of one model per seed.
 class Walker(nn.Module):
     def __init__(self, blocks):
         super().__init__()
@@ -493,10 +391,13 @@ class NoResidual(TransformerBlock):
         return self.feed_forward(self.norm2(self.attention(self.norm1(x))))
 
 
-# %%
+def without_output(layer):
+    """Return a copy whose result is the concatenated heads."""
+    layer = copy.deepcopy(layer)
+    layer.W_out = nn.Identity()
+    return layer
 
 
-# Setup: make a model with parts replaced, and train one for each seed.
 def build(
     depth=3,
     block=TransformerBlock,
@@ -549,7 +450,18 @@ def train(steps=STEPS, lr=8e-3, seeds=SEEDS, **options):
 
 
 # %%
+# .. predict:: without-feed-forward
+#
+#    Which questions do models without feed-forward layers answer?
+#
+#    All three, because the softmax is not linear either : ``without.min() > 0.9``
+#        It is not, and with more steps they nearly learn the sum, but not in these few.
+#    The rooms after two and three steps : ``without[:2].min() > 0.9 and without[2] < 0.8``
+#        Attention fetches both notes, but adding what was fetched is work for another layer.
+#    None of them : ``without.max() < 0.5``
+#        Fetching is the work of attention, which is still in each of the three blocks.
 
+# Table: the accuracies of all models.
 variants = {
     "three complete blocks": {},
     "without attention": {"attention": Zeros},
@@ -570,12 +482,6 @@ print(" " * 22, *(f"{question:>17}" for question in QUESTIONS))
 for name, a in accuracy.items():
     print(f"{name:22}", *(f"{q.mean():.2f} [{q.min():.2f}, {q.max():.2f}]" for q in a.T))
 
-notes, answers = draw_walks(100_000)  # (100_000, ROOMS), (100_000, ROOMS, 3)
-again = (answers[..., 1] == notes).float().mean().item()
-print(f"walks whose third step ends where the first one did: {again:.3f}")
-
-# %%
-
 fig, ax = plt.subplots(figsize=(5, 6.6))
 rows = torch.arange(len(accuracy))[:, None].expand(-1, SEEDS)  # (12, SEEDS)
 for q, (color, marker) in enumerate(((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"))):
@@ -595,50 +501,111 @@ fig.set_label(
     "matrices are doubled, and leaving out W_out does not, with feed-forward layers or without."
 )
 mean = {name: a.mean(dim=0) for name, a in accuracy.items()}
-lost = mean["without feed-forward"] - mean["the same, no W_out"]  # (3,)
-if not QUICK:
-    assert lost.max() < 0.1  # W_out is not missed, although no feed-forward layer mixes slices
-    assert mean["without feed-forward"][2] < 0.8 < mean["no feed-f., 300 steps"][2]
+without = mean["without feed-forward"]  # (3,)
 
 # %%
-# *Figure 7.* Accuracy with each part left out in turn, with one mark per seed: circles for two
-# steps, squares for three, triangles for the sum. All models but the one with 300 steps are trained
-# equally long, at the same learning rate. The figure therefore shows what a model learns in this
-# time and not what it could learn.
+# *Figure 5.* Accuracy with each part left out in turn, one mark per seed: circles for two steps,
+# squares for three, triangles for the sum.
 #
-# * **Attention** brings notes to other tokens. Without it each room knows its own note only, and
-#   the model is left with the most probable answers given that note. After two steps the best
-#   answer is a room's own note. It is right if the note names its own room, in one case of eight,
-#   and otherwise by chance, which gives :math:`\frac18 + \frac78 \cdot \frac18 = 0.234`. Three
-#   steps look easier than two, because the own note is right more often. It names the room after
-#   the first step, and the walker is often in that room again after the third. In a cycle of one or
-#   two rooms this is certain. The walker is in such a cycle if the first note names its own room,
-#   in one case of eight. If it does not, the walker can still enter such a cycle, namely if the
-#   second note names one of the two rooms already visited, in two cases of eight. Outside such a
-#   cycle the walker returns by chance, in one case of eight. Together, a room's own note is the
-#   right answer with probability :math:`\frac18 + \frac78 \, (\frac28 + \frac68 \cdot \frac18) =
-#   0.426`, which the line below the table confirms. A model of one block also fetches the note of
-#   the next room. This does not raise the probability, because outside such a cycle the third step
-#   is still a guess.
-# * **Depth** is needed because one block fetches one note, and the second fetch needs the result of
-#   the first.
-# * **The feed-forward layer** computes the sum. Without it the model finds both rooms and is often
-#   wrong about their sum. The same holds if only GELU is left out and both matrices are kept, so
-#   what the model lacks is the nonlinear function and not the parameters. The model without
-#   feed-forward layers answers more than nine in ten sums correctly if it is trained for more steps
-#   at a lower learning rate. It can do so because the softmax of its attention is not linear.
-# * **W_out** is not missed here, with or without feed-forward layers. The next block reads all d
-#   numbers of a token, so it does not matter in which slice a note lies.
-# * **Residual connections** are needed for every question: without them none is answered reliably.
+# * **Attention** brings notes to other tokens. Without it a room knows its own note only.
+# * **Depth** is needed because the second fetch needs the result of the first.
+# * **The feed-forward layer** computes the sum. Without GELU it fails likewise, so what the model
+#   lacks is the nonlinear function and not the parameters.
+# * **W_out** is not missed here. The next block reads all d numbers of a token, so it does not
+#   matter in which slice a note lies.
+# * **Residual connections** are needed: without them no question is answered reliably.
 # * **Norms** help little here at torch's initialisation. If the initial matrices are twice as
 #   large, however, complete blocks still learn the task, and blocks without norms do not.
 #
+# Closer look: what W_out lets a head do
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The concatenated heads have width d again, so what is the output projection for? A reader of the
+# website Transformer Explainer noticed that this projection is missing there
+# (`poloclub/transformer-explainer, #71
+# <https://github.com/poloclub/transformer-explainer/issues/71>`__). If W_out is split into groups
+# of k rows, one group per head, the output of the layer is a sum of one contribution per head.
+# :cite:t:`elhage2021mathematical` base their analysis on this sum:
+#
+# .. math:: [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
+#           = \sum_{i=1}^{h} \mathrm{head}_i\, W_\mathrm{out}^{(i)}
+#
+# Without W_out, a head of width k reads all d numbers of a token but can change only the k numbers
+# of its own slice. With W_out it can change all d. To measure this, we add up the squares of the
+# first head's contribution, and print the share of this sum that lies outside the head's slice.
+
+layer = ours.attention
+heads = without_output(layer)(x).unflatten(-1, (h, -1))  # (5, 7, h, k)
+W_of_head = layer.W_out.weight.T.unflatten(0, (h, -1))  # (h, k, d)
+contributions = torch.einsum("bnhk,hkd->bnhd", heads, W_of_head)  # (5, 7, h, d)
+assert torch.allclose(contributions.sum(dim=-2) + layer.W_out.bias, layer(x), atol=1e-5)
+
+identity = torch.eye(d).unflatten(0, (h, -1))  # (h, k, d)
+for name, W in (("with W_out   ", W_of_head), ("without W_out", identity)):
+    first = torch.einsum("bnk,kd->bnd", heads[:, :, 0], W[0])  # (5, 7, d)
+    outside = first[..., k:].square().sum() / first.square().sum()
+    print(name, f"share of head 1's contribution outside its slice: {outside:.2f}")
+
+# %%
+
+fig, axes = plt.subplots(2, figsize=(5, 3.6), sharex=True)
+for ax, (name, W) in zip(axes, (("with W_out", W_of_head), ("without", identity)), strict=True):
+    first = torch.einsum("bnk,kd->bnd", heads[:, :, 0], W[0]).detach()  # (5, 7, d)
+    ax.bar(range(1, d + 1), first.square().mean(dim=(0, 1)).sqrt().tolist(), color=BLUE)
+    ax.axvline(k + 0.5, color=BLACK, lw=1, ls=":")
+    ax.set_title(name, loc="left", fontsize=11)
+    ax.set_ylabel("size")
+axes[1].set(xlabel="number of the token, 1 to d")
+fig.set_label(
+    "Bars: the size of the first head's contribution to each of the 32 numbers of a token. With "
+    "W_out it adds to all 32. Without W_out it adds to the first 16 alone, its slice."
+)
+
+# %%
+# *Figure 6.* What the first head adds to each of the d numbers, as the root of the mean square. Its
+# own slice is to the left of the dotted line.
+#
+# With W_out, a head writes wherever its group of rows points, and several heads can write to the
+# same place. In a layer with a single head, W_value alone could do what W_value and W_out do
+# together, because the two then act as one product, as :doc:`a later lesson
+# </gallery/deeper/plot_3_values_fold>` shows.
+#
+# Closer look: how five models are trained at once
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# Because the models are small, we train the five of a variant side by side: their parameters get
+# one more axis, over which :func:`torch.vmap` maps. In a model of pre-norm blocks, one more norm
+# follows the last block, because nothing else has normalised the last sum. A block without residual
+# connections passes on only what its parts return.
+#
+# Closer look: how often a guess is right
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# Without attention, the model is left with the most probable answers given a room's own note. After
+# two steps the best answer is this note itself. It is right if the note
+# names its own room, in one case of eight, and otherwise by chance, which gives :math:`\frac18 +
+# \frac78 \cdot \frac18 = 0.234`. Three steps look easier than two, because the own note is right
+# more often. It names the room after the first step, and the walker is often in that room again
+# after the third. In a cycle of one or two rooms this is certain. The walker is in such a cycle if
+# the first note names its own room, in one case of eight. If it does not, the walker can still
+# enter such a cycle, namely if the second note names one of the two rooms already visited, in two
+# cases of eight. Outside such a cycle the walker returns by chance, in one case of eight. Together,
+# a room's own note is the right answer with probability :math:`\frac18 + \frac78 \, (\frac28 +
+# \frac68 \cdot \frac18) = 0.426`, which we check on many walks:
+
+notes, answers = draw_walks(100_000)  # (100_000, ROOMS), (100_000, ROOMS, 3)
+again = (answers[..., 1] == notes).float().mean().item()
+print(f"walks whose third step ends where the first one did: {again:.3f}")
+
+# %%
+# A model of one block also fetches the note of the next room. This does not raise the probability,
+# because outside such a cycle the third step is still a guess.
+#
+# Closer look: what a token keeps through its residual connection
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # What does a token lose without its residual connection? The usual answer is its gradient, to which
-# we come below, but here it loses what makes it different from the other tokens. In a fresh model
-# the attention weights are nearly equal, so every token receives nearly the same mixture, and
-# without a residual connection the mixture is all that it keeps. To see this, we copy the tokens
-# after each block, subtract the mean of all tokens of all texts from the copy, and print the
-# average cosine of two tokens of one text. This cosine is near 0 for unrelated tokens and 1 for
+# a closer look below comes, but here it loses what makes it different from the other tokens. In a
+# fresh model the attention weights are nearly equal, so every token receives nearly the same
+# mixture, and without a residual connection the mixture is all that it keeps. To see this, we copy
+# the tokens after each block, subtract the mean of all tokens of all texts from the copy, and print
+# the average cosine of two tokens of one text. This cosine is near 0 for unrelated tokens and 1 for
 # identical ones.
 
 torch.manual_seed(0)
@@ -671,22 +638,85 @@ fig.set_label(
 )
 
 # %%
-# *Figure 8.* The cosines between the eight rooms of one text after three fresh blocks. Without
+# *Figure 7.* The cosines between the eight rooms of one text after three fresh blocks. Without
 # residual connections no room differs from any other.
 #
 # Without residual connections the rooms of a text become nearly the same vector, and no later block
 # can tell them apart. :cite:t:`dong2021attention` prove such a collapse for stacks of attention
 # alone.
 #
-# Pre-norm or post-norm: where does LayerNorm go?
-# -----------------------------------------------
-# In section 3.1, :cite:t:`vaswani2017attention` write LayerNorm(x + Sublayer(x)), which is
-# post-norm. The Annotated Transformer quotes this formula, implements x + sublayer(norm(x))
-# instead, and says so only in a docstring, "Note for code simplicity the norm is first as opposed
-# to last." Its readers keep asking which of the two is right (`harvardnlp/annotated-transformer,
-# #13 <https://github.com/harvardnlp/annotated-transformer/issues/13>`__). Both are in use, and they
-# are different functions. In pre-norm the residual path holds nothing but additions, whereas in
-# post-norm every norm rescales what is on that path.
+# Closer look: what more steps change
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# All models but the one with 300 steps are trained equally long, so Figure 5 shows what a model
+# learns in this time and not what it could learn. Without feed-forward layers the
+# models find both rooms and are often wrong about their sum. Such a model answers more than nine in
+# ten sums correctly if it is trained for more steps at a lower learning rate. It can do so because
+# the softmax of its attention is not linear. W_out is not missed even where there are no
+# feed-forward layers, which could otherwise mix the slices of the heads in its place:
+
+longer, bare = mean["no feed-f., 300 steps"], mean["the same, no W_out"]  # (3,), (3,)
+print(f"the sum without feed-forward layers: {without[2]:.2f}, after 300 steps {longer[2]:.2f}")
+print(f"without W_out as well: {bare[2]:.2f}")
+if not QUICK:
+    assert (without - bare).max() < 0.1
+    assert without[2] < 0.8 < longer[2]
+
+# %%
+# Closer look: pre-norm or post-norm, and what becomes of their gradients
+# -----------------------------------------------------------------------
+# The norm is placed either before each part (pre-norm) or after each sum (post-norm). In section
+# 3.1, :cite:t:`vaswani2017attention` write LayerNorm(x + Sublayer(x)), which is post-norm. The
+# Annotated Transformer quotes this formula, implements x + sublayer(norm(x)) instead, and says so
+# only in a docstring, "Note for code simplicity the norm is first as opposed to last." Its readers
+# keep asking which of the two is right (`harvardnlp/annotated-transformer, #13
+# <https://github.com/harvardnlp/annotated-transformer/issues/13>`__). Both are in use, and they are
+# different functions.
+
+# sphinx_gallery_start_ignore
+
+
+def draw_norms():
+    """Draw the order of the parts in both kinds of block, side by side."""
+    fig, ax = plt.subplots(figsize=(5, 4.2))
+    ax.set(xlim=(0, 10), ylim=(8.9, -0.6))
+    orders = {"pre-norm": ("norm", "part", "+"), "post-norm": ("part", "+", "norm")}
+    for x, (title, order) in zip((1, 6), orders.items(), strict=True):
+        draw_box(ax, x + 1.4, -0.2, title, None)
+        ends = {"norm": BLUE, "part": BLACK}
+        plus = 2 + 2.4 * order.index("+")
+        ax.plot([x, x], [0.8, plus], color=BLACK, lw=4, solid_capstyle="butt", zorder=0)
+        draw_flow(ax, (x, 0.8), (x + 2.2, 1.5))
+        for i, part in enumerate(order):
+            y = 2 + 2.4 * i
+            at = x + 2.2 if i < order.index("+") else x
+            if part == "+":
+                draw_flow(ax, (x + 2.2, y - 1.9), (x + 0.35, y))
+                ax.plot(x, y, "o", ms=19, mfc="white", mec=BLACK, mew=2)
+                ax.text(x, y, "+", ha="center", va="center", fontsize=14)
+            else:
+                draw_box(ax, at, y, part, ends[part], width=2)
+            if part == "norm" and i == 0:
+                draw_flow(ax, (at, y + 0.5), (at, y + 1.9))
+        if order[-1] == "norm":
+            draw_flow(ax, (x, plus + 0.45), (x, plus + 1.9))
+            draw_flow(ax, (x, plus + 2.9), (x, plus + 4))
+        else:
+            draw_flow(ax, (x, plus + 0.45), (x, plus + 1.6))
+    return fig
+
+
+# sphinx_gallery_end_ignore
+fig = draw_norms()  # its drawing commands are in the script of this page
+fig.set_label(
+    "Two flow charts. In pre-norm, the branch passes through the norm and then the part, and is "
+    "added to the thick line of the residual path. In post-norm, the branch passes through the "
+    "part, is added to the path, and the norm comes last, on the path itself."
+)
+
+# %%
+# *Figure 8.* The two places of the norm. In pre-norm it lies on the branch, and nothing but
+# additions is on the residual path (thick). In post-norm it lies on the path and rescales what is
+# on it.
 #
 # :cite:t:`xiong2020layer` derive what this means at initialisation, for a stack of L blocks. In the
 # last block, the gradient of post-norm keeps its size for any depth L, while that of pre-norm
@@ -755,10 +785,12 @@ fig.set_label(
 # size of the gradient but can't keep the tokens different, as the cosines above show. With this
 # initialisation a deep stack therefore needs norms and residual connections together.
 #
-# With another initialisation it does not. Where all branches start at zero, each block multiplies
-# the gradient by exactly 1, so the gradient has the same size everywhere, without any norm. To see
-# whether such a stack also learns, we train both stacks of twelve blocks without norms for a short
-# while, one seed each:
+# Closer look: twelve blocks that learn without norms
+# ---------------------------------------------------
+# With another initialisation a deep stack does not need norms. Where all branches start at zero,
+# each block multiplies the gradient by exactly 1, so the gradient has the same size everywhere. To
+# see whether such a stack also learns, we train both stacks of twelve blocks without norms for a
+# short while, one seed each:
 
 deep = {}
 for name, zero_start in (("Xavier throughout", False), ("W_out, W_2 at zero", True)):
@@ -778,23 +810,19 @@ if not QUICK:
 # Takeaways
 # ---------
 # * What does a transformer add to attention? A feed-forward layer, which computes with what was
-#   fetched, for each token by itself; residual connections, which keep what a token was and give
-#   gradients a way past every part; and layer normalisation, which keeps the input of each part at
-#   one size.
-# * Whether it does harm to leave out a part depends on the task and on the initialisation. On this
-#   task, leaving out the norms did harm only when the initial matrices were larger, and leaving out
-#   W_out did none at all. Even twelve blocks learn without norms if their branches start at zero.
-# * W_out lets each head write to all d numbers of a token instead of its own slice.
-# * Pre-norm and post-norm are different functions. At initialisation, the gradients in the last
-#   block are larger with post-norm than with pre-norm, and the difference grows with the depth.
+#   fetched; residual connections, which keep what a token was; and layer normalisation, which keeps
+#   the input of each part at one size.
+# * Whether a part is missed depends on the task and on the initialisation.
 #
-# *Practise:* :ref:`ex-count-block` and :ref:`ex-transformer-block`. Then close this page and write
-# the three classes from memory, paste them over ours in the script of this page and run it. Create
-# the parts of the block in the order that is printed above, because parameters are copied in that
-# order. If the assertions hold, your block computes what torch's does, in value and in gradient,
-# with both placements of the norms.
+# *From memory:* close this page, write the three classes, paste them over ours in the script of
+# this page and run it. Create the parts of the block in the order printed above. If the assertions
+# hold, your block computes what torch's does, in value and in gradient.
 #
-# *Where next:* the package stacks these blocks in :class:`~attention.TransformerEncoder`. In
-# :doc:`the next lesson </gallery/core/plot_8_sentiment_training>`, attention is trained on reviews.
+# *Where next:* in :doc:`the next lesson </gallery/core/plot_8_sentiment_training>`, attention is
+# trained on reviews.
+#
+# You can now write a transformer block, say the shape after each of its parts, and name the part to
+# suspect when a model does not learn. The exercise to do next is to :ref:`put the parts together
+# <ex-transformer-block>`, on :doc:`the page of exercises </exercises/block>`.
 
 plt.show()
