@@ -1,8 +1,9 @@
 """Collect what the reader writes in the lessons into one file, which the site offers.
 
 A cell of a lesson whose first line is the comment ``# attention_from_scratch.py`` is a piece of
-that file. Pieces come in the order of the lessons. Where a later lesson defines a name again, its
-definition takes the place of the earlier one.
+that file; above it may be a line "# Setup: …", which folds the cell. Pieces come in the order of
+the lessons. Where a later lesson defines a name again, its definition takes the place of the
+earlier one.
 """
 
 import re
@@ -20,6 +21,7 @@ from sphinx_gallery.py_source_parser import (
 )
 
 DEFINES = re.compile(r"^(?:def|class) (\w+)", re.MULTILINE)
+FOLDED = re.compile(r"\A# Setup: .*\n")
 NAME = "attention_from_scratch.py"
 
 
@@ -39,6 +41,7 @@ def pieces_of(lesson: Path) -> Iterator[Piece]:
     """
     for block in split_code_and_text_blocks(lesson)[1]:
         code = remove_config_comments(remove_ignore_blocks(block.content.lstrip()))
+        code = FOLDED.sub("", code)
         first, _, rest = code.partition("\n")
         if block.type == "code" and first == f"# {NAME}":
             for source in rest.strip("\n").split("\n\n\n"):

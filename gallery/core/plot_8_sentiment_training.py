@@ -12,22 +12,15 @@ Train a sentiment classifier: the loader, the loop, the validation
 
 Does attention help to tell a good review from a bad one?
 
-On single film reviews it helps little here, as long as all models are trained on single reviews
-only. In that setting, a transformer block learns in fewer epochs than a plain mean of the words'
-vectors, but in the end the two are about equally accurate. The task is different when an unrelated
-review is put in front of each review and only the second one counts. There attention is several
-points more accurate than the mean, because a mean cannot leave words out.
+On single film reviews it helps little here: in the end, a transformer block and a plain mean of the
+words' vectors are about equally accurate. When an unrelated review is put in front of each review
+and only the second one counts, however, attention is several points more accurate than the mean,
+because a mean cannot leave words out.
 
-On this page you write everything that such an answer takes, from the text to the validation, and
-then compare a mean with three networks of :ref:`Lab 13 <source-lab>`, the notebook that these
-lessons grew from. The last section prints by how much the accuracies differ, and says which of
-these differences may be due to chance.
-
-You need the lessons on :doc:`masks </gallery/core/plot_4_masks>`, on :doc:`positions
+The first reading takes eleven minutes, and the whole page an hour and a quarter. You need the
+lessons on :doc:`masks </gallery/core/plot_4_masks>`, on :doc:`positions
 </gallery/core/plot_6_positions>` and on :doc:`the transformer block
-</gallery/core/plot_7_transformer_block>`. Running the page takes two minutes. Afterwards you can
-train a classifier on any file of texts and labels, read its curves, and say how far two accuracies
-may differ by chance.
+</gallery/core/plot_7_transformer_block>`. Running the page takes two minutes.
 """
 
 import csv
@@ -78,14 +71,9 @@ plt.show()
 
 # %%
 # *Figure 1.* How a :term:`batch` of B reviews becomes B logits. In between, each review has n
-# words, padding included, and each word has d numbers. The mask, which says where a review ends and
-# its padding begins, is needed twice, by the blocks and by the mean.
+# words, padding included, and each word has d numbers.
 #
-# Film reviews (:cite:t:`maas2011learning`) come with the package, so every machine can run this
-# page. With ``DATA = "yelp"`` the page reads reviews of restaurants and other businesses
-# (:cite:t:`zhang2015character`) instead, once they have been fetched. Each of their labels stands
-# for several star ratings, as :doc:`a case study </gallery/cases/plot_1_ten_pitfalls>` explains in
-# its first section.
+# The film reviews (:cite:t:`maas2011learning`) come with the package.
 
 # Setup: the options, and the reviews.
 DATA = "imdb"
@@ -106,14 +94,14 @@ for name, split in reviews.items():
     print(f"{name:10}  {counts[0]:5} negative  {counts[1]:5} positive")
 
 # %%
-# From text to ids
-# ----------------
+# From text to logits
+# -------------------
 # A model reads integers, so a text is split into words, and each word of the :term:`vocabulary` has
-# an id. The vocabulary holds the words that occur at least twice in the training reviews, because
-# little can be learned about a word from a single occurrence. Two ids are reserved: 0 for the
-# :term:`padding`, and 1, ``<unk>``, for all other words.
+# an id. The vocabulary holds the words that occur at least twice in the training reviews. Two ids
+# are reserved: 0 for the :term:`padding`, and 1, ``<unk>``, for all other words.
 
 
+# Setup: the words of a text, and their ids.
 # attention_from_scratch.py
 def words_of(text):
     """Split a text into words of the letters a to z, in lower case, without HTML tags."""
@@ -137,9 +125,9 @@ def encode(text, vocabulary, max_length=256):
 
 
 # %%
-# Here are the beginnings of five reviews, each with an unknown word in it. Below each of them are
-# its words as the model knows them, and their ids.
+# Here are five beginnings, their words as the model knows them, and their ids.
 
+# Table: five beginnings, and their ids.
 vocabulary = build_vocabulary(reviews["train"].texts)
 print(f"{len(vocabulary):,} ids in the vocabulary")
 starts = (" ".join(text.split()[:9]) for text in reviews["train"].texts)
@@ -149,38 +137,11 @@ for start in [start for start in starts if 1 in encode(start, vocabulary)][:5]:
         print("\n".join(textwrap.wrap(line, 60, replace_whitespace=False)))
 
 # %%
-
-occurs = Counter(word for text in reviews["train"].texts for word in words_of(text))
-number_of = Counter(min(count, 10) for count in occurs.values())
-fig, ax = plt.subplots(figsize=(5, 3))
-colors = [ORANGE, *[BLUE] * 9]
-ax.bar(range(1, 11), [number_of[count] for count in range(1, 11)], color=colors)
-ax.set_xticks(range(1, 11), [*map(str, range(1, 10)), "10 +"])
-ax.set(xlabel="how often a word occurs", ylabel="words")
-ax.yaxis.set_major_formatter("{x:,.0f}")
-fig.set_label(
-    "Bars: how many words of the training reviews occur once, twice and so on. Those that occur "
-    "only once are by far the most, and the bars fall quickly from there. Those that occur ten "
-    "times or more make up one bar again, which is high."
-)
-
-# %%
-# *Figure 2.* The words of the training reviews by how often they occur. Those that occur once get
-# no id of their own.
-#
-# The section *Tokenizer* of :ref:`Lab 13 <source-lab>` sets out to "Print 5 real examples" with an
-# unknown word, and finds none. The reason is that the lab uses each review twice, alone and behind
-# another review, and counts the words only after this doubling. So no word occurs only once, and
-# the vector of ``<unk>`` is never trained.
-#
-# The loader: reviews padded to one length
-# ----------------------------------------
 # The reviews of a batch share one tensor, so each is padded to the longest among them, and a
-# padding :term:`mask` says which ids are words. In training, the order of the reviews is drawn anew
-# for each epoch. With a ``DataLoader`` of torch, the padding would be the work of its
-# ``collate_fn``.
+# padding :term:`mask` says which ids are words.
 
 
+# Setup: batches of padded reviews.
 # attention_from_scratch.py
 def batches(examples, batch_size, shuffle=False):
     """Yield ids (B, n), mask (B, 1, n) and labels (B,); each example is a pair (ids, label)."""
@@ -194,6 +155,8 @@ def batches(examples, batch_size, shuffle=False):
 
 
 # %%
+
+# Setup: the ids of all reviews, and the first batch.
 examples = {}
 for name in ("train", "validation"):
     ids_of = [encode(text, vocabulary, max_length=128) for text in reviews[name].texts]
@@ -212,18 +175,14 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The mask of the first batch, with the words filled. What is empty is padding.
+# *Figure 2.* The mask of the first batch, with the words filled. What is empty is padding.
 #
-# The model
-# ---------
-# The vector of each word and the vector of its position are added, and blocks follow. After a last
-# layer normalisation, the mean over the words, without the padding, goes into a linear layer. The
-# result of this layer is the
-# :term:`logit`, which is positive if the model takes a review to be positive. The embeddings are
-# initialised at a tenth of the size that torch gives them, which is a choice that this page does
-# not test.
+# In the model, the vectors of each word and of its position are added, and blocks follow. The mean
+# over the words, without the padding, goes into a linear layer. Its result is the :term:`logit`,
+# which is positive if the model takes a review to be positive.
 
 
+# Setup: the table that you wrote in the lesson on positions.
 def sinusoidal_positions(n, embed_dim):
     """Return the table that you wrote in the lesson on positions, from the package's class."""
     return SinusoidalPositions(embed_dim, max_length=n)(torch.zeros(n, embed_dim))
@@ -259,6 +218,48 @@ class ReviewClassifier(nn.Module):
 
 
 # %%
+# Closer look: train on reviews of restaurants
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# With ``DATA = "yelp"`` the page reads reviews of restaurants and other businesses
+# (:cite:t:`zhang2015character`) instead, once they have been fetched. Each of their labels stands
+# for several star ratings, as :doc:`a case study </gallery/cases/plot_1_ten_pitfalls>` explains in
+# its first section.
+#
+# Closer look: why a word that occurs once gets no id
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# Little can be learned about a word from a single occurrence, and most words of the reviews occur
+# only once.
+
+occurs = Counter(word for text in reviews["train"].texts for word in words_of(text))
+number_of = Counter(min(count, 10) for count in occurs.values())
+fig, ax = plt.subplots(figsize=(5, 3))
+colors = [ORANGE, *[BLUE] * 9]
+ax.bar(range(1, 11), [number_of[count] for count in range(1, 11)], color=colors)
+ax.set_xticks(range(1, 11), [*map(str, range(1, 10)), "10 +"])
+ax.set(xlabel="how often a word occurs", ylabel="words")
+ax.yaxis.set_major_formatter("{x:,.0f}")
+fig.set_label(
+    "Bars: how many words of the training reviews occur once, twice and so on. Those that occur "
+    "only once are by far the most, and the bars fall quickly from there. Those that occur ten "
+    "times or more make up one bar again, which is high."
+)
+
+# %%
+# *Figure 3.* The words of the training reviews by how often they occur. Those that occur once get
+# no id of their own.
+#
+# The section *Tokenizer* of :ref:`Lab 13 <source-lab>`, the notebook that these lessons grew from,
+# sets out to "Print 5 real examples" with an unknown word, and finds none. The reason is that the
+# lab uses each review twice, alone and behind another review, and counts the words only after this
+# doubling. So no word occurs only once, and the vector of ``<unk>`` is never trained.
+#
+# Closer look: the package's model gives the same logits
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# In training, the order of the reviews is drawn anew for each epoch. With a ``DataLoader`` of
+# torch, the padding would be the work of its ``collate_fn``. The mask is needed twice, by the
+# blocks and by the mean. The embeddings are initialised at a tenth of the size that torch gives
+# them, which is a choice that this page does not test.
+#
 # The package's :class:`~attention.SentimentClassifier` is the same function if it counts positions
 # from the start, as yours does. (By default it counts from the end, for a reason given below.) With
 # copied parameters, logits and gradients agree on the batch:
@@ -294,10 +295,31 @@ print("logits and gradients agree")
 #
 # .. math:: p = \frac{1}{1 + \exp(-z)}
 #
-# The :term:`loss` is −ln p if the label y is 1, and −ln(1 − p) if it is 0. Its unit is the *nat*,
-# because the logarithm is the natural one. An undecided p = 1/2 costs ln 2 ≈ 0.69 nats. Computed by
-# this formula, the loss fails where p rounds to 0, so torch computes it from the logit itself. For
-# y = 1 the derivative of the loss with respect to z is
+# The :term:`loss` is −ln p if the label y is 1, and −ln(1 − p) if it is 0. An undecided p = 1/2
+# costs ln 2 ≈ 0.69.
+
+logit = torch.linspace(-5, 5, 100)  # (100,)
+fig, ax = plt.subplots(figsize=(5, 3))
+for label, color, line in ((1, BLUE, "-"), (0, ORANGE, "--")):
+    answer = torch.full_like(logit, label)  # (100,)
+    costs = F.binary_cross_entropy_with_logits(logit, answer, reduction="none")  # (100,)
+    ax.plot(logit, costs, line, color=color, label=f"the label is {label}")
+ax.set(xlabel="logit z", ylabel="loss (nats)")
+ax.legend(loc="upper center")
+fig.set_label(
+    "The loss against the logit, from minus 5 to 5, for both labels. For label 1 it falls from 5 "
+    "almost along a line and flattens out near 0; for label 0 it is the mirror image."
+)
+
+# %%
+# *Figure 4.* The loss of one review. On the wrong side it rises by one per unit of the logit, and
+# on the right side it is nearly level, so that hardly any gradient is left. Its unit is the *nat*,
+# because the logarithm is the natural one.
+#
+# Closer look: the derivative of the loss is p − y
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# Computed by the formula above, the loss fails where p rounds to 0, so torch computes it from the
+# logit itself. For y = 1 the derivative of the loss with respect to z is
 #
 # .. math:: \frac{\mathrm{d}}{\mathrm{d}z} \ln\big(1 + \exp(-z)\big)
 #           = \frac{-\exp(-z)}{1 + \exp(-z)} = p - 1 ,
@@ -315,31 +337,10 @@ print("derivative: ", z.grad)
 assert torch.allclose(z.grad, (p - y).detach())
 
 # %%
-
-logit = torch.linspace(-5, 5, 100)  # (100,)
-fig, ax = plt.subplots(figsize=(5, 3))
-for label, color, line in ((1, BLUE, "-"), (0, ORANGE, "--")):
-    answer = torch.full_like(logit, label)  # (100,)
-    costs = F.binary_cross_entropy_with_logits(logit, answer, reduction="none")  # (100,)
-    ax.plot(logit, costs, line, color=color, label=f"the label is {label}")
-ax.set(xlabel="logit z", ylabel="loss (nats)")
-ax.legend(loc="upper center")
-fig.set_label(
-    "The loss against the logit, from minus 5 to 5, for both labels. For label 1 it falls from 5 "
-    "almost along a line and flattens out near 0; for label 0 it is the mirror image."
-)
-
-# %%
-# *Figure 4.* The loss of one review. On the wrong side it rises by one nat per unit of the logit,
-# and on the right side it is nearly level, so that hardly any gradient is left.
-#
 # The loop, and the validation
 # ----------------------------
-# A step takes one batch, computes its logits, their loss and the gradients, and then moves the
-# parameters against the gradients. An :term:`epoch` is one pass over all batches. Validation
-# computes the same loss without gradients, on reviews that are not trained on. The two modes of a
-# model, ``train`` and ``eval``, matter only to layers such as dropout. This model has no such
-# layer, but another model may.
+# A step takes one batch, computes its logits, their loss and the gradients, and moves the
+# parameters against the gradients. An :term:`epoch` is one pass over all batches.
 
 
 # attention_from_scratch.py
@@ -359,6 +360,14 @@ def train_one_epoch(model, loader, optimizer):
     return total / count, right / count
 
 
+# %%
+# Validation computes the same loss without gradients, on reviews that are not trained on. We train
+# two models with :term:`Adam`: one with a single block, and one without any, which takes the mean
+# of its words. It is the :term:`baseline` for what attention adds.
+
+
+# Setup: the same without steps.
+# attention_from_scratch.py
 @torch.no_grad()
 def validate(model, loader):
     """Return mean loss and accuracy, and leave the weights as they are."""
@@ -373,26 +382,39 @@ def validate(model, loader):
 
 
 # %%
-# We train two models on the last 128 words of each review, with :term:`Adam`. Both are of the class
-# written above, one with a single block of four heads and one without any block. The model without
-# a block takes the mean of LayerNorm(word + position), in which no word depends on another. It is
-# the :term:`baseline` for what attention adds.
 
 own_models, curves = {}, {}
-print(f"{'':20}training      validation")
 for name, num_layers in (("mean alone", 0), ("block", 1)):
     torch.manual_seed(0)
     model = ReviewClassifier(len(vocabulary), embed_dim=32, num_heads=4, num_layers=num_layers)
     optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
     own_models[name], curves[name] = model, []
-    for epoch in range(1, config.epochs + 1):
+    for _ in range(config.epochs):
         row = train_one_epoch(model, batches(examples["train"], 32, shuffle=True), optimizer)
         row += validate(model, batches(examples["validation"], 100))
         curves[name].append(row)
+
+# %%
+# .. predict:: loss-of-the-block
+#
+#    The training loss of the block falls in each of four epochs. What does its validation loss do?
+#
+#    It falls in each epoch, too : ``lowest == config.epochs``
+#        It would if the block learned only what all reviews have in common.
+#    It falls at first, and then rises : ``1 < lowest < config.epochs``
+#        At first the block learns what holds for all reviews, and later what is true of its own.
+#    It rises from the first epoch on : ``lowest == 1``
+#        Then one epoch would teach it all that helps with other reviews.
+
+# Table: loss and accuracy after each epoch, and their curves.
+losses = [row[2] for row in curves["block"]]
+lowest = losses.index(min(losses)) + 1
+print(f"{'':20}training      validation")
+for name, rows in curves.items():
+    for epoch, row in enumerate(rows, 1):
         print(f"{name:10} epoch {epoch} ", "  ".join(f"{number:.3f}" for number in row))
 
 
-# %%
 def draw_curves(panels, name, color, marker):
     """Draw training dashed and validation solid, the loss in one panel, accuracy in the other."""
     for column, values in enumerate(zip(*curves[name], strict=True)):
@@ -416,17 +438,22 @@ plt.show()
 
 # %%
 # *Figure 5.* Training (dashed) and validation (solid) of a mean of the words (squares) and of one
-# transformer block (circles). Where the dashed loss still falls and the solid one rises, the model
-# is overfitting.
+# transformer block (circles).
 #
-# By its training curve alone, the block is far better than the mean, and should be trained for more
-# epochs. Validation says otherwise. The block *overfits*: it fits what is peculiar to its 6,000
-# reviews. Its loss on other reviews rises because it becomes more confident in its mistakes, while
-# the number of mistakes hardly changes. The remedy is to stop where the validation loss is lowest,
-# or to find more reviews.
+# By its training curve alone, the block is far better than the mean. Validation says otherwise: the
+# block *overfits*. Its loss on other reviews rises because it becomes more confident in its
+# mistakes, while their number hardly changes. The remedy is to stop where the validation loss is
+# lowest, or to find more reviews.
 #
-# A program of your own
-# ---------------------
+# Closer look: train and eval, and what else the loop assumes
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The two modes of a model, ``train`` and ``eval``, matter only to layers such as dropout. This
+# model has no such layer, but another model may. Both models above are of the class
+# ``ReviewClassifier`` and read the last 128 words of each review. The one without a block takes the
+# mean of LayerNorm(word + position).
+#
+# Closer look: a program of your own
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # What is still missing is a way to run all this from the command line. The reviews are rows of a
 # CSV file with two columns, ``label`` (0 or 1) and ``text``, and a tenth of the rows is held back
 # for validation.
@@ -486,16 +513,11 @@ def main(arguments):
 #
 # A distractor in front
 # ---------------------
-# :ref:`Lab 13 <source-lab>` sets a harder task, for which its networks were made. Each review is
-# read twice per epoch: alone, and behind a :term:`distractor`, which is another review followed by
-# ``<sep>``. The label of a distractor and a review together is always that of the second review.
-# Distractors are drawn at random from all reviews, and only once, so a review has the same
-# distractor in every epoch. A review may even draw itself, which is to be expected for about one
-# review in the whole data set.
-#
-# From here on, the package does what you have written so far. ``prepare`` makes the vocabulary, the
-# ids and the pairs, and :class:`~attention.sentiment.trainer.Trainer` is the loop.
+# In the next task, words must be left out. Each review is read twice per epoch: alone, and behind a
+# :term:`distractor`, another review whose label does not count. From here on, the package does what
+# you have written so far.
 
+# Setup: the pairs.
 prepared = prepare(config, reviews)
 tokenizer = prepared.tokenizer
 E, N = len(prepared.examples), len(reviews["train"])
@@ -505,8 +527,7 @@ itself = (drawn == prepared.examples.review[behind]).sum().item()
 print(f"{N:,} pairs to train on; in {itself} of them a review is its own distractor")
 
 # %%
-# A model reads at most 256 words, the separator among them, so a pair must often be cut. At which
-# end?
+# A model reads at most 256 words, so a pair must often be cut. At which end?
 
 # Table: what is lost at either end.
 pairs = prepared.validation["distractor"]
@@ -543,59 +564,36 @@ fig.set_label(
 # *Figure 6.* Twenty-four pairs, the distractor in grey and the review that counts in blue. A model
 # reads 256 words: those left of the line if the head is kept, those right of it if the tail is.
 #
+# The head is mostly the distractor, so we keep the tail, and count positions from the end.
+#
+# Closer look: a notebook that cut off the review that counts
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The task and the three networks below are those of :ref:`Lab 13 <source-lab>`.
+#
 # .. admonition:: What went wrong: cutting off the review that counts
 #    :class: warning
 #
-#    The function ``pad`` of :ref:`Lab 13 <source-lab>` keeps the beginning of a text, its *head*.
-#    What survives is mostly the distractor, whereas the label belongs to the second review, and the
-#    model sees few of its words or none. We keep the end, the *tail*, and count positions from
-#    there.
+#    The function ``pad`` of the lab keeps the beginning of a text, its *head*. What survives is
+#    mostly the distractor, whereas the label belongs to the second review, and the model sees few
+#    of its words or none.
+#
+# Distractors are drawn at random from all reviews, and only once, so a review has the same
+# distractor in every epoch. It is followed by ``<sep>``, and the label of both together is always
+# that of the second review. The 256 words include the separator. A review may even draw itself,
+# which is to be expected for about one review in the whole data set. In the package, ``prepare``
+# makes the vocabulary, the ids and the pairs, and :class:`~attention.sentiment.trainer.Trainer` is
+# the loop.
 #
 # Three networks and a mean
 # -------------------------
 # In *mean*, the baseline, every word counts the same. The second model, *energy*, is attention
-# pooling: one learned query serves all reviews, and the weight of a word depends on the word and on
-# its position, counted from the end. In *qk* every word has a query of its own, compares it with
-# every word's key, and receives a mixture of words. The last model, *qkv*, does the same, but every
-# word receives a mixture of values.
-#
-# In formulas, :math:`x_i` is the sum of the vectors of word i and of its position, X has these sums
-# as its rows, and w is a learned vector:
-#
-# .. math::
-#
-#    \text{mean:} \quad & \mathrm{context} = \tfrac{1}{n} \sum_i x_i \\
-#    \text{energy:} \quad & e_i = x_i \cdot w, \quad a = \mathrm{softmax}(e), \\
-#    & \mathrm{context} = \sum_i a_i\, x_i \\
-#    \text{qk:} \quad & \mathrm{context} = \mathrm{softmax}(Q K^\top / \sqrt{k})\, X \\
-#    \text{qkv:} \quad & \mathrm{context} = \mathrm{softmax}(Q K^\top / \sqrt{k})\, V
-#
-# *qk* and *qkv* make one context per word, and the mean over the words is taken. In all four
-# models, one linear layer then decides. The models read the same batches, and the same seed is set
-# before each of them is built, whereas Lab 13 sets a seed before its first network only.
-#
-# Lab 13 computes its energy with ``nn.Linear(…, 1)``, which has a :term:`bias`. This bias adds one
-# constant to all scores of a review, and a softmax takes no notice of that:
+# pooling: one learned query serves all reviews. In *qk* every word has a query of its own, and
+# receives a mixture of words. In *qkv* it receives a mixture of values. The mean of the results is
+# taken, and one linear layer decides. Here are the accuracies after the last epoch, with a 95 %
+# :term:`confidence interval` each, on validation reviews read alone (*clean*) and behind a
+# *distractor*.
 
-# Check: ten more on each score, and the gradient of the bias.
-score = nn.Linear(24, 1).double()
-x = torch.randn(5, 7, 24).double()  # (5, 7, 24)
-weights, moved = score(x).softmax(dim=1), (score(x) + 10).softmax(dim=1)  # (5, 7, 1), (5, 7, 1)
-loss = F.binary_cross_entropy_with_logits((weights * x).sum(dim=(1, 2)), torch.ones(5).double())
-loss.backward()
-print(f"scores + 10 change a weight by {(moved - weights).abs().max().item():.0e} at most")
-print(f"largest gradient of the weights: {score.weight.grad.abs().max().item():.2f}")
-print(f"gradient of the bias: {score.bias.grad.abs().item():.0e}")
-
-# %%
-# Apart from rounding errors, this bias is never trained, so our *energy* network does without it.
-# Which other biases are never trained, and when, is the subject of :doc:`the lesson on gauge
-# freedom and biases </gallery/deeper/plot_2_gauge_and_biases>`.
-#
-# Here are the accuracies of the four models after the last epoch. The validation accuracies come
-# with a 95 % :term:`confidence interval`. The validation reviews are read twice: alone, which is
-# printed as *clean*, and behind a *distractor*.
-
+# Table: the four models, trained, and their accuracies.
 models, history = {}, {}
 options = {"mean": {}, "energy": {}, "qk": {"key_dim": 12}, "qkv": {"key_dim": 12}}
 runs = {kind: config.with_options(model=kind, **chosen) for kind, chosen in options.items()}
@@ -638,6 +636,46 @@ plt.show()
 # *Figure 7.* The accuracies with their 95 % intervals, of reviews read alone (circles) and
 # behind a distractor (squares).
 #
+# Closer look: the four models in formulas
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# Here :math:`x_i` is the sum of the vectors of word i and of its position, X has these sums as its
+# rows, and w is a learned vector. In *qk* and *qkv* every word compares its query with every word's
+# key, so there is one context per word, of which the mean is taken.
+#
+# .. math::
+#
+#    \text{mean:} \quad & \mathrm{context} = \tfrac{1}{n} \sum_i x_i \\
+#    \text{energy:} \quad & e_i = x_i \cdot w, \quad a = \mathrm{softmax}(e), \\
+#    & \mathrm{context} = \sum_i a_i\, x_i \\
+#    \text{qk:} \quad & \mathrm{context} = \mathrm{softmax}(Q K^\top / \sqrt{k})\, X \\
+#    \text{qkv:} \quad & \mathrm{context} = \mathrm{softmax}(Q K^\top / \sqrt{k})\, V
+#
+# Closer look: a bias that is never trained
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The models read the same batches, and the same seed is set before each of them is built, whereas
+# Lab 13 sets a seed before its first network only. The weight of a word in *energy* depends on the
+# word and on its position, counted from the end. Lab 13 computes its energy with ``nn.Linear(…,
+# 1)``, which has a :term:`bias`. This bias adds one constant to all scores of a review, and a
+# softmax takes no notice of that:
+
+# Check: ten more on each score, and the gradient of the bias.
+score = nn.Linear(24, 1).double()
+x = torch.randn(5, 7, 24).double()  # (5, 7, 24)
+weights, moved = score(x).softmax(dim=1), (score(x) + 10).softmax(dim=1)  # (5, 7, 1), (5, 7, 1)
+loss = F.binary_cross_entropy_with_logits((weights * x).sum(dim=(1, 2)), torch.ones(5).double())
+loss.backward()
+print(f"scores + 10 change a weight by {(moved - weights).abs().max().item():.0e} at most")
+print(f"largest gradient of the weights: {score.weight.grad.abs().max().item():.2f}")
+print(f"gradient of the bias: {score.bias.grad.abs().item():.0e}")
+
+# %%
+# Apart from rounding errors, this bias is never trained, so our *energy* network does without it.
+# Which other biases are never trained, and when, is the subject of :doc:`the lesson on gauge
+# freedom and biases </gallery/deeper/plot_2_gauge_and_biases>`.
+#
+# Closer look: how each network learns, beside the mean
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+
 fig, grid = plt.subplots(3, 2, figsize=(5.6, 7.4), sharex=True, sharey="col")
 for panels, kind in zip(grid, ("energy", "qk", "qkv"), strict=True):
     draw_curves(panels, "mean", ORANGE, "s")
@@ -653,13 +691,86 @@ fig.set_label(
 plt.show()
 
 # %%
-# *Figure 8.* Training (dashed) and validation (solid) of the three networks of Lab 13 (circles),
-# each beside the mean (squares). In validation, each curve is the average of two tasks: reviews
-# read alone, and reviews read behind distractors. The validation loss of *qkv* rises again, while
-# that of each other model still falls or stays level.
+# *Figure 8.* Training (dashed) and validation (solid) of *energy*, *qk* and *qkv* (circles), each
+# beside the mean (squares). In validation, each curve is the average of two tasks: reviews read
+# alone, and reviews read behind distractors. The validation loss of *qkv* rises again, while that
+# of each other model still falls or stays level.
 #
-# Where does it look?
-# -------------------
+# Does attention help, or is it chance?
+# -------------------------------------
+# All models read the same reviews and mostly fail on the same ones, so we compare two models review
+# by review. A review counts as 1 if only the model with attention is right, as −1 if only the mean
+# is right, and as 0 otherwise. The average of these N numbers is the difference of the accuracies.
+# Its interval extends to either side by 1.96 times their standard deviation, divided by √N.
+
+
+# Table: the differences, with their intervals.
+@torch.no_grad()
+def is_right(model, examples):
+    """Say for each example whether the model's answer is its label, as 1.0 or 0.0."""
+    if isinstance(model, ReviewClassifier):
+        answers = [(model(ids, mask), labels) for ids, mask, labels in batches(examples, 100)]
+    else:
+        rows = torch.arange(len(examples)).split(256)
+        read = [examples.batch(some, model.config.reading) for some in rows]
+        answers = [(model.eval()(batch.ids, batch.lengths), batch.labels) for batch in read]
+    right = [(logits > 0) == (labels == 1) for logits, labels in answers]
+    return torch.cat(right).double()  # (len(examples),)
+
+
+gains = {}
+comparisons = [("alone", own_models, "block", "mean alone", examples["validation"])]
+for name, validation in prepared.validation.items():
+    comparisons += [(name, models, kind, "mean", validation) for kind in ("energy", "qk", "qkv")]
+for name, trained, kind, mean, validation in comparisons:
+    N = len(validation)
+    gain = is_right(trained[kind], validation) - is_right(trained[mean], validation)  # (N,)
+    half = 1.96 * gain.std().item() / N**0.5
+    low, high = gain.mean().item() - half, gain.mean().item() + half
+    verdict = "better" if low > 0 else "worse" if high < 0 else "not told apart"
+    print(f"{name:11}{kind:6} - mean: {gain.mean():+.3f} ({low:+.3f} to {high:+.3f}) {verdict}")
+    gains[f"{name}, {kind}"] = gain.mean().item(), half
+
+# %%
+fig, ax = plt.subplots(figsize=(5, 3))
+for i, (gain, half) in enumerate(gains.values()):
+    ax.errorbar(gain, i, xerr=half, fmt="o", color=BLUE, lw=1.5)
+ax.axvline(0, color=BLACK, lw=1, ls=":")
+ax.set_yticks(range(len(gains)), gains)
+ax.set_xlabel("difference of the accuracies")
+ax.xaxis.set_major_formatter("{x:+.0%}")
+ax.invert_yaxis()
+fig.set_label(
+    "Differences of seven models from the mean, each with its 95 % interval: "
+    + "; ".join(f"{name} {gain:+.3f} ± {half:.3f}" for name, (gain, half) in gains.items())
+)
+plt.show()
+
+# %%
+# *Figure 9.* How much more accurate than the mean each model with attention is. An interval that
+# reaches over the dotted line does not settle which of the two is better.
+#
+# All of this holds for these reviews, these settings and one seed.
+#
+# Closer look: what such intervals do not say
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# About 95 in 100 intervals like those of Figure 7 cover the accuracy on all reviews of this kind.
+# They say nothing about another training seed, and two of them may overlap although the models
+# differ. The factor is 1.96 because 95 % of a normal
+# distribution lie within 1.96 standard deviations of its mean.
+#
+# The line marked *alone* compares two models that never met a distractor. The other lines compare
+# models that were trained on both tasks at once. Among these models, the one called *mean* cannot
+# tell the two tasks apart and has to compromise. So a model that beats *mean* on *clean* reviews,
+# which are read alone, has not beaten a mean that was trained on such reviews only.
+#
+# Seven comparisons are made, and even if no two models differed, about one interval in twenty would
+# exclude zero. Whoever chooses a setting by looking at these validation reviews makes the
+# accuracies on them too favourable. This page leaves the test reviews alone. They are read on
+# :doc:`the results page </results>`, which compares tuned models over several seeds.
+#
+# Closer look: where the models look, and what a word is worth
+# ------------------------------------------------------------
 # Here is a review that we wrote, as energy pooling reads it. The stronger a word's colour, the
 # larger its weight. The weights sum to 1; point at a word to see its weight.
 
@@ -720,7 +831,7 @@ fig.set_label(
 plt.show()
 
 # %%
-# *Figure 9.* The change of the logit without a word, and without it while all others keep their
+# *Figure 10.* The change of the logit without a word, and without it while all others keep their
 # positions.
 #
 # Deleting a word has two effects here. First, the word is gone. Second, every word before it moves
@@ -729,10 +840,9 @@ plt.show()
 # effect remains. The five occurrences of "the" have little weight, and nearly all of the change
 # that their deletion brings is due to the movement of the other words. The :doc:`next lesson
 # </gallery/core/plot_9_reading_attention>` avoids this movement by leaving positions out.
-
-# %%
-# Keep the models
-# ---------------
+#
+# Closer look: keep a model, and let it read
+# ------------------------------------------
 # A saved model consists of its parameters, its configuration and the words that it knows. These are
 # three files in a folder of its own, below the folder in which you run this page. Once it is loaded
 # again, the model gives the same answer.
@@ -758,93 +868,29 @@ with torch.no_grad():
 # On :doc:`the playground </playground>`, other models read reviews in the browser. Those models
 # also take negations into account.
 #
-# Does attention help, or is it chance?
-# -------------------------------------
-# About 95 in 100 intervals like those above cover the accuracy on all reviews of this kind. They
-# say nothing about another training seed. Two such intervals may overlap although the models
-# differ, because all models read the same reviews and mostly fail on the same ones.
-#
-# So we compare two models review by review. A review counts as 1 if only the model with attention
-# is right, as −1 if only the mean is right, and as 0 otherwise. The average of these N numbers is
-# the difference of the accuracies. Its interval extends to either side by 1.96 times the standard
-# deviation of the N numbers, divided by √N. The factor is 1.96 because 95 % of a normal
-# distribution lie within 1.96 standard deviations of its mean.
-
-
-@torch.no_grad()
-def is_right(model, examples):
-    """Say for each example whether the model's answer is its label, as 1.0 or 0.0."""
-    if isinstance(model, ReviewClassifier):
-        answers = [(model(ids, mask), labels) for ids, mask, labels in batches(examples, 100)]
-    else:
-        rows = torch.arange(len(examples)).split(256)
-        read = [examples.batch(some, model.config.reading) for some in rows]
-        answers = [(model.eval()(batch.ids, batch.lengths), batch.labels) for batch in read]
-    right = [(logits > 0) == (labels == 1) for logits, labels in answers]
-    return torch.cat(right).double()  # (len(examples),)
-
-
-gains = {}
-comparisons = [("alone", own_models, "block", "mean alone", examples["validation"])]
-for name, validation in prepared.validation.items():
-    comparisons += [(name, models, kind, "mean", validation) for kind in ("energy", "qk", "qkv")]
-for name, trained, kind, mean, validation in comparisons:
-    N = len(validation)
-    gain = is_right(trained[kind], validation) - is_right(trained[mean], validation)  # (N,)
-    half = 1.96 * gain.std().item() / N**0.5
-    low, high = gain.mean().item() - half, gain.mean().item() + half
-    verdict = "better" if low > 0 else "worse" if high < 0 else "not told apart"
-    print(f"{name:11}{kind:6} - mean: {gain.mean():+.3f} ({low:+.3f} to {high:+.3f}) {verdict}")
-    gains[f"{name}, {kind}"] = gain.mean().item(), half
-
-# %%
-fig, ax = plt.subplots(figsize=(5, 3))
-for i, (gain, half) in enumerate(gains.values()):
-    ax.errorbar(gain, i, xerr=half, fmt="o", color=BLUE, lw=1.5)
-ax.axvline(0, color=BLACK, lw=1, ls=":")
-ax.set_yticks(range(len(gains)), gains)
-ax.set_xlabel("difference of the accuracies")
-ax.xaxis.set_major_formatter("{x:+.0%}")
-ax.invert_yaxis()
-fig.set_label(
-    "Differences of seven models from the mean, each with its 95 % interval: "
-    + "; ".join(f"{name} {gain:+.3f} ± {half:.3f}" for name, (gain, half) in gains.items())
-)
-plt.show()
-
-# %%
-# *Figure 10.* How much more accurate than the mean each model with attention is. An interval that
-# reaches over the dotted line does not settle which of the two is better.
-#
-# The line marked *alone* compares two models that never met a distractor. The other lines compare
-# models that were trained on both tasks at once. Among these models, the one called *mean* cannot
-# tell the two tasks apart and has to compromise. So a model that beats *mean* on *clean* reviews,
-# which are read alone, has not beaten a mean that was trained on such reviews only.
-#
-# All of this holds for these reviews, these settings and one seed. Seven comparisons are made, and
-# even if no two models differed, about one interval in twenty would exclude zero. Whoever chooses a
-# setting by looking at these validation reviews makes the accuracies on them too favourable. This
-# page leaves the test reviews alone. They are read on :doc:`the results page </results>`, which
-# compares tuned models over several seeds.
+# Closer look: what deletion and weights cannot settle
+# ----------------------------------------------------
+# Weights show where a model looked. Deleting a word shows how much this model's answer depends on
+# the word, provided that the other words keep their positions. Neither shows that the task needs
+# attention. To find that out, compare with a model that was trained without attention, like the
+# mean here. What else can go wrong around a correct layer is in :doc:`the case study of ten
+# pitfalls </gallery/cases/plot_1_ten_pitfalls>`.
 #
 # Takeaways
 # ---------
-# * Does attention help to tell a good review from a bad one? Behind a distractor, where words must
-#   be left out, the lines with the verdict *better* say that attention helps here. For *clean*
-#   reviews, a line that ends in *better* does not show that attention helps, because the mean in
-#   the comparison was trained on both tasks at once. Where a line ends in *not told apart*, as it
-#   does for single reviews read by a transformer block, these reviews do not settle the question.
-# * A training loop computes logits, loss and gradients and then takes a step, batch by batch. The
-#   training curve means little without the validation curve.
-# * A model reads a list of ids, so what is cut from a review is lost before any model sees it.
-# * Weights show where a model looked. Deleting a word shows how much this model's answer depends on
-#   the word, provided that the other words keep their positions. Neither shows that the task needs
-#   attention. To find that out, compare with a model that was trained without attention, like the
-#   mean here.
+# * Does attention help to tell a good review from a bad one? Behind a distractor, lines with the
+#   verdict *better* say that it helps. Where a line ends in *not told apart*, these reviews do not
+#   settle the question.
+# * The training curve means little without the validation curve.
+# * What is cut from a review is lost before any model sees it.
 #
-# *Practise:* :doc:`/exercises/training`.
+# *From memory:* close this page and write ``train_one_epoch``. Then check that gradients are set to
+# zero in each step, that the loss takes logits, and that the mean loss counts reviews and not
+# batches.
 #
-# *Where next:* the models are trained and their weights can be drawn, but do such weights explain
-# an answer? :doc:`The lesson on attention as explanation </gallery/core/plot_9_reading_attention>`
-# answers this. What else can go wrong around a correct layer is in :doc:`the case study of ten
-# pitfalls </gallery/cases/plot_1_ten_pitfalls>`.
+# *Where next:* :doc:`the last core lesson </gallery/core/plot_9_reading_attention>` asks whether
+# the weights of such a model explain its answer.
+#
+# You can now train a classifier on any file of texts and labels, read its curves, and say how far
+# two accuracies may differ by chance. The exercise to do next is to :ref:`find which end is cut
+# <ex-keep-the-end>`, on :doc:`the page of exercises </exercises/training>`.

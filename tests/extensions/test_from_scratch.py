@@ -54,7 +54,7 @@ def test_only_marked_cells_are_collected_with_their_comments_in_the_order_of_the
     text = lessons(
         piece(f"{first}\n\n\n# About g.\ndef g():\n    pass"),
         "def second(x):\n    return x",
-        piece("class Third:\n    pass"),
+        "# Setup: the third.\n" + piece("class Third:\n    pass"),
     )
     assert text.startswith('"""Attention from scratch')
     assert "second" not in text
