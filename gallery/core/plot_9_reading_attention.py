@@ -14,16 +14,12 @@ Does the attention weight of a word say how much the answer depends on that word
 
 Only together with what the weight multiplies, which is the evidence that the word hands over. When
 a word is left out of a review, the answer of one layer of attention changes by an amount that can
-be written down exactly. It depends on the weight of the word and on its evidence, which may speak
-for or against. No weight shows which side a word is on, even where weights follow the sizes of the
-changes. In the QKV attention trained here, the weights follow these sizes closely. In the energy
-pooling they do so no more closely, on average, than weights on random words would. The picture to
-draw is therefore weight × evidence, with its sign.
+be written down exactly, and both factors are in it. Evidence may speak for or against, and no
+weight shows which. The picture to draw is therefore weight × evidence, with its sign.
 
-You need the models of :doc:`the lesson on training a classifier
-</gallery/core/plot_8_sentiment_training>`. Running the page takes two minutes. Afterwards you can
-take the answer of an attention layer apart word by word, and you know with which null hypothesis a
-correlation between weights and importance has to be compared.
+The first reading takes ten minutes, and the whole page two hours. You need the models of :doc:`the
+lesson on training a classifier </gallery/core/plot_8_sentiment_training>`. Running the page takes
+two minutes.
 """
 
 import copy
@@ -95,30 +91,15 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* An answer as two factors per word, for n words with vectors of width d. The evidence
-# of a word is the answer that the model would give to this word alone. For QKV the weights come as
-# a table (n, n), which is averaged over the queries. Energy pooling has no values, so its evidence
-# is read from the vectors themselves.
+# *Figure 1.* An answer as two factors per word, for n words with vectors of width d.
 #
 # Does the model need its weights?
 # --------------------------------
-# The task is that of :doc:`the lesson on training a classifier
-# </gallery/core/plot_8_sentiment_training>`: half of the time an unrelated review, the
-# :term:`distractor`, is in front, and only the second review counts. *energy* gives each word one
-# weight. In *qkv* every word attends to every word, and the contexts are averaged. The models know
-# no positions, which makes a formula further down exact. To mark the distractor, a learned vector
-# is added to the vector of each word in front of a separator.
-#
-# :cite:t:`wiegreffe2019attention` begin with a test that looks at no weight at all: they train the
-# same model with uniform weights. Where this model is as accurate as the one with learned weights,
-# there is nothing that learned weights could explain. Here, the model with uniform weights is
-# *mean*, for *energy* and for *qkv* alike. With uniform weights both take the mean of the words,
-# and the value matrix of *qkv* merges into the classifier, as :doc:`another lesson
-# </gallery/deeper/plot_3_values_fold>` shows.
-#
-# Each model is trained from three seeds, and a seed also draws its own split into training and
-# validation reviews. We keep a copy of each model from before the first epoch, and another from
-# after each epoch.
+# In the task of :doc:`the last lesson </gallery/core/plot_8_sentiment_training>`, a
+# :term:`distractor` is in front of half of the reviews. *energy* gives each word one weight. In
+# *qkv* every word attends to every word, and the contexts are averaged. In *mean*, all weights are
+# equal. Where *mean* is as accurate as a model with learned weights, there is nothing that learned
+# weights could explain.
 
 # Setup: the splits, and the models from before the first epoch to after the last.
 SEEDS = (1, 2, 3)
@@ -195,58 +176,39 @@ fig.set_label(
 
 # %%
 # *Figure 2.* The accuracies, one mark per seed, on reviews read alone (circles) and behind a
-# distractor (squares).
+# distractor (squares). In *equalised*, the weights of trained energy pooling were set equal.
 #
-# Both kinds of attention are more accurate than the mean, most of all energy pooling behind a
-# distractor, so on this task the weights matter. The last row, *equalised*, is a different test,
-# which is easily mistaken for training with uniform weights. There the weights of a *trained*
-# energy-pooling model are set equal. How far its accuracy falls then shows how closely the rest of
-# the model was fitted to its weights. Whether the task requires weights is decided by the row
-# marked *mean*.
+# Both kinds of attention are more accurate than the mean, so on this task the weights matter.
+#
+# Closer look: why equal weights after training are another test
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# :cite:t:`wiegreffe2019attention` begin with the test above, which looks at no weight at all: they
+# train the same model with uniform weights. Here, this model is *mean*, for *energy* and for *qkv*
+# alike. With uniform weights both take the mean of the words, and the value matrix of *qkv* merges
+# into the classifier, as :doc:`another lesson </gallery/deeper/plot_3_values_fold>` shows.
+#
+# The last row, *equalised*, is a different test, which is easily mistaken for training with uniform
+# weights. There the weights of a *trained* energy-pooling model are set equal. How far its accuracy
+# falls then shows how closely the rest of the model was fitted to its weights. Whether the task
+# requires weights is decided by the row marked *mean*.
+#
+# Each model is trained from three seeds, and a seed also draws its own split into training and
+# validation reviews. We keep a copy of each model from before the first epoch, and another from
+# after each epoch. To mark the distractor, a learned vector is added to the vector of each word in
+# front of a separator. That the models know no positions makes a formula further down exact.
 #
 # What a word contributes
 # -----------------------
-# What would the model answer if the whole review were word i alone? We call this answer, a
-# :term:`logit`, the word's :term:`evidence` :math:`s_i`. A single word has all the weight, so its
-# evidence is what the classifier makes of its vector or, in QKV, of its value. Both the classifier
-# and the mean over contexts are linear, and weights sum to 1. The logit of a review is therefore a
-# weighted mean of the evidence of its words, with nothing left over:
+# We call the answer that the model would give to word i alone, a :term:`logit`, the word's
+# :term:`evidence` :math:`s_i`. Both the classifier and the mean over contexts are linear, and
+# weights sum to 1. The logit of a review is therefore a weighted mean of the evidence of its words,
+# with nothing left over:
 #
 # .. math:: \mathrm{logit} = \sum_i a_i\, s_i ,
 #
 # where :math:`a_i` is the weight of word i. For QKV it is the weight that the word *receives*,
-# averaged over all queries. So word i adds :math:`a_i s_i` to the logit, and a heatmap of weights
-# shows the first factor only. The bias of the classifier is part of each :math:`s_i`.
-#
-# When a word is left out
-# -----------------------
-# If word i is left out, its contribution is gone. The other words share its weight in proportion to
-# their own weights, which are thus divided by :math:`1 - a_i`. For energy pooling the logit is then
-#
-# .. math:: \mathrm{logit}' = \frac{\mathrm{logit} - a_i s_i}{1 - a_i} .
-#
-# The old logit minus this new one is what the logit loses, the :term:`deletion effect`:
-#
-# .. math:: \mathrm{effect}_i = \mathrm{logit} - \mathrm{logit}'
-#           = \frac{a_i}{1 - a_i}\, (s_i - \mathrm{logit})
-#
-# So the effect of a word is a product. One factor is its weight, divided by one minus its weight.
-# The other is the difference between its evidence and the logit, which is the verdict of the whole
-# review. A word that says what all the others say is not missed, however large its weight.
-#
-# In QKV each query j has a verdict of its own, :math:`c_j = \sum_l a_{jl} s_l`, where
-# :math:`a_{jl}` is its weight on word l. The logit is the mean of these verdicts. Word i is
-# therefore missed twice: as a key, by each of the other queries, and as a query, because its own
-# verdict leaves the mean:
-#
-# .. math:: \mathrm{effect}_i = \frac{1}{n - 1} \Big( c_i - \mathrm{logit}
-#           + \sum_{j \ne i} \frac{a_{ji}}{1 - a_{ji}}\, (s_i - c_j) \Big)
-#
-# The function ``deletion_from_weights`` computes the effects by these formulas. They hold for one
-# layer in which each score depends only on the words that it is computed from. Scores must not
-# depend on positions, because these would shift when a word goes. We compare the formulas with
-# :func:`~attention.analysis.deletion_effects`, which runs the model once without each word, on
-# validation reviews of 20 to 200 words.
+# averaged over all queries. So word i contributes :math:`a_i s_i`, and a heatmap of weights shows
+# the first factor only.
 
 
 def read(model, ids):
@@ -255,6 +217,30 @@ def read(model, ids):
         weights = model(ids[None], need_weights=True)[1][0].double()
         received = weights if weights.dim() == 1 else weights.mean(dim=0)  # (len(ids),)
         return weights, received, model(ids[:, None]).double()
+
+
+# %%
+# Closer look: what the evidence is made of
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# A single word has all the weight, so its evidence is what the classifier makes of its vector or,
+# in QKV, of its value. Energy pooling has no values, so its evidence is read from the vectors
+# themselves. For QKV the weights come as a table (n, n), which is averaged over the queries. The
+# bias of the classifier is part of each :math:`s_i`.
+#
+# When a word is left out
+# -----------------------
+# If word i is left out, its contribution is gone, and the weights of the other words are divided by
+# :math:`1 - a_i`, so that they sum to 1 again. For energy pooling the logit is then
+#
+# .. math:: \mathrm{logit}' = \frac{\mathrm{logit} - a_i s_i}{1 - a_i} .
+#
+# The old logit minus this new one is what the logit loses, the :term:`deletion effect`:
+#
+# .. math:: \mathrm{effect}_i = \mathrm{logit} - \mathrm{logit}'
+#           = \frac{a_i}{1 - a_i}\, (s_i - \mathrm{logit})
+#
+# So a word that says what all the others say is not missed, however large its weight. In QKV each
+# query has a verdict of its own, and the function below adds up what a word does to all of them.
 
 
 def deletion_from_weights(weights, s):
@@ -269,7 +255,7 @@ def deletion_from_weights(weights, s):
 
 # %%
 
-# Check: formula and deletion, on the same reviews.
+# Setup: reviews to be read, and how the models read them.
 HELD, SOME = (7, 3) if QUICK else (300, 100)
 held = {}
 for seed in SEEDS:
@@ -279,6 +265,86 @@ for seed in SEEDS:
 keys = [(kind, seed) for kind in ("energy", "qkv") for seed in SEEDS]
 readings = {key: [read(models[key], ids) for ids in held[key[1]]] for key in keys}
 
+# %%
+# Here is a review that we wrote, as energy pooling reads it.
+
+text = "The first hour is awful, but the ending is wonderful and the music is the best."
+encoded = prepared[1].tokenizer.encode(text)
+words, ids_of_ours = encoded.tokens, torch.tensor(encoded.ids)  # (16,)
+_, a, s = read(models["energy", 1], ids_of_ours)  # (16,), (16,)
+
+# %%
+
+fig, axes = plt.subplots(4, figsize=(5, 8), sharex=True)
+names = ("weight", "evidence", "weight × evidence", "deletion effect")
+bars = zip(axes, names, (a, s, a * s, deletion_from_weights(a, s)), strict=True)
+for ax, name, numbers in bars:
+    signs = [FOR if number > 0 else AGAINST for number in numbers]
+    ax.bar(range(len(a)), numbers.tolist(), color=WEIGHT if name == "weight" else signs)
+    ax.axhline(0, color=BLACK, lw=0.8)
+    ax.set_title(name, loc="left", fontsize=11)
+axes[-1].set_xticks(range(len(a)), words, rotation=90, parse_math=False)
+fig.set_label(
+    "Four rows of bars over the words of the review, read by energy pooling: weight, evidence, "
+    "weight times evidence, deletion effect. "
+    + "; ".join(
+        f"{word}: weight {a[i]:.2f}, evidence {s[i]:+.1f}, product {a[i] * s[i]:+.2f}"
+        for i, word in enumerate(words)
+        if word in ("awful", "wonderful", "best")
+    )
+)
+
+# %%
+# *Figure 3.* What energy pooling makes of each word; all rows but the first are in units of the
+# logit. The products sum to the logit of the review.
+#
+# A weight is never negative, so it can't say that "awful" and "wonderful" pull in opposite
+# directions. At best it tells how *strongly* a word pulls, and this is what is usually tested.
+#
+# Closer look: words with much evidence and little weight
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# That "the" and "is" have more positive evidence than "wonderful" is not an error. Their weights
+# are so small that their evidence hardly moves the answer, so training had little reason to correct
+# it.
+#
+# Closer look: the formula for QKV
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# In QKV each query j has a verdict of its own, :math:`c_j = \sum_l a_{jl} s_l`, where
+# :math:`a_{jl}` is its weight on word l. The logit is the mean of these verdicts. Word i is
+# therefore missed twice: as a key, by each of the other queries, and as a query, because its own
+# verdict leaves the mean:
+#
+# .. math:: \mathrm{effect}_i = \frac{1}{n - 1} \Big( c_i - \mathrm{logit}
+#           + \sum_{j \ne i} \frac{a_{ji}}{1 - a_{ji}}\, (s_i - c_j) \Big)
+#
+# In energy pooling a word without weight has no effect. In QKV it can have one, because as a query
+# it has a verdict, whose difference from the logit does not have the weight as a factor. To see
+# this, we set the weight of the first "is" in our review to zero in both models, and divide the
+# other weights by their sum.
+
+without_weight, at = {}, words.index("is")
+for kind in ("energy", "qkv"):
+    read_by = read(models[kind, 1], ids_of_ours)
+    weights, s = read_by[0].expand(16, 16).clone(), read_by[2]  # (16, 16), (16,)
+    weights[:, at] = 0
+    weights /= weights.sum(dim=-1, keepdim=True)
+    without_weight[kind] = deletion_from_weights(weights, s)[at].item()
+    print(f"{kind:6} effect of a word without weight: {without_weight[kind]:+.3f}")
+own_verdict = weights[at] @ s - (weights @ s).mean()  # ()
+assert abs(without_weight["energy"]) < 1e-12
+assert abs(without_weight["qkv"] - own_verdict / (len(s) - 1)) < 1e-12
+assert abs(without_weight["qkv"]) > 1e-6
+
+# %%
+# Closer look: formula and deletion agree
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The function ``deletion_from_weights`` computes the effects by these formulas. They hold for one
+# layer in which each score depends only on the words that it is computed from. Scores must not
+# depend on positions, because these would shift when a word goes. We compare the formulas with
+# :func:`~attention.analysis.deletion_effects`, which runs the model once without each word, on
+# validation reviews of 20 to 200 words.
+
+# Check: formula and deletion, on the same reviews.
 by_both = {}
 length = sum(map(len, held[1])) / HELD
 print(f"{HELD} reviews per seed; with seed 1 they have {length:.0f} words on average")
@@ -310,65 +376,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The words of one review: what the formula says of each, and what happens when it is
-# deleted.
-#
-# Formula and deletion agree up to rounding. In energy pooling a word without weight therefore has
-# no effect. In QKV it can have one, because as a query it has a verdict, whose difference from the
-# logit does not have the weight as a factor. To see this, we take a review that we wrote, set the
-# weight of the first "is" to zero in both models, and divide the other weights by their sum.
-
-text = "The first hour is awful, but the ending is wonderful and the music is the best."
-encoded = prepared[1].tokenizer.encode(text)
-words, ids_of_ours = encoded.tokens, torch.tensor(encoded.ids)  # (16,)
-without_weight, at = {}, words.index("is")
-for kind in ("energy", "qkv"):
-    read_by = read(models[kind, 1], ids_of_ours)
-    weights, s = read_by[0].expand(16, 16).clone(), read_by[2]  # (16, 16), (16,)
-    weights[:, at] = 0
-    weights /= weights.sum(dim=-1, keepdim=True)
-    without_weight[kind] = deletion_from_weights(weights, s)[at].item()
-    print(f"{kind:6} effect of a word without weight: {without_weight[kind]:+.3f}")
-own_verdict = weights[at] @ s - (weights @ s).mean()  # ()
-assert abs(without_weight["energy"]) < 1e-12
-assert abs(without_weight["qkv"] - own_verdict / (len(s) - 1)) < 1e-12
-assert abs(without_weight["qkv"]) > 1e-6
-
-# %%
-# Here is the same review as energy pooling reads it. The figure shows for each word its weight, its
-# evidence, the product of the two, and its deletion effect.
-
-_, a, s = read(models["energy", 1], ids_of_ours)  # (16,), (16,)
-
-# %%
-
-fig, axes = plt.subplots(4, figsize=(5, 8), sharex=True)
-names = ("weight", "evidence", "weight × evidence", "deletion effect")
-bars = zip(axes, names, (a, s, a * s, deletion_from_weights(a, s)), strict=True)
-for ax, name, numbers in bars:
-    signs = [FOR if number > 0 else AGAINST for number in numbers]
-    ax.bar(range(len(a)), numbers.tolist(), color=WEIGHT if name == "weight" else signs)
-    ax.axhline(0, color=BLACK, lw=0.8)
-    ax.set_title(name, loc="left", fontsize=11)
-axes[-1].set_xticks(range(len(a)), words, rotation=90, parse_math=False)
-fig.set_label(
-    "Four rows of bars over the words of the review, read by energy pooling: weight, evidence, "
-    "weight times evidence, deletion effect. "
-    + "; ".join(
-        f"{word}: weight {a[i]:.2f}, evidence {s[i]:+.1f}, product {a[i] * s[i]:+.2f}"
-        for i, word in enumerate(words)
-        if word in ("awful", "wonderful", "best")
-    )
-)
-
-# %%
-# *Figure 4.* What energy pooling makes of each word; all rows but the first are in units of the
-# logit. The products sum to the logit of the review.
-#
-# A weight is never negative, so it can't say that "awful" and "wonderful" pull in opposite
-# directions. At best it tells how *strongly* a word pulls, and this is what is usually tested. That
-# "the" and "is" have more positive evidence than "wonderful" is not an error. Their weights are so
-# small that their evidence hardly moves the answer, so training had little reason to correct it.
+# *Figure 4.* The words of one review: what the formula says of each, and what happens when it is
+# deleted. Formula and deletion agree up to rounding.
 #
 # Do weights agree with deletion?
 # -------------------------------
@@ -376,27 +385,13 @@ fig.set_label(
 # the two orders by Spearman's :term:`rank correlation`. It is 1 if they are the same, and near 0 if
 # one says nothing about the other.
 #
-# How far do two such rankings agree by construction? The obvious :term:`baseline` is a random
-# ranking, but it is not enough here, because the formula has the weight *inside* the effect. Two
-# quantities that share a factor are correlated even if all the rest is independent, as
-# :cite:t:`pearson1897spurious` showed for ratios of measured bones. A ranking by weight can
-# therefore agree with deletion better than a random ranking does, merely because the weight is in
-# the formula.
-#
-# So we need another *null hypothesis*: the weights keep their sizes, but fall on words regardless
-# of what the words say. In each review we shuffle the evidence among the words, compute the effects
-# again by the formula, and correlate the ranking by weight with these effects. The result is the
-# *null* of this ranking. Any agreement beyond the null comes from the choice of the words that have
-# the large weights. To judge a ranking that was made from the evidence, the same pairs are put into
-# the order of the evidence, as if the weights had been shuffled.
-#
-# Four other rankings are compared in the same way. :cite:t:`kobayashi2020attention` multiply each
-# weight by the norm of the vector that it multiplies, because a large weight on a short vector
-# moves little. *Gradient × input* (:func:`~attention.analysis.gradient_effects`) says to first
-# order what the logit would lose if the word's vector shrank to zero. Of the last two rankings, one
-# goes by the size of weight × evidence, and the other is random.
+# The formula has the weight *inside* the effect, however, and two quantities that share a factor
+# are correlated even if all the rest is independent, as :cite:t:`pearson1897spurious` showed for
+# ratios of measured bones. So we need a *null hypothesis*: the weights keep their sizes, but fall
+# on words regardless of what the words say. We shuffle the evidence among the words, and compute
+# the effects again. Any agreement beyond this *null* comes from the choice of the words that have
+# the large weights.
 
-# Setup: the effects after shuffling, and the agreement of every ranking.
 generator = torch.Generator().manual_seed(0)
 
 
@@ -408,6 +403,10 @@ def shuffled_effects(weights, s, shuffle="evidence"):
     return effects if shuffle == "evidence" else effects[order.argsort()]
 
 
+# %%
+
+
+# Setup: the agreement of every ranking with deletion.
 def agreement(ranking, effects):
     """Correlate a ranking with effects, and say whether both have the same top word."""
     return rank_correlation(ranking, effects), float(ranking.argmax() == effects.argmax())
@@ -450,8 +449,20 @@ def mean_with_interval(found, draws=2_000):
 
 
 # %%
+# .. predict:: weights-on-random-words
+#
+#    How closely would the ranking by weight agree with deletion in energy pooling if the same
+#    weights fell on random words?
+#
+#    Not at all : ``by_weight[2] < 0.1``
+#        The weight is a factor of the effect, wherever it falls.
+#    Less closely than it does : ``0.1 <= by_weight[2] <= by_weight[0]``
+#        This is so in QKV, which gives large weights to words with strong evidence.
+#    More closely than it does : ``by_weight[2] > max(0.1, by_weight[0])``
+#        The shared factor makes the rankings agree, and the choice of words lowers the agreement.
 
 # Table: the means over reviews and seeds.
+by_weight = torch.tensor(sizes["energy", "weight"]).mean(dim=0)  # (4,)
 print("rank correlation with the size of deletion effects, and how often the top word is the same")
 print(f"{'':26} measured   null   measured − null (95 %)          top word   null")
 for (kind, label), found in sizes.items():
@@ -460,7 +471,6 @@ for (kind, label), found in sizes.items():
     beyond = mean_with_interval(table[:, 0] - table[:, 2])
     print(f"{kind:6} {label:18} {rho:9.3f} {null:7.3f}   {beyond} {top:9.0%} {top_null:8.0%}")
 
-# %%
 
 fig, ax = plt.subplots(figsize=(5, 4.4))
 for i, found in enumerate(sizes.values()):
@@ -485,18 +495,35 @@ fig.set_label(
 #
 # Compare the two rows that are labelled *weight*. In QKV the correlation is far above its null,
 # because these models give large weights to words whose evidence is strong. In energy pooling it is
-# below its null, so the same weights on random words would agree better with the sizes of the
-# effects. The top word, however, is another matter: in energy pooling, the word with the largest
-# weight is also the one with the largest effect far more often than under the null. Figure 4
-# suggests how both can be true. The few words with large weights are well chosen, but a word with
-# hardly any weight may have any evidence, because that costs the model next to nothing.
+# below its null, on average over three seeds. A correlation of this kind means little without its
+# null.
+#
+# Closer look: the other rankings, and the top word
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The obvious :term:`baseline` is a random ranking, but it is not enough here, because a ranking by
+# weight can agree with deletion better than a random ranking does, merely because the weight is in
+# the formula. To judge a ranking that was made from the evidence, the same pairs of a weight and an
+# evidence are put into the order of the evidence, as if the weights had been shuffled.
+#
+# Four other rankings are compared in the same way. :cite:t:`kobayashi2020attention` multiply each
+# weight by the norm of the vector that it multiplies, because a large weight on a short vector
+# moves little. *Gradient × input* (:func:`~attention.analysis.gradient_effects`) says to first
+# order what the logit would lose if the word's vector shrank to zero. Of the last two rankings, one
+# goes by the size of weight × evidence, and the other is random.
 #
 # Four of the five rankings contain the weight, so their nulls are far above that of the random
-# order. A correlation of this kind therefore means little without its null. Multiplying the weight
-# by the norm helps energy pooling and hardly helps QKV. Gradient × input is not the standard by
-# which to judge the others. It describes a vector that shrinks to zero, and a vector of zeros stays
-# in the softmax and keeps a share of the weight, whereas a deleted word keeps none.
+# order. Multiplying the weight by the norm helps energy pooling and hardly helps QKV. Gradient ×
+# input is not the standard by which to judge the others. It describes a vector that shrinks to
+# zero, and a vector of zeros stays in the softmax and keeps a share of the weight, whereas a
+# deleted word keeps none.
 #
+# The top word is another matter: in energy pooling, the word with the largest weight is also the
+# one with the largest effect far more often than under the null. Figure 3 suggests how both can be
+# true. The few words with large weights are well chosen, but a word with hardly any weight may have
+# any evidence, because that costs the model next to nothing.
+#
+# Closer look: each seed by itself
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # The intervals come from drawing the reviews anew with replacement, which is called the bootstrap.
 # They say how far the means would change with other reviews, but not how far they would change with
 # other training seeds, so we look at each seed separately. The formula also lets us take the two
@@ -542,17 +569,17 @@ fig.set_label(
 #
 # The last column suggests a reason. It takes the half of the words whose weights are smaller, and
 # gives their mean evidence. In two of the three energy-pooling models, the evidence of these words,
-# which hardly count, is shifted far to the positive side, like that of "the" and "is" in Figure 4.
+# which hardly count, is shifted far to the positive side, like that of "the" and "is" in Figure 3.
 # It is then further from the verdict than the evidence of the words which determined the verdict,
 # so large weights go with small differences. The shift does no harm as long as these words keep
 # their small weights. With equal weights it would weigh heavily, which may be why the accuracy of
 # the equalised models falls so far.
 #
-# The result of this section is thus that weights agree with deletion beyond their null in all three
+# So weights agree with deletion beyond their null in all three
 # QKV models, but in only one of the three energy-pooling models, and there only slightly.
 #
-# What training changes
-# ---------------------
+# Closer look: why agreement grows with training
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # Suppose that the size of an effect is the product of the weight and an independent strength,
 # :math:`|s_i - \mathrm{logit}|`. Then the logarithm of this size is the sum of two logarithms, the
 # log-weight and the log-strength. If their standard deviations are :math:`\sigma_a` and
@@ -652,8 +679,8 @@ fig.set_label(
 # This agreement does result from the choice of words. We do not know why the two kinds of attention
 # differ in this.
 #
-# The sign
-# --------
+# Closer look: what decides the sign of an effect
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # Effects can also be ranked *with* their sign, from the word that speaks most against the film to
 # the one that speaks most for it. Evidence is a factor of the effect just as the weight is, so a
 # ranking by evidence deserves the same suspicion as a ranking by weight. The null of a ranking by
@@ -708,8 +735,8 @@ fig.set_label(
 # contain it. The formula does not have to decide: a contribution is the product of the two, and the
 # contributions add up to the answer.
 #
-# Other weights, the same answer
-# ------------------------------
+# Closer look: other weights, the same answer
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # :cite:t:`jain2019attention` ask whether very different weights would have given the same answer.
 # For energy pooling the formula says when: any weights that give the same weighted mean of the
 # evidence will do. For our review it is enough to give weight to two words, one with evidence above
@@ -737,10 +764,9 @@ print(f"weight that had to be moved: {(a - other).clamp(min=0).sum():.0%}")
 # What to draw
 # ------------
 # The honest picture of one layer of attention colours each word by its signed contribution, weight
-# × evidence. It needs neither deletion nor gradient, and its numbers sum to the logit that is
-# explained. Our review is shown three times, first with the weights of energy pooling, then with
-# the contributions in energy pooling and in QKV. In the pictures of contributions, a word with a
-# dashed line speaks against the film, and any other coloured word for it.
+# × evidence. Its numbers sum to the logit that is explained. Here are the weights of energy
+# pooling, and then the contributions in energy pooling and in QKV. A word with a dashed line speaks
+# against the film, and any other coloured word for it.
 
 pictures = [words_as_html(words, a.tolist(), "energy: weights")]
 for kind in ("energy", "qkv"):
@@ -752,12 +778,17 @@ for kind in ("energy", "qkv"):
 Html("".join(pictures))
 
 # %%
-# Such a picture has a limit, because a contribution is not a deletion effect. It says what the word
-# added to the sum, and not what would change without the word, which also depends on what the other
-# words say.
+# A contribution is what the word added to the sum, and not what would change without it. And after
+# more than one layer, vectors are mixtures of words, so evidence has to be defined anew.
 #
-# What others found
-# -----------------
+# Closer look: what the picture does not need, and does not say
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The picture needs neither deletion nor gradient. What would change without a word, however, also
+# depends on what the other words say. :doc:`The page on training </training>` trains such models on
+# all of Yelp with one command.
+#
+# Closer look: what others found
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # * :cite:t:`jain2019attention` compare weights with gradients and deletion in recurrent networks on
 #   many tasks, find them frequently uncorrelated, and conclude *Attention is not Explanation*.
 # * :cite:t:`wiegreffe2019attention` reply with *Attention is not not Explanation* and with four
@@ -782,8 +813,8 @@ Html("".join(pictures))
 # makes the formula exact. Our correlations therefore cannot be compared, as numbers, with those
 # measured in recurrent networks.
 #
-# What is not known from this page
-# --------------------------------
+# Closer look: what is not known from this page
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # * *Deeper models.* After one layer, vectors are mixtures of words, so the evidence of a word has
 #   to be defined anew. The formula also has to change for positions, residual connections or
 #   several heads.
@@ -797,20 +828,19 @@ Html("".join(pictures))
 # Takeaways
 # ---------
 # * Does a weight say how much the answer depends on a word? It is one of two factors. The weight is
-#   how much of the word was taken, and the evidence is what was taken. The picture to draw is
-#   therefore their product with its sign, which is what the word contributed.
-# * For one layer of energy pooling, the effect of deleting a word is exactly the product of two
-#   factors. One is its weight divided by one minus its weight, and the other is the difference
-#   between its evidence and the verdict.
-# * In energy pooling the effect contains the weight as a factor, and in QKV all of its terms do but
-#   the one of the word as a query. A correlation of weight and effect therefore needs a null that
-#   contains the weight, too: shuffle the evidence. On these film reviews the agreement exceeded its
-#   null in our QKV attention but not, on average, in our energy pooling.
+#   how much of the word was taken, and the evidence is what was taken.
+# * A correlation of weight and effect needs a null that contains the weight, too.
 # * Whether weights matter at all is answered by training the same model with uniform weights.
 #
-# *Practise:* :doc:`/exercises/reading`.
+# *From memory:* close this page and write down the logit as a sum over words, and from it the
+# effect of leaving one word out of energy pooling. Then say what is shuffled for the null.
 #
-# *Where next:* that was the last core lesson. :doc:`The page on training </training>` trains on all
-# of Yelp with one command, and :doc:`the page of questions </questions>` says what to read next.
+# *Where next:* that was the last core lesson. :doc:`The page of questions </questions>` says what
+# to read next.
+#
+# You can now take the answer of an attention layer apart word by word, and judge a correlation
+# between weights and importance. The exercise to do next is to :ref:`compute deletion effects
+# without deleting <ex-deletion-from-weights>`, on :doc:`the page of exercises
+# </exercises/reading>`.
 
 plt.show()
