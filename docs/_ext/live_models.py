@@ -37,7 +37,7 @@ WHOLE = [
     "workbench-options",
     "workbench-learning",
 ]
-WHOLE += ["workbench-share", "workbench-start"]
+WHOLE += ["workbench-share", "workbench-missions", "workbench-start"]
 WRITING = ["bpe", "writer", "writer-heads"]
 WALK = ["bench-python", "walk-frames", "walk-texts", "walk"]
 HOME = [*REVIEW, "home", "bench", "bench-state", "map", *WALK, *WRITING, "home-writer"]

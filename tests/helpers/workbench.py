@@ -9,6 +9,11 @@ def open_bench(visit, address, size="desktop", **options):
     return page
 
 
+def show(page, density):
+    """Let the workbench show as much as "look", "change" or "train" says."""
+    page.locator(f"[data-testid=density][data-value={density}]").check(force=True)
+
+
 def cell(page, name):
     return page.locator(f'#workbench td[data-name="{name}"]')
 

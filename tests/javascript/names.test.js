@@ -22,7 +22,16 @@ test("what a script takes from another is there", () => {
   const first = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"];
   const texts = ["bench-texts", "bench-explain-gradients", "bench-explain"];
   const bench = ["bench", ...texts, "bench-state", "bench-python"];
-  const parts = ["sentence", "map", "planes", "numbers", "options", "learning", "share"];
+  const parts = [
+    "sentence",
+    "map",
+    "planes",
+    "numbers",
+    "options",
+    "learning",
+    "share",
+    "missions",
+  ];
   const workbench = ["plane", "workbench", ...parts.map((part) => `workbench-${part}`)];
   const writing = ["bpe", "writer", "writer-heads"];
   const walk = ["walk-frames", "walk-texts"];

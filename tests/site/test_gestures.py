@@ -98,7 +98,7 @@ def test_the_menu_says_what_the_page_started_from(visit, http_root):
     page = open_bench(visit, http_root + f"playground.html#bench={text}")
     menu = page.get_by_label("Start from")
     linked = state(page)
-    expect(menu.locator("option:checked")).to_have_text("the link")
+    expect(menu.locator("option:checked")).to_have_text("a link")
     field(page, "x.0.0").fill("2")
     page.get_by_test_id("reset-workbench").click()
     assert state(page) == linked
@@ -107,7 +107,7 @@ def test_the_menu_says_what_the_page_started_from(visit, http_root):
     assert state(page)["words"][0] == "Your"
     for _ in range(2):
         page.get_by_role("button", name="Undo").click()
-    expect(menu.locator("option:checked")).to_have_text("the link")
+    expect(menu.locator("option:checked")).to_have_text("a link")
     assert state(page) == linked
     # The link's matrices are the trained ones, so new words have trained vectors.
     page.get_by_label("Your sentence").fill("a masterpiece")

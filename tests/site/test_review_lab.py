@@ -437,8 +437,8 @@ def test_a_model_that_does_not_load_is_said_and_tried_again(visit, http_root):
     page.route("**/lab-qkv.js", lambda route: route.abort())
     page.goto(http_root + "playground.html")
     hook(page, "review-input").scroll_into_view_if_needed()
-    hook(page, "token").first.wait_for()
     expect(column(page, "qkv").locator('[data-part="note"]')).to_contain_text("did not load")
+    hook(column(page, "mean"), "token").first.wait_for()
     assert probability(page, "mean") is not None
     page.unroute("**/lab-qkv.js")
     hook(page, "review-input").fill("a wonderful film")

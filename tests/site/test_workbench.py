@@ -85,7 +85,8 @@ def test_undo_goes_back_gesture_by_gesture(bench):
 
 def test_the_slider_moves_the_number_in_use(bench):
     field(bench, "W_value.2.1").focus()
-    slider = bench.get_by_label("W_value, row 3, number 2").locator("visible=true").last
+    slider = bench.locator("#workbench [data-part=slider]")
+    expect(slider).to_have_accessible_name("W_value, row 3, number 2")
     expect(slider).to_have_attribute("type", "range")
     slider.fill("1.5")
     assert bench.evaluate("lab.workbench.bench.state().heads[0].W_value[2][1]") == 1.5
@@ -108,6 +109,7 @@ ORIGINS = """(cells) => cells.map((cell) => {
 
 def test_every_number_says_where_it_comes_from(bench):
     where = bench.get_by_test_id("origin")
+    bench.get_by_role("tab", name="Steps").click()
     cell(bench, "query.0").focus()
     expect(where).to_have_text(
         "query of “journey”, number 1 = “journey” · column 1 of W_query = "
@@ -134,6 +136,7 @@ def test_every_number_says_where_it_comes_from(bench):
 
 
 def test_the_scale_the_temperature_and_the_masks(bench):
+    bench.get_by_role("tab", name="Steps").click()
     bench.get_by_label("divide by").uncheck()
     assert shown(bench, "scaled.1") == ["1.8524"]
     cell(bench, "scaled.1").focus()

@@ -264,6 +264,8 @@
   parts.push((bench) => {
     const tabs = [...bench.box.querySelectorAll("[role=tab]")];
 
+    let shown = null; // the density that they are shown in
+
     function choose(tab) {
       for (const one of tabs) {
         const isChosen = one === tab;
@@ -283,7 +285,14 @@
         next.focus();
       });
     });
-    return { update() {} };
+    // The steps belong to every change, and the others to learning alone.
+    function update() {
+      if (shown === bench.density()) return;
+      shown = bench.density();
+      choose(tabs[shown === "train" ? 1 : 0]);
+    }
+
+    return { update };
   });
 
   lab.workbenchLearning = { curvePoints, ending, remark };

@@ -64,7 +64,7 @@
 
   parts.push((bench) => {
     const { box, find, cell, set } = bench;
-    const tool = () => box.querySelector("[name=bench-tool]:checked")?.value ?? "query";
+    const tool = () => box.querySelector("[name=bench-tool]:checked").value;
     const table = find("map").closest("table");
     let weights = []; // the cells, row by row
     let contexts = [];
@@ -73,7 +73,11 @@
       const columns = words.map((word) =>
         element("th", { scope: "col", title: word }, element("span", {}, word)),
       );
-      const context = element("th", { scope: "colgroup", colspan: 2 }, "context");
+      const context = element(
+        "th",
+        { scope: "colgroup", colspan: 2, "data-from": "change" },
+        "context",
+      );
       find("map-head").replaceChildren(element("td"), ...columns, context);
       table.classList.toggle("many", words.length > FEW);
       weights = words.map((_, i) =>
@@ -82,7 +86,7 @@
         ),
       );
       contexts = words.map((_, i) =>
-        [0, 1].map((c) => cell(`context.${i}.${c}`, { class: "context" })),
+        [0, 1].map((c) => cell(`context.${i}.${c}`, { class: "context", "data-from": "change" })),
       );
       const rows = words.map((word, i) => {
         return element("tr", {}, rowHead(word), ...weights[i], ...contexts[i]);

@@ -45,7 +45,7 @@
         find(name).replaceChildren(...rows);
         setStop(find(name), find(name).querySelector("input"));
       }
-      used = inputs.has(used) ? used : "W_query.0.0";
+      if (!inputs.has(used)) used = `x.${state.at}.0`;
     }
 
     function field(table, i, c) {
@@ -72,7 +72,17 @@
       for (const [name, made] of inputs) {
         if (made !== document.activeElement) show(made, read(state, name));
       }
+      showRows(state);
       useSlider(used);
+    }
+
+    // To change a number, the chosen word's are enough.
+    function showRows({ at }) {
+      const rows = [...find("x").rows];
+      for (const [i, row] of rows.entries()) row.hidden = bench.density() !== "train" && i !== at;
+      const stop = find("x").querySelector("[tabindex='0']");
+      if (stop.closest("tr").hidden) setStop(find("x"), rows[at].querySelector("input"));
+      if (used.startsWith("x.") && inputs.get(used).closest("tr").hidden) used = `x.${at}.0`;
     }
 
     // Where one types stand four decimals; elsewhere no more than a field has room for.

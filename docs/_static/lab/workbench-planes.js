@@ -28,8 +28,8 @@
   parts.push((bench) => {
     const { find, set } = bench;
     const drawScores = movable(find("plane-scores"), { move: moveArrow });
-    // A target is for learning: where no panel has it, a click in the plane sets none.
-    const press = find("panel") ? setGoal : null;
+    // A target is for learning: elsewhere a click in the plane sets none.
+    const press = (point) => bench.density() === "train" && setGoal(point);
     const drawValues = movable(find("plane-values"), { move: moveGoal, press });
 
     // A handle is "query" or "key.j"; without a point, it was let go.

@@ -66,6 +66,7 @@
       const strange = new Set(state.words.filter((_, i) => isUnknown(i)));
       const isAll = state.words.every((word) => drawn.includes(word));
       const notes = [
+        bench.origin().name === "link" && "These numbers came from a link.",
         drawn.length > 0 &&
           `${failure}Vectors drawn from letters: ${isAll ? "all words" : drawn.join(", ")}.`,
         strange.size > 0 && `Words that the model does not know: ${[...strange].join(", ")}.`,

@@ -5,10 +5,19 @@
 // its history, and answers "Where from?"; the other workbench-*.js files each add one part.
 
 {
-  const { afterPress, digits, element } = lab.dom;
+  const { afterPress, digits, element, keep, kept } = lab.dom;
   const { moveByArrows, quoted, setStop, speaker } = lab.dom;
 
   const HISTORY = 200;
+  // How much is shown: each density has all of the one before. A part that names one in data-from is
+  // hidden in those before it.
+  const DENSITIES = ["look", "change", "train"];
+  const HINTS = {
+    look: "Choose a row of the map: whose attention do you want to see?",
+    change:
+      "Change a number of the chosen word, or drag an arrow. A click on a row chooses another word.",
+    train: "Let a click set a target, and let the matrices learn it.",
+  };
   const parts = []; // what the other files add: (bench) => { build?(view), update(view) }
 
   // −0.1235, 12.35, −123.5, 12346 or 1e6: never wider than a cell. The explanation has all digits.
@@ -50,6 +59,7 @@
     let gesture = null; // changes of one gesture are undone together
     let asked = null; // the number whose origin is shown
     let structure = "";
+    let density = DENSITIES.find((one) => one === kept("density")) ?? "look";
 
     const bench = {
       box,
@@ -59,6 +69,7 @@
       state: () => state,
       view: () => view,
       origin: () => origin,
+      density: () => density,
       before: (by) => (gesture === by ? history.at(-1).state : state),
       change,
       set,
@@ -96,10 +107,14 @@
       update();
     }
 
+    // What a click sets is the query again.
+    function dropTool() {
+      box.querySelector("[name=bench-tool]").checked = true;
+    }
+
     // Back to what the reader starts from, also in what a click does
     function begin(next) {
-      const [query] = box.querySelectorAll("[name=bench-tool]");
-      if (query) query.checked = true;
+      dropTool();
       change(structuredClone(next.state), { from: next });
     }
 
@@ -109,7 +124,7 @@
       if (origins.has(name)) return change(linked, { from: origins.get(name) });
       const matrices = ({ heads: [first] }) => JSON.stringify(first);
       const like = [...origins.values()].find((one) => matrices(one.state) === matrices(linked));
-      const made = { name: "link", label: "the link", state: linked, vectors: like?.vectors };
+      const made = { name: "link", label: "a link", state: linked, vectors: like?.vectors };
       origins.set("link", made);
       begin(made);
     }
@@ -153,9 +168,29 @@
         part.textContent = state.words[state.at];
       }
       find("undo").disabled = history.length === 0;
+      showDensity();
       showStart();
       showOrigin(asked);
     }
+
+    // ---- how much is shown
+
+    function showDensity() {
+      box.dataset.density = density;
+      for (const part of box.querySelectorAll("[data-from]")) {
+        part.hidden = DENSITIES.indexOf(part.dataset.from) > DENSITIES.indexOf(density);
+      }
+      box.querySelector(`[name=bench-density][value=${density}]`).checked = true;
+      find("hint").textContent = HINTS[density];
+    }
+
+    on("density", "change", ({ target }) => {
+      density = target.value;
+      keep("density", density);
+      dropTool();
+      find("matrices").open = density === "train";
+      update();
+    });
 
     // ---- what the parts use
 
@@ -174,7 +209,7 @@
     function grid(table) {
       moveByArrows(table, () =>
         [...table.rows]
-          .map((row) => [...row.querySelectorAll("[data-name]")])
+          .map((row) => [...row.querySelectorAll("[data-name]:not([hidden])")])
           .filter((line) => line.length > 0),
       );
     }
@@ -265,7 +300,6 @@
     on("undo", "click", undo);
 
     function showStart() {
-      if (!presets) return;
       const options = [...origins.values()].map(({ name, label }) =>
         element("option", { value: name }, label),
       );
@@ -304,6 +338,7 @@
     const made = parts.map((part) => part(bench));
     state = structuredClone(origin.state);
     box.hidden = false; // what is hidden has no size, and words are cut to theirs
+    find("matrices").open = density === "train";
     update();
     for (const part of made) part.start?.();
     return { bench, reset: () => begin(origins.get(preset)) };

@@ -1,0 +1,94 @@
+"use strict";
+
+// Missions: what a reader could try, and whether it is done, which follows from what the workbench
+// computes. Marks are kept as those of exercises are.
+
+{
+  const { element } = lab.dom;
+  const { parts } = lab.workbench;
+
+  const positions = (words, wanted) =>
+    words.flatMap((word, i) => (word.toLowerCase() === wanted ? [i] : []));
+  const isUnmasked = ({ allowed }) => allowed.flat().every(Boolean);
+
+  // In the density that shows what each needs
+  const MISSIONS = [
+    {
+      name: "twice",
+      density: "look",
+      text: "Write a sentence with one word twice. Do its two rows differ?",
+      isDone: ({ state: { words }, head: { weights } }) =>
+        words.some((word, i) =>
+          positions(words, word.toLowerCase()).some(
+            (j) =>
+              j > i && weights[i].every((weight, k) => Math.abs(weight - weights[j][k]) < 1e-9),
+          ),
+        ),
+    },
+    {
+      name: "only",
+      density: "change",
+      text: "Make “journey” attend only to “step”: a weight of at least 0.9, without a mask.",
+      isDone: ({ state: { words }, layer: { allowed }, head: { weights } }) =>
+        positions(words, "journey").some(
+          (i) =>
+            allowed[i].every(Boolean) && positions(words, "step").some((j) => weights[i][j] >= 0.9),
+        ),
+    },
+    {
+      name: "mask",
+      density: "change",
+      text: "Which mask makes the first word's weight on itself 1? Switch it on.",
+      isDone: ({ state, head: { weights } }) => state.isCausal && weights[0][0] === 1,
+    },
+    {
+      name: "equal",
+      density: "change",
+      text: "Make all weights equal, to within 0.01, without a mask.",
+      isDone: ({ state: { words }, layer, head: { weights } }) =>
+        isUnmasked(layer) &&
+        weights.flat().every((weight) => Math.abs(weight - 1 / words.length) <= 0.01),
+    },
+    {
+      name: "target",
+      density: "train",
+      text: "Set a target, and train until its weight is at least 0.9.",
+      isDone: ({ state: { targets }, curve, layer: { allowed, heads } }) =>
+        curve.length > 1 &&
+        targets.some(([h, i, j]) => allowed[i][j] && heads[h].weights[i][j] >= 0.9),
+    },
+  ];
+
+  parts.push((bench) => {
+    const { find, say } = bench;
+    const { done, mark, onChange, showMark } = globalThis.doneStore;
+    const list = find("missions");
+    const labelOf = ({ name }) => `mission-${name}`;
+    const items = MISSIONS.map((mission) => {
+      const title = mission.density[0].toUpperCase() + mission.density.slice(1);
+      return element("li", {}, element("b", {}, title), ` ${mission.text}`);
+    });
+    list.append(...items);
+
+    function update(view) {
+      // What one starts with, or opens by a link, is no deed.
+      if (JSON.stringify(view.state) === JSON.stringify(bench.origin().state)) return;
+      for (const mission of MISSIONS) {
+        if (done.has(labelOf(mission)) || !mission.isDone(view)) continue;
+        mark(labelOf(mission));
+        say(`Mission done: ${mission.text}`);
+      }
+    }
+
+    onChange(() => {
+      const next = MISSIONS.findIndex((mission) => !done.has(labelOf(mission)));
+      items.forEach((item, i) => {
+        showMark(item, done.has(labelOf(MISSIONS[i])) && "✓ done");
+        item.classList.toggle("next", i === next);
+      });
+    });
+    return { update };
+  });
+
+  lab.workbenchMissions = { MISSIONS };
+}

@@ -1,0 +1,101 @@
+"""The workbench shows as much as its reader asks for, and sets missions."""
+
+import json
+
+import pytest
+from accessibility import unsound
+from playwright.sync_api import expect
+from workbench import cell, field, show
+
+SEEN = """(selector) => [...document.querySelectorAll(`#workbench ${selector}`)].filter((one) =>
+  one.checkVisibility() && !one.closest("details:not([open]) > div"))"""
+NUMBERS, CONTROLS = "[data-name]", ":is(button, input, select, summary, textarea)"
+
+
+def count(page, selector):
+    return page.evaluate(f"(selector) => ({SEEN})(selector).length", selector)
+
+
+@pytest.fixture
+def first(browser, http_root):
+    """Open the playground as somebody who was never here."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    page.goto(http_root + "playground.html")
+    page.locator("#workbench").wait_for()
+    yield page
+    context.close()
+
+
+def test_who_comes_first_sees_few_numbers_and_few_controls(first):
+    expect(first.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "look")
+    assert 36 <= count(first, NUMBERS) <= 60
+    assert count(first, CONTROLS) <= 7
+    first.set_viewport_size({"width": 390, "height": 844})
+    assert count(first, NUMBERS) <= 60
+    assert first.locator("#workbench").bounding_box()["height"] <= 844
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+@pytest.mark.parametrize("density", ["look", "change", "train"])
+def test_each_density_is_accessible_and_fits(bench, density, size):
+    show(bench, density)
+    assert unsound(bench, size) == []
+
+
+def test_another_density_keeps_the_state_and_is_kept_itself(bench):
+    show(bench, "change")
+    assert not field(bench, "x.0.0").is_visible()  # only those of the word that was chosen
+    field(bench, "x.1.0").fill("1.5")
+    weight = cell(bench, "map.1.1").get_attribute("data-value")
+    bench.get_by_test_id("density").nth(1).press("ArrowRight")
+    expect(bench.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "train")
+    assert field(bench, "x.0.0").is_visible()
+    show(bench, "look")
+    assert cell(bench, "map.1.1").get_attribute("data-value") == weight
+    bench.wait_for_url("**#bench=1.*")
+    bench.reload()
+    bench.locator("#workbench").wait_for()
+    expect(bench.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "look")
+    assert cell(bench, "map.1.1").get_attribute("data-value") == weight
+
+
+def test_a_mission_marks_itself_done_and_the_mark_is_kept(bench):
+    missions = bench.locator(".bench-missions li")
+    done = bench.locator(".bench-missions .mark")
+    assert missions.count() == 5
+    assert done.count() == 0
+    bench.locator("#workbench [data-part=causal]").check()
+    expect(done).to_have_text([" ✓ done"])
+    bench.locator("#workbench [data-part=causal]").uncheck()
+    bench.reload()
+    expect(done).to_have_text([" ✓ done"])
+    assert missions.filter(has=bench.locator(".mark")).inner_text().startswith("Change")
+
+
+def test_planes_have_titles(bench):
+    titles = bench.locator("#workbench figcaption").all_inner_texts()
+    assert titles == ["Do keys fit the query?", "What is handed over"]
+
+
+def test_a_link_leads_to_the_workbench_and_says_so(visit, http_root, bench):
+    show(bench, "change")
+    field(bench, "x.1.0").fill("1.5")
+    bench.wait_for_url("**#bench=1.*")
+    page = visit("about:blank").page
+    page.goto(bench.url)
+    page.locator("#workbench").wait_for()
+    assert -1 <= page.locator("#workbench").bounding_box()["y"] <= 80
+    expect(page.locator("#workbench [data-part=preset] :checked")).to_have_text("a link")
+    assert "came from a link" in page.locator("#workbench [data-part=drawn]").inner_text()
+
+
+def test_what_was_refused_is_said_where_nothing_moves(bench):
+    show(bench, "change")
+    before = bench.locator(".bench-map").bounding_box()
+    field(bench, "x.1.0").fill("many")
+    expect(bench.locator("#workbench [data-part=problem]")).not_to_have_text("")
+    assert bench.locator(".bench-map").bounding_box() == before
+    cell(bench, "map.0.3").click()  # works at once
+    assert json.loads(cell(bench, "map.0.3").get_attribute("data-value")) > 0
+    expect(bench.locator("#workbench .asks th")).to_have_text("Your")
