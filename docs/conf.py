@@ -39,6 +39,7 @@ extensions = [
     "about_this_page",
     "api_pages",
     "book",
+    "closer_looks",
     "descriptions",
     "exercises",
     "figures",

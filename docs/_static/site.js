@@ -20,7 +20,7 @@ addEventListener("resize", markScrollable);
 addEventListener("toggle", markScrollable, true); // what is folded has no size
 
 // Paper can't be unfolded. What the style sheet opens for print in new browsers, this opens in all.
-const FOLDED = ":is(.folded-code, .long-output, .predicted-result):not([open])";
+const FOLDED = ":is(.closer-look, .folded-code, .long-output, .predicted-result):not([open])";
 let opened = [];
 addEventListener("beforeprint", () => {
   opened = [...document.querySelectorAll(FOLDED)];
@@ -29,6 +29,41 @@ addEventListener("beforeprint", () => {
 addEventListener("afterprint", () => {
   for (const fold of opened) fold.open = false;
 });
+
+// A first reading of a lesson leaves out its closer looks. One switch unfolds those of all lessons.
+const closerLooks = [...document.querySelectorAll("details.closer-look")];
+if (closerLooks.length) {
+  const STORE = "attention-closer-looks";
+  const change = document.createElement("input");
+  change.type = "checkbox";
+  const label = document.createElement("label");
+  label.className = "closer-looks-switch";
+  label.dataset.testid = "closer-looks";
+  label.append(change, ` Unfold the ${closerLooks.length} closer looks`);
+  document.querySelector("article .stops")?.after(label);
+  const unfold = (all) => {
+    for (const look of closerLooks) look.open = all;
+  };
+  const openTarget = () => {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    for (const look of closerLooks)
+      if (look.contains(target) || look.parentElement === target) look.open = true;
+  };
+  try {
+    change.checked = localStorage.getItem(STORE) === "open";
+  } catch {}
+  unfold(change.checked);
+  change.addEventListener("change", () => {
+    unfold(change.checked);
+    try {
+      localStorage.setItem(STORE, change.checked ? "open" : "folded");
+    } catch {}
+  });
+  openTarget();
+  addEventListener("hashchange", openTarget);
+  for (const link of document.querySelectorAll(".toc-tree a"))
+    link.classList.toggle("closer", link.textContent.startsWith("Closer look: "));
+}
 
 // The sidebar shows the page that one reads, however far down it stands; once more when all is loaded,
 // because a style sheet that comes late moves it.

@@ -1,0 +1,34 @@
+"""Fold what a first reading of a lesson leaves out: its closer looks.
+
+A closer look is a section whose title begins with "Closer look: " and then says what one gains by
+it. On the site its heading is the summary of a ``<details>``, which is open as it is written, for
+paper and for a page without scripts; ``site.js`` folds it, and adds the switch for all of them. In
+the book, the notebook and the script it is a section like any other.
+"""
+
+from docutils import nodes
+from figures import is_lesson
+from sphinx.application import Sphinx
+
+PREFIX = "Closer look: "
+
+
+def fold_closer_looks(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Put each closer look of a lesson into a fold; the table of contents knows its heading."""
+    if app.builder.name != "html" or not is_lesson(docname):
+        return
+    for section in list(doctree.findall(nodes.section)):
+        title = next(section.findall(nodes.title))
+        if title.astext().startswith(PREFIX):
+            start = '<details class="closer-look" open><summary>'
+            parts = (start, title, "</summary>", *section[section.index(title) + 1 :], "</details>")
+            section[:] = [
+                nodes.raw("", part, format="html") if isinstance(part, str) else part
+                for part in parts
+            ]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    # After the notebook was made from the page, at 900.
+    app.connect("doctree-resolved", fold_closer_looks, priority=960)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

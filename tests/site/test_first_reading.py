@@ -1,0 +1,67 @@
+"""Closer looks on the site: folded for a first reading, open wherever nobody could unfold them."""
+
+import pytest
+from accessibility import unsound
+from playwright.sync_api import expect
+
+LESSON = "gallery/core/plot_7_transformer_block.html"
+NEXT = "gallery/core/plot_8_sentiment_training.html"
+LOOK = "details.closer-look"
+ALL_OPEN = f"document.querySelectorAll('{LOOK}:not([open])').length === 0"
+
+
+def switch(page):
+    return page.get_by_test_id("closer-looks").locator("input")
+
+
+def test_a_first_reading_leaves_closer_looks_out_until_one_asks(visit, http_root):
+    page = visit(http_root + LESSON).page
+    looks = page.locator(LOOK)
+    assert looks.count() > 3
+    assert page.locator(f"{LOOK}[open]").count() == 0
+    assert all("Closer look: " in text for text in looks.locator("> summary").all_inner_texts())
+    inside = looks.first.locator("p").first
+    assert not inside.is_visible()
+    looks.first.locator("summary").press("Enter")
+    assert inside.is_visible()
+
+
+def test_one_switch_unfolds_those_of_all_lessons_and_is_remembered(visit, http_root):
+    page = visit(http_root + LESSON).page
+    expect(page.get_by_test_id("closer-looks")).to_contain_text(str(page.locator(LOOK).count()))
+    switch(page).check()
+    assert page.evaluate(ALL_OPEN)
+    page.goto(http_root + NEXT)
+    assert page.evaluate(ALL_OPEN)
+    switch(page).uncheck()
+    page.reload()
+    expect(switch(page)).not_to_be_checked()
+    assert page.locator(f"{LOOK}[open]").count() == 0
+
+
+def test_a_link_to_a_closer_look_opens_it_alone(visit, http_root):
+    page = visit(http_root + LESSON).page
+    name = page.locator(f"section:has(> {LOOK})").nth(1).get_attribute("id")
+    for address in (f"{http_root}{LESSON}#{name}", f"{http_root}{NEXT}"):
+        page.goto(address)
+    page.goto(f"{http_root}{LESSON}#{name}")
+    expect(page.locator(f"[id='{name}'] > {LOOK}")).to_have_attribute("open", "")
+    assert page.locator(f"{LOOK}[open]").count() == 1
+
+
+def test_whoever_has_no_scripts_or_prints_has_them_open(visit, http_root):
+    page = visit(http_root + LESSON, java_script_enabled=False).page
+    looks = page.locator(LOOK)
+    assert page.locator(f"{LOOK}[open]").count() == looks.count() > 3
+    page = visit(http_root + LESSON).page
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate(ALL_OPEN)
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert page.locator(f"{LOOK}[open]").count() == 0
+
+
+@pytest.mark.parametrize("unfolded", [False, True])
+def test_a_lesson_is_accessible_both_ways(visit, http_root, unfolded):
+    page = visit(http_root + LESSON).page
+    switch(page).set_checked(unfolded)
+    assert unsound(page, "phone", "desktop", themes=["light", "dark"]) == []
