@@ -46,6 +46,7 @@ extensions = [
     "fonts",
     "from_scratch",
     "gallery_pages",
+    "kernel_files",
     "lessons",
     "live_models",
     "mathml",

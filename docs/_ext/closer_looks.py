@@ -9,6 +9,7 @@ the book, the notebook and the script it is a section like any other.
 from docutils import nodes
 from figures import is_lesson
 from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
 
 PREFIX = "Closer look: "
 
@@ -20,6 +21,12 @@ def fold_closer_looks(app: Sphinx, doctree: nodes.document, docname: str) -> Non
     for section in list(doctree.findall(nodes.section)):
         title = next(section.findall(nodes.title))
         if title.astext().startswith(PREFIX):
+            # A heading of a new kind below it, as the first "---" of a lesson after a "~~~", is
+            # one level deeper, and the rest of the lesson would be in the fold.
+            if inner := next(section.findall(nodes.section, include_self=False), None):
+                heading = next(inner.findall(nodes.title)).astext()
+                message = f"{docname}: “{title.astext()}” would fold the section “{heading}” too"
+                raise ExtensionError(message)
             start = '<details class="closer-look" open><summary>'
             parts = (start, title, "</summary>", *section[section.index(title) + 1 :], "</details>")
             section[:] = [
