@@ -58,14 +58,12 @@ def bilinear_form(layer: nn.Module) -> Tensor:
         Lab 13 (Nowakowski, 2024); Elhage et al. (2021), A mathematical framework for transformer
         circuits, call it the QK circuit.
     """
-    if isinstance(layer, MultiHeadAttention):
-        query, key = _linear_matrices(layer)  # (d, h k), (d, num_kv_heads k)
+    query, key = _matrices(layer, MultiHeadAttention)
+    if isinstance(layer, MultiHeadAttention):  # (d, h k), (d, num_kv_heads k)
         query = query.unflatten(1, (layer.num_heads, -1)).transpose(0, 1)  # (h, d, k)
         key = key.unflatten(1, (layer.num_kv_heads, -1)).transpose(0, 1)  # (num_kv_heads, d, k)
         group = layer.num_heads // layer.num_kv_heads
         key = key.repeat_interleave(group, dim=0)  # (h, d, k)
-    else:
-        query, key = _matrices(layer)
     form: Tensor = query @ key.mT  # (d, d) or (h, d, d)
     return form.to(next(layer.parameters()))
 
@@ -102,52 +100,17 @@ def effective_rank(matrix: Tensor) -> Tensor:
         Roy and Vetterli (2007), The effective rank: a measure of effective dimensionality,
         EUSIPCO.
     """
-    _check_matrix("matrix", matrix)
+    check_floating("matrix", matrix)
+    if matrix.dim() < 2:
+        raise ValueError(f"matrix: expected a matrix, got shape {tuple(matrix.shape)}")
+    if not bool(matrix.isfinite().all()):
+        raise ValueError("matrix: expected finite numbers, got some that are not")
     sigma = torch.linalg.svdvals(_wide(matrix))  # (..., min(a, b))
     total = sigma.sum(dim=-1, keepdim=True)  # (..., 1)
     if bool((total == 0).any()):
         raise ValueError("matrix: expected one that is not zero everywhere, got zeros")
     entropy: Tensor = torch.special.entr(sigma / total).sum(dim=-1)  # (...)
     return entropy.exp().to(matrix)
-
-
-def change_gauge(layer: Layer, R: Tensor) -> Layer:
-    r"""Express queries and keys in other coordinates, which changes no score.
-
-    .. math::
-        W_\mathrm{query}' = W_\mathrm{query} R, \qquad
-        W_\mathrm{key}' = W_\mathrm{key} R^{-\top}, \qquad
-        W_\mathrm{query}' W_\mathrm{key}'^\top = W_\mathrm{query} W_\mathrm{key}^\top
-
-    Any invertible R will do, because in these layers nothing comes between the projections and
-    their dot product. With rotary positions or normalised queries and keys, only some do.
-
-    Args:
-        layer: A layer with one head.
-        R: The change of coordinates, of shape :math:`(k, k)`.
-
-    Raises:
-        TypeError: If R is not a floating-point tensor.
-        ValueError: If R has another shape, is not finite, or is singular to working precision.
-
-    Example:
-        >>> from attention import QKSelfAttention
-        >>> from attention.analysis import bilinear_form, change_gauge
-        >>> layer = QKSelfAttention(5, key_dim=2)
-        >>> other = change_gauge(layer, torch.tensor([[2.0, 1.0], [0.0, 1.0]]))
-        >>> torch.allclose(bilinear_form(other), bilinear_form(layer), atol=1e-6)
-        True
-    """
-    query, key = _matrices(layer)
-    _check_matrix("R", R)
-    k = query.shape[1]
-    if R.shape != (k, k):
-        raise ValueError(f"R: expected shape ({k}, {k}), the layer's key_dim, got {tuple(R.shape)}")
-    R = _wide(R)
-    condition = torch.linalg.cond(R).item()
-    if not condition < 1 / torch.finfo(R.dtype).eps:
-        raise ValueError(f"R: expected an invertible matrix, got condition number {condition:.1e}")
-    return _rebuild(layer, query @ R, torch.linalg.solve(R, key.T).T)
 
 
 def balance(layer: Layer) -> Layer:
@@ -258,24 +221,19 @@ def _wide(tensor: Tensor) -> Tensor:
     return tensor.detach().cpu().double()
 
 
-def _linear_matrices(layer: QKSelfAttention | MultiHeadAttention) -> tuple[Tensor, Tensor]:
-    like, width = next(layer.parameters()), layer.embed_dim
-    query, key = (
-        matrix_of(linear, width, like, bias=True) for linear in (layer.W_query, layer.W_key)
-    )
-    return _wide(query), _wide(key)
-
-
-def _matrices(layer: nn.Module) -> tuple[Tensor, Tensor]:
-    """Read W_query and W_key as the equations have them, (d, k) each."""
+def _matrices(layer: Any, *others: type[nn.Module]) -> tuple[Tensor, Tensor]:
+    """Read W_query and W_key as the equations have them, (d, k) each; of one head, or of others."""
     if isinstance(layer, SelfAttentionV1):
         return _wide(layer.W_query), _wide(layer.W_key)
-    if isinstance(layer, QKSelfAttention):
-        return _linear_matrices(layer)
-    raise TypeError(
-        "layer: expected SelfAttentionV1, QKSelfAttention or one of its subclasses, "
-        f"got {type(layer).__name__}"
-    )
+    read: bool = isinstance(layer, (QKSelfAttention, *others))
+    if not read:
+        raise TypeError(
+            "layer: expected SelfAttentionV1, QKSelfAttention or one of its subclasses, "
+            f"got {type(layer).__name__}"
+        )
+    linears, like = (layer.W_query, layer.W_key), next(layer.parameters())
+    query, key = (matrix_of(linear, layer.embed_dim, like, bias=True) for linear in linears)
+    return _wide(query), _wide(key)
 
 
 def _roots(query: Tensor, key: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -303,11 +261,3 @@ def _rebuild(layer: Layer, query: Tensor, key: Tensor) -> Layer:
         new = stored.data.T if is_linear else stored.data  # (d, k)
         new.zero_()[:, : matrix.shape[1]] = matrix
     return layer
-
-
-def _check_matrix(name: str, matrix: Tensor) -> None:
-    check_floating(name, matrix)
-    if matrix.dim() < 2:
-        raise ValueError(f"{name}: expected a matrix, got shape {tuple(matrix.shape)}")
-    if not bool(matrix.isfinite().all()):
-        raise ValueError(f"{name}: expected finite numbers, got some that are not")

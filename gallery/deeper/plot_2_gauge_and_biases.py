@@ -22,11 +22,13 @@ which statements about a head survive a change of coordinates, bring two layers 
 coordinates, and name the biases that a layer could do without.
 """
 
+import copy
+
 import matplotlib.pyplot as plt
 import torch
 
 from attention import QKSelfAttention, SelfAttention
-from attention.analysis import balance, bilinear_form, change_gauge
+from attention.analysis import balance, bilinear_form
 from attention.plotting import (
     BLACK,
     BLUE,
@@ -97,8 +99,16 @@ fig.set_label(
 #
 # Physicists call such a choice of coordinates a :term:`gauge`: the description needs the choice,
 # and the world does not. :cite:t:`vannierop2024transformer` uses their word for transformers. All
-# invertible matrices R together are the group GL(k), and :func:`~attention.analysis.change_gauge`
-# applies one of them to a layer.
+# invertible matrices R together are the group GL(k). This function applies one of them to a layer:
+
+
+def change_gauge(layer, R):
+    """Return a copy of a layer with W_query R and W_key R⁻ᵀ, whose transposes it stores."""
+    other = copy.deepcopy(layer)
+    other.W_query.weight.data = R.T @ layer.W_query.weight.data  # (k, d)
+    other.W_key.weight.data = torch.linalg.solve(R, layer.W_key.weight.data)  # (k, d)
+    return other
+
 
 n, d, k = 6, 8, 4
 x = torch.randn(n, d)  # (n, d)
