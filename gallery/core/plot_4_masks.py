@@ -12,16 +12,13 @@ Attention masks: causal and padding masks, and a word that may see nothing
 
 How do you keep a word from attending to words that it must not see?
 
-You set the scores of the forbidden words to −∞ before the softmax, so that they receive no weight
-and the others share all of it. A mask says which words are forbidden. A causal mask hides all later
-words, because a model in training would otherwise copy the very word that it should predict. A
-padding mask hides the filler after short texts. A word that is not allowed to attend to anything
-needs a rule of its own, because its softmax would be 0/0.
+You set their scores to −∞ before the softmax, which then gives them no weight. A causal mask
+forbids all later words, because a model in training would otherwise copy the very word that it
+should predict. A padding mask forbids the filler after short texts.
 
-You need :doc:`a self-attention layer </gallery/core/plot_2_attention_layer>` and :doc:`its scale
-</gallery/core/plot_3_scaling_variance>`. Running the page takes ten seconds. Afterwards you can
-write both masks and a causal layer from memory, you know which mistakes they prevent, and you can
-say why generation can cache its keys and values.
+The first reading takes nine minutes, and the whole page forty. You need :doc:`a self-attention
+layer </gallery/core/plot_2_attention_layer>` and :doc:`its scale
+</gallery/core/plot_3_scaling_variance>`. Running the page takes ten seconds.
 """
 
 import matplotlib.pyplot as plt
@@ -89,25 +86,17 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* One attention layer with two masks, which act in a single place, between the scores
-# and the softmax. B texts of n words pass through it. The causal mask is the same for all texts,
-# and the padding mask is the same for all queries of a text. Both :term:`broadcast <broadcasting>`
-# to the shape of the scores: an axis that is missing, or that has length 1, is repeated.
+# *Figure 1.* Both masks of an attention layer act between the scores and the softmax, and
+# :term:`broadcast <broadcasting>` to the shape of the scores: an axis that is missing, or that has
+# length 1, is repeated.
 #
-# A task, a loss and a loop
-# -------------------------
-# To see what a mask is for, we first train without one, on the task of predicting the *next* word.
-# A model that predicts each word from those before it is called :term:`autoregressive`. It
-# generates a text by appending its own prediction to the words so far and predicting again. Our
-# sentences have six words, each drawn at random from a vocabulary of six, so nobody can know the
-# next one. Any honest guess is correct in one case out of six, which is the *chance level* of the
-# task.
-#
-# Attention needs vectors, and the simplest vector of a word is *one-hot*: it has one number per
-# word of the vocabulary, 1 for the word itself and 0 for all others. We concatenate a second
-# one-hot vector for the position, because attention alone does not notice the order, as
-# :doc:`the lesson on positions </gallery/core/plot_6_positions>` shows.
+# A model that copies the answer
+# ------------------------------
+# To see what a mask is for, we first train ``SelfAttentionV2`` without one, on predicting the
+# *next* word. Our sentences are six random words from a vocabulary of six, so an honest guess is
+# correct in one case out of six. One pass over a whole sentence predicts all its words at once.
 
+# Setup: the vectors of the words, the loss, the training steps and the two ways of testing.
 positions = torch.eye(6)  # (6, 6)
 
 
@@ -115,19 +104,6 @@ def vectors(ids):
     """Concatenate the one-hot vector of each word and that of its position."""
     word = F.one_hot(ids, 6).float()
     return torch.cat([word, positions[: ids.shape[-1]].expand_as(word)], dim=-1)
-
-
-print("word 3 at position 0:", vectors(torch.tensor([3]))[0].int().tolist())
-
-# %%
-# A layer with 12 numbers in and 6 numbers out gives one :term:`logit` per candidate for the next
-# word, and a softmax turns the six logits into probabilities. The loss is the *cross-entropy*
-# :math:`-\ln p`, where p is the probability that the model gave to the word which really came next.
-# It is 0 for a model that is certain and correct, and ln 6 ≈ 1.79 for one that gives every word the
-# probability 1/6.
-#
-# Training repeats four steps: compute the loss, clear the old gradients, compute the new ones, and
-# let the optimiser (:term:`Adam`) move the parameters.
 
 
 def next_word_loss(layer):
@@ -156,11 +132,13 @@ def accuracy(logits):
     return (logits.argmax(dim=-1) == ids[:, 1:]).float().mean().item()
 
 
+def predict_as_generator(layer):
+    """Predict each next word from the words so far."""
+    so_far = [layer(vectors(ids[:, :length]))[:, -1] for length in range(1, 6)]
+    return torch.stack(so_far, dim=1)  # (1000, 5, 6)
+
+
 # %%
-# A model that copies the answer
-# ------------------------------
-# We train ``SelfAttentionV2`` from lesson 2 without a mask. As in the training of language models,
-# one pass over the whole sentence gives all its predictions at once.
 
 torch.manual_seed(0)
 sees_all = SelfAttentionV2(12, 6)
@@ -182,33 +160,51 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* What the model has learned: each word attends most to the word after it, which is the
-# one that it should predict. Word 6 has nothing to predict.
+# *Figure 2.* The weights after training. Each word but the last attends most to the word after it.
 #
-# The model seems to know words that nobody can know. In fact it sees the full sentence, including
-# the word to predict, and has learned to attend one position to the right. While a text is being
-# generated, however, that position is still empty. So we now give the model the words so far and
-# nothing after them:
-
-
-def predict_as_generator(layer):
-    """Predict each next word from the words so far."""
-    so_far = [layer(vectors(ids[:, :length]))[:, -1] for length in range(1, 6)]
-    return torch.stack(so_far, dim=1)  # (1000, 5, 6)
-
+# The model has learned to copy the word that it should predict. While a text is being generated,
+# however, this word does not exist yet. So we now give the model the words so far only:
 
 print(f"accuracy, only the words so far: {accuracy(predict_as_generator(sees_all)):.0%}")
 
 # %%
-# This is chance level, because the model has learned only to copy the answer, and the answer is no
-# longer there. In generation no word can attend to later words, since they do not exist yet. So
-# each word must be kept from attending to them in training as well.
+# This is no better than a guess. So each word must be kept from attending to later words in
+# training as well.
+#
+# Closer look: what one step of this training does
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# A model that predicts each word from those before it is called :term:`autoregressive`. It
+# generates a text by appending its own prediction to the words so far and predicting again.
+#
+# A guess is correct in one case out of six here, which is the *chance level* of the task: nobody
+# can know the next word of a random sentence.
+#
+# Attention needs vectors, and the simplest vector of a word is *one-hot*: it has one number per
+# word of the vocabulary, 1 for the word itself and 0 for all others. The function ``vectors``
+# concatenates a second one-hot vector for the position, because attention alone does not notice the
+# order, as :doc:`the lesson on positions </gallery/core/plot_6_positions>` shows.
+
+print("word 3 at position 0:", vectors(torch.tensor([3]))[0].int().tolist())
+
+# %%
+# A layer with 12 numbers in and 6 numbers out gives one :term:`logit` per candidate for the next
+# word, and a softmax turns the six logits into probabilities. The loss is the *cross-entropy*
+# :math:`-\ln p`, where p is the probability that the model gave to the word which really came next.
+# It is 0 for a model that is certain and correct, and ln 6 ≈ 1.79 for one that gives every word the
+# probability 1/6.
+#
+# Training repeats four steps: compute the loss, clear the old gradients, compute the new ones, and
+# let the optimiser (:term:`Adam`) move the parameters.
+#
+# The functions ``next_word_loss`` and ``train`` in the setup above do this for 150 batches of 64
+# sentences each.
 #
 # The causal mask
 # ---------------
-# A :term:`mask` says for each pair of a query i and a key j whether the query may attend to the
-# key. In this project ``True`` means that it may. A :term:`causal mask` is ``True`` where j does
-# not come after i:
+# A :term:`mask` says for each query i and each key j whether the query may attend to the key, and
+# here ``True`` means that it may. For n words the shape is (n, n), with one row per query. A
+# :term:`causal mask` is ``True`` where j does not come after i: on the diagonal and below it, which
+# ``tril`` keeps.
 
 
 # attention_from_scratch.py
@@ -218,10 +214,9 @@ def causal_mask(n):
 
 
 # %%
-# We return to the sentence and the matrices of :doc:`the first lesson
-# </gallery/core/plot_1_qkv_derivation>`. Where the mask is ``False``, the score becomes
-# :math:`-\infty`. Since :math:`e^{-\infty} = 0`, the softmax gives that key no weight, and the
-# other keys share all of it.
+# We return to the sentence of :doc:`the first lesson </gallery/core/plot_1_qkv_derivation>`, whose
+# scores are (6, 6). Where the mask is ``False``, the score becomes :math:`-\infty`. Since
+# :math:`e^{-\infty} = 0`, the softmax gives that key no weight, and the other keys share all of it.
 
 # Setup: the embeddings and matrices of the first lesson.
 x = torch.tensor(
@@ -242,16 +237,14 @@ query, key, value = x @ W_query, x @ W_key, x @ W_value  # (6, 2), (6, 2), (6, 2
 # %%
 # .. predict:: first-row
 #
-#    "Your" is the first word. What does its row of weights look like under a causal mask?
+#    "Your" is the first word. Where does its weight go under a causal mask?
 #
-#    Each word has a sixth of the weight : ``weights[0].min() == weights[0].max()``
-#        This is what six equal scores give. Here five of the six scores are −∞, so five words get
-#        nothing.
-#    All weights are 0, as no word comes before it : ``weights[0].sum() == 0``
-#        A causal mask forbids what comes *after* a word, so a word may always attend to itself.
-#    All of the weight is on "Your" itself : ``weights[0].tolist() == [1, 0, 0, 0, 0, 0]``
-#        Five of its six scores are −∞, and a softmax over a single score gives 1, whatever the
-#        score is.
+#    A sixth to each word : ``weights[0].min() == weights[0].max()``
+#        Six equal scores give this, but five are −∞.
+#    Nowhere, as no word comes before it : ``weights[0].sum() == 0``
+#        A causal mask lets a word attend to itself.
+#    All of it to "Your" itself : ``weights[0, 0] == 1``
+#        The softmax of a single score is 1. So the context vector of "Your" is its own value.
 
 causal = causal_mask(6)  # (6, 6)
 scores = query @ key.T / 2**0.5  # (6, 6)
@@ -278,19 +271,14 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* Attention weights under a causal mask, before any training, with the masked pairs
-# hatched. "Your" can attend to nothing but itself, so its context vector is its own value, whereas
-# "step" shares its weight among all six words.
+# *Figure 3.* The weights under a causal mask, with the masked pairs hatched.
 #
 # The padding mask
 # ----------------
-# The texts of a batch differ in length, and the short ones are padded to the length of the longest.
-# No word should attend to the padding. This condition differs from the causal one:
-#
-# * Whether a key is a word or padding depends on the text and not on the query. A mask for
-#   :term:`padding` therefore has one row per text, and its shape is (B, 1, n).
-# * Whether a key comes after the query depends on the two positions and not on the text. A causal
-#   mask is therefore one square for all texts, (n, n), and is often called a 2-D mask.
+# The short texts of a batch are padded at the end to the length of the longest. Whether a key is
+# :term:`padding` depends on the text and not on the query, so a padding mask has one row per text,
+# (B, 1, n), made from the lengths, (B,). A causal mask is one square for all texts, (n, n), often
+# called a 2-D mask.
 
 
 # attention_from_scratch.py
@@ -301,10 +289,8 @@ def padding_mask(lengths, n):
 
 
 # %%
-# The operator ``&`` joins the two masks by broadcasting them to (B, n, n). The batch of our example
-# holds two texts: the sentence itself, and its first four words followed by two positions of
-# padding. Padding is always at the end here, and ``padding_mask`` is given the lengths of the texts
-# as a tensor.
+# The operator ``&`` joins the two masks, which broadcast to (B, n, n). Our batch holds the
+# sentence, and its first four words with two positions of padding.
 
 padding = padding_mask(torch.tensor([6, 4]), 6)  # (2, 1, 6)
 both = padding & causal  # (2, 6, 6)
@@ -334,34 +320,65 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* The padding mask and the causal mask of a text of four words that is padded to six,
-# and the two joined, with the masked pairs hatched. The rows of the padding still attend to words,
-# which does no harm as long as nothing reads those rows.
+# *Figure 4.* The two masks of a text of four words that is padded to six, and both joined.
 #
-# .. admonition:: What went wrong: a mask of 0.0 and 1.0
-#    :class: warning
-#
-#    A mask may also consist of floating-point numbers, which torch and this package then *add* to
-#    the scores. If you convert a boolean mask to floats, you therefore add 1 to every allowed score
-#    and 0 to every forbidden one. Nothing is forbidden, and no error is raised. An additive mask
-#    needs 0 where a query may attend and −∞ elsewhere.
+# Closer look: what goes wrong with a mask of 0.0 and 1.0
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# A mask may also consist of floating-point numbers, which torch and this package then *add* to the
+# scores. If you convert a boolean mask to floats, you therefore add 1 to every allowed score and 0
+# to every forbidden one. Nothing is forbidden, and no error is raised. An additive mask needs 0
+# where a query may attend and −∞ elsewhere. The function below accepts boolean masks only.
 
 leaky = F.scaled_dot_product_attention(query, key, torch.eye(6), attn_mask=causal.float())  # (6, 6)
 print(f"weight on later words: {leaky[~causal].sum():.4f} of {leaky.sum():.0f}")
 
 # %%
-# A word that may attend to nothing
-# ---------------------------------
-# Sometimes a position has nothing to attend to. This happens in an empty text, and also under a
-# causal mask if the padding is put *before* the text. The softmax over no scores at all is then
-# 0/0.
+# The attention function with a mask
+# ----------------------------------
+# The function of the first lesson now takes a mask. Here n queries meet m keys, where m is n in
+# self-attention, and the dots are any axes in front, such as that of the B texts. ``key.mT`` swaps
+# the last two axes of the keys, so the scores are (..., n, m), to which the mask broadcasts.
 #
-# To see what this leads to, we forbid "starts" to attend to any of the six words. We compare what
-# four programs return for this word; the last of them is torch's :term:`fused kernel`. The values
-# are the rows of an identity matrix, so that each context vector shows its own weights.
+# One case needs a rule: for a word that may attend to nothing, the softmax would be 0/0. Its row,
+# which is ``blind``, is left out of the masking, and its weights are set to 0 after the softmax.
 
+
+# attention_from_scratch.py
+def scaled_dot_product_attention(query, key, value, attn_mask=None):
+    """Mix the values by how well their keys match each query, among those that it may attend to."""
+    scores = query @ key.mT / key.shape[-1] ** 0.5  # (..., n, m)
+    if attn_mask is None:
+        weights = torch.softmax(scores, dim=-1)  # (..., n, m)
+    else:
+        blind = ~attn_mask.any(dim=-1, keepdim=True)  # (..., n, 1)
+        scores = scores.masked_fill(~(attn_mask | blind), float("-inf"))
+        weights = torch.softmax(scores, dim=-1).masked_fill(blind, 0.0)  # (..., n, m)
+    return weights @ value, weights  # (..., n, v) and (..., n, m)
+
+
+# %%
+
+# Check: the package's function, with "starts" forbidden to attend to anything.
 allowed = causal_mask(6)  # (6, 6)
 allowed[2] = False
+ours, _ = scaled_dot_product_attention(query, key, value, allowed)  # (6, 2)
+packages, _ = attention.scaled_dot_product_attention(query, key, value, allowed)  # (6, 2)
+print(f"largest difference from the package: {(ours - packages).abs().max().item():.0e}")
+assert torch.allclose(ours, packages)
+
+# %%
+# Closer look: why zeros, and neither NaN nor equal weights
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# In the file that grows from lesson to lesson, the function above replaces the first one, and its
+# queries and keys have the width k, its values the width v.
+#
+# The rows of the padding in Figure 4 still attend to words, which does no harm as long as nothing
+# reads those rows. But a word without anything to attend to does occur: in an empty text, and also
+# under a causal mask if the padding is put *before* the text. To see what the softmax over no
+# scores leads to, we forbid "starts" to attend to any of the six words. The mask ``allowed`` is
+# causal, except that its row of "starts" is ``False`` throughout. We compare what four programs
+# return for this word; the last of them is torch's :term:`fused kernel`. The values are the rows of
+# an identity matrix, so that each context vector shows its own weights.
 
 
 def fill_with(number):
@@ -417,39 +434,10 @@ fig.set_label(
 # project returns zeros, and so does torch's kernel, whereas ``nn.MultiheadAttention`` may still
 # return NaN.
 #
-# With masks, the function of the first lesson becomes the following. Its variable ``blind`` marks
-# the rows of words that may attend to nothing. These rows are left out of the masking, so their
-# scores stay finite, and their weights are set to 0 after the softmax. In the file that grows from
-# lesson to lesson, this function replaces the first one. It accepts boolean masks only.
-
-
-# attention_from_scratch.py
-def scaled_dot_product_attention(query, key, value, attn_mask=None):
-    """Mix the values by how well their keys match each query, among those that it may attend to."""
-    scores = query @ key.mT / key.shape[-1] ** 0.5  # (..., n, m)
-    if attn_mask is None:
-        weights = torch.softmax(scores, dim=-1)  # (..., n, m)
-    else:
-        blind = ~attn_mask.any(dim=-1, keepdim=True)  # (..., n, 1)
-        scores = scores.masked_fill(~(attn_mask | blind), float("-inf"))
-        weights = torch.softmax(scores, dim=-1).masked_fill(blind, 0.0)  # (..., n, m)
-    return weights @ value, weights  # (..., n, v) and (..., n, m)
-
-
-# %%
-
-# Check: the package's function.
-ours, _ = scaled_dot_product_attention(query, key, value, allowed)  # (6, 2)
-packages, _ = attention.scaled_dot_product_attention(query, key, value, allowed)  # (6, 2)
-print(f"largest difference from the package: {(ours - packages).abs().max().item():.0e}")
-assert torch.allclose(ours, packages)
-
-# %%
 # A causal layer
 # --------------
-# To become causal, ``SelfAttentionV2`` needs only a few more lines. They make a causal mask and
-# join it with any mask that the caller passes. The new layer also lets values have another width
-# than queries and keys.
+# ``SelfAttentionV2`` becomes causal if it makes a causal mask and joins it with any mask that the
+# caller passes.
 
 
 # attention_from_scratch.py
@@ -463,23 +451,42 @@ class CausalSelfAttention(nn.Module):
         self.W_value = nn.Linear(embed_dim, value_dim or embed_dim, bias=False)
 
     def forward(self, x, attn_mask=None):
-        """Return the context vectors."""
+        """Return the context vectors of x, (..., n, d)."""
         n = x.shape[-2]
         causal = causal_mask(n).to(x.device)  # (n, n)
         attn_mask = causal if attn_mask is None else causal & attn_mask  # (..., n, n)
-        query, key, value = self.W_query(x), self.W_key(x), self.W_value(x)
+        query, key = self.W_query(x), self.W_key(x)  # (..., n, k) each
+        value = self.W_value(x)  # (..., n, v)
         context, _ = scaled_dot_product_attention(query, key, value, attn_mask)
         return context  # (..., n, v)
 
 
 # %%
-# A causal layer promises that a word has no effect on any output *before* its own. This can be
-# tested on any model that claims to be causal. Here we change the numbers of one word, "with", and
-# measure how far each context vector moves:
+# One layer gets our sentence, and another is trained as above:
+
+layer = CausalSelfAttention(3, key_dim=2, value_dim=2)
+print("x", tuple(x.shape), "context", tuple(layer(x).shape))
+
+torch.manual_seed(0)
+honest = CausalSelfAttention(12, key_dim=6, value_dim=6)
+print(f"loss after training: {train(honest):.2f}, at chance level: {torch.tensor(6).log():.2f}")
+print(f"accuracy, full sentence given:   {accuracy(honest(vectors(ids))[:, :-1]):.0%}")
+print(f"accuracy, only the words so far: {accuracy(predict_as_generator(honest)):.0%}")
+
+# %%
+# The causal layer stays at a sixth, as it must on random sentences, because no row has seen the
+# word that it has to predict.
+#
+# Closer look: how to test that a model is causal
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# A causal layer promises that a word has no effect on any output *before* its own. One pass over a
+# sentence can therefore train all its predictions at once. If such a layer does better than chance
+# on real sentences, it cannot be because it has seen the answer. The promise can be tested on any
+# model that claims to be causal. Here we change the numbers of one word, "with", and measure how
+# far each context vector moves:
 
 changed = x.clone()  # (6, 3)
 changed[3] = torch.tensor([0.9, 0.1, 0.9])
-layer = CausalSelfAttention(3, key_dim=2, value_dim=2)
 with torch.no_grad():
     moved = (layer(changed) - layer(x)).norm(dim=-1)  # (6,)
 for word, distance in zip(words, moved, strict=True):
@@ -501,26 +508,13 @@ fig.set_label(
 # *Figure 6.* How far each context vector moves if the word "with" is changed. To the left of the
 # dotted line are the words before it, for which the change does not exist.
 #
-# No row has seen the word that it has to predict, so one pass over a sentence trains all its
-# predictions at once. We now train the causal layer on the task from above. It stays near chance
-# level, whether it is given the full sentence or only the words so far, and on random sentences
-# this is the correct result. If such a layer does better than chance on real sentences, it cannot
-# be because it has seen the answer.
-
-torch.manual_seed(0)
-honest = CausalSelfAttention(12, key_dim=6, value_dim=6)
-print(f"loss after training: {train(honest):.2f}, at chance level: {torch.tensor(6).log():.2f}")
-print(f"accuracy, full sentence given:   {accuracy(honest(vectors(ids))[:, :-1]):.0%}")
-print(f"accuracy, only the words so far: {accuracy(predict_as_generator(honest)):.0%}")
-
-# %%
-# The KV cache
-# ------------
-# A causal layer also saves work. Since a word has no effect on earlier outputs, earlier rows never
-# change when a word is appended. Generation can therefore keep the keys and values of all words so
-# far; this store is called the :term:`KV cache`. Each new word needs only its own query, key and
-# value, and its query attends to the keys and values in the cache. We feed the sentence word by
-# word and compare the rows with those of one pass over the whole sentence.
+# Closer look: what generation saves with a KV cache
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# Since no row of a causal layer changes when later words are appended, generation can keep the keys
+# and values of all words so far, which is called the :term:`KV cache`. Each new word then needs
+# only its own query, key and value, and its query attends to the keys and values in the cache. We
+# feed the sentence word by word and compare the rows with those of one pass over the whole
+# sentence.
 
 kept_keys, kept_values, rows = [], [], []
 with torch.no_grad():
@@ -564,23 +558,18 @@ fig.set_label(
 #
 # Takeaways
 # ---------
-# * How do you keep a word from attending to another? Set the score to −∞ before the softmax. A
-#   causal mask does so for all later words, so that no output depends on what comes after it.
-# * A padding mask is about the key, and its shape is (B, 1, n). A causal mask is about the pair of
-#   query and key, (n, n). Join the two with ``&``, and before you pass a mask to a function, look
-#   up what ``True`` means there.
-# * A query that may attend to nothing gets zeros, because NaN spreads and uniform weights leak.
-# * Since earlier rows never change, one pass trains all predictions of a sentence, and generation
-#   can cache keys and values.
+# * How do you keep a word from attending to another? Set its score to −∞ before the softmax. A
+#   causal mask, (n, n), and a padding mask, (B, 1, n), say where.
+# * Before you pass a mask to a function, look up what ``True`` means there.
 #
-# *From memory:* close this page and write ``causal_mask``, ``padding_mask`` and
-# ``CausalSelfAttention``. Then check three things: if one word changes, the results of all words
-# before it stay the same; if the padding changes, the results of all words stay the same; and a
-# word that may attend to nothing gets zeros.
+# *From memory:* close this page and write both masks, the attention function and
+# ``CausalSelfAttention``, with each new shape. Check that a changed word changes no result before
+# it, that changed padding changes none, and that a word that may attend to nothing gets zeros.
 #
-# *Practise:* :doc:`/exercises/masks`.
+# *Where next:* :doc:`multi-head attention </gallery/core/plot_5_multi_head>` has several rows of
+# weights per word.
 #
-# *Where next:* one row of weights per word is sometimes not enough, and :doc:`multi-head attention
-# </gallery/core/plot_5_multi_head>` places several side by side.
+# You can now write both masks and a layer that obeys them, and say which mistake each mask
+# prevents. The exercise to do next is :ref:`a causal mask by hand <ex-causal-by-hand>`.
 
 plt.show()
