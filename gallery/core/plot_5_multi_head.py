@@ -13,17 +13,14 @@ Multi-head attention: several sets of weights side by side
 
 Why does an attention layer have several heads instead of one?
 
-Because one head, that is, attention as in the lessons so far, has only one row of weights per word,
-and each row sums to 1. A word may need two things at once, such as the word before it and the first
-word of the sentence. A single head can only blend the two, and unless their values lie in different
-directions, nothing that follows can take the blend apart. The head trained below gives up one of
-them. Several heads have several rows of weights per word, and each head hands over a vector of its
-own, so nothing needs to be blended or given up. The heads share the width of the layer and
-therefore add no parameters.
+Because one head, that is, attention as in the lessons so far, has only one row of weights per word.
+A word may need two things at once, such as the word before it and the first word of the sentence.
+One head can only blend the two or give one of them up, whereas several heads have several rows of
+weights per word, and each hands over a vector of its own. The heads share the width of the layer
+and therefore add no parameters.
 
-You need :doc:`masks and a causal layer </gallery/core/plot_4_masks>`. Running the page takes ten
-seconds. Afterwards you can write multi-head attention from memory, copy its parameters to and from
-torch's module, and read a heatmap of cross-attention without mixing up its axes.
+The first reading takes nine minutes, and the whole page fifty. You need :doc:`masks and a causal
+layer </gallery/core/plot_4_masks>`. Running the page takes ten seconds.
 """
 
 from functools import partial
@@ -92,28 +89,24 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* Multi-head attention with h heads of width k, where d = h · k. Between the split and
-# the concatenation, the heads are one more batch axis, so they compute side by side and do not meet
-# before W_out.
-#
-# The layer in a formula
-# ----------------------
-# :term:`Multi-head attention <multi-head attention>` (:cite:t:`vaswani2017attention`, section
-# 3.2.2) computes h heads side by side, each with queries, keys and values of its own. A head
-# returns k numbers per word. The results of all heads are concatenated, and a last matrix mixes
-# them:
-#
-# .. math:: \mathrm{context} = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
-#
-# Thanks to this matrix, each head may write into all d numbers of the result and not only into k of
-# them, as :doc:`the lesson after next </gallery/core/plot_7_transformer_block>` measures.
+# *Figure 1.* Multi-head attention with h heads of width k, where d = h · k. The heads compute side
+# by side, and do not meet before W_out.
 #
 # The layer as a class
 # --------------------
-# Three matrices compute the queries, the keys and the values of all heads, in one product each.
-# Each of the three results is then split: (n, d) becomes (n, h, k), and the head axis moves in
-# front of the word axis, which gives (h, n, k). From there on the function of the last lesson does
-# the rest: it takes any number of leading axes, and one mask serves all heads.
+# :term:`Multi-head attention <multi-head attention>` (:cite:t:`vaswani2017attention`, section
+# 3.2.2) computes h heads side by side, each with queries, keys and values of its own. Their results
+# are concatenated, and a last matrix mixes them:
+#
+# .. math:: \mathrm{context} = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
+#
+# Three matrices compute the queries, the keys and the values of all heads, (B, n, d) each. To split
+# them, ``unflatten`` cuts the width d into h parts of k numbers, (B, n, h, k), and ``transpose``
+# moves the axis of the heads in front of that of the words, (B, h, n, k). The function of the last
+# lesson does the rest, because the heads are one more axis in front: the weights are (B, h, n, n),
+# and its results (B, h, n, k). A mask, (n, n) or (B, n, n), receives an axis of length 1 for the
+# heads, so that one mask serves them all. At the end the heads are moved back, (B, n, h, k),
+# concatenated by ``flatten``, (B, n, d), and mixed by ``W_out``.
 
 
 # attention_from_scratch.py
@@ -133,10 +126,11 @@ class MultiHeadAttention(nn.Module):
         return projected.unflatten(-1, (self.num_heads, -1)).transpose(-3, -2)  # (..., h, n, k)
 
     def forward(self, x, attn_mask=None):
-        """Return the context vectors."""
+        """Return the context vectors of x, (..., n, d)."""
+        # The queries, keys and values of all heads are (..., h, n, k) each.
         query, key, value = (self.split(W(x)) for W in (self.W_query, self.W_key, self.W_value))
         shared = None if attn_mask is None else attn_mask.unsqueeze(-3)  # (..., 1, n, n)
-        heads, _ = scaled_dot_product_attention(query, key, value, shared)
+        heads, _ = scaled_dot_product_attention(query, key, value, shared)  # (..., h, n, k)
         context = self.W_out(heads.transpose(-3, -2).flatten(-2))  # (..., n, d)
         if attn_mask is not None:  # a token that saw nothing gets zeros, and not the bias of W_out
             context = context.masked_fill(~attn_mask.any(dim=-1, keepdim=True), 0.0)
@@ -144,10 +138,24 @@ class MultiHeadAttention(nn.Module):
 
 
 # %%
-# The number of heads has to divide the width, because ``unflatten`` cuts the width into equal
-# parts. The last step of ``forward`` is for a word that may attend to nothing. The function of the
-# last lesson has given it a context vector of zeros, but if ``W_out`` has a bias, it adds this bias
-# to the zeros. A word that has seen nothing would then still return something.
+# For two texts of six words, with d = 12 and three heads of four numbers, the shapes are these:
+
+projected = torch.zeros(2, 6, 12)  # (2, 6, 12), what W_query, W_key or W_value returns
+parts = projected.unflatten(-1, (3, 4))  # (2, 6, 3, 4)
+moved = parts.transpose(-3, -2)  # (2, 3, 6, 4)
+results, shares = scaled_dot_product_attention(moved, moved, moved)  # (2, 3, 6, 4), (2, 3, 6, 6)
+joined = results.transpose(-3, -2).flatten(-2)  # (2, 6, 12), what W_out mixes
+print(*(tuple(step.shape) for step in (projected, parts, moved, shares, results, joined)))
+
+# %%
+# The number of heads has to divide the width. The last step of ``forward`` gives zeros to a word
+# that may attend to nothing.
+#
+# Closer look: what a bias would give to a word that saw nothing
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The function of the last lesson has given such a word a context vector of zeros, but if ``W_out``
+# has a bias, it adds this bias to the zeros. A word that has seen nothing would then still return
+# something. A layer that you write from memory should pass this check, too.
 
 # Check: a word that saw nothing gets zeros.
 blind = causal_mask(6)  # (6, 6)
@@ -160,12 +168,11 @@ print(f"largest number returned for starts:  {starts.abs().max().item():.2f}")
 # %%
 # A task with two targets
 # -----------------------
-# The vectors are those of the last lesson: a one-hot vector for the word and one for its position
-# are concatenated to 12 numbers. Each sentence now consists of the same six words in random order,
-# and each word from the second on has two targets: the word before it and the first word of the
-# sentence. The layer should return the two targets unmixed, side by side, in six numbers each. The
-# loss is the mean squared error divided by the variance of the targets, so it is the share of their
-# variance that the layer misses.
+# Now each sentence consists of the same six words in random order, and each word from the second on
+# has two targets: the word before it and the first word of the sentence. The layer should return
+# the two side by side, in six numbers each. As in the last lesson, it receives each word with its
+# position, as 12 numbers. The loss is the share of the targets' variance that it misses: 0 is
+# perfect, and 1 is what one misses by always answering the mean.
 
 
 # Setup: the vectors, the loss and the training steps.
@@ -199,18 +206,17 @@ def train(layer, loss_of, lr):
 # %%
 # .. predict:: one-head-two-targets
 #
-#    We train a layer with one head and a layer with two, and both layers are equally wide. How much
-#    of the targets' variance does the single head miss after training?
+#    We train a layer with one head and one with two, equally wide. How much of the variance does
+#    the single head miss after training?
 #
 #    Next to nothing : ``missed[1] < 0.1``
-#        Two heads can do that. One head has one row of weights per word, and all that it fetches
-#        passes through the same value matrix, so the two targets arrive as one blend. Here a word
-#        has the same six numbers wherever it is, so no matrix can take the blend apart.
+#        Two heads can do that. With one row of weights per word, the two targets arrive as one
+#        blend.
 #    A third to two thirds, as if one target were lost : ``1 / 3 < missed[1] < 2 / 3``
-#        A single row of weights can fetch one word unmixed, so one target is met and most of the
-#        other is missed.
+#        A single row of weights can fetch one word unmixed, so one target is met and the other
+#        mostly missed.
 #    Nearly all : ``missed[1] > 0.9``
-#        One head cannot serve both targets, but it misses less if it serves one of them well.
+#        One head cannot serve both, but it misses less if it serves one of them well.
 
 torch.manual_seed(0)
 layers = {1: MultiHeadAttention(12, 1), 2: MultiHeadAttention(12, 2)}
@@ -221,6 +227,7 @@ print(f"variance missed by two heads: {missed[2]:.1%}")
 # %%
 # Which of the two targets does each layer miss?
 
+# Table: what each layer misses of each target.
 x = vectors(torch.rand(1000, 6).argsort(dim=-1))  # (1000, 6, 12)
 targets, parts = (x[:, :-1, :6], x[:, :1, :6].expand(-1, 5, -1)), {}
 for h, layer in layers.items():
@@ -249,40 +256,12 @@ fig.set_label(
 # %%
 # *Figure 2.* What each layer misses of its two targets. The single head has given up one of them.
 #
-# A single head could divide its weight between the two words. But then both words would pass
-# through the same value matrix in one blend. Since a word has the same six numbers at every
-# position, the blend does not show which of its parts came from the first word. The head trained
-# here gives up one target instead: it fetches the first word and misses most of the previous word.
-# The layer with two heads misses next to nothing of either.
-#
-# A blend can be taken apart if its parts lie in different directions. To see this, we move the
-# first word of each sentence into six numbers of its own and train a single head again. We ask for
-# the targets from the third word on, because for the second word the previous word *is* the first.
-
-
-def set_apart(ids):
-    """Move the first word of each sentence into six more numbers."""
-    x = vectors(ids)  # (..., 6, 12)
-    first = F.pad(x[..., :1, :6], (0, 0, 0, 5))  # (..., 6, 6)
-    return torch.cat([x[..., :6] - first, x[..., 6:], first], dim=-1)  # (..., 6, 18)
-
-
-missed_by_one = {}
-for name, encode, width in (("as above", vectors, 12), ("first word set apart", set_apart, 18)):
-    torch.manual_seed(0)
-    loss_of = partial(two_targets_loss, encode=encode, start=2)
-    missed_by_one[name] = train(MultiHeadAttention(width, 1), loss_of, lr=0.03)
-    print(f"variance missed by one head, {name}: {missed_by_one[name]:.1%}")
-assert missed_by_one["as above"] > 1 / 3
-assert missed_by_one["first word set apart"] < 0.01
-
-# %%
-# With values in different directions one head does blend the two words, and W_out takes them apart.
-#
 # To see the weights, we load the parameters of both layers into the package's
-# :class:`~attention.MultiHeadAttention`. This is the class that you wrote, with checks and more
-# options, and it returns its weights on request.
+# :class:`~attention.MultiHeadAttention`, which computes what yours does and also returns its
+# weights on request.
 
+# Check: the package's layers, with our parameters.
+layer = layers[2]
 one_head, two_heads = (attention.MultiHeadAttention(12, h) for h in layers)
 one_head.load_state_dict(layers[1].state_dict())
 two_heads.load_state_dict(layers[2].state_dict())
@@ -310,21 +289,60 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* Weights of a layer with one head and of a layer with two heads after training, on one
-# sentence under a causal mask. The single head fetches the first word and little else. Of the two
-# heads, one fetches the first word and the other fetches the previous word, although nobody
-# assigned these roles.
+# *Figure 3.* Weights of both layers after training, on one sentence under a causal mask. The single
+# head fetches the first word and little else. Of the two heads, one fetches the first word and the
+# other fetches the previous word, although nobody assigned these roles.
 #
-# The roles are not clean, however, because the second head also puts some weight on "Your". That
-# does no harm: the first head delivers "Your" pure, and W_out uses this to subtract what the second
-# head adds.
+# Closer look: when one head is enough
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The package's layer is the class that you wrote, with checks and more options.
+#
+# The vectors of this task are those of the last lesson: a one-hot vector for the word and one for
+# its position are concatenated to 12 numbers. The loss is the mean squared error divided by the
+# variance of the targets.
+#
+# A single head could divide its weight between the two words. But then both words would pass
+# through the same value matrix in one blend. Since a word has the same six numbers at every
+# position, the blend does not show which of its parts came from the first word, and nothing that
+# follows can take the blend apart. The head trained here gives up one target instead: it fetches
+# the first word and misses most of the previous word. The layer with two heads misses next to
+# nothing of either.
+#
+# A blend can be taken apart if its parts lie in different directions. To see this, we move the
+# first word of each sentence into six numbers of its own and train a single head again. We ask for
+# the targets from the third word on, because for the second word the previous word *is* the first.
+
+
+def set_apart(ids):
+    """Move the first word of each sentence into six more numbers."""
+    x = vectors(ids)  # (..., 6, 12)
+    first = F.pad(x[..., :1, :6], (0, 0, 0, 5))  # (..., 6, 6)
+    return torch.cat([x[..., :6] - first, x[..., 6:], first], dim=-1)  # (..., 6, 18)
+
+
+missed_by_one = {}
+for name, encode, width in (("as above", vectors, 12), ("first word set apart", set_apart, 18)):
+    torch.manual_seed(0)
+    loss_of = partial(two_targets_loss, encode=encode, start=2)
+    missed_by_one[name] = train(MultiHeadAttention(width, 1), loss_of, lr=0.03)
+    print(f"variance missed by one head, {name}: {missed_by_one[name]:.1%}")
+assert missed_by_one["as above"] > 1 / 3
+assert missed_by_one["first word set apart"] < 0.01
+
+# %%
+# With values in different directions one head does blend the two words, and W_out takes them apart.
+#
+# Closer look: why a heatmap does not say what a head adds
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The roles are not clean, because the second head also puts some weight on "Your". That does no
+# harm: the first head delivers "Your" pure, and W_out uses this to subtract what the second head
+# adds.
 #
 # Of the twelve numbers that the layer returns for "step", the first six are for the word before it,
 # which is "one". In a perfect answer, only the number that belongs to "one" would be 1, and the
 # number that belongs to "Your", the first of the six, would be 0. Here is how much each head adds
 # to that first number because it attends to "Your":
 
-layer = layers[2]
 projections = (layer.W_query, layer.W_key, layer.W_value)
 slices = (slice(0, 6), slice(6, 12))
 with torch.no_grad():
@@ -361,20 +379,24 @@ fig.set_label(
 #
 # A head should therefore not be named after its heatmap alone.
 #
-# ``head_dim`` and ``embed_dim``
-# ------------------------------
+# The width of a head
+# -------------------
 # The heads *share* the width: with ``embed_dim`` = 12 and two heads, ``head_dim`` is 12 / 2 = 6,
-# and the scale is :math:`1/\sqrt 6`. More heads add no parameters, because the same width is split
-# into narrower heads:
+# and the scale is :math:`1/\sqrt 6`. Each head is the attention of the last lesson with a slice of
+# six columns of the queries, keys and values. More heads add no parameters, because the same width
+# is split into narrower heads:
 
 for h in (1, 2, 3, 6):
     count = sum(parameter.numel() for parameter in MultiHeadAttention(12, h).parameters())
     print(f"num_heads {h}, head_dim {12 // h:2}: {count} parameters")
 
 # %%
-# A head is thus nothing new: it is the attention of the last lesson with a slice of the queries,
-# keys and values, here six columns of each. If we compute the heads one by one, concatenate them
-# and multiply by ``W_out``, we get the same result as from the layer.
+# Closer look: the same numbers from one head at a time
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# If we compute the heads one by one, concatenate them and multiply by ``W_out``, we get the same
+# result as from the layer. Thanks to ``W_out``, each head may write into all d numbers of the
+# result and not only into k of them, as :doc:`the lesson after next
+# </gallery/core/plot_7_transformer_block>` measures.
 
 heads = []
 for columns in slices:
@@ -389,14 +411,12 @@ assert torch.allclose(one_by_one, ours, atol=1e-5)
 # multi-head bottleneck </gallery/deeper/plot_8_multi_head_bottleneck>`. The lesson on :doc:`grouped
 # and latent attention </gallery/deeper/plot_9b_grouped_and_latent>` says what heads can share.
 #
-# .. admonition:: What went wrong: split without transposing
-#    :class: warning
-#
-#    Splitting takes two steps: (n, d) becomes (n, h, k), and is then transposed to (h, n, k). A
-#    single ``reshape`` from (n, d) to (h, n, k) raises no error, but it reads the numbers in the
-#    order in which they are stored. Each head then gets all the numbers of a few *words*, instead
-#    of a few numbers of every word. To make this visible, let every number say which word it
-#    belongs to:
+# Closer look: what goes wrong if one splits without transposing
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# Splitting takes two steps: (n, d) becomes (n, h, k), and is then transposed to (h, n, k). A single
+# ``reshape`` from (n, d) to (h, n, k) raises no error, but it reads the numbers in the order in
+# which they are stored. Each head then gets all the numbers of a few *words*, instead of a few
+# numbers of every word. To make this visible, let every number say which word it belongs to:
 
 owner = torch.arange(6)[:, None].expand(6, 12)  # (6, 12)
 right = owner.unflatten(-1, (2, 6)).transpose(0, 1)  # (2, 6, 6)
@@ -426,8 +446,8 @@ fig.set_label(
 # *Figure 5.* The numbers of both heads, in one colour per word. Split and transposed (above),
 # each head has a row for every word. Reshaped at once (below), each head knows three words only.
 #
-# The same numbers as torch's module
-# ----------------------------------
+# Closer look: how to get the same numbers from torch's module
+# ------------------------------------------------------------
 # ``nn.MultiheadAttention`` stores its first three matrices as one, so we concatenate ours and copy
 # them into it. Then three layers get the same two texts, one of six words and one of four words
 # with two positions of padding. The three are our layer, torch's module, and the package's layer,
@@ -436,7 +456,7 @@ fig.set_label(
 # The masks of torch's module need care. On this site and in ``F.scaled_dot_product_attention``,
 # ``True`` means *may attend*. In both masks of ``nn.MultiheadAttention``, ``True`` means *leave
 # out*, so we negate ours with ``~``. The page on :doc:`notation </notation>` shows what happens if
-# one forgets to do so.
+# one forgets to do so. A layer that you have written from memory can be checked in the same way.
 
 # Check: torch's module and the fused kernel.
 torchs = nn.MultiheadAttention(12, 2, bias=False, batch_first=True)
@@ -457,8 +477,8 @@ assert torch.allclose(by_ours, by_torch, atol=1e-5)
 assert torch.allclose(by_ours, fused, atol=1e-5)
 
 # %%
-# Dropout acts on the weights
-# ---------------------------
+# Closer look: why dropout acts on the weights and not on the scores
+# ------------------------------------------------------------------
 # A network should not come to rely on a single word or head. During training, :term:`dropout`
 # therefore sets each weight to 0 with probability p, *after* the softmax. The weights that remain
 # are divided by 1 − p, so a row sums to 1 on average, though hardly ever exactly. Here is the row
@@ -498,8 +518,8 @@ with_dropout.eval()
 print("twice the same after eval(): ", torch.equal(with_dropout(texts), with_dropout(texts)))
 
 # %%
-# Cross-attention: queries from one text, keys from another
-# ---------------------------------------------------------
+# Closer look: cross-attention, with queries from one text and keys from another
+# ------------------------------------------------------------------------------
 # So far all queries, keys and values have come from one text, which is *self*-attention. In
 # :term:`cross-attention` the queries come from one sequence, and the keys and values from another.
 # In the first transformer the words of a translation attend in this way to the words of the
@@ -609,27 +629,19 @@ for seed in range(8):
 #
 # Takeaways
 # ---------
-# * Why does a layer have several heads? Because each row of weights sums to 1. If a word needs two
-#   things, one head can only blend them or give one of them up, whereas several heads have several
-#   rows. A blend is enough only if the values of its parts lie in different directions.
-# * Heads share the width, ``head_dim`` = ``embed_dim`` / ``num_heads``, so more heads are narrower
-#   and add no parameters.
-# * Split the width first and then transpose, because a bare ``reshape`` gives each head all the
-#   numbers of a few words.
-# * Dropout acts on the weights, in training only.
-# * In cross-attention, the queries come from one text, and the keys and values from another. The
-#   weights have the shape (n, m), with one row per query.
-# * Roles of heads emerge in training, but a heatmap alone does not show what a head contributes.
+# * Why does a layer have several heads? Because each row of weights sums to 1, so that one head can
+#   only blend what a word needs or give something up.
+# * Heads share the width, ``head_dim`` = ``embed_dim`` / ``num_heads``.
+# * Split the width first and then transpose: (n, d), (n, h, k), (h, n, k).
 #
-# *From memory:* close this page and write ``MultiHeadAttention``. Then copy its parameters into
-# ``nn.MultiheadAttention``, as above, and check that both return the same numbers under a causal
-# and a padding mask. Check also that in your layer a word that may attend to nothing gets zeros
-# even with a bias.
+# *From memory:* close this page and write ``MultiHeadAttention``, with each new shape. Load its
+# parameters into the package's layer, and check that both return the same numbers under a causal
+# and a padding mask.
 #
-# *Practise:* :ref:`splitting the width into heads <ex-split-heads>`.
+# *Where next:* attention does not notice the order of words, so :doc:`positional encodings
+# </gallery/core/plot_6_positions>` tell it.
 #
-# *Where next:* each word of the sentences above carried its position in six extra numbers. The next
-# lesson shows how :doc:`positional encodings </gallery/core/plot_6_positions>` mark the positions
-# of hundreds of words.
+# You can now write multi-head attention, say the shape after each step, and say what its heads are
+# for. The exercise to do next is :ref:`heads that see half a sentence <ex-split-heads>`.
 
 plt.show()
