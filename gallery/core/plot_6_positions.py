@@ -13,16 +13,13 @@ Positional encodings: where a word stands
 How can a layer that does not notice the order of its words read a sentence?
 
 Without help it can't, and the usual help is a positional encoding: each position in the sentence
-has a vector that depends on nothing but the position, and this vector is added to the embedding of
-the word there. The same word at two positions then becomes two different inputs. The classic
-encoding consists of sines and cosines at several speeds. With it, every shift along the sentence is
-a rotation.
+has a vector of its own, which is added to the embedding of the word there. The same word at two
+positions then becomes two different inputs. The classic encoding consists of sines and cosines at
+several speeds.
 
-You need the lessons on :doc:`the attention layer </gallery/core/plot_2_attention_layer>` and on
-:doc:`masks </gallery/core/plot_4_masks>`. Running the page takes a few seconds. Afterwards you can
-write the sinusoidal positions from memory, say what attention notices of the word order, with a
-causal mask and without one, and decide whether to count positions from the start or from the end of
-a text.
+The first reading takes nine minutes, and the whole page forty-five. You need :doc:`the attention
+layer </gallery/core/plot_2_attention_layer>` and :doc:`masks </gallery/core/plot_4_masks>`. Running
+the page takes a few seconds.
 """
 
 import matplotlib.pyplot as plt
@@ -93,28 +90,23 @@ fig.set_label(
 
 # %%
 # *Figure 1.* A :term:`positional encoding <position>` is added before the first attention layer,
-# and nothing else in the model knows about it. B texts of n words become embeddings of width d, and
-# the same n rows of positions are added to each text. The shape stays the same, so the layers that
-# follow need no change.
+# the same n rows to each of the B texts.
 #
 # Attention without positions: shuffle the sentence
 # -------------------------------------------------
-# "One step starts with your journey" is another sentence with the same words. We put the rows of x
-# into that order, and give both sentences to a layer with random matrices.
+# "One step starts with your journey" has the same words. We put the rows of x into that order, and
+# give both sentences to a layer with random matrices.
 #
 # .. predict:: shuffled-sentence
 #
 #    "journey" was the second word and is now the last. What happens to its context vector?
 #
 #    It changes, because its neighbours do : ``not torch.allclose(shuffled[5], context[1])``
-#        Without positions a word has no neighbours. Each score is made from two words, wherever in
-#        the sentence they are.
+#        Without positions a word has no neighbours.
 #    It stays the same : ``torch.allclose(shuffled[5], context[1])``
-#        Its query meets the same six keys as before, so it gets the same weights for the same
-#        values, and a sum does not depend on the order of its terms.
+#        Its query meets the same six keys, so it gets the same weights for the same values.
 #    It becomes that of "step", the former last word : ``torch.allclose(shuffled[5], context[5])``
-#        A context vector belongs to a word and not to a position, because the query that asks is
-#        made from the embedding of the word alone.
+#        A context vector belongs to a word and not to a position.
 
 order = torch.tensor([4, 5, 2, 3, 0, 1])  # (6,)
 print(*[words[i] for i in order])
@@ -129,12 +121,15 @@ print("largest difference, word by word:", (shuffled - context[order]).abs().max
 assert torch.allclose(shuffled, context[order])
 
 # %%
-# Each word gets the same context vector wherever it stands. The reason is in the formula: a score
-# depends on two words and on nothing else, and a sum does not depend on the order of its terms. If
-# the input rows are shuffled, the output rows are shuffled in the same way, which is called
-# *permutation equivariance*. To attention without a mask and without positions, a sentence is
-# therefore a bag of words. Stacking such layers does not help, because each layer passes the
-# shuffled rows on to the next.
+# Each word gets the same context vector wherever it is. A score depends on two words and on nothing
+# else, and a sum does not depend on the order of its terms. If the input rows are shuffled, the
+# output rows are shuffled in the same way, which is called *permutation equivariance*. To attention
+# without a mask and without positions, a sentence is therefore a bag of words.
+#
+# Closer look: what a causal mask tells of the order
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# Stacking layers without a mask does not help, because each layer passes the shuffled rows on to
+# the next. A sentence is a bag of words to them however many they are.
 #
 # Under a causal mask, each word in the first layer sees a bag of the words up to itself. Suppose
 # that the five words before "step" are shuffled, as in the next cell. In the first layer, "step"
@@ -166,14 +161,12 @@ for kind in (attention.SelfAttention, attention.CausalSelfAttention):
 # Sinusoidal positions
 # --------------------
 # The simplest encoding would add the number of the position: 0, 1, 2 and so on. But at position 200
-# the embedding of a word would drown in the number that is added to it. We want numbers that stay
-# between −1 and 1, that differ from position to position, and from which the distance between two
-# positions can be computed.
+# the embedding would drown in this number. We want vectors whose numbers stay between −1 and 1, and
+# which differ from position to position.
 #
-# A clock does this. Its hands turn at different speeds, and together they show a different reading
-# at every minute of twelve hours. :cite:t:`vaswani2017attention` (section 3.5) take d/2 hands and
-# write down the sine and the cosine of the angle of each. If d is odd, as in an example below, the
-# last hand has only its sine. At position p, hand number i has turned by the angle
+# A clock does this: its hands turn at different speeds, and together they show another reading at
+# every minute. :cite:t:`vaswani2017attention` (section 3.5) take d/2 hands and write down the sine
+# and the cosine of the angle of each. At position p, hand number i has turned by the angle
 # :math:`p\,\omega_i`, where :math:`\omega_i` is its speed:
 #
 # .. math::
@@ -191,20 +184,14 @@ def sinusoidal_positions(n, embed_dim, base=10_000.0):
 
 
 # %%
-# The first hand turns by 1 radian per position, and each of the others more slowly than the one
-# before it. The slowest hand has :math:`i = d/2 - 1` and turns by :math:`\mathrm{base}^{2/d} /
-# \mathrm{base}`, which is more than 1/base. We take base 1,000 and d = 16 from :ref:`Lab 13
-# <source-lab>`. We compare our table with that of the package's
-# :class:`~attention.SinusoidalPositions`, a module that adds its table to its input.
+# The result, (n, d), is added to words of shape (B, n, d). The first hand turns by 1 radian per
+# position, and each of the others more slowly than the one before it. For d = 16 there are eight
+# hands, and we choose the base 1,000.
 
 d, base, length = 16, 1000.0, 256
 S = sinusoidal_positions(length, d, base)  # (256, 16)
-sinusoids = attention.SinusoidalPositions(d, max_length=length, base=base)
-assert torch.allclose(sinusoids(torch.zeros(length, d)), S, atol=1e-4)
-
 speed = base ** (-torch.arange(0, d, 2) / d)  # (8,)
 print("positions for one turn:", [round(turn) for turn in (2 * torch.pi / speed).tolist()])
-print(f"slowest: {speed[-1]:.4f} radians per position; 1/base: {1 / base:.4f}")
 
 # %%
 
@@ -226,9 +213,24 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* The eight hands at positions 0, 1, 8 and 64, the fastest hand on the left. No two
-# rows are the same.
+# *Figure 2.* The eight hands at positions 0, 1, 8 and 64, the fastest on the left. No two rows are
+# the same.
+#
+# Closer look: how slow the slowest hand is
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The slowest hand has :math:`i = d/2 - 1` and turns by :math:`\mathrm{base}^{2/d} / \mathrm{base}`,
+# which is more than 1/base. If d is odd, as in an example below, the last hand has only its sine.
+# Base 1,000 and d = 16 are those of :ref:`Lab 13 <source-lab>`. We also compare our table with that
+# of the package's :class:`~attention.SinusoidalPositions`, a module that adds its table to its
+# input.
 
+print(f"slowest: {speed[-1]:.4f} radians per position; 1/base: {1 / base:.4f}")
+sinusoids = attention.SinusoidalPositions(d, max_length=length, base=base)
+assert torch.allclose(sinusoids(torch.zeros(length, d)), S, atol=1e-4)
+
+# %%
+# Closer look: in which order the columns come
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # The columns can be arranged in two ways, and both are in use. Either all sines come first and then
 # all cosines, or the two are interleaved as in the formula, so that the two numbers of a hand are
 # neighbours.
@@ -261,10 +263,111 @@ fig.set_label(
 # one row per column of this table, and these rows are learned for that order. But once a model has
 # been trained, the program that loads it must use the same order.
 #
-# A shift is a rotation
-# ---------------------
-# Why does each hand have two numbers? Because with a sine and a cosine, a shift by :math:`\Delta`
-# positions becomes a *rotation*. The angle-sum formulas say:
+# The same sentence with positions
+# --------------------------------
+# We add six positions, of width 3 as the words, to both sentences and compare "journey" again:
+
+P = sinusoidal_positions(6, 3)  # (6, 3)
+with torch.no_grad():
+    placed, placed_shuffled = layer(x + P), layer(x[order] + P)  # (6, 2), (6, 2)
+print("journey, as second word:", placed[1])
+print("journey, as last word:  ", placed_shuffled[5])
+assert not torch.allclose(placed_shuffled, placed[order], atol=1e-2)
+
+# %%
+# Now "journey" has a different context vector in each sentence.
+#
+# Closer look: why add, and not concatenate
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The position is *added* to the word, number by number, and one might expect the two to be mixed up
+# beyond recovery. To see what becomes of them, write :math:`x` for a word, :math:`S` for its
+# position and :math:`M = W_\mathrm{query} W_\mathrm{key}^\top`, and multiply out one score:
+#
+# .. math::
+#    (x_i + S_i)\, M\, (x_j + S_j)^\top = \underbrace{x_i M x_j^\top}_{\text{word, word}} +
+#    \underbrace{x_i M S_j^\top}_{\text{word, position}} +
+#    \underbrace{S_i M x_j^\top}_{\text{position, word}} +
+#    \underbrace{S_i M S_j^\top}_{\text{position, position}}
+#
+# The score has four terms, and M decides how much each of them counts. In 3 dimensions, as in the
+# next cell, words and positions interfere with each other. In hundreds of dimensions there is room
+# for both, though how a trained model keeps them apart has to be measured in that model.
+# Concatenating words and positions would keep them apart by construction, at the price of a wider
+# layer.
+
+with torch.no_grad():
+    M = layer.W_query @ layer.W_key.T  # (3, 3)
+    terms = torch.stack([x @ M @ x.T, x @ M @ P.T, P @ M @ x.T, P @ M @ P.T])  # (4, 6, 6)
+    whole = (x + P) @ M @ (x + P).T  # (6, 6)
+print("journey's query, step's key:", terms[:, 1, 5], f"sum {terms[:, 1, 5].sum():.4f}")
+print("score of the sums:", f"{whole[1, 5]:.4f}")
+assert torch.allclose(terms.sum(dim=0), whole, atol=1e-5)
+
+# %%
+
+fig, grid = plt.subplots(2, 2, figsize=(5, 5), sharex=True, sharey=True)
+names = ("word, word", "word, position", "position, word", "position, position")
+top = terms.abs().max().item()
+for ax, name, term in zip(grid.flat, names, terms, strict=True):
+    image = ax.imshow(term.numpy(), cmap=DIVERGING, vmin=-top, vmax=top)
+    ax.set_title(name, fontsize=11)
+    ax.set_xticks(range(6), words, rotation=90)
+    ax.set_yticks(range(6), words)
+    ax.tick_params(length=0)
+fig.colorbar(image, ax=grid, location="bottom", shrink=0.7, aspect=30)
+fig.set_label(
+    "Four tables of 6 by 6 numbers, one per term of the score, with queries as rows and keys as "
+    "columns. The term of two words is much the same in every row. Terms with positions change "
+    "from row to row or from column to column, and are as large as the one of two words."
+)
+
+# %%
+# *Figure 4.* The four terms of all scores, with queries as rows and keys as columns. Only the last
+# of them, the one of two positions, would be the same for another sentence.
+#
+# What the matrix M can hold is shown in :doc:`the lesson on low rank
+# </gallery/deeper/plot_1_low_rank_qk>`.
+#
+# The distance between two positions
+# ----------------------------------
+# Why does each hand have two numbers? Because with a sine and a cosine, a shift along the sentence
+# turns the hand by the same angle wherever it starts. The dot product of two positions therefore
+# depends on their *distance* :math:`\Delta` alone:
+#
+# .. math:: S_p \cdot S_{p+\Delta} = \sum_i \cos(\Delta\,\omega_i)
+
+likeness = S @ S.T  # (256, 256)
+for shift in (0, 1, 2, 5, 31, 100):
+    low, high = likeness.diagonal(shift).aminmax()
+    print(f"distance {shift:3}: from {low:.4f} to {high:.4f}")
+    assert high - low < 1e-3
+farther, at = likeness[0, 3:].max(dim=0)  # (), ()
+print(f"largest at any distance from 3 on: {farther:.4f}, at distance {at + 3}")
+
+# %%
+
+distance = torch.arange(-40, 41)  # (81,)
+fig, ax = plt.subplots()
+for p, color, line in ((60, BLUE, "-"), (128, ORANGE, "--"), (200, GREEN, ":")):
+    ax.plot(distance, likeness[p, p + distance], line, color=color, label=f"position {p}")
+ax.set(xlabel="distance to the other position", ylabel="dot product")
+ax.legend(title="seen from")
+fig.set_label(
+    "Dot products of three positions with those up to 40 to the left and right. The curves lie "
+    "on one another: 8 at the position itself, falling steeply to both sides, then wavering."
+)
+
+# %%
+# *Figure 5.* Dot products of positions 60, 128 and 200 with those up to 40 before and after them.
+# The three curves coincide, since only the distance counts.
+#
+# The dot product is largest at distance 0, where every cosine is 1. But it does not measure the
+# distance like a ruler, because the fast hands come round again.
+#
+# Closer look: why a shift is a rotation
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# With a sine and a cosine, a shift by :math:`\Delta` positions becomes a *rotation*. The angle-sum
+# formulas say:
 #
 # .. math::
 #    \begin{pmatrix} \sin((p+\Delta)\,\omega) \\ \cos((p+\Delta)\,\omega) \end{pmatrix} =
@@ -312,48 +415,16 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* The six words on the circles of two of the eight hands. From each word to the next,
+# *Figure 6.* The six words on the circles of two of the eight hands. From each word to the next,
 # the angle grows by the same amount, which is large for the fastest hand and small for the third.
 #
-# What the rotation is good for
-# -----------------------------
-# The dot product of the vectors of two positions depends on their *distance* alone. If both
-# positions are shifted by the same amount, both vectors are rotated in the same way, and a rotation
-# leaves their dot product as it was:
+# If both positions are shifted by the same amount, both vectors are rotated in the same way, and a
+# rotation leaves their dot product as it was. In Figure 5 distances of 5 and of 31 positions give
+# nearly the same product. A single product can reliably distinguish only near neighbours, here
+# those up to two positions away, from all other positions.
 #
-# .. math:: S_p \cdot S_{p+\Delta} = \sum_i \cos(\Delta\,\omega_i)
-
-likeness = S @ S.T  # (256, 256)
-for shift in (0, 1, 2, 5, 31, 100):
-    low, high = likeness.diagonal(shift).aminmax()
-    print(f"distance {shift:3}: from {low:.4f} to {high:.4f}")
-    assert high - low < 1e-3
-farther, at = likeness[0, 3:].max(dim=0)  # (), ()
-print(f"largest at any distance from 3 on: {farther:.4f}, at distance {at + 3}")
-
-# %%
-
-distance = torch.arange(-40, 41)  # (81,)
-fig, ax = plt.subplots()
-for p, color, line in ((60, BLUE, "-"), (128, ORANGE, "--"), (200, GREEN, ":")):
-    ax.plot(distance, likeness[p, p + distance], line, color=color, label=f"position {p}")
-ax.set(xlabel="distance to the other position", ylabel="dot product")
-ax.legend(title="seen from")
-fig.set_label(
-    "Dot products of three positions with those up to 40 to the left and right. The curves lie "
-    "on one another: 8 at the position itself, falling steeply to both sides, then wavering."
-)
-
-# %%
-# *Figure 5.* Dot products of positions 60, 128 and 200 with the positions up to 40 before and after
-# each of them. The three curves coincide, since only the distance counts. They are highest at
-# distance 0 but do not fall steadily to either side.
-#
-# The dot product is thus largest at distance 0, where every cosine is 1. But it does not measure
-# the distance like a ruler, because the fast hands come round again: distances of 5 and of 31
-# positions give nearly the same product. A single product can reliably distinguish only near
-# neighbours, here those up to two positions away, from all other positions.
-#
+# Closer look: how a query can look one position back
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # Because the product depends on the distance alone, a query can look for a *relative* position. If
 # the query matrix is the rotation by −1 and the key matrix the identity, a query that is made from
 # a position alone looks for the position before its own. Nothing is trained here, because we know
@@ -376,7 +447,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* Weights from positions alone, with the query rotated back by one. Each word attends
+# *Figure 7.* Weights from positions alone, with the query rotated back by one. Each word attends
 # mostly to the word before it. "Your" has no word before it and attends mostly to itself.
 #
 # Training will not necessarily find this matrix, but it exists, works for all positions at once,
@@ -411,90 +482,23 @@ fig.set_label(
 )
 
 # %%
-# *Figure 7.* How many queries still find the position before their own when random words are added.
+# *Figure 8.* How many queries still find the position before their own when random words are added.
 #
 # With words as large as the positions the matrix finds next to nothing, because the terms of the
 # score that contain words outweigh the one that does not. It works only if these terms are small,
 # or if words and positions lie in different directions, so that a matrix can read the positions
-# alone. The next section multiplies out the terms.
-#
-# Why add, and not concatenate?
-# -----------------------------
-# The position is *added* to the word, number by number, and one might expect the two to be mixed up
-# beyond recovery. To see what becomes of them, write :math:`x` for a word, :math:`S` for its
-# position and :math:`M = W_\mathrm{query} W_\mathrm{key}^\top`, and multiply out one score:
-#
-# .. math::
-#    (x_i + S_i)\, M\, (x_j + S_j)^\top = \underbrace{x_i M x_j^\top}_{\text{word, word}} +
-#    \underbrace{x_i M S_j^\top}_{\text{word, position}} +
-#    \underbrace{S_i M x_j^\top}_{\text{position, word}} +
-#    \underbrace{S_i M S_j^\top}_{\text{position, position}}
-#
-# The score has four terms, and M decides how much each of them counts. In 3 dimensions, as in the
-# next cell, words and positions interfere with each other. In hundreds of dimensions there is room
-# for both, though how a trained model keeps them apart has to be measured in that model.
-# Concatenating words and positions would keep them apart by construction, at the price of a wider
-# layer.
-
-P = sinusoidal_positions(6, 3)  # (6, 3)
-with torch.no_grad():
-    M = layer.W_query @ layer.W_key.T  # (3, 3)
-    terms = torch.stack([x @ M @ x.T, x @ M @ P.T, P @ M @ x.T, P @ M @ P.T])  # (4, 6, 6)
-    whole = (x + P) @ M @ (x + P).T  # (6, 6)
-print("journey's query, step's key:", terms[:, 1, 5], f"sum {terms[:, 1, 5].sum():.4f}")
-print("score of the sums:", f"{whole[1, 5]:.4f}")
-assert torch.allclose(terms.sum(dim=0), whole, atol=1e-5)
-
-# %%
-
-fig, grid = plt.subplots(2, 2, figsize=(5, 5), sharex=True, sharey=True)
-names = ("word, word", "word, position", "position, word", "position, position")
-top = terms.abs().max().item()
-for ax, name, term in zip(grid.flat, names, terms, strict=True):
-    image = ax.imshow(term.numpy(), cmap=DIVERGING, vmin=-top, vmax=top)
-    ax.set_title(name, fontsize=11)
-    ax.set_xticks(range(6), words, rotation=90)
-    ax.set_yticks(range(6), words)
-    ax.tick_params(length=0)
-fig.colorbar(image, ax=grid, location="bottom", shrink=0.7, aspect=30)
-fig.set_label(
-    "Four tables of 6 by 6 numbers, one per term of the score, with queries as rows and keys as "
-    "columns. The term of two words is much the same in every row. Terms with positions change "
-    "from row to row or from column to column, and are as large as the one of two words."
-)
-
-# %%
-# *Figure 8.* The four terms of all scores, with queries as rows and keys as columns. Only the last
-# of them, the one of two positions, would be the same for another sentence.
-
-with torch.no_grad():
-    placed, placed_shuffled = layer(x + P), layer(x[order] + P)  # (6, 2), (6, 2)
-print("journey, as second word:", placed[1])
-print("journey, as last word:  ", placed_shuffled[5])
-assert not torch.allclose(placed_shuffled, placed[order], atol=1e-2)
-
-# %%
-# With positions, "journey" no longer has the same context vector in both sentences.
+# alone.
 #
 # Counting from the end
 # ---------------------
-# A position need not be counted from the start. Reviews differ in length, and the verdict often
-# comes last; in :ref:`Lab 13 <source-lab>`, half of the texts even begin with another review, and
-# the review that counts follows it. If we count from the start, the position of the last word
-# varies with the length of the text. If we count from the end, it is always 0:
+# Reviews differ in length, and the verdict often comes last. If we count from the start, the
+# position of the last word varies with the length of the text. If we count from the end, it is
+# always 0:
 
 lengths = torch.tensor([6, 4])  # (2,)
 from_end = attention.positions_from_end(lengths, 6)  # (2, 6)
 for text, count, positions_back in zip((words, words[2:]), lengths, from_end, strict=True):
     print("  ".join(f"{w} {p}" for w, p in zip(text, positions_back[:count], strict=True)))
-
-tail = nn.functional.pad(x[2:], (0, 0, 0, 2))  # (6, 3), two rows of padding
-texts = torch.stack([x, tail])  # (2, 6, 3)
-add = attention.SinusoidalPositions(3)
-end, start = add(texts, from_end), add(texts)  # (2, 6, 3), (2, 6, 3)
-print("from the end,   differ by", (end[0, 2:] - end[1, :4]).abs().max().item())
-print("from the start, differ by", f"{(start[0, 2:] - start[1, :4]).abs().max():.2f}")
-assert torch.equal(end[0, 2:], end[1, :4])
 
 # %%
 
@@ -514,20 +518,40 @@ fig.set_label(
 )
 
 # %%
-# *Figure 9.* Positions of the words of both texts, counted from the start and from the end.
+# *Figure 9.* Positions in both texts, counted from the start and from the end.
 #
-# Our second text is "starts with one step", the end of the sentence. If we count from the end, its
-# words have the same positions in both texts, and therefore the same vectors. If we count from the
-# start, they have different positions in the two texts. All padding counts as position 0, which
-# does no harm as long as a padding mask hides it. A text that is still being written has no end
-# yet, so counting from the end is for complete texts only.
+# A text that is still being written has no end yet, so this works for complete texts only.
 #
-# Other encodings, and texts longer than those of training
-# --------------------------------------------------------
-# Many models, such as BERT (:cite:t:`devlin2019bert`), have *learned positional embeddings*
-# instead: a table with one trained row per position, which is added in the same way.
-# :cite:t:`vaswani2017attention` tried both kinds of encoding and report nearly identical results. A
-# learned table ends at its last row, whereas sines and cosines exist for every position:
+# Closer look: the end of a text has the same vectors whatever its length
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# In :ref:`Lab 13 <source-lab>`, half of the texts even begin with another review, and the review
+# that counts follows it. Our second text is "starts with one step", the end of the sentence. If we
+# count from the end, its words have the same positions in both texts, and therefore the same
+# vectors. If we count from the start, they have different positions in the two texts. All padding
+# counts as position 0, which does no harm as long as a padding mask hides it.
+
+tail = nn.functional.pad(x[2:], (0, 0, 0, 2))  # (6, 3), two rows of padding
+texts = torch.stack([x, tail])  # (2, 6, 3)
+add = attention.SinusoidalPositions(3)
+end, start = add(texts, from_end), add(texts)  # (2, 6, 3), (2, 6, 3)
+print("from the end,   differ by", (end[0, 2:] - end[1, :4]).abs().max().item())
+print("from the start, differ by", f"{(start[0, 2:] - start[1, :4]).abs().max():.2f}")
+assert torch.equal(end[0, 2:], end[1, :4])
+
+# %%
+# Other encodings
+# ---------------
+# Many models, such as BERT (:cite:t:`devlin2019bert`), add *learned positional embeddings* instead,
+# a table with one trained row per position. Many of today's language models use *rotary position
+# embeddings* (RoPE, :cite:t:`su2024roformer`), which add nothing to the word. They rotate the
+# queries and keys of every layer, so that each score depends on two words and on the distance
+# between them.
+#
+# Closer look: what becomes of texts longer than those of training
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# :cite:t:`vaswani2017attention` tried both learned and sinusoidal positions and report nearly
+# identical results. A learned table ends at its last row, whereas sines and cosines exist for every
+# position:
 
 learned = nn.Embedding(length, d)
 try:
@@ -542,37 +566,23 @@ print(f"sines, position {10 * length}:", sinusoidal_positions(10 * length + 1, d
 # several common encodings, absolute and rotary ones among them, are ill suited to inputs longer
 # than those of training.
 #
-# Many of today's language models use *rotary position embeddings* (RoPE, :cite:t:`su2024roformer`),
-# which add nothing to the word. Instead, they apply the rotation of this page to the queries and
-# keys of every layer, so that each score depends on two words and on the distance between them. A
-# later lesson, on :doc:`rotary positions </gallery/deeper/plot_9a_rotary>`, derives rotary
-# embeddings from the sinusoids and measures both encodings on texts longer than those of training.
+# The rotation that RoPE applies to queries and keys is that of this page. A later lesson, on
+# :doc:`rotary positions </gallery/deeper/plot_9a_rotary>`, derives rotary embeddings from the
+# sinusoids and measures both encodings on texts longer than those of training.
 #
 # Takeaways
 # ---------
-# * How does attention read a sentence in order? A vector added to each word's embedding tells it
-#   the position of the word. Without positions and without a mask, attention reads a bag of words,
-#   however many layers there are.
-# * Under a causal mask, each word in a single layer sees a bag of the words up to itself. A deeper
-#   causal model can learn the order from its mask.
-# * Sines and cosines at several speeds give each position its own bounded vector, and the order of
-#   their columns does not matter as long as it stays the same.
-# * A shift is the same rotation for all positions. Dot products of positions therefore depend on
-#   the distance, and a fixed query matrix can look one position back, as long as the words that are
-#   added hardly enter the score.
-# * A position that is added to the word enters the score in three of four terms.
-# * Count positions from the end if what matters is at the end of the texts, and from the start if
-#   it is at their start.
+# * How does attention read a sentence in order? A vector added to each embedding tells it the
+#   position. Without positions and without a mask, attention reads a bag of words.
+# * Count positions from the end if what matters is at the end of the texts.
 #
 # *From memory:* close this page and write ``sinusoidal_positions``. Row 0 must read 0, 1, 0, 1 and
 # so on, and the dot product of two rows must depend on their distance alone.
 #
-# *Practise:* :doc:`/exercises/masks`.
+# *Where next:* attention becomes a part of :doc:`the transformer block
+# </gallery/core/plot_7_transformer_block>`.
 #
-# *Where next:* :doc:`the lesson on the transformer block </gallery/core/plot_7_transformer_block>`
-# shows what a transformer adds to attention and positions. :doc:`The lesson on low rank
-# </gallery/deeper/plot_1_low_rank_qk>` shows what the matrix :math:`M = W_\mathrm{query}
-# W_\mathrm{key}^\top` can hold, and :doc:`the lesson on rotary positions
-# </gallery/deeper/plot_9a_rotary>` how today's language models rotate queries and keys.
+# You can now write sinusoidal positions, and say what a sentence is to attention without them. The
+# exercise to do next is to :ref:`count from the end <ex-count-from-end>`.
 
 plt.show()
