@@ -1,5 +1,5 @@
 """
-.. lesson:: Gauge freedom and the key bias
+.. lesson:: Gauge freedom
    :minutes: 30
    :extra: plot
    :needs: deeper/plot_1

@@ -1,5 +1,5 @@
 """
-.. lesson:: Rotary positional embeddings (RoPE)
+.. lesson:: Rotary embeddings (RoPE)
    :minutes: 45
    :extra: plot
    :needs: core/plot_6 deeper/plot_2

@@ -1,5 +1,5 @@
 r"""
-.. lesson:: FlashAttention and the online softmax
+.. lesson:: FlashAttention
    :minutes: 45
    :extra: plot
    :needs: core/plot_3 core/plot_4

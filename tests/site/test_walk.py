@@ -104,6 +104,30 @@ def test_seven_steps_by_mouse_and_back(walk):
     expect(page.get_by_test_id("walk-back")).to_be_disabled()
 
 
+def test_the_browsers_back_leads_to_the_step_before(walk):
+    page = walk()
+    go_to(page, 3)
+    for left in (2, 1):
+        page.go_back()
+        expect(page.get_by_test_id("walk-step")).to_have_attribute("data-value", str(left))
+
+
+@pytest.mark.parametrize("height", [844, 664])
+def test_on_a_phone_a_step_and_the_doors_at_the_end_come_into_sight(walk, height):
+    page = walk(size="phone")
+    page.set_viewport_size({"width": 390, "height": height})
+    for k in range(1, 8):
+        go_to(page, k)
+        title, nav, stage, door = (
+            page.locator(name).bounding_box()
+            for name in ("#walk-title", ".walk-nav", ".walk-stage", ".walk-begin")
+        )
+        assert title["y"] > 48  # below the bar
+        assert nav["y"] + nav["height"] <= height
+        assert k == 1 or stage["y"] + stage["height"] <= nav["y"]
+        assert k < 7 or door["y"] + door["height"] <= height
+
+
 def test_the_last_step_shows_what_the_layer_computes_and_python_prints_it(walk):
     page = walk()
     go_to(page, 7)

@@ -9,22 +9,31 @@
   const { chance, draw, logitsAt, newReading, probabilities, read } = lab.writer;
   const { makeHeads, onRepaint, paintHeads } = lab.writerHeads;
 
-  const PROMPT = "The film";
+  const PROMPT = "The film"; // as in index.md
   const TEMPERATURE = 0.8;
   const TOKENS = 30;
   const PACE = 120; // milliseconds from one written token to the next
 
-  function startHomeWriter(box) {
+  // What the model wrote when the site was built; a row has a digit per weight, of 36.
+  const readingOf = ({ layers }) => ({
+    layers: layers.map((heads) => ({
+      weights: heads[0].map((_, i) =>
+        heads.map((rows) => [...rows[i]].map((w) => parseInt(w, 36))),
+      ),
+    })),
+  });
+
+  function startHomeWriter(box, still) {
     const find = (name) => box.querySelector(`[data-part="${name}"]`);
     const say = speaker(find("spoken"));
     const isStill = matchMedia("(prefers-reduced-motion: reduce)");
     let model = null;
-    let reading = null;
+    let reading = readingOf(still);
     let ids = [];
     let seed = 0; // another text at each press
 
     const show = () => {
-      find("text").textContent = decode(model.vocabulary, ids.slice(1));
+      find("text").textContent = model ? decode(model.vocabulary, ids.slice(1)) : still.text;
       paintHeads(find("heads"), reading);
     };
 
@@ -53,19 +62,20 @@
         return;
       }
       seed += 1;
-      reading ??= newReading(model);
+      if (seed === 1) reading = newReading(model);
       ids = [START_ID, ...encode(model.vocabulary, PROMPT)];
       read(model, reading, ids);
-      makeHeads(find("heads"), model.config, "div");
       step(TOKENS);
     }
 
-    makeHeads(find("heads"), { num_heads: 4, num_layers: 4 }, "div"); // empty, until the model comes
-    find("text").textContent = PROMPT;
+    const [{ length: num_layers }, { length: num_heads }] = [still.layers, still.layers[0]];
+    makeHeads(find("heads"), { num_heads, num_layers }, "div");
+    show();
     find("write").addEventListener("click", write);
-    onRepaint(() => reading && show());
+    onRepaint(show);
     box.hidden = false;
   }
 
-  startHomeWriter(document.getElementById("home-writer"));
+  const still = document.querySelector("script.writer-numbers");
+  startHomeWriter(document.getElementById("home-writer"), JSON.parse(still.textContent));
 }

@@ -260,9 +260,15 @@
     // ---- what a reader does
 
     function go(to) {
-      isChanged = true;
+      history.replaceState(history.state, "", link()); // where the browser's Back leads
       step = ((to + STEPS - 1) % STEPS) + 1;
+      history.pushState(null, "", link());
       show();
+      // On a phone the buttons cover the lower edge, and the doors of the last step are below them.
+      const room = innerHeight - (width < 560 && step < STEPS ? 60 : 0);
+      const last = step === STEPS ? find("bench") : stage;
+      if (last.getBoundingClientRect().bottom > room)
+        find("title").scrollIntoView({ behavior: calm.matches ? "instant" : "smooth" });
     }
 
     function ask(part) {
