@@ -293,7 +293,7 @@ assert not torch.allclose(placed_shuffled, placed[order], atol=1e-2)
 # next cell, words and positions interfere with each other. In hundreds of dimensions there is room
 # for both, though how a trained model keeps them apart has to be measured in that model.
 # Concatenating words and positions would keep them apart by construction, at the price of a wider
-# layer.
+# layer. A sum has the shape of the words, so the layers that follow need no change.
 
 with torch.no_grad():
     M = layer.W_query @ layer.W_key.T  # (3, 3)
