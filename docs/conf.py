@@ -54,6 +54,7 @@ extensions = [
     "predictions",
     "screen_readers",
     "search_words",
+    "sheet",
     "walk_stills",
     "wheel_of_the_site",
 ]

@@ -104,3 +104,23 @@ def test_a_page_is_named_by_its_title_and_what_sphinx_made_can_be_reported_only(
     assert "title = {{Page}}" in found["index"]["citation"]
     assert "citation" not in found["genindex"]
     assert not found["genindex"]["edit_link"]
+
+
+HEADINGS = "# Changelog\n\n{}## 1.0.0 (2026-11-22)\n\n- New.\n\n## 0.9.0 (2026-10-01)\n"
+LATER = HEADINGS.format("## 1.1.0 (unreleased)\n\n- Later.\n\n")
+
+
+@pytest.mark.parametrize(
+    ("version", "changelog", "address", "said"),
+    [
+        ("1.0.0", HEADINGS.format(""), "https://a.org/", {}),
+        ("1.1.0", LATER, "https://a.org/b/latest/", {"1.0.0", "https://a.org/b/"}),
+        ("1.1.0", LATER, "https://a.org/b/", {"1.0.0", ""}),
+        ("1.1.0", LATER, "", {"1.0.0", ""}),
+        ("0.1.0", "## 0.1.0 (unreleased)\n", "https://a.org/latest/", {""}),
+    ],
+)
+def test_only_a_release_is_called_one(version, changelog, address, said):
+    found = about_this_page.status(version, changelog, address)
+    assert set(found.values()) == set(said)
+    assert bool(found) == (version != "1.0.0")

@@ -35,7 +35,7 @@ def questions(executed):
     return executed("questions")
 
 
-@pytest.mark.parametrize("name", ["questions", "notation"])
+@pytest.mark.parametrize("name", ["questions", "notation", "sheet"])
 def test_every_shape_comment_of_a_page_is_true(name, executed):
     page = executed(name)
     assert page.problems == []

@@ -45,6 +45,17 @@ SECONDARY = (
     Hypothesis("encoder-frozen", "tfidf-marked", "clean"),
     Hypothesis("encoder-fine-tuned", "encoder-frozen", "distractor"),
 )
+# What the page begins with: each step, in words.
+FIRST = {
+    "a learned weight per word": PRIMARY,
+    "the same, reviews alone": SECONDARY[0],
+    "queries, keys and values instead": SECONDARY[1],
+    "four heads instead": SECONDARY[2],
+    "a transformer block instead": SECONDARY[3],
+    "a second block": SECONDARY[4],
+    "words to ignore are marked": SECONDARY[6],
+    "not word counts but attention,\nboth with the mark": SECONDARY[7],
+}
 
 
 def outcomes(results: Results) -> dict[Hypothesis, Tested]:

@@ -17,7 +17,6 @@ WITH_VECTORS = tuple(name for name in MODELS if name not in FAMILIES["baselines"
 # By its name: the models and the set of reviews that a gain is of.
 GAINS = {
     "primary": PRIMARY,
-    "alone": SECONDARY[0],
     "mark": SECONDARY[6],
     "same-mark": SECONDARY[7],
     "weights": SECONDARY[9],

@@ -9,7 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from attention.plotting import BLUE, GREEN, ORANGE, PURPLE
+from attention.plotting import BLACK, BLUE, GREEN, ORANGE, PURPLE
+from experiments.comparison.hypotheses import FIRST, outcomes
 from experiments.comparison.page import CURVES, FAMILIES, FIXES, SETS, Results
 from experiments.comparison.statistics import Estimate, reliability
 
@@ -47,6 +48,22 @@ def draw_intervals(ax: Axes, rows: Sequence[str], estimate: Callable[[int, str],
     ax.set_yticks(range(len(rows)), rows)
     ax.set_ylim(len(rows) - 0.5, -0.5)
     ax.grid(axis="x", color="0.9")
+
+
+def first_gains(results: Results) -> Figure:
+    """Draw what each step gains, the first row on top; an empty marker stands for no difference."""
+    tested = outcomes(results)
+    fig, ax = plt.subplots(figsize=(5, 3.6))
+    for i, each in enumerate(FIRST.values()):
+        mean, errors = _bars([tested[each].gain])
+        fill = BLACK if tested[each].is_significant else "white"
+        ax.errorbar(mean, [i], xerr=errors, fmt="o", color=BLACK, mfc=fill, **BARS)
+    ax.axvline(0, color="0.6", lw=1)
+    ax.set_yticks(range(len(FIRST)), list(FIRST))
+    ax.set_ylim(len(FIRST) - 0.5, -0.5)
+    ax.grid(axis="x", color="0.9")
+    ax.set_xlabel("gain (percentage points)")
+    return fig
 
 
 def accuracies(results: Results) -> Figure:

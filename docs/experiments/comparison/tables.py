@@ -6,7 +6,7 @@ import numpy as np
 
 from attention.sentiment.sources import Reviews, load_reviews
 from experiments.comparison.grouping import FILM
-from experiments.comparison.hypotheses import SECONDARY, outcomes
+from experiments.comparison.hypotheses import FIRST, SECONDARY, outcomes
 from experiments.comparison.leak import name_leak
 from experiments.comparison.page import (
     CURVES,
@@ -23,6 +23,17 @@ from experiments.comparison.statistics import calibration_error, detectable_gain
 
 GROUPS = ("models", "curves", "ablations", "yelp")
 CALIBRATED = ("tfidf-marked", "mean", "energy", "qkv", "default", "encoder-frozen")
+
+
+def first_gains(results: Results) -> str:
+    """Tabulate what each step gains on both kinds of reviews, significant gains in bold."""
+    tested, rows = outcomes(results), []
+    for label, each in FIRST.items():
+        on_film = points(tested[each].gain, bold=tested[each].is_significant)
+        on_yelp = points(results.gain(f"yelp/{each.first}", f"yelp/{each.second}", each.on))
+        step = f"{' '.join(label.split())}: `{each.first}` over `{each.second}`"
+        rows.append([step, on_film, on_yelp])
+    return table(["gain in percentage points", "film reviews", "Yelp reviews"], rows)
 
 
 def costs(results: Results) -> str:
