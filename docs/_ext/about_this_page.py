@@ -1,8 +1,8 @@
 """Fill "About this page": version, what it was made from, a form for what is wrong, how to cite it.
 
 The first two need the address of the repository (``REPOSITORY_URL``), on GitHub. The entry of a
-bibliography is written from ``CITATION.cff``. Whether this version is a release, and which is the
-latest, is what the headings of ``CHANGELOG.md`` say: only a release has a date.
+bibliography is written from ``CITATION.cff``. The latest release is the first heading of
+``CHANGELOG.md`` with a date.
 """
 
 import datetime
@@ -44,7 +44,6 @@ ROOT = Path(__file__).parents[2]
 CITATION = ROOT / "CITATION.cff"
 CHANGELOG = ROOT / "CHANGELOG.md"
 RELEASE = re.compile(r"^## (\S+) \(\d{4}-\d\d-\d\d\)$", re.MULTILINE)
-LATEST = "/latest/"  # where .github/workflows/ci.yml puts what is in development, below the release
 # What TeX without Unicode fonts can't print, in the titles of our lessons.
 AS_TEX = {
     "√k": r"$\sqrt{k}$",
@@ -88,28 +87,14 @@ def bibtex(page: str, title: str, address: str, citation: dict[str, Any], today:
     return f"@misc{{{key},\n{lines}}}\n"
 
 
-def status(version: str, changelog: str, address: str) -> dict[str, str]:
-    """Name the latest release and its address, empty where none is; say nothing of a release."""
-    latest = next(iter(RELEASE.findall(changelog)), "")
-    below = latest and address.endswith(LATEST)
-    return (
-        {}
-        if version == latest
-        else {
-            "latest_release": latest,
-            "released_pages": address.removesuffix(LATEST) + "/" if below else "",
-        }
-    )
-
-
 def fill_in(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     """Give links and entry to the page's template; who wants to cite what Sphinx made by itself?"""
     is_written = page in app.env.titles
     title = plain(app.env.titles[page]) if is_written else context.get("title", page)
     source = source_of(page, Path(app.srcdir).parent)
     baseurl, name = app.config.html_baseurl, app.builder.get_target_uri(page)
-    changelog = CHANGELOG.read_text(encoding="utf-8")
-    context.update(status(app.config.release, changelog, baseurl))
+    released = RELEASE.search(CHANGELOG.read_text(encoding="utf-8"))
+    context["latest_release"] = released[1] if released else ""
     context.update(links(app.config.repository_url, source, title, baseurl + name))
     if is_written:
         citation = yaml.safe_load(CITATION.read_text(encoding="utf-8"))

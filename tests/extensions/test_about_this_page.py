@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
@@ -106,21 +107,46 @@ def test_a_page_is_named_by_its_title_and_what_sphinx_made_can_be_reported_only(
     assert not found["genindex"]["edit_link"]
 
 
-HEADINGS = "# Changelog\n\n{}## 1.0.0 (2026-11-22)\n\n- New.\n\n## 0.9.0 (2026-10-01)\n"
-LATER = HEADINGS.format("## 1.1.0 (unreleased)\n\n- Later.\n\n")
+LATER = "## 1.1.0 (unreleased)\n\n- Later.\n\n"
+RELEASED = "## 1.0.0 (2026-11-22)\n\n- New.\n\n## 0.9.0 (2026-10-01)\n"
+TEMPLATE = (ROOT / "docs" / "_templates" / "page.html").read_text("utf-8")
+LINE = "Version 1.1.0 is in development; "
 
 
 @pytest.mark.parametrize(
     ("version", "changelog", "address", "said"),
     [
-        ("1.0.0", HEADINGS.format(""), "https://a.org/", {}),
-        ("1.1.0", LATER, "https://a.org/b/latest/", {"1.0.0", "https://a.org/b/"}),
-        ("1.1.0", LATER, "https://a.org/b/", {"1.0.0", ""}),
-        ("1.1.0", LATER, "", {"1.0.0", ""}),
-        ("0.1.0", "## 0.1.0 (unreleased)\n", "https://a.org/latest/", {""}),
+        ("1.0.0", RELEASED, "https://a.org/", ""),
+        (
+            "1.1.0",
+            LATER + RELEASED,
+            "https://a.org/b/latest/",
+            LINE + '<a href="https://a.org/b/">the latest release is 1.0.0</a>.',
+        ),
+        ("1.1.0", LATER + RELEASED, "https://a.org/b/", LINE + "the latest release is 1.0.0."),
+        ("1.1.0", LATER, "", "Version 1.1.0 is in development, and no release precedes it."),
     ],
 )
-def test_only_a_release_is_called_one(version, changelog, address, said):
-    found = about_this_page.status(version, changelog, address)
-    assert set(found.values()) == set(said)
-    assert bool(found) == (version != "1.0.0")
+def test_a_page_says_its_version_and_that_it_is_no_release(
+    version, changelog, address, said, site, tmp_path, monkeypatch
+):
+    (tmp_path / "CHANGELOG.md").write_text("# Changelog\n\n" + changelog, "utf-8")
+    monkeypatch.setattr(about_this_page, "CHANGELOG", tmp_path / "CHANGELOG.md")
+    page = (
+        site(
+            "Text.",
+            "about_this_page",
+            html_theme="furo",
+            release=version,
+            html_baseurl=address,
+            html_context={"html_baseurl": address},
+            templates_path=["."],
+            pages={"page.html": TEMPLATE},
+            repository_url="",
+        )
+        .build()
+        .page()
+    )
+    line = re.search('<p class="in-development">(.*?)</p>', page)
+    assert (line[1] if line else "") == said
+    assert f"<span>Version {version}</span>" in page
