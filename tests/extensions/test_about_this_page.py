@@ -110,7 +110,7 @@ def test_a_page_is_named_by_its_title_and_what_sphinx_made_can_be_reported_only(
 LATER = "## 1.1.0 (unreleased)\n\n- Later.\n\n"
 RELEASED = "## 1.0.0 (2026-11-22)\n\n- New.\n\n## 0.9.0 (2026-10-01)\n"
 TEMPLATE = (ROOT / "docs" / "_templates" / "page.html").read_text("utf-8")
-LINE = "Version 1.1.0 is in development; "
+LINE = "In development: version 1.1.0"
 
 
 @pytest.mark.parametrize(
@@ -121,10 +121,10 @@ LINE = "Version 1.1.0 is in development; "
             "1.1.0",
             LATER + RELEASED,
             "https://a.org/b/latest/",
-            LINE + '<a href="https://a.org/b/">the latest release is 1.0.0</a>.',
+            LINE + ' · latest release: <a href="https://a.org/b/">1.0.0</a>',
         ),
-        ("1.1.0", LATER + RELEASED, "https://a.org/b/", LINE + "the latest release is 1.0.0."),
-        ("1.1.0", LATER, "", "Version 1.1.0 is in development, and no release precedes it."),
+        ("1.1.0", LATER + RELEASED, "https://a.org/b/", LINE + " · latest release: 1.0.0"),
+        ("1.1.0", LATER, "", LINE),
     ],
 )
 def test_a_page_says_its_version_and_that_it_is_no_release(
@@ -148,5 +148,5 @@ def test_a_page_says_its_version_and_that_it_is_no_release(
         .page()
     )
     line = re.search('<aside class="in-development"[^>]*>(.*?)</aside>', page)
-    assert (line[1] if line else "") == said
+    assert (" ".join(line[1].split()) if line else "") == said
     assert f"<span>Version {version}</span>" in page
