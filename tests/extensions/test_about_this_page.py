@@ -147,6 +147,6 @@ def test_a_page_says_its_version_and_that_it_is_no_release(
         .build()
         .page()
     )
-    line = re.search('<aside class="in-development"[^>]*>(.*?)</aside>', page)
+    line = re.search('<aside class="in-development"[^>]*>(.*?)</aside>', page, re.DOTALL)
     assert (" ".join(line[1].split()) if line else "") == said
     assert f"<span>Version {version}</span>" in page
