@@ -52,6 +52,7 @@ extensions = [
     "mathml",
     "notebooks",
     "predictions",
+    "questions",
     "screen_readers",
     "search_words",
     "sheet",

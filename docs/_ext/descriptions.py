@@ -23,6 +23,7 @@ from typing import Any
 from docutils import nodes
 from gallery_pages import plain, without_tex
 from lessons import render
+from questions import FIELD as PHRASES
 from sphinx import addnodes
 from sphinx.application import Sphinx
 
@@ -86,6 +87,9 @@ def add_texts(app: Sphinx, page: str, template: str, context: Any, doctree: Any)
         context["metatags"] += f'<meta name="description" content="{text}">\n'
     if page == "search":
         context["search_pages"] = texts(app)
+        context["search_phrases"] = {
+            name: said[PHRASES] for name, said in app.env.metadata.items() if PHRASES in said
+        }
 
 
 def cards(glossary: nodes.document) -> dict[str, list[str]]:

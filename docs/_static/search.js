@@ -32,9 +32,11 @@
   const listed = (files) => (Array.isArray(files) ? files : [files]);
 
   class Finder {
-    // `descriptions` holds, in the order of reading, each page's name and what it says of itself.
-    constructor(index, descriptions) {
+    // `descriptions` holds, in the order of reading, each page's name and what it says of itself;
+    // `phrases` holds, page by page, how people ask for what a section answers.
+    constructor(index, descriptions, phrases) {
       this.index = index;
+      this.phrases = phrases;
       this.order = new Map(Object.keys(descriptions).map((name, i) => [name, i]));
       this.descriptions = descriptions;
       this.weights = new Map(); // stem → page → how much it counts there
@@ -58,7 +60,12 @@
       for (const [title, places] of Object.entries(alltitles)) {
         this.spell(title);
         for (const [page, anchor] of places) {
-          if (anchor) this.label(title, page, anchor, SECTION, titles[page]);
+          if (!anchor) continue;
+          this.label(title, page, anchor, SECTION, titles[page]);
+          for (const phrase of this.phrases[docnames[page]]?.[anchor] ?? []) {
+            this.spell(phrase);
+            this.label(title, page, anchor, SECTION, titles[page], phrase);
+          }
         }
       }
       for (const [entry, places] of Object.entries(indexentries)) {
@@ -90,8 +97,8 @@
       for (const word of wordsOf(text)) if (word.length > 3) this.spellings.add(word);
     }
 
-    label(text, page, anchor, weight, from) {
-      this.labels.push({ text, stems: new Set(stemsOf(text)), page, anchor, weight, from });
+    label(text, page, anchor, weight, from, phrase = text) {
+      this.labels.push({ text, stems: new Set(stemsOf(phrase)), page, anchor, weight, from });
     }
 
     // On which pages a word stands, and how much it counts on each
@@ -152,7 +159,13 @@
       }
       const order = (one) => this.order.get(one.name) ?? this.order.size;
       found.sort((a, b) => b.score - a.score || order(a) - order(b));
-      return { words, found };
+      // A section that several phrases lead to is one place.
+      const seen = new Set();
+      const isNew = ({ name, anchor }) => {
+        const place = `${name}#${anchor}`;
+        return !seen.has(place) && seen.add(place);
+      };
+      return { words, found: found.filter(isNew) };
     }
   }
 
@@ -191,8 +204,8 @@
 
   let finder;
   const findPages = (query) => {
-    const descriptions = JSON.parse(document.getElementById("search-pages").textContent);
-    finder ??= new Finder(Search._index, descriptions);
+    const held = (id) => JSON.parse(document.getElementById(id).textContent);
+    finder ??= new Finder(Search._index, held("search-pages"), held("search-phrases"));
     return finder.find(query);
   };
   globalThis.findPages = findPages; // for the table in the tests
