@@ -55,8 +55,6 @@ class Finish(SphinxTransform):
     def apply(self, **_: object) -> None:
         for place in list(self.document.findall(titles)):
             page = place.parent
-            for section in page.findall(nodes.section):
-                section["ids"] = section["ids"][-1:] + section["ids"][:-1]
             listed = nodes.container(classes=["titles"])
             for part in sections(page):
                 questions = (nodes.list_item("", link(one)) for one in sections(part))

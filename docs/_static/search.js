@@ -42,6 +42,7 @@
       this.weights = new Map(); // stem → page → how much it counts there
       this.spellings = new Set(); // words as they are written, for suggestions
       this.labels = []; // places within pages: terms, headings, names
+      this.questions = []; // sections with all the words by which people ask for them
       this.read();
     }
 
@@ -62,10 +63,14 @@
         for (const [page, anchor] of places) {
           if (!anchor) continue;
           this.label(title, page, anchor, SECTION, titles[page]);
-          for (const phrase of this.phrases[docnames[page]]?.[anchor] ?? []) {
+          const asked = this.phrases[docnames[page]]?.[anchor] ?? [];
+          for (const phrase of asked) {
             this.spell(phrase);
             this.label(title, page, anchor, SECTION, titles[page], phrase);
           }
+          if (!asked.length) continue;
+          const stems = new Set(stemsOf([title, ...asked].join(" ")));
+          this.questions.push({ text: title, stems, page, anchor, from: titles[page] });
         }
       }
       for (const [entry, places] of Object.entries(indexentries)) {
@@ -151,6 +156,13 @@
         const sum = shared.reduce((sum, is, i) => sum + is * rarity[i], 0);
         const score = (weight * sum * (matched / stems.length) ** 2 * matched) / own.size;
         found.push({ page, anchor, title: text, from, score });
+      }
+      // A question counts as a lesson with these words in its header would.
+      for (const { text, stems: own, page, anchor, from } of this.questions) {
+        const shared = stems.map((stem) => own.has(stem));
+        const share = shared.filter(Boolean).length / stems.length;
+        const sum = shared.reduce((sum, is, i) => sum + is * rarity[i], 0);
+        if (sum) found.push({ page, anchor, title: text, from, score: ENTRY * sum * share ** 2 });
       }
       for (const one of found) {
         one.name = this.index.docnames[one.page];

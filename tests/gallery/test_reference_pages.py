@@ -11,6 +11,11 @@ DOCS = ROOT / "docs"
 CELL = re.compile(r"^```\{code-cell\} ipython3\n(.*?)^```", re.DOTALL | re.MULTILINE)
 CLAIM = re.compile(r"^torch\.allclose\(", re.MULTILINE)
 QUESTIONS = (DOCS / "questions.md").read_text("utf-8")
+# What torch says of two answers, which say it, too.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors"),
+    pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -121,3 +126,53 @@ def test_a_letter_has_one_meaning_in_the_tables_of_notation():
     assert {"n", "k", "M", "\\omega"} <= set(letters)
     assert len(letters) > 30
     assert sorted(letters) == sorted(set(letters))
+
+
+def pairs(page, pattern):
+    """Find a name and a number on each line that looks so, as a dictionary."""
+    return {
+        name.strip(): float(number)
+        for name, number in re.findall(pattern, page.printed, re.MULTILINE)
+    }
+
+
+def test_the_order_of_norm_and_rotation_matters_where_the_answer_says_so(questions):
+    found = pairs(questions, r"^(.+?) the two orders differ by up to (\S+)$")
+    same, other = ("RMS norm without gain", "with a gain per pair"), ("layer norm",)
+    assert max(found[name] for name in same) < 1e-5
+    assert min(found[name] for name in (*other, "with a gain per channel")) > 0.1
+
+
+def test_what_leaks_and_what_shifts_is_told_from_rounding(questions):
+    leaks = pairs(questions, r"^(.+?) +the second document changes by (\S+)$")
+    assert min(leaks["causal mask alone"], leaks["positions counted anew"]) > 0.1
+    shifts = pairs(questions, r"^(.+?) +differs from the text alone by (\S+)$")
+    assert shifts["added, counted from the padding"] > 0.1
+    assert max(shifts["rotary"], shifts["added, with position ids"]) < 1e-5
+
+
+def test_the_numbers_of_the_answers_are_as_large_as_they_say(questions):
+    gradients = pairs(questions, r"^(\w+) +gradient of the first word / .*: (\S+)$")
+    assert gradients["LSTM"] < 1e-9 < 0.1 < gradients["attention"]
+    saved = pairs(questions, r"^ *([\d,]+) tokens: attention is .* alternating saves (\d+)%$")
+    assert saved == {"512": 6, "8,192": 45}
+    read = pairs(questions, r"^(input|last block) +(\d+)% of the positions")
+    assert read["last block"] > 0.8 * read["input"] > 3 * 100 / 16 * 0.8
+    loss = pairs(questions, r"^(as it .*|learning .*|sees .*?) +([\d.]+)$")
+    assert loss["as it should be"] < 0.1
+    ln_2 = pytest.approx(math.log(2), abs=0.03)
+    assert loss["learning rate 1e-5"] == ln_2 == loss["sees only padding"]
+    fused = pairs(questions, r"^torch\.(\w+): fused off by up to (\S+),")
+    formula = pairs(questions, r"^torch\.(\w+): .*formula by (\S+)$")
+    assert fused["float16"] < formula["float16"] < 1 / 500
+    assert max(fused["bfloat16"], formula["bfloat16"]) < 1 / 64
+    (wrong,) = re.findall(r"^scale=1 .*by up to (\d+)$", questions.printed, re.MULTILINE)
+    assert int(wrong) >= 2
+
+
+def test_torch_says_which_kernel_ran_and_when_it_warns(questions):
+    lines = questions.printed.splitlines()
+    assert "all → aten::_scaled_dot_product_flash_attention_for_cpu" in lines
+    assert "MATH → aten::_scaled_dot_product_attention_math" in lines
+    assert any(line.startswith("EFFICIENT_ATTENTION → RuntimeError") for line in lines)
+    assert {"{} warnings: 1", "{'enable_nested_tensor': False} warnings: 0"} <= set(lines)
