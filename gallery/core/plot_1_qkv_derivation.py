@@ -15,28 +15,17 @@ out?
 
 Every word asks with a vector of its own, its query, and every word of the sentence answers with
 another vector, its key; the better the two match, the more of a third vector, its value, the word
-hands over. Seven steps, which move on the web page, show this for "journey". *Next* moves one step
-on, and a press on another word lets that word ask.
+hands over. Seven steps show this for "journey"; *Next* moves one step on, and a press on another
+word lets that word ask.
 
 .. raw:: html
    :file: ../../_parts/walk.html
 
 All these vectors come from the words of one sentence, hence the name :term:`self-attention`. Three
-matrices make the queries, keys and values out of the words, and the matrices are what is learned.
+matrices make them out of the words, and the matrices are what is learned.
 
-A word needs its neighbours because it may mean several things. The numbers for a word are looked up
-in a table, so "bank" starts with the same numbers in "the bank of the river" and in "the money in
-the bank". Only its neighbours can tell which bank is meant.
-
-You need to know what a matrix product is, and a little Python; everything else is explained where
-it is first used. Running the page takes some ten seconds. Afterwards you can compute attention by
-hand, write it as a three-line function, and train it.
-
-All lessons follow five teaching documents and correct their mistakes. These documents are a
-notebook that we call :ref:`Lab 13 <source-lab>`, :ref:`a blog post <source-blog>`, :ref:`another
-notebook <source-notebook>`, :ref:`a chapter of a tutorial <source-chapter>` and :ref:`lecture notes
-<source-notes>`. You need none of them, and :doc:`the page of credits </credits>` says what each has
-contributed.
+The first reading takes ten minutes, and the whole page three quarters of an hour. You need a little
+Python and the product of two matrices. Running the page takes ten seconds.
 """
 
 from itertools import accumulate
@@ -59,16 +48,12 @@ from attention.plotting import (
 )
 
 use_style()
-
 # %%
 # Six words, three numbers each
 # -----------------------------
-# A computer needs numbers, so each word is a vector, its :term:`embedding`. The embeddings below
-# were made up by hand to fit on a page, whereas real ones have hundreds of numbers and are learned.
-#
-# There are ``n = 6`` words, and each embedding has ``d = 3`` numbers. Python counts from 0, so
-# "journey", the second word, is ``x[1]``. In formulas it is :math:`x_2`, and names in the code such
-# as ``x_2`` keep that 2.
+# Each word is a vector, its :term:`embedding`. These were made up by hand to fit on a page, whereas
+# real ones have hundreds of numbers and are learned. Python counts from 0, so "journey", the second
+# word, is ``x[1]``; in formulas it is :math:`x_2`, and names such as ``x_2`` keep that 2.
 
 words = ["Your", "journey", "starts", "with", "one", "step"]
 x = torch.tensor(
@@ -88,44 +73,33 @@ n, d = x.shape
 # Attention without any matrices
 # ------------------------------
 # The simplest comparison of two words is the dot product of their embeddings: multiply the numbers
-# pair by pair, and add. For all pairs of words at once, the dot products are one matrix product,
-# ``x`` times its transpose.
+# pair by pair, and add. For all pairs at once, it is one matrix product, ``x`` times its transpose.
 #
 # To gather something from all six words, "journey" takes a weighted sum of their embeddings. Its
-# six dot products, which we call *scores* :math:`s_1, \ldots, s_6`, cannot serve as the weights
-# yet, because they may be negative and may add up to anything. The :term:`softmax` turns them into
-# :term:`weights <weight>`, which are positive and add up to 1:
+# dot products, its *scores* :math:`s_1, \ldots, s_6`, may be negative and may add up to anything,
+# so the :term:`softmax` first turns them into :term:`weights <weight>`, which are positive, keep
+# the order of the scores, and add up to 1:
 #
 # .. math:: w_j = \frac{e^{s_j}}{\sum_{i=1}^{6} e^{s_i}}
-#
-# A weight can therefore be read as a share, which says how much of the sum comes from one word.
-# Because it changes smoothly with every score, training can tell how to change the scores. The
-# softmax also keeps the order: the highest score gets the highest weight.
 #
 # .. predict:: weights-of-journey
 #
 #    Which of the six words gets the largest weight in the sum for "journey"?
 #
 #    "journey" itself : ``plain_weights[1].argmax() == 1``
-#        Its dot product with itself is its squared length, and no other embedding is as long. The
-#        weight of "starts" is almost as large, because the two embeddings are almost the same.
+#        Its dot product with itself is its squared length, and no other embedding is as long.
 #    "starts", whose embedding is almost the same : ``plain_weights[1].argmax() == 2``
-#        It comes second. Almost the same direction is not enough, because a dot product also grows
-#        with the length of the vectors, and "starts" is a little shorter than "journey".
+#        It comes second: a dot product also grows with the length of the vectors, and "starts" is a
+#        little shorter than "journey".
 #    "step", with which the sentence ends : ``plain_weights[1].argmax() == 5``
-#        Dot products know nothing of the meaning of a sentence. The embedding of "step" has a small
-#        first number, so the first of the three products that are summed adds little to its score.
+#        Dot products know nothing of the meaning of a sentence.
 
 similarity = x @ x.T  # (6, 6)
 plain_weights = torch.softmax(similarity, dim=-1)  # (6, 6)
 plain_context = plain_weights @ x  # (6, 3)
-print("lengths of the six embeddings", x.norm(dim=-1))
 print("scores of journey ", similarity[1])
 print("weights of journey", plain_weights[1])
 print("what journey gathers", plain_context[1])
-print("score of starts for journey", f"{similarity[1, 2]:.4f}")
-print("score of journey for starts", f"{similarity[2, 1]:.4f}")
-print("scores are symmetric:", torch.equal(similarity, similarity.T))
 
 # %%
 
@@ -148,80 +122,28 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* The scores of all pairs of words. The table is its own mirror image, so the two framed
-# scores are the same.
-#
+# *Figure 1.* The scores of all pairs of words. The table is its own mirror image.
+
+# Check: the mirror image, and the lengths that the question is about.
+print("lengths of the six embeddings", x.norm(dim=-1))
+assert torch.equal(similarity, similarity.T)
+
+# %%
 # This is attention already, since each word has gathered a mixture of all six, but two things are
-# wrong with it. First, "journey" gives "starts" exactly the score that "starts" gives "journey",
-# whatever the sentence means. Second, the comparison itself holds no number that training could
-# change, so if it does not suit the task, nothing can improve it.
+# wrong with it. "journey" gives "starts" exactly the score that "starts" gives "journey", and the
+# comparison itself holds no number that training could change.
 #
-# We therefore put matrices between the words, because training can change these. There are three of
-# them, because a word plays three roles.
-#
-# One word, three roles
-# ---------------------
-# .. list-table::
-#    :header-rows: 1
-#    :widths: 14 30 56
-#
-#    * - vector
-#      - the question it answers
-#      - for "journey"
-#    * - :term:`query`
-#      - What do I look for?
-#      - perhaps: who starts, and with what?
-#    * - :term:`key`
-#      - What am I found by?
-#      - perhaps: a noun, the one that acts
-#    * - :term:`value`
-#      - What do I hand over?
-#      - what the others should know about a journey
-#
-# Those answers are stories to remember the roles by; what queries and keys really hold is whatever
-# training finds useful. Three pictures help, and each of them breaks somewhere.
-#
-# **A library.** Your query is "I want to bake a cake", the keys are the titles on the spines, and
-# the values are what the books say. *Where it breaks:* you borrow one book or two, whereas
-# attention opens every book a little and reads the mixture.
-#
-# **A search engine.** The query is what you type, the keys are the index, and the values are the
-# pages. *Where it breaks:* the searcher is outside the index, whereas here every page also types
-# a query, and the language of the queries and that of the index are learned together.
-#
-# **A database.** ``SELECT value WHERE key = query``. *Where it breaks:* a key fits or it does not,
-# and if none fits, no row comes back. Attention knows only degrees, and it always returns
-# something, even when nothing fits.
-#
-# The names *query*, *key* and *value* come from databases, but what distinguishes attention from a
-# database is the mixture. A mixture changes smoothly with the matrices, so the matrices can be
-# trained.
-#
-# Three matrices
-# --------------
-# Each matrix turns a vector of 3 numbers into a vector of 2 numbers, from the width ``d = 3`` to
-# the width ``k = 2``. The two widths need not be equal; we choose ``k = 2`` because 2 numbers can
-# be drawn on paper as an arrow.
-#
-# Before training, the matrices hold random numbers. Those below were drawn with seed 123, and they
-# are written out so that this page stays correct even if the random generator should change one
-# day. The printed line says whether the generator still draws them.
+# Three matrices, three roles
+# ---------------------------
+# So we put matrices between the words,
+# because training can change these. There are three of them, because a word plays three roles. Its
+# :term:`query` says what it looks for, its :term:`key` what it is found by, and its :term:`value`
+# what it hands over. Each matrix turns a vector of ``d = 3`` numbers into one of ``k = 2``, which
+# can be drawn as an arrow. Before training, the numbers in the matrices are random.
 
 W_query = torch.tensor([[0.296112, 0.516562], [0.251671, 0.688557], [0.073972, 0.866522]])  # (3, 2)
 W_key = torch.tensor([[0.136580, 0.102479], [0.184056, 0.726447], [0.315254, 0.687107]])  # (3, 2)
 W_value = torch.tensor([[0.075635, 0.196638], [0.316412, 0.401740], [0.118568, 0.827395]])  # (3, 2)
-
-# %%
-
-# Check: does torch still draw them?
-torch.manual_seed(123)
-drawn = torch.stack([torch.rand(3, 2) for _ in range(3)])  # (3, 3, 2)
-same = torch.allclose(drawn, torch.stack([W_query, W_key, W_value]), rtol=0, atol=1e-6)
-print("torch", torch.__version__, "still draws these numbers from seed 123:", same)
-
-# %%
-# With these matrices, "journey" gets its three vectors by one product each.
-
 query_2 = x_2 @ W_query  # (2,)
 key_2 = x_2 @ W_key  # (2,)
 value_2 = x_2 @ W_value  # (2,)
@@ -264,30 +186,51 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* "journey" becomes a query. Each number of the query is a sum of three products: those
-# of the embedding with one column of the matrix, as the shaded cells show for the first.
+# *Figure 2.* "journey" becomes a query. Each number of the query is a sum of three products, as the
+# shaded cells show for the first: 0.55 × 0.2961 + 0.87 × 0.2517 + 0.66 × 0.0740.
 #
-# By hand, the first number of the query is 0.55 × 0.2961 + 0.87 × 0.2517 + 0.66 × 0.0740, and the
-# second takes the second column of the matrix in the same way.
+# Closer look: three pictures to remember the roles by, and where each breaks
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The query of "journey" may ask: who starts, and with what? Its key may say: a noun, the one that
+# acts. Its value may hold what the others should know about a journey. These answers are stories;
+# what queries and keys really hold is whatever training finds useful.
 #
-# A score: how well does a key match the query?
-# ---------------------------------------------
-# "journey" asks with its query, and every word, "journey" included, is found by its key. So we need
-# the keys of all six words and, later on, their values.
+# **A library.** Your query is "I want to bake a cake", the keys are the titles on the spines, and
+# the values are what the books say. *Where it breaks:* you borrow one book or two, whereas
+# attention opens every book a little and reads the mixture.
+#
+# **A search engine.** The query is what you type, the keys are the index, and the values are the
+# pages. *Where it breaks:* the searcher is outside the index, whereas here every page also types
+# a query, and the language of the queries and that of the index are learned together.
+#
+# **A database.** ``SELECT value WHERE key = query``. *Where it breaks:* a key fits or it does not,
+# and if none fits, no row comes back. Attention knows only degrees, and it always returns
+# something, even when nothing fits.
+#
+# The names *query*, *key* and *value* come from databases, but what distinguishes attention from a
+# database is the mixture. A mixture changes smoothly with the matrices, so the matrices can be
+# trained.
+#
+# The three matrices were drawn with seed 123, and they are written out so that this page stays
+# correct even if the random generator should change one day. The printed line says whether the
+# generator still draws them.
+
+# Check: does torch still draw them?
+torch.manual_seed(123)
+drawn = torch.stack([torch.rand(3, 2) for _ in range(3)])  # (3, 3, 2)
+same = torch.allclose(drawn, torch.stack([W_query, W_key, W_value]), rtol=0, atol=1e-6)
+print("torch", torch.__version__, "still draws these numbers from seed 123:", same)
+
+# %%
+# From scores to the context vector
+# ---------------------------------
+# "journey" asks with its query, and every word, "journey" included, is found by its key. The
+# attention :term:`score` is a dot product again, now of a query with a key.
 
 keys = x @ W_key  # (6, 2)
 values = x @ W_value  # (6, 2)
-score_22 = query_2 @ keys[1]
-print(f"journey asks journey: {score_22:.4f}")
-
-# %%
-# The attention :term:`score` is a dot product again, now of a query with a key. It is large when
-# the two are long and point the same way. All six scores of "journey" come from one product of its
-# query with the transposed keys.
-
 scores_2 = query_2 @ keys.T  # (6,)
-for word, score in zip(words, scores_2, strict=True):
-    print(f"journey asks {word:8}{score:.4f}")
+print("scores of journey", scores_2)
 
 # %%
 
@@ -337,39 +280,34 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The whole way so far: one embedding becomes a query, a key and a value, and its query
-# meets the keys of all six words. "journey" and "starts" have the highest scores, which are not yet
-# divided by :math:`\sqrt k`.
+# *Figure 3.* One embedding becomes a query, a key and a value, and its query meets all six keys.
 #
-# From scores to the context vector
-# ---------------------------------
-# The softmax turns these scores into weights, as it did without the matrices. Only one step is new:
-# the scores are first divided by :math:`\sqrt{k} = \sqrt{2}`, and are then called *scaled scores*.
-# The reasons for this division have :doc:`a lesson of their own
-# </gallery/core/plot_3_scaling_variance>`.
+# The softmax turns these scores into weights, as before. Only one step is new: the scores are first
+# divided by :math:`\sqrt{k} = \sqrt{2}`, and :doc:`a lesson of its own
+# </gallery/core/plot_3_scaling_variance>` says why. Every word then hands over its value,
+# multiplied by its weight. The sum is the :term:`context vector` of "journey", what the word knows
+# after it has asked.
 
 key_dim = keys.shape[-1]
 weights_2 = torch.softmax(scores_2 / key_dim**0.5, dim=-1)  # (6,)
-for word, weight in zip(words, weights_2, strict=True):
-    print(f"{word:8}{weight:.4f}")
-print(f"sum     {weights_2.sum():.4f}")
+context_2 = weights_2 @ values  # (2,)
+print("weights of journey", weights_2)
+print("context of journey", context_2)
+
+# %%
+# Closer look: how to see scores and the context vector as arrows
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The first score and weight of "journey" by hand:
+
+score_22 = query_2 @ keys[1]
 exponentials = torch.exp(scores_2 / key_dim**0.5)  # (6,)
-print(f"journey, by hand: {exponentials[1]:.4f} / {exponentials.sum():.4f} = {weights_2[1]:.4f}")
+print(f"journey asks journey: {score_22:.4f}")
+print(f"its weight, by hand: {exponentials[1]:.4f} / {exponentials.sum():.4f} = {weights_2[1]:.4f}")
 
 # %%
 # The last line is the division in the softmax: :math:`e^{1.8524 / \sqrt 2}`, divided by the sum of
 # six such exponentials.
 #
-# Now every word hands over its value, multiplied by its weight. The sum is the :term:`context
-# vector` of "journey", which holds what the word knows after it has asked. It has 2 numbers, as a
-# value does, whereas the embedding had 3.
-
-context_2 = weights_2 @ values  # (2,)
-print("context_2", context_2)
-
-# %%
-# The same in the plane
-# ---------------------
 # Two numbers are an arrow, so we can draw what happened. Project a key at a right angle onto the
 # line of the query, as if it cast a shadow there. The dot product is the length of that shadow,
 # measured from the origin, times the length of the query. If the shadow falls behind the origin,
@@ -478,23 +416,20 @@ fig.set_label(
 #
 # All words at once
 # -----------------
-# With a query for every word, all scores are again one product, a table of six rows and six
-# columns. Row i, column j says how well the key of word j matches the query of word i. The softmax
-# runs along each row (``dim=-1``, across the keys), so that the weights of each query sum to 1.
+# With a query for every word, all scores are again one product,
+# with one row per query and one column per key. The softmax runs along each row (``dim=-1``), so
+# the weights of each query sum to 1.
 
 queries = x @ W_query  # (6, 2)
 scores = queries @ keys.T  # (6, 6)
 weights = torch.softmax(scores / key_dim**0.5, dim=-1)  # (6, 6)
 context = weights @ values  # (6, 2)
-print(scores)
 print(weights)
-print("row sums", weights.sum(dim=-1))
 print(context)
 
 # %%
-# On the web page of this lesson, all of these numbers can be changed. Drag the arrow of a query or
-# of a key, set a number or type another sentence, and everything that follows from it is computed
-# anew. To see how a number is computed, select it.
+# On the web page you can change all of these numbers: drag an arrow, set a number or type another
+# sentence, and everything that follows is computed anew.
 #
 # .. raw:: html
 #    :file: ../../_parts/workbench-numbers.html
@@ -502,10 +437,9 @@ print(context)
 # .. raw:: html
 #    :file: ../../_parts/workbench.html
 #
-# Multiply by the three matrices, compare, scale, softmax, mix: these are the five steps. The last
-# four are called *scaled dot-product attention* (:cite:t:`vaswani2017attention`, equation 1). In
-# its formula, :math:`Q`, :math:`K` and :math:`V` are the tables of all queries, keys and values,
-# with one row per word:
+# Compare, scale, softmax, mix: these four steps are *scaled dot-product attention*
+# (:cite:t:`vaswani2017attention`, equation 1). :math:`Q`, :math:`K` and :math:`V` are the tables of
+# all queries, keys and values, with one row per word:
 #
 # .. math:: \mathrm{context} = \mathrm{softmax}\!\left(\frac{Q K^\top}{\sqrt{k}}\right) V
 
@@ -543,16 +477,12 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* The shapes, for n words of width d and vectors of width k, here 6, 3 and 2. Only the
-# two tables in the middle relate words to words.
+# *Figure 6.* The shapes, for n words of width d and vectors of width k, here 6, 3 and 2.
 #
-# As a function, the formula takes three lines. In them, ``.mT`` transposes the last two axes, and
-# ``.shape[-1]`` is the length of the last axis, k. The comments give the shapes: n counts the
-# queries and m the keys, here both 6, and v is the width of a value, here 2 like k. The dots stand
-# for any number of axes in front: none for one sentence, one for several sentences at once. In the
-# figure and in the function, as in most programs, the variable ``scores`` holds the scores after
-# scaling. The comment above the function names a file, because the function is the first piece of a
-# program that grows from lesson to lesson.
+# As a function, the formula takes three lines. ``.mT`` transposes the last two axes, and
+# ``.shape[-1]`` is the length of the last axis, k. The comments give the shapes, for n queries, m
+# keys and values of width v; the dots stand for any axes in front. The first line names a file that
+# grows from lesson to lesson.
 
 
 # attention_from_scratch.py
@@ -564,10 +494,8 @@ def scaled_dot_product_attention(query, key, value):
 
 
 # %%
-# The Python package that goes with this site spells out the same formula, and torch has it in one
-# fast function. Here that function is given a batch of one sentence: ``[None]`` puts an axis of
-# length 1 in front, and ``[0]`` takes it off again.
 
+# Check: the steps above, the package's function and torch's own.
 ours, _ = scaled_dot_product_attention(queries, keys, values)  # (6, 2), (6, 6)
 packages, _ = attention.scaled_dot_product_attention(queries, keys, values)  # (6, 2), (6, 6)
 torchs = F.scaled_dot_product_attention(queries[None], keys[None], values[None])[0]  # (6, 2)
@@ -576,6 +504,10 @@ for name, other in (("steps above", context), ("package", packages), ("torch", t
     assert torch.allclose(ours, other)
 
 # %%
+# The function of this site's Python package and the one in torch return the same numbers.
+#
+# Closer look: what happens without the softmax
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # The softmax is easily forgotten: :ref:`the lecture notes <source-notes>`, which use the same
 # example sentence, print the formula as :math:`(Q K^\top / \sqrt{d})\, V`. (They also call the
 # third matrix :math:`Q_v`, but mean :math:`W_v`.) Without the softmax, no row here sums to 1, and
@@ -588,9 +520,13 @@ print("length of journey's result without softmax", f"{(no_softmax[1] @ values).
 print("length of journey's context vector        ", f"{context[1].norm():.4f}")
 
 # %%
-# Now the two banks can be told apart. The table below holds one embedding per word, also made up by
-# hand, so "bank" starts as the same vector beside "river" and beside "money". After attention, the
-# two context vectors of "bank" differ.
+# Closer look: how one word gets two meanings
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# A word needs its neighbours because it may mean several things. The numbers for a word are looked
+# up in a table, so "bank" starts with the same numbers in "the bank of the river" and in "the money
+# in the bank". Only its neighbours can tell which bank is meant. The table below holds one
+# embedding per word, also made up by hand. After attention, the two context vectors of "bank"
+# differ.
 
 table = {"river": [0.1, 0.9, 0.2], "money": [0.9, 0.1, 0.3], "bank": [0.6, 0.6, 0.4]}
 banks = {}
@@ -624,8 +560,8 @@ fig.set_label(
 # *Figure 7.* The context vector of "bank" lies between its own value and that of its neighbour, so
 # another neighbour leads it to another place.
 #
-# In parallel, and at any distance
-# --------------------------------
+# Closer look: why all words can ask at the same time, and at any distance
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # :ref:`Lab 13 <source-lab>` names two reasons for self-attention, that models can "process
 # sequences in parallel" and that they capture dependencies "regardless of distance". To try the
 # first, we ask with one query at a time and compare the results with those of one product for all
@@ -651,8 +587,9 @@ print(f"journey asks Your, five words away:  {moved_scores[0, 5]:.4f}")
 # a shortcoming, because the order of the words does not count at all; positional encodings, the
 # subject of :doc:`a later lesson </gallery/core/plot_6_positions>`, make it count.
 #
-# Untrained weights say nothing about language
-# --------------------------------------------
+# Now let it learn
+# ----------------
+# So far the weights follow from random matrices.
 
 fig, ax = plt.subplots(figsize=(5, 4.6))
 draw_weights(ax, weights, words, vmax=1)  # the scale of the weights after training
@@ -663,15 +600,56 @@ fig.set_label(
 )
 
 # %%
-# *Figure 8.* The weights before training, one row per query, on a colour scale from 0 to 1. All
-# rows look alike, and each has its largest weight at "journey".
+# *Figure 8.* The weights before training, one row per query. All rows look alike.
 #
+# Suppose that a task wants each word to attend to the next one, and the last word to the first.
+# ``learned[range(n), target]`` picks the six weights on these targets. The :term:`loss` is the mean
+# of :math:`-\ln w` over them, which is 0 if each weight is 1.
+#
+# The :term:`gradient` of the loss says, for each number of a matrix, how fast the loss grows with
+# it. A training step therefore subtracts the gradient, multiplied by a :term:`learning rate`, from
+# the matrix. ``loss.backward()`` leaves the gradient of each tensor that ``requires_grad`` in its
+# ``.grad``.
+
+target = torch.tensor([1, 2, 3, 4, 5, 0])  # (6,)
+learning_rate = 1.0
+trained = [W.clone().requires_grad_() for W in (W_query, W_key, W_value)]
+for _ in range(1000):
+    _, learned = scaled_dot_product_attention(*(x @ W for W in trained))  # (6, 2), (6, 6)
+    loss = -learned[range(n), target].log().mean()
+    loss.backward()
+    with torch.no_grad():  # the step itself must not be recorded
+        for W in trained[:2]:
+            W -= learning_rate * W.grad
+            W.grad = None  # the next gradient would be added to it
+print(f"mean weight on the target, before: {weights[range(n), target].mean():.4f}")
+print(f"mean weight on the target, after:  {learned[range(n), target].mean():.4f}")
+
+# %%
+
+fig, ax = plt.subplots(figsize=(5, 4.6))
+draw_weights(ax, learned, words, vmax=1)
+ax.set_title("weights after training", fontsize=11)
+fig.set_label(
+    "Heatmap of the weights after training, words on both axes, colours from 0 to 1. “Your” "
+    "attends to “journey”, “with” to “one”, “one” to “step”, and “step” to “Your”, each almost "
+    "wholly. The rows of “journey” and “starts” spread their weights over several words."
+)
+
+# %%
+# *Figure 9.* The weights after training, on the scale of Figure 8.
+#
+# Four words have learned whom to ask. "journey" and "starts" still hesitate, because their
+# embeddings, and therefore their queries, are almost the same.
+#
+# Closer look: why the weights of an untrained layer mean nothing
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # .. admonition:: What went wrong: reading meaning into random numbers
 #    :class: warning
 #
 #    :ref:`A notebook <source-notebook>`, which takes our six-word sentence from
 #    :cite:t:`raschka2024build`, reads a meaning into such weights: "journey" attends "most to
-#    itself" and to "starts". But the matrices are random, and *every* row above is largest at
+#    itself" and to "starts". But the matrices are random, and *every* row of Figure 8 is largest at
 #    "journey", so the row of "journey" says nothing about this word. To see how often all rows
 #    agree in this way, we draw the matrices with 1,000 seeds and count how often all six words
 #    share a favourite, the word with the highest score.
@@ -698,69 +676,24 @@ print(f"torch.randn: all six words share a favourite in {agree_randn} of 1,000 s
 # most of the agreement is gone. So the column with the largest weights tells us how the matrices
 # were drawn, and nothing about journeys.
 #
-# Now let it learn
-# ----------------
-# Suppose that a task wants each word to attend to the next one, and the last word to the first. In
-# the code, ``learned[range(n), target]`` picks the six weights that the words give to their
-# targets: from row i, the weight in column ``target[i]``. The :term:`loss` is one number, the mean
-# of :math:`-\ln w` over the six weights. Since :math:`-\ln w` is 0 for w = 1 and grows without
-# bound as w nears 0, a target with hardly any weight counts most.
-#
-# The :term:`gradient` of the loss says, for each number of a matrix, how fast the loss grows when
-# this number grows. A training step therefore subtracts the gradient, multiplied by a
-# :term:`learning rate`, from the matrix. If the learning rate is not too large, the loss is a
-# little smaller after the step. Training repeats this step, here 1,000 times with the learning rate
-# 1.0.
-#
-# In torch, ``requires_grad`` marks the tensors for which gradients are wanted, and torch records
-# every operation on these tensors. From this record ``loss.backward()`` computes the gradients, and
-# leaves each in the ``.grad`` of its tensor. The step itself must not be recorded, hence
-# ``torch.no_grad()``. After the step each gradient is set to ``None``, because the next gradient
-# would otherwise be added to it.
+# Closer look: whether longer training finds all six targets
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# A thousand steps were enough for four of the six targets. The other two are those of "journey" and
+# "starts", which should attend to different words although they have almost the same query. So a
+# step that helps one of them tends to hurt the other.
 
-target = torch.tensor([1, 2, 3, 4, 5, 0])  # (6,)
-learning_rate = 1.0
-trained = [W.clone().requires_grad_() for W in (W_query, W_key, W_value)]
-for _ in range(1000):
-    _, learned = scaled_dot_product_attention(*(x @ W for W in trained))  # (6, 2), (6, 6)
-    loss = -learned[range(n), target].log().mean()
-    loss.backward()
-    with torch.no_grad():
-        for W in trained[:2]:
-            W -= learning_rate * W.grad
-            W.grad = None
-print(f"mean weight on the target, before: {weights[range(n), target].mean():.4f}")
-print(f"mean weight on the target, after:  {learned[range(n), target].mean():.4f}")
 for word, weight in zip(words, learned[range(n), target], strict=True):
     print(f"{word:8} gives its target {weight:.4f}")
 print("gradient of W_value:", trained[2].grad)
-
-# %%
-# The gradient reaches W_query and W_key through the softmax and the scores. W_value gets none here,
-# because this loss is made from the weights alone; a loss made from the contexts trains all three.
-
-fig, ax = plt.subplots(figsize=(5, 4.6))
-draw_weights(ax, learned, words, vmax=1)
-ax.set_title("weights after training", fontsize=11)
-fig.set_label(
-    "Heatmap of the weights after training, words on both axes, colours from 0 to 1. “Your” "
-    "attends to “journey”, “with” to “one”, “one” to “step”, and “step” to “Your”, each almost "
-    "wholly. The rows of “journey” and “starts” spread their weights over several words."
-)
-
-# %%
-# *Figure 9.* The weights after training, on the scale of Figure 8. Four words attend to their
-# targets, and the rows of "journey" and "starts" remain spread out.
-#
-# A thousand steps were enough for four of the six targets. The other two targets are those of
-# "journey" and "starts". These words have almost the same embedding and therefore almost the same
-# query, yet they should attend to different words, so a step that helps one of them tends to hurt
-# the other.
-
 print("distance between journey and starts", f"{(x[1] - x[2]).norm():.4f}")
 print("mean distance between two words    ", f"{torch.pdist(x).mean():.4f}")
 
 # %%
+# The gradient reaches W_query and W_key through the softmax and the scores. W_value gets none here,
+# because this loss is made from the weights alone; a loss made from the contexts trains all three.
+# And since :math:`-\ln w` grows without bound as w nears 0, a target with hardly any weight counts
+# most.
+#
 # Are these two embeddings too similar, or were the steps too few? We train again for a thousand
 # steps, but with :term:`Adam`, which gives each number of a matrix a step size of its own. This
 # time, sixteen pairs of matrices are trained at once: that of this page and fifteen random ones. We
@@ -797,19 +730,16 @@ assert everyone >= 3
 # Takeaways
 # ---------
 # * A word finds out which neighbours matter by comparing its query with their keys, and it can
-#   learn this, because the matrices that make queries and keys are trained. A fixed comparison of
-#   embeddings is symmetric and can't adapt.
-# * A query and a key give a score, and the softmax turns scaled scores into weights, which are
-#   positive and sum to 1. The weights mix the values into a context vector, which lies inside the
-#   hull of the values.
-# * For all words at once, the same steps take a few matrix products. No query waits for another,
-#   and no score depends on how far apart two words are.
-# * Weights of an untrained layer say nothing about language.
+#   learn this, because the matrices that make queries and keys are trained.
+# * The softmax turns scaled scores into weights, which mix the values into a context vector.
 #
-# *Practise:* :doc:`/exercises/sentence`, first with three words on paper, and then with the six
-# words of this page and other numbers. A checker says whether your answers are right.
+# *From memory:* close this page and write the function with the shape of each line. Check that the
+# weights of each query sum to 1, and that you get the printed context of "journey".
 #
-# *Where next:* :doc:`the lesson on the attention layer </gallery/core/plot_2_attention_layer>`
-# turns the function into a layer that holds the matrices.
+# *Where next:* :doc:`the attention layer </gallery/core/plot_2_attention_layer>` holds the
+# matrices.
+#
+# You can now compute attention by hand, write it as a function, and train it. The exercise to do
+# next is :ref:`a score by hand <ex-score-by-hand>`.
 
 plt.show()
