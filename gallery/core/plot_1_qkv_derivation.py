@@ -48,6 +48,7 @@ from attention.plotting import (
 )
 
 use_style()
+
 # %%
 # Six words, three numbers each
 # -----------------------------

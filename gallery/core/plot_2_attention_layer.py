@@ -1,11 +1,11 @@
 """
-.. lesson:: The attention layer as a PyTorch module
+.. lesson:: The attention layer
    :minutes: 50
    :extra: plot
    :needs: core/plot_1
    :exercises: sentence
    :tasks: global-width run-order typed-decimals all-at-once copy-layer
-   :search: nn.Linear; attention layer
+   :search: nn.Linear; attention layer; PyTorch module
 
 The attention layer as a PyTorch module: two classes, one function
 ==================================================================
@@ -13,16 +13,11 @@ The attention layer as a PyTorch module: two classes, one function
 How does a formula become a layer that can be trained?
 
 A layer is the formula together with the numbers that are learned. In PyTorch a layer is a subclass
-of ``nn.Module``. We write it twice, once with three bare matrices and once with three
-``nn.Linear``; :cite:t:`raschka2024build` calls the two classes versions 1 and 2. On the same
-sentence the two print different numbers, and yet they are one function: once the matrices of one
-have been transposed and copied into the other, the numbers agree. The classes differ in the numbers
-with which training starts, and in what else each of them offers.
+of ``nn.Module``. We write it twice, with three bare matrices and with three ``nn.Linear``, and show
+that the two classes are one function.
 
-You need the function from :doc:`the first lesson </gallery/core/plot_1_qkv_derivation>`. Running
-the page takes ten seconds. Afterwards you can write an attention layer for any number of sentences
-at once, say how torch finds and trains its parameters, and tell from its initialisation how large
-its first scores are.
+The first reading takes eight minutes, and the whole page fifty. You need the function from
+:doc:`the first lesson </gallery/core/plot_1_qkv_derivation>`. Running the page takes ten seconds.
 """
 
 import math
@@ -102,9 +97,9 @@ fig.set_label(
 # ---------------------------
 # A layer takes the vectors of n words and returns one context vector for each. ``nn.Module`` is the
 # base class of all layers in torch. A layer's ``__init__`` runs once, when the layer is made, and
-# creates the matrices. Each of them is wrapped in ``nn.Parameter``, which tells torch that the
-# matrix is to be trained. ``forward`` computes with the matrices whenever the layer is called, as
-# in ``layer(x)``.
+# creates the matrices; ``super().__init__()`` prepares the module for them. Each matrix is wrapped
+# in ``nn.Parameter``, which tells torch that it is to be trained. ``forward`` computes with the
+# matrices whenever the layer is called, as in ``layer(x)``.
 
 
 # attention_from_scratch.py
@@ -126,24 +121,50 @@ class SelfAttentionV1(nn.Module):
 
 
 # %%
-# ``super().__init__()`` prepares the module before anything is stored in it, and without this line
-# torch refuses the first parameter. ``scaled_dot_product_attention`` is the function of the first
-# lesson; here it is imported from the package, whose version also checks its arguments and takes
-# masks.
+# .. predict:: parameters-of-a-layer
+#
+#    We give a layer a fourth matrix, ``layer.plain = torch.rand(3, 2)``. How many matrices does
+#    ``layer.parameters()`` list?
+#
+#    Three : ``len(listed) == 3``
+#        A tensor that is not an ``nn.Parameter`` is not listed, so no optimiser would ever change
+#        it.
+#    Four : ``len(listed) == 4``
+#        The module keeps the fourth matrix, but only an ``nn.Parameter`` is listed.
+#    None, until the layer has been called : ``len(listed) == 0``
+#        The matrices are listed from the moment when ``__init__`` stores them.
 
 torch.manual_seed(123)
 v1 = SelfAttentionV1(d_in=3, d_out=2)
-for name, parameter in v1.named_parameters():
-    print(f"{name:8}{tuple(parameter.shape)}  requires_grad: {parameter.requires_grad}")
+layer = SelfAttentionV1(d_in=3, d_out=2)
+layer.plain = torch.rand(3, 2)
+listed = [name for name, _ in layer.named_parameters()]
+print("parameters:", listed)
 print(v1(x))
 
 # %%
-# The layer was created after setting seed 123, which also drew the three matrices of the first
-# lesson, so the context vectors are the same as there.
+# The layer ``v1`` was made right after setting seed 123, which also drew the matrices of the first
+# lesson, so its context vectors are the same as there.
 #
 # What torch does with a module
 # -----------------------------
-# The ``grad_fn`` at the end of the output says which operation made the tensor, here a matrix
+# The list of the :term:`parameters <parameter>` is given to an :term:`optimiser`, which takes the
+# training steps. Plain gradient descent, ``SGD`` in torch, takes the step that the first lesson
+# wrote by hand; :term:`Adam`, which later lessons use, also gives each number a step size of its
+# own.
+
+before = [parameter.detach().clone() for parameter in layer.parameters()]
+optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
+layer(x).square().mean().backward()
+optimizer.step()
+for old, new in zip(before, layer.parameters(), strict=True):
+    assert torch.allclose(new, old - 0.1 * new.grad)
+print("optimizer.step() is the step written by hand")
+
+# %%
+# Closer look: which way a gradient takes back to a matrix
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# The ``grad_fn`` at the end of the output above says which operation made the tensor, here a matrix
 # product. Each such operation also knows the operations before it, so one can walk back from the
 # result, and this is how ``backward()`` finds the matrices. We walk back in the same way, and
 # wherever the path branches, we follow the first branch.
@@ -176,35 +197,17 @@ fig.set_label(
 # left is what each operation made.
 #
 # The path leads from the mixture of values through the softmax, the scale and the scores to the
-# product that made the query. (The package multiplies by :math:`1/\sqrt k`, hence ``MulBackward0``,
-# where the function of the first lesson divides.) It ends in ``AccumulateGrad``, where the gradient
-# is added to the ``.grad`` of a :term:`parameter`, here W_query.
+# product that made the query. (The function that we import is the package's, which also checks its
+# arguments and takes masks. It multiplies by :math:`1/\sqrt k`, hence ``MulBackward0``, where the
+# function of the first lesson divides.) The path ends in ``AccumulateGrad``, where the gradient is
+# added to the ``.grad`` of a parameter, here W_query.
 #
-# ``layer.parameters()`` lists what is to be trained. This list is given to an :term:`optimiser`,
-# which takes the training steps. Plain gradient descent, ``SGD`` in torch, takes the step that the
-# first lesson wrote by hand; :term:`Adam`, which later lessons use, also gives each number a step
-# size of its own. A tensor that is not an ``nn.Parameter``, like ``layer.plain`` below, is not in
-# the list, so no optimiser would ever change it.
-
-layer = SelfAttentionV1(3, 2)
-layer.plain = torch.rand(3, 2)
-print("parameters:", [name for name, _ in layer.named_parameters()])
-before = [parameter.detach().clone() for parameter in layer.parameters()]
-optimizer = torch.optim.SGD(layer.parameters(), lr=0.1)
-layer(x).square().mean().backward()
-optimizer.step()
-for old, new in zip(before, layer.parameters(), strict=True):
-    assert torch.allclose(new, old - 0.1 * new.grad)
-print("optimizer.step() is the step written by hand")
-
-# %%
 # The same with nn.Linear
 # -----------------------
 # ``nn.Linear`` is a module that holds one matrix and multiplies by it. A module inside a module
-# brings its parameters along, so ``layer.parameters()`` lists the matrices of all three
-# ``nn.Linear`` in the class below. ``nn.Linear`` stores its matrix as ``weight``, of shape (d_out,
-# d_in), and computes :math:`x W^\top`. It can also add a :term:`bias`, a learned vector; in our
-# class, ``qkv_bias=True`` asks for one.
+# brings its parameters along, so ``layer.parameters()`` lists all three matrices of the class
+# below. ``nn.Linear`` stores its matrix as ``weight``, of shape (d_out, d_in), and computes
+# :math:`x W^\top`. With ``qkv_bias=True`` it also adds a :term:`bias`, a learned vector.
 
 
 # attention_from_scratch.py
@@ -238,28 +241,10 @@ print("version 2, seed 789:")
 print(context_v2)
 
 # %%
-# The weights of version 2 are written out here, in case the random generator should ever change.
-
-# Check: does torch still draw them?
-linear_weights = torch.tensor(
-    [
-        [[0.31605908, 0.45680857, 0.51183486], [-0.1682854, -0.33787704, -0.09177387]],
-        [[0.40580583, -0.47042054, 0.2368052], [0.21336074, -0.26005065, -0.51054299]],
-        [[0.25256988, -0.14147827, -0.19618134], [0.5191074, -0.08516758, -0.20432705]],
-    ]
-)  # (3, 2, 3)
-drawn = torch.stack([W.weight.detach() for W in (v2.W_query, v2.W_key, v2.W_value)])  # (3, 2, 3)
-same = torch.allclose(drawn, linear_weights, rtol=0, atol=1e-6)
-print("torch", torch.__version__, "still draws these numbers from seed 789:", same)
-
-# %%
-# Two classes, one function
-# -------------------------
-# One of the documents that these lessons follow, :ref:`the notebook on trainable weights
-# <source-notebook>`, says that "the outputs are different" because of the seeds and the
-# initialisation, and that is true. But this explanation hides the point that exercise 3.1 of
-# :cite:t:`raschka2024build` makes: as *functions* the two classes are one. We copy the matrices of
-# version 1, transposed, into version 2 and compare again.
+# The two classes start with different random numbers, so they return different contexts. As
+# *functions*, however, they are one, which is the point of exercise 3.1 of
+# :cite:t:`raschka2024build`: we copy the matrices of version 1, transposed, into version 2 and
+# compare again.
 
 with torch.no_grad():
     v2.W_query.weight.copy_(v1.W_query.T)
@@ -288,9 +273,33 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The query matrix of both versions after copying.
-# ``nn.Linear`` holds the transpose, and multiplies by the transpose of what it holds.
+# *Figure 3.* The query matrix of both versions after copying. ``nn.Linear`` holds the transpose,
+# and multiplies by the transpose of what it holds.
 #
+# The bare matrix reads like the formula, while ``nn.Linear`` brings the bias, a start that suits
+# training, and a form that tools for loading and quantising recognise. The later lessons use
+# ``nn.Linear``.
+#
+# Closer look: whether the two classes differ in anything else
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# One of the documents that these lessons follow, :ref:`the notebook on trainable weights
+# <source-notebook>`, says that "the outputs are different" because of the seeds and the
+# initialisation. That is true, but it hides that the functions are the same. The weights of version
+# 2 are written out here, in case the random generator should ever change.
+
+# Check: does torch still draw them?
+linear_weights = torch.tensor(
+    [
+        [[0.31605908, 0.45680857, 0.51183486], [-0.1682854, -0.33787704, -0.09177387]],
+        [[0.40580583, -0.47042054, 0.2368052], [0.21336074, -0.26005065, -0.51054299]],
+        [[0.25256988, -0.14147827, -0.19618134], [0.5191074, -0.08516758, -0.20432705]],
+    ]
+)  # (3, 2, 3)
+drawn = torch.stack([W.weight.detach() for W in (v2.W_query, v2.W_key, v2.W_value)])  # (3, 2, 3)
+same = torch.allclose(drawn, linear_weights, rtol=0, atol=1e-6)
+print("torch", torch.__version__, "still draws these numbers from seed 789:", same)
+
+# %%
 # The package has both classes under the same names, with checks and masks. For a batch of five
 # sentences of seven words, our classes return the same contexts as the package's, and every matrix
 # gets the same gradient.
@@ -313,11 +322,9 @@ for ours, packages in pairs:
     print(type(ours).__name__, "equals the package's, parameters:", len(list(ours.parameters())))
 
 # %%
-# So the choice between version 1 and version 2 rests on other grounds. The bare matrix reads like
-# the formula, while ``nn.Linear`` brings the bias, a start that suits training, and a form that
-# tools for loading and quantising recognise. We also compare their speed on the machine that built
-# this page. Each of the two is timed twenty times, in turn with the other, and the shortest time of
-# ``nn.Linear`` is divided by the shortest time of the bare product.
+# We also compare their speed on the machine that built this page. Each of the two is timed twenty
+# times, in turn with the other, and the shortest time of ``nn.Linear`` is divided by the shortest
+# time of the bare product.
 
 
 # Table: the best of twenty times.
@@ -345,8 +352,99 @@ for tokens, width in ((6, 3), (256, 256)):
 # the sizes and on the machine. So these two ratios, from a single run, are no reason to prefer
 # either class.
 #
-# Where nn.Linear starts
-# ----------------------
+# Several sentences at once
+# -------------------------
+# A batch of sentences is a tensor (batch, words, width), and our layers work on it without any
+# change. That they can do so depends on two details of the function: ``key.mT`` transposes the last
+# two dimensions and leaves the batch alone, and the width is read from the last dimension, −1.
+
+batched = torch.stack([x, x.flip(0)])  # (2, 6, 3), the second sentence is the first one reversed
+context_batch = v1(batched)  # (2, 6, 2)
+print("a batch through SelfAttentionV1:", tuple(context_batch.shape))
+print("first sentence as if alone:", torch.allclose(context_batch[0], v1(x), atol=1e-6))
+
+# %%
+# Closer look: what goes wrong with ``keys.T`` and with ``shape[1]``
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# .. admonition:: What went wrong: ``keys.T``
+#    :class: warning
+#
+#    :ref:`The blog post <source-blog>`, :ref:`the notebook <source-notebook>`,
+#    :ref:`the chapter <source-chapter>` and :ref:`the lecture notes <source-notes>` write
+#    ``queries @ keys.T``, which is right for the one sentence that they have.
+#    (:ref:`Lab 13 <source-lab>` has batches, and transposes the last two dimensions.) On a batch,
+#    ``.T`` reverses *all* dimensions, and (batch, words, width) becomes (width, words, batch).
+
+torch.set_warn_always(True)  # torch warns of this only once per process otherwise
+batch = torch.rand(4, 6, 3)  # (4, 6, 3)
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")  # whatever this Python is set to do with warnings
+    print("all dimensions reversed:", tuple(batch.T.shape))
+    try:
+        batch @ batch.T
+    except RuntimeError as error:
+        print("RuntimeError:", error)
+print("UserWarning:", str(caught[0].message).split(". Consider")[0])
+
+# %%
+# An error, as here, is the lucky case. If batch, words and width happen to be the same number, all
+# shapes fit, the code runs, and the scores mix sentences with each other.
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # the warning shown above
+    cube = torch.rand(3, 3, 3)  # (3, 3, 3)
+    wrong = cube @ cube.T  # (3, 3, 3)
+right = cube @ cube.transpose(-2, -1)  # (3, 3, 3)
+alone = cube[0] @ cube[0].T  # (3, 3)
+torch.set_warn_always(False)
+print("first sentence of the batch, .T       :", wrong[0].flatten()[:4])
+print("first sentence of the batch, transpose:", right[0].flatten()[:4])
+print("first sentence, computed alone        :", alone.flatten()[:4])
+assert torch.allclose(right[0], alone)
+assert not torch.allclose(wrong[0], alone)
+
+# %%
+
+fig, axes = plt.subplots(2, figsize=(5, 3.2))
+owner = torch.arange(4)[:, None, None].expand(4, 6, 3)  # (4, 6, 3), each number's sentence
+views = {
+    ".mT: (batch, width, words)": owner.mT,
+    ".T: (width, words, batch)": owner.permute(2, 1, 0),
+}
+for ax, (title, sheets) in zip(axes, views.items(), strict=True):
+    for i, sheet in enumerate(sheets):
+        for row, column in torch.cartesian_prod(*map(torch.arange, sheet.shape)).tolist():
+            fill = (BLUE, ORANGE, "white", "0.6")[sheet[row, column]]
+            corner = (8 * i + column, -row)
+            ax.add_patch(plt.Rectangle(corner, 1, 1, fc=fill, ec=BLACK, lw=0.8))
+    ax.set_title(title, loc="left", fontsize=11)
+    ax.set(xlim=(-0.2, 30.2), ylim=(-5.2, 1.2), aspect="equal")
+    ax.set_axis_off()
+fig.set_label(
+    "Keys of four sentences of six words and width 3, one colour per sentence. Above, for .mT: "
+    "four tables of 3 by 6, each in one colour. Below, for .T: three tables of 6 by 4, each with "
+    "one column of every colour."
+)
+
+# %%
+# *Figure 4.* The keys of four sentences, in one colour per sentence. Transposed in the last two
+# dimensions (above), each table holds the keys of one sentence. With all dimensions reversed
+# (below), every table mixes the four sentences.
+#
+# ``keys.transpose(-2, -1)``, or ``keys.mT`` for short, transposes the last two dimensions and
+# leaves the others alone. The index of the width should also be counted from the end: it is −1, and
+# not 1. :ref:`The lecture notes <source-notes>` leave open which of the two is right, in the line
+# ``d_k = keys.shape[1]...-1???``. For one sentence, keys are (words, width), and both indices name
+# the width. For a batch, however, ``shape[1]`` is the number of words. The code then still runs,
+# but with a wrong scale that changes with the length of the sentence.
+
+for words_now in (6, 60):
+    keys = torch.rand(4, words_now, 2)  # (4, words_now, 2)
+    print(f"{words_now:2} words: shape[1] = {keys.shape[1]:2}, shape[-1] = {keys.shape[-1]}")
+
+# %%
+# Closer look: where nn.Linear starts, and how large its first scores are
+# -----------------------------------------------------------------------
 # The random numbers with which a matrix starts are its :term:`initialisation`. An initialisation
 # rule sets the :term:`variance` of these numbers: their mean squared distance from the mean, which
 # says how far they scatter. Kaiming's rule sets the variance to :math:`2/d_\mathrm{in}`, and
@@ -393,7 +491,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* The numbers of a fresh ``nn.Linear`` from 512 to 64, filled, and as lines the uniform
+# *Figure 5.* The numbers of a fresh ``nn.Linear`` from 512 to 64, filled, and as lines the uniform
 # distributions of the three variances. The numbers fit that of 1 / (3 d_in), and both other rules
 # would let them scatter more than twice as far.
 #
@@ -458,99 +556,11 @@ fig.set_label(
 )
 
 # %%
-# *Figure 5.* Scaled scores of random words for two initialisations, with normal curves of standard
+# *Figure 6.* Scaled scores of random words for two initialisations, with normal curves of standard
 # deviation 1 and 1/3; the narrow one is that of ``nn.Linear``.
 #
-# Several sentences at once
-# -------------------------
-# A batch of sentences is a tensor (batch, words, width). The layers on this page have already
-# worked on such a batch, without any change. That they can do so depends on two details: how the
-# keys are transposed, and from which dimension the width of the keys is read.
-#
-# .. admonition:: What went wrong: ``keys.T``
-#    :class: warning
-#
-#    :ref:`The blog post <source-blog>`, :ref:`the notebook <source-notebook>`,
-#    :ref:`the chapter <source-chapter>` and :ref:`the lecture notes <source-notes>` write
-#    ``queries @ keys.T``, which is right for the one sentence that they have.
-#    (:ref:`Lab 13 <source-lab>` has batches, and transposes the last two dimensions.) On a batch,
-#    ``.T`` reverses *all* dimensions, and (batch, words, width) becomes (width, words, batch).
-
-torch.set_warn_always(True)  # torch warns of this only once per process otherwise
-batch = torch.rand(4, 6, 3)  # (4, 6, 3)
-with warnings.catch_warnings(record=True) as caught:
-    warnings.simplefilter("always")  # whatever this Python is set to do with warnings
-    print("all dimensions reversed:", tuple(batch.T.shape))
-    try:
-        batch @ batch.T
-    except RuntimeError as error:
-        print("RuntimeError:", error)
-print("UserWarning:", str(caught[0].message).split(". Consider")[0])
-
-# %%
-# An error, as here, is the lucky case. If batch, words and width happen to be the same number, all
-# shapes fit, the code runs, and the scores mix sentences with each other.
-
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # the warning shown above
-    cube = torch.rand(3, 3, 3)  # (3, 3, 3)
-    wrong = cube @ cube.T  # (3, 3, 3)
-right = cube @ cube.transpose(-2, -1)  # (3, 3, 3)
-alone = cube[0] @ cube[0].T  # (3, 3)
-torch.set_warn_always(False)
-print("first sentence of the batch, .T       :", wrong[0].flatten()[:4])
-print("first sentence of the batch, transpose:", right[0].flatten()[:4])
-print("first sentence, computed alone        :", alone.flatten()[:4])
-assert torch.allclose(right[0], alone)
-assert not torch.allclose(wrong[0], alone)
-
-# %%
-
-fig, axes = plt.subplots(2, figsize=(5, 3.2))
-owner = torch.arange(4)[:, None, None].expand(4, 6, 3)  # (4, 6, 3), each number's sentence
-views = {
-    ".mT: (batch, width, words)": owner.mT,
-    ".T: (width, words, batch)": owner.permute(2, 1, 0),
-}
-for ax, (title, sheets) in zip(axes, views.items(), strict=True):
-    for i, sheet in enumerate(sheets):
-        for row, column in torch.cartesian_prod(*map(torch.arange, sheet.shape)).tolist():
-            fill = (BLUE, ORANGE, "white", "0.6")[sheet[row, column]]
-            corner = (8 * i + column, -row)
-            ax.add_patch(plt.Rectangle(corner, 1, 1, fc=fill, ec=BLACK, lw=0.8))
-    ax.set_title(title, loc="left", fontsize=11)
-    ax.set(xlim=(-0.2, 30.2), ylim=(-5.2, 1.2), aspect="equal")
-    ax.set_axis_off()
-fig.set_label(
-    "Keys of four sentences of six words and width 3, one colour per sentence. Above, for .mT: "
-    "four tables of 3 by 6, each in one colour. Below, for .T: three tables of 6 by 4, each with "
-    "one column of every colour."
-)
-
-# %%
-# *Figure 6.* The keys of four sentences, in one colour per sentence. Transposed in the last two
-# dimensions (above), each table holds the keys of one sentence. With all dimensions reversed
-# (below), every table mixes the four sentences.
-#
-# ``keys.transpose(-2, -1)``, or ``keys.mT`` for short, transposes the last two dimensions and
-# leaves the others alone. The index of the width should also be counted from the end: it is −1, and
-# not 1. :ref:`The lecture notes <source-notes>` leave open which of the two is right, in the line
-# ``d_k = keys.shape[1]...-1???``. For one sentence, keys are (words, width), and both indices name
-# the width. For a batch, however, ``shape[1]`` is the number of words. The code then still runs,
-# but with a wrong scale that changes with the length of the sentence.
-
-for words_now in (6, 60):
-    keys = torch.rand(4, words_now, 2)  # (4, words_now, 2)
-    print(f"{words_now:2} words: shape[1] = {keys.shape[1]:2}, shape[-1] = {keys.shape[-1]}")
-
-batched = torch.stack([x, x.flip(0)])  # (2, 6, 3)
-context_batch = v1(batched)  # (2, 6, 2)
-assert torch.allclose(context_batch[0], v1(x), atol=1e-6)
-print("a batch through SelfAttentionV1:", tuple(context_batch.shape))
-
-# %%
-# As in GPT: equal widths, one matrix
-# -----------------------------------
+# Closer look: why GPT holds the three matrices as one
+# ----------------------------------------------------
 # Two numbers per context vector are good for drawing, but models like GPT have ``d_out = d_in``.
 # The output then has the shape of the input, so it can be added to the input, and layers can be
 # stacked, as :doc:`the lesson on the transformer block </gallery/core/plot_7_transformer_block>`
@@ -598,23 +608,17 @@ fig.set_label(
 # ---------
 # * A formula becomes a layer as a subclass of ``nn.Module``: ``__init__`` creates parameters,
 #   ``forward`` computes with them, and an optimiser is given ``layer.parameters()``.
-# * Version 1 and version 2 are one function, in value and in gradient, once the matrices of one are
-#   the transposes of the other's.
-# * The weights of a fresh ``nn.Linear`` are uniform between :math:`\pm 1/\sqrt{d_\mathrm{in}}`,
-#   which makes fresh scores small: for independent inputs of variance 1, the standard deviation of
-#   the scaled scores is about one third.
 # * Transpose the last two dimensions of the keys, and take the width from the last one. Code that
 #   runs may still be wrong, so compare a batch with its sentences one by one.
 #
-# *From memory:* close this page, open an empty file, and write ``SelfAttentionV2`` and the function
-# that it calls. Then compare your code with the page on three points. The class calls
-# ``super().__init__()`` and makes its three ``nn.Linear`` in ``__init__``, not in ``forward``; the
-# scores are divided by the root of ``key.shape[-1]`` before the softmax; and the keys are
-# transposed in their last two dimensions, so that a batch gives what its sentences give alone.
+# *From memory:* close this page, and write ``SelfAttentionV2`` and the function that it calls. Then
+# compare your code with the page: are the three ``nn.Linear`` made in ``__init__``, after
+# ``super().__init__()``? Does a batch give what its sentences give alone?
 #
-# *Practise:* :doc:`/exercises/sentence`.
+# *Where next:* :doc:`the scale </gallery/core/plot_3_scaling_variance>`, with the reason for the
+# :math:`\sqrt k`.
 #
-# *Where next:* :doc:`the lesson on the scale </gallery/core/plot_3_scaling_variance>`, for the
-# :math:`\sqrt k` that we have used and not yet explained.
+# You can now write attention as a layer for any number of sentences, and say how torch finds what
+# it trains. The exercise to do next is :ref:`to copy a layer <ex-copy-layer>`.
 
 plt.show()

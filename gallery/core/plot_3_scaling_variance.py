@@ -15,16 +15,11 @@ Why does attention divide its scores by the square root of the key width?
 Because of the state in which a layer starts, before any training. As long as the numbers in queries
 and keys are independent, with mean 0 and variance 1, the dot product of a query and a key of width
 k has a standard deviation of √k. With wide keys the scores are then so large that the softmax gives
-nearly all the weight to one key and passes almost no gradient to most queries. Divided by √k, the
-scores have the same standard deviation at every width when training starts. The argument is a
-footnote of
-:cite:t:`vaswani2017attention` (section 3.2.1, footnote 4); this lesson works it out and checks it
-by measurement.
+nearly all the weight to one key, and most queries can hardly be trained. Divided by √k, the scores
+have the same standard deviation at every width.
 
-You need the :doc:`five steps of attention </gallery/core/plot_1_qkv_derivation>`. Running the page
-takes ten seconds. Afterwards you can derive the √k from the variance of a sum, say which gradients
-the division helps, and name what the argument leaves out: the number of keys, and all that training
-does afterwards.
+The first reading takes eight minutes, and the whole page an hour and a quarter. You need the
+:doc:`steps of attention </gallery/core/plot_1_qkv_derivation>`. Running the page takes ten seconds.
 """
 
 import math
@@ -84,8 +79,7 @@ fig.set_label(
 #
 # What large scores do to a softmax
 # ---------------------------------
-# Take five scores, and then the same scores times 8. The order of the scores stays the same, and so
-# does every ratio between them.
+# Take five scores, and then the same scores times 8, in the same order and with the same ratios.
 
 scores = torch.tensor([0.1, -0.2, 0.3, -0.2, 0.5])  # (5,)
 shared = torch.softmax(scores, dim=-1)  # (5,)
@@ -109,16 +103,19 @@ fig.set_label(
 
 # %%
 # *Figure 2.* The same five scores, and the same scores times 8, after the softmax. The largest
-# weight grows from 0.29 to 0.80 although the scores keep their order and their ratios.
+# weight grows from 0.29 to 0.80.
 #
 # The softmax depends on *differences* between scores, since :math:`w_i / w_j = e^{s_i - s_j}`.
 # Eight times the scores means eight times the differences, which raises each ratio of weights to
-# the power of eight.
+# the power of eight. At the start this harms learning: once one weight is nearly 1 and the others
+# nearly 0, a small change of a score changes hardly any weight, so hardly any gradient reaches the
+# scores.
 #
+# Closer look: how strongly each weight responds to each score
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
 # If training has given most of the weight to one word, this does no harm in itself. What large
-# scores harm is learning, because a score can be trained only in so far as a change in the score
-# changes the weights. To see how strongly the weights respond, we raise one score, that of "c", by
-# 0.01, and divide the change of each weight by 0.01:
+# scores harm is learning. To see how strongly the weights respond, we raise one score, that of "c",
+# by 0.01, and divide the change of each weight by 0.01:
 
 nudge = torch.tensor([0.0, 0.0, 0.01, 0.0, 0.0])  # (5,)
 change = (torch.softmax(scores + nudge, dim=-1) - shared) / 0.01  # (5,)
@@ -160,26 +157,26 @@ print(f"Jacobian at 8 × scores: {softmax_jacobian(peaked).norm():.4f}")
 # Where a factor like 8 comes from
 # --------------------------------
 # Such a factor comes from the width of the keys, because the dot product of two vectors of width k
-# is a sum of k products,
+# is a sum of k products:
 #
-# .. math:: \mathrm{query} \cdot \mathrm{key} = \sum_{i=1}^{k} \mathrm{query}_i\, \mathrm{key}_i .
+# .. math:: \mathrm{query} \cdot \mathrm{key} = \sum_{i=1}^{k} \mathrm{query}_i\, \mathrm{key}_i
 #
 # The :term:`variance`, :math:`\sigma^2`, is the mean squared distance from the mean, and its root
 # is the :term:`standard deviation` :math:`\sigma`, which says how large a typical deviation is.
-# Suppose, as the paper's footnote does, that all numbers in the two vectors are drawn
-# independently, with mean 0 and variance 1.
+# Suppose, as footnote 4 of :cite:t:`vaswani2017attention` does, that all numbers in the two vectors
+# are drawn independently, with mean 0 and variance 1.
 #
 # .. predict:: variance-of-the-sum
 #
 #    What is the variance of the dot product of two such vectors of width k = 20?
 #
 #    About 1, like that of each number : ``0.5 < variance < 2``
-#        This is the variance of a single product. The dot product is a sum of 20 of them.
+#        This is the variance of a single product.
 #    About 20 : ``15 < variance < 25``
 #        Each product has variance 1, and the variances of 20 independent products add up.
 #    About 400 : ``300 < variance < 500``
 #        Twenty times the same product would have this variance. Independent products partly cancel
-#        each other, so it is their variances that add up, and not their standard deviations.
+#        each other.
 
 pairs = torch.randn(2, 1_000, 20, generator=torch.Generator().manual_seed(0))  # (2, 1000, 20)
 variance = (pairs[0] * pairs[1]).sum(dim=-1).var()
@@ -191,28 +188,13 @@ print(f"variance of 1,000 dot products: {variance:.1f}")
 #
 # .. math::
 #    \mathrm{Var}(\mathrm{query}_i\, \mathrm{key}_i) &= 1 \cdot 1 = 1 \\
-#    \mathrm{Var}(\mathrm{query} \cdot \mathrm{key}) &= \sum_{i=1}^{k} 1 = k .
+#    \mathrm{Var}(\mathrm{query} \cdot \mathrm{key}) &= \sum_{i=1}^{k} 1 = k
 #
 # So the variance grows as k and a typical score as :math:`\sqrt k`. If every score is divided by
 # :math:`\sqrt k`, the standard deviation is divided by :math:`\sqrt k` and the variance by k, which
-# brings both back to 1.
-#
-# Two of the documents that these lessons follow give another reason. :ref:`The tutorial chapter
-# <source-chapter>` explains the scale with the words "multiplying two random numbers increases the
-# variance", and :ref:`the lecture notes <source-notes>` use nearly the same words. But a product of
-# two such numbers has variance 1, as each of the two numbers has. What increases the variance is
-# *adding* k of the products.
+# brings both back to 1. We measure the variance for two widths, on 1,000 pairs of random vectors.
 
 generator = torch.Generator().manual_seed(100)
-one, other = torch.randn(2, 1_000_000, generator=generator)  # (1000000,), (1000000,)
-print(f"variance of the numbers   {one.var():.3f}, {other.var():.3f}")
-print(f"variance of their product {(one * other).var():.3f}")
-
-# %%
-# A check that can fail
-# ---------------------
-# We measure the variance for two widths, on 1,000 pairs of random vectors with one dot product
-# each.
 
 
 def dot_products(trials, k):
@@ -230,7 +212,6 @@ for k in (5, 20):
     print(f"k = {k:2}: {variances[k][0]:7.4f}, {variances[k][1]:.4f}")
 
 # %%
-# The variance is near k before the division and near 1 after it, as it should be.
 
 fig, axes = plt.subplots(2, figsize=(5, 4), sharex=True)
 for k, color, line in ((5, BLUE, "-"), (20, ORANGE, "--")):
@@ -248,10 +229,27 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The dot products of both widths, before the division (above) and after it (below).
-# A key of width 20 makes larger scores than one of width 5, and after the division the two widths
-# can no longer be told apart.
+# *Figure 3.* The dot products of both widths, before the division (above) and after it (below),
+# where the two widths can no longer be told apart.
 #
+# So a layer starts in the same state whichever width you choose, and that is the purpose of the
+# scale.
+#
+# Closer look: why it is the sum that has the large variance
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# Two of the documents that these lessons follow give another reason. :ref:`The tutorial chapter
+# <source-chapter>` explains the scale with the words "multiplying two random numbers increases the
+# variance", and :ref:`the lecture notes <source-notes>` use nearly the same words. But a product of
+# two such numbers has variance 1, as each of the two numbers has. What increases the variance is
+# *adding* k of the products.
+
+one, other = torch.randn(2, 1_000_000, generator=generator)  # (1000000,), (1000000,)
+print(f"variance of the numbers   {one.var():.3f}, {other.var():.3f}")
+print(f"variance of their product {(one * other).var():.3f}")
+
+# %%
+# Closer look: how to check the variance so that the check can fail
+# -----------------------------------------------------------------
 # .. admonition:: What went wrong: a check that can't fail
 #    :class: warning
 #
@@ -344,14 +342,14 @@ fig.set_label(
 # against the key width, with the middle 90 % of 100 repeats as a band. The lower panel shows the
 # variance divided by k, which stays at 1, and the scatter agrees with the theory.
 #
+# Closer look: what √k does to the weights that k and no division do not
+# ----------------------------------------------------------------------
 # If it is the variance σ² that is k times too large, why not divide by k? Because dividing
 # *numbers* by c divides their standard deviation by c and their variance by :math:`c^2`. If we
 # divided by k, the variance of independent scores would fall from k to :math:`k/k^2 = 1/k`, and the
-# weights of a wide layer would be nearly equal, as the next section shows.
+# weights of a wide layer would be nearly equal.
 #
-# What the scale does to the weights
-# ----------------------------------
-# Now one query meets 16 keys, 400 times for each width, and we measure two properties of the
+# To see it, one query meets 16 keys, 400 times for each width, and we measure two properties of the
 # weights. The first is how evenly the weight is shared among the keys. It is measured by the
 # :term:`entropy` :math:`-\sum_j w_j \ln w_j`, which is :math:`\ln 16` if all weights are equal and
 # 0 if one key has all the weight. We divide the entropy by :math:`\ln 16`, so that its largest
@@ -460,10 +458,10 @@ fig.set_label(
 # All of this assumes independent numbers of variance 1 in queries and keys. Even for a fresh layer
 # that is an idealisation, because the default initialisation of ``nn.Linear`` makes smaller
 # numbers, as :doc:`the lesson on the layer </gallery/core/plot_2_attention_layer>` measures. The
-# next two sections show two further limits.
+# next two closer looks show two further limits.
 #
-# The number of keys
-# ------------------
+# Closer look: what the scale leaves out, the number of keys
+# ----------------------------------------------------------
 # What matters besides the width k is the number m of keys that a query meets. To see how much it
 # matters, we estimate the entropy of the weights for scaled scores that are independent and drawn
 # from the normal distribution of mean 0 and variance 1. For one such score s, :math:`e^s` and
@@ -519,8 +517,8 @@ fig.set_label(
 # nearer to its maximum. No power of k can change that, since k says nothing about m.
 # :cite:t:`chiang2022overcoming` multiply the scores by :math:`\ln m` for this reason.
 #
-# What training does to the scores
-# --------------------------------
+# Closer look: how training makes the scores grow, by optimiser
+# -------------------------------------------------------------
 # The variance of a score is k only while queries and keys are independent. Training makes them
 # dependent, because it moves a query and the key that the query should find towards each other, so
 # that the k products no longer cancel. How much one step adds to each of them depends on the
@@ -636,19 +634,20 @@ assert torch.allclose(divided, folded, atol=1e-4)
 # ---------
 # * Why divide by :math:`\sqrt k`? Because the sum of k products of independent numbers of mean 0
 #   and variance 1 has the standard deviation :math:`\sqrt k`, and the division brings it back to 1,
-#   so that layers of all widths start alike. Division by k would make the attention weights of wide
-#   untrained layers nearly equal.
-# * One such product has variance 1; it is the sum of k of them that has variance k.
-# * A softmax of large scores gives one word nearly all the weight, and its Jacobian, through which
-#   every gradient must pass, is close to 0 for most queries.
-# * All of this is a statement about initialisation. The scale does not remove the dependence on the
-#   number of keys. In training queries align with keys, and under Adam at one learning rate scores
-#   then grow as k; under plain gradient descent they grow as :math:`\sqrt k`.
-# * A check whose outcome follows from arithmetic is not evidence.
+#   so that layers of all widths start alike.
+# * A softmax of large scores gives one word nearly all the weight, and passes hardly any gradient
+#   on.
+# * All of this is a statement about the start. It says nothing of the number of keys, nor of what
+#   training does to the scores.
 #
-# *Practise:* :doc:`/exercises/scale`.
+# *From memory:* close this page and derive the :math:`\sqrt k`, from the variance of one product to
+# the standard deviation of a score. Which step needs independence? Then check the result on random
+# vectors of width 64.
 #
 # *Where next:* which keys may a query attend to at all? That is decided by
 # :doc:`masks </gallery/core/plot_4_masks>`.
+#
+# You can now derive the scale, and say for which state of a layer it holds. The exercise to do next
+# is :ref:`the variance of a product <ex-product-variance>`.
 
 plt.show()
