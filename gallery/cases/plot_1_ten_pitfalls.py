@@ -497,10 +497,14 @@ print("first weight of a model, built first or second:", starts)
 # - One accuracy over two tasks tells you the accuracy on neither; a baseline and several seeds
 #   belong beside any accuracy.
 #
-# *Practise:* :doc:`/exercises/training`.
+# *From memory:* close this page and list the ten mistakes, and for each the print that would have
+# shown it. Then look for them in a notebook of your own.
 #
 # *Where next:* :doc:`the lesson on attention as explanation
 # </gallery/core/plot_9_reading_attention>` asks whether the weights of such a model explain its
 # answers.
+#
+# You can now look for ten mistakes that raise no error before you trust an accuracy. The exercise
+# to do next is to find out :ref:`how much an accuracy is worth <ex-margin>`.
 
 plt.show()

@@ -68,8 +68,17 @@ assert error(energy(x), keyed(x)) < 1e-12
 print(f"keys against energy: relative error {error(energy(x), keyed(x)):.0e}")
 
 # %%
-# Keys of width k > 1 add nothing, because k = 1 is already enough for the same w. In that case we
-# let the key matrix be the single column w, and the query the number 1:
+# .. predict:: width-of-the-keys
+#
+#    An energy can do what a pooling with keys of width 8 does. How wide must keys be at least to do
+#    the same?
+#
+#    As wide, k = 8 : ``error(narrow(x), keyed(x)) > 1e-9``
+#        A narrower key matrix has fewer numbers, but what counts is its product with the query.
+#    As wide as the tokens, d = 16 : ``error(energy(x), keyed(x)) > 1e-9``
+#        The product w has 16 numbers at every width of the keys.
+#    A single number, k = 1 : ``error(narrow(x), keyed(x)) < 1e-12``
+#        The key matrix is then the single column w, and the query is the number 1.
 
 narrow = KeyedPooling(d, key_dim=1)
 with torch.no_grad():
@@ -79,8 +88,8 @@ assert error(narrow(x), keyed(x)) < 1e-12
 print(f"k = 1 against k = {k}:   relative error {error(narrow(x), keyed(x)):.0e}")
 
 # %%
-# So k = 1 and k = 8 express the same functions, those of an energy, and differ in the number of
-# parameters only:
+# So keys of width k > 1 add nothing. Both widths express the same functions, those of an energy,
+# and differ in the number of parameters only:
 
 print(f"energy         {parameter_count('energy', d):4} numbers")
 for width in (1, k, d):
@@ -599,8 +608,14 @@ assert met["tokens of one text"][1] < 0.95 * met["tokens of one text"][0]
 #   nearest; the weights then are nearer, too, in nearly all cases if the scores are small, and
 #   otherwise only in most.
 #
-# *Practise:* :doc:`/exercises/low_rank`.
+# *From memory:* close this page and write, for a query and a key matrix of width k, how many
+# numbers the pair holds, how many have an effect, and from which k on the pair holds more than M
+# does. Then compute the nearest matrix of rank 2 to a random M with ``torch.linalg.svd``, and check
+# that no random matrix of rank 2 is nearer.
 #
 # *Where next:* :doc:`the lesson on gauge freedom and biases
 # </gallery/deeper/plot_2_gauge_and_biases>` asks which of the pair's numbers change nothing, and
 # finds that a single entry of a query matrix means nothing.
+#
+# You can now say which parameters of a query and a key matrix are redundant, and find the nearest
+# product of rank k. The exercise to do next is the one that :ref:`adds queries <ex-add-queries>`.

@@ -509,11 +509,19 @@ for dtype in (torch.float64, torch.float32):
         print(f"{dtype!s:14} gradient of {name:12} {size:.0e}")
 
 # %%
-# The gradient of c is zero up to rounding, and plain gradient descent multiplies it by a small
-# learning rate, so c stays where it was. :term:`Adam` divides each gradient by a running average of
-# its size. Rounding noise divided by its own size is of size 1, and only the :math:`\epsilon =
-# 10^{-8}` in the denominator damps it. We train for 1,000 steps in float32, the usual precision,
-# with Adam, with Adam and a smaller ε, and with gradient descent:
+# The gradient of c is zero up to rounding. We train for 1,000 steps in float32, the usual
+# precision, with :term:`Adam`, with Adam and a smaller ε, and with plain gradient descent.
+#
+# .. predict:: moves-without-a-gradient
+#
+#    Which optimisers move the key bias c away from where it started?
+#
+#    None, as its gradient is zero : ``max(map(max, drifts.values())) < 1e-6``
+#        It is zero on paper, and rounding noise on a computer.
+#    Adam, but not gradient descent : ``drifts["gradient descent"][-1] < 1e-6 < drifts["Adam"][-1]``
+#        Adam divides each gradient by its own size, which makes a step of noise.
+#    All three, by a little : ``min(drift[-1] for drift in drifts.values()) > 1e-6``
+#        Gradient descent multiplies the noise by a small rate, which leaves next to nothing.
 
 STEPS = 100 if QUICK else 1000
 optimizers = {
@@ -561,6 +569,10 @@ fig.set_label(
 # *Figure 4.* How far the key bias has moved under Adam. Gradient descent is not shown, because its
 # steps are below the last digit of a float32.
 #
+# Gradient descent multiplies the gradient by a small learning rate, so c stays where it was. Adam
+# divides each gradient by a running average of its size. Rounding noise divided by its own size is
+# of size 1, and only the :math:`\epsilon = 10^{-8}` in the denominator damps it.
+#
 # Many models have such a bias. Lab 13 trains a key bias in each of its two models that have queries
 # and keys. In its third model, attention pooling with one learned query, the bias in the score is
 # dead for the same reason. When such a bias moves in training, this means nothing: where it ends is
@@ -584,7 +596,12 @@ fig.set_label(
 # - Adam moves a parameter even if its gradient is nothing but rounding, so a number that moved need
 #   not have learned anything.
 #
-# *Practise:* :doc:`/exercises/low_rank`.
+# *From memory:* close this page and change the query and the key matrix of a layer so that every
+# entry is another and no score is. Then write the four terms of a score with biases, and say which
+# two the softmax removes.
 #
 # *Where next:* :doc:`the lesson on the value matrix </gallery/deeper/plot_3_values_fold>` asks
 # whether the third matrix, that of the values, does anything.
+#
+# You can now say what training can't determine in a query matrix, and which biases do nothing. The
+# exercise to do next is to :ref:`drop the dead bias <ex-drop-dead-bias>`.

@@ -212,7 +212,18 @@ shares["residual, two vectors"] = left_over(residual, apart)
 # classifier. Brackets can't be moved past a nonlinearity, so the argument ends there. To show this,
 # we first take only the values away. The :term:`ReLU` stays, and it now acts on plain contexts,
 # which mix the tokens themselves. In two more cases we take the ReLU away as well, while the logits
-# that have to be matched keep theirs:
+# that have to be matched keep theirs.
+#
+# .. predict:: features-with-a-relu
+#
+#    Without the values, which features explain more of these logits?
+#
+#    Those with the ReLU, like the logits : ``[*shares.values()][-4] < [*shares.values()][-2]``
+#        This ReLU acts on plain contexts, and so bends at other places than that of the logits.
+#    Those without the ReLU : ``[*shares.values()][-4] > [*shares.values()][-2] > 0.1``
+#        The plain mean explains more, though far from all.
+#    Either explain all of them : ``[*shares.values()][-4] < 1e-6``
+#        Brackets can't be moved past a ReLU, so the best vector misses something.
 
 before, after = F.relu(context).mean(1) @ w, F.relu(context.mean(1)) @ w  # (TEXTS,), (TEXTS,)
 shares["ReLU before the mean"] = left_over(before, F.relu(plain).mean(1))
@@ -322,7 +333,13 @@ fig.set_label(
 # - A nonlinearity after the values, with everything else left as it is, makes the *matrix* count.
 #   If a linear map comes first, as in a feed-forward layer, that map can absorb the matrix.
 #
-# *Practise:* :doc:`/exercises/low_rank`.
+# *From memory:* close this page and write down a model whose value matrix folds and one whose value
+# matrix counts. Then show both with random texts, by the best classifier on contexts without
+# values.
 #
 # *Where next:* :doc:`the lesson on rank after training </gallery/deeper/plot_4_rank_on_reviews>`,
 # for what rank and values are worth on real reviews.
+#
+# You can now decide whether a value matrix does anything in a given model, and test it by least
+# squares. The exercise to do next is the one on :ref:`folding the keys <ex-fold-keys>`, in which
+# the same move of brackets takes a matrix away.

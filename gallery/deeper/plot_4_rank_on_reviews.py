@@ -83,6 +83,17 @@ widest = max(key_dims)
 # rank` summarises these values, the spectrum of M, in one number
 # (:func:`~attention.analysis.effective_rank`). For r equal singular values it is r, and it is less
 # if a few of them make up most of their sum.
+#
+# .. predict:: directions-that-grow
+#
+#    How many of the 16 singular values of M at least double in training?
+#
+#    All, since all are trained : ``(grown > 2).all()``
+#        A direction grows only if it helps to tell the labels apart.
+#    One or two, for one label : ``(grown > 2).sum() < 3``
+#        The strongest ones grow many times over, but others grow, too.
+#    About half : ``4 < (grown > 2).sum() < 12``
+#        The strongest grow most, and the others stay near where they began.
 
 spectra = {}
 for kind in COLOURS:
@@ -351,7 +362,12 @@ fig.set_label(
 # - All of this is about one label per film review and need not carry over to other tasks, some of
 #   which need full rank.
 #
-# *Practise:* :doc:`/exercises/low_rank`.
+# *From memory:* close this page and write the truncation of a product :math:`W_\mathrm{query}
+# W_\mathrm{key}^\top` to rank r. Check that at r = k no score changes, and at r = 0 all weights of
+# a row are equal.
 #
 # *Where next:* :doc:`the lesson on the cost of the scores
 # </gallery/deeper/plot_5_cost_of_the_product>`, which counts operations and bytes.
+#
+# You can now measure how much of its rank a trained layer uses, and say on what data this holds.
+# The exercise to do next is to compute :ref:`the nearest matrix of rank r <ex-nearest-of-rank>`.

@@ -409,6 +409,18 @@ print(f"the next review instead: {(usual * usual.roll(1, 0)).sum(-1).mean():.3f}
 # positions are counted from 1 has no position 0, whichever token comes first. Token and position,
 # each there or not, make four inputs. In a fifth both are there, but apart: a word piece is first,
 # and ``[CLS]`` has moved to position 30.
+#
+# .. predict:: without-the-cls
+#
+#    ``[CLS]`` is left out, and a word piece stands at position 0. Is the first position still a
+#    sink?
+#
+#    No, it gets a uniform share : ``(position_alone[1:] < 3 / N).all()``
+#        The sink would then belong to the token alone.
+#    Yes, but a weaker one : ``3 / N < position_alone[1] < 0.9 * both[1]``
+#        The position and the token would then each hold a part of it.
+#    Yes, with as much weight as before : ``(position_alone[1:] > 0.9 * both[1:]).all()``
+#        The position is enough. Whether the token is enough as well, the other rows tell.
 
 S = M // 2
 few = sample[:S]  # (S, N)
@@ -549,8 +561,16 @@ fig.set_label(
 # - A head has earned a name when a count over many texts supports it. With the name, give the
 #   count, its condition and a control.
 #
+# *From memory:* close this page and compute the weights of one head of a real encoder from its
+# inputs and its tensors, and compare them with the library's. Then describe an experiment that
+# tells a token from its position.
+#
 # *Where next:* :doc:`the lesson on QKᵀ in a real model </gallery/deeper/plot_7_qk_of_a_real_model>`
 # asks what the matrices of these heads hold, and :doc:`the lesson on attention as explanation
 # </gallery/core/plot_9_reading_attention>` asks whether weights explain an answer.
+#
+# You can now read the heads of a published model, name one with a count and a control, and tell a
+# token from its position. The exercise to do next is the one on :ref:`deletion effects
+# <ex-deletion-from-weights>`, which a large weight does not decide.
 
 plt.show()

@@ -130,6 +130,17 @@ torch.testing.assert_close(qk[0, 0], torch.linalg.svdvals(M)[:k], rtol=1e-4, ato
 # sizes as a head's, with independent Gaussian entries. We draw twenty such pairs. Two numbers sum
 # up a spectrum: the *effective rank* of :cite:t:`roy2007effective`, and the number of directions
 # that hold 90 % of the energy, which is here the sum of the squared singular values.
+#
+# .. predict:: spectra-of-a-real-model
+#
+#    How large is the effective rank of the heads' QKᵀ, of which 32 is the most?
+#
+#    A handful, as in our classifiers : ``ranks(qk).mean() < 10``
+#        Those models were trained for one label, and this one for all of language.
+#    About half, so that training shows : ``10 <= ranks(qk).mean() < 24``
+#        Training shows elsewhere: in how the heads' inputs meet these directions.
+#    Nearly that of a Gaussian pair : ``ranks(qk).mean() > 0.9 * ranks(gaussian).mean()``
+#        By their matrices alone, most heads can hardly be told from chance.
 
 
 def directions(sigma, share=0.9):
@@ -648,7 +659,12 @@ for name, other in (
 # - The scale :math:`1/\sqrt k` keeps the variance of the scores at 1 at the start of training, and
 #   training is free to change it.
 #
-# *Practise:* :doc:`/exercises/low_rank`.
+# *From memory:* close this page and write ``spectrum``, which finds the singular values of a
+# product of a d × k and a k × d matrix without making the d × d matrix. Check it on a random pair.
 #
 # *Where next:* :doc:`the lesson on the multi-head bottleneck
 # </gallery/deeper/plot_8_multi_head_bottleneck>`, for a task whose heads do need all their rank.
+#
+# You can now read the spectra of a real model's heads beside those of chance, and say what they do
+# not show. The exercise to do next is to find :ref:`the other pair <ex-other-pair>` that makes the
+# same scores.

@@ -236,6 +236,17 @@ for degree, share, size in HARMONICS[:4]:
 # We train one head of width 16, two heads of width 8, and four heads of width 4. All three layers
 # have the same number of parameters, since hk = 16. Each training step draws new points, and the
 # error is measured on points that no step has drawn.
+#
+# .. predict:: one-wide-or-four-narrow
+#
+#    Which of the three layers learns to name the nearer key?
+#
+#    All, with as many parameters each : ``max(live.values()) < 0.1``
+#        The number of parameters is the same, but not the rank of what a head compares.
+#    Only the one wide head : ``live[1, 16] < 0.1 < min(live[2, 8], live[4, 4])``
+#        The comparison has rank 15, which only this head holds.
+#    The four heads best, as they compare more : ``live[4, 4] < live[1, 16]``
+#        Adding narrow heads does not make a wide one.
 
 
 def sample(B, generator, m=8):
@@ -424,8 +435,12 @@ for h in sizes:
 #   their centred logarithm. Pointing at known tokens needs only two directions, but large norms.
 # - When a model's heads seem too narrow, measure first how much rank their inputs use.
 #
-# *Practise:* :doc:`/exercises/low_rank`.
+# *From memory:* close this page and write the task with two opposite keys, and the one head that
+# solves it. Then say why two heads of half the width do not, although they have as many parameters.
 #
 # *Where next:* :doc:`the lesson on rotary positions </gallery/deeper/plot_9a_rotary>`, for the
 # positions of today's language models, or :doc:`the lesson on attention as explanation
 # </gallery/core/plot_9_reading_attention>`, which asks whether weights explain a model's answer.
+#
+# You can now say what more heads buy and what wider heads buy. The exercise to do next is the one
+# on :ref:`heads that see half a sentence <ex-split-heads>`.

@@ -304,7 +304,18 @@ assert error(converted, paired) < 1e-12 < 0.1 < error(mixed, paired)
 
 # %%
 # In the last printed line, weights of one layout meet the rotation of the other, and no error is
-# raised. Shapes and dtypes agree, and so does everything that one would check first:
+# raised, because shapes and dtypes agree. We try three checks that one might make.
+#
+# .. predict:: checks-of-a-mix
+#
+#    Which of these checks notices that weights of one layout meet the rotation of the other?
+#
+#    The lengths of the rotated queries : ``unnoticed["lengths of the rotated queries"] > 1e-9``
+#        A rotation keeps lengths in either layout.
+#    The scores after a common shift : ``unnoticed["scores after a common shift"] > 1e-9``
+#        The mix depends on distances alone, too.
+#    None of the three : ``max(unnoticed.values()) < 1e-9``
+#        The mix is RoPE as well, though not the RoPE of the training.
 
 start = torch.arange(100, 100 + n)  # (64,)
 mixed_shifted = rotated_scores(W_query, W_key, positions=start)  # (64, 64)
@@ -789,11 +800,16 @@ for name, way, steps in (
 #   repairs this; interpolation without further training makes the model copy from the wrong
 #   distance.
 #
-# *Practise:* :doc:`the exercises on present-day attention </exercises/today>`, whose first exercise
-# mixes the two layouts.
+# *From memory:* close this page and write the rotation of queries and keys in both layouts. Then
+# check that a common shift of all positions changes no score, and that one layout's weights fail
+# with the other's rotation.
 #
 # *Where next:* :doc:`the lesson on what heads can share
 # </gallery/deeper/plot_9b_grouped_and_latent>`, which also shows why a rotated key has to be kept
 # apart from a latent.
+#
+# You can now write rotary positions, convert weights between the two layouts, and say what happens
+# beyond the trained length. The exercise to do next is to find the bug in :ref:`two layouts of
+# rotary positions <ex-bug-rotary>`.
 
 plt.show()

@@ -177,11 +177,19 @@ for name, difference in grouped_errors.items():
     assert difference < 1e-12
 
 # %%
-# .. admonition:: What went wrong: ``repeat`` in place of ``repeat_interleave``
-#    :class: warning
+# Torch also has ``repeat``, whose result has the same shape.
 #
-#    ``repeat`` gives keys of the right shape in another order, so no error is raised, but some
-#    heads meet the keys of another group:
+# .. predict:: repeat-or-interleave
+#
+#    Two heads of keys serve six heads of queries. How much do the contexts change if ``repeat``
+#    shares the keys and values?
+#
+#    Not at all, as each is used three times : ``slip < 1e-6``
+#        Each is used three times, but by other heads.
+#    By rounding, in another order of sums : ``1e-12 < slip < 1e-3``
+#        Other numbers are added, and not the same ones in another order.
+#    By more than half of their size : ``slip > 0.5``
+#        Some heads meet the keys and values of another group.
 
 
 def repeated(heads):
@@ -196,6 +204,12 @@ print("repeat:           ", torch.arange(h_kv).repeat(h // h_kv).tolist())
 print(f"relative difference of the contexts: {slip:.2f}")
 
 # %%
+# .. admonition:: What went wrong: ``repeat`` in place of ``repeat_interleave``
+#    :class: warning
+#
+#    ``repeat`` gives keys of the right shape in another order, so no error is raised, but some
+#    heads meet the keys of another group.
+#
 # Neither order is better: a layer trained with ``repeat`` differs from one trained with
 # ``repeat_interleave`` merely in how its heads are numbered. Weights that were trained with one
 # order are wrong in the other, however, so the mistake shows when somebody else's model is loaded.
@@ -688,10 +702,11 @@ for name, n, m in (("one token", 1, 512), ("a prompt", 512, 512)):
 # *From memory:* close this page and write the trained and the absorbed form. Then check that both
 # agree in float64, and find where a scale of :math:`1/\sqrt r` would go wrong.
 #
-# *Practise:* :doc:`the exercises on present-day attention </exercises/today>`, on shared keys, on a
-# window and on the absorbed query.
-#
 # *Where next:* :doc:`the lesson on the KV cache </gallery/deeper/plot_9c_cache>`, where keys and
 # values are kept and text is generated.
+#
+# You can now share keys and values among heads in three ways, and count what each keeps per token.
+# The exercise to do next is the one on :ref:`a query that absorbs the key matrix
+# <ex-absorbed-query>`.
 
 plt.show()

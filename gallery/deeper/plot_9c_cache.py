@@ -110,8 +110,19 @@ for count in (1, 2, 3):
 #
 # What changes when a token is appended
 # -------------------------------------
-# Under the causal mask, row i of any layer depends on tokens 0 … i only. We append a token and
-# compare the rows of the earlier tokens after each block:
+# We append a token and compare the rows of the earlier tokens after each block, with a causal mask
+# and without one.
+#
+# .. predict:: rows-that-move
+#
+#    In which case do the rows of earlier tokens change when a token is appended?
+#
+#    In neither : ``moved_by_append[False, 1] < 1e-4``
+#        Without a mask, every word attends to the new one.
+#    Without the mask : ``max(moved_by_append.values()) > 1e-4 > moved_by_append[True, number]``
+#        Under the causal mask, row i of any layer depends on tokens 0 … i only.
+#    In both, from the second block on : ``moved_by_append[True, number] > 1e-4``
+#        A causal mask in each block keeps what is new from every earlier row.
 
 longer = torch.cat([x, embedding(torch.tensor([7]))])  # (15, d)
 moved_by_append = {}
@@ -528,10 +539,10 @@ assert padded_error < 1e-12
 # the prompt gives the same rows in one piece, in two, and token by token; that the first row of a
 # new piece has its true position; and that no earlier row moves.
 #
-# *Practise:* :doc:`the exercises on present-day attention </exercises/today>`, with one step of
-# decoding.
-#
 # *Where next:* :doc:`the lesson on FlashAttention </gallery/deeper/plot_9d_fused_kernel>`, for
 # attention that never holds the matrix of weights.
+#
+# You can now generate with a cache, count its bytes, and say which mistakes it hides. The exercise
+# to do next is to write :ref:`one step of decoding <ex-cached-step>`.
 
 plt.show()

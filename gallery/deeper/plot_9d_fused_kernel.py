@@ -111,6 +111,17 @@ for n in (512, 2_048, 8_192):
 # "journey". The six scaled scores of this word are read one after the other, in blocks of one key.
 # The column headed "factor" gives :math:`e^{\mathrm{largest} - \mathrm{largest}'}`, by which the
 # old sums are multiplied.
+#
+# .. predict:: how-often-corrected
+#
+#    How often do the sums have to be corrected, so that the factor is neither 0 nor 1?
+#
+#    With each new word, so five times : ``sum(0 < step[2] < 1 for step in steps) == 5``
+#        Only a score above all earlier ones makes a correction necessary.
+#    Once : ``sum(0 < step[2] < 1 for step in steps) == 1``
+#        The second word that is read, "journey", has the largest score.
+#    Never : ``sum(0 < step[2] < 1 for step in steps) == 0``
+#        This would be so if the first word had the largest score.
 
 words = ["Your", "journey", "starts", "with", "one", "step"]
 x = torch.tensor(
@@ -617,11 +628,16 @@ fig.set_label(
 #   rank of its weights is at most the width of its features. Under a causal mask the rank is full,
 #   and the limit is that each row is read from a state of fixed size.
 #
-# *Practise:* :doc:`the exercises on present-day attention </exercises/today>`, where two blocks of
-# keys are merged.
+# *From memory:* close this page and write attention for one query that reads keys and values in
+# blocks of two and keeps the largest score and two sums. Check it against a softmax, with the
+# blocks in another order.
 #
 # *Where next:* :doc:`the lesson on the scale during training
 # </gallery/deeper/plot_9e_scale_in_training>`, in which one learned number bounds the scores, or
 # :doc:`the page on speed </speed>`, for what the fused kernel does to a training run.
+#
+# You can now compute exact attention without its matrix of weights, and say what a fused kernel
+# keeps for the backward pass. The exercise to do next is to :ref:`merge two blocks
+# <ex-merge-blocks>`.
 
 plt.show()

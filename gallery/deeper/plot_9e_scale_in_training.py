@@ -240,6 +240,18 @@ for name, power in (("1/√k", 0), ("1/k", 0), ("1/k", 1)):
 # the few largest scores dominate the sum. In physics this is known as the freezing of the random
 # energy model (:cite:t:`derrida1981random`), and :cite:t:`giorlandino2025failure` carry it over to
 # attention.
+#
+# .. predict:: entropy-at-the-limit
+#
+#    At the limit σ = √(2 ln m) the formula says 0. What is the entropy there, for 1,024 keys, of
+#    which equal weights have 6.9?
+#
+#    About 0 : ``entropies[1024, 1.0] < 0.5``
+#        The formula stops being valid before it reaches 0.
+#    Between 1 and 4 : ``1 < entropies[1024, 1.0] < 4``
+#        A few of the largest scores share the weight.
+#    Nearly 6.9 : ``entropies[1024, 1.0] > 6``
+#        At this spread the largest scores have most of the weight.
 
 generator = torch.Generator().manual_seed(0)
 LENGTHS = (16, 64, 256, 1024, 4096, 16384)
@@ -626,11 +638,16 @@ for name, table in runs.items():
 #   learning rate, and made it learn more slowly at a low one.
 # - A low entropy is a collapse only if the right key has not been found.
 #
-# *Practise:* :doc:`/exercises/scale`.
+# *From memory:* close this page and write down how the entropy of the weights depends on the
+# standard deviation of random scores, and up to which standard deviation this holds. Check it with
+# 1,024 keys.
 #
 # *Where next:* :doc:`the lesson on a model that writes </gallery/deeper/plot_9f_writing>`, where a
 # small model built from such parts writes texts, or :doc:`the lesson on gauge freedom and biases
 # </gallery/deeper/plot_2_gauge_and_biases>`, which shows how queries and keys can be changed
 # together without any effect, with QK-norm and without it.
+#
+# You can now say what the scale does at the start of training and what it no longer does later, and
+# what QK-norm bounds. The exercise to do next is to decide :ref:`what to divide by <ex-divide-by>`.
 
 plt.show()

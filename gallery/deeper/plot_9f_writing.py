@@ -346,6 +346,17 @@ fig.set_label(
 # reviews, and the *copying weight*, which is the mean weight of the induction head on the token
 # that has to be copied. If no copying is left, the loss on the copied tokens should be about that
 # of the first half, where nothing can be copied.
+#
+# .. predict:: heads-that-copy
+#
+#    How many heads raise the loss on copied tokens above 5 when they alone are removed?
+#
+#    Two, the induction head and one more : ``sum(each[0] > 5 for each in removed.values()) == 2``
+#        Both end the copying, but they are not alone.
+#    Six, these two and four more : ``sum(each[0] > 5 for each in removed.values()) == 6``
+#        What the four more are for is examined below.
+#    All of them : ``all(each[0] > 5 for each in removed.values())``
+#        Most heads can be removed, and the copying goes on.
 
 
 def without(*heads):
@@ -561,9 +572,13 @@ for place, name in enumerate(("<start>", "the first word")):
 # - Weight on the first token can be a way to attend to nothing. This model can do without the value
 #   there, but not without the place.
 #
-# *Practise:* :doc:`/exercises/today`.
+# *From memory:* close this page and write the loop that draws a text from a model, with a
+# temperature. Then describe a test with random tokens that finds the heads which copy.
 #
 # *Where next:* the :doc:`playground </playground>`, where this model writes in the page, with the
 # weights of all its heads.
+#
+# You can now generate texts from a small model and show by removing a head what it does. The
+# exercise to do next is to write :ref:`one step of decoding <ex-cached-step>`.
 
 plt.show()
