@@ -1,6 +1,7 @@
 """What the gallery's pages need beyond Sphinx-Gallery: the same start for each, words for eyes."""
 
 import html
+import os
 import re
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -70,6 +71,7 @@ def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
     release, baseurl = app.config.release, app.config.html_baseurl
     line = install_line(release, baseurl, lessons()[docname].extra)
     said = {"stem": page.name, "wheel": wheel_name(release), "line": line}
+    said |= {"colab": app.config.colab_url.rstrip("/"), "part": page.parent.name}
     run = "\n" + render("run-it-yourself.rst", said)
     note = r"\.\. only:: html\n\n +\.\. note::\n +:class: sphx-glr-download-link.*\n\n.*\n.*\n"
     text = re.sub(note, "", source[0])
@@ -108,6 +110,7 @@ def plain(node: nodes.Element) -> str:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_config_value("colab_url", os.environ.get("COLAB_URL", ""), "env", str)
     app.connect("source-read", offer_downloads)
     app.connect("source-read", mend_lists)
     app.connect("doctree-resolved", shorten_references)

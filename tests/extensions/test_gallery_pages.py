@@ -88,7 +88,8 @@ SOURCE = (
 
 def test_a_page_offers_itself_and_the_package():
     address = "https://example.org/site/"
-    app = SimpleNamespace(config=SimpleNamespace(release="1.2", html_baseurl=address))
+    config = SimpleNamespace(release="1.2", html_baseurl=address, colab_url="")
+    app = SimpleNamespace(config=config)
     source, other = [SOURCE], [SOURCE]
     gallery_pages.offer_downloads(app, LESSON, source)
     gallery_pages.offer_downloads(app, "training", other)
@@ -104,6 +105,15 @@ def test_a_page_offers_itself_and_the_package():
     assert "zip>" not in text
     assert "attention_tutorial-1.2-py3-none-any.whl <../../attention_tutorial-1.2-" in text
     assert f"    pip install {install_line('1.2', address, 'plot')}\n" in text
+    assert "Colab" not in text
+
+
+def test_a_release_opens_its_pages_in_colab():
+    colab = "https://colab.research.google.com/github/a/b/blob/notebooks"
+    config = SimpleNamespace(release="1.2", html_baseurl="https://a.b/", colab_url=f"{colab}/")
+    source = [SOURCE]
+    gallery_pages.offer_downloads(SimpleNamespace(config=config), LESSON, source)
+    assert f"      * `Open in Colab <{colab}/core/plot_4_masks.ipynb>`__" in source[0]
 
 
 def test_lists_of_tags_are_taken_out_and_all_lessons_have_their_headers_alone():
