@@ -89,7 +89,7 @@ widest = max(key_dims)
 #    How many of the 16 singular values of M at least double in training?
 #
 #    All, since all are trained : ``(grown > 2).all()``
-#        A direction grows only if it helps to tell the labels apart.
+#        Training changes all of them, but makes only some of them grow.
 #    One or two, for one label : ``(grown > 2).sum() < 3``
 #        The strongest ones grow many times over, but others grow, too.
 #    About half : ``4 < (grown > 2).sum() < 12``

@@ -212,9 +212,10 @@ fig.set_label(
 #
 # .. predict:: clock-and-count
 #
-#    For 512 tokens and keys of width 8, M takes 24 times as many operations. And how much time?
+#    For 512 tokens and keys of width 8, M takes 24 times as many operations as the pair. How many
+#    times as long does it take by the clock?
 #
-#    About 24 times as much : ``measured[512, 8] > 18``
+#    About 24 times : ``measured[512, 8] > 18``
 #        A count predicts times well as long as multiplying is what takes the time.
 #    Between half of that and the count : ``12 < measured[512, 8] <= 18``
 #        The gap is wider, because the narrow products leave arithmetic units idle.
