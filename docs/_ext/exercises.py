@@ -29,7 +29,7 @@ from attention.exercises.judging import SENTENCES
 MARKS = "exercises/index"  # the page that counts what is done
 # For an icon font, launch buttons, tags of lessons, tabs and tables of pandas: no page has them.
 UNUSED = ("exercise.css", "sg_gallery-binder", "sg-tags", "design-tabs", "sg_gallery-dataframe")
-SOLVED, READ = "Solved: <code>check</code> says “Right”", "I have read this lesson"
+SOLVED = "Solved: <code>check</code> says “Right”"
 
 
 def visit_solution(translator: HTML5Translator, node: solution_node) -> None:
@@ -104,10 +104,10 @@ def add_counts(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def tasks_of_lessons(env: BuildEnvironment) -> dict[str, list[str]]:
-    """Map each lesson to its questions and exercises; one without any is to be read."""
+    """Map each lesson to its questions and exercises."""
     asked = dict(tasks(env))
     return {
-        page: [*asked.get(page, []), *(f"ex-{task}" for task in lesson.tasks)] or [f"read-{page}"]
+        page: [*asked.get(page, []), *(f"ex-{task}" for task in lesson.tasks)]
         for page, lesson in lessons().items()
     }
 
@@ -130,8 +130,6 @@ def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any
     if page == MARKS or page in lessons() or page in dict(tasks(app.env)):
         app.add_js_file("lab/numbers.js", defer="defer")
         app.add_js_file("exercises.js", defer="defer")
-    if "body" in context and tasks_of_lessons(app.env).get(page) == [f"read-{page}"]:
-        context["body"] += render("tick.html", {"label": f"read-{page}", "text": READ})
 
 
 def drop_what_nothing_uses(

@@ -11,7 +11,6 @@ PAGES = ["index.html", "gallery/index.html"]
 MAP = "[data-testid=lesson-map]"
 SCALE = "gallery/core/plot_3_scaling_variance"
 HEADS = "gallery/core/plot_5_multi_head"
-FOLD = "gallery/deeper/plot_3_values_fold"  # it has no exercise and no question
 DIRECTORIES = "link => link.href.replace(document.baseURI.replace(/[^/]*$/, ''), '')"
 
 
@@ -90,13 +89,6 @@ def test_a_lesson_shows_how_far_one_is(visit, http_root):
     expect(chapter).to_have_text("Core lessons · 5 of 9 · 50 minutes · 1 done")
     expect(page.locator(".stops .done")).to_have_count(1)
     expect(page.locator(".stops span")).to_have_count(9)
-
-
-def test_a_lesson_without_exercises_is_done_when_it_is_read(visit, http_root):
-    page = visit(f"{http_root}{FOLD}.html").page
-    page.get_by_label("I have read this lesson").check()
-    page.goto(http_root + "gallery/index.html")
-    expect(station(page, FOLD).locator(".mark")).to_contain_text("✓ done")
 
 
 def test_a_station_that_is_pointed_at_shows_what_it_needs(visit, http_root):
