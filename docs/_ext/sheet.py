@@ -41,7 +41,7 @@ def typeset(said: dict[str, Any], paper: str, kind: str) -> bytes:
 
 
 def slim(svg: str) -> str:
-    """Leave out what no eye misses, which is four bytes of ten: a page may weigh a megabyte."""
+    """Leave out what no eye misses, which is half of the bytes: a page may weigh a megabyte."""
     for i, name in enumerate(dict.fromkeys(re.findall("g[0-9A-F]{32}", svg))):
         svg = svg.replace(name, f"g{i}")
     ink, _ = Counter(re.findall(' fill="#[0-9a-f]{6}"', svg)).most_common(1)[0]

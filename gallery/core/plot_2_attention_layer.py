@@ -164,9 +164,9 @@ print("optimizer.step() is the step written by hand")
 # %%
 # Closer look: which way a gradient takes back to a matrix
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-# The ``grad_fn`` at the end of the output above says which operation made the tensor, here a matrix
-# product. Each such operation also knows the operations before it, so one can walk back from the
-# result, and this is how ``backward()`` finds the matrices. We walk back in the same way, and
+# The ``grad_fn`` at the end of the printed ``v1(x)`` says which operation made the tensor, here a
+# matrix product. Each such operation also knows the operations before it, so one can walk back from
+# the result, and this is how ``backward()`` finds the matrices. We walk back in the same way, and
 # wherever the path branches, we follow the first branch.
 
 node, trail = v1(x).grad_fn, []

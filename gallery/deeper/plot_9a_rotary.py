@@ -310,23 +310,23 @@ assert error(converted, paired) < 1e-12 < 0.1 < error(mixed, paired)
 #
 #    Which of these checks notices that weights of one layout meet the rotation of the other?
 #
-#    The lengths of the rotated queries : ``unnoticed["lengths of the rotated queries"] > 1e-9``
+#    The lengths of the rotated queries : ``checked["lengths of the rotated queries"] > 1e-9``
 #        A rotation keeps lengths in either layout.
-#    The scores after a common shift : ``unnoticed["scores after a common shift"] > 1e-9``
+#    The scores after a common shift : ``checked["scores after a common shift"] > 1e-9``
 #        The mix depends on distances alone, too.
-#    None of the three : ``max(unnoticed.values()) < 1e-9``
+#    None of the three : ``max(checked.values()) < 1e-9``
 #        The mix is RoPE as well, though not the RoPE of the training.
 
 start = torch.arange(100, 100 + n)  # (64,)
 mixed_shifted = rotated_scores(W_query, W_key, positions=start)  # (64, 64)
 q = tokens @ W_query.T  # (64, 8)
 lengths = attention.apply_rotary(q).norm(dim=-1)  # (64,)
-unnoticed = {
+checked = {
     "lengths of the rotated queries": error(lengths, q.norm(dim=-1)),
     "scores of words for themselves": error(mixed.diagonal(), paired.diagonal()),
     "scores after a common shift": error(mixed_shifted, mixed),
 }
-for check, difference in unnoticed.items():
+for check, difference in checked.items():
     print(f"{check} differ by {difference:.0e}")
 
 # %%

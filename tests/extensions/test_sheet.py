@@ -121,7 +121,8 @@ def test_a_picture_is_as_wide_as_its_paper_and_light(said):
     for paper, width in (("a4", b"595.27"), ("phone", b"360")):
         svg = sheet.typeset(said, paper, "svg")
         assert svg.startswith(b'<svg viewBox="0 0 ' + width)
-        assert len(svg) < 490_000
+        assert b'fill="#17191c"' in svg.partition(b">")[0]  # the ink, said once
+        assert len(svg) < 450_000
 
 
 def test_its_page_links_to_all_its_files_and_the_build_writes_them(site, said):

@@ -1,6 +1,5 @@
 """The file that a reader writes through the lessons: complete, the package's equal, and it runs."""
 
-import ast
 import csv
 import importlib.util
 import subprocess
@@ -9,6 +8,7 @@ import sys
 import from_scratch
 import pytest
 import torch
+from imports import imported
 from loops import for_each
 from run_pages import ROOT
 from small_run import reviews
@@ -75,13 +75,7 @@ def test_each_lesson_writes_its_pieces_and_is_named_above_them(path):
 
 
 def test_it_imports_torch_and_the_standard_library_alone_and_says_what_each_piece_is(path, scratch):
-    modules = set()
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            modules |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            modules.add(node.module.split(".")[0])
-    assert modules <= {"csv", "random", "re", "sys", "torch"}
+    assert imported(path) <= {"csv", "random", "re", "sys", "torch"}
     for name in (name for names in PIECES.values() for name in names):
         assert getattr(scratch, name).__doc__.count("\n") == 0, name
 

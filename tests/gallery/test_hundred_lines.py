@@ -8,6 +8,7 @@ import sys
 
 import pytest
 import torch
+from imports import imported
 from run_pages import ROOT
 from small_run import reviews
 
@@ -24,7 +25,9 @@ SENTENCE = "A <i>lovely</i> place: it's worth\u00a0a visit!"
 def parts():
     """Run the definitions alone, which stand above the program."""
     text = "\n".join(LINES).partition("\nparser = ")[0]
-    return exec(compile(text, str(FILE), "exec"), names := {}) or names
+    names = {}
+    exec(compile(text, str(FILE), "exec"), names)
+    return names
 
 
 def run(*arguments, before=""):
@@ -51,13 +54,7 @@ def rows():
 def test_they_are_a_hundred_and_need_torch_and_the_standard_library_alone():
     assert len(LINES) <= 100
     assert max(map(len, LINES)) <= 100
-    modules = set()
-    for node in ast.walk(ast.parse(FILE.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            modules |= {alias.name.partition(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            modules.add(node.module.partition(".")[0])
-    assert modules <= {"torch", *sys.stdlib_module_names}
+    assert imported(FILE) <= {"torch", *sys.stdlib_module_names}
 
 
 def test_the_page_goes_through_every_line():

@@ -42,6 +42,7 @@ def test_each_release_replaces_the_notebooks_of_the_one_before(jobs, tmp_path):
 
 
 def test_the_link_leads_to_that_branch_of_the_repository(jobs):
-    (build,) = (step for step in jobs["build"]["steps"] if step.get("run") == "nox -s docs")
+    (build,) = (step for step in jobs["build"]["steps"] if "COLAB_URL" in step.get("env", {}))
+    assert build["run"].startswith("nox -s docs browser")
     github = "https://colab.research.google.com/github"
     assert build["env"]["COLAB_URL"] == f"{github}/${{{{ github.repository }}}}/blob/notebooks"

@@ -61,7 +61,11 @@ def test_links_are_found_at_all():
 
 def test_every_link_to_another_site_is_listed():
     """A site that knows where it and its source are has links to them, too."""
-    own = tuple(os.environ[name] for name in ("SITE_URL", "REPOSITORY_URL") if name in os.environ)
+    own = tuple(
+        address
+        for name in ("SITE_URL", "REPOSITORY_URL", "COLAB_URL")
+        if (address := os.environ.get(name))
+    )
     listed = set(FOREIGN.read_text(encoding="utf-8").splitlines()[1:])
     found = {urldefrag(target)[0] for name in page_names() for target in links(name).targets}
     foreign = {url for url in found if urlsplit(url).netloc and not url.startswith((*own, "//"))}
