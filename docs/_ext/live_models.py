@@ -14,6 +14,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+from rcssmin import cssmin
+from rjsmin import jsmin
 from safetensors.torch import load_file
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -133,11 +135,11 @@ def write_bundles(app: Sphinx, env: BuildEnvironment) -> list[str]:
     if app.builder.name != "html":
         return []
     changed = set()
-    for kind, pages in (("js", SCRIPTS), ("css", STYLES)):
+    for kind, pages, shorten in (("js", SCRIPTS, jsmin), ("css", STYLES, cssmin)):
         for page, names in pages.items():
             file = Path(app.outdir, "_static", bundle(page, kind))
             parts = [(SOURCES / f"{name}.{kind}").read_text(encoding="utf-8") for name in names]
-            joined = "\n".join(parts)
+            joined = shorten("\n".join(parts))  # without what only who reads it needs
             if not file.exists() or file.read_text(encoding="utf-8") != joined:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(joined, encoding="utf-8")
