@@ -701,8 +701,8 @@ plt.show()
 # All models read the same reviews and mostly fail on the same ones, so we compare two models review
 # by review. A review counts as 1 if only the model with attention is right, as −1 if only the mean
 # is right, and as 0 otherwise. The average of these N numbers is the difference of the accuracies.
-# Its interval extends by ± 1.96 times their standard deviation, divided by √N. *Alone* stands for the
-# two models of the first task.
+# Its interval extends by ± 1.96 times their standard deviation, divided by √N. *Alone* stands for
+# the two models of the first task.
 
 
 # Table: the differences, with their intervals.
