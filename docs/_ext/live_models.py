@@ -14,7 +14,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-from rcssmin import cssmin
 from rjsmin import jsmin
 from safetensors.torch import load_file
 from sphinx.application import Sphinx
@@ -135,11 +134,13 @@ def write_bundles(app: Sphinx, env: BuildEnvironment) -> list[str]:
     if app.builder.name != "html":
         return []
     changed = set()
-    for kind, pages, shorten in (("js", SCRIPTS, jsmin), ("css", STYLES, cssmin)):
+    for kind, pages in (("js", SCRIPTS), ("css", STYLES)):
         for page, names in pages.items():
             file = Path(app.outdir, "_static", bundle(page, kind))
             parts = [(SOURCES / f"{name}.{kind}").read_text(encoding="utf-8") for name in names]
-            joined = shorten("\n".join(parts))  # without what only who reads it needs
+            joined = "\n".join(parts)
+            if kind == "js":
+                joined = jsmin(joined)  # without what only who reads it needs
             if not file.exists() or file.read_text(encoding="utf-8") != joined:
                 file.parent.mkdir(parents=True, exist_ok=True)
                 file.write_text(joined, encoding="utf-8")

@@ -15,8 +15,7 @@ out?
 
 Every word asks with a vector of its own, its query, and every word of the sentence answers with
 another vector, its key; the better the two match, the more of a third vector, its value, the word
-hands over. Seven steps show this for "journey"; *Next* moves one step on, and a press on another
-word lets that word ask.
+hands over. Here "journey" asks.
 
 .. raw:: html
    :file: ../../_parts/walk.html
@@ -263,7 +262,7 @@ def draw_branches(word, x, query, key, value, scores):
 
     title = f"scores of the query of “{word}” with every key"
     bars.set_title(title, fontsize=11, parse_math=False)  # a word such as "$5-$10" is no formula
-    bars.bar_label(bars.barh(range(len(words)), scores.tolist(), color=BLACK), fmt=" %.2f")
+    bars.bar_label(bars.barh(range(len(words)), scores.tolist(), color="0.4"), fmt=" %.2f")
     bars.set_yticks(range(len(words)), words, parse_math=False)
     bars.invert_yaxis()
     bars.set_xlabel("score")

@@ -237,6 +237,12 @@ test("captions name the reader's words and numbers", () => {
   assert.equal(rows(one)[j][3], percent(w[j]));
 });
 
+test("a sum of large powers is short", () => {
+  const one = model(7, 3);
+  const large = { ...one, scores: one.scores.map((row) => row.map((score) => score + 35)) };
+  assert.match(plain(caption(5, large).sum), /\/ \d\.\d\d × 10\^1\d ≈/);
+});
+
 test("a share that is nearly nothing is not called nothing", () => {
   same(
     [0, 0.001, 0.0051, 0.534, 1].map((weight) => percent(weight)),

@@ -209,6 +209,59 @@ def test_what_is_no_sentence_is_refused_where_nothing_moves(walk, text, message)
     expect(field).to_have_attribute("aria-invalid", "false")
 
 
+def test_what_is_typed_takes_the_place_of_the_example_and_its_answer_comes_first(walk):
+    page = walk()
+    page.get_by_test_id("walk-sentence").click()
+    page.wait_for_function("getSelection().toString().startsWith('a slow')")
+    page.keyboard.type("f")
+    assert page.locator(".walk-note").inner_text() == ""  # half a word is no mistake yet
+    expect(page.locator(".walk-note")).to_contain_text("got 1.")
+    page.keyboard.type("ilms I loved")
+    expect(page.get_by_role("button", name="loved", exact=True)).to_be_visible()
+    assert shown_words(page) == ["films", "i", "loved"]
+    page.keyboard.press("Enter")
+    expect(page.get_by_test_id("walk-next")).to_be_focused()
+    assert step(page) == 1
+    page.keyboard.press("Enter")
+    assert step(page) == 2
+
+
+def test_back_leads_to_the_step_before_with_the_sentence_of_now(walk):
+    page = walk()
+    go_to(page, 3)
+    page.get_by_test_id("walk-sentence").fill("my own lovely film")
+    expect(page.get_by_role("button", name="lovely", exact=True)).to_be_visible()
+    page.go_back()
+    expect(page.get_by_test_id("walk-step")).to_have_attribute("data-value", "2")
+    assert shown_words(page) == ["my", "own", "lovely", "film"]
+    page.reload()
+    expect(page.get_by_role("button", name="lovely", exact=True)).to_be_visible()
+    assert step(page) == 2
+
+
+def test_who_goes_on_from_what_cannot_be_read_sees_which_sentence_that_is(walk):
+    page = walk()
+    field = page.get_by_test_id("walk-sentence")
+    field.fill("great")
+    expect(field).to_have_attribute("aria-invalid", "true")
+    page.get_by_test_id("walk-next").click()
+    assert (step(page), field.input_value()) == (2, FIRST)
+    assert page.locator(".walk-note").inner_text() == ""
+
+
+def test_on_a_phone_next_stays_under_the_thumb(walk):
+    page = walk(size="phone", has_touch=True, is_mobile=True)
+    go_on = page.get_by_test_id("walk-next")
+    before = go_on.bounding_box()
+    for k in range(2, 7):
+        go_on.tap()
+        page.wait_for_timeout(100)
+        assert step(page) == k
+        assert abs(go_on.bounding_box()["y"] - before["y"]) <= 2
+        title = page.locator(".walk-title").bounding_box()
+        assert title["y"] >= 0
+
+
 def test_a_ready_sentence_is_read_at_a_press(walk):
     page = walk()
     page.get_by_role("button", name="we watched a wonderful film").click()

@@ -30,7 +30,7 @@ def first(browser, http_root):
 def test_who_comes_first_sees_few_numbers_and_few_controls(first):
     expect(first.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "look")
     assert 36 <= count(first, NUMBERS) <= 60
-    assert count(first, CONTROLS) <= 7
+    assert count(first, f".bench {CONTROLS}") <= 7  # besides the missions
     first.set_viewport_size({"width": 390, "height": 844})
     assert count(first, NUMBERS) <= 60
     assert first.locator("#workbench").bounding_box()["height"] <= 844
@@ -71,6 +71,20 @@ def test_a_mission_marks_itself_done_and_the_mark_is_kept(bench):
     bench.reload()
     expect(done).to_have_text([" ✓ done"])
     assert missions.filter(has=bench.locator(".mark")).inner_text().startswith("Change")
+
+
+def test_a_mission_that_is_pressed_shows_what_it_needs(first):
+    page = first
+    page.get_by_label("Your sentence").fill("the good film was not the good one")
+    expect(page.locator(".bench-missions .mark")).to_have_text([" ✓ done"])
+    expect(page.get_by_test_id("weight")).to_have_count(64)
+    assert page.get_by_test_id("weight").first.bounding_box()["width"] >= 40  # to look at
+    page.locator(".bench-missions button").nth(1).click()
+    expect(page.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "change")
+    expect(page.get_by_label("Your sentence")).to_have_value("Your journey starts with one step")
+    page.locator(".bench-missions button").nth(4).click()
+    expect(page.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "train")
+    assert "The darkest colour is 0.23." in page.locator("[data-part=finding]").inner_text()
 
 
 def test_planes_have_titles(bench):

@@ -148,7 +148,7 @@
     function vector(name, numbers, role, most, [x, y], [wide, high], looks = {}) {
       const { down = false, gap = 4, ...more } = looks;
       // One size for all numbers of a kind: what is smaller would seem to be less.
-      const { size } = fitted("−0.00", wide - 4, down ? big : plain);
+      const { size } = fitted("−0.00", wide - 8, down ? big : plain);
       for (const [c, one] of numbers.entries()) {
         const shift = (c - (numbers.length - 1) / 2) * ((down ? high : wide) + gap);
         const place = down ? [x, y + shift, wide, high] : [x + shift, y, wide, high];
@@ -223,7 +223,7 @@
       allWords({ pitch, along }, by(36, 45));
       const start = by(66, 92);
       const span = (by(H - 4, W) - start) / 3;
-      const sizes = by([Math.min((pitch - 12) / 2, 58), 54], [span / 2 - 5, pitch - 8]);
+      const sizes = by([Math.min(pitch - 14, 96), 44], [span / 2 - 5, pitch - 8]);
       const lanes = [
         ["query", "looks for", [query[at]]],
         ["key", "is found by", key],
@@ -240,7 +240,7 @@
         }
         each((j) => {
           if (role === "query" && j !== at) return;
-          const looks = { from: `x${j}.1`, gap: by(4, 2) };
+          const looks = { from: `x${j}.1`, down: isWide, gap: by(4, 2) };
           const one = vectors[role === "query" ? 0 : j];
           vector(`${role}${j}`, one, role, largest(vectors), box(along(j), across), sizes, looks);
         });

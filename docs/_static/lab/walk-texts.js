@@ -9,6 +9,13 @@
 
   const vector = (numbers) => `(${numbers.map(number).join(", ")})`;
 
+  // 16.4, or 2.04 × 10 to the power of 15
+  function large(one) {
+    if (one < 1e5) return number(one);
+    const [digits, power] = one.toExponential(2).split("e+");
+    return `${digits} × 10{power: ${power}}`;
+  }
+
   // "{key}" and "{query: 0.5}" are segments with a role; a reader's word has no brackets.
   function segmentsOf(text) {
     const parts = text.split(/\{(\w+)(?:: ([^}]+))?\}/);
@@ -52,7 +59,7 @@
       [
         "Scores become shares",
         "The softmax raises e to each score and divides by the sum, so that all shares are positive and add up to 100\u00a0%. Higher scores get much more.",
-        `${best}: e{power: ${number(s[j])}} / ${number(total)} ≈ {weight: ${most}}`,
+        `${best}: e{power: ${number(s[j])}} / ${large(total)} ≈ {weight: ${most}}`,
       ],
       [
         "Everybody hands over a share",

@@ -10,6 +10,7 @@
 
   const MOVE = 650; // milliseconds
   const TYPED = 350;
+  const PAUSE = 700; // before one who types is told what cannot be read
   const SWIPE = 48; // pixels
   const LENGTH = { least: 2, most: 9, letters: 20 };
   const STATE = /^walk=([1-7])\.(\d)(?:\.(\p{L}+(?:-\p{L}+)+))?$/u;
@@ -69,6 +70,8 @@
     let run = 0; // how often another picture was shown
     let width;
     let isChanged = false;
+    let isTyped = false; // since the last Enter
+    let pause;
 
     // ---- from one picture to the next
 
@@ -193,6 +196,14 @@
       }
     }
 
+    // Back and Forward lead from step to step, with the sentence and the word of now.
+    function returnTo() {
+      if (!history.state?.walk) return readAddress();
+      step = history.state.walk;
+      isChanged = true;
+      show();
+    }
+
     async function readAddress() {
       const found = decoded(location.hash.slice(1).split("&")[0]).match(STATE);
       if (!found) return false;
@@ -211,10 +222,16 @@
 
     const tellIn = (name, text) => (find(name).textContent = text);
 
-    // What is typed and cannot be read is said above it, and what is shown is then another sentence's.
+    // What is typed and cannot be read is said above it, and what is shown is then another sentence's. Half
+    // a word is no mistake yet.
     function note(text, isRefused = false) {
-      tellIn("note", text);
-      field.setAttribute("aria-invalid", isRefused);
+      clearTimeout(pause);
+      const tell = () => {
+        tellIn("note", text);
+        field.setAttribute("aria-invalid", isRefused);
+      };
+      if (text && isTyped && field.matches(":focus")) pause = setTimeout(tell, PAUSE);
+      else tell();
     }
 
     function problemOf(words) {
@@ -260,15 +277,26 @@
     // ---- what a reader does
 
     function go(to) {
-      history.replaceState(history.state, "", link()); // where the browser's Back leads
+      if (field?.getAttribute("aria-invalid") === "true") {
+        field.value = model.words.join(" "); // whose steps follow
+        note("");
+      }
+      history.replaceState({ walk: step }, "", link()); // where the browser's Back leads
       step = ((to + STEPS - 1) % STEPS) + 1;
-      history.pushState(null, "", link());
+      history.pushState({ walk: step }, "", link());
       show();
-      // On a phone the buttons cover the lower edge, and the doors of the last step are below them.
-      const room = innerHeight - (width < 560 && step < STEPS ? 60 : 0);
-      const last = step === STEPS ? find("bench") : stage;
-      if (last.getBoundingClientRect().bottom > room)
-        find("title").scrollIntoView({ behavior: calm.matches ? "instant" : "smooth" });
+      reveal();
+    }
+
+    // Scroll as little as shows the picture with the buttons below it, where a thumb is, and at the end
+    // the doors, but not so far that the title leaves.
+    function reveal() {
+      const [low, high] = [step === STEPS ? find("bench") : stage, find("title")].map((one) =>
+        one.getBoundingClientRect(),
+      );
+      const buttons = width < 560 && step < STEPS ? find("next").offsetHeight + 21 : 0;
+      const top = Math.min(low.bottom + buttons - innerHeight, high.top - 64);
+      if (top > 0 || high.top < 0) scrollBy({ top, behavior: calm.matches ? "instant" : "smooth" });
     }
 
     function ask(part) {
@@ -279,16 +307,22 @@
       show();
     }
 
+    // Before that, what is typed would be put into the middle of the example.
+    on("sentence", "focus", () => {
+      if (!isTyped) requestAnimationFrame(() => field.select());
+    });
+    on("sentence", "blur", () => isTyped && read(field.value));
+
     const turn = (by) => {
       if (by < 0 || step < STEPS) find(by < 0 ? "back" : "next").click();
     };
 
-    async function copy(text, done) {
+    async function copy(text, done, instead) {
       try {
         await navigator.clipboard.writeText(text);
         tellIn("told", done);
       } catch {
-        tellIn("told", "Your browser lets no page copy. Select the lines, or this page's address.");
+        tellIn("told", `Your browser lets no page copy. ${instead}`);
       }
     }
 
@@ -300,21 +334,29 @@
     }
     on("back", "click", () => go(step - 1));
     on("next", "click", () => go(step + 1));
-    on("sentence", "input", () => take(field.value));
+    on("sentence", "input", () => {
+      isTyped = true;
+      take(field.value);
+    });
     on("form", "click", ({ target }) => target.matches("button") && take(target.textContent));
     on("form", "submit", async (event) => {
       event.preventDefault();
+      const isOwn = isTyped;
+      isTyped = false;
       if (!(await take(field.value))) return;
-      find("next").focus();
-      go(2);
+      find("next").focus({ preventScroll: true });
+      if (!isOwn) return go(2);
+      show(); // the answer to a sentence of one's own comes first
+      reveal();
     });
     on("share", "click", () => {
       isChanged = true;
       tell();
-      copy(link(), "Copied: a link to this sentence, asker and step.");
+      const copied = `Copied: a link to ${quoted(model.words.join(" "))}, asker and step.`;
+      copy(link(), copied, "This page's address is the link.");
     });
     on("copy", "click", () =>
-      copy(find("python").textContent, "Copied: lines that need torch alone."),
+      copy(find("python").textContent, "Copied: lines that need torch alone.", "Select the lines."),
     );
     stage.addEventListener("click", ({ target }) =>
       ask(target.closest("[data-ask], [data-query]")),
@@ -351,7 +393,7 @@
       const [dx, dy] = touch ? [clientX - touch.clientX, clientY - touch.clientY] : [0, 0];
       if (Math.abs(dx) > SWIPE && Math.abs(dx) > 2 * Math.abs(dy)) turn(-dx);
     });
-    addEventListener("hashchange", readAddress);
+    addEventListener("hashchange", returnTo);
 
     stage.replaceChildren(...layers);
     for (const still of [...stage.parentElement.children]) if (still !== stage) still.remove();

@@ -204,13 +204,8 @@
   function drawCurve(picture, curve) {
     const losses = curve.filter((loss) => loss !== null);
     const text = (x, y, words) => shape("text", { x, y }, words);
-    if (losses.length < 2) {
-      picture.setAttribute(
-        "aria-label",
-        "No step has been taken yet, so there is no curve of the loss.",
-      );
-      return picture.replaceChildren(text(10, 70, "The loss, step by step"));
-    }
+    picture.toggleAttribute("hidden", losses.length < 2);
+    if (losses.length < 2) return;
     const points = curvePoints(losses, 220, 95).map(([x, y]) => [x + 8, y + 22]);
     const [first, last] = [short(losses[0]), short(losses.at(-1))];
     const steps = plural(losses.length - 1, "step");

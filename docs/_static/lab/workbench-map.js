@@ -80,6 +80,7 @@
       );
       find("map-head").replaceChildren(element("td"), ...columns, context);
       table.classList.toggle("many", words.length > FEW);
+      table.style.setProperty("--words", words.length);
       weights = words.map((_, i) =>
         words.map((_, j) =>
           cell(`map.${i}.${j}`, { "data-testid": "weight", "data-row": i, "data-column": j }),
@@ -95,6 +96,9 @@
     }
 
     function update({ state, layer, head }) {
+      // Small weights would all look alike: then the largest is the darkest, as is said below.
+      const full = Math.max(...head.weights.flat());
+      const isScaled = full > 0 && full < 0.5;
       const { words, targets, at } = state;
       const short = (weight) =>
         weight.toFixed(2).replace(/^0(?=\.)/, words.length > FEW ? "" : "0");
@@ -108,7 +112,7 @@
           made.dataset.head = state.head;
           made.classList.toggle("masked", isMasked);
           made.classList.toggle("target", isTarget);
-          made.style.setProperty("--share", weight.toFixed(3));
+          made.style.setProperty("--share", (isScaled ? (0.7 * weight) / full : weight).toFixed(3));
           const notes = `${isMasked ? ", masked" : ""}${isTarget ? ", a target" : ""}`;
           made.setAttribute(
             "aria-label",
@@ -124,7 +128,8 @@
       [...find("map").rows].forEach((row, i) => {
         row.classList.toggle("asks", i === at);
       });
-      find("finding").textContent = finding(head.weights, words);
+      const scale = isScaled ? ` The darkest colour is ${full.toFixed(2)}.` : "";
+      find("finding").textContent = finding(head.weights, words) + scale;
       const most = favourites(head.weights[at]);
       const asker = quoted(words[at]);
       if (most.length === 1) bench.say(`${asker} attends most to ${quoted(words[most[0]])}.`);

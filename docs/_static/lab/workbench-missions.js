@@ -28,6 +28,7 @@
     {
       name: "only",
       density: "change",
+      preset: "lesson", // whose sentence has both words
       text: "Make “journey” attend only to “step”: a weight of at least 0.9, without a mask.",
       isDone: ({ state: { words }, layer: { allowed }, head: { weights } }) =>
         positions(words, "journey").some(
@@ -64,11 +65,19 @@
     const { done, mark, onChange, showMark } = globalThis.doneStore;
     const list = find("missions");
     const labelOf = ({ name }) => `mission-${name}`;
-    const items = MISSIONS.map((mission) => {
-      const title = mission.density[0].toUpperCase() + mission.density.slice(1);
-      return element("li", {}, element("b", {}, title), ` ${mission.text}`);
+    // A press shows what the mission needs.
+    const items = MISSIONS.map(({ density, preset, text }) => {
+      const title = element("b", {}, density[0].toUpperCase() + density.slice(1));
+      const item = element("button", { type: "button" }, title, ` ${text}`);
+      item.addEventListener("click", () => {
+        const { words } = bench.state();
+        if (preset && !["journey", "step"].every((word) => words.includes(word)))
+          bench.startFrom(preset);
+        bench.showAs(density);
+      });
+      return item;
     });
-    list.append(...items);
+    list.append(...items.map((item) => element("li", {}, item)));
 
     function update(view) {
       // What one starts with, or opens by a link, is no deed.

@@ -74,6 +74,8 @@
       change,
       set,
       open,
+      showAs,
+      startFrom: (name) => origins.has(name) && begin(origins.get(name)),
       cell,
       grid,
       tell,
@@ -184,13 +186,15 @@
       find("hint").textContent = HINTS[density];
     }
 
-    on("density", "change", ({ target }) => {
-      density = target.value;
+    on("density", "change", ({ target }) => showAs(target.value));
+
+    function showAs(wanted) {
+      density = wanted;
       keep("density", density);
       dropTool();
       find("matrices").open = density === "train";
       update();
-    });
+    }
 
     // ---- what the parts use
 
