@@ -47,7 +47,7 @@ PARTS = {"core": "Core lessons", "deeper": "Going deeper", "cases": "Case studie
 LINES = {
     "Core lessons": ("core/plot_*.py", (0, 0)),
     "Rank": ("deeper/plot_[1-5]_*.py", (1, 1)),
-    "Real models": ("deeper/plot_[6-8]_*.py", (6, 2)),
+    "Real models": ("deeper/plot_[6-8]_*.py", (7, 2)),
     "Attention today": ("deeper/plot_9?_*.py", (0, 2)),
     "Case studies": ("cases/plot_*.py", (7, 1)),
 }
@@ -170,7 +170,7 @@ class Table(SphinxDirective):
 
 
 def lines_of_the_map() -> Iterator[dict[str, Any]]:
-    """Lay out the lines: the cell and the pages of each, and its path in a box of nine by three."""
+    """Lay out the lines: the cell and the pages of each, and its path in a box of ten by three."""
     stops: dict[str, tuple[float, float]] = {}
     for title, (_, (column, row)) in LINES.items():
         x, y = column + STOP[0], row + STOP[1]
@@ -179,7 +179,9 @@ def lines_of_the_map() -> Iterator[dict[str, Any]]:
         branch = "M{:.2f} {:.2f}V{:.2f}H".format(*stops[needs[-1]], row - 0.04) if needs else "M"
         path = f"{branch}{x:.2f}{'V' if needs else ' '}{y:.2f}H{x + len(pages) - 1:.2f}"
         stops |= {page: (x + i, y) for i, page in enumerate(pages)}
-        yield {"title": title, "column": column, "row": row, "pages": pages, "path": path}
+        after = lessons()[needs[-1]].short_title if needs else ""
+        place = {"column": column, "row": row, "path": path}
+        yield {"title": title, "after": after, "pages": pages, **place}
 
 
 def thumbnail(page: str) -> str:

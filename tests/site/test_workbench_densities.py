@@ -84,7 +84,20 @@ def test_a_mission_that_is_pressed_shows_what_it_needs(first):
     expect(page.get_by_label("Your sentence")).to_have_value("Your journey starts with one step")
     page.locator(".bench-missions button").nth(4).click()
     expect(page.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "train")
-    assert "The darkest colour is 0.23." in page.locator("[data-part=finding]").inner_text()
+    expect(page.locator(".bench-missions .next")).to_contain_text("Set a target")
+    expect(page.locator(".bench-missions button").first).to_contain_text("They are the same")
+
+
+def test_a_mission_begins_without_what_another_one_needed(bench):
+    bench.evaluate("lab.workbench.bench.set({ temperature: 10, isCausal: true })")
+    bench.locator(".bench-missions button").nth(4).click()
+    state = bench.evaluate("lab.workbench.bench.state()")
+    assert (state["temperature"], state["isCausal"]) == (1, False)
+
+
+def test_equal_weights_have_no_favourite(bench):
+    bench.evaluate("lab.workbench.bench.set({ temperature: 10 })")
+    expect(bench.locator("[data-part=finding]")).to_have_text("All weights are nearly equal.")
 
 
 def test_planes_have_titles(bench):

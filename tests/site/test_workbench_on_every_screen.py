@@ -129,15 +129,17 @@ def test_the_mark_of_a_target_covers_no_digit(sized):
     for words in (6, 12):
         sized.get_by_label("Your sentence").fill(" ".join(f"w{i}" for i in range(words)))
         cell(sized, "map.1.1").click()
-        # The letters' box is a little higher than the digits in it.
-        mark_bottom, digits_top = cell(sized, "map.1.1").evaluate(
+        # The mark is a triangle in the upper right corner, with two sides of this length. The
+        # letters' box is a little higher than the digits in it.
+        side, right, top = cell(sized, "map.1.1").evaluate(
             """part => { const look = getComputedStyle(part, "::after"), range = new Range();
             range.selectNodeContents(part);
-            const top = part.getBoundingClientRect().top + part.clientTop;
-            return [parseFloat(look.top) + parseFloat(look.height),
-                    range.getBoundingClientRect().top - top]; }"""
+            const [cell, text] = [part, range].map((one) => one.getBoundingClientRect());
+            return [2 * parseFloat(look.borderTopWidth),
+                    cell.right - text.right, text.top - cell.top]; }"""
         )
-        assert mark_bottom <= digits_top + 2
+        assert side >= 6
+        assert right + top + 2 >= side
 
 
 def test_the_hatching_of_masked_cells_can_be_seen(bench):

@@ -54,7 +54,7 @@
       [
         "Does the key fit?",
         `The {query} of ${asker} meets each {key}: multiply number by number, add, and divide by √2. The better the key fits, the higher is its score.`,
-        `${best}: (${products.join(" + ")}) / √2 ≈ ${number(s[j])}`,
+        `${best}: (${products.join(" + ")}) / √2\u00a0≈\u00a0${number(s[j])}`,
       ],
       [
         "Scores become shares",

@@ -28,6 +28,8 @@
   // cells are masked or because several weights are equal.
   function finding(weights, bare) {
     const words = bare.map(quoted);
+    const off = Math.max(...weights.flat().map((weight) => Math.abs(weight - 1 / bare.length)));
+    if (off > 1e-9 && off <= 0.01) return "All weights are nearly equal.";
     const rows = weights.map(favourites);
     const rowsWith = (fits) => rows.flatMap((row, i) => (fits(row.length) ? [i] : []));
     const idle = rowsWith((n) => n === 0);
@@ -96,9 +98,6 @@
     }
 
     function update({ state, layer, head }) {
-      // Small weights would all look alike: then the largest is the darkest, as is said below.
-      const full = Math.max(...head.weights.flat());
-      const isScaled = full > 0 && full < 0.5;
       const { words, targets, at } = state;
       const short = (weight) =>
         weight.toFixed(2).replace(/^0(?=\.)/, words.length > FEW ? "" : "0");
@@ -112,7 +111,7 @@
           made.dataset.head = state.head;
           made.classList.toggle("masked", isMasked);
           made.classList.toggle("target", isTarget);
-          made.style.setProperty("--share", (isScaled ? (0.7 * weight) / full : weight).toFixed(3));
+          made.style.setProperty("--share", weight.toFixed(3));
           const notes = `${isMasked ? ", masked" : ""}${isTarget ? ", a target" : ""}`;
           made.setAttribute(
             "aria-label",
@@ -128,8 +127,7 @@
       [...find("map").rows].forEach((row, i) => {
         row.classList.toggle("asks", i === at);
       });
-      const scale = isScaled ? ` The darkest colour is ${full.toFixed(2)}.` : "";
-      find("finding").textContent = finding(head.weights, words) + scale;
+      find("finding").textContent = finding(head.weights, words);
       const most = favourites(head.weights[at]);
       const asker = quoted(words[at]);
       if (most.length === 1) bench.say(`${asker} attends most to ${quoted(words[most[0]])}.`);

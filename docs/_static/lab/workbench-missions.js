@@ -17,6 +17,7 @@
       name: "twice",
       density: "look",
       text: "Write a sentence with one word twice. Do its two rows differ?",
+      answer: "They are the same: a head does not know where a word stands.",
       isDone: ({ state: { words }, head: { weights } }) =>
         words.some((word, i) =>
           positions(words, word.toLowerCase()).some(
@@ -30,6 +31,7 @@
       density: "change",
       preset: "lesson", // whose sentence has both words
       text: "Make “journey” attend only to “step”: a weight of at least 0.9, without a mask.",
+      answer: "A query far out along the key of “step” leaves the others next to nothing.",
       isDone: ({ state: { words }, layer: { allowed }, head: { weights } }) =>
         positions(words, "journey").some(
           (i) =>
@@ -40,12 +42,14 @@
       name: "mask",
       density: "change",
       text: "Which mask makes the first word's weight on itself 1? Switch it on.",
+      answer: "The causal mask: the first word sees nothing but itself.",
       isDone: ({ state, head: { weights } }) => state.isCausal && weights[0][0] === 1,
     },
     {
       name: "equal",
       density: "change",
       text: "Make all weights equal, to within 0.01, without a mask.",
+      answer: "Equal scores do it: a query of zeros, equal keys, or a high temperature.",
       isDone: ({ state: { words }, layer, head: { weights } }) =>
         isUnmasked(layer) &&
         weights.flat().every((weight) => Math.abs(weight - 1 / words.length) <= 0.01),
@@ -54,6 +58,7 @@
       name: "target",
       density: "train",
       text: "Set a target, and train until its weight is at least 0.9.",
+      answer: "The gradient turned the query towards the key of the target.",
       isDone: ({ state: { targets }, curve, layer: { allowed, heads } }) =>
         curve.length > 1 &&
         targets.some(([h, i, j]) => allowed[i][j] && heads[h].weights[i][j] >= 0.9),
@@ -65,15 +70,28 @@
     const { done, mark, onChange, showMark } = globalThis.doneStore;
     const list = find("missions");
     const labelOf = ({ name }) => `mission-${name}`;
-    // A press shows what the mission needs.
-    const items = MISSIONS.map(({ density, preset, text }) => {
+    const PLAIN = {
+      temperature: 1,
+      isCausal: false,
+      padding: 0,
+      forbidden: [],
+      targets: [],
+      contexts: [],
+    };
+    const isOther = (name) => String(bench.state()[name]) !== String(PLAIN[name]);
+    let pressed = -1;
+    // A press shows what the mission needs, without what was set for another one.
+    const items = MISSIONS.map(({ density, preset, text }, i) => {
       const title = element("b", {}, density[0].toUpperCase() + density.slice(1));
-      const item = element("button", { type: "button" }, title, ` ${text}`);
+      const item = element("button", { type: "button" }, title, element("span", {}, text));
       item.addEventListener("click", () => {
+        pressed = i;
         const { words } = bench.state();
         if (preset && !["journey", "step"].every((word) => words.includes(word)))
           bench.startFrom(preset);
+        else if (Object.keys(PLAIN).some((name) => isOther(name))) bench.set(PLAIN);
         bench.showAs(density);
+        showDone();
       });
       return item;
     });
@@ -85,17 +103,21 @@
       for (const mission of MISSIONS) {
         if (done.has(labelOf(mission)) || !mission.isDone(view)) continue;
         mark(labelOf(mission));
-        say(`Mission done: ${mission.text}`);
+        say(`Mission done: ${mission.answer}`);
       }
     }
 
-    onChange(() => {
+    function showDone() {
       const next = MISSIONS.findIndex((mission) => !done.has(labelOf(mission)));
       items.forEach((item, i) => {
-        showMark(item, done.has(labelOf(MISSIONS[i])) && "✓ done");
-        item.classList.toggle("next", i === next);
+        const { text, answer } = MISSIONS[i];
+        const isDone = done.has(labelOf(MISSIONS[i]));
+        item.querySelector("span").textContent = isDone ? answer : text;
+        showMark(item, isDone && "✓ done");
+        item.classList.toggle("next", i === (pressed < 0 ? next : pressed));
       });
-    });
+    }
+    onChange(showDone);
     return { update };
   });
 

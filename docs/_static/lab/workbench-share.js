@@ -177,7 +177,7 @@
     const text =
       "Left, the attention weights, one row per query and one column per key. In the middle, the " +
       "chosen query and all keys as arrows. Right, the values and that query's context vector. Hatched " +
-      "cells are masked, and ◎ marks a target.";
+      "cells are masked, and a dark corner marks a target.";
     const [rdf, dc, cc] = [
       "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
       "http://purl.org/dc/elements/1.1/",
@@ -240,10 +240,9 @@
           const cell = mixed(colours, weight);
           const box = { x, y, width: side, height: side };
           const isTarget = state.targets.some((one) => String(one) === `${state.head},${i},${j}`);
-          const mark = { "text-anchor": "middle", "font-size": 9 };
+          const corner = { d: `M ${x + side - 9} ${y} h 9 v 9 z`, fill: ink, class: "target" };
           return [
             ...(allowed[i][j] ? [] : [shape("rect", { ...box, fill: "url(#masked)" })]),
-            ...(allowed[i][j] && isTarget ? [text(x + side / 2, y + 9, "◎", mark)] : []),
             shape("rect", {
               ...box,
               fill: allowed[i][j] ? `rgb(${cell.map(Math.round)})` : "none",
@@ -253,6 +252,7 @@
               "text-anchor": "middle",
               ...(allowed[i][j] && { fill: contrasting(cell) }),
             }),
+            ...(allowed[i][j] && isTarget ? [shape("path", corner)] : []),
           ];
         }),
         ...head.context[i].map((number, c) =>

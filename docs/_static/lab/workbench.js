@@ -192,7 +192,7 @@
       density = wanted;
       keep("density", density);
       dropTool();
-      find("matrices").open = density === "train";
+      find("matrices").open = density !== "look";
       update();
     }
 
@@ -342,7 +342,7 @@
     const made = parts.map((part) => part(bench));
     state = structuredClone(origin.state);
     box.hidden = false; // what is hidden has no size, and words are cut to theirs
-    find("matrices").open = density === "train";
+    find("matrices").open = density !== "look";
     update();
     for (const part of made) part.start?.();
     return { bench, reset: () => begin(origins.get(preset)) };
