@@ -1,9 +1,9 @@
-"""Collect what the reader writes in the lessons into one file, which the site offers.
+"""Collect what the reader writes in the lessons into files, which the site offers.
 
 A cell of a lesson whose first line is the comment ``# attention_from_scratch.py`` is a piece of
 that file; above it may be a line "# Setup: …", which folds the cell. Pieces come in the order of
 the lessons. Where a later lesson defines a name again, its definition takes the place of the
-earlier one.
+earlier one. Each file grows in one folder of the gallery.
 """
 
 import re
@@ -23,6 +23,8 @@ from sphinx_gallery.py_source_parser import (
 DEFINES = re.compile(r"^(?:def|class) (\w+)", re.MULTILINE)
 FOLDED = re.compile(r"\A# Setup: .*\n")
 NAME = "attention_from_scratch.py"
+VARIANTS = "attention_variants.py"
+FOLDERS = {NAME: "gallery/core/", VARIANTS: "gallery/deeper/"}
 
 
 class Piece(NamedTuple):
@@ -33,8 +35,8 @@ class Piece(NamedTuple):
     lesson: str
 
 
-def pieces_of(lesson: Path) -> Iterator[Piece]:
-    """Read the pieces of one lesson, between which the formatter leaves two lines empty.
+def pieces_of(lesson: Path, name: str = NAME) -> Iterator[Piece]:
+    """Read the pieces of a file in one lesson, between which the formatter leaves two lines empty.
 
     Raises:
         ValueError: If a cell of the file holds anything but functions and classes.
@@ -43,7 +45,7 @@ def pieces_of(lesson: Path) -> Iterator[Piece]:
         code = remove_config_comments(remove_ignore_blocks(block.content.lstrip()))
         code = FOLDED.sub("", code)
         first, _, rest = code.partition("\n")
-        if block.type == "code" and first == f"# {NAME}":
+        if block.type == "code" and first == f"# {name}":
             for source in rest.strip("\n").split("\n\n\n"):
                 if not (defined := DEFINES.search(source)):
                     where = f"{lesson.name}, cell at line {block.lineno}"
@@ -51,27 +53,28 @@ def pieces_of(lesson: Path) -> Iterator[Piece]:
                 yield Piece(defined[1], source, read(lesson).title)
 
 
-def collect(scripts: Iterable[Path]) -> dict[str, Piece]:
+def collect(scripts: Iterable[Path], name: str = NAME) -> dict[str, Piece]:
     """Map each name to its last definition, at the place of its first one."""
-    return {piece.name: piece for script in scripts for piece in pieces_of(script)}
+    return {piece.name: piece for script in scripts for piece in pieces_of(script, name)}
 
 
-def lessons_in(root: Path) -> list[Path]:
-    """List the core lessons in the order in which they are read."""
-    return [root / f"{page}.py" for page in lessons() if page.startswith("gallery/core/")]
+def lessons_in(root: Path, name: str = NAME) -> list[Path]:
+    """List the lessons in which a file grows, in the order in which they are read."""
+    return [root / f"{page}.py" for page in lessons() if page.startswith(FOLDERS[name])]
 
 
-def from_scratch(root: Path) -> str:
-    """Write the file: what the pieces need, the pieces below their lessons, the call of main."""
-    pieces = collect(lessons_in(root)).values()
+def from_scratch(root: Path, name: str = NAME) -> str:
+    """Write a file: what the pieces need, the pieces below their lessons, what runs them."""
+    pieces = collect(lessons_in(root, name), name).values()
     groups = groupby(pieces, key=lambda piece: piece.lesson)
-    return render(f"{NAME}.jinja", {"groups": groups}) + "\n"
+    return render(f"{name}.jinja", {"groups": groups}).rstrip() + "\n"
 
 
 def write_file(app: Sphinx, exception: Exception | None) -> None:
     if exception or app.builder.name != "html":
         return
-    Path(app.outdir, NAME).write_text(from_scratch(app.srcdir.parent), encoding="utf-8")
+    for name in FOLDERS:
+        Path(app.outdir, name).write_text(from_scratch(app.srcdir.parent, name), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -25,6 +25,7 @@ import matplotlib.pyplot as plt
 import torch
 from torch import nn
 from torch.nn import functional as F
+from torch.nn.attention.bias import causal_lower_right
 
 import attention
 from attention import SelfAttentionV2
@@ -434,6 +435,39 @@ fig.set_label(
 # project returns zeros, and so does torch's kernel, whereas ``nn.MultiheadAttention`` may still
 # return NaN.
 #
+# Closer look: several texts in one row, and queries that are the last of the keys
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# Long rows hold no padding if they are filled with one text after another. A causal mask alone then
+# lets each text read those before it. What keeps them apart is one comparison, of the number of the
+# text to which query and key belong. Positions begin anew with each text, which alone would hide
+# nothing. Here "Your journey" and "starts with one step" share a row:
+
+text = torch.tensor([0, 0, 1, 1, 1, 1])  # (6,)
+mask = causal & (text[:, None] == text)  # (6, 6)
+position = torch.arange(6) - torch.tensor([0, 0, 2, 2, 2, 2])  # (6,)
+together, _ = scaled_dot_product_attention(query, key, value, mask)  # (6, 2)
+second = query[2:], key[2:], value[2:]  # (4, 2), (4, 2), (4, 2)
+alone, _ = scaled_dot_product_attention(*second, causal_mask(4))  # (4, 2)
+leaked, _ = scaled_dot_product_attention(query, key, value, causal)  # (6, 2)
+print("positions", position.tolist())
+print(f"the second text, in the row and alone: {(together[2:] - alone).abs().max():.0e} apart")
+print(f"under the causal mask alone:           {(leaked[2:] - alone).abs().max():.2f} apart")
+
+# %%
+# With a cache the queries are fewer than the keys, because only new words ask. The last query then
+# sees all keys, and the mask ends in the *lower right* corner. The package's ``causal_mask`` does
+# this for two sizes, as torch's ``causal_lower_right`` does, whereas ``is_causal=True`` in torch's
+# function begins in the upper left corner:
+
+new = query[4:]  # (2, 2), the last two words
+ends = causal_lower_right(2, 6)
+by_torch = F.scaled_dot_product_attention(new[None], key[None], value[None], ends)[0]  # (2, 2)
+ours, _ = scaled_dot_product_attention(new, key, value, attention.causal_mask(2, 6))  # (2, 2)
+begins = F.scaled_dot_product_attention(new, key, value, is_causal=True)  # (2, 2)
+print(f"lower right against ours: {(by_torch - ours).abs().max():.0e}")
+print(f"upper left against ours:  {(begins - ours).abs().max():.2f}")
+
+# %%
 # A causal layer
 # --------------
 # ``SelfAttentionV2`` becomes causal if it makes a causal mask and joins it with any mask that the

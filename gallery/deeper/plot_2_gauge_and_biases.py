@@ -592,7 +592,8 @@ fig.set_label(
 #   twice the nuclear norm of M.
 # - With biases a score has four terms, of which two survive the softmax. The key bias is in
 #   neither, and so is dead, unless RoPE or QK-norm is between it and the dot product or the softmax
-#   has a score without it, such as that of an extra key.
+#   has a score without it, such as that of an extra key or of a learned sink
+#   (:doc:`another lesson </gallery/deeper/plot_9g_variants>`).
 # - Adam moves a parameter even if its gradient is nothing but rounding, so a number that moved need
 #   not have learned anything.
 #

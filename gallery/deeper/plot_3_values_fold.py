@@ -236,7 +236,8 @@ for name in list(shares)[-4:]:
 # %%
 # More is left over with the ReLU in place than without it, so features with a ReLU explain less of
 # the logits than the mean of the plain contexts does. Either way a large part of the logits is
-# missing.
+# missing. In models of today an :doc:`output gate </gallery/deeper/plot_9g_variants>` plays this
+# part: the sigmoid that multiplies a context depends on the token of the query.
 #
 # **A** :term:`feed-forward layer` also has a nonlinearity, but begins with a matrix of its own,
 # :math:`\mathrm{ReLU}(\mathrm{context}\, W_1)\, W_2`. This matrix stands between the values and the

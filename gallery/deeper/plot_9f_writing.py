@@ -545,7 +545,9 @@ for place, name in enumerate(("<start>", "the first word")):
 # This is also why the window failed without ``<start>``, and why :cite:t:`xiao2024efficient` keep
 # the first tokens in the cache when they let a model write for longer than its window. The encoder
 # of :doc:`another lesson </gallery/deeper/plot_6_real_model>` has an attention sink, too, and the
-# values there add next to nothing.
+# values there add next to nothing. A learned sink in the softmax, or a gate behind the values, lets
+# a head say nothing without such a token; :doc:`the lesson on variants
+# </gallery/deeper/plot_9g_variants>` has both, in a line each.
 #
 # Limits
 # ------

@@ -10,6 +10,7 @@ import contextlib
 import functools
 import io
 import re
+import sys
 import tokenize
 import types
 import warnings
@@ -157,6 +158,7 @@ def run(path: Path) -> Page:
     torch.manual_seed(0)
     dtype = torch.get_default_dtype()
     printed = io.StringIO()
+    main, sys.modules["__main__"] = sys.modules["__main__"], module  # where torch's compiler looks
     with mpl.rc_context(), warnings.catch_warnings(), contextlib.redirect_stdout(printed):
         mpl.use("Agg")
         # A script ends with plt.show(), and a test has no window.
@@ -166,6 +168,7 @@ def run(path: Path) -> Page:
             exec(compile(tree, str(path), "exec"), module.__dict__)
             page.figures = [plt.figure(number).get_label() for number in plt.get_fignums()]
         finally:  # a page's settings and figures must not reach the next, even if it fails
+            sys.modules["__main__"] = main
             torch.set_default_dtype(dtype)
             torch.set_grad_enabled(True)
             torch.set_printoptions(profile="default")

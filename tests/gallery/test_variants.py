@@ -1,0 +1,337 @@
+"""The variants of attention: each the one of its equation, in value and in gradient."""
+
+import math
+import types
+
+import from_scratch
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from imports import imported
+from run_pages import ROOT
+from torch.nn import functional as F
+
+import attention
+
+LESSON = "deeper/plot_9g_variants"
+TOLERANCE = 1e-12
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    written = tmp_path_factory.mktemp("site") / from_scratch.VARIANTS
+    written.write_text(from_scratch.from_scratch(ROOT, from_scratch.VARIANTS), encoding="utf-8")
+    return written
+
+
+@pytest.fixture(scope="module")
+def variants(path):
+    """Execute the file, as a reader would who has it in the folder."""
+    module = types.ModuleType("attention_variants")
+    exec(compile(path.read_text(encoding="utf-8"), str(path), "exec"), module.__dict__)
+    return module
+
+
+# ---- each equation again, one query after the other, over the keys that it may attend to
+
+
+def by_rows(query, key, value, allowed, weigh):
+    """Sum over the keys of each query with the weights that ``weigh(i, keys)`` gives."""
+    rows = []
+    for i, may in enumerate(allowed):
+        keys = may.nonzero().flatten().tolist()
+        weights = weigh(i, keys) if keys else []
+        row = torch.zeros_like(value[0])
+        for weight, j in zip(weights, keys, strict=True):
+            row = row + weight * value[j]
+        rows.append(row)
+    return torch.stack(rows)
+
+
+def dots(query, key):
+    """Write a score as a sum of products over √k."""
+    return lambda i, j: (
+        sum(q * k for q, k in zip(query[i], key[j], strict=True)) / math.sqrt(len(query[i]))
+    )
+
+
+def normalised(scores, extra=None):
+    """Divide exponentials by their sum, to which that of one more score may be added."""
+    every = [*scores, *([] if extra is None else [extra])]
+    top = max(score.item() for score in every)
+    total = sum(torch.exp(score - top) for score in every)
+    return [torch.exp(score - top) / total for score in scores]
+
+
+def rms(x, gain):
+    """Divide by the root mean square, and multiply by the gain."""
+    scaled = x / torch.sqrt(x.square().mean() + torch.finfo(x.dtype).eps)
+    return scaled if gain is None else scaled * gain
+
+
+def softmax(q, k, v, allowed):
+    s = dots(q, k)
+    return by_rows(q, k, v, allowed, lambda i, keys: normalised([s(i, j) for j in keys]))
+
+
+def plus_one(q, k, v, allowed):
+    s, nothing = dots(q, k), torch.zeros((), dtype=torch.float64)
+    return by_rows(q, k, v, allowed, lambda i, keys: normalised([s(i, j) for j in keys], nothing))
+
+
+def sink(q, k, v, allowed, sink):
+    s = dots(q, k)
+    return by_rows(q, k, v, allowed, lambda i, keys: normalised([s(i, j) for j in keys], sink))
+
+
+def gated(q, k, v, allowed, gate):
+    return softmax(q, k, v, allowed) / (1 + torch.exp(-gate))
+
+
+def qk_norm(q, k, v, allowed, gain=None):
+    q, k = (torch.stack([rms(row, gain) for row in each]) for each in (q, k))
+    return softmax(q, k, v, allowed)
+
+
+def soft_cap(q, k, v, allowed, cap):
+    s = dots(q, k)
+
+    def weigh(i, keys):
+        powers = [torch.exp(-2 * s(i, j) / cap) for j in keys]
+        return normalised([cap * (1 - power) / (1 + power) for power in powers])
+
+    return by_rows(q, k, v, allowed, weigh)
+
+
+def sigmoid(q, k, v, allowed, bias):
+    s = dots(q, k)
+    return by_rows(
+        q, k, v, allowed, lambda i, keys: [1 / (1 + torch.exp(-s(i, j) - bias)) for j in keys]
+    )
+
+
+def window(q, k, v, allowed, window):
+    near = [[abs(i - j) < window for j in range(len(k))] for i in range(len(q))]
+    return softmax(q, k, v, allowed & torch.tensor(near))
+
+
+def top_k(q, k, v, allowed, k_):
+    s = dots(q, k)
+    kept = torch.zeros_like(allowed)
+    for i, may in enumerate(allowed):
+        keys = sorted(may.nonzero().flatten().tolist(), key=lambda j: -s(i, j).item())
+        kept[i, keys[:k_]] = True
+    return softmax(q, k, v, kept)
+
+
+def linear(q, k, v, allowed):
+    def feature(x):
+        return torch.where(x > 0, x + 1, torch.exp(torch.clamp(x, max=0.0)))
+
+    def weigh(i, keys):
+        products = [(feature(q[i]) * feature(k[j])).sum() for j in keys]
+        return [product / sum(products) for product in products]
+
+    return by_rows(q, k, v, allowed, weigh)
+
+
+# For each function its equation, and what else it reads: n queries, keys of width k, values of v
+CASES = {
+    "softmax_attention": (softmax, lambda n, k, v: {}),
+    "softmax_plus_one_attention": (plus_one, lambda n, k, v: {}),
+    "sink_attention": (sink, lambda n, k, v: {"sink": torch.randn(())}),
+    "gated_attention": (gated, lambda n, k, v: {"gate": torch.randn(n, v)}),
+    "qk_norm_attention": (qk_norm, lambda n, k, v: {"gain": torch.randn(k)}),
+    "soft_cap_attention": (soft_cap, lambda n, k, v: {"cap": 1.5}),
+    "sigmoid_attention": (sigmoid, lambda n, k, v: {"bias": torch.randn(())}),
+    "window_attention": (window, lambda n, k, v: {"window": 1 + torch.randint(4, ()).item()}),
+    "top_k_attention": (top_k, lambda n, k, v: {"k": 1 + torch.randint(4, ()).item()}),
+    "linear_attention": (linear, lambda n, k, v: {}),
+}
+sizes = st.integers(1, 5)
+
+
+def assert_equal(ours, theirs, leaves):
+    """Compare two results, and the gradients of all that they are made of."""
+    assert ours.shape == theirs.shape
+    torch.testing.assert_close(ours, theirs, rtol=TOLERANCE, atol=TOLERANCE)
+    direction = torch.randn_like(ours)
+    gradients = [
+        torch.autograd.grad((one * direction).sum(), leaves, allow_unused=True, retain_graph=True)
+        if one.requires_grad
+        else [None] * len(leaves)
+        for one in (ours, theirs)
+    ]
+    for one, other, leaf in zip(*gradients, leaves, strict=True):
+        pair = [torch.zeros_like(leaf) if each is None else each for each in (one, other)]
+        torch.testing.assert_close(*pair, rtol=100 * TOLERANCE, atol=100 * TOLERANCE)
+
+
+@pytest.mark.parametrize("name", CASES)
+@given(
+    n=sizes,
+    m=sizes,
+    k=sizes,
+    v=sizes,
+    is_causal=st.booleans(),
+    is_masked=st.booleans(),
+    seed=st.integers(0, 2**31),
+)
+def test_each_is_the_one_of_its_equation(variants, name, n, m, k, v, is_causal, is_masked, seed):
+    torch.manual_seed(seed)
+    equation, options_for = CASES[name]
+    m = n if is_causal else m
+    query, key, value = (
+        torch.randn(rows, width, dtype=torch.float64, requires_grad=True)
+        for rows, width in ((n, k), (m, k), (m, v))
+    )
+    options = {
+        option: given.double().requires_grad_() if torch.is_tensor(given) else given
+        for option, given in options_for(n, k, v).items()
+    }
+    mask = torch.rand(n, m) > 0.4 if is_masked else None
+    allowed = torch.ones(n, m, dtype=torch.bool) if mask is None else mask
+    allowed = allowed & (torch.arange(m) <= torch.arange(n)[:, None]) if is_causal else allowed
+    ours = getattr(variants, name)(query, key, value, mask, is_causal, **options)
+    theirs = equation(query, key, value, allowed, *options.values())
+    leaves = [query, key, value, *filter(torch.is_tensor, options.values())]
+    assert_equal(ours, theirs, leaves)
+    blind = ~allowed.any(dim=-1)
+    assert not ours[blind].any()
+
+
+@given(n=sizes, k=sizes, v=sizes, seed=st.integers(0, 2**31))
+def test_recurrences_are_their_causal_forms(variants, n, k, v, seed):
+    torch.manual_seed(seed)
+    query, key = torch.randn(2, 2, n, k, dtype=torch.float64).requires_grad_().unbind()
+    value = torch.randn(2, n, v, dtype=torch.float64, requires_grad=True)
+    context, state = variants.linear_recurrence(query, key, value)
+    assert state.shape == (2, k, v + 1)
+    causal = variants.linear_attention(query, key, value, is_causal=True)
+    assert_equal(context, causal, [query, key, value])
+
+
+@given(
+    n=sizes,
+    k=sizes,
+    v=sizes,
+    decays=st.booleans(),
+    cut=st.integers(0, 5),
+    seed=st.integers(0, 2**31),
+)
+def test_the_delta_rule_is_a_product_of_matrices(variants, n, k, v, decays, cut, seed):
+    torch.manual_seed(seed)
+    query, key = torch.randn(2, n, k, dtype=torch.float64).requires_grad_().unbind()
+    value = torch.randn(n, v, dtype=torch.float64, requires_grad=True)
+    beta, decay = torch.rand(2, n, dtype=torch.float64).requires_grad_().unbind()
+    given_decay = decay if decays else None
+    context, state = variants.delta_rule(query, key, value, beta, given_decay)
+    # S_t = α_t (I − β_t k_t k_tᵀ) S_{t−1} + β_t k_t v_tᵀ, unrolled from the last token
+    expected = []
+    for t in range(n):
+        row = torch.zeros(v, dtype=torch.float64)
+        carried = query[t]
+        for s in range(t, -1, -1):
+            row = row + beta[s] * (carried @ key[s]) * value[s]
+            carried = carried - beta[s] * (carried @ key[s]) * key[s]
+            carried = carried * decay[s] if decays else carried
+        expected.append(row)
+    assert_equal(context, torch.stack(expected), [query, key, value, beta, decay])
+    cut = min(cut, n - 1)
+    if cut:  # what is kept is all that the rest needs
+        tensors = (query, key, value, beta, *([decay] if decays else []))
+        first, kept = variants.delta_rule(*(each[:cut] for each in tensors))
+        second, last = variants.delta_rule(*(each[cut:] for each in tensors), state=kept)
+        together = torch.cat([first, second])
+        torch.testing.assert_close(together, context, rtol=TOLERANCE, atol=TOLERANCE)
+        torch.testing.assert_close(last, state, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_differential_attention_is_a_difference_of_two(variants):
+    query, key, query_2, key_2 = torch.randn(4, 3, 5, 4, dtype=torch.float64).unbind()
+    value = torch.randn(3, 5, 2, dtype=torch.float64)
+    lam = torch.tensor(0.3, dtype=torch.float64)
+    ours = variants.differential_attention(query, key, query_2, key_2, value, lam, is_causal=True)
+    maps = [
+        attention.scaled_dot_product_attention(q, k, value, is_causal=True)[1]
+        for q, k in ((query, key), (query_2, key_2))
+    ]
+    expected = (maps[0] - lam * maps[1]) @ value
+    torch.testing.assert_close(ours, expected, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "linear_attention"])
+def test_heads_and_texts_are_computed_side_by_side(variants, name):
+    B, h, n, k = 2, 3, 5, 4
+    query, key, value = torch.randn(3, B, h, n, k, dtype=torch.float64)
+    mask = torch.rand(B, 1, n, n) > 0.3
+    options = {
+        option: given.double() if torch.is_tensor(given) else given
+        for option, given in CASES[name][1](n, k, k).items()
+    }
+    each = {"sink": torch.randn(h).double(), "gate": torch.randn(B, h, n, k).double()}
+    options |= {option: each[option] for option in options if option in each}
+    together = getattr(variants, name)(query, key, value, mask, **options)
+    for b in range(B):
+        for head in range(h):
+            alone = dict(options)
+            if "sink" in alone:
+                alone["sink"] = options["sink"][head]
+            if "gate" in alone:
+                alone["gate"] = options["gate"][b, head]
+            one = getattr(variants, name)(
+                query[b, head], key[b, head], value[b, head], mask[b, 0], **alone
+            )
+            torch.testing.assert_close(together[b, head], one, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_softmax_attention_is_torchs_and_the_packages(variants):
+    query, key, value = torch.randn(3, 2, 3, 6, 4, dtype=torch.float64)
+    ours = variants.softmax_attention(query, key, value, is_causal=True)
+    theirs = F.scaled_dot_product_attention(query, key, value, is_causal=True)
+    torch.testing.assert_close(ours, theirs, rtol=TOLERANCE, atol=TOLERANCE)
+    packages, _ = attention.scaled_dot_product_attention(query, key, value, is_causal=True)
+    torch.testing.assert_close(ours, packages, rtol=TOLERANCE, atol=TOLERANCE)
+
+
+def test_the_file_needs_torch_alone_and_says_what_each_function_does(path, variants):
+    assert imported(path) == {"torch"}
+    for name in [*CASES, "differential_attention", "linear_recurrence", "delta_rule"]:
+        assert getattr(variants, name).__doc__.count("\n") == 0, name
+    assert len(path.read_text(encoding="utf-8").splitlines()) < 200
+
+
+def test_what_the_lesson_says(page):
+    assert page["orders"]["per pair"] < 1e-12
+    assert page["orders"]["per channel"] > 0.1
+    assert page["patterns"] == {"SSSS": 28, "SSSL": 63, "LLLL": 63}
+    assert page["ranks"] == {
+        "the map of one query": 2,
+        "the maps of all queries, as rows of numbers": 2,
+    }
+    table = page["table"]
+    dead = {name for name, found in table.items() if found["dead bias"]}
+    assert dead == {"softmax", "gate", "top k", "differential"}
+    no_gauge = {name for name, found in table.items() if not found["gauge"]}
+    assert no_gauge == {"QK-norm", "linear", "delta rule"}
+    assert {name for name, found in table.items() if not found["fold"]} == {"gate"}
+    assert all(found["blind rows"] in (True, None) for found in table.values())
+    holds = {name for name, found in table.items() if found["rank"]}
+    assert holds == {"softmax", "plus one", "sink", "gate", "QK-norm"}
+    recalled = {
+        name: dict(zip(page["counts"], errors, strict=True))
+        for name, errors in page["recall"].items()
+    }
+    assert recalled["least squares"][16] < 1e-9 < 0.1 < recalled["least squares"][20]
+    assert (
+        recalled["delta rule"][2]
+        < 0.1
+        < recalled["delta rule"][16]
+        < 1
+        < recalled["delta rule"][32]
+    )
+    curves = page["curves"]
+    assert curves["NoPE"].min() > 5.5
+    assert curves["rotary"][40:].max() < curves["half rotary"][40:].min() < curves["NoPE"].min()
+    assert max(page["recall"]["softmax"]) < 0.05
