@@ -186,7 +186,8 @@ def experiments(session: nox.Session) -> None:
     install(session, "experiments")
     named = session.posargs and not session.posargs[0].startswith("-")
     folder, *arguments = session.posargs if named else ["comparison", *session.posargs]
-    path = {"PYTHONPATH": str(Path("docs").resolve())}
+    paths = [str(Path(each).resolve()) for each in ("docs", "docs/_ext")]
+    path = {"PYTHONPATH": os.pathsep.join(paths)}
     session.run("python", "-m", f"experiments.{folder}", *arguments, env=path)
 
 

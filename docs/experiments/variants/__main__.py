@@ -1,0 +1,187 @@
+"""Train the model that writes with every attention of today, and measure what each one changes.
+
+``nox -s experiments -- variants`` trains each variant at three learning rates for a third of the
+steps, and then three times at its best rate. What is done is kept in ``results.json`` after every
+training, so that a run which was interrupted goes on where it was. All of it takes less than four
+hours of one core. ``--check`` trains a small piece again and compares its losses with the recorded
+ones. IMDB's test reviews are not used.
+"""
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+
+from attention._files import write_text
+from attention.language import LanguageModel
+from attention.sentiment.sources import fingerprint, load_reviews
+from experiments.language.data import pieces, sentence_starts, stream, tidy
+from experiments.language.train import train
+from experiments.origin import origin
+from experiments.variants.measure import cached_numbers, mean_losses, measure, seconds
+from experiments.variants.model import LENGTH, VARIANTS, build
+
+HERE = Path(__file__).parent
+OUT = HERE / "results.json"
+TOKENIZER = HERE.parent / "language" / "model" / "tokenizer.json"
+COMMAND = "nox -s experiments -- variants"
+RATES = (5e-3, 1e-2, 2e-2)
+SEEDS = (1, 2, 3)
+SETTINGS: dict[str, Any] = {
+    "steps": 1_500,
+    "steps to choose the rate": 500,
+    "batch_size": 8,
+    "repeated": 2,  # of the rows of a batch
+    "warm_up": 100,
+    "pieces": 300,
+}
+CHECK: dict[str, Any] = {
+    "variants": ("softmax", "linear"),
+    "steps": 40,
+    "warm_up": 10,
+    "pieces": 50,
+}
+
+Data = dict[str, tuple[Tensor, Tensor]]
+
+
+@cache
+def data() -> Data:
+    """Return the tokens and the starts of pieces: to train, to choose the rate, and to measure."""
+    torch.set_num_threads(1)  # so that sums round alike wherever it runs
+    tokenizer = Tokenizer.from_file(str(TOKENIZER))
+    splits = load_reviews("imdb")
+    ids = {
+        name: stream(tokenizer, [tidy(text) for text in splits[name].texts])
+        for name in ("train", "validation")
+    }
+    starts = {name: sentence_starts(tokenizer, each, 2 * LENGTH + 1) for name, each in ids.items()}
+    half = len(starts["validation"]) // 2  # of other reviews than the second half
+    return {
+        "train": (ids["train"], starts["train"]),
+        "choose": (ids["validation"], thin(starts["validation"][:half])),
+        "measure": (ids["validation"], thin(starts["validation"][half:])),
+    }
+
+
+def thin(starts: Tensor) -> Tensor:
+    """Take as many pieces as are measured, from everywhere."""
+    return starts[:: max(1, len(starts) // SETTINGS["pieces"])][: SETTINGS["pieces"]]
+
+
+def trained(name: str, lr: float, seed: int, steps: int, warm_up: int) -> LanguageModel:
+    """Train one model from its seed."""
+    torch.manual_seed(seed)
+    model = build(name)
+    settings = SETTINGS | {"lr": lr, "steps": steps, "warm_up": warm_up}
+    train(model, *data()["train"], settings, report=lambda step, loss: None, seed=seed)
+    return model
+
+
+def run_one(key: str) -> tuple[str, dict[str, Any]]:
+    """Do what a key such as "softmax|0.01|2" or "softmax|0.01|rate" names."""
+    name, lr, seed = key.split("|")
+    began = time.process_time()
+    if seed == "rate":
+        steps = SETTINGS["steps to choose the rate"]
+        model = trained(name, float(lr), 0, steps, SETTINGS["warm_up"])
+        ids, starts = data()["choose"]
+        found = {"loss": mean_losses(model.eval(), pieces(ids, starts, LENGTH)).mean().item()}
+    else:
+        model = trained(name, float(lr), int(seed), SETTINGS["steps"], SETTINGS["warm_up"])
+        found = measure(model, *data()["measure"])
+        found["parameters"] = sum(weight.numel() for weight in model.parameters())
+    return key, found | {"cpu seconds": round(time.process_time() - began, 1)}
+
+
+def best_rate(runs: dict[str, Any], name: str) -> float | None:
+    """Choose the rate with the lowest loss, once all have been tried."""
+    tried = {lr: runs[key]["loss"] for lr in RATES if (key := f"{name}|{lr}|rate") in runs}
+    return min(RATES, key=tried.__getitem__) if len(tried) == len(RATES) else None
+
+
+def missing(runs: dict[str, Any]) -> Iterator[str]:
+    """Name what can be run now: first all rates, then the seeds of each variant."""
+    for name in VARIANTS:
+        for lr in RATES:
+            if f"{name}|{lr}|rate" not in runs:
+                yield f"{name}|{lr}|rate"
+    for seed in SEEDS:
+        for name in VARIANTS:
+            best = best_rate(runs, name)
+            if best is not None and f"{name}|{best}|{seed}" not in runs:
+                yield f"{name}|{best}|{seed}"
+
+
+def run(jobs: int) -> None:
+    """Run what is missing of the results, and write them after each training."""
+    found = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else {"runs": {}}
+    runs = found["runs"]
+    where = origin(COMMAND, OUT)  # before anything is written, which would change tracked files
+    splits = load_reviews("imdb")
+    found |= {
+        "settings": SETTINGS | {"rates": RATES, "seeds": SEEDS, "length": LENGTH},
+        "data": {name: fingerprint(splits[name]) for name in ("train", "validation")},
+        "origin": where,
+    }
+    with ProcessPoolExecutor(jobs) as pool:
+        while waiting := list(missing(runs)):
+            for done in as_completed([pool.submit(run_one, key) for key in waiting]):
+                key, measured = done.result()
+                runs[key] = measured
+                left = len(list(missing(runs)))
+                print(f"{key}: loss {measured['loss']:.3f}, {left} or more left", flush=True)
+                write_text(OUT, json.dumps(found, indent=1) + "\n")
+    found["costs"] = {
+        name: {
+            "numbers kept after 128 tokens": cached_numbers(name, 128),
+            "numbers kept after 4,096 tokens": cached_numbers(name, 4_096),
+            "seconds for token 1,024": seconds(name, 1_024),
+        }
+        for name in VARIANTS
+    }
+    found["check"] = {name: small_loss(name) for name in CHECK["variants"]}
+    write_text(OUT, json.dumps(found, indent=1) + "\n")
+
+
+def small_loss(name: str) -> float:
+    """Train a few steps, and measure the loss."""
+    model = trained(name, RATES[1], 1, CHECK["steps"], CHECK["warm_up"])
+    ids, starts = data()["measure"]
+    batch = pieces(ids, starts[: CHECK["pieces"]], LENGTH)
+    return mean_losses(model.eval(), batch).mean().item()
+
+
+def check() -> bool:
+    """Compare small trainings with the recorded ones; other versions may move them a little."""
+    recorded: dict[str, float] = json.loads(OUT.read_text(encoding="utf-8"))["check"]
+    again = {name: small_loss(name) for name in recorded}
+    for name, loss in again.items():
+        print(f"{name}: loss {loss:.4f}, recorded {recorded[name]:.4f}")
+    return all(abs(again[name] - recorded[name]) <= 0.05 for name in recorded)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run from the command line; return the exit code."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
+    parser.add_argument("--check", action="store_true", help="train a small piece again, compare")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="trainings at once")
+    options = parser.parse_args(arguments)
+    if options.check:
+        return 0 if check() else 1
+    run(options.jobs)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
