@@ -130,6 +130,7 @@ def faults(session: nox.Session) -> None:
         "tests/core/test_functional.py",
         "tests/gallery/test_rotary_lesson.py",
         "tests/gallery/test_scale_in_training.py",
+        "tests/gallery/test_variants.py",
         "tests/gallery/test_writing_lesson.py",
     ]
     session.run("pytest", "-n", "auto", profile, *(session.posargs or files))
