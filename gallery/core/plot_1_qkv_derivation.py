@@ -108,8 +108,9 @@ score_of = similarity[1, 2].item()
 for i, row in enumerate(similarity.tolist()):
     for j, score in enumerate(row):
         is_pair = {i, j} == {1, 2}
-        edge = {"ec": BLACK, "lw": 2} if is_pair else {"ec": "0.75", "lw": 0.8}
-        ax.add_patch(plt.Rectangle((j, i), 1, 1, fc="white", zorder=2 if is_pair else 1, **edge))
+        edge = {"ec": BLACK, "lw": 2, "zorder": 2} if is_pair else {"ec": "white", "lw": 2}
+        grey = 1 - 0.45 * (score / similarity.max().item()) ** 2
+        ax.add_patch(plt.Rectangle((j, i), 1, 1, fc=str(grey), **edge))
         ax.text(j + 0.5, i + 0.5, f"{score:.2f}", ha="center", va="center", zorder=3)
 ax.set(xlim=(-0.05, 6.05), ylim=(6.05, -0.05))
 ax.set_xticks([i + 0.5 for i in range(n)], words)
@@ -122,7 +123,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* The scores of all pairs of words. The table is its own mirror image.
+# *Figure 1.* The scores of all pairs of words, the larger the darker. The table is its own mirror
+# image.
 
 # Check: the mirror image, and the lengths that the question is about.
 print("lengths of the six embeddings", x.norm(dim=-1))

@@ -446,8 +446,8 @@ text = torch.tensor([0, 0, 1, 1, 1, 1])  # (6,)
 mask = causal & (text[:, None] == text)  # (6, 6)
 position = torch.arange(6) - torch.tensor([0, 0, 2, 2, 2, 2])  # (6,)
 together, _ = scaled_dot_product_attention(query, key, value, mask)  # (6, 2)
-second = query[2:], key[2:], value[2:]  # (4, 2), (4, 2), (4, 2)
-alone, _ = scaled_dot_product_attention(*second, causal_mask(4))  # (4, 2)
+q, k, v = query[2:], key[2:], value[2:]  # (4, 2), (4, 2), (4, 2)
+alone, _ = scaled_dot_product_attention(q, k, v, causal_mask(4))  # (4, 2)
 leaked, _ = scaled_dot_product_attention(query, key, value, causal)  # (6, 2)
 print("positions", position.tolist())
 print(f"the second text, in the row and alone: {(together[2:] - alone).abs().max():.0e} apart")
@@ -460,8 +460,9 @@ print(f"under the causal mask alone:           {(leaked[2:] - alone).abs().max()
 # function begins in the upper left corner:
 
 new = query[4:]  # (2, 2), the last two words
-ends = causal_lower_right(2, 6)
-by_torch = F.scaled_dot_product_attention(new[None], key[None], value[None], ends)[0]  # (2, 2)
+by_torch = F.scaled_dot_product_attention(
+    new[None], key[None], value[None], causal_lower_right(2, 6)
+)[0]  # (2, 2)
 ours, _ = scaled_dot_product_attention(new, key, value, attention.causal_mask(2, 6))  # (2, 2)
 begins = F.scaled_dot_product_attention(new, key, value, is_causal=True)  # (2, 2)
 print(f"lower right against ours: {(by_torch - ours).abs().max():.0e}")

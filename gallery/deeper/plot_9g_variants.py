@@ -2,8 +2,7 @@ r"""
 .. lesson:: Every attention of today
    :minutes: 60
    :extra: plot
-   :needs: core/plot_7 deeper/plot_1 deeper/plot_2 deeper/plot_3 deeper/plot_9d deeper/plot_9e
-      deeper/plot_9f
+   :needs: deeper/plot_1 deeper/plot_2 deeper/plot_3 deeper/plot_9d deeper/plot_9e deeper/plot_9f
    :search: attention variants; gated attention; attention sink; sliding window; soft capping;
       linear attention; DeltaNet; sigmoid attention; differential attention; NoPE
 
@@ -20,12 +19,13 @@ them break some of the rules that the earlier lessons found for softmax attentio
 the end, which is computed, says which.
 
 You need the lessons on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, on :doc:`gauge and
-biases </gallery/deeper/plot_2_gauge_and_biases>`, on
-:doc:`the value matrix </gallery/deeper/plot_3_values_fold>`, on :doc:`QK-norm
+biases </gallery/deeper/plot_2_gauge_and_biases>`, on :doc:`the value matrix
+</gallery/deeper/plot_3_values_fold>`, on :doc:`the fused kernel
+</gallery/deeper/plot_9d_fused_kernel>`, on :doc:`QK-norm
 </gallery/deeper/plot_9e_scale_in_training>` and on :doc:`a model that writes
 </gallery/deeper/plot_9f_writing>`. Running the page takes ten seconds. Afterwards you can read the
-attention of a new model as a difference to the formula, write each of a dozen variants in a line
-or two, and say which theorems about attention still hold for it.
+attention of a new model as a difference to the formula, write each of a dozen variants in a line or
+two, and say which theorems about attention still hold for it.
 """
 
 import difflib
@@ -251,7 +251,7 @@ for name, rank in ranks.items():
 # maps span a space of v dimensions, so that no single matrix in place of W_value and W_out computes
 # the same: with a gate per channel, :doc:`the value matrix </gallery/deeper/plot_3_values_fold>`
 # does not fold into what follows. With one gate per head, or with a sink, it does, because a single
-# number may stand on either side of a matrix.
+# number may be moved past a matrix.
 #
 # Scores that stay small
 # ----------------------
@@ -737,8 +737,8 @@ fig.set_label(
 # Five statements of earlier lessons, each as a check that is computed for every variant:
 #
 # - *Rank*: without a mask, the logarithms of the weights have rank k + 1 at most, because they are
-# the scores minus one number per row (:doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`). -
-# *Gauge*: replacing Q by Q A and K by :math:`K A^{-\top}` changes nothing, for any invertible A
+#   the scores minus one number per row (:doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`).
+# - *Gauge*: replacing Q by Q A and K by :math:`K A^{-\top}` changes nothing, for any invertible A
 #   (:doc:`gauge freedom </gallery/deeper/plot_2_gauge_and_biases>`).
 # - *Dead bias*: a bias of the keys changes nothing (the same lesson).
 # - *Fold*: W_value may be multiplied behind the weights (:doc:`the value matrix
@@ -754,7 +754,7 @@ rate, gate = torch.rand(n), torch.randn(n, k)  # (n,), (n, k)
 
 
 def differential(q, key_, v, attn_mask=None):
-    """Take the second map from queries and keys that are the first ones, turned round."""
+    """Take the second map from queries and keys that are the first ones, reversed."""
     return differential_attention(q, key_, q.flip(-2), key_.flip(-2), v, 0.5, attn_mask)
 
 
@@ -853,12 +853,12 @@ print(f"FlexAttention against ours: {(flex - ours).abs().max():.0e}")
 # - What do today's models change in attention? One line, mostly: a term in the denominator (a
 #   sink), a factor behind the values (a gate), a norm or a cap on the scores, a mask (a window, a
 #   selection), or the softmax itself.
-# - A learned sink is an output gate, :math:`\sigma(L - b)`, that the scores of the head compute. -
-# QK-norm before and after a rotation are the same function, unless a gain differs within a pair. -
-# The delta rule keeps k × v numbers in place of all keys and values, and linear attention k × (v +
-# 1). No state that is read by one product recalls more than k arbitrary values exactly. - A bias of
-# the keys is dead where plain dot products enter a softmax over these keys alone. Of the
-#   variants here, the gate, the selection and the difference leave it dead.
+# - A learned sink is an output gate, :math:`\sigma(L - b)`, that the scores of the head compute.
+# - QK-norm before and after a rotation are the same function, unless a gain differs within a pair.
+# - The delta rule keeps k × v numbers in place of all keys and values, and linear attention k × (v
+#   + 1). No state that is read by one product recalls more than k arbitrary values exactly.
+# - A bias of the keys is dead where plain dot products enter a softmax over these keys alone. Of
+#   the variants here, the gate, the selection and the difference leave it dead.
 #
 # *From memory:* close this page and write ``softmax_attention``. Change one line for each of
 # softmax with one in the denominator, the output gate, the soft cap and the window, and check them
