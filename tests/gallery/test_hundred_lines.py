@@ -81,6 +81,7 @@ def test_the_page_goes_through_every_line():
         ("first (line 34)", "sorted("),
         ("lines 84 and 85", "train = ["),
         ("which line 87 makes", "vocabulary = {"),
+        ('"twice" in line 65', "twice (B, n, k)"),
         ("From line 94 on", "torch.set_grad_enabled(False)"),
     ],
 )
