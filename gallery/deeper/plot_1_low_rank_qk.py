@@ -595,7 +595,9 @@ assert met["tokens of one text"][1] < 0.95 * met["tokens of one text"][0]
 # So a small singular value of M does not prove that its direction is idle, and a large one does not
 # prove that its direction is used, because the use of a direction depends on the tokens. What
 # truncation costs on real reviews is measured on :ref:`a later page
-# <sphx_glr_gallery_deeper_plot_4_rank_on_reviews.py>`.
+# <sphx_glr_gallery_deeper_plot_4_rank_on_reviews.py>`. And the softmax gives weights of full rank
+# from scores of rank k; in linear attention, one of the :doc:`variants of today
+# </gallery/deeper/plot_9g_variants>`, the weights themselves have rank k at most.
 #
 # Takeaways
 # ---------
