@@ -186,7 +186,8 @@ def test_the_readers_sentence_has_trained_vectors_and_what_is_unknown_is_named(w
     [
         ("film", "Expected 2 to 9 words, got 1."),
         ("", "got none."),
-        ("1 !", "got none."),
+        ("1 !", "got none. Only letters make words."),
+        ("😀 film", "got 1. Only letters make words."),
         ("a b c d e f g h i j", "got 10."),
         (f"a {'b' * 21}", "Expected at most 20 letters per word, got 21."),
     ],
@@ -272,6 +273,8 @@ def test_a_ready_sentence_is_read_at_a_press(walk):
 
 def test_another_word_asks_by_a_press_in_every_step(walk):
     page = walk()
+    page.locator(".walk-stage g[data-ask='5']:not([data-testid])").click()  # its share
+    assert asker(page) == "beautiful"
     for k, word in enumerate(FIRST.split()[1:4] * 2 + ["ending"], 1):
         go_to(page, k)
         page.get_by_test_id("walk-word").filter(has_text=word).first.click()

@@ -187,7 +187,7 @@
         const [a, b] = [along(at), along(j)];
         const curve = [box(a, start), box(a, start + bend), box(b, stop - bend), box(b, stop)];
         line(`arc${j}`, curve.flat(), "weight", 1 + 20 * w[j], { opacity: 0.4 + 0.45 * w[j] });
-        share(j, box(b, end, by(Math.min(pitch - 10, 132), pitch - 8), thick));
+        share(j, box(b, end, by(Math.min(pitch - 10, 132), pitch - 8), thick), { ask: j });
         percentage(j, by([b, end], [W - 28, b]), inkOn(w[j]), big);
         const { text, size } = fitted(words[j], by(pitch - 6, thick - 66), small);
         const ink = by("soft", inkOn(w[j]));

@@ -87,6 +87,7 @@
         if (to.data) Object.assign(one.group.dataset, { testid: "walk-weight", ...to.data });
         if (to.word !== undefined)
           Object.assign(one.group.dataset, { testid: "walk-word", ask: to.word });
+        else if (to.ask !== undefined) one.group.dataset.ask = to.ask;
         parts.set(name, Object.assign(one, { begins: one.part, to, leaves: false }));
       }
       for (const [name, one] of parts) {
@@ -234,12 +235,14 @@
       else tell();
     }
 
-    function problemOf(words) {
+    function problemOf(words, text) {
       const { least, most, letters } = LENGTH;
       const long = words.find((word) => word.length > letters);
       if (long) return `Expected at most ${letters} letters per word, got ${long.length}.`;
       if (words.length >= least && words.length <= most) return null;
-      return `Expected ${least} to ${most} words, got ${words.length || "none"}.`;
+      const isMixed = /[^\p{L}\p{M}\s.,;:!?'’"“”()-]/u.test(text);
+      const hint = isMixed ? " Only letters make words." : "";
+      return `Expected ${least} to ${most} words, got ${words.length || "none"}.${hint}`;
     }
 
     // Take a sentence as the new model, and say whether that could be done.
@@ -250,7 +253,7 @@
           .toLowerCase()
           .normalize()
           .match(/\p{L}+/gu) ?? [];
-      const problem = problemOf(words);
+      const problem = problemOf(words, text);
       note(problem ?? "", Boolean(problem));
       if (problem) return false;
       try {
