@@ -90,6 +90,7 @@
         if (preset && !["journey", "step"].every((word) => words.includes(word)))
           bench.startFrom(preset);
         else if (Object.keys(PLAIN).some((name) => isOther(name))) bench.set(PLAIN);
+        bench.forget();
         bench.showAs(density);
         showDone();
       });

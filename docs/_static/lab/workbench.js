@@ -75,6 +75,7 @@
       set,
       open,
       showAs,
+      forget: () => showOrigin(null),
       startFrom: (name) => origins.has(name) && begin(origins.get(name)),
       cell,
       grid,
@@ -192,7 +193,7 @@
       density = wanted;
       keep("density", density);
       dropTool();
-      find("matrices").open = density !== "look";
+      find("matrices").open = density === "train";
       update();
     }
 
@@ -342,7 +343,7 @@
     const made = parts.map((part) => part(bench));
     state = structuredClone(origin.state);
     box.hidden = false; // what is hidden has no size, and words are cut to theirs
-    find("matrices").open = density !== "look";
+    find("matrices").open = density === "train";
     update();
     for (const part of made) part.start?.();
     return { bench, reset: () => begin(origins.get(preset)) };
