@@ -4,6 +4,7 @@ import io
 import json
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import sheet
@@ -122,7 +123,8 @@ def test_a_picture_is_as_wide_as_its_paper_and_light(said):
         svg = sheet.typeset(said, paper, "svg")
         assert svg.startswith(b'<svg viewBox="0 0 ' + width)
         assert b'fill="#17191c"' in svg.partition(b">")[0]  # the ink, said once
-        assert len(svg) < 450_000
+        assert len(svg) < 425_000
+        ElementTree.fromstring(svg)
 
 
 def test_its_page_links_to_all_its_files_and_the_build_writes_them(site, said):
