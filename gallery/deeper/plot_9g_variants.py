@@ -12,10 +12,10 @@ Every attention of today, one changed line each
 What do today's models change in attention, and how much code does each change take?
 
 Most changes are a line or two. One more term in the denominator of the softmax lets a query attend
-to nothing, and a factor behind the values shuts a whole head. A norm or a cap keeps the scores
+to nothing, and a factor behind the values can shut a whole head. A norm or a cap keeps the scores
 small, and another mask keeps the keys few. The larger change is to drop the softmax: what a head
-knows of the past then fits into a matrix of fixed size, which is updated token by token. Most of
-them break some of the rules that the earlier lessons found for softmax attention, and a table at
+knows of the past then fits into a matrix of fixed size, which is updated token by token. Most
+changes break some of the rules that the earlier lessons found for softmax attention, and a table at
 the end, which is computed, says which.
 
 You need the lessons on :doc:`low rank </gallery/deeper/plot_1_low_rank_qk>`, on :doc:`gauge and
@@ -713,7 +713,7 @@ for (name, curve), color, line in zip(
     ax.plot(counts, curve, line, color=color, marker=".", label=name)
 ax.axvline(width, color=BLACK, lw=0.8)
 ax.set(xlabel="pairs written", ylabel="error of recall", ylim=(0, 1.5))
-ax.legend()
+fig.legend(loc="outside upper center", ncols=2)
 fig.set_label(
     "Error of recall against the number of pairs, with a line at 16, the width of the keys. "
     "Softmax stays at 0. Least squares is 0 up to 16 pairs and then rises. The delta rule is near "
@@ -749,7 +749,6 @@ fig.set_label(
 # Setup: the variants with options, and the five checks.
 n = 24
 query, key, value = torch.randn(3, n, k)  # (n, k), (n, k), (n, k)
-more_query, more_key = torch.randn(2, n, k)  # (n, k), (n, k)
 rate, gate = torch.rand(n), torch.randn(n, k)  # (n,), (n, k)
 
 

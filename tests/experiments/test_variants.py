@@ -96,3 +96,13 @@ def test_the_record_is_of_todays_settings():
     assert settings == experiment.SETTINGS
     names = {key.split("|")[0] for key in found["runs"]}
     assert names <= set(VARIANTS)
+
+
+def test_results_of_other_settings_are_not_mixed_with_todays(monkeypatch, tmp_path):
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"runs": {}, "settings": {"steps": 7}}))
+    monkeypatch.setattr(experiment, "OUT", path)
+    monkeypatch.setattr(experiment, "origin", lambda *_: {})
+    with pytest.raises(SystemExit, match="expected results of today's settings"):
+        experiment.run(1)
+    assert json.loads(path.read_text())["settings"] == {"steps": 7}

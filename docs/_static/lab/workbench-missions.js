@@ -31,7 +31,7 @@
       density: "change",
       preset: "lesson", // whose sentence has both words
       text: "Make “journey” attend only to “step”: a weight of at least 0.9, without a mask.",
-      answer: "A query far out along the key of “step” leaves the others next to nothing.",
+      answer: "A score far above the others leaves them next to nothing.",
       isDone: ({ state: { words }, layer: { allowed }, head: { weights } }) =>
         positions(words, "journey").some(
           (i) =>
@@ -58,7 +58,7 @@
       name: "target",
       density: "train",
       text: "Set a target, and train until its weight is at least 0.9.",
-      answer: "The gradient turned the query towards the key of the target.",
+      answer: "The gradient changed the matrices until this query fitted this key.",
       isDone: ({ state: { targets }, curve, layer: { allowed, heads } }) =>
         curve.length > 1 &&
         targets.some(([h, i, j]) => allowed[i][j] && heads[h].weights[i][j] >= 0.9),

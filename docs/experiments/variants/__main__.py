@@ -128,9 +128,14 @@ def run(jobs: int) -> None:
     found = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else {"runs": {}}
     runs = found["runs"]
     where = origin(COMMAND, OUT)  # before anything is written, which would change tracked files
+    settings = SETTINGS | {"rates": list(RATES), "seeds": list(SEEDS), "length": LENGTH}
+    if found.get("settings", settings) != settings:
+        sys.exit(f"{OUT}: expected results of today's settings, got those of others; remove it")
+    if "origin" in found:  # what was trained earlier has an origin of its own
+        found.setdefault("earlier", []).append(found["origin"])
     splits = load_reviews("imdb")
     found |= {
-        "settings": SETTINGS | {"rates": RATES, "seeds": SEEDS, "length": LENGTH},
+        "settings": settings,
         "data": {name: fingerprint(splits[name]) for name in ("train", "validation")},
         "origin": where,
     }
