@@ -61,21 +61,26 @@ def test_what_is_kept_grows_with_the_text_or_not_at_all():
 
 def test_a_run_goes_on_with_what_is_missing(monkeypatch):
     monkeypatch.setattr(experiment, "VARIANTS", {"softmax": None, "linear": None})
+    high, middle, low = experiment.RATES
     runs = {}
     assert list(experiment.missing(runs)) == [
-        f"{name}|{lr}|rate" for name in ("softmax", "linear") for lr in experiment.RATES
+        f"{name}|{lr}|rate" for name in ("linear", "softmax") for lr in (high, middle)
     ]
-    for lr, loss in zip(experiment.RATES, (3.0, 2.0, 2.5), strict=True):
-        runs[f"softmax|{lr}|rate"] = {"loss": loss}
-    assert experiment.best_rate(runs, "softmax") == experiment.RATES[1]
+    runs |= {f"softmax|{high}|rate": {"loss": 2.0}, f"softmax|{middle}|rate": {"loss": 2.5}}
+    assert experiment.best_rate(runs, "softmax") == high
     assert experiment.best_rate(runs, "linear") is None
     left = list(experiment.missing(runs))
-    assert left[:3] == [f"linear|{lr}|rate" for lr in experiment.RATES]
-    assert left[3:] == [f"softmax|{experiment.RATES[1]}|{seed}" for seed in experiment.SEEDS]
+    assert left[:2] == [f"linear|{lr}|rate" for lr in (high, middle)]
+    assert left[2:] == [f"softmax|{high}|{seed}" for seed in experiment.SEEDS]
+    runs |= {f"linear|{high}|rate": {"loss": 2.5}, f"linear|{middle}|rate": {"loss": 2.0}}
+    assert next(experiment.missing(runs)) == f"linear|{low}|rate"
+    runs[f"linear|{low}|rate"] = {"loss": 1.5}
+    assert experiment.best_rate(runs, "linear") == low
+    assert not experiment.rates_to_try(runs, "linear")
 
 
 def test_a_piece_of_it_trains_and_is_measured(monkeypatch):
-    few = {"steps": 2, "steps to choose the rate": 2, "pieces": 8, "warm_up": 1}
+    few = {"steps": 2, "pieces": 8, "warm_up": 1}
     monkeypatch.setattr(experiment, "SETTINGS", experiment.SETTINGS | few)
     experiment.data.cache_clear()
     key, found = experiment.run_one("linear|0.01|1")
