@@ -292,6 +292,43 @@ for norm_first, name in ((True, "pre-norm "), (False, "post-norm")):
     print(name, f"largest difference from torch: {difference:.0e}")
 
 # %%
+# Closer look: the block of today's models
+# ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
+# Language models of today, such as Llama 3 :cite:p:`grattafiori2024llama` or Gemma 2
+# :cite:p:`gemma2024`, keep this plan and change its parts. Their norm is :term:`RMSNorm`
+# (:cite:t:`zhang2019root`), which divides by the root mean square and subtracts no mean. So it does
+# the same as layer normalisation to a token whose mean is 0 already. Their feed-forward layer is
+# *gated* (:cite:t:`shazeer2020glu`): one more matrix makes a factor for each inner number,
+#
+# .. math:: \mathrm{feed\_forward}(x) =
+#           \big(x W_1 \odot \mathrm{SiLU}(x W_\mathrm{gate})\big)\, W_2 , \qquad
+#           \mathrm{SiLU}(z) = z\, \sigma(z) .
+#
+# With an inner width of 8d/3 instead of 4d, the three matrices hold as many parameters as the two
+# before. Gemma 2 has GELU instead of SiLU, which is a similar curve. Biases are often left out, as
+# in PaLM :cite:p:`chowdhery2022palm`, and :ref:`where the norms are <norm-placement>` differs too.
+
+tokens = torch.randn(7, 96)  # (7, 96)
+centred = tokens - tokens.mean(dim=-1, keepdim=True)  # (7, 96)
+pair = F.rms_norm(centred, (96,), eps=1e-5), F.layer_norm(tokens, (96,), eps=1e-5)
+print(f"RMSNorm without a mean, and layer normalisation: {(pair[0] - pair[1]).abs().max():.0e}")
+
+W_1, W_2 = torch.randn(96, 384), torch.randn(384, 96)  # (96, 384), (384, 96)
+V_1, V_gate = torch.randn(2, 96, 256)  # (96, 256), (96, 256)
+V_2 = torch.randn(256, 96)  # (256, 96)
+print("parameters:", W_1.numel() + W_2.numel(), V_1.numel() + V_gate.numel() + V_2.numel())
+for name, feed_forward in {
+    "plain": lambda x: F.gelu(x @ W_1) @ W_2,
+    "gated": lambda x: (x @ V_1 * F.silu(x @ V_gate)) @ V_2,
+}.items():
+    growth = feed_forward(2e-4 * tokens).norm() / feed_forward(1e-4 * tokens).norm()
+    print(f"{name}: a small token twice as large gives a result {growth:.1f} times as large")
+
+# %%
+# Near 0 the plain layer is nearly linear, whereas the gated one multiplies two nearly linear maps
+# of the token, so its result grows with the square. Whether it trains better for this reason is not
+# known: :cite:t:`shazeer2020glu` found the lower losses and writes, "We offer no explanation".
+#
 # A task with work for every part
 # -------------------------------
 # There are eight rooms, and a note in each of them, drawn at random, names the room to go to next.
