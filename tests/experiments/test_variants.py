@@ -59,24 +59,14 @@ def test_what_is_kept_grows_with_the_text_or_not_at_all():
     assert cached_numbers("hybrid", 128) == 3 * 4 * 16 * 16 + 128 * 2 * 64
 
 
-def test_a_run_goes_on_with_what_is_missing(monkeypatch):
-    monkeypatch.setattr(experiment, "VARIANTS", {"softmax": None, "linear": None})
-    high, middle, low = experiment.RATES
-    runs = {}
-    assert list(experiment.missing(runs)) == [
-        f"{name}|{lr}|rate" for name in ("linear", "softmax") for lr in (high, middle)
-    ]
-    runs |= {f"softmax|{high}|rate": {"loss": 2.0}, f"softmax|{middle}|rate": {"loss": 2.5}}
-    assert experiment.best_rate(runs, "softmax") == high
-    assert experiment.best_rate(runs, "linear") is None
-    left = list(experiment.missing(runs))
-    assert left[:2] == [f"linear|{lr}|rate" for lr in (high, middle)]
-    assert left[2:] == [f"softmax|{high}|{seed}" for seed in experiment.SEEDS]
-    runs |= {f"linear|{high}|rate": {"loss": 2.5}, f"linear|{middle}|rate": {"loss": 2.0}}
-    assert next(experiment.missing(runs)) == f"linear|{low}|rate"
-    runs[f"linear|{low}|rate"] = {"loss": 1.5}
-    assert experiment.best_rate(runs, "linear") == low
-    assert not experiment.rates_to_try(runs, "linear")
+def test_each_variant_is_trained_with_each_seed_and_some_at_other_rates():
+    keys = [key.split("|") for key in experiment.wanted()]
+    assert len({*map(tuple, keys)}) == len(keys)
+    for name in VARIANTS:
+        seeds = [int(seed) for one, lr, seed in keys if (one, float(lr)) == (name, experiment.RATE)]
+        assert seeds == list(experiment.SEEDS)
+    others = {(name, float(lr)) for name, lr, _ in keys if float(lr) != experiment.RATE}
+    assert others == {(n, lr) for n in experiment.CHECKED for lr in experiment.OTHER_RATES}
 
 
 def test_a_piece_of_it_trains_and_is_measured(monkeypatch):
@@ -95,12 +85,11 @@ def test_a_piece_of_it_trains_and_is_measured(monkeypatch):
 def test_the_record_is_of_todays_settings():
     found = json.loads(experiment.OUT.read_text(encoding="utf-8"))
     settings = dict(found["settings"])
-    assert settings.pop("rates") == list(experiment.RATES)
+    assert settings.pop("lr") == experiment.RATE
     assert settings.pop("seeds") == list(experiment.SEEDS)
     assert settings.pop("length") == LENGTH
     assert settings == experiment.SETTINGS
-    names = {key.split("|")[0] for key in found["runs"]}
-    assert names <= set(VARIANTS)
+    assert set(found["runs"]) <= set(experiment.wanted())
 
 
 def test_results_of_other_settings_are_not_mixed_with_todays(monkeypatch, tmp_path):

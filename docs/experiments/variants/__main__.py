@@ -1,10 +1,10 @@
 """Train the model that writes with every attention of today, and measure what each one changes.
 
-``nox -s experiments -- variants`` trains each variant at falling learning rates, until a lower one
-is no better, and then three times at its best rate. What is done is kept in ``results.json`` after
-every training, so that a run which was interrupted goes on where it was. All of it takes less than
-four hours of one core. ``--check`` trains a small piece again and compares its losses with the
-recorded ones. IMDB's test reviews are not used.
+``nox -s experiments -- variants`` trains each variant three times at one learning rate, and a few of
+them once more at half this rate and at twice, to see what the choice of the rate does. What is done
+is kept in ``results.json`` after every training, so that a run which was interrupted goes on where
+it was. All of it takes less than four hours of one core. ``--check`` trains a small piece again and
+compares its losses with the recorded ones. IMDB's test reviews are not used.
 """
 
 import argparse
@@ -12,7 +12,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
 from pathlib import Path
@@ -35,7 +35,9 @@ HERE = Path(__file__).parent
 OUT = HERE / "results.json"
 TOKENIZER = HERE.parent / "language" / "model" / "tokenizer.json"
 COMMAND = "nox -s experiments -- variants"
-RATES = (2e-2, 1e-2, 5e-3)
+RATE = 1e-2
+OTHER_RATES = (5e-3, 2e-2)
+CHECKED = ("softmax", "sink", "gate", "QK-norm, gain after rotation", "sigmoid", "linear")
 SEEDS = (1, 2, 3)
 SETTINGS: dict[str, Any] = {
     "steps": 1_500,
@@ -56,7 +58,7 @@ Data = dict[str, tuple[Tensor, Tensor]]
 
 @cache
 def data() -> Data:
-    """Return the tokens and the starts of pieces: to train, to choose the rate, and to measure."""
+    """Return the tokens and the starts of pieces: to train, and to measure."""
     torch.set_num_threads(1)  # so that sums round alike wherever it runs
     tokenizer = Tokenizer.from_file(str(TOKENIZER))
     splits = load_reviews("imdb")
@@ -65,10 +67,9 @@ def data() -> Data:
         for name in ("train", "validation")
     }
     starts = {name: sentence_starts(tokenizer, each, 2 * LENGTH + 1) for name, each in ids.items()}
-    half = len(starts["validation"]) // 2  # of other reviews than the second half
+    half = len(starts["validation"]) // 2  # the rate was chosen with the first half
     return {
         "train": (ids["train"], starts["train"]),
-        "choose": (ids["validation"], thin(starts["validation"][:half])),
         "measure": (ids["validation"], thin(starts["validation"][half:])),
     }
 
@@ -88,44 +89,22 @@ def trained(name: str, lr: float, seed: int, **fewer: Any) -> LanguageModel:
 
 
 def run_one(key: str) -> tuple[str, dict[str, Any]]:
-    """Do what a key such as "softmax|0.01|2" or "softmax|0.01|rate" names."""
+    """Train and measure what a key such as "softmax|0.01|2" names."""
     name, lr, seed = key.split("|")
     began = time.process_time()
-    if seed == "rate":
-        model = trained(name, float(lr), 0)
-        ids, starts = data()["choose"]
-        found = {"loss": mean_losses(model.eval(), pieces(ids, starts, LENGTH)).mean().item()}
-    else:
-        model = trained(name, float(lr), int(seed))
-        found = measure(model, *data()["measure"])
-        found["parameters"] = sum(weight.numel() for weight in model.parameters())
+    model = trained(name, float(lr), int(seed))
+    found = measure(model, *data()["measure"])
+    found["parameters"] = sum(weight.numel() for weight in model.parameters())
     return key, found | {"cpu seconds": round(time.process_time() - began, 1)}
 
 
-def rates_to_try(runs: dict[str, Any], name: str) -> list[float]:
-    """List the rates that are left: two at first, and then lower ones while these are better."""
-    tried = [runs[key]["loss"] for lr in RATES if (key := f"{name}|{lr}|rate") in runs]
-    if len(tried) < 2:
-        return [lr for lr in RATES[:2] if f"{name}|{lr}|rate" not in runs]
-    return list(RATES[len(tried) :][:1]) if tried[-1] < tried[-2] else []
-
-
-def best_rate(runs: dict[str, Any], name: str) -> float | None:
-    """Choose the rate with the lowest loss, once all that should be have been tried."""
-    tried = {lr: runs[key]["loss"] for lr in RATES if (key := f"{name}|{lr}|rate") in runs}
-    return None if rates_to_try(runs, name) else min(tried, key=tried.__getitem__)
-
-
-def missing(runs: dict[str, Any]) -> Iterator[str]:
-    """Name what can be run now: rates, and the seeds of each variant whose rate is chosen."""
-    for name in reversed(VARIANTS):  # the last ones take longest
-        for lr in rates_to_try(runs, name):
-            yield f"{name}|{lr}|rate"
-    for seed in SEEDS:
-        for name in reversed(VARIANTS):
-            best = best_rate(runs, name)
-            if best is not None and f"{name}|{best}|{seed}" not in runs:
-                yield f"{name}|{best}|{seed}"
+def wanted() -> list[str]:
+    """List all keys: each variant with each seed, and then the other rates."""
+    names = [*reversed(VARIANTS)]  # the last ones take longest
+    return [
+        *(f"{name}|{RATE}|{seed}" for seed in SEEDS for name in names),
+        *(f"{name}|{lr}|{SEEDS[0]}" for lr in OTHER_RATES for name in CHECKED),
+    ]
 
 
 def run(jobs: int) -> None:
@@ -133,7 +112,7 @@ def run(jobs: int) -> None:
     found = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else {"runs": {}}
     runs = found["runs"]
     where = origin(COMMAND, OUT)  # before anything is written, which would change tracked files
-    settings = SETTINGS | {"rates": list(RATES), "seeds": list(SEEDS), "length": LENGTH}
+    settings = SETTINGS | {"lr": RATE, "seeds": list(SEEDS), "length": LENGTH}
     if found.get("settings", settings) != settings:
         sys.exit(f"{OUT}: expected results of today's settings, got those of others; remove it")
     if "origin" in found:  # what was trained earlier has an origin of its own
@@ -145,13 +124,13 @@ def run(jobs: int) -> None:
         "origin": where,
     }
     with ProcessPoolExecutor(jobs) as pool:
-        while waiting := list(missing(runs)):
-            for done in as_completed([pool.submit(run_one, key) for key in waiting]):
-                key, measured = done.result()
-                runs[key] = measured
-                left = len(list(missing(runs)))
-                print(f"{key}: loss {measured['loss']:.3f}, {left} or more left", flush=True)
-                write_text(OUT, json.dumps(found, indent=1) + "\n")
+        waiting = [key for key in wanted() if key not in runs]
+        for done in as_completed([pool.submit(run_one, key) for key in waiting]):
+            key, measured = done.result()
+            runs[key] = measured
+            left = sum(key not in runs for key in waiting)
+            print(f"{key}: loss {measured['loss']:.3f}, {left} left", flush=True)
+            write_text(OUT, json.dumps(found, indent=1) + "\n")
     found["costs"] = {
         name: {
             "numbers kept after 128 tokens": cached_numbers(name, 128),
@@ -166,7 +145,7 @@ def run(jobs: int) -> None:
 
 def small_loss(name: str) -> float:
     """Train a few steps, and measure the loss."""
-    model = trained(name, RATES[1], 1, steps=CHECK["steps"], warm_up=CHECK["warm_up"])
+    model = trained(name, RATE, 1, steps=CHECK["steps"], warm_up=CHECK["warm_up"])
     ids, starts = data()["measure"]
     batch = pieces(ids, starts[: CHECK["pieces"]], LENGTH)
     return mean_losses(model.eval(), batch).mean().item()
