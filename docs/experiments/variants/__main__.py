@@ -1,10 +1,10 @@
 """Train the model that writes with every attention of today, and measure what each one changes.
 
-``nox -s experiments -- variants`` trains each variant three times at one learning rate, and a few of
-them once more at half this rate and at twice, to see what the choice of the rate does. What is done
-is kept in ``results.json`` after every training, so that a run which was interrupted goes on where
-it was. All of it takes less than four hours of one core. ``--check`` trains a small piece again and
-compares its losses with the recorded ones. IMDB's test reviews are not used.
+``nox -s experiments -- variants`` trains each variant three times at one learning rate, and a few
+of them once more at half this rate and at twice, to see what the choice of the rate does. What is
+done is kept in ``results.json`` after every training, so that a run which was interrupted goes on
+where it was. All of it takes less than four hours of one core. ``--check`` trains a small piece
+again and compares its losses with the recorded ones. IMDB's test reviews are not used.
 """
 
 import argparse
