@@ -138,7 +138,7 @@ def test_the_address_of_the_state_keeps_the_place(visit, http_root):
     page.locator("#workbench").wait_for()
     assert state(page) == changed
     expect(page.get_by_label("Start from").locator("option:checked")).to_have_text(
-        "the first lesson"
+        "a trained model"
     )
     page.wait_for_function("place => Math.abs(scrollY - place) < 50", arg=place)
     other = open_bench(visit, page.url)

@@ -23,8 +23,8 @@
 
   const range = (n) => Array.from({ length: n }, (_, i) => i);
 
-  // The state that a lesson begins with, from { words, x, W_query, W_key, W_value }
-  function begin({ words, x, W_query, W_key, W_value }) {
+  // The state that one begins with, from { words, x, W_query, W_key, W_value }
+  function begin({ words, x, W_query, W_key, W_value, at = 1 }) {
     return structuredClone({
       words,
       x,
@@ -37,7 +37,7 @@
       targets: [],
       contexts: [],
       rate: 1,
-      at: 1,
+      at,
       head: 0,
     });
   }

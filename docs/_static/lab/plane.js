@@ -9,7 +9,9 @@
   const WIDTH = 360;
   const HEIGHT = 270;
   const LABELS = 84; // room on the right for words
-  const LINE = 17; // from one word to the next
+  const LINE = 15; // the height of a word
+  const LETTER = 8; // the width of one, on an average
+  const GAP = 3; // between words, and between a word and an arrow
 
   // A map from the plane to the picture, with equal units on both axes, that shows all points and 0
   function frame(points) {
@@ -18,9 +20,12 @@
     const bottom = Math.min(...ys);
     const wide = Math.max(...xs) - left || 1;
     const high = Math.max(...ys) - bottom || 1;
-    const unit = Math.min((WIDTH - LABELS - 40) / wide, (HEIGHT - 40) / high);
-    const place = ([x, y]) => [20 + (x - left) * unit, HEIGHT - 20 - (y - bottom) * unit];
-    place.back = ([x, y]) => [(x - 20) / unit + left, (HEIGHT - 20 - y) / unit + bottom];
+    const margin = left < 0 ? LABELS : 20; // words on the left need room, too
+    const unit = Math.min((WIDTH - LABELS - 20 - margin) / wide, (HEIGHT - 40) / high);
+    const x0 = (WIDTH - LABELS - 20 + margin - wide * unit) / 2; // in the middle
+    const y0 = (HEIGHT + high * unit) / 2;
+    const place = ([x, y]) => [x0 + (x - left) * unit, y0 - (y - bottom) * unit];
+    place.back = ([x, y]) => [(x - x0) / unit + left, (y0 - y) / unit + bottom];
     return place;
   }
 
@@ -52,37 +57,75 @@
     return points.map((point) => point.map((number) => number.toFixed(2)).join(",")).join(" ");
   }
 
-  // Heights at which labels stand apart and inside the picture, each as near its own as the ones
-  // above leave room, and then no lower than the ones below leave room
-  function spread(heights) {
-    const apart = [];
-    for (const height of heights) apart.push(Math.max(height, (apart.at(-1) ?? 12 - LINE) + LINE));
-    let lowest = HEIGHT - 8;
-    for (let i = apart.length - 1; i >= 0 && apart[i] > lowest; i -= 1, lowest -= LINE) {
-      apart[i] = lowest;
+  const overlap = (a, b) => a[0] < b[2] && b[0] < a[2] && a[1] < b[3] && b[1] < a[3];
+  const PARTS = Array.from({ length: 61 }, (_, i) => i / 60); // of an arrow, to see what it crosses
+  const crosses = ([[x, y], [u, v]], [left, top, right, bottom]) =>
+    PARTS.some((t) => {
+      const [a, b] = [x + t * (u - x), y + t * (v - y)];
+      return left < a && a < right && top < b && b < bottom;
+    });
+
+  // The box of each word beside its point: as near as keeps it inside the picture and apart from the
+  // others and from what is `taken`, and below as few arrows as can be
+  function labelBoxes(points, words, arrows, taken = []) {
+    const boxes = [];
+    const order = points.map((_, i) => i).sort((i, j) => points[i][1] - points[j][1]);
+    for (const i of order) {
+      const [x, y] = points[i];
+      const wide = Math.min(LETTER * Array.from(words[i]).length, LABELS - 8);
+      const others = [...taken, ...boxes.filter(Boolean)];
+      let least = Infinity;
+      for (let by = 0; by < Math.min(least, HEIGHT); by += 3) {
+        for (const [side, off] of [1, -1].flatMap((side) => [
+          [side, by],
+          [side, -by],
+        ])) {
+          const left = side > 0 ? Math.min(Math.max(x + 8, 4), WIDTH - 4 - wide) : x - 8 - wide;
+          const top = Math.min(Math.max(y, 12), HEIGHT - 12) + off - LINE / 2;
+          if (left < 0 || top < 2 || top + LINE > HEIGHT - 2) continue;
+          const box = [left, top, left + wide, top + LINE];
+          const around = [left - GAP, top - GAP, left + wide + GAP, top + LINE + GAP];
+          const cost =
+            by +
+            (side > 0 ? 0 : 8) +
+            HEIGHT * others.filter((one) => overlap(one, around)).length +
+            30 * arrows.filter((one) => crosses(one, around)).length;
+          if (cost < least) [least, boxes[i]] = [cost, box];
+        }
+      }
     }
-    return apart;
+    return boxes;
   }
 
-  // Words in a column on the right, each tied to its point: close points stay readable.
-  function wordColumn(points, words) {
-    const x = WIDTH - LABELS + 6;
-    const order = points.map((_, i) => i).sort((i, j) => points[i][1] - points[j][1]);
-    const heights = spread(order.map((i) => points[i][1]));
-    return order.flatMap((i, place) => {
-      const y = heights[place];
-      return [
-        line(points[i], [x - 4, y], "leader"),
-        shape("text", { x, y: y + 4, class: "word" }, words[i]),
-      ];
+  // Where "query" or "context" ends, at the left of its point and away from 0, and the box of the word
+  const namePlace = ([x, y], zero) => ({
+    x: Math.max(x - 9, 62),
+    y: y > zero[1] ? Math.min(y + 16, HEIGHT - 6) : Math.max(y - 6, 13),
+  });
+  function nameBox(point, zero) {
+    const { x, y } = namePlace(point, zero);
+    return [x - 58, y - 12, x, y + 4];
+  }
+
+  // Words beside their points. What stands further off is tied to its own.
+  function wordsBeside(points, words, arrows, taken) {
+    return labelBoxes(points, words, arrows, taken).flatMap(([left, top, right], i) => {
+      const [x, y] = points[i];
+      const isLeft = left < x;
+      const middle = top + LINE / 2;
+      const label = { x: isLeft ? right : left, y: middle + 5, class: "word" };
+      const made = shape("text", { ...label, "text-anchor": isLeft ? "end" : "start" }, words[i]);
+      if (Math.abs(middle - y) < 8) return [made];
+      return [line([x, y], [isLeft ? right + 3 : left - 3, middle], "leader"), made];
     });
   }
 
-  // Words wider than their column end in "…", and say all of themselves under a pointer.
+  // Words that are too wide end in "…", and say all of themselves under a pointer.
   const fitting = new Map(); // word → what of it fits
   const fitted = (word) => fitting.get(word) ?? word;
   function fitWords(picture) {
     for (const label of picture.querySelectorAll("text.word")) {
+      if (label.getComputedTextLength() === 0) continue; // it is in nobody's sight
       const word = label.textContent;
       const letters = Array.from(word);
       if (!fitting.has(word)) {
@@ -100,8 +143,7 @@
 
   function axes(place) {
     const [x, y] = place([0, 0]);
-    const right = WIDTH - LABELS - 8;
-    return [line([8, y], [right, y], "axis"), line([x, 8], [x, HEIGHT - 8], "axis")];
+    return [line([8, y], [WIDTH - 8, y], "axis"), line([x, 8], [x, HEIGHT - 8], "axis")];
   }
 
   // Scores as shadows: where each key lands on the line of the query. The distance from 0 to there,
@@ -120,7 +162,12 @@
     return [
       ...axes(place),
       ...lands.map((land) => line(zero, land, "query-line")),
-      ...wordColumn(tips, words),
+      ...wordsBeside(
+        tips,
+        words,
+        [...tips, place(query)].map((tip) => [zero, tip]),
+        [nameBox(place(query), zero)],
+      ),
       ...tips.flatMap((tip, j) => [
         line(tip, lands[j], "shadow"),
         dotAt(lands[j], "query-landing", 3),
@@ -142,10 +189,15 @@
     return [
       ...axes(place),
       shape("polygon", { points: corners(hull(tips)), class: "value-hull" }),
-      ...wordColumn(tips, words),
       ...arrows,
+      ...wordsBeside(
+        tips,
+        words,
+        tips.map((tip) => [zero, tip]),
+        [nameBox([x, y], zero)],
+      ),
       dotAt([x, y], "context", 5),
-      shape("text", { x: Math.max(x - 10, 58), y: y - 8, class: "context-name" }, "context"),
+      shape("text", { ...namePlace([x, y], zero), class: "context-name" }, "context"),
     ];
   }
 
@@ -282,5 +334,5 @@
   }
 
   const shapes = { arrow, dotAt, hull, line, mixture, scoresBelow };
-  lab.plane = { ...shapes, fitted, frame, movable, shadowsOf, spread };
+  lab.plane = { ...shapes, fitted, frame, labelBoxes, movable, namePlace, shadowsOf };
 }

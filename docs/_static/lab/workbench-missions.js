@@ -83,13 +83,19 @@
     // A press shows what the mission needs, without what was set for another one.
     const items = MISSIONS.map(({ density, preset, text }, i) => {
       const title = element("b", {}, density[0].toUpperCase() + density.slice(1));
-      const item = element("button", { type: "button" }, title, element("span", {}, text));
+      const item = element(
+        "button",
+        { type: "button", title: text },
+        title,
+        element("span", { class: "text" }, text),
+      );
       item.addEventListener("click", () => {
         pressed = i;
         const { words } = bench.state();
-        if (preset && !["journey", "step"].every((word) => words.includes(word)))
-          bench.startFrom(preset);
+        if (bench.origins.has(preset) && !["journey", "step"].every((word) => words.includes(word)))
+          bench.begin(bench.origins.get(preset));
         else if (Object.keys(PLAIN).some((name) => isOther(name))) bench.set(PLAIN);
+        if (density === "change") find("options").open = true;
         bench.forget();
         bench.showAs(density);
         showDone();
@@ -103,6 +109,7 @@
       if (JSON.stringify(view.state) === JSON.stringify(bench.origin().state)) return;
       for (const mission of MISSIONS) {
         if (done.has(labelOf(mission)) || !mission.isDone(view)) continue;
+        pressed = MISSIONS.indexOf(mission); // its answer stays in sight
         mark(labelOf(mission));
         say(`Mission done: ${mission.answer}`);
       }
@@ -113,7 +120,7 @@
       items.forEach((item, i) => {
         const { text, answer } = MISSIONS[i];
         const isDone = done.has(labelOf(MISSIONS[i]));
-        item.querySelector("span").textContent = isDone ? answer : text;
+        item.querySelector(".text").textContent = isDone ? answer : text;
         showMark(item, isDone && "✓ done");
         item.classList.toggle("next", i === (pressed < 0 ? next : pressed));
       });

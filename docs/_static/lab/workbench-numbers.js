@@ -88,7 +88,7 @@
     // Where one types stand four decimals; elsewhere no more than a field has room for.
     function show(made, number) {
       const isUsed = made === document.activeElement;
-      const places = isUsed || Math.abs(number) < 10 ? 4 : 2;
+      const places = isUsed ? 4 : Math.abs(number) >= 10 ? 2 : number < 0 ? 3 : 4;
       made.value = Number(number.toFixed(places));
       made.removeAttribute("aria-invalid");
     }

@@ -8,7 +8,6 @@
 
   parts.push((bench) => {
     const { find, on, set, refuse, accept } = bench;
-
     on("causal", "change", ({ target }) => set({ isCausal: target.checked }));
     on("scaled", "change", ({ target }) => set({ isScaled: target.checked }));
     on("head", "change", ({ target }) => set({ head: Number(target.value) }));

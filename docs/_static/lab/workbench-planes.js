@@ -6,7 +6,7 @@
   const { add, dot, matmul, transpose } = lab.tensors;
   const { LIMIT } = lab.bench;
   const { quoted, shape } = lab.dom;
-  const { arrow, line, mixture, movable, scoresBelow, shadowsOf } = lab.plane;
+  const { arrow, line, mixture, movable, namePlace, scoresBelow, shadowsOf } = lab.plane;
   const { pair, parts } = lab.workbench;
 
   const round = (number) => Number(number.toFixed(4)); // as the fields show it
@@ -111,7 +111,7 @@
         const [x, y] = place(query);
         const name = shape(
           "text",
-          { x: Math.max(x - 8, 50), y: Math.max(y - 6, 12), class: "query-name" },
+          { ...namePlace([x, y], place([0, 0])), class: "query-name" },
           "query",
         );
         return [arrow(place([0, 0]), [x, y], "query"), name];

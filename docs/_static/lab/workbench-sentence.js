@@ -45,6 +45,20 @@
       }
     }
 
+    // Whoever has a sentence of their own keeps it when they turn to a trained model.
+    on("preset", "change", async ({ target }) => {
+      const next = bench.origins.get(target.value);
+      const sentence = bench.state().words.join(" ");
+      const isGiven = [...bench.origins.values()].some(
+        ({ name, state }) => name !== "link" && state.words.join(" ") === sentence,
+      );
+      if (isGiven || !next.vectors) return bench.begin(next);
+      if (!trained) await load();
+      bench.begin(
+        next,
+        trained ? withWords({ ...next.state, words: [], x: [] }, sentence, trained) : next.state,
+      );
+    });
     on("sentence", "focus", () => {
       if (bench.origin().vectors && !trained) load();
     });

@@ -48,6 +48,11 @@
     function readAddress() {
       const { text } = partsOf(location.hash);
       if (text === null) return false;
+      const preset = bench.origins.get(text); // the address may name one
+      if (preset) {
+        if (preset !== bench.origin()) bench.begin(preset);
+        return true;
+      }
       try {
         const state = decode(text);
         first = null;

@@ -1,9 +1,13 @@
 "use strict";
 
-// Starts the page's workbench with the numbers that the page holds: one entry per preset, in order.
+// Starts the page's workbench with the numbers that the page holds, one entry per preset: with the preset
+// that the address names, with a trained model, where weights mean something, or with the first.
 
 {
   const texts = [...document.querySelectorAll("script.workbench-numbers")];
   const numbers = Object.assign({}, ...texts.map((one) => JSON.parse(one.textContent)));
-  Object.assign(lab.workbench, lab.workbench.start(document.getElementById("workbench"), numbers));
+  const named = location.hash.match(/bench=(\w+)$/)?.[1];
+  const preset = [named, "trained"].find((name) => Object.hasOwn(numbers, name));
+  const box = document.getElementById("workbench");
+  Object.assign(lab.workbench, lab.workbench.start(box, numbers, { preset }));
 }

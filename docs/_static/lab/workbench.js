@@ -13,9 +13,9 @@
   // hidden in those before it.
   const DENSITIES = ["look", "change", "train"];
   const HINTS = {
-    look: "Choose a row of the map: whose attention do you want to see?",
+    look: "Choose a row: whose attention do you want to see?",
     change:
-      "Change a number of the chosen word, or drag an arrow. A click on a row chooses another word.",
+      "Change a number (↑ and ↓ do it, too), or drag an arrow. A click on a row chooses another word.",
     train: "Let a click set a target, and let the matrices learn it.",
   };
   const parts = []; // what the other files add: (bench) => { build?(view), update(view) }
@@ -57,8 +57,10 @@
     let curve = []; // the losses since the last change by hand
     let view; // all that follows from the state
     let gesture = null; // changes of one gesture are undone together
+    let settled; // the timer of what is settling
     let asked = null; // the number whose origin is shown
     let structure = "";
+    const isWide = matchMedia("(min-width: 40em)");
     let density = DENSITIES.find((one) => one === kept("density")) ?? "look";
 
     const bench = {
@@ -76,7 +78,8 @@
       open,
       showAs,
       forget: () => showOrigin(null),
-      startFrom: (name) => origins.has(name) && begin(origins.get(name)),
+      origins,
+      begin,
       cell,
       grid,
       tell,
@@ -91,6 +94,7 @@
     // `by` names the gesture that a change belongs to; the losses of learning extend the curve.
     function change(next, { by = null, losses = null, from = origin } = {}) {
       if (by === null || by !== gesture) history.push({ state, curve, origin });
+      if (by === null) settle();
       if (history.length > HISTORY) history.shift();
       gesture = by;
       if (losses) curve = [...(curve.length > 0 ? curve : [view.loss]), ...losses];
@@ -98,6 +102,13 @@
       origin = from;
       state = next;
       update();
+    }
+
+    // What changes at once is seen to change; what follows a hand does so without delay.
+    function settle() {
+      box.classList.add("settling");
+      clearTimeout(settled);
+      settled = setTimeout(() => box.classList.remove("settling"), 500);
     }
 
     function set(changes, options) {
@@ -116,9 +127,9 @@
     }
 
     // Back to what the reader starts from, also in what a click does
-    function begin(next) {
+    function begin(next, first = next.state) {
       dropTool();
-      change(structuredClone(next.state), { from: next });
+      change(structuredClone(first), { from: next });
     }
 
     // A state from a link, whose new words have vectors of the model that its matrices are of, or the
@@ -193,8 +204,15 @@
       density = wanted;
       keep("density", density);
       dropTool();
-      find("matrices").open = density === "train";
+      fold();
       update();
+    }
+
+    // A phone folds what is not needed at once.
+    function fold() {
+      find("options").open = isWide.matches;
+      find("arrows").open = isWide.matches || density !== "look";
+      find("matrices").open = density === "train";
     }
 
     // ---- what the parts use
@@ -300,7 +318,6 @@
     // ---- what the reader starts from, and what is refused
 
     const presets = find("preset");
-    on("preset", "change", () => begin(origins.get(presets.value)));
     on("reset", "click", () => begin(origin));
     on("undo", "click", undo);
 
@@ -343,7 +360,8 @@
     const made = parts.map((part) => part(bench));
     state = structuredClone(origin.state);
     box.hidden = false; // what is hidden has no size, and words are cut to theirs
-    find("matrices").open = density === "train";
+    isWide.addEventListener("change", fold);
+    fold();
     update();
     for (const part of made) part.start?.();
     return { bench, reset: () => begin(origins.get(preset)) };
