@@ -40,16 +40,17 @@ GALLERY = Path(__file__).parents[2] / "gallery"
 THUMBNAILS = Path(__file__).parents[1] / "_static" / "thumbnails"
 TEMPLATES = Path(__file__).parents[1] / "_templates"
 render = FileRenderer(TEMPLATES).render
-STOP = (0.08, 0.16)  # where in its cell a station lies
+STOP = (0.5, 0.16)  # where in its cell a station lies
 PARTS = {"core": "Core lessons", "deeper": "Going deeper", "cases": "Case studies"}
 # The lines of the map in the order of reading: the scripts of each, which are read as their names
-# sort, and the cell of the first. A branch leaves the last lesson that its first one needs.
+# sort, and the cell of the first. A branch leaves behind the last lesson that
+# its first one needs, and goes down between the cells.
 LINES = {
     "Core lessons": ("core/plot_*.py", (0, 0)),
-    "Rank": ("deeper/plot_[1-5]_*.py", (1, 1)),
+    "Rank": ("deeper/plot_[1-5]_*.py", (2, 1)),
     "Real models": ("deeper/plot_[6-8]_*.py", (7, 2)),
     "Attention today": ("deeper/plot_9?_*.py", (0, 2)),
-    "Case studies": ("cases/plot_*.py", (7, 1)),
+    "Case studies": ("cases/plot_*.py", (8, 1)),
 }
 HEADER = re.compile(
     r'r?"""\n\.\. lesson:: (?P<short_title>.+)\n(?P<fields>( +.+\n)+)\n(?P<title>.+)\n=+\n'
@@ -176,8 +177,12 @@ def lines_of_the_map() -> Iterator[dict[str, Any]]:
         x, y = column + STOP[0], row + STOP[1]
         pages = pages_of(title)
         needs = lessons()[pages[0]].needs
-        branch = "M{:.2f} {:.2f}V{:.2f}H".format(*stops[needs[-1]], row - 0.04) if needs else "M"
-        path = f"{branch}{x:.2f}{'V' if needs else ' '}{y:.2f}H{x + len(pages) - 1:.2f}"
+        path = f"M{x:.2f} {y:.2f}"
+        if needs:
+            behind, above = stops[needs[-1]][0] + 0.5, stops[needs[-1]][1]
+            turn = f"V{row - 0.04:.2f}H{column:.2f}" if column < behind else ""
+            path = f"M{behind:.2f} {above:.2f}{turn}V{y:.2f}"
+        path += f"H{x + len(pages) - 1:.2f}"
         stops |= {page: (x + i, y) for i, page in enumerate(pages)}
         after = lessons()[needs[-1]].short_title if needs else ""
         place = {"column": column, "row": row, "path": path}
