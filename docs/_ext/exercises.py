@@ -25,6 +25,7 @@ from sphinx_exercise.nodes import is_exercise_node, is_extension_node, solution_
 
 from attention.exercises import EXERCISES
 from attention.exercises.judging import SENTENCES
+from attention.exercises.puzzles import PREFIX, PUZZLES
 
 MARKS = "exercises/index"  # the page that counts what is done
 # For an icon font, launch buttons, tags of lessons, tabs and tables of pandas: no page has them.
@@ -104,12 +105,21 @@ def add_counts(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def tasks_of_lessons(env: BuildEnvironment) -> dict[str, list[str]]:
-    """Map each lesson to its questions and exercises."""
+    """Map each lesson to its questions and exercises, and the page of the puzzles to these."""
     asked = dict(tasks(env))
-    return {
+    found = {
         page: [*asked.get(page, []), *(f"ex-{task}" for task in lesson.tasks)]
         for page, lesson in lessons().items()
     }
+    return found | {"puzzles": [PREFIX + name for name in PUZZLES]}
+
+
+def puzzles_of_lessons() -> dict[str, list[str]]:
+    """Map each lesson to the puzzles that go with it."""
+    found: dict[str, list[str]] = {}
+    for name, puzzle in PUZZLES.items():
+        found.setdefault(f"gallery/{puzzle['lesson']}", []).append(PREFIX + name)
+    return found
 
 
 def count_anew(app: Sphinx, env: BuildEnvironment) -> list[str]:
@@ -120,7 +130,8 @@ def count_anew(app: Sphinx, env: BuildEnvironment) -> list[str]:
     if app.builder.name == "html":
         file = Path(app.outdir, "_static", "lesson-tasks.js")
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(f"const LESSON_TASKS = {json.dumps(tasks_of_lessons(env))};\n")
+        tasks_of, puzzles_of = json.dumps(tasks_of_lessons(env)), json.dumps(puzzles_of_lessons())
+        file.write_text(f"const LESSON_TASKS = {tasks_of}, LESSON_PUZZLES = {puzzles_of};\n")
     return [MARKS] if MARKS in env.found_docs else []
 
 

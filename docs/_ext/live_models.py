@@ -47,11 +47,13 @@ SCRIPTS = {
     "index": HOME,
     "playground": [*REVIEW, "map", "review-lab", *WHOLE, *WRITING, "writer-lab", "lab"],
     "gallery/core/plot_1_qkv_derivation": LESSON_1,
+    "puzzles": ["tensors", "dom", "numbers", "puzzle-judge", "puzzle"],
 }
 STYLES = {
     "index": ["lab", "workbench", "walk", "writer", "home"],
     "playground": ["lab", "workbench", "writer"],
     "gallery/core/plot_1_qkv_derivation": ["lab", "workbench", "walk"],
+    "puzzles": ["lab", "workbench", "puzzle"],
 }
 
 

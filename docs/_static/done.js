@@ -76,7 +76,10 @@
       link.classList.toggle("here", page === here);
       const share = isDone ? "✓ done" : solved > 0 && `${solved} of ${tasks.length} done`;
       const next = page === here && (done.size > 0 ? "next" : "start here");
-      showMark(link, [share, next].filter(Boolean).join(", "));
+      const puzzles = LESSON_PUZZLES[page] ?? [];
+      const found = puzzles.filter(isSolved).length;
+      const puzzled = found > 0 && `${found} of ${puzzles.length} puzzles`;
+      showMark(link, [share, puzzled, next].filter(Boolean).join(", "));
     }
     const soFar = document.querySelector(".so-far");
     const n = document.querySelectorAll(".stops .done").length;

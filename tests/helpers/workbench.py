@@ -4,7 +4,7 @@ SIX = range(6)
 
 
 def open_bench(visit, address, size="desktop", **options):
-    """Open a page at its workbench: on the playground, which begins with a trained model, with the lesson's digits."""
+    """Open a page at its workbench, with the digits of the lesson on the playground as well."""
     if address.endswith("playground.html"):
         address += "#bench=lesson"
     page = visit(address, size=size, **options).page

@@ -1,0 +1,179 @@
+"""The puzzles as a reader has them: what the page judges, keeps, sends and shows."""
+
+import json
+import random
+
+import pytest
+import torch
+from accessibility import unsound
+from puzzle_solutions import MORE, SOLUTIONS, WRONG
+
+from attention.exercises.puzzles import PUZZLES, RANGES, judge_puzzle, read_state
+
+PAGE = "puzzles.html"
+PER_PUZZLE = 70  # states drawn at random, a thousand in all
+
+
+@pytest.fixture
+def open_page(visit, http_root):
+    return lambda address, **options: visit(http_root + address, **options).page
+
+
+def drawn(name: str, generator: random.Random) -> dict:
+    """Draw what may be set, near the solution half of the time."""
+    puzzle = PUZZLES[name]
+    solution = SOLUTIONS[name] if "impossible" not in SOLUTIONS[name] else {}
+    near = generator.random() < 0.5
+    values = {}
+    for part in puzzle["settable"]:
+        if part == "mask":
+            values[part] = generator.choice(["none", "causal", "not itself"])
+            continue
+        start = torch.as_tensor(puzzle["start"][part], dtype=torch.float64)
+        start = torch.as_tensor(solution.get(part, start) if near else start, dtype=torch.float64)
+        noise = [generator.gauss(0, 0.2 if near else 3) for _ in range(start.numel())]
+        low, high = RANGES.get(part, (-99, 99))
+        moved = start + torch.tensor(noise, dtype=torch.float64).reshape(start.shape)
+        values[part] = moved.clamp(low, high).tolist()
+    return values
+
+
+def hash_of(name: str, values: dict) -> str:
+    """Write a state as the page's address has it."""
+    parts = [name]
+    for part, value in values.items():
+        numbers = torch.as_tensor(value).flatten().tolist() if part != "mask" else []
+        parts.append(f"{part}={','.join(map(str, numbers)) or value.replace(' ', '-')}")
+    return "#puzzle=" + "&".join(parts)
+
+
+def test_the_page_judges_as_python_does(open_page):
+    page = open_page(PAGE)
+    generator = random.Random(0)
+    states = [(name, drawn(name, generator)) for name in PUZZLES for _ in range(PER_PUZZLE)]
+    states += [(name, one) for name, one in SOLUTIONS.items() if "impossible" not in one]
+    states += [(name, one) for name, one, *_ in [*MORE, *WRONG] if "impossible" not in one]
+    whole = []
+    for name, values in states:
+        state = read_state(PUZZLES[name], values)
+        plain = {key: one if key == "mask" else one.tolist() for key, one in state.items()}
+        whole.append([name, plain])
+    found = page.evaluate(
+        """states => {
+          const puzzles = JSON.parse(document.querySelector("script.puzzles").textContent);
+          return states.map(([name, state]) => {
+            const { reason, text } = lab.puzzleJudge.judge(puzzles[name], state);
+            return [reason, text];
+          });
+        }""",
+        whole,
+    )
+    wanted = [list(judge_puzzle(name, values)) for name, values in states]
+    assert len(found) > 1000
+    assert found == wanted
+    assert {reason for reason, _ in wanted} >= {"solved", "here", "elsewhere", "word"}
+
+
+def test_the_page_has_the_puzzles_of_the_package(open_page):
+    page = open_page(PAGE)
+    text = page.locator("script.puzzles").text_content()
+    found = json.loads(text)
+    assert all(one.pop("lesson_title") for one in found.values())
+    assert found == PUZZLES
+
+
+@pytest.mark.parametrize("name", PUZZLES)
+def test_a_solution_in_the_address_is_seen_to_be_one(open_page, name):
+    values = SOLUTIONS[name]
+    page = open_page(PAGE + hash_of(name, {} if "impossible" in values else values))
+    verdict = page.get_by_test_id("puzzle-verdict")
+    assert page.get_by_test_id("puzzle").get_attribute("data-name") == name
+    if "impossible" in values:
+        assert verdict.get_attribute("data-solved") == "false"
+        page.locator("[name=puzzle-claim]").nth(values["impossible"]).check()
+        page.get_by_role("button", name="It is impossible").click()
+        assert verdict.get_attribute("data-reason") == "impossible"
+    else:
+        known = PUZZLES[name]["shortest"]
+        assert f"shortest known: {known}" in page.get_by_test_id("puzzle-count").inner_text()
+    assert verdict.get_attribute("data-solved") == "true"
+    is_done = page.evaluate("name => doneStore.done.has(`puzzle-${name}`)", name)
+    assert is_done == ("impossible" in values)  # to open a link is no deed
+
+
+def test_typing_sliding_undoing_and_the_address(open_page):
+    page = open_page(PAGE + "#puzzle=first-word")
+    verdict, count = page.get_by_test_id("puzzle-verdict"), page.get_by_test_id("puzzle-count")
+    page.get_by_role("textbox", name="W_query, always 1, number 1", exact=True).fill("1")
+    page.get_by_role("textbox", name="W_key, position, number 1", exact=True).fill(
+        "−5"
+    )  # with a real minus sign
+    assert verdict.get_attribute("data-solved") == "true"
+    assert count.inner_text().startswith("Yours: 2 numbers set")
+    page.wait_for_function("location.hash.includes('W_key=0,0,-5,0')")
+    assert page.evaluate("doneStore.done.has('puzzle-first-word')")
+    page.locator(".puzzle-list button").nth(1).click()
+    page.go_back()
+    assert verdict.get_attribute("data-solved") == "true"
+    page.get_by_role("button", name="Undo").click()
+    assert verdict.get_attribute("data-reason") == "here"
+    slider = page.locator("[data-part=slider]")
+    page.get_by_role("textbox", name="W_key, position, number 1", exact=True).focus()
+    slider.fill("-6")
+    assert (
+        page.get_by_role("textbox", name="W_key, position, number 1", exact=True).input_value()
+        == "-6"
+    )
+    assert verdict.get_attribute("data-solved") == "true"
+    page.get_by_role("button", name="Start again").click()
+    assert count.inner_text().startswith("Yours: 0 numbers set")
+    field = page.get_by_role("textbox", name="W_key, position, number 1", exact=True)
+    field.fill("one")
+    assert "expected a number from −99 to 99" in page.get_by_role("alert").inner_text()
+    field.blur()
+    assert field.input_value() == "0"
+
+
+def test_hints_open_one_at_a_time(open_page):
+    page = open_page(PAGE + "#puzzle=previous-word")
+    hints = page.get_by_test_id("puzzle-hint")
+    total = len(PUZZLES["previous-word"]["hints"])
+    assert hints.count() == total
+    for opened in range(total):
+        assert hints.filter(visible=True).count() == opened + 1
+        hints.nth(opened).locator("summary").click()
+        page.wait_for_timeout(50)
+
+
+def test_a_bad_address_says_what_is_wrong_and_opens_a_puzzle(open_page):
+    page = open_page(PAGE + "#puzzle=first-word&W_key=1,2")
+    assert "W_key has 4 numbers" in page.get_by_role("alert").inner_text()
+    assert page.get_by_test_id("puzzle").is_visible()
+
+
+def test_with_keys_alone_one_goes_from_puzzle_to_puzzle_and_changes_a_number(open_page):
+    page = open_page(PAGE + "#puzzle=one-takes-all")
+    page.get_by_role("textbox", name="temperature", exact=True).focus()
+    for _ in range(18):
+        page.keyboard.press("ArrowDown")
+    assert page.get_by_role("textbox", name="temperature", exact=True).input_value() == "0.1"
+    assert page.get_by_test_id("puzzle-verdict").get_attribute("data-solved") == "true"
+    page.get_by_role("button", name="Next puzzle").press("Enter")
+    assert page.get_by_test_id("puzzle").get_attribute("data-name") == "average-of-the-past"
+    assert page.evaluate("document.activeElement.tagName") == "H3"
+    assert page.locator(".puzzle-list [aria-current]").inner_text().startswith("3")
+
+
+@pytest.mark.parametrize("name", ["first-word", "two-heads", "not-good", "width-one"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_it_is_sound_on_every_screen(open_page, name, width):
+    page = open_page(PAGE + f"#puzzle={name}", viewport={"width": width, "height": 844})
+    assert unsound(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_solved_puzzle_is_marked_on_the_map(open_page):
+    page = open_page("gallery/index.html")
+    page.evaluate("doneStore.mark('puzzle-first-word')")
+    station = page.locator('.lesson-map a[href*="plot_6_positions"]')
+    assert "1 of 2 puzzles" in station.inner_text()
