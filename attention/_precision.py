@@ -33,7 +33,9 @@ def choose_precision(
     if device.type == "cuda":
         has_units = torch.cuda.is_bf16_supported(including_emulation=False)
     else:
-        has_units = is_pretrained and _cpu_has_bfloat16()
+        # Versions of torch before 2.10 do not say.
+        known: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
+        has_units = is_pretrained and bool(known.get("avx512_bf16") or known.get("amx_bf16"))
     return "bfloat16" if has_units else "float32"
 
 
@@ -54,9 +56,3 @@ def precision_note(
         "multiplying in bfloat16, for which this machine has units; "
         "--precision float32 multiplies in full precision"
     )
-
-
-def _cpu_has_bfloat16() -> bool:
-    # Versions of torch before 2.10 do not say.
-    capabilities: dict[str, bool] = getattr(torch.cpu, "get_capabilities", dict)()
-    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))

@@ -30,10 +30,6 @@ def _fill(scores: Tensor, mask: Tensor, value: float = -INF) -> Tensor:
     return scores.masked_fill(~mask, value).softmax(-1)
 
 
-def _weigh(scores: Tensor, lengths: Tensor, by: Any = _fill) -> Any:
-    return by(scores, padding_mask(lengths, scores.shape[-1]))
-
-
 def _masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
     blind = ~mask.any(dim=-1, keepdim=True)  # (..., n, 1)
     return _fill(scores, mask | blind).masked_fill(blind, 0.0)
@@ -90,7 +86,7 @@ EXERCISES = {
         cases=lambda: [(draw(3, 7, 3), LENGTHS[0]), (draw(3, 5, 2), torch.tensor([4, 0, 1]))],
     ),
     "bug-padding": Exercise(
-        right=_weigh,
+        right=lambda s, lengths, by=_fill: by(s, padding_mask(lengths, s.shape[-1])),
         slips={
             "Mask the scores, not the weights.": {"by": lambda s, mask: s.softmax(-1) * mask},
             "A score of 0 is one like any other: use -inf.": {"by": lambda s, m: _fill(s, m, 0.0)},

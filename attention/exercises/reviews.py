@@ -33,10 +33,6 @@ def _delete(
     return torch.stack([logit(ids) - logit(rest(ids, i)) for i in range(len(ids))])  # (n,)
 
 
-def _effects(a: Tensor, s: Tensor) -> Tensor:
-    return a / (1 - a) * (s - a @ s)  # (n,)
-
-
 def _agree(
     weights: list[Tensor],
     effects: list[Tensor],
@@ -94,7 +90,7 @@ EXERCISES = {
         ],
     ),
     "deletion-from-weights": Exercise(
-        right=_effects,
+        right=lambda a, s: a / (1 - a) * (s - a @ s),  # (n,)
         slips={
             "That is what a word contributes. Without it, others share its weight.": torch.mul,
             "Nearly. The others' weights must sum to 1 again.": lambda a, s: a * (s - a @ s),

@@ -1,4 +1,4 @@
-"""Exercises on one sentence (scores, weights, _contexts, a layer), and on the scale."""
+"""Exercises on one sentence (scores, weights, contexts, a layer), and on the scale."""
 
 from typing import Any
 
@@ -15,10 +15,6 @@ def weigh(query: Tensor, key: Tensor, turn: str = "mT", axis: int = -1, **slip: 
     return (query @ getattr(key, turn) / width).softmax(slip.get("dim", -1))  # (..., n, m)
 
 
-def _attend(x: Tensor, W_query: Tensor, W_key: Tensor, W_value: Tensor, **slip: Any) -> Any:
-    return weigh(x @ W_query, x @ W_key, **slip) @ (x @ W_value)  # (..., n, k)
-
-
 def _convert(v1: SelfAttentionV1, order: str = "qkv", turn: str = "T") -> SelfAttentionV2:
     v2 = SelfAttentionV2(*v1.W_query.shape)
     matrices = {"q": v1.W_query, "k": v1.W_key, "v": v1.W_value}
@@ -27,13 +23,9 @@ def _convert(v1: SelfAttentionV1, order: str = "qkv", turn: str = "T") -> SelfAt
     return v2
 
 
-def _jacobian(w: Tensor) -> Tensor:
-    return torch.diag_embed(w) - w[..., :, None] * w[..., None, :]  # (..., m, m)
-
-
 EXERCISES = {
     "all-at-once": Exercise(
-        right=_attend,
+        right=lambda x, q, k, v, **slip: weigh(x @ q, x @ k, **slip) @ (x @ v),  # (..., n, k)
         slips={
             "On a batch .T reverses all dimensions: use .mT.": {"turn": "T"},
             "shape[1] is the number of words in a batch: take shape[-1].": {"axis": 1},
@@ -60,7 +52,7 @@ EXERCISES = {
         use=use_layer(SelfAttentionV2),
     ),
     "jacobian": Exercise(
-        right=_jacobian,
+        right=lambda w: torch.diag_embed(w) - w[..., :, None] * w[..., None, :],  # (..., m, m)
         slips={
             "A score also moves the other weights.": lambda w: torch.diag_embed(w * (1 - w)),
             "The diagonal term diag(w) is missing.": lambda w: -w[..., None] * w[..., None, :],

@@ -30,10 +30,6 @@ def _turn_by_neighbours_angles(x: Tensor, positions: Tensor) -> Tensor:
     return x * angle.cos() + torch.cat([-b, a], dim=-1) * angle.sin()
 
 
-def _share(key: Tensor, h: int, dim: int = -3) -> Tensor:
-    return key.repeat_interleave(h // key.shape[-3], dim)
-
-
 def _window(n: int, m: int, w: int, wider: int = 0) -> Tensor:
     return causal_mask(n, m) & window_mask(n, w + wider, m)  # (n, m)
 
@@ -106,7 +102,7 @@ EXERCISES = {
         cases=lambda: [(*draw(3, 5, 4), 0), (*draw(3, 2, 3, 7, 10), 11)],
     ),
     "share-keys": Exercise(
-        right=_share,
+        right=lambda key, h, dim=-3: key.repeat_interleave(h // key.shape[-3], dim),
         slips={
             "That is the order of repeat: use repeat_interleave.": (
                 lambda key, h: torch.cat([key] * (h // key.shape[-3]), dim=-3)
