@@ -3,39 +3,13 @@
 from pathlib import Path
 
 import pytest
+from other_values import OF_MODEL, OF_RUN
 
 from attention.layers.variants import VARIANTS
 from attention.sentiment.config import MINILM, PRESETS
 from attention.train import configure
 
-# Another value for each option, as it is written on the command line.
-OTHER_VALUES = {
-    "data": "imdb",
-    "epochs": 3,
-    "batch_size": 7,
-    "lr": 0.5,
-    "warmup": 0.25,
-    "seed": 7,
-    "device": "cpu",
-    "precision": "float32",
-    "limit": 9,
-    "embed_dim": 24,
-    "key_dim": 5,
-    "value_dim": 7,
-    "num_heads": 2,
-    "num_kv_heads": 1,
-    "latent_dim": 3,
-    "window": 5,
-    "num_layers": 3,
-    "scale": 0.5,
-    "bigram_buckets": 11,
-    "embedding_std": 0.5,
-    "dropout": 0.15,
-    "word_dropout": 0.4,
-    "max_length": 13,
-    "position_base": 50.0,
-    "min_frequency": 3,
-}
+OTHER_VALUES = OF_MODEL | OF_RUN
 CHOICES = {
     "schedule": ("linear", "constant"),
     "keep": ("tail", "head"),

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from other_values import OF_MODEL, OF_RUN
 from refusals import check_refused
 
 from attention.layers.variants import VARIANTS
@@ -61,28 +62,13 @@ WHERE = {"data", "out", "device", "precision", "limit"}
 # Not an option: a model's dtype changes after training only.
 FIXED = {"dtype"}
 MODELS = [*VARIANTS, MINILM]
-# For each field of a model a value that is not its default, and what else has to be set with it.
-OTHER_VALUES = {
-    "embed_dim": 24,
-    "key_dim": 5,
-    "value_dim": 7,
-    "num_heads": 2,
-    "num_kv_heads": 1,
-    "latent_dim": 3,
+# For each field of a model a value that is not its default.
+OTHER_VALUES = OF_MODEL | {
     "rotary": True,
-    "window": 5,
-    "num_layers": 3,
     "bias": True,
-    "scale": 0.5,
     "fine_tune": True,
-    "bigram_buckets": 11,
-    "embedding_std": 0.5,
-    "dropout": 0.1,
-    "word_dropout": 0.2,
-    "max_length": 13,
     "keep": "head",
     "positions": "start",
-    "position_base": 50.0,
     "mask_padding": False,
     "separator": False,
     "segments": True,
@@ -244,21 +230,10 @@ def test_every_field_comes_back(attention, tmp_path):
         if attention in models_reading(name) and name != "separator"
     }
     for fields in (ours, {}):
-        config = TrainConfig(
-            model=ModelConfig(attention=attention, **fields),
-            data="imdb",
-            epochs=2,
-            batch_size=3,
-            lr=0.5,
-            seed=7,
-            schedule="constant",
-            device="cpu",
-            limit=8,
-            distractors=False,
-            clean_text=False,
-            warmup=0.5,
-            precision="float32",
-        )
+        of_run = OF_RUN | {"schedule": "constant", "distractors": False, "clean_text": False}
+        if attention == MINILM:
+            del of_run["min_frequency"]
+        config = TrainConfig(model=ModelConfig(attention=attention, **fields), **of_run)
         write(tmp_path, config)
         saved = json.loads((tmp_path / "config.json").read_text())["model"]
         assert saved.keys() - {"vocab_size"} == config.model.options().keys()  # and nothing unread
