@@ -10,18 +10,10 @@ Precision = Literal["auto", "float32", "bfloat16"]
 def choose_precision(
     precision: Precision, device: torch.device, *, is_pretrained: bool
 ) -> Literal["float32", "bfloat16"]:
-    """Choose the precision of matrix products; ``"auto"`` depends on the device.
+    """Choose the precision of matrix products; ``"auto"`` depends on the device of the model.
 
     A GPU uses bfloat16 if it has units for it. A CPU does so only for a pretrained encoder, which
     spends most of its time on large products, while our own small models gain nothing from it.
-
-    Args:
-        precision: The requested precision.
-        device: The device of the model.
-        is_pretrained: Whether the model is a pretrained encoder.
-
-    Returns:
-        ``"float32"`` or ``"bfloat16"``.
 
     Example:
         >>> from attention._precision import choose_precision

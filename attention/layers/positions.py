@@ -85,7 +85,7 @@ class SinusoidalPositions(nn.Module):
             raise ValueError(f"x: expected at most max_length = {self.max_length} tokens, got {n}")
         # Made anew in each call, the table is on every device and exact in every dtype.
         if positions is None:
-            return x + self._waves(torch.arange(n, device=x.device), x.dtype)  # (..., n, d)
+            positions = torch.arange(n, device=x.device)  # (n,)
         check_positions(positions, x)
         check_range("positions", positions, 0, self.max_length - 1, "max_length - 1")
         if positions.numel() < self.max_length:
