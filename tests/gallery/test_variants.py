@@ -1,6 +1,8 @@
 """The variants of attention: each the one of its equation, in value and in gradient."""
 
+import json
 import math
+import statistics
 import types
 
 import from_scratch
@@ -335,3 +337,72 @@ def test_what_the_lesson_says(page):
     assert curves["NoPE"].min() > 5.5
     assert curves["rotary"][40:].max() < curves["half rotary"][40:].min() < curves["NoPE"].min()
     assert max(page["recall"]["softmax"]) < 0.05
+
+
+RECORD = json.loads((ROOT / "docs/experiments/variants/results.json").read_text(encoding="utf-8"))
+
+
+def interval(name, measured):
+    """Return the ends of the 95 % interval of the difference from softmax, from its definition."""
+    of = {
+        who: [RECORD["runs"][f"{who}|0.01|{seed}"][measured] for seed in (1, 2, 3)]
+        for who in (name, "softmax")
+    }
+    gaps = [a - b for a, b in zip(of[name], of["softmax"], strict=True)]
+    reach = 4.303 * statistics.stdev(gaps) / math.sqrt(3)
+    return statistics.mean(gaps) - reach, statistics.mean(gaps) + reach
+
+
+def test_the_text_says_which_losses_differ_from_that_of_softmax_by_more_than_noise():
+    ends = {name: interval(name, "loss") for name in RECORD["costs"] if name != "softmax"}
+    assert len(ends) == 16
+    assert {name for name, (_, high) in ends.items() if high < 0} == {
+        "gate",
+        "delta rule",
+        "hybrid",
+    }
+    assert {name for name, (low, _) in ends.items() if low > 0} == {
+        "no positions",
+        "linear",
+        "QK-norm",
+        "sigmoid",
+        "soft cap",
+    }
+    text = (ROOT / "gallery" / f"{LESSON}.py").read_text(encoding="utf-8").replace("\n# ", " ")
+    for name in ("gate", "delta rule", "hybrid", "no positions", "linear"):
+        low, high = ends[name]
+        said = f"{(low + high) / 2:+.3f} ± {(high - low) / 2:.3f}".replace("-", "−")
+        assert f"({said})" in text
+    for name in ("delta rule", "hybrid"):
+        low, high = interval(name, "loss beyond the trained length")
+        assert f"{-(low + high) / 2:.3f} ± {(high - low) / 2:.3f}" in text
+
+
+def test_the_text_says_what_copying_sinks_and_activations_there_are():
+    mean = {
+        name: {
+            key: statistics.mean(RECORD["runs"][f"{name}|0.01|{seed}"][key] for seed in (1, 2, 3))
+            for key, one in RECORD["runs"]["softmax|0.01|1"].items()
+            if isinstance(one, float)
+        }
+        for name in RECORD["costs"]
+    }
+    for found in mean.values():
+        once = found["loss of a passage, first time"]
+        assert once - found["loss of a passage, second time"] < 0.1
+    equal = statistics.mean(1 / keys for keys in range(33, 129))
+    assert abs(mean["softmax"]["weight on the first token"] - equal) < 0.2 * equal
+    rank = {name: found["effective rank of the weights"] for name, found in mean.items()}
+    assert min(rank, key=rank.__getitem__) == "sigmoid"
+    assert sorted(rank, key=rank.__getitem__)[-2:] == ["window and full", "window"]
+    largest = {
+        key: one["largest activation over the median"] for key, one in RECORD["runs"].items()
+    }
+    assert max(largest, key=largest.__getitem__) == "sigmoid|0.01|1"
+    loss = {key: one["loss"] for key, one in RECORD["runs"].items()}
+    for lr in (0.005, 0.01, 0.02):
+        assert loss[f"gate|{lr}|1"] < loss[f"softmax|{lr}|1"] < loss[f"linear|{lr}|1"]
+    for name in ("gate", "softmax", "linear"):
+        assert loss[f"{name}|0.01|1"] < min(loss[f"{name}|0.005|1"], loss[f"{name}|0.02|1"])
+    kept = {name: one["numbers kept after 4,096 tokens"] for name, one in RECORD["costs"].items()}
+    assert kept["softmax"] == 512 * kept["delta rule"]
