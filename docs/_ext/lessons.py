@@ -43,8 +43,8 @@ render = FileRenderer(TEMPLATES).render
 STOP = (0.5, 0.16)  # where in its cell a station lies
 PARTS = {"core": "Core lessons", "deeper": "Going deeper", "cases": "Case studies"}
 # The lines of the map in the order of reading: the scripts of each, which are read as their names
-# sort, and the cell of the first. A branch leaves behind the last lesson that
-# its first one needs, and goes down between the cells.
+# sort, and the cell of the first. A branch leaves behind the last lesson that its first one needs,
+# and goes down between the cells.
 LINES = {
     "Core lessons": ("core/plot_*.py", (0, 0)),
     "Rank": ("deeper/plot_[1-5]_*.py", (2, 1)),

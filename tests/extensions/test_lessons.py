@@ -104,10 +104,10 @@ def test_the_map_has_each_lesson_once_and_a_branch_leaves_what_its_first_lesson_
     assert [(page, title.replace("<wbr>", "")) for page, title in links] == titles
     assert nav.count("data:image/svg+xml,%3Csvg") == len(titles)
     trunk, rank, real, today, cases = re.findall(r'<path d="(.*?)"', nav)
-    assert trunk == "M0.08 0.16H8.08"
-    # from lesson 2, lesson 7, the second lesson on rank, lesson 8
+    assert trunk == "M0.50 0.16H8.50"
+    # behind lesson 2, lesson 7, the second lesson on rank, lesson 8
     starts = [path.partition("V")[0] for path in (rank, real, today, cases)]
-    assert starts == ["M1.08 0.16", "M6.08 0.16", "M2.08 1.16", "M7.08 0.16"]
+    assert starts == ["M2.00 0.16", "M7.00 0.16", "M4.00 1.16", "M8.00 0.16"]
 
 
 def test_lessons_have_short_titles_in_the_sidebar_and_their_place_above_them(site):
