@@ -305,8 +305,9 @@ for norm_first, name in ((True, "pre-norm "), (False, "post-norm")):
 #           \mathrm{SiLU}(z) = z\, \sigma(z) .
 #
 # With an inner width of 8d/3 instead of 4d, the three matrices hold as many parameters as the two
-# before. Gemma 2 has GELU instead of SiLU, which is a similar curve. Biases are often left out, as
-# in PaLM :cite:p:`chowdhery2022palm`, and :ref:`where the norms are <norm-placement>` differs too.
+# before; Llama 3 and Gemma 2 make it wider. Gemma 2 has GELU instead of SiLU, a similar curve.
+# Biases are often left out, as in PaLM :cite:p:`chowdhery2022palm`, and :ref:`where the norms are
+# <norm-placement>` differs too.
 
 tokens = torch.randn(7, 96)  # (7, 96)
 centred = tokens - tokens.mean(dim=-1, keepdim=True)  # (7, 96)
@@ -325,9 +326,10 @@ for name, feed_forward in {
     print(f"{name}: a small token twice as large gives a result {growth:.1f} times as large")
 
 # %%
-# Near 0 the plain layer is nearly linear, whereas the gated one multiplies two nearly linear maps
-# of the token, so its result grows with the square. Whether it trains better for this reason is not
-# known: :cite:t:`shazeer2020glu` found the lower losses and writes, "We offer no explanation".
+# Where the inner numbers are near 0, the plain layer is nearly linear, whereas the gated one
+# multiplies a linear map of the token and a nearly linear one, so its result grows with the square.
+# :cite:t:`shazeer2020glu` found lower losses with gates and gives no reason: "We offer no
+# explanation".
 #
 # A task with work for every part
 # -------------------------------

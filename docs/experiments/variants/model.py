@@ -158,7 +158,11 @@ def attentions(model: LanguageModel) -> list[VariantAttention]:
 
 
 def build(name: str) -> LanguageModel:
-    """Make the model of a variant; the same seed draws the same weights for what is shared."""
+    """Make the model of a variant.
+
+    The same seed draws the same weights for what is shared, up to the first matrix that the variant
+    adds or changes.
+    """
     variant = VARIANTS[name]
     config = LanguageConfig(
         vocab_size=2_048,
