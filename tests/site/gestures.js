@@ -98,6 +98,7 @@ const gestures = {
     async () => {
       const long = ["disappointing", "extraordinarily", "mmmmmmmmmmmm", "unforgettable"];
       type(part("sentence"), `an ${long.join(" ")} film`);
+      await until(() => state().words.includes("film") && state().words.includes("an"));
       for (const plane of ["plane-scores", "plane-values"]) {
         const edge = part(plane).getBoundingClientRect();
         const labels = [...part(plane).querySelectorAll("text")];
@@ -166,8 +167,9 @@ const gestures = {
     field.focus();
     is(field.value, "-42.8467");
   },
-  "playground.html: punctuation is no part of a word": () => {
+  "playground.html: punctuation is no part of a word": async () => {
     type(part("sentence"), "Cats, “cats” are cats.");
+    await until(() => state().words.length === 4); // the model's vectors have come
     is(state().words, ["Cats", "cats", "are", "cats"]);
     is([state().x[1], state().x[3]], [state().x[0], state().x[0]]);
     is(/\.\.|[.,]”/.test(part("finding").textContent), false);
