@@ -353,6 +353,12 @@ def interval(name, measured):
     return statistics.mean(gaps) - reach, statistics.mean(gaps) + reach
 
 
+def mean_by_position(name):
+    """Average the loss of each range of positions over the seeds."""
+    each = [RECORD["runs"][f"{name}|0.01|{seed}"]["loss by position"] for seed in (1, 2, 3)]
+    return {one: statistics.mean(found[one] for found in each) for one in each[0]}
+
+
 def written(low, high, places=3):
     """Write an interval as the text does."""
     mean, reach = (low + high) / 2, (high - low) / 2
@@ -411,6 +417,11 @@ def test_the_text_says_what_copying_sinks_and_activations_there_are():
     assert round(rise["no positions"], 2) == 0.03
     for name in ("delta rule", "hybrid", "half rotary", "window", "window and full"):
         assert 0.01 < rise[name] < 0.026
+    gate = [
+        mean_by_position("gate")[one] - mean_by_position("softmax")[one]
+        for one in mean_by_position("gate")
+    ]
+    assert (round(min(gate), 3), round(max(gate), 3)) == (-0.064, -0.055)
     equal = statistics.mean(1 / keys for keys in range(33, 129))
     assert abs(mean["softmax"]["weight on the first token"] - equal) < 0.2 * equal
     largest = [
