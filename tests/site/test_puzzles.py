@@ -129,8 +129,19 @@ def test_typing_sliding_undoing_and_the_address(open_page):
     assert count.inner_text().startswith("Yours: 0 numbers set")
     field = page.get_by_role("textbox", name="W_key, position, number 1", exact=True)
     field.fill("one")
+    assert field.get_attribute("aria-invalid") == "true"
     assert "expected a number from −99 to 99" in page.get_by_role("alert").inner_text()
     field.blur()
+    assert field.input_value() == "0"
+
+
+def test_what_was_taken_back_stays_so_on_coming_back(open_page):
+    page = open_page(PAGE + "#puzzle=first-word")
+    field = page.get_by_role("textbox", name="W_key, position, number 1", exact=True)
+    field.fill("7")
+    page.get_by_role("button", name="Undo").click()
+    page.locator(".puzzle-list button").nth(1).click()
+    page.locator(".puzzle-list button").nth(3).click()
     assert field.input_value() == "0"
 
 

@@ -40,6 +40,7 @@
       state = next;
       find("claim-verdict").textContent = "";
       update();
+      remember();
     }
 
     // What was set before in this tab is there again, unless a link brings other numbers.
@@ -99,7 +100,8 @@
         const [low, high] = rangeOf(key);
         const number = readNumber(made.value, (one) => one >= low && one <= high);
         const isWrong = number === null && !BEGUN.test(made.value.trim());
-        made.toggleAttribute("aria-invalid", isWrong);
+        if (isWrong) made.setAttribute("aria-invalid", "true");
+        else made.removeAttribute("aria-invalid");
         find("problem").textContent = isWrong
           ? `${label}: expected a number from ${low} to ${high}.`.replaceAll("-", "−")
           : "";
@@ -108,6 +110,7 @@
         isTyping = false;
       });
       made.addEventListener("blur", () => {
+        if (fields.get(key) !== made) return; // another puzzle is open
         made.removeAttribute("aria-invalid");
         find("problem").textContent = "";
         made.value = numberOf(numberAt(key));
@@ -344,10 +347,12 @@
       find("count").textContent =
         `Yours: ${count} ${count === 1 ? "number" : "numbers"} set${known}.`;
       clearTimeout(timer);
-      if (history.length > 0) {
-        keep(labelOf(name), write(name, puzzle, state));
-        timer = setTimeout(() => writeAddress(), PAUSE);
-      }
+    }
+
+    // What a reader has set, or taken back, is kept and stands in the address.
+    function remember() {
+      keep(labelOf(name), write(name, puzzle, state));
+      timer = setTimeout(() => writeAddress(), PAUSE);
     }
 
     function showVerdict({ reason, text, isSolved }) {
@@ -414,6 +419,7 @@
       state = history.pop();
       gesture = claimed = null;
       update();
+      remember();
       if (history.length === 0) find("reset").focus(); // a button that is off loses the focus
     });
     find("reset").addEventListener("click", () => change(structuredClone(puzzle.start)));
