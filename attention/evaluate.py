@@ -13,8 +13,9 @@ from attention._distributed import print_status
 from attention._precision import Precision, precision_note
 from attention.sentiment.batches import measured_examples
 from attention.sentiment.evaluation import Measured, measure
+from attention.sentiment.files import Columns, load_file
 from attention.sentiment.run_folder import load_run
-from attention.sentiment.sources import SOURCES_HELP, load_reviews
+from attention.sentiment.sources import SOURCES, SOURCES_HELP, load_reviews
 
 PRECISION = click.Option(
     ["--precision"],
@@ -27,6 +28,8 @@ PRECISION = click.Option(
 _PARAMETERS = (
     RUN,
     click.Option(["--data"], help=f"{SOURCES_HELP}; by default what the model was trained on."),
+    click.Option(["--text-column"], help="The column of the texts; by default the run's."),
+    click.Option(["--label-column"], help="The column of the labels; by default the run's."),
     click.Option(
         ["--split"],
         type=click.Choice(["train", "validation", "test"]),
@@ -48,6 +51,8 @@ def evaluate(
     run: Path,
     *,
     data: str | None = None,
+    text_column: str | None = None,
+    label_column: str | None = None,
     split: str = "test",
     device: str = "auto",
     precision: Precision = "auto",
@@ -57,7 +62,8 @@ def evaluate(
     The distractors are drawn with seed 42, as in Lab 13, whatever the seed of the run.
 
     The arguments are the options of the command, and ``run`` is the folder that training wrote.
-    Without ``data``, the reviews are those that the model was trained on.
+    Without ``data``, the reviews are those that the model was trained on; a column that is not
+    given is called as in training. A file that is given is measured whole.
 
     Returns:
         For ``clean`` and ``distractor``: ``accuracy``, ``loss`` (nats per review), their 95 %
@@ -72,7 +78,11 @@ def evaluate(
     if note := precision_note(precision, where, is_pretrained=model.config.is_pretrained):
         print_status(note)
     source = trained.data if data is None else data
-    reviews = load_reviews(source)
+    columns = Columns(text_column or trained.text_column, label_column or trained.label_column)
+    if data is not None and data not in SOURCES and Path(data).is_file():
+        reviews = {split: load_file(Path(data), columns)}
+    else:
+        reviews = load_reviews(source, columns=columns)
     if split not in reviews:
         raise ValueError(
             f"{shown(source)}: has no split {split}; give as --split {' or '.join(reviews)}"

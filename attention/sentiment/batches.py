@@ -19,7 +19,7 @@ import torch
 from tokenizers import Tokenizer
 from torch import Tensor
 
-from attention.sentiment.sources import Reviews
+from attention.sentiment.reviews import Reviews
 from attention.sentiment.tokenizer import Ragged, check_words, encode_reviews
 
 #: The number of batches whose examples are sorted by length together. A larger pool needs less
@@ -259,7 +259,7 @@ def measured_examples(
 
     Example:
         >>> from attention.sentiment.batches import measured_examples
-        >>> from attention.sentiment.sources import Reviews
+        >>> from attention.sentiment.reviews import Reviews
         >>> from attention.sentiment.tokenizer import train_tokenizer
         >>> reviews = Reviews(["good food", "bad food"], [1, 0])
         >>> measured_examples(train_tokenizer(reviews.texts), reviews)["distractor"].review

@@ -21,6 +21,7 @@ from attention._model_files import as_pythons_own
 from attention._precision import Precision
 from attention.layers.variants import VARIANTS, readers, refusal, variant
 from attention.sentiment.batches import Reading
+from attention.sentiment.files import Columns
 from attention.sentiment.sources import SOURCES
 from attention.sentiment.tokenizer import LONGEST_TEXT, PIECE_SEP_ID, SEP_ID
 
@@ -265,8 +266,12 @@ class TrainConfig(Config):
     """
 
     data: InstanceOf[str] = "yelp"  # not str, as a path may have bytes that are not UTF-8
-    """Where the reviews come from: one of :data:`~attention.sentiment.sources.SOURCES`, or a
+    """Where the reviews come from: one of :data:`~attention.sentiment.sources.SOURCES`, a file or a
     folder."""
+    text_column: Annotated[str, Field(min_length=1)] = "text"
+    """The column of the files that holds the texts."""
+    label_column: Annotated[str, Field(min_length=1)] = "label"
+    """The column of the files that holds the labels."""
     out: Annotated[Path, Field(strict=False)] | None = None
     """The run folder to write."""
     model: ModelConfig = Field(default_factory=ModelConfig)
@@ -302,9 +307,22 @@ class TrainConfig(Config):
 
     def unread(self) -> dict[str, str]:
         """List the fields that do not go with the others, each with the refusal of it."""
+        refusals = {}
         if isinstance(self.model, ModelConfig) and self.model.is_pretrained:  # else refused as such
-            return {"min_frequency": refusal("min_frequency", MINILM, [*VARIANTS])}
-        return {}
+            refusals["min_frequency"] = refusal("min_frequency", MINILM, [*VARIANTS])
+        if self.data in SOURCES:
+            for name in "text_column", "label_column":
+                refusals[name] = f"{name}: expected a file or a folder as data, got {self.data}"
+        elif self.text_column == self.label_column:
+            refusals["label_column"] = (
+                "label_column: expected another than text_column, got the same"
+            )
+        return refusals
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of the files that are read."""
+        return Columns(self.text_column, self.label_column)
 
     def with_options(self, **options: Any) -> Self:
         """Change options, the model's among them, by the names they have on the command line.

@@ -18,7 +18,8 @@ from attention.sentiment.config import TrainConfig
 from attention.sentiment.evaluation import encode_examples
 from attention.sentiment.model import SentimentClassifier, build_model
 from attention.sentiment.progress import Progress
-from attention.sentiment.sources import Reviews, fingerprint, load_reviews
+from attention.sentiment.reviews import Reviews, fingerprint
+from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import (
     check_words,
     clean_tokenizer,
@@ -80,7 +81,7 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
     Example:
         >>> from attention.sentiment.config import TrainConfig
         >>> from attention.sentiment.training import prepare
-        >>> from attention.sentiment.sources import Reviews
+        >>> from attention.sentiment.reviews import Reviews
         >>> splits = {"train": Reviews(["good food", "bad food"], [1, 0]),
         ...           "validation": Reviews(["good", "bad"], [1, 0])}
         >>> prepared = prepare(TrainConfig(min_frequency=1), splits)
@@ -89,7 +90,7 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
     """
     if reviews is None:
         # Splits do not depend on the run's seed, or a test split could hold what was trained on.
-        reviews = load_reviews(config.data, limit=config.limit)
+        reviews = load_reviews(config.data, columns=config.columns, limit=config.limit)
     train = reviews["train"]
     if config.model.is_pretrained:
         tokenizer = clean_tokenizer(load_encoder("minilm")[1], config.clean_text)

@@ -62,3 +62,23 @@ def test_other_reviews_than_those_of_training(run, tmp_path, capsys):
     (data / "test.csv").write_text("text,label\ngood soup,1\nbad soup,0\nbad wine,0\n")
     _, result = result_of(capsys, run, "--data", data)
     assert result["clean"]["n"] == 3
+
+
+def test_the_names_of_columns_are_remembered(tmp_path, capsys):
+    texts, labels = small_run.reviews(60, 3)
+    rows = [json.dumps({"review": t, "stars": y}) for t, y in zip(texts, labels, strict=True)]
+    own = tmp_path / "own.jsonl"
+    own.write_text("\n".join(rows))
+    out = small_run.train(
+        tmp_path / "run", "--text-column", "review", "--label-column", "stars", data=own
+    )
+    assert "6 of 60 training rows validate" in capsys.readouterr().err
+    _, result = result_of(capsys, out, "--split", "validation")
+    line = json.loads((out / "metrics.jsonl").read_text().splitlines()[-1])
+    assert result["clean"] == line["clean"]
+    other = tmp_path / "other.csv"
+    other.write_text(
+        "".join(["text;stars\n", *(f"{t};{y}\n" for t, y in zip(texts, labels, strict=True))])
+    )
+    _, result = result_of(capsys, out, "--data", other, "--text-column", "text")
+    assert result["clean"]["n"] == 60  # a file is measured whole

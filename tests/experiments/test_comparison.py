@@ -11,7 +11,7 @@ import torch
 
 from attention.sentiment.batches import Examples, distractor_indices
 from attention.sentiment.config import TrainConfig
-from attention.sentiment.sources import Reviews, fingerprint
+from attention.sentiment.reviews import Reviews, fingerprint
 from attention.sentiment.tokenizer import Ragged
 from attention.sentiment.training import prepare
 from experiments.comparison import __main__ as comparison

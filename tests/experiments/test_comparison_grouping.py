@@ -7,7 +7,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from attention.sentiment.sources import Reviews, load_reviews, read_groups, read_imdb
+from attention.sentiment.reviews import Reviews
+from attention.sentiment.sources import load_reviews, read_groups, read_imdb
 from experiments.comparison import grouping
 from experiments.comparison.grouping import find_names, format_groups, group_films, order_groups
 from experiments.comparison.leak import name_leak

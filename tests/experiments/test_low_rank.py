@@ -5,7 +5,8 @@ import json
 import pytest
 import torch
 
-from attention.sentiment.sources import fingerprint, load_reviews
+from attention.sentiment.reviews import fingerprint
+from attention.sentiment.sources import load_reviews
 from experiments.comparison.statistics import correct
 from experiments.low_rank import __main__ as low_rank
 

@@ -11,7 +11,8 @@ import trained_models
 from safetensors.torch import load_file
 
 from attention.sentiment.batches import Examples
-from attention.sentiment.sources import Reviews, load_reviews
+from attention.sentiment.reviews import Reviews
+from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import SEP_ID, UNK_ID, Ragged, train_tokenizer
 from experiments.playground import templates, trained
 from experiments.playground.__main__ import CONFIG, OUT, examples, joined, settings_of

@@ -79,10 +79,13 @@ BAD = {
         ),
     },
     "where the reviews are": {
-        "no such data": (["train", "--data", "nowhere", "--out", "new"], ["no folder nowhere"]),
+        "no such data": (
+            ["train", "--data", "nowhere", "--out", "new"],
+            ["no file or folder nowhere"],
+        ),
         "an empty folder for data": (
             ["train", "--data", "empty", "--out", "new"],
-            ["empty", "train.parquet nor train.csv; it has no file"],
+            ["empty", "has no train file", "it has no file"],
             lambda folder: (folder / "empty").mkdir(),
         ),
     },
@@ -126,6 +129,23 @@ BAD = {
             ["state.safetensors", "not a checkpoint that can be read"],
             unfinished,
             truncated("run/checkpoint/state.safetensors", 1000),
+        ),
+        "a file of another kind": (
+            ["train", "--data", "notes.txt", "--out", "new"],
+            ["notes.txt: expected a file that ends in .csv, .tsv, .jsonl"],
+            lambda folder: (folder / "notes.txt").write_text("good soup"),
+        ),
+        "no column of that name": (
+            new_run("--text-column", "review"),
+            ["train.csv", "no column review; it has text, label"],
+        ),
+        "a column of a source that has none": (
+            ["train", "--data", "imdb", "--label-column", "stars", "--out", "new"],
+            ["--label-column: expected a file or a folder as data, got imdb"],
+        ),
+        "one column for both": (
+            new_run("--label-column", "text"),
+            ["--label-column: expected another than --text-column"],
         ),
         "reviews that have changed": (RESUME, ["other reviews"], unfinished, with_another_review),
     },

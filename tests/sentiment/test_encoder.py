@@ -16,8 +16,8 @@ from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.evaluation import predict
 from attention.sentiment.model import SentimentClassifier, build_model
 from attention.sentiment.progress import Progress
+from attention.sentiment.reviews import Reviews
 from attention.sentiment.run_folder import load_run
-from attention.sentiment.sources import Reviews
 from attention.sentiment.tokenizer import PIECE_CLS_ID, PIECE_SEP_ID
 from attention.sentiment.training import prepare, train
 from attention.train import main

@@ -4,7 +4,7 @@ import torch
 
 from attention.sentiment.batches import distractor_indices, measured_examples
 from attention.sentiment.config import TrainConfig
-from attention.sentiment.sources import Reviews, fingerprint
+from attention.sentiment.reviews import Reviews, fingerprint
 from attention.sentiment.training import prepare
 
 TRAIN = Reviews(

@@ -3,6 +3,10 @@
 The hub has a stand-in, since no test may reach it.
 """
 
+import bz2
+import gzip
+import io
+import json
 import re
 import sys
 import types
@@ -16,18 +20,16 @@ import pytest
 from refusals import check_refused
 
 from attention.sentiment import sources
+from attention.sentiment.files import Columns
+from attention.sentiment.reviews import Reviews, StreamedTexts, fingerprint, stratified_order
 from attention.sentiment.sources import (
     SOURCES,
     SOURCES_HELP,
-    Reviews,
     Source,
-    StreamedTexts,
-    fingerprint,
     load_reviews,
     read_csv,
     read_groups,
     read_imdb,
-    stratified_order,
 )
 
 
@@ -118,9 +120,9 @@ def test_the_first_of_two_columns_with_one_name_is_read_and_said(tmp_path: Path)
 
 def test_a_folder_is_named_so_that_it_can_be_found(tmp_path: Path) -> None:
     for name in "two  spaces", "two\nlines", "tab\t", "end ", "caf\udce9", "\x1b[31m", "it's":
-        with pytest.raises(ValueError, match="no folder") as caught:
+        with pytest.raises(ValueError, match="no file or folder") as caught:
             load_reviews(tmp_path / name)
-        assert f"there is no folder {str(tmp_path / name)!r}; give" in str(caught.value)
+        assert f"there is no file or folder {str(tmp_path / name)!r}; give" in str(caught.value)
 
 
 def test_parquet_labels_of_any_type(tmp_path: Path) -> None:
@@ -157,10 +159,9 @@ FAULTS = [
     ("text,\u200elabel\n", r"no column label; it has text, '\\u200elabel'$"),
     ("t\u0435xt,label\n", r"no column text; it has 't\\u0435xt', label$"),
     ("text, l\u0430bel\n", r"no column label; it has text, ' l\\u0430bel'$"),
-    ("text\tlabel\na\t1\n", r"it has 'text\\tlabel'; columns must be separated by commas$"),
-    ("text;label\na;1\n", "it has 'text;label'; columns must be separated by commas$"),
-    ("sep=;\ntext;label\n", "it has 'sep=;'; columns must be separated by commas$"),
-    ("text|label\na|1\n", "it has 'text|label'; columns must be separated by commas$"),
+    ("text^label\na^1\n", r"no column text; it has 'text\^label'$"),
+    ("sep=;\ntext;label\n", "no column text; it has 'sep=;'$"),
+    ("text\tlabel\na\t1\nb;0\n", f"{READ} 1: expected 2 columns, got 1$"),
     ("good soup,1\nbad soup,0\n", "no column text; it has 'good soup', 1$"),
     ("text,label\n1," + "soup " * 99 + "\n", "row 1, column label: .{55,99}'soup [soup ]{,54}$"),
     ("text,label\na,1\nb,3\n", "row 2, column label: expected 0 or 1 .*, got '3'"),
@@ -237,13 +238,14 @@ def test_damaged_parquet(tmp_path: Path) -> None:
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
-    assert "no folder" in error_message(tmp_path / "nowhere")
-    assert "has neither train.parquet nor train.csv; it has no file" in error_message(tmp_path)
+    assert "no file or folder" in error_message(tmp_path / "nowhere")
+    assert "has no train file (.csv, .tsv, .jsonl, " in error_message(tmp_path)
+    assert error_message(tmp_path).endswith("; it has no file")
     (tmp_path / "Train.csv").touch()
     (tmp_path / "my train.csv").touch()
     assert error_message(tmp_path).endswith("; it has Train.csv, 'my train.csv'")
-    with pytest.raises(ValueError, match=r"Train\.csv is a file; give as --data yelp"):
-        load_reviews(tmp_path / "Train.csv")
+    (tmp_path / "notes.txt").touch()
+    assert "notes.txt: expected a file that ends in .csv, " in error_message(tmp_path / "notes.txt")
     (tmp_path / "train.csv").symlink_to(tmp_path / "gone.csv")
     assert "train.csv: expected one file, got a link to nothing" in error_message(tmp_path)
     (tmp_path / "train.csv").unlink()
@@ -251,11 +253,124 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     assert "train.parquet: expected one file, got a folder, such as" in error_message(tmp_path)
     (tmp_path / "train.parquet").rmdir()
     write(tmp_path, GOOD)
-    (tmp_path / "train.parquet").touch()
-    assert "has both train.parquet and train.csv" in error_message(tmp_path)
-    (tmp_path / "train.parquet").unlink()
-    (tmp_path / "validation.csv").unlink()
-    assert "has neither validation.parquet nor validation.csv" in error_message(tmp_path)
+    (tmp_path / "train.jsonl.gz").touch()
+    assert "has train.csv and train.jsonl.gz; keep one of them" in error_message(tmp_path)
+
+
+ROWS = [{"text": text, "label": label} for text, label in zip(TEXTS, LABELS, strict=True)]
+AS_FILE = {
+    ".csv": GOOD,
+    ".tsv": GOOD.replace(",", "\t"),
+    "-semicolon.csv": GOOD.replace(",", ";"),
+    "-bar.csv": GOOD.replace(",", "|"),
+    ".jsonl": "\ufeff" + "\n\n".join(map(json.dumps, ROWS)),
+    ".ndjson": "".join(json.dumps(row | {"stars": 5}) + "\r\n" for row in ROWS),
+}
+PACK = {"": bytes, ".gz": gzip.compress, ".bz2": bz2.compress} | {
+    suffix: lambda raw, codec=codec: pa.compress(raw, codec, asbytes=True)
+    for suffix, codec in {".lz4": "lz4", ".zst": "zstd"}.items()
+}
+
+
+@pytest.mark.parametrize("packed", PACK)
+def test_files_of_every_kind(tmp_path: Path, packed: str) -> None:
+    parquet = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(ROWS), parquet)
+    contents = {kind: text.encode() for kind, text in AS_FILE.items()}
+    for kind, content in {**contents, ".parquet": parquet.getvalue()}.items():
+        folder = tmp_path / kind
+        folder.mkdir()
+        name = f"train{'.csv' if kind.endswith('.csv') else kind}{packed}"
+        (folder / name).write_bytes(PACK[packed](content))
+        (folder / "validation.csv").write_text(GOOD)
+        train = load_reviews(folder)["train"]
+        assert (list(train.texts), train.labels) == (TEXTS, LABELS), name
+        assert list(train.texts) == TEXTS, name  # and once more
+
+
+@pytest.mark.parametrize("name", ["train.csv", "train.jsonl", "train.parquet"])
+def test_columns_by_any_name(tmp_path: Path, name: str) -> None:
+    (tmp_path / "validation.csv").write_text("Sterne;ein Text\n1;a\n0;b\n")
+    table = pa.table({"ein Text": TEXTS, "Sterne": LABELS, "text": ["no", "no"]})
+    if name.endswith(".parquet"):
+        pq.write_table(table, tmp_path / name)
+    elif name.endswith(".jsonl"):
+        (tmp_path / name).write_text("\n".join(json.dumps(row) for row in table.to_pylist()))
+    else:
+        lines = [",".join(map(str, row.values())) for row in table.to_pylist()]
+        (tmp_path / name).write_text("\n".join([",".join(table.column_names), *lines]))
+    columns = Columns("ein Text", "Sterne")
+    splits = load_reviews(tmp_path, columns=columns)
+    assert list(splits["train"].texts) == TEXTS
+    assert splits["validation"].labels == LABELS
+    with pytest.raises(ValueError, match=r"train.*: no column stars; it has .*Sterne"):
+        load_reviews(tmp_path, columns=columns._replace(label="stars"))
+
+
+def test_faults_of_json_lines(tmp_path: Path) -> None:
+    read = "cannot be read as JSON lines in UTF-8 after row"
+    faults = [
+        ("[1]", f"{read} 0: expected an object with columns, got \\[1\\]$"),
+        ('{"text": "a", "label": 1}\n{"text": "a"', f"{read} 1: Expecting"),
+        ('{"text": "a", "label": 1}\n{"text": "b"}', f"{read} 1: no column label; it has text$"),
+        ('{"text": "a", "label": null}', "row 1, column label: expected 0 or 1 .*, got None"),
+        ('{"text": 7, "label": 1}', "row 1, column text: expected text, got 7"),
+        (b'{"text": "\xe9", "label": 1}', f"{read} 0: 'utf-8' codec"),
+    ]
+
+    def load(content: str | bytes) -> None:
+        write(tmp_path, content, ".jsonl")
+        load_reviews(tmp_path)
+
+    where = f"^{re.escape(str(tmp_path / 'train.jsonl'))}.*"
+    check_refused(load, [(content, where + message) for content, message in faults])
+
+
+@pytest.mark.parametrize("kind", [".csv.gz", ".jsonl.bz2", ".parquet.zst"])
+def test_a_file_that_is_not_what_its_name_says(tmp_path: Path, kind: str) -> None:
+    write(tmp_path, GOOD, kind)
+    assert f"train{kind} cannot be read as " in error_message(tmp_path)
+    assert " after row 0: " in error_message(tmp_path)
+
+
+def test_a_tenth_validates_where_no_file_does_and_equal_texts_stay_together(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [{"text": f"soup {i // 2}", "label": i // 2 % 2} for i in range(400)]
+    file = tmp_path / "reviews.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    splits = load_reviews(file)
+    texts = {name: set(reviews.texts) for name, reviews in splits.items()}
+    assert sorted(texts) == ["train", "validation"]
+    assert not texts["train"] & texts["validation"]
+    assert sum(map(len, splits.values())) == 400
+    assert 40 <= len(splits["validation"]) <= 80
+    for reviews in splits.values():
+        assert reviews.labels == [int(text.split()[1]) % 2 for text in reviews.texts]
+    count = len(splits["validation"])
+    said = capsys.readouterr().err
+    assert f"has no validation file; {count} of 400 training rows validate, the same ones" in said
+    assert "too" not in said
+    again = load_reviews(file)
+    assert fingerprint(again["validation"]) == fingerprint(splits["validation"])
+    assert fingerprint(load_reviews(file, seed=7)["train"]) != fingerprint(splits["train"])
+    file.write_text("\n".join(map(json.dumps, rows[:4])))
+    with pytest.raises(ValueError, match="too few different texts of each label to draw one"):
+        load_reviews(file)
+
+
+def test_texts_that_splits_share_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write(tmp_path, GOOD + "Soup again.,1\n")
+    (tmp_path / "test.csv").write_text("text,label\nLovely soup.,1\nNo soup.,0\n")
+    load_reviews(tmp_path)
+    said = capsys.readouterr().err.splitlines()
+    assert said == [
+        f"{tmp_path}: 2 of 2 validation texts are in train, too",
+        f"{tmp_path}: 1 of 2 test texts are in train, too",
+        f"{tmp_path}: 1 of 2 test texts are in validation, too",
+    ]
 
 
 def test_a_faulty_test_file_is_found_before_training(tmp_path: Path) -> None:

@@ -25,8 +25,8 @@ from attention.sentiment import progress, run_folder
 from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.model import build_model
 from attention.sentiment.progress import Progress
+from attention.sentiment.reviews import Reviews
 from attention.sentiment.run_folder import CHECKPOINT
-from attention.sentiment.sources import Reviews
 from attention.sentiment.trainer import Trainer, TrainingError
 from attention.sentiment.training import prepare, train
 from attention.train import main

@@ -13,7 +13,8 @@ from attention.sentiment.batches import (
     measured_examples,
 )
 from attention.sentiment.config import MINILM, ModelConfig, TrainConfig
-from attention.sentiment.sources import Reviews, fingerprint, load_reviews, stratified_order
+from attention.sentiment.reviews import Reviews, fingerprint, stratified_order
+from attention.sentiment.sources import load_reviews
 from attention.sentiment.training import prepare
 from experiments.comparison.cells import Cell
 

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from attention.sentiment.sources import Reviews
+from attention.sentiment.reviews import Reviews
 from experiments.comparison.grouping import FILM, find_names
 
 

@@ -4,7 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from attention.sentiment.sources import Reviews, load_reviews
+from attention.sentiment.reviews import Reviews
+from attention.sentiment.sources import load_reviews
 from experiments.comparison.grouping import FILM
 from experiments.comparison.hypotheses import FIRST, SECONDARY, outcomes
 from experiments.comparison.leak import name_leak

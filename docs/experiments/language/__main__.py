@@ -22,7 +22,8 @@ from attention.language import (
     LanguageModel,
     load_language_model,
 )
-from attention.sentiment.sources import fingerprint, load_reviews
+from attention.sentiment.reviews import fingerprint
+from attention.sentiment.sources import load_reviews
 from experiments.language.data import sentence_starts, stream, tidy, train_tokenizer
 from experiments.language.train import loss_per_position, save_language_model, train
 from experiments.origin import origin

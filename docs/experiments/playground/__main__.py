@@ -23,7 +23,8 @@ from torch import Tensor
 
 from attention._files import write_text
 from attention.sentiment.batches import Examples
-from attention.sentiment.sources import Reviews, fingerprint, load_reviews
+from attention.sentiment.reviews import Reviews, fingerprint
+from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import (
     SPECIALS,
     Ragged,

@@ -15,7 +15,9 @@ from functools import cache
 from itertools import chain
 from pathlib import Path
 
-from attention.sentiment.sources import Reviews, load_reviews, read_csv, read_imdb
+from attention.sentiment.files import read_csv
+from attention.sentiment.reviews import Reviews
+from attention.sentiment.sources import load_reviews, read_imdb
 from attention.sentiment.tokenizer import clean
 from experiments.playground import templates
 

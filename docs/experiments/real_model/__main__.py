@@ -22,7 +22,8 @@ from torch import Tensor
 
 from attention import MultiHeadAttention
 from attention.pretrained import MINILM, MINILM_SHA256, PretrainedEncoder, load_encoder
-from attention.sentiment.sources import Reviews, fingerprint, load_reviews
+from attention.sentiment.reviews import Reviews, fingerprint
+from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import clean
 from experiments.origin import origin
 from experiments.real_model import heads as H

@@ -24,7 +24,8 @@ from torch import Tensor
 
 from attention._files import write_text
 from attention.language import LanguageModel
-from attention.sentiment.sources import fingerprint, load_reviews
+from attention.sentiment.reviews import fingerprint
+from attention.sentiment.sources import load_reviews
 from experiments.language.data import pieces, sentence_starts, stream, tidy
 from experiments.language.train import train
 from experiments.origin import origin

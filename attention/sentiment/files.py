@@ -1,0 +1,306 @@
+"""Files of texts and labels: which there are, how a row is read, and where a fault is.
+
+A file is CSV with any separator, JSON lines or Parquet, and may be compressed. It is checked once,
+row by row, before anything is trained on it. Its texts are then read again at each pass, so that a
+million of them are never in memory together.
+"""
+
+import csv
+import io
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain, combinations
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+
+import numpy as np
+
+from attention._console import shown
+from attention._distributed import print_status
+from attention._files import openable
+from attention.sentiment.reviews import Reviews, StreamedTexts, stratified_order
+
+SPLITS = "train", "validation", "test"
+KINDS = ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"
+PACKED = {".gz": "gzip", ".bz2": "bz2", ".lz4": "lz4", ".zst": "zstd"}
+KINDS_HELP = f"{', '.join(KINDS)}, also with {', '.join(PACKED)}"
+_SEPARATORS = ",\t;|"
+_ROWS_AT_ONCE = 1024
+_LONGEST_FIELD = 1 << 26  # characters; csv's own limit is less than a review of 30,000 words
+
+
+class Columns(NamedTuple):
+    """The names of the two columns that are read; the others are not."""
+
+    text: str = "text"
+    label: str = "label"
+
+
+def load_files(path: Path, columns: Columns, seed: int) -> dict[str, Reviews]:
+    """Check and load a file, or a folder's ``train``, ``validation`` and ``test`` file.
+
+    A file ends in one of :data:`KINDS`, and may be compressed, as ``train.csv.gz`` is. CSV is in
+    UTF-8, and whichever of comma, tab, semicolon and bar makes both columns of its header separates
+    all of them. Labels are 0 and 1, or 1 and 2 as in the original files of Yelp Reviews Polarity.
+    Those files have no header (label, then text) and are read as they are.
+
+    Where there is no validation file, a tenth of the training rows validates. Equal texts stay
+    together, and the draw is the same each time. A line on the standard error says so, and how many
+    texts splits have in common.
+
+    Args:
+        path: The file, which is then that of ``train``, or the folder.
+        columns: What the two columns are called.
+        seed: The seed of the rows that validate.
+
+    Returns:
+        The splits by name, whose texts are read from the files again at each pass.
+
+    Raises:
+        ValueError: If a file is missing or cannot be read, if a column is missing, if a row is
+            broken, without text, not UTF-8 or has any other label, or if a file does not have both
+            classes. The message names file, row and column; rows count from 1, without the header.
+    """
+    splits, texts = {}, {}
+    for name, file in (_files_of(path) if path.is_dir() else {"train": path}).items():
+        splits[name], texts[name] = _check_file(file, columns)
+    if "validation" not in splits:
+        _draw_validation(path, splits, texts, seed)
+    for one, other in combinations(splits, 2):
+        if shared := int(np.isin(texts[other], texts[one]).sum()):
+            count = f"{shared:,} of {len(texts[other]):,}"
+            print_status(f"{shown(path)}: {count} {other} texts are in {one}, too")
+    return splits
+
+
+def _files_of(folder: Path) -> dict[str, Path]:
+    """Find the file of each split."""
+    where, found = shown(folder), {}
+    for name in SPLITS:
+        named = [f"{name}{kind}{packed}" for kind in KINDS for packed in ("", *PACKED)]
+        existing = [each for each in named if os.path.lexists(folder / each)]
+        if len(existing) > 1:
+            raise ValueError(f"{where} has {' and '.join(existing)}; keep one of them")
+        if existing:
+            found[name] = folder / existing[0]
+        elif name == "train":
+            others = ", ".join(shown(each.name) for each in sorted(folder.iterdir())[:9])
+            raise ValueError(
+                f"{where} has no train file ({KINDS_HELP}); it has {others or 'no file'}"
+            )
+    return found
+
+
+def _draw_validation(
+    path: Path, splits: dict[str, Reviews], texts: dict[str, np.ndarray], seed: int
+) -> None:
+    """Let a tenth of the training rows validate, and with them all rows of an equal text."""
+    every, hashes = splits["train"], texts["train"]
+    drawn = stratified_order(every.labels, seed)[: max(len(every) // 10, 2)]
+    validates = np.isin(hashes, hashes[drawn])
+    for name, rows in {"train": ~validates, "validation": validates}.items():
+        splits[name], texts[name] = every.select(np.flatnonzero(rows)), hashes[rows]
+        if set(splits[name].labels) != {0, 1}:
+            raise ValueError(
+                f"{shown(path)}: has no validation file, and too few different texts of each label "
+                "to draw one"
+            )
+    print_status(
+        f"{shown(path)}: has no validation file; {validates.sum():,} of {len(every):,} training "
+        "rows validate, the same ones each time"
+    )
+
+
+def load_file(path: Path, columns: Columns) -> Reviews:
+    """Check and load one file as one split; errors as for :func:`load_files`."""
+    return _check_file(path, columns)[0]
+
+
+def _check_file(path: Path, columns: Columns) -> tuple[Reviews, np.ndarray]:
+    """Check every row of a file; keep its labels, and of each text a hash, (N,)."""
+    where = shown(path)
+    if not path.is_file():
+        kind = "folder, such as Spark writes" if path.is_dir() else "link to nothing, or a device"
+        raise ValueError(f"{where}: expected one file, got a {kind}")
+    labels: list[int] = []
+    hashes: list[int] = []
+    for i, (text, given) in enumerate(_read_rows(path, columns), 1):
+        label = _number(given)
+        if not isinstance(text, str) or not text or text.isspace():
+            raise ValueError(
+                f"{where}, row {i}, column {columns.text}: expected text, got {text!r:.60}"
+            )
+        if label not in (0, 1, 2):
+            raise ValueError(
+                f"{where}, row {i}, column {columns.label}: expected 0 or 1 (or, all through the "
+                f"file, 1 or 2), got {given!r:.60}"
+            )
+        labels.append(int(label))
+        hashes.append(hash(text))
+    classes = sorted(set(labels))
+    if classes not in ([0, 1], [1, 2]):
+        found = " and ".join(map(str, classes)) or "no rows"
+        expected = f"{where}, column {columns.label}: expected 0 and 1, or 1 and 2"
+        raise ValueError(f"{expected}, got {found}")
+    labels = [label - classes[0] for label in labels]
+
+    def texts() -> Iterator[str]:
+        return (text for text, _ in _read_rows(path, columns))
+
+    return Reviews(StreamedTexts(texts, np.ones(len(labels), bool)), labels), np.array(hashes)
+
+
+def _number(value: Any) -> float | None:
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def _read_rows(path: Path, columns: Columns) -> Iterator[tuple[Any, Any]]:
+    """Read the text and the label of each row of a file, and say where it can't be read."""
+    kind = Path(path.stem).suffix if path.suffix in PACKED else path.suffix
+    if kind not in READERS:
+        raise ValueError(f"{shown(path)}: expected a file that ends in {KINDS_HELP}")
+    reader, rows = READERS[kind], 0
+    try:
+        for row in reader.read(path, columns):
+            yield row[columns.text], row[columns.label]
+            rows += 1
+    except MemoryError:
+        raise
+    except Exception as error:  # each library has its own
+        raise ValueError(
+            f"{shown(path)} cannot be read as {reader.name} after row {rows}: {error}"
+        ) from error
+
+
+def _check_columns(names: Sequence[str], columns: Columns, hint: str = "") -> None:
+    for name in columns:
+        if name not in names:
+            there = ", ".join(
+                # Letters of another script may look the same.
+                ascii(each)
+                if len(each.strip()) == len(name) and not each.isascii()
+                else shown(each[:40])
+                for each in names[:20]
+            )
+            raise ValueError(f"no column {shown(name)}; it has {there or 'none'}{hint}")
+
+
+def _decoded(field: str) -> str:
+    return field.encode(errors="surrogateescape").decode()
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[IO[Any]]:
+    """Open a file for its bytes, which are unpacked if it is compressed."""
+    with path.open("rb") as raw:
+        if path.suffix in PACKED:
+            import pyarrow as pa  # 30 MB that other files do not need
+
+            with pa.input_stream(raw, compression=PACKED[path.suffix]) as unpacked:
+                yield unpacked
+        else:
+            yield raw
+
+
+@contextmanager
+def _text_of(path: Path) -> Iterator[io.TextIOWrapper]:
+    """Open a file whose lines are decoded one by one.
+
+    Decoded strictly, the bytes of a whole block would be refused before its first row is read.
+    """
+    with _opened(path) as file:
+        yield io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="")
+
+
+def read_csv(path: Path, columns: Columns = Columns()) -> Iterator[dict[str, str]]:  # noqa: B008
+    """Read a CSV file row by row, with all its columns; strictly, as pyarrow's reader does not.
+
+    Of several columns with one name the first is read, with a warning. The longest field that the
+    module ``csv`` accepts in this process is raised, if it is shorter.
+
+    Raises:
+        csv.Error: If a row is badly quoted.
+        ValueError: If a column is missing, or a row is not UTF-8, or longer or shorter than the
+            header.
+    """
+    csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
+    with _text_of(path) as file:
+        first = file.readline()
+        headers = {mark: next(csv.reader([first], delimiter=mark), []) for mark in _SEPARATORS}
+        mark = next((mark for mark in headers if {*columns} <= {*headers[mark]}), ",")
+        every = csv.reader(chain([first], file), strict=True, delimiter=mark)
+        rows: Iterator[list[str]] = ([_decoded(field) for field in row] for row in every if row)
+        header = next(rows, [])
+        if len(header) == 2 and header[0] in ("1", "2"):  # an original file of Yelp's
+            rows, header = chain([header], rows), [columns.label, columns.text]
+        _check_columns(header, columns)
+        for name in columns:
+            if header.count(name) > 1:
+                where = f"{shown(path)}: of {header.count(name)} columns {name}"
+                warnings.warn(f"{where}, the first is read", stacklevel=2)
+        for fields in rows:
+            if len(fields) != len(header):
+                raise ValueError(f"expected {len(header)} columns, got {len(fields)}")
+            yield dict(zip(header[::-1], fields[::-1], strict=True))
+
+
+def _read_json_lines(path: Path, columns: Columns) -> Iterator[dict[str, Any]]:
+    with _text_of(path) as file:
+        for line in file:
+            if line.isspace():
+                continue
+            row = json.loads(_decoded(line))
+            if not isinstance(row, dict):
+                raise ValueError(f"expected an object with columns, got {line.strip():.40}")
+            _check_columns([*row], columns)
+            yield row
+
+
+def _read_parquet(path: Path, columns: Columns) -> Iterator[dict[str, Any]]:
+    import pyarrow.parquet as pq  # 30 MB that other files do not need
+
+    # One row group may be the whole file; without the buffer it would be read in one piece.
+    with (
+        _seekable(path) as source,
+        pq.ParquetFile(source, buffer_size=1 << 20, pre_buffer=False) as file,
+    ):
+        names = file.schema_arrow.names
+        _check_columns(names, columns)
+        if double := [name for name in columns if names.count(name) > 1]:
+            raise ValueError(f"expected one column {double[0]}, got {names.count(double[0])}")
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[*columns]):
+            for text, label in zip(*(batch[name] for name in columns), strict=True):
+                yield {columns.text: text.as_py(), columns.label: label.as_py()}
+
+
+@contextmanager
+def _seekable(path: Path) -> Iterator[Any]:
+    """Open a file that is read from its end; unpacked, it has to be in memory as a whole."""
+    if path.suffix in PACKED:
+        with _opened(path) as file:
+            yield io.BytesIO(file.read())
+    else:
+        with openable(path) as name:
+            yield name
+
+
+class Reader(NamedTuple):
+    """How files of a kind are read, and what that kind is called."""
+
+    name: str
+    read: Callable[[Path, Columns], Iterator[dict[str, Any]]]
+
+
+READERS = {
+    ".csv": Reader("CSV in UTF-8", read_csv),
+    ".tsv": Reader("CSV in UTF-8", read_csv),
+    ".jsonl": Reader("JSON lines in UTF-8", _read_json_lines),
+    ".ndjson": Reader("JSON lines in UTF-8", _read_json_lines),
+    ".parquet": Reader("Parquet", _read_parquet),
+}
