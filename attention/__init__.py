@@ -37,6 +37,7 @@ from attention.masks import causal_mask, padding_mask, window_mask
 from attention.rotary import apply_rotary
 
 if TYPE_CHECKING:
+    from attention.sentiment.classify import load_classifier
     from attention.sentiment.model import SentimentClassifier
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "capture",
     "causal_mask",
     "fused_attention",
+    "load_classifier",
     "online_softmax_attention",
     "padding_mask",
     "positions_from_end",
@@ -68,9 +70,13 @@ __all__ = [
     "window_mask",
 ]
 
-# The classifier of reviews needs the extra [train], so it is imported when it is first asked for.
-__getattr__ = lazily(__name__, {"SentimentClassifier": "attention.sentiment.model"})
+# What reads reviews needs the extra [train], so it is imported when it is first asked for.
+_LATER = {
+    "SentimentClassifier": "attention.sentiment.model",
+    "load_classifier": "attention.sentiment.classify",
+}
+__getattr__ = lazily(__name__, _LATER)
 
 
 def __dir__() -> list[str]:
-    return [*globals(), "SentimentClassifier"]
+    return [*globals(), *_LATER]

@@ -1,4 +1,4 @@
-"""Apply a trained model to a text: ``python -m attention.predict RUN "A wonderful film."``."""
+"""Apply a trained model to a text or a file: ``python -m attention.predict RUN "A good film."``."""
 
 import html
 import json
@@ -17,7 +17,9 @@ from attention._files import write_text
 from attention._precision import precision_note
 from attention.evaluate import PRECISION
 from attention.plotting.words import words_as_ansi, words_as_html
+from attention.sentiment.classify import WRITTEN, Classifier, classify_file
 from attention.sentiment.evaluation import Prediction, predict
+from attention.sentiment.files import KINDS_HELP
 from attention.sentiment.run_folder import load_run
 
 __all__ = ["main", "predict"]
@@ -25,7 +27,19 @@ __all__ = ["main", "predict"]
 _PARAMETERS = (
     RUN,
     # The review; - reads one per line from the standard input.
-    click.Argument(["text"], metavar="TEXT"),
+    click.Argument(["text"], metavar="[TEXT]", required=False),
+    click.Option(
+        ["--file"],
+        type=click.Path(path_type=Path),
+        help=f"In place of TEXT, a file of texts ({KINDS_HELP}).",
+    ),
+    click.Option(
+        ["--out"],
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="With --file, the file to write: its rows with the columns predicted and probability, "
+        f"as {', '.join(WRITTEN)}.",
+    ),
+    click.Option(["--text-column"], help="With --file, its column of texts; by default the run's."),
     click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object per review."),
     click.Option(
         ["--html"],
@@ -46,7 +60,7 @@ def _lines() -> Iterator[str]:
 def standalone_page(predictions: Iterable[Prediction]) -> str:
     """Draw predictions as one self-contained HTML page, which has a light and a dark theme."""
     figures = "\n".join(
-        words_as_html(p["tokens"], p["weights"], f"{p['label']}, {p['probability']:.1%} positive")
+        words_as_html(p["tokens"], p["weights"], f"{p['label']}, {p['probability']:.1%}")
         for p in predictions
     )
     title = html.escape("Attention weights")
@@ -59,21 +73,51 @@ def standalone_page(predictions: Iterable[Prediction]) -> str:
     )
 
 
+def _check_line(given: dict[str, Any]) -> None:
+    """Refuse a line that has neither text nor file, or both, or what the other one reads."""
+    has_file = "file" in given
+    if has_file == ("text" in given):
+        raise ValueError(
+            f"TEXT: expected a text or --file, got {'both' if has_file else 'neither'}"
+        )
+    others = {"as_json": "--json", "html": "--html"} if has_file else {"out": "--out"}
+    others |= {} if has_file else {"text_column": "--text-column"}
+    for name, option in others.items():
+        if given.get(name):
+            raise ValueError(f"{option}: expected {'TEXT' if has_file else '--file'} with it")
+    if not has_file:
+        return
+    out: Path | None = given.get("out")
+    if out is None:
+        raise ValueError("--out: expected a file to write, got none")
+    if not out.parent.is_dir():
+        raise ValueError(f"--out: there is no folder {shown(out.parent)}")
+    if out.exists():
+        raise ValueError(f"--out: {shown(out)} exists; name another file")
+
+
 def main(arguments: Sequence[str]) -> int:
     """Predict from the command line."""
     about = (
-        "Predict whether a review is positive, with its probability and its attention weights. RUN "
-        "is the folder that training wrote, TEXT the review; - reads one per line from the "
-        "standard input."
+        "Predict whether a review is positive, with the probability of the answer and the "
+        "attention weights. RUN is the folder that training wrote, TEXT the review; - reads one "
+        "per line from the standard input, and --file reads a file."
     )
     given: dict[str, Any] = parse("attention.predict", arguments, _PARAMETERS, about)
     page: Path | None = given.get("html")
     if page and not page.parent.is_dir():
         raise ValueError(f"--html: there is no folder {shown(page.parent)}")
     device, precision = torch.device("cpu"), given["precision"]
-    model, tokenizer, _ = load_run(given["run"], device)
+    _check_line(given)
+    model, tokenizer, trained = load_run(given["run"], device)
     if note := precision_note(precision, device, is_pretrained=model.config.is_pretrained):
         print_status(note)
+    if "file" in given:
+        classify = Classifier(model, tokenizer, precision)
+        column = given.get("text_column", trained.text_column)
+        count = classify_file(classify, given["file"], given["out"], column)
+        print_status(f"{shown(given['out'])}: {count:,} rows")
+        return 0
     texts = _lines() if given["text"] == "-" else [given["text"]]
     # Colours are for a terminal only: a file or another program gets the plain words.
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -90,7 +134,7 @@ def main(arguments: Sequence[str]) -> int:
         if given["as_json"]:
             print(json.dumps(prediction), flush=True)
         else:
-            print(f"{prediction['label']} ({prediction['probability']:.1%} positive)")
+            print(f"{prediction['label']} ({prediction['probability']:.1%})")
             tokens, weights = prediction["tokens"], prediction["weights"]
             print(words_as_ansi(tokens, weights) if coloured else " ".join(tokens), flush=True)
     if page:

@@ -49,11 +49,16 @@ class Measured(TypedDict):
     n: int
 
 
-class Prediction(TypedDict):
-    """What :func:`predict` returns."""
+class Answer(TypedDict):
+    """A label, and its probability."""
 
     label: Literal["negative", "positive"]
     probability: float
+
+
+class Prediction(Answer):
+    """What :func:`predict` returns."""
+
     tokens: list[str]
     weights: list[float]
 
@@ -192,7 +197,7 @@ def predict(
 ) -> Prediction:
     r"""Classify one review, and return the attention weight of each of its words.
 
-    .. math:: \mathrm{probability} = \frac{1}{1 + e^{-\mathrm{logit}}}
+    .. math:: \mathrm{probability} = \frac{1}{1 + e^{-|\mathrm{logit}|}}
 
     Args:
         model: As in :func:`measure`.
@@ -202,9 +207,9 @@ def predict(
         precision: As in :func:`measure`.
 
     Returns:
-        ``label``, ``probability``, ``tokens`` and ``weights``. The probability is that of a
-        positive review, and the label is ``"positive"`` if it is above 0.5. There is one weight
-        per token, which with self-attention is the mean over queries.
+        ``label``, ``probability``, ``tokens`` and ``weights``. The probability is that of the
+        label, which is the more probable one. There is one weight per token, which with
+        self-attention is the mean over queries.
 
     Example:
         >>> from attention import SentimentClassifier
@@ -227,12 +232,18 @@ def predict(
     if weights.dim() == 3:
         weights = weights.mean(dim=1)  # (1, n), over the queries
     length = int(batch.lengths[0])
-    probability = logits.float().sigmoid().item()
     return {
-        "label": "positive" if probability > 0.5 else "negative",
-        "probability": probability,
+        **answer(logits[0]),
         "tokens": [tokenizer.id_to_token(i) or "" for i in batch.ids[0, :length].tolist()],
         "weights": weights[0, :length].tolist(),
+    }
+
+
+def answer(logit: Tensor) -> Answer:
+    """Turn a logit into the more probable label and its probability."""
+    return {
+        "label": "positive" if logit > 0 else "negative",
+        "probability": logit.float().abs().sigmoid().item(),
     }
 
 

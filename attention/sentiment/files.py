@@ -127,12 +127,10 @@ def _check_file(path: Path, columns: Columns) -> tuple[Reviews, np.ndarray]:
         raise ValueError(f"{where}: expected one file, got a {kind}")
     labels: list[int] = []
     hashes: list[int] = []
-    for i, (text, given) in enumerate(_read_rows(path, columns), 1):
+    for i, row in enumerate(read_rows(path, columns), 1):
+        text, given = row[columns.text], row[columns.label]
         label = _number(given)
-        if not isinstance(text, str) or not text or text.isspace():
-            raise ValueError(
-                f"{where}, row {i}, column {columns.text}: expected text, got {text!r:.60}"
-            )
+        check_text(path, i, columns.text, text)
         if label not in (0, 1, 2):
             raise ValueError(
                 f"{where}, row {i}, column {columns.label}: expected 0 or 1 (or, all through the "
@@ -148,7 +146,7 @@ def _check_file(path: Path, columns: Columns) -> tuple[Reviews, np.ndarray]:
     labels = [label - classes[0] for label in labels]
 
     def texts() -> Iterator[str]:
-        return (text for text, _ in _read_rows(path, columns))
+        return (row[columns.text] for row in read_rows(path, columns))
 
     return Reviews(StreamedTexts(texts, np.ones(len(labels), bool)), labels), np.array(hashes)
 
@@ -160,15 +158,31 @@ def _number(value: Any) -> float | None:
         return None
 
 
-def _read_rows(path: Path, columns: Columns) -> Iterator[tuple[Any, Any]]:
-    """Read the text and the label of each row of a file, and say where it can't be read."""
+def check_text(path: Path, row: int, column: str, text: object) -> None:
+    """Refuse a row, counted from 1, that has no text."""
+    if not isinstance(text, str) or not text or text.isspace():
+        raise ValueError(
+            f"{shown(path)}, row {row}, column {column}: expected text, got {text!r:.60}"
+        )
+
+
+def read_rows(
+    path: Path, columns: Sequence[str], *, every: bool = False
+) -> Iterator[dict[str, Any]]:
+    """Read a file row by row, with at least these columns, and say where it can't be read.
+
+    Args:
+        path: The file, of one of :data:`KINDS`.
+        columns: The columns that it has to have.
+        every: Whether to read all other columns, too.
+    """
     kind = Path(path.stem).suffix if path.suffix in PACKED else path.suffix
     if kind not in READERS:
         raise ValueError(f"{shown(path)}: expected a file that ends in {KINDS_HELP}")
     reader, rows = READERS[kind], 0
     try:
-        for row in reader.read(path, columns):
-            yield row[columns.text], row[columns.label]
+        for row in reader.read(path, columns, every):
+            yield row
             rows += 1
     except MemoryError:
         raise
@@ -178,7 +192,7 @@ def _read_rows(path: Path, columns: Columns) -> Iterator[tuple[Any, Any]]:
         ) from error
 
 
-def _check_columns(names: Sequence[str], columns: Columns, hint: str = "") -> None:
+def _check_columns(names: Sequence[str], columns: Sequence[str]) -> None:
     for name in columns:
         if name not in names:
             there = ", ".join(
@@ -188,7 +202,7 @@ def _check_columns(names: Sequence[str], columns: Columns, hint: str = "") -> No
                 else shown(each[:40])
                 for each in names[:20]
             )
-            raise ValueError(f"no column {shown(name)}; it has {there or 'none'}{hint}")
+            raise ValueError(f"no column {shown(name)}; it has {there or 'none'}")
 
 
 def _decoded(field: str) -> str:
@@ -218,7 +232,11 @@ def _text_of(path: Path) -> Iterator[io.TextIOWrapper]:
         yield io.TextIOWrapper(file, "utf-8-sig", errors="surrogateescape", newline="")
 
 
-def read_csv(path: Path, columns: Columns = Columns()) -> Iterator[dict[str, str]]:  # noqa: B008
+def read_csv(
+    path: Path,
+    columns: Sequence[str] = Columns(),
+    every: bool = True,
+) -> Iterator[dict[str, str]]:
     """Read a CSV file row by row, with all its columns; strictly, as pyarrow's reader does not.
 
     Of several columns with one name the first is read, with a warning. The longest field that the
@@ -232,13 +250,18 @@ def read_csv(path: Path, columns: Columns = Columns()) -> Iterator[dict[str, str
     csv.field_size_limit(max(csv.field_size_limit(), _LONGEST_FIELD))
     with _text_of(path) as file:
         first = file.readline()
+        if first.startswith("sep="):  # as Excel writes in front of the header
+            first = file.readline()
         headers = {mark: next(csv.reader([first], delimiter=mark), []) for mark in _SEPARATORS}
-        mark = next((mark for mark in headers if {*columns} <= {*headers[mark]}), ",")
-        every = csv.reader(chain([first], file), strict=True, delimiter=mark)
-        rows: Iterator[list[str]] = ([_decoded(field) for field in row] for row in every if row)
+        fitting = [mark for mark, names in headers.items() if {*columns} <= {*names}]
+        splitting = [mark for mark, names in headers.items() if len(names) > 1]
+        mark = [*fitting, *splitting, ","][0]
+        lines = csv.reader(chain([first], file), strict=True, delimiter=mark)
+        rows: Iterator[list[str]] = ([_decoded(field) for field in row] for row in lines if row)
         header = next(rows, [])
         if len(header) == 2 and header[0] in ("1", "2"):  # an original file of Yelp's
-            rows, header = chain([header], rows), [columns.label, columns.text]
+            label = columns[1] if len(columns) > 1 else "label"
+            rows, header = chain([header], rows), [label, columns[0]]
         _check_columns(header, columns)
         for name in columns:
             if header.count(name) > 1:
@@ -250,7 +273,7 @@ def read_csv(path: Path, columns: Columns = Columns()) -> Iterator[dict[str, str
             yield dict(zip(header[::-1], fields[::-1], strict=True))
 
 
-def _read_json_lines(path: Path, columns: Columns) -> Iterator[dict[str, Any]]:
+def _read_json_lines(path: Path, columns: Sequence[str], every: bool) -> Iterator[dict[str, Any]]:
     with _text_of(path) as file:
         for line in file:
             if line.isspace():
@@ -262,7 +285,7 @@ def _read_json_lines(path: Path, columns: Columns) -> Iterator[dict[str, Any]]:
             yield row
 
 
-def _read_parquet(path: Path, columns: Columns) -> Iterator[dict[str, Any]]:
+def _read_parquet(path: Path, columns: Sequence[str], every: bool) -> Iterator[dict[str, Any]]:
     import pyarrow.parquet as pq  # 30 MB that other files do not need
 
     # One row group may be the whole file; without the buffer it would be read in one piece.
@@ -274,9 +297,10 @@ def _read_parquet(path: Path, columns: Columns) -> Iterator[dict[str, Any]]:
         _check_columns(names, columns)
         if double := [name for name in columns if names.count(name) > 1]:
             raise ValueError(f"expected one column {double[0]}, got {names.count(double[0])}")
-        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=[*columns]):
-            for text, label in zip(*(batch[name] for name in columns), strict=True):
-                yield {columns.text: text.as_py(), columns.label: label.as_py()}
+        read = names if every else [*columns]
+        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=read):
+            for values in zip(*(batch[name] for name in read), strict=True):
+                yield {name: value.as_py() for name, value in zip(read, values, strict=True)}
 
 
 @contextmanager
@@ -294,7 +318,7 @@ class Reader(NamedTuple):
     """How files of a kind are read, and what that kind is called."""
 
     name: str
-    read: Callable[[Path, Columns], Iterator[dict[str, Any]]]
+    read: Callable[[Path, Sequence[str], bool], Iterator[dict[str, Any]]]
 
 
 READERS = {

@@ -98,6 +98,7 @@ def fingerprint(reviews: Reviews) -> str:
     """Compute one SHA-256 of all texts and labels, to tell whether two runs saw the same reviews.
 
     Example:
+        >>> from attention.sentiment.reviews import Reviews
         >>> fingerprint(Reviews(["Lovely soup."], [1]))[:8]
         '1349ed38'
     """

@@ -32,7 +32,7 @@ def test_json_is_what_the_model_says(run, capsys):
     logits, weights = model(
         torch.tensor([tokenizer.encode("the good soup again").ids]), need_weights=True
     )
-    assert prediction["probability"] == pytest.approx(logits.sigmoid().item())
+    assert prediction["probability"] == pytest.approx(logits.abs().sigmoid().item())
     assert prediction["label"] == ("positive" if logits > 0 else "negative")
     assert prediction["tokens"] == ["the", "good", "soup", "again"]
     assert prediction["weights"] == pytest.approx(weights[0].tolist())
@@ -49,7 +49,7 @@ def test_text_has_label_probability_and_words_coloured_for_a_terminal(run, capsy
         monkeypatch.setenv("NO_COLOR", no_color)
         monkeypatch.setattr("sys.stdout.isatty", lambda is_terminal=is_terminal: is_terminal)
         printed = output_of(capsys, run, "good soup").splitlines()
-        assert printed[0] == f"{prediction['label']} ({prediction['probability']:.1%} positive)"
+        assert printed[0] == f"{prediction['label']} ({prediction['probability']:.1%})"
         assert words in printed[1]
         assert ("\033" in printed[1]) == (is_terminal and not no_color)
 
@@ -74,6 +74,24 @@ def test_odd_texts(run, capsys):
         assert prediction["tokens"] == prediction["weights"] == []
         assert 0 < prediction["probability"] < 1
     assert as_json(capsys, run, "go\udcffod")[0]["tokens"] == ["<unk>", "<unk>"]
+
+
+def test_a_file_is_answered_row_by_row(run, tmp_path, capsys):
+    file, out = tmp_path / "reviews.csv", tmp_path / "scored.jsonl"
+    file.write_text("id;text\n7;good soup\n8;bad soup\n")
+    main([str(run), "--file", str(file), "--out", str(out)])
+    rows = [json.loads(line) for line in out.read_text().splitlines()]
+    expected = [as_json(capsys, run, row["text"])[0] for row in rows]
+    assert [(row["id"], row["predicted"]) for row in rows] == [
+        (each, found["label"]) for each, found in zip("78", expected, strict=True)
+    ]
+    file.write_text("id;review\n7;good soup\n")
+    with pytest.raises(ValueError, match=r"no column text; it has id, review"):
+        main([str(run), "--file", str(file), "--out", str(tmp_path / "other.csv")])
+    main(
+        [str(run), "--file", str(file), "--text-column", "review", "--out", str(tmp_path / "b.csv")]
+    )
+    assert (tmp_path / "b.csv").read_text().startswith("id,review,predicted,probability")
 
 
 def test_texts_of_which_nothing_is_read_are_named(run, capsys, monkeypatch):

@@ -165,7 +165,39 @@ BAD = {
             truncated("run/model.safetensors", 300),
         ),
         "no run to predict with": (["predict", "nowhere", "good"], ["nowhere", "holds no run"]),
-        "nothing to predict": (["predict", "run"], ["TEXT", "--help"]),
+        "nothing to predict": (
+            ["predict", "run"],
+            ["TEXT: expected a text or --file, got neither"],
+        ),
+        "a text and a file": ([*PREDICT, "--file", "x.csv"], ["text or --file, got both"]),
+        "a file without a place": (
+            ["predict", "run", "--file", "reviews/train.csv"],
+            ["--out: expected a file to write, got none"],
+        ),
+        "a place without a file": (
+            [*PREDICT, "--out", "x.csv"],
+            ["--out: expected --file with it"],
+        ),
+        "JSON of a file": (
+            ["predict", "run", "--file", "reviews/train.csv", "--out", "x.csv", "--json"],
+            ["--json: expected TEXT with it"],
+        ),
+        "a place in no folder": (
+            ["predict", "run", "--file", "reviews/train.csv", "--out", "no/x.csv"],
+            ["--out: there is no folder no"],
+        ),
+        "a place that is taken": (
+            ["predict", "run", "--file", "reviews/train.csv", "--out", "reviews/test.csv"],
+            ["--out: reviews/test.csv exists"],
+        ),
+        "answers of a kind that is not written": (
+            ["predict", "run", "--file", "reviews/train.csv", "--out", "x.xlsx"],
+            ["--out: expected a file that ends in .csv, .tsv", "x.xlsx"],
+        ),
+        "a file to answer that is not there": (
+            ["predict", "run", "--file", "gone.csv", "--out", "x.csv"],
+            ["gone.csv"],
+        ),
         "a page in no folder": ([*PREDICT, "--html", "no/page.html"], ["--html", "no folder no"]),
         "a page that is a folder": (
             [*PREDICT, "--html", "reviews"],

@@ -230,7 +230,7 @@ def test_the_page_of_predictions_escapes_everything(tokens, label):
     page = standalone_page(
         [{"label": label, "probability": 0.5, "tokens": tokens, "weights": weights}]
     )
-    assert "50.0% positive" in page
+    assert ", 50.0%" in page
     parsed = BeautifulSoup(page, "html.parser").find_all(True)
     tags = [tag.name for tag in parsed]
     assert set(tags) <= ALLOWED

@@ -160,7 +160,7 @@ FAULTS = [
     ("t\u0435xt,label\n", r"no column text; it has 't\\u0435xt', label$"),
     ("text, l\u0430bel\n", r"no column label; it has text, ' l\\u0430bel'$"),
     ("text^label\na^1\n", r"no column text; it has 'text\^label'$"),
-    ("sep=;\ntext;label\n", "no column text; it has 'sep=;'$"),
+    ("text;stars\n", "no column label; it has text, stars$"),
     ("text\tlabel\na\t1\nb;0\n", f"{READ} 1: expected 2 columns, got 1$"),
     ("good soup,1\nbad soup,0\n", "no column text; it has 'good soup', 1$"),
     ("text,label\n1," + "soup " * 99 + "\n", "row 1, column label: .{55,99}'soup [soup ]{,54}$"),
@@ -263,6 +263,7 @@ AS_FILE = {
     ".tsv": GOOD.replace(",", "\t"),
     "-semicolon.csv": GOOD.replace(",", ";"),
     "-bar.csv": GOOD.replace(",", "|"),
+    "-excel.csv": "sep=;\r\n" + GOOD.replace(",", ";"),
     ".jsonl": "\ufeff" + "\n\n".join(map(json.dumps, ROWS)),
     ".ndjson": "".join(json.dumps(row | {"stars": 5}) + "\r\n" for row in ROWS),
 }

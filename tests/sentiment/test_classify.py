@@ -1,0 +1,133 @@
+"""What was learnt, used from Python and from file to file."""
+
+import csv
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import small_run
+import torch
+
+from attention import load_classifier
+from attention.sentiment import classify as module
+from attention.sentiment.classify import classify_file
+from attention.sentiment.evaluation import predict
+
+TEXTS = [*small_run.reviews(37, 5)[0], "good", "", "東京", "good " * 60]
+
+
+@pytest.fixture(scope="module")
+def classify(tmp_path_factory):
+    out = small_run.train(tmp_path_factory.mktemp("classify") / "run", "--epochs", "9")
+    return load_classifier(str(out), device="cpu")
+
+
+def test_each_text_has_the_answer_that_it_has_alone(classify, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 7)
+    monkeypatch.setattr(module, "BATCH_SIZE", 3)
+    answers = classify(iter(TEXTS))
+    assert len(answers) == len(TEXTS)
+    for text, found in zip(TEXTS, answers, strict=True):
+        alone = predict(classify.model, classify.tokenizer, text)
+        assert found["label"] == alone["label"]
+        assert found["probability"] == pytest.approx(alone["probability"], abs=1e-6)
+        assert found["probability"] >= 0.5
+    assert {found["label"] for found in answers} == {"negative", "positive"}
+    assert classify([]) == []
+
+
+def test_any_number_of_texts_is_read_as_they_come(classify, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 4)
+    taken = []
+
+    def endless():
+        while True:
+            taken.append(None)
+            yield "good soup"
+
+    answers = classify.stream(endless())
+    assert [next(answers)["label"] for _ in range(6)] == ["positive"] * 6
+    assert len(taken) == 8
+
+
+def test_one_string_is_no_list_of_texts(classify):
+    with pytest.raises(TypeError, match="expected several texts, such as a list, got one string"):
+        classify("good soup")
+
+
+@pytest.mark.parametrize("text", ["the good soup came late", "good", "good " * 30])
+def test_a_contribution_is_what_the_logit_loses_without_the_word(classify, text):
+    def logit(words):
+        found = classify([" ".join(words)])[0]
+        p = found["probability"]
+        return (1 if found["label"] == "positive" else -1) * torch.tensor(p).logit().item()
+
+    found = classify.explain(text)
+    words = text.split()[-classify.model.config.max_length :]
+    assert found["words"] == [w if classify.tokenizer.token_to_id(w) else "<unk>" for w in words]
+    assert found["label"] == classify([text])[0]["label"]
+    for i, effect in enumerate(found["contributions"]):
+        rest = [*words[:i], *words[i + 1 :]]
+        assert effect == pytest.approx(logit(words) - logit(rest), abs=2e-4)
+    assert classify.explain("")["contributions"] == []
+
+
+ROWS = [{"id": i, "review": text, "städte": "Köln"} for i, text in enumerate(TEXTS) if text]
+
+
+def write(path: Path, rows: list[dict]) -> Path:
+    if ".parquet" in path.name:
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    elif ".jsonl" in path.name:
+        path.write_text("\n".join(map(json.dumps, rows)))
+    else:
+        with path.open("w", newline="") as file:
+            lines = csv.DictWriter(file, [*rows[0]], delimiter=";")
+            lines.writeheader()
+            lines.writerows(rows)
+    return path
+
+
+def read(path: Path) -> list[dict]:
+    if path.suffix == ".parquet":
+        return pq.read_table(path).to_pylist()
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    with path.open(newline="", encoding="utf-8") as file:
+        return [*csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",")]
+
+
+@pytest.mark.parametrize("source", ["in.csv", "in.jsonl", "in.parquet"])
+@pytest.mark.parametrize("target", ["out.csv", "out.tsv", "out.jsonl", "out.parquet"])
+def test_a_file_is_read_and_written_with_all_its_columns(
+    classify, tmp_path, monkeypatch, source, target
+):
+    monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 7)
+    file, out = write(tmp_path / source, ROWS), tmp_path / target
+    assert classify_file(classify, file, out, "review") == len(ROWS)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source, target])
+    answers = classify(row["review"] for row in ROWS)
+    for row, found, expected in zip(ROWS, read(out), answers, strict=True):
+        assert {name: str(found.pop(name)) for name in row} == {k: str(v) for k, v in row.items()}
+        assert found.pop("predicted") == expected["label"]
+        assert float(found.pop("probability")) == pytest.approx(expected["probability"], abs=1e-6)
+        assert not found
+
+
+@pytest.mark.parametrize("target", ["out.csv", "out.jsonl", "out.parquet"])
+def test_a_fault_in_the_last_row_leaves_no_file(classify, tmp_path, monkeypatch, target):
+    monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 7)
+    rows = [*ROWS, {"id": 99, "review": " ", "städte": "Köln"}]
+    file = write(tmp_path / "in.jsonl", rows)
+    message = f"in.jsonl, row {len(rows)}, column review: expected text, got ' '"
+    with pytest.raises(ValueError, match=message):
+        classify_file(classify, file, tmp_path / target, "review")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_a_column_of_the_answers_name_is_refused(classify, tmp_path):
+    file = write(tmp_path / "in.csv", [{"review": "good", "probability": 1}])
+    with pytest.raises(ValueError, match=r"in\.csv: has a column probability, which is that of"):
+        classify_file(classify, file, tmp_path / "out.csv", "review")
