@@ -270,7 +270,8 @@ def read_csv(
         for fields in rows:
             if len(fields) != len(header):
                 raise ValueError(f"expected {len(header)} columns, got {len(fields)}")
-            yield dict(zip(header[::-1], fields[::-1], strict=True))
+            row = dict(zip(header[::-1], fields[::-1], strict=True))  # of one name, the first
+            yield {name: row[name] for name in header}
 
 
 def _read_json_lines(path: Path, columns: Sequence[str], every: bool) -> Iterator[dict[str, Any]]:
