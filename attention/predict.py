@@ -17,7 +17,8 @@ from attention._files import write_text
 from attention._precision import precision_note
 from attention.evaluate import PRECISION
 from attention.plotting.words import words_as_ansi, words_as_html
-from attention.sentiment.classify import WRITTEN, Classifier, classify_file
+from attention.sentiment.classify import Classifier
+from attention.sentiment.classify_file import WRITTEN, classify_file
 from attention.sentiment.evaluation import Prediction, predict
 from attention.sentiment.files import KINDS_HELP
 from attention.sentiment.run_folder import load_run

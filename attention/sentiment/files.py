@@ -42,10 +42,11 @@ class Columns(NamedTuple):
 def load_files(path: Path, columns: Columns, seed: int) -> dict[str, Reviews]:
     """Check and load a file, or a folder's ``train``, ``validation`` and ``test`` file.
 
-    A file ends in one of :data:`KINDS`, and may be compressed, as ``train.csv.gz`` is. CSV is in
-    UTF-8, and whichever of comma, tab, semicolon and bar makes both columns of its header separates
-    all of them. Labels are 0 and 1, or 1 and 2 as in the original files of Yelp Reviews Polarity.
-    Those files have no header (label, then text) and are read as they are.
+    A file ends in .csv, .tsv, .jsonl, .ndjson or .parquet, and may be compressed, as
+    ``train.csv.gz`` is. CSV is in UTF-8, and whichever of comma, tab, semicolon and bar makes both
+    columns of its header separates all of them. Labels are 0 and 1, or 1 and 2 as in the original
+    files of Yelp Reviews Polarity. Those files have no header (label, then text) and are read as
+    they are.
 
     Where there is no validation file, a tenth of the training rows validates. Equal texts stay
     together, and the draw is the same each time. A line on the standard error says so, and how many
@@ -172,7 +173,7 @@ def read_rows(
     """Read a file row by row, with at least these columns, and say where it can't be read.
 
     Args:
-        path: The file, of one of :data:`KINDS`.
+        path: The file, of a kind that :func:`load_files` reads.
         columns: The columns that it has to have.
         every: Whether to read all other columns, too.
     """

@@ -54,7 +54,8 @@ def miss_nothing(app: Sphinx, env: BuildEnvironment) -> None:
     """Warn of a public name that no page documents."""
     documented = env.domains.python_domain.objects
     for name in attention.__all__:
-        if f"attention.{name}" not in documented:
+        home = getattr(attention, name).__module__
+        if not {f"attention.{name}", f"{home}.{name}"} & documented.keys():
             logger.warning("api: attention.%s is on no page", name)
 
 

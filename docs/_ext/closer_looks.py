@@ -1,4 +1,4 @@
-"""Fold what a first reading of a lesson leaves out: its closer looks.
+"""Fold what a first reading leaves out: closer looks.
 
 A closer look is a section whose title begins with "Closer look: " and then says what one gains by
 it. On the site its heading is the summary of a ``<details>``, which is open as it is written, for
@@ -7,7 +7,6 @@ the book, the notebook and the script it is a section like any other.
 """
 
 from docutils import nodes
-from figures import is_lesson
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
@@ -15,12 +14,12 @@ PREFIX = "Closer look: "
 
 
 def fold_closer_looks(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Put each closer look of a lesson into a fold; the table of contents knows its heading."""
-    if app.builder.name != "html" or not is_lesson(docname):
+    """Put each closer look into a fold; the table of contents knows its heading."""
+    if app.builder.name != "html":
         return
     for section in list(doctree.findall(nodes.section)):
-        title = next(section.findall(nodes.title))
-        if title.astext().startswith(PREFIX):
+        title = section.next_node(nodes.title)  # which a list of functions lacks
+        if title and title.astext().startswith(PREFIX):
             # A heading of a new kind below it, as the first "---" of a lesson after a "~~~", is
             # one level deeper, and the rest of the lesson would be in the fold.
             if inner := next(section.findall(nodes.section, include_self=False), None):

@@ -10,7 +10,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from docutils import nodes
-from lessons import GALLERY, PARTS, lessons, render, short_title
+from lessons import GALLERY, lessons, render, short_title
 from saved_pictures import lighten, save_as_svg, widen
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -82,14 +82,12 @@ def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
 def mend_lists(app: Sphinx, docname: str, source: list[str]) -> None:
     """Take out the lists of tags: our lessons have none, and a list per section repeats an id.
 
-    The page of all lessons has a map in place of cards and lists: it holds the headers alone.
+    The page of all lessons has a map in place of cards and lists: it holds its header alone.
     """
     if docname.startswith("gallery/"):
         source[0] = re.sub(r"\.\. raw:: html\n\n +<div id='sg-tag-list'.*\n", "", source[0])
     if docname == "gallery/index":
-        parts = [GALLERY, *(GALLERY / part for part in PARTS)]
-        headers = [(part / "GALLERY_HEADER.rst").read_text(encoding="utf-8") for part in parts]
-        source[0] = "\n".join(headers)
+        source[0] = (GALLERY / "GALLERY_HEADER.rst").read_text(encoding="utf-8")
 
 
 def without_tex(text: str) -> str:

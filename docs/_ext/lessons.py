@@ -44,13 +44,13 @@ STOP = (0.5, 0.16)  # where in its cell a station lies
 PARTS = {"core": "Core lessons", "deeper": "Going deeper", "cases": "Case studies"}
 # The lines of the map in the order of reading: the scripts of each, which are read as their names
 # sort, and the cell of the first. A branch leaves behind the last lesson that its first one needs,
-# and goes down between the cells.
+# and goes down between the cells. The map has eleven columns and three rows.
 LINES = {
     "Core lessons": ("core/plot_*.py", (0, 0)),
     "Rank": ("deeper/plot_[1-5]_*.py", (2, 1)),
-    "Real models": ("deeper/plot_[6-8]_*.py", (7, 2)),
-    "Attention today": ("deeper/plot_9?_*.py", (0, 2)),
-    "Case studies": ("cases/plot_*.py", (8, 1)),
+    "Real models": ("deeper/plot_[6-8]_*.py", (7, 1)),
+    "Attention today": ("deeper/plot_9?_*.py", (4, 2)),
+    "Case studies": ("cases/plot_*.py", (9, 0)),
 }
 HEADER = re.compile(
     r'r?"""\n\.\. lesson:: (?P<short_title>.+)\n(?P<fields>( +.+\n)+)\n(?P<title>.+)\n=+\n'
@@ -171,7 +171,7 @@ class Table(SphinxDirective):
 
 
 def lines_of_the_map() -> Iterator[dict[str, Any]]:
-    """Lay out the lines: the cell and the pages of each, and its path in a box of ten by three."""
+    """Lay out the lines: the cell and the pages of each, and its path in eleven by three."""
     stops: dict[str, tuple[float, float]] = {}
     for title, (_, (column, row)) in LINES.items():
         x, y = column + STOP[0], row + STOP[1]
@@ -180,8 +180,7 @@ def lines_of_the_map() -> Iterator[dict[str, Any]]:
         path = f"M{x:.2f} {y:.2f}"
         if needs:
             behind, above = stops[needs[-1]][0] + 0.5, stops[needs[-1]][1]
-            turn = f"V{row - 0.04:.2f}H{column:.2f}" if column < behind else ""
-            path = f"M{behind:.2f} {above:.2f}{turn}V{y:.2f}"
+            path = f"M{behind:.2f} {above:.2f}V{y:.2f}"
         path += f"H{x + len(pages) - 1:.2f}"
         stops |= {page: (x + i, y) for i, page in enumerate(pages)}
         after = lessons()[needs[-1]].short_title if needs else ""

@@ -47,7 +47,7 @@ SCRIPTS = {
     "index": HOME,
     "playground": [*REVIEW, "map", "review-lab", *WHOLE, *WRITING, "writer-lab", "lab"],
     "gallery/core/plot_1_qkv_derivation": LESSON_1,
-    "puzzles": ["tensors", "dom", "numbers", "puzzle-judge", "puzzle"],
+    "puzzles": ["tensors", "dom", "numbers", "puzzle-judge", "puzzle-maps", "puzzle"],
 }
 STYLES = {
     "index": ["lab", "workbench", "walk", "writer", "home"],

@@ -69,7 +69,7 @@ GUARDS: dict[str, Guard] = {
             "sentiment/test_config.py::test_what_another_model_does_not_read_is_left_out_of_a_preset",
         ),
     ),
-    "attention.sentiment.sources._check_columns": Guard(
+    "attention.sentiment.files._check_columns": Guard(
         nothing, ("sentiment/test_sources.py::test_faults_of_files",)
     ),
     "attention._device.check_memory": Guard(
@@ -102,7 +102,7 @@ GUARDS: dict[str, Guard] = {
     "attention.sentiment.run_folder.refuse_finished": Guard(
         nothing, ("sentiment/test_training.py::test_a_finished_run_is_refused",)
     ),
-    "attention.sentiment.sources.fingerprint": Guard(
+    "attention.sentiment.reviews.fingerprint": Guard(
         lambda reviews: "", ("sentiment/test_sources.py::test_fingerprint_sees_every_change",)
     ),
 }

@@ -9,12 +9,22 @@ def open_bench(visit, address, size="desktop", **options):
         address += "#bench=lesson"
     page = visit(address, size=size, **options).page
     page.locator("#workbench").wait_for()
+    if "#your-own-review" not in address:  # which would move
+        unfold(page)
     return page
 
 
-def show(page, density):
-    """Let the workbench show as much as "look", "change" or "train" says."""
+def unfold(page):
+    """Open what the workbench folds."""
+    for part in ("matrices", "options"):
+        page.locator(f"#workbench [data-part={part}]").evaluate("part => (part.open = true)")
+
+
+def show(page, density, folded=False):
+    """Let the workbench show as much as "look", "change" or "train" says, and unfold it all."""
     page.locator(f"[data-testid=density][data-value={density}]").check(force=True)
+    if density == "train" and not folded:
+        unfold(page)
 
 
 def cell(page, name):

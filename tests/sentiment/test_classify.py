@@ -12,7 +12,8 @@ import torch
 
 from attention import load_classifier
 from attention.sentiment import classify as module
-from attention.sentiment.classify import classify_file
+from attention.sentiment import classify_file as of_files
+from attention.sentiment.classify_file import classify_file
 from attention.sentiment.evaluation import predict
 
 TEXTS = [*small_run.reviews(37, 5)[0], "good", "", "東京", "good " * 60]
@@ -25,7 +26,7 @@ def classify(tmp_path_factory):
 
 
 def test_each_text_has_the_answer_that_it_has_alone(classify, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 7)
+    monkeypatch.setattr(module, "TEXTS_AT_ONCE", 7)
     monkeypatch.setattr(module, "BATCH_SIZE", 3)
     answers = classify(iter(TEXTS))
     assert len(answers) == len(TEXTS)
@@ -39,7 +40,7 @@ def test_each_text_has_the_answer_that_it_has_alone(classify, monkeypatch: pytes
 
 
 def test_any_number_of_texts_is_read_as_they_come(classify, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 4)
+    monkeypatch.setattr(module, "TEXTS_AT_ONCE", 4)
     taken = []
 
     def endless():
@@ -104,7 +105,7 @@ def read(path: Path) -> list[dict]:
 def test_a_file_is_read_and_written_with_all_its_columns(
     classify, tmp_path, monkeypatch, source, target
 ):
-    monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 7)
+    monkeypatch.setattr(of_files, "TEXTS_AT_ONCE", 7)
     file, out = write(tmp_path / source, ROWS), tmp_path / target
     assert classify_file(classify, file, out, "review") == len(ROWS)
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source, target])
@@ -118,7 +119,7 @@ def test_a_file_is_read_and_written_with_all_its_columns(
 
 @pytest.mark.parametrize("target", ["out.csv", "out.jsonl", "out.parquet"])
 def test_a_fault_in_the_last_row_leaves_no_file(classify, tmp_path, monkeypatch, target):
-    monkeypatch.setattr(module, "_TEXTS_AT_ONCE", 7)
+    monkeypatch.setattr(of_files, "TEXTS_AT_ONCE", 7)
     rows = [*ROWS, {"id": 99, "review": " ", "städte": "Köln"}]
     file = write(tmp_path / "in.jsonl", rows)
     message = f"in.jsonl, row {len(rows)}, column review: expected text, got ' '"

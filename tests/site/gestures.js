@@ -159,6 +159,7 @@ const gestures = {
     }
   },
   "playground.html: a long number is not cut in its field, and whole where one types": async () => {
+    part("matrices").open = true;
     const field = one("[data-name='W_key.0.0'][data-step]");
     type(field, "-42.8467");
     field.blur();

@@ -56,7 +56,7 @@ def test_the_first_click_after_a_refused_entry_counts(visit, http_root, name, si
         before = state(page)
         wrong.fill(REFUSED[name])
         expect(page.get_by_role("alert")).to_contain_text("xpected" if name != "sentence" else "2")
-        part.scroll_into_view_if_needed()
+        part.evaluate("part => part.scrollIntoView({ block: 'center' })")
         box = part.bounding_box()
         page.mouse.move(box["x"] + 20, box["y"] + 3)  # near its upper edge
         page.mouse.down()

@@ -44,7 +44,7 @@ def test_a_link_into_folded_code_opens_it(visit, http_root):
 def test_the_sidebar_lists_the_tracks_and_numbers_the_core_lessons(visit, http_root):
     page = visit(http_root + LESSON).page
     captions = page.locator(".sidebar-tree .caption").all_inner_texts()
-    tracks = ["Core lessons", "Going deeper", "Case studies", "Practice", "Reference"]
+    tracks = ["Core lessons", "Practice", "Going deeper", "Case studies", "Reference"]
     assert [caption.lower() for caption in captions] == [track.lower() for track in tracks]
     core = page.locator(".sidebar-tree ul").nth(1).locator("li").all_inner_texts()
     assert [text.partition(".")[0] for text in core] == [str(i + 1) for i in range(len(core))]

@@ -135,6 +135,50 @@ def test_typing_sliding_undoing_and_the_address(open_page):
     assert field.input_value() == "0"
 
 
+def test_what_was_taken_back_can_be_done_again(open_page):
+    page = open_page(PAGE + "#puzzle=first-word")
+    field = page.get_by_role("textbox", name="W_key, position, number 1", exact=True)
+    undo, redo = (page.get_by_role("button", name=name) for name in ("Undo", "Redo"))
+    field.fill("7")
+    undo.click()
+    redo.click()
+    assert (field.input_value(), redo.is_disabled(), undo.is_disabled()) == ("7", True, False)
+    undo.click()
+    field.fill("8")  # another way: what was taken back is gone
+    assert redo.is_disabled()
+
+
+def test_a_wrong_reason_waits_for_numbers_before_the_next_claim(open_page):
+    page = open_page(PAGE + "#puzzle=width-one")
+    claim = page.get_by_role("button", name="It is impossible")
+    wrong = next(i for i in range(3) if i != PUZZLES["width-one"]["impossible"]["right"])
+    page.locator("[name=puzzle-claim]").nth(wrong).check()
+    claim.click()
+    assert claim.is_disabled()
+    assert "Try some numbers before you claim again." in page.locator(".puzzle-claim").inner_text()
+    page.locator("#puzzle [data-name^=W_query]").first.fill("3")
+    assert claim.is_enabled()
+
+
+def test_a_weight_is_changed_in_its_place(open_page):
+    page = open_page(PAGE + "#puzzle=first-word")
+    cell = page.locator('.puzzle-maps [data-name="map.1.0"]').element_handle()
+    page.get_by_role("textbox", name="W_query, always 1, number 1", exact=True).fill("1")
+    page.get_by_role("textbox", name="W_key, position, number 1", exact=True).fill("-5")
+    assert cell.evaluate("cell => cell.isConnected && Number(cell.dataset.value) > 0.9")
+    assert "goal" in cell.get_attribute("class")
+    assert "missed" not in cell.get_attribute("class")
+    assert "as asked" in cell.get_attribute("aria-label")
+
+
+def test_the_page_counts_what_is_solved(open_page):
+    page = open_page(PAGE + "#puzzle=first-word")
+    progress = page.get_by_test_id("puzzle-progress")
+    assert progress.inner_text() == "0 of 15 solved"
+    page.evaluate("doneStore.mark('puzzle-first-word')")
+    assert progress.inner_text() == "1 of 15 solved"
+
+
 def test_what_was_taken_back_stays_so_on_coming_back(open_page):
     page = open_page(PAGE + "#puzzle=first-word")
     field = page.get_by_role("textbox", name="W_key, position, number 1", exact=True)
@@ -171,7 +215,7 @@ def test_with_keys_alone_one_goes_from_puzzle_to_puzzle_and_changes_a_number(ope
     assert page.get_by_test_id("puzzle-verdict").get_attribute("data-solved") == "true"
     page.get_by_role("button", name="Next puzzle").press("Enter")
     assert page.get_by_test_id("puzzle").get_attribute("data-name") == "average-of-the-past"
-    assert page.evaluate("document.activeElement.tagName") == "H3"
+    assert page.evaluate("document.activeElement.tagName") == "H2"
     assert page.locator(".puzzle-list [aria-current]").inner_text().startswith("3")
 
 

@@ -4,7 +4,7 @@ import pytest
 from built_site import SITE
 from playwright.sync_api import expect
 from trained_models import KINDS
-from workbench import field
+from workbench import field, unfold
 
 MB = 1_000_000
 # The query, and pages of which one must be among the first three; a term's entry in the glossary is
@@ -89,6 +89,7 @@ def test_every_part_of_the_playground_works_from_a_folder(visit):
     seen = visit(root + "playground.html")
     page = seen.page
     page.locator("#workbench").wait_for()
+    unfold(page)
     field(page, "x.0.0").fill("1.5")
     page.wait_for_url("**#bench=1.*")
     page.get_by_test_id("review-input").fill("a wonderful film")

@@ -36,6 +36,22 @@ def test_who_comes_first_sees_few_numbers_and_few_controls(first):
     assert first.locator("#workbench").bounding_box()["height"] <= 844
 
 
+def test_training_begins_with_a_target_and_ends_with_a_loss_in_one_window(first):
+    show(first, "train", folded=True)
+    assert count(first, NUMBERS) <= 60
+    first.locator("#workbench").evaluate("box => box.scrollIntoView()")
+    target, steps = (
+        first.get_by_role("button", name=name) for name in ("Target: the", "A hundred")
+    )
+    assert steps.is_disabled()
+    target.click()
+    steps.click()
+    loss = cell(first, "loss")
+    expect(loss).not_to_have_text("none")
+    for part in (target, steps, loss, cell(first, "map.5.5")):
+        assert part.bounding_box()["y"] < 900 - 20
+
+
 @pytest.mark.parametrize("size", ["desktop", "phone"])
 @pytest.mark.parametrize("density", ["look", "change", "train"])
 def test_each_density_is_accessible_and_fits(bench, density, size):
@@ -45,12 +61,15 @@ def test_each_density_is_accessible_and_fits(bench, density, size):
 
 def test_another_density_keeps_the_state_and_is_kept_itself(bench):
     show(bench, "change")
+    bench.locator("#workbench [data-part=matrices]").evaluate("part => (part.open = false)")
     assert not field(bench, "x.0.0").is_visible()  # only those of the word that was chosen
     field(bench, "x.1.0").fill("1.5")
     weight = cell(bench, "map.1.1").get_attribute("data-value")
     bench.get_by_test_id("density").nth(1).press("ArrowRight")
     expect(bench.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "train")
-    assert field(bench, "x.0.0").is_visible()
+    assert not field(bench, "x.0.0").is_visible()
+    bench.get_by_text("All numbers").click()
+    expect(field(bench, "x.0.0")).to_be_visible()
     show(bench, "look")
     assert cell(bench, "map.1.1").get_attribute("data-value") == weight
     bench.wait_for_url("**#bench=1.*")

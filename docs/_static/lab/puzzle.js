@@ -5,14 +5,16 @@
 
 {
   const { element, keep, kept, moveByArrows, setStop, speaker, stepByArrows } = lab.dom;
-  const { LIMIT, MASKS, RANGES, checks, countNumbers, forward, holds, isAllowed } = lab.puzzleJudge;
+  const { LIMIT, MASKS, RANGES, countNumbers, forward } = lab.puzzleJudge;
   const { judge, judgeClaim, read, write } = lab.puzzleJudge;
+  const { mapsOf, showTables } = lab.puzzleMaps;
   const { readNumber } = numberReader;
   const { done, mark, onChange, showMark } = globalThis.doneStore;
 
   const PAUSE = 400; // milliseconds without a change, before the address follows
   const UNITS = { temperature: "temperature", angle: "angle per position, in degrees" };
   const START = /^#puzzle=(.*)$/;
+  const TIERS = ["Easy", "Harder", "Hard"]; // of as many puzzles each
   const BEGUN = /^[+\-−]?[.,]?$/; // of a number that is being typed
 
   function start(box, puzzles) {
@@ -23,7 +25,7 @@
     let name;
     let puzzle;
     let state;
-    let history;
+    let history; // { past, undone }: states, the latest last
     let gesture = null; // changes of one gesture are undone together
     let claimed = null; // the verdict on a claim, until something is set
     let used = null; // the number that the slider moves
@@ -34,7 +36,8 @@
     // ---- the state
 
     function change(next, by = null) {
-      if (by === null || by !== gesture) history.push(state);
+      if (by === null || by !== gesture) history.past.push(state);
+      history.undone = [];
       gesture = by;
       claimed = null;
       state = next;
@@ -48,7 +51,7 @@
       name = wanted;
       puzzle = puzzles[name];
       state = structuredClone(next ?? before() ?? puzzle.start);
-      history = histories.get(name) ?? [];
+      history = histories.get(name) ?? { past: [], undone: [] };
       histories.set(name, history);
       gesture = claimed = used = null;
       build();
@@ -191,77 +194,12 @@
       return element("label", {}, `${UNITS[part]} `, field(part, UNITS[part]));
     }
 
-    // ---- the maps
-
-    // The rows of the wanted map, which is drawn small; null where the goal is another one
-    function wantedMap(words) {
-      const { kind, W_query, W_key } = puzzle.goal;
-      if (kind !== "map") return null;
-      return forward(puzzle, { ...state, W_query, W_key }, words).heads[0].weights;
-    }
-
-    function map(title, weights, words, { columns = [], cells = () => [], isSmall = false } = {}) {
-      const heads = words.map((word) =>
-        element("th", { scope: "col", title: word }, element("span", {}, word)),
-      );
-      const more = columns.map((one) => element("th", { scope: "col" }, one));
-      const rows = words.map((word, i) => {
-        const made = weights[i].map((weight, j) => {
-          const isMasked = !isAllowed(state.mask, i, j);
-          const attributes = {
-            class: isSmall ? "small" : isMasked && "masked",
-            "data-name": `map.${i}.${j}`,
-            "data-value": weight,
-            style: `--share: ${weight.toFixed(3)}`,
-            "aria-label": `${word} to ${words[j]}: ${weight.toFixed(2)}${isMasked ? ", masked" : ""}`,
-          };
-          return element("td", attributes, weight.toFixed(2));
-        });
-        return element("tr", {}, element("th", { scope: "row" }, word), ...made, ...cells(i));
-      });
-      return element(
-        "table",
-        { class: "lab-map", "aria-label": `${title}: one row per query, one column per key` },
-        element("caption", {}, title),
-        element("thead", {}, element("tr", {}, element("td"), ...heads, ...more)),
-        element("tbody", {}, ...rows),
-      );
-    }
-
     // The maps of the sentence that is shown and, below, of another one in which the goal does not hold
     function showMaps(failed) {
-      const tables = mapsOf(puzzle.shown.split(" "));
-      if (failed) tables.push(...mapsOf(failed, `In “${failed.join(" ")}”`), embeddings(failed));
-      find("maps").replaceChildren(...tables);
-    }
-
-    function mapsOf(words, heading = "Weights") {
-      const { heads } = forward(puzzle, state, words);
-      const isOfContext = ["copy", "point", "tone"].includes(puzzle.goal.kind);
-      const tables = heads.map(({ weights, context }, h) => {
-        const title = heads.length > 1 ? `${heading}, head ${h + 1}` : heading;
-        if (!isOfContext) return map(title, weights, words);
-        const cells = (i) =>
-          context[i].map((number) =>
-            element("td", { class: "context" }, number.toFixed(2).replace("-", "−")),
-          );
-        return map(title, weights, words, {
-          columns: context[0].map((_, c, all) => (all.length > 1 ? `context ${c + 1}` : "context")),
-          cells,
-        });
-      });
-      // A mark on each number of the goal: whether it holds, in words for who can't see it
-      for (const check of checks(puzzle, state, words)) {
-        for (const j of Number.isInteger(check.at) ? [check.at] : check.on) {
-          const cell = tables[0].querySelector(`[data-name="map.${check.i}.${j}"]`);
-          cell.classList.add("goal");
-          cell.classList.toggle("missed", !holds(check));
-          cell.ariaLabel += holds(check) ? ", as asked" : ", not as asked";
-        }
-      }
-      const wanted = wantedMap(words);
-      if (wanted) tables.push(map("Wanted", wanted, words, { isSmall: true }));
-      return tables;
+      const tables = mapsOf(puzzle, state, puzzle.shown.split(" "));
+      const other = failed && mapsOf(puzzle, state, failed, `In “${failed.join(" ")}”`);
+      if (failed) tables.push(...other, embeddings(failed));
+      showTables(find("maps"), tables);
     }
 
     // ---- building and showing
@@ -341,7 +279,9 @@
       const verdict = claimed ?? judge(puzzle, state);
       showMaps(verdict.words);
       showVerdict(verdict);
-      find("undo").disabled = history.length === 0;
+      find("undo").disabled = history.past.length === 0;
+      find("redo").disabled = history.undone.length === 0;
+      find("claim-it").disabled = false;
       const count = countNumbers(puzzle, state);
       const known = verdict.reason === "solved" ? `; shortest known: ${puzzle.shortest}` : "";
       find("count").textContent =
@@ -362,7 +302,7 @@
       find("mark").textContent = isSolved ? "✓ Solved." : "Not yet.";
       find("reason").textContent = text;
       say(`${find("mark").textContent} ${text}`);
-      if (isSolved && (history.length > 0 || claimed)) mark(labelOf(name)); // opening a link is no deed
+      if (isSolved && (history.past.length > 0 || claimed)) mark(labelOf(name)); // opening a link is no deed
     }
 
     function showList() {
@@ -376,7 +316,18 @@
         button.addEventListener("click", () => go(one));
         return element("li", {}, button);
       });
-      find("list").replaceChildren(...made);
+      const size = names.length / TIERS.length;
+      const tiers = TIERS.map((title, t) => {
+        const [first, last] = [t * size, (t + 1) * size];
+        const minutes = names
+          .slice(first, last)
+          .reduce((sum, one) => sum + puzzles[one].minutes, 0);
+        const list = element("ol", { start: first + 1 }, ...made.slice(first, last));
+        return element("section", {}, element("p", {}, `${title}, ${minutes} minutes`), list);
+      });
+      find("list").replaceChildren(...tiers);
+      const solved = names.filter((one) => done.has(labelOf(one))).length;
+      find("progress").textContent = `${solved} of ${names.length} solved`;
     }
 
     function go(wanted) {
@@ -415,13 +366,19 @@
     find("slider").addEventListener("input", ({ target: { valueAsNumber: at } }) =>
       set(used, isLog(used) ? Number((10 ** at).toFixed(2)) : at),
     );
-    find("undo").addEventListener("click", () => {
-      state = history.pop();
-      gesture = claimed = null;
-      update();
-      remember();
-      if (history.length === 0) find("reset").focus(); // a button that is off loses the focus
-    });
+    for (const [part, from, to] of [
+      ["undo", "past", "undone"],
+      ["redo", "undone", "past"],
+    ]) {
+      find(part).addEventListener("click", () => {
+        history[to].push(state);
+        state = history[from].pop();
+        gesture = claimed = null;
+        update();
+        remember();
+        if (find(part).disabled) find("reset").focus(); // a button that is off loses the focus
+      });
+    }
     find("reset").addEventListener("click", () => change(structuredClone(puzzle.start)));
     find("next").addEventListener("click", () => go(names[names.indexOf(name) + 1]));
     find("link").addEventListener("click", async () => {
@@ -439,9 +396,11 @@
       if (chosen) {
         claimed = judgeClaim(puzzle, Number(chosen.value));
         showVerdict(claimed);
+        find("claim-it").disabled = !claimed.isSolved; // no guessing through all three
       }
+      const again = claimed?.isSolved === false ? " Try some numbers before you claim again." : "";
       find("claim-verdict").textContent = chosen
-        ? `${find("mark").textContent} ${claimed.text}`
+        ? `${find("mark").textContent} ${claimed.text}${again}`
         : "Choose one of the three reasons first.";
     });
     stepByArrows(find("set"));

@@ -95,9 +95,9 @@
         if (bench.origins.has(preset) && !["journey", "step"].every((word) => words.includes(word)))
           bench.begin(bench.origins.get(preset));
         else if (Object.keys(PLAIN).some((name) => isOther(name))) bench.set(PLAIN);
-        if (density === "change") find("options").open = true;
         bench.forget();
         bench.showAs(density);
+        if (density === "change") find("options").open = true;
         showDone();
       });
       return item;

@@ -76,10 +76,11 @@
       useSlider(used);
     }
 
-    // To change a number, the chosen word's are enough.
+    // To change a number, the chosen word's are enough, until one asks for all.
+    find("matrices").addEventListener("toggle", () => showRows(bench.state()));
     function showRows({ at }) {
       const rows = [...find("x").rows];
-      for (const [i, row] of rows.entries()) row.hidden = bench.density() !== "train" && i !== at;
+      for (const [i, row] of rows.entries()) row.hidden = !find("matrices").open && i !== at;
       const stop = find("x").querySelector("[tabindex='0']");
       if (stop.closest("tr").hidden) setStop(find("x"), rows[at].querySelector("input"));
       if (used.startsWith("x.") && inputs.get(used).closest("tr").hidden) used = `x.${at}.0`;

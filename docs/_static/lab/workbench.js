@@ -16,7 +16,7 @@
     look: "Choose a row: whose attention do you want to see?",
     change:
       "Change a number (↑ and ↓ do it, too), or drag an arrow. A click on a row chooses another word.",
-    train: "Let a click set a target, and let the matrices learn it.",
+    train: "Set a target, press “A hundred steps”, and watch the loss fall.",
   };
   const parts = []; // what the other files add: (bench) => { build?(view), update(view) }
 
@@ -210,9 +210,8 @@
 
     // A phone folds what is not needed at once.
     function fold() {
-      find("options").open = isWide.matches;
+      find("options").open = isWide.matches && density === "change";
       find("arrows").open = isWide.matches || density !== "look";
-      find("matrices").open = density === "train";
     }
 
     // ---- what the parts use

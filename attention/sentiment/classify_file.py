@@ -1,0 +1,109 @@
+"""Answer a file: its rows with two more columns, in memory that does not grow with it."""
+
+import csv
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from attention._console import shown
+from attention.sentiment.classify import TEXTS_AT_ONCE, Classifier
+from attention.sentiment.files import check_text, read_rows
+
+WRITTEN = ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"
+
+
+def classify_file(classify: Classifier, file: Path, out: Path, text_column: str) -> int:
+    """Write the rows of a file with two more columns, the predicted label and its probability.
+
+    Rows are read and written as they come, so a file of any size takes the same memory. The new
+    file is written under another name, and takes its own once it is whole.
+
+    Args:
+        classify: The classifier.
+        file: CSV, JSON lines or Parquet, which may be compressed.
+        out: The file to write, whose ending says its kind; it may be of another kind.
+        text_column: The column that holds the texts.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        ValueError: If a row can't be read or has no text, a column has the name of a new one, or
+            ``out`` has no ending that is known.
+    """
+    if out.suffix not in WRITTEN:
+        raise ValueError(
+            f"--out: expected a file that ends in {', '.join(WRITTEN)}, got {shown(out)}"
+        )
+    rows = _with_text(file, text_column)
+    beside, count = out.with_name(out.name + ".part"), 0
+    try:
+        with _writer(beside, out.suffix) as write, tqdm(unit="row", disable=None) as bar:
+            while some := [*islice(rows, TEXTS_AT_ONCE)]:
+                answers = classify(row[text_column] for row in some)
+                write(
+                    [
+                        {**row, "predicted": each["label"], "probability": each["probability"]}
+                        for row, each in zip(some, answers, strict=True)
+                    ]
+                )
+                count += len(some)
+                bar.update(len(some))
+        beside.replace(out)
+    finally:
+        beside.unlink(missing_ok=True)
+    return count
+
+
+def _with_text(file: Path, text_column: str) -> Iterator[dict[str, Any]]:
+    for i, row in enumerate(read_rows(file, [text_column], every=True), 1):
+        check_text(file, i, text_column, row[text_column])
+        if taken := {"predicted", "probability"} & row.keys():
+            name = min(taken)
+            raise ValueError(f"{shown(file)}: has a column {name}, which is that of the answer")
+        yield row
+
+
+@contextmanager
+def _writer(path: Path, kind: str) -> Iterator[Callable[[list[dict[str, Any]]], Any]]:
+    """Open a file to write rows to; the first ones decide which columns it has."""
+    if kind == ".parquet":
+        import pyarrow as pa  # 30 MB that other files do not need
+        import pyarrow.parquet as pq
+
+        with path.open("wb") as raw:
+            table: list[pq.ParquetWriter] = []
+
+            def write(rows: list[dict[str, Any]]) -> None:
+                part = pa.Table.from_pylist(rows, table[0].schema if table else None)
+                if not table:
+                    table.append(pq.ParquetWriter(raw, part.schema))
+                table[0].write_table(part)
+
+            try:
+                yield write
+            finally:
+                for each in table:
+                    each.close()
+        return
+    with path.open("w", encoding="utf-8", newline="") as file:
+        if kind in (".jsonl", ".ndjson"):
+            yield lambda rows: file.writelines(
+                json.dumps(row, ensure_ascii=False) + "\n" for row in rows
+            )
+            return
+        lines: list[csv.DictWriter[str]] = []
+
+        def write_csv(rows: list[dict[str, Any]]) -> None:
+            if not lines:
+                mark = "\t" if kind == ".tsv" else ","
+                lines.append(csv.DictWriter(file, [*rows[0]], delimiter=mark))
+                lines[0].writeheader()
+            lines[0].writerows(rows)
+
+        yield write_csv
