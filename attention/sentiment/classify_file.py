@@ -33,8 +33,9 @@ def classify_file(classify: Classifier, file: Path, out: Path, text_column: str)
         The number of rows.
 
     Raises:
-        ValueError: If a row can't be read or has no text, a column has the name of a new one, or
-            ``out`` has no ending that is known.
+        ValueError: If a row can't be read, has no text or a column that the first one lacks, a
+            column has the name of a new one, there are no rows, or ``out`` has no ending that is
+            known.
     """
     if out.suffix not in WRITTEN:
         raise ValueError(
@@ -43,7 +44,7 @@ def classify_file(classify: Classifier, file: Path, out: Path, text_column: str)
     rows = _with_text(file, text_column)
     beside, count = out.with_name(out.name + ".part"), 0
     try:
-        with _writer(beside, out.suffix) as write, tqdm(unit="row", disable=None) as bar:
+        with _writer(beside, out.suffix, file) as write, tqdm(unit="row", disable=None) as bar:
             while some := [*islice(rows, TEXTS_AT_ONCE)]:
                 answers = classify(row[text_column] for row in some)
                 write(
@@ -54,6 +55,8 @@ def classify_file(classify: Classifier, file: Path, out: Path, text_column: str)
                 )
                 count += len(some)
                 bar.update(len(some))
+        if not count:
+            raise ValueError(f"{shown(file)}: has no rows")
         beside.replace(out)
     finally:
         beside.unlink(missing_ok=True)
@@ -61,8 +64,14 @@ def classify_file(classify: Classifier, file: Path, out: Path, text_column: str)
 
 
 def _with_text(file: Path, text_column: str) -> Iterator[dict[str, Any]]:
+    columns: set[str] = set()
     for i, row in enumerate(read_rows(file, [text_column], every=True), 1):
         check_text(file, i, text_column, row[text_column])
+        columns = columns or {*row}
+        if beyond := row.keys() - columns:
+            raise ValueError(
+                f"{shown(file)}, row {i}: has a column {shown(min(beyond))}, which row 1 lacks"
+            )
         if taken := {"predicted", "probability"} & row.keys():
             name = min(taken)
             raise ValueError(f"{shown(file)}: has a column {name}, which is that of the answer")
@@ -70,7 +79,7 @@ def _with_text(file: Path, text_column: str) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _writer(path: Path, kind: str) -> Iterator[Callable[[list[dict[str, Any]]], Any]]:
+def _writer(path: Path, kind: str, source: Path) -> Iterator[Callable[[list[dict[str, Any]]], Any]]:
     """Open a file to write rows to; the first ones decide which columns it has."""
     if kind == ".parquet":
         import pyarrow as pa  # 30 MB that other files do not need
@@ -80,10 +89,20 @@ def _writer(path: Path, kind: str) -> Iterator[Callable[[list[dict[str, Any]]], 
             table: list[pq.ParquetWriter] = []
 
             def write(rows: list[dict[str, Any]]) -> None:
-                part = pa.Table.from_pylist(rows, table[0].schema if table else None)
                 if not table:
-                    table.append(pq.ParquetWriter(raw, part.schema))
-                table[0].write_table(part)
+                    table.append(pq.ParquetWriter(raw, schema_of(rows)))
+                table[0].write_table(pa.Table.from_pylist(rows, table[0].schema))
+
+            def schema_of(rows: list[dict[str, Any]]) -> pa.Schema:
+                given = pq.read_schema(source) if source.suffix == ".parquet" else pa.schema([])
+                found = pa.Table.from_pylist(rows).schema
+                # What is empty in the first rows need not be so in later ones.
+                fields = [
+                    each.with_type(pa.string()) if pa.types.is_null(each.type) else each
+                    for each in found
+                ]
+                names = given.names
+                return pa.schema([given.field(f.name) if f.name in names else f for f in fields])
 
             try:
                 yield write

@@ -132,3 +132,30 @@ def test_a_column_of_the_answers_name_is_refused(classify, tmp_path):
     file = write(tmp_path / "in.csv", [{"review": "good", "probability": 1}])
     with pytest.raises(ValueError, match=r"in\.csv: has a column probability, which is that of"):
         classify_file(classify, file, tmp_path / "out.csv", "review")
+
+
+def test_a_column_may_be_empty_at_first(classify, tmp_path, monkeypatch):
+    monkeypatch.setattr(of_files, "TEXTS_AT_ONCE", 3)
+    rows = [{"review": "good", "stars": None, "note": None} for _ in range(5)]
+    rows.append({"review": "bad", "stars": 2, "note": "late"})
+    table = pa.Table.from_pylist(
+        rows, pa.schema({"review": "string", "stars": "int8", "note": "string"})
+    )
+    pq.write_table(table, tmp_path / "in.parquet")
+    classify_file(classify, tmp_path / "in.parquet", tmp_path / "out.parquet", "review")
+    written = pq.read_table(tmp_path / "out.parquet")
+    assert written.select(table.column_names) == table
+    source = write(tmp_path / "in.jsonl", [row | {"stars": None} for row in rows])
+    classify_file(classify, source, tmp_path / "other.parquet", "review")
+    assert read(tmp_path / "other.parquet")[-1]["note"] == "late"
+
+
+@pytest.mark.parametrize("target", ["out.csv", "out.parquet", "out.jsonl"])
+def test_rows_that_would_be_lost_are_refused(classify, tmp_path, target):
+    file = write(tmp_path / "in.jsonl", [{"review": "good"}, {"review": "bad", "late": 1}])
+    with pytest.raises(ValueError, match=r"row 2: has a column late, which row 1 lacks"):
+        classify_file(classify, file, tmp_path / target, "review")
+    file.write_text("")
+    with pytest.raises(ValueError, match=r"in\.jsonl: has no rows"):
+        classify_file(classify, file, tmp_path / target, "review")
+    assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
