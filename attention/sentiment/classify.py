@@ -1,4 +1,4 @@
-"""Use what was learnt: texts in, labels and probabilities out."""
+"""Use a trained run: texts in, labels and probabilities out."""
 
 from collections.abc import Iterable, Iterator
 from itertools import islice

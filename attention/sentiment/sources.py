@@ -83,8 +83,8 @@ def load_reviews(
     path = Path(source)
     if not (known or path.exists()):
         raise ValueError(
-            f"there is no file or folder {shown(path)}; give as --data {', '.join(SOURCES)}, "
-            "a file, or a folder with a train file"
+            f"expected a file or folder, and {shown(path)} does not exist; give as --data "
+            f"{', '.join(SOURCES)}, a file, or a folder with a train file"
         )
     splits = known.read(seed) if known else load_files(path, columns, seed)
     if limit is None:

@@ -81,7 +81,7 @@ BAD = {
     "where the reviews are": {
         "no such data": (
             ["train", "--data", "nowhere", "--out", "new"],
-            ["no file or folder nowhere"],
+            ["expected a file or folder, and nowhere does not exist"],
         ),
         "an empty folder for data": (
             ["train", "--data", "empty", "--out", "new"],

@@ -64,5 +64,7 @@ def test_the_source_is_read_as_the_configuration_says(monkeypatch):
         "attention.sentiment.training.load_reviews",
         lambda data, **more: requested.update(more, data=data) or SPLITS,
     )
-    prepare(TrainConfig(data="somewhere", limit=8, seed=9))
-    assert requested == {"data": "somewhere", "limit": 8}
+    config = TrainConfig(data="somewhere", text_column="review", limit=8, seed=9)
+    prepare(config)
+    columns = ("review", "label")
+    assert requested == {"data": "somewhere", "columns": columns, "limit": 8}

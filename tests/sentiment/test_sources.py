@@ -120,9 +120,12 @@ def test_the_first_of_two_columns_with_one_name_is_read_and_said(tmp_path: Path)
 
 def test_a_folder_is_named_so_that_it_can_be_found(tmp_path: Path) -> None:
     for name in "two  spaces", "two\nlines", "tab\t", "end ", "caf\udce9", "\x1b[31m", "it's":
-        with pytest.raises(ValueError, match="no file or folder") as caught:
+        with pytest.raises(ValueError, match="does not exist") as caught:
             load_reviews(tmp_path / name)
-        assert f"there is no file or folder {str(tmp_path / name)!r}; give" in str(caught.value)
+        assert (
+            f"expected a file or folder, and {str(tmp_path / name)!r} does not exist; give"
+            in str(caught.value)
+        )
 
 
 def test_parquet_labels_of_any_type(tmp_path: Path) -> None:
@@ -238,7 +241,7 @@ def test_damaged_parquet(tmp_path: Path) -> None:
 
 
 def test_files_that_are_not_there(tmp_path: Path) -> None:
-    assert "no file or folder" in error_message(tmp_path / "nowhere")
+    assert "does not exist" in error_message(tmp_path / "nowhere")
     assert "has no train file (.csv, .tsv, .jsonl, " in error_message(tmp_path)
     assert error_message(tmp_path).endswith("; it has no file")
     (tmp_path / "Train.csv").touch()
