@@ -1,7 +1,7 @@
 """The workbench inside the first lesson."""
 
 from accessibility import unsound
-from workbench import cell, field, open_bench, shown
+from workbench import cell, field, open_bench, shown, unfold
 
 LESSON = "gallery/core/plot_1_qkv_derivation.html"
 
@@ -10,6 +10,7 @@ def test_the_first_lesson_has_it_with_the_lessons_numbers(visit, root):
     seen = visit(root + LESSON)
     page = seen.page
     page.locator("#workbench").wait_for()
+    unfold(page)
     assert shown(page, "query.0", "score.1", "weight.1") == ["0.4306", "1.8524", "0.2264"]
     field(page, "W_key.0.1").fill("3")
     assert shown(page, "score.1") != ["1.8524"]
