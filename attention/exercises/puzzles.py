@@ -182,13 +182,13 @@ def checks(puzzle: dict[str, Any], state: dict[str, Any], words: list[str]) -> I
         for i in range(n):
             for number, of in enumerate(goal["of"]):
                 wanted = x[0 if of == "first" else n - 1, c].item()
-                place = "from head" if len(heads) > 1 else "as number"
+                place = "from head" if len(heads) > 1 else "as context"
                 what = f"receives {{}} {place} {number + 1}"
                 yield _within(i, what, context[i, number], wanted, goal["within"])
     elif kind == "point":
         i = words.index(goal["word"])
         for number, wanted in enumerate(goal["point"]):
-            what = f"receives {{}} as number {number + 1}"
+            what = f"receives {{}} as context {number + 1}"
             yield _within(i, what, context[i, number], wanted, goal["within"])
     else:
         c = puzzle["features"].index(goal["feature"])
@@ -248,13 +248,17 @@ def _diagnose(
 
 def _words(check: Check, words: list[str]) -> str:
     asked = check.asked if "asked" in check.asked else f"{check.asked} is asked"
-    what = check.what.format(_digits(check.value.item()))
+    value = check.value.item()
+    # As many digits as tell a value that misses from its bound
+    rounded = {places: float(f"{value:.{places}f}") for places in (3, 4, 5, 6)}
+    missing = (n for n, each in rounded.items() if not check.low <= each <= check.high)
+    what = check.what.format(_digits(value, next(missing, 6)))
     more = " It leads, but not by enough." if check.leads and check.value < check.low else ""
     return f"“{words[check.i]}” {what}; {asked}.{more}"
 
 
-def _digits(number: float) -> str:
-    return f"{number:.3f}".replace("-", "−")
+def _digits(number: float, places: int = 3) -> str:
+    return f"{number:.{places}f}".replace("-", "−")
 
 
 def _judge_claim(puzzle: dict[str, Any], claim: Any) -> tuple[str, str]:

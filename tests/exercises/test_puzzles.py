@@ -19,7 +19,7 @@ from attention.exercises.puzzles import (
 )
 
 MASKED = {"average-of-the-past": "causal", "same-word-elsewhere": "not itself"}
-IMPOSSIBLE = {"width-one", "one-head", "outside-the-hull", "key-bias"}
+IMPOSSIBLE = {"width-one", "one-head", "wanted-context", "key-bias"}
 
 
 def test_there_are_fifteen_and_each_has_a_solution():

@@ -32,7 +32,7 @@ SOLUTIONS = {
         "W_value_2": [[1], [0], [0]],
     },
     "one-head": {"impossible": 2},
-    "outside-the-hull": {"impossible": 0},
+    "wanted-context": {"impossible": 0},
     "key-bias": {"impossible": 1},
     "only-distance": {"W_query": [[-20, 0]], "W_key": [[1, 0]], "angle": 90},
     "not-good": BACK | {"W_value": [[0], [0], [0], [-2]]},

@@ -21,7 +21,7 @@
   const BY_POSITION = ["first", "previous", "two before"]; // the others go by the word
 
   const range = (n) => Array.from({ length: n }, (_, i) => i);
-  const digits = (number) => number.toFixed(3).replace("-", "−");
+  const digits = (number, places = 3) => number.toFixed(places).replace("-", "−");
   const join = (a, b) => a.map((row, i) => [...row, ...b[i]]);
 
   // Whether word i may attend to word j
@@ -134,7 +134,7 @@
     copy(goal, words, { x, heads }, puzzle) {
       const c = puzzle.features.indexOf(goal.feature);
       const context = heads.map((head) => head.context).reduce(join); // (n, v)
-      const place = heads.length > 1 ? "from head" : "as number";
+      const place = heads.length > 1 ? "from head" : "as context";
       return range(words.length).flatMap((i) =>
         goal.of.map((of, number) => {
           const wanted = x[of === "first" ? 0 : words.length - 1][c];
@@ -145,7 +145,7 @@
     point(goal, words, { heads: [{ context }] }) {
       const i = words.indexOf(goal.word);
       return goal.point.map((wanted, number) =>
-        within(i, `receives {} as number ${number + 1}`, context[i][number], wanted, goal),
+        within(i, `receives {} as context ${number + 1}`, context[i][number], wanted, goal),
       );
     },
     tone(goal, words, { x, heads: [{ context }] }, puzzle) {
@@ -175,9 +175,15 @@
   }
 
   const holds = ({ value, low, high }) => low <= value && value <= high;
-  function inWords({ i, what, value, low, asked, leads }, words) {
+  // As many digits as tell a value that misses from its bound
+  const missing = (value, low, high) =>
+    [3, 4, 5, 6].find((places) => {
+      const rounded = Number(value.toFixed(places));
+      return rounded < low || rounded > high;
+    }) ?? 6;
+  function inWords({ i, what, value, low, high, asked, leads }, words) {
     const more = leads && value < low ? " It leads, but not by enough." : "";
-    return `“${words[i]}” ${what.replace("{}", digits(value))}; ${asked}.${more}`;
+    return `“${words[i]}” ${what.replace("{}", digits(value, missing(value, low, high)))}; ${asked}.${more}`;
   }
 
   // What misleads the head in a sentence that was not shown

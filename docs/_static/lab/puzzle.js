@@ -108,6 +108,7 @@
         find("problem").textContent = isWrong
           ? `${label}: expected a number from ${low} to ${high}.`.replaceAll("-", "−")
           : "";
+        find("verdict").classList.toggle("outdated", isWrong); // it is about the last number
         isTyping = true; // what is being typed is not written anew
         if (number !== null) set(key, number);
         isTyping = false;
@@ -116,6 +117,7 @@
         if (fields.get(key) !== made) return; // another puzzle is open
         made.removeAttribute("aria-invalid");
         find("problem").textContent = "";
+        find("verdict").classList.remove("outdated");
         made.value = numberOf(numberAt(key));
       });
       fields.set(key, made);
@@ -196,10 +198,9 @@
 
     // The maps of the sentence that is shown and, below, of another one in which the goal does not hold
     function showMaps(failed) {
-      const tables = mapsOf(puzzle, state, puzzle.shown.split(" "));
-      const other = failed && mapsOf(puzzle, state, failed, `In “${failed.join(" ")}”`);
-      if (failed) tables.push(...other, embeddings(failed));
-      showTables(find("maps"), tables);
+      showTables(find("maps"), mapsOf(puzzle, state, puzzle.shown.split(" ")));
+      const other = failed ? mapsOf(puzzle, state, failed, `In “${failed.join(" ")}”`) : [];
+      showTables(find("elsewhere"), failed ? [...other, embeddings(failed)] : []);
     }
 
     // ---- building and showing
