@@ -78,6 +78,9 @@ def evaluate(
     if note := precision_note(precision, where, is_pretrained=model.config.is_pretrained):
         print_status(note)
     source = trained.data if data is None else data
+    for name, column in {"text": text_column, "label": label_column}.items():
+        if column is not None and source in SOURCES:
+            raise ValueError(f"--{name}-column: expected a file or a folder as data, got {source}")
     columns = Columns(text_column or trained.text_column, label_column or trained.label_column)
     if data is not None and data not in SOURCES and Path(data).is_file():
         reviews = {split: load_file(Path(data), columns)}

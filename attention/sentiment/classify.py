@@ -6,6 +6,7 @@ from pathlib import Path
 
 import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 
 from attention._device import choose_device
 from attention._precision import Precision
@@ -55,14 +56,7 @@ class Classifier:
             raise TypeError("texts: expected several texts, such as a list, got one string")
         source = iter(texts)
         while some := [*islice(source, TEXTS_AT_ONCE)]:
-            examples = make_examples(encode_reviews(self.tokenizer, some), [0] * len(some))
-            lengths = examples.lengths(self.model.config.reading)  # (E,)
-            plan = plan_batches(lengths, BATCH_SIZE, shuffle=False)
-            logits = torch.empty(len(some))  # (E,)
-            read = run_batches(self.model, examples, plan, precision=self.precision)
-            for rows, (_, found) in zip(plan, read, strict=True):
-                logits[rows] = found.float().cpu()
-            yield from map(answer, logits)
+            yield from map(answer, self._logits(some))
 
     def explain(self, text: str) -> ExplainedAnswer:
         r"""Classify one text, and say what each of its words contributes.
@@ -78,16 +72,20 @@ class Classifier:
         if len(ids) > 1:
             effects = deletion_effects(self.model, ids).tolist()
         elif len(ids) == 1:  # what is left without it is a text without a word
-            logits = {each: self._logit(each) for each in (text, "")}
-            effects = [logits[text] - logits[""]]
+            whole, rest = self._logits([text, ""]).tolist()
+            effects = [whole - rest]
         words = [self.tokenizer.id_to_token(i) or "" for i in ids.tolist()]
         return {**self([text])[0], "words": words, "contributions": effects}
 
-    def _logit(self, text: str) -> float:
-        examples = make_examples(encode_reviews(self.tokenizer, [text]), [0])
-        plan = [torch.zeros(1, dtype=torch.int64)]
-        [(_, logits)] = run_batches(self.model, examples, plan, precision=self.precision)
-        return float(logits[0])
+    def _logits(self, texts: list[str]) -> Tensor:
+        examples = make_examples(encode_reviews(self.tokenizer, texts), [0] * len(texts))
+        lengths = examples.lengths(self.model.config.reading)  # (E,)
+        plan = plan_batches(lengths, BATCH_SIZE, shuffle=False)
+        logits = torch.empty(len(texts))  # (E,)
+        read = run_batches(self.model, examples, plan, precision=self.precision)
+        for rows, (_, found) in zip(plan, read, strict=True):
+            logits[rows] = found.float().cpu()
+        return logits
 
 
 def load_classifier(

@@ -42,7 +42,7 @@ class Source:
 def load_reviews(
     source: str | os.PathLike[str],
     *,
-    columns: Columns = Columns(),  # noqa: B008
+    columns: Columns = Columns(),  # noqa: B008 — a tuple, which nobody can change
     seed: int = 42,
     limit: int | None = None,
 ) -> dict[str, Reviews]:

@@ -7,7 +7,7 @@ import torch
 from puzzle_solutions import MORE, SOLUTIONS, WRONG
 from torch import Tensor
 
-from attention.exercises import check
+from attention.exercises import check, puzzles
 from attention.exercises.puzzles import (
     PREFIX,
     PUZZLES,
@@ -167,3 +167,10 @@ def test_a_mask_and_a_reason_have_names_and_numbers():
         check("puzzle-width-one", impossible=3)
     with pytest.raises(ValueError, match="expected a name such as puzzle-first-word"):
         check("puzzle-first-wrod")
+
+
+def test_a_value_that_misses_is_told_from_its_bound() -> None:
+    low = puzzles.Check(0, "gives it {}", torch.tensor(0.89998), 0.9, 1.0, "at least 0.9")
+    assert puzzles._words(low, ["cat"]) == "“cat” gives it 0.89998; at least 0.9 is asked."
+    far = puzzles.Check(0, "gives it {}", torch.tensor(0.1234567), 0.9, 1.0, "at least 0.9")
+    assert "gives it 0.123;" in puzzles._words(far, ["cat"])

@@ -143,6 +143,10 @@ BAD = {
             ["train", "--data", "imdb", "--label-column", "stars", "--out", "new"],
             ["--label-column: expected a file or a folder as data, got imdb"],
         ),
+        "a column to measure of a source that has none": (
+            [*EVALUATE, "--data", "imdb", "--text-column", "review"],
+            ["--text-column: expected a file or a folder as data, got imdb"],
+        ),
         "one column for both": (
             new_run("--label-column", "text"),
             ["--label-column: expected another than --text-column"],

@@ -171,6 +171,20 @@ def test_a_weight_is_changed_in_its_place(open_page):
     assert "as asked" in cell.get_attribute("aria-label")
 
 
+def test_what_one_holds_stays_when_another_sentence_is_shown(open_page):
+    page = open_page(PAGE + "#puzzle=one-takes-all")
+    slider, temperature = (
+        page.locator("[data-part=slider]"),
+        page.locator("[data-name=temperature]"),
+    )
+    temperature.fill("0.29")  # only another sentence fails
+    assert page.get_by_test_id("puzzle-verdict").get_attribute("data-reason") == "elsewhere"
+    before = slider.bounding_box()
+    temperature.fill("0.1")
+    assert page.get_by_test_id("puzzle-verdict").get_attribute("data-solved") == "true"
+    assert slider.bounding_box() == before
+
+
 def test_the_page_counts_what_is_solved(open_page):
     page = open_page(PAGE + "#puzzle=first-word")
     progress = page.get_by_test_id("puzzle-progress")

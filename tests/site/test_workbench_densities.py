@@ -44,10 +44,12 @@ def test_training_begins_with_a_target_and_ends_with_a_loss_in_one_window(first)
         first.get_by_role("button", name=name) for name in ("Target: the", "A hundred")
     )
     assert steps.is_disabled()
+    before = first.locator(".bench-map").bounding_box()["y"]
     target.click()
     steps.click()
     loss = cell(first, "loss")
     expect(loss).not_to_have_text("none")
+    assert abs(first.locator(".bench-map").bounding_box()["y"] - before) <= 24  # one looks at it
     for part in (target, steps, loss, cell(first, "map.5.5")):
         assert part.bounding_box()["y"] < 900 - 20
 

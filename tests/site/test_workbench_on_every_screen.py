@@ -7,7 +7,7 @@ import pytest
 from accessibility import unsound
 from contrasts import contrast
 from playwright.sync_api import expect
-from workbench import cell, field, open_bench
+from workbench import cell, field, open_bench, show
 
 WIDTHS = [390, 640, 768, 1280]
 
@@ -183,6 +183,16 @@ def test_what_learns_and_what_it_changes_are_one_screen_of_1280_by_720(visit, ht
         page.get_by_role("tab", name=tab).click()
         for part in (".bench-map", ".bench-planes"):
             assert box(page.locator(f"#workbench {part}"))[3] - top <= 720
+
+
+@pytest.mark.parametrize("density", ["change", "train"])
+def test_the_two_numbers_of_a_context_stand_apart(visit, http_root, density):
+    page = open_bench(visit, http_root + "playground.html")
+    page.set_viewport_size({"width": 1440, "height": 900})
+    show(page, density)
+    page.get_by_label("Your sentence").fill("the dull film had a dull ending")
+    for one in page.locator("#workbench td.context").all():
+        assert one.evaluate("cell => cell.scrollWidth <= cell.clientWidth")
 
 
 def test_long_words_and_long_sentences_stay_in_their_place(sized):
