@@ -189,10 +189,22 @@ def test_what_learns_and_what_it_changes_are_one_screen_of_1280_by_720(visit, ht
 def test_the_two_numbers_of_a_context_stand_apart(visit, http_root, density):
     page = open_bench(visit, http_root + "playground.html")
     page.set_viewport_size({"width": 1440, "height": 900})
+    page.get_by_label("Start from").select_option("trained")  # whose numbers are wide
     show(page, density)
     page.get_by_label("Your sentence").fill("the dull film had a dull ending")
-    for one in page.locator("#workbench td.context").all():
-        assert one.evaluate("cell => cell.scrollWidth <= cell.clientWidth")
+    expect(page.get_by_test_id("weight")).to_have_count(49)
+    gaps = page.evaluate(
+        """() => [...document.querySelectorAll("#workbench tr:has(> td.context)")].map((row) => {
+          const boxes = [...row.querySelectorAll("td.context")].map((cell) => {
+            const text = document.createRange();
+            text.selectNodeContents(cell);
+            return text.getBoundingClientRect();
+          });
+          return boxes[1].left - boxes[0].right;
+        })"""
+    )
+    assert len(gaps) == 7
+    assert min(gaps) >= 4
 
 
 def test_long_words_and_long_sentences_stay_in_their_place(sized):
