@@ -9,6 +9,7 @@ import pytest
 import torch
 from accessibility import unsound
 from built_site import SITE
+from playwright.sync_api import expect
 
 from attention.exercises import EXERCISES, check
 
@@ -209,19 +210,19 @@ def test_whoever_chooses_an_answer_reads_why(visit, http_root, scripts):
     label = question.get_attribute("id")
     result = page.locator(f'[data-question="{label}"]')
     printed = result.locator("pre").first
-    assert not printed.is_visible()
+    expect(printed).to_be_hidden()
     for kind, verdict in (("wrong", "No."), ("right", "Right.")):
         answer = question.locator(f"details.{kind}").first
         answer.locator("summary").focus()
         page.keyboard.press("Enter")
-        assert answer.locator(".verdict").is_visible()
+        expect(answer.locator(".verdict")).to_be_visible()
         assert answer.locator(".verdict").inner_text() == verdict
     if not scripts:
         result.locator("summary").click()
     printed.wait_for()
     if scripts:
         page.reload()
-        assert printed.is_visible()
+        expect(printed).to_be_visible()
 
 
 def test_answers_do_not_look_alike_and_paper_has_the_result(visit, http_root):

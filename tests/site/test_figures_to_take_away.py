@@ -7,6 +7,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from built_site import SITE, SIZES, page_names
+from playwright.sync_api import expect
 
 SVG = "{http://www.w3.org/2000/svg}"
 DC = "{http://purl.org/dc/elements/1.1/}"
@@ -102,4 +103,4 @@ def test_a_link_is_large_enough_and_absent_on_paper(visit, http_root, name):
             box = link.bounding_box()
             assert min(box["width"], box["height"]) >= 24
     page.emulate_media(media="print")
-    assert not any(link.is_visible() for link in links.all())
+    expect(any(link).to_be_hidden() for link in links.all())

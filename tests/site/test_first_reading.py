@@ -21,9 +21,9 @@ def test_a_first_reading_leaves_closer_looks_out_until_one_asks(visit, http_root
     assert page.locator(f"{LOOK}[open]").count() == 0
     assert all("Closer look: " in text for text in looks.locator("> summary").all_inner_texts())
     inside = looks.first.locator("p").first
-    assert not inside.is_visible()
+    expect(inside).to_be_hidden()
     looks.first.locator("summary").press("Enter")
-    assert inside.is_visible()
+    expect(inside).to_be_visible()
 
 
 def test_one_switch_unfolds_those_of_all_lessons_and_is_remembered(visit, http_root):

@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 from accessibility import violations
 from built_site import SITE, page_names
+from playwright.sync_api import expect
 
 HEAD = {"og:title", "og:type", "og:url", "og:site_name", "og:description", "og:image"}
 HEAD |= {"og:image:alt", "og:image:width", "og:image:height", "twitter:card"}
@@ -113,4 +114,4 @@ def test_a_page_is_edited_and_reported_where_the_repository_is(visit, root, name
     assert edit.count() == (name != "genindex.html")
     if edit.count():
         assert edit.get_attribute("href").endswith(f"/docs/{name.removesuffix('html')}md")
-    assert report.is_visible()
+    expect(report).to_be_visible()

@@ -203,7 +203,7 @@ def test_paper_keeps_the_colours_that_mean_something_and_nothing_else(visit, htt
     ink = cell(page, "query.0").evaluate("part => getComputedStyle(part).color")
     assert ink == "rgb(168, 62, 6)"  # as on a light page
     assert not page.locator("#workbench .lab-where").is_visible()
-    assert not page.locator(".lab-verdict .lab-small").first.is_visible()
+    expect(page.locator(".lab-verdict .lab-small").first).to_be_hidden()
 
 
 @pytest.mark.parametrize("name", re.findall(r'^  "(.*)":', SCRIPT, re.MULTILINE))

@@ -53,7 +53,7 @@ def test_it_is_a_network_on_a_wide_screen_and_a_line_on_a_phone(visit, http_root
     places = page.locator(f"{MAP} a").evaluate_all(boxes)
     assert len({x for x, _ in places}) == 1
     assert [y for _, y in places] == sorted({y for _, y in places})
-    assert not page.locator(f"{MAP} path").first.is_visible()
+    expect(page.locator(f"{MAP} path").first).to_be_hidden()
 
 
 @pytest.mark.parametrize("name", PAGES)

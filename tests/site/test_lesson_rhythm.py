@@ -2,6 +2,7 @@
 
 import pytest
 from lessons import lessons
+from playwright.sync_api import expect
 
 CORE = [name for name in lessons() if name.startswith("gallery/core/")]
 DESKTOP = {"width": 1440, "height": 900}
@@ -60,7 +61,7 @@ def test_a_long_output_is_short_until_one_asks_for_it(visit, http_root, scripts)
     assert (lines.bounding_box()["height"] > whole / 1.1) is scripts
     page.emulate_media(media="print")
     assert lines.bounding_box()["height"] > whole / 1.5
-    assert not output.locator("summary").is_visible()
+    expect(output.locator("summary")).to_be_hidden()
 
 
 def test_a_short_output_is_in_sight(visit, http_root):

@@ -2,6 +2,7 @@
 
 import pytest
 from built_site import SIZES
+from playwright.sync_api import expect
 
 FOLDED = "details.folded-code"
 LESSON = "gallery/core/plot_7_transformer_block.html"
@@ -11,10 +12,10 @@ def test_drawing_code_is_opened_from_the_keyboard_and_copied(visit, http_root):
     page = visit(http_root + LESSON).page
     fold = page.locator(FOLDED).first
     code = fold.locator("pre")
-    assert not code.is_visible()
+    expect(code).to_be_hidden()
     fold.locator("summary").focus()
     page.keyboard.press("Enter")
-    assert code.is_visible()
+    expect(code).to_be_visible()
     page.keyboard.press("Tab")
     assert fold.evaluate("(fold) => fold.contains(document.activeElement)")
     assert fold.locator("button.copybtn").count() == 1
@@ -26,11 +27,11 @@ def test_drawing_code_is_on_paper_and_opens_without_scripts_too(visit, root, scr
     fold = page.locator(FOLDED).first
     page.emulate_media(media="print")
     assert fold.locator("pre").bounding_box()["height"] > 50
-    assert not fold.locator("summary").is_visible()
+    expect(fold.locator("summary")).to_be_hidden()
     page.emulate_media(media="screen")
-    assert not fold.locator("pre").is_visible()
+    expect(fold.locator("pre")).to_be_hidden()
     fold.locator("summary").click()
-    assert fold.locator("pre").is_visible()
+    expect(fold.locator("pre")).to_be_visible()
 
 
 def test_a_link_into_folded_code_opens_it(visit, http_root):
@@ -114,4 +115,4 @@ def test_on_paper_no_line_is_cut_and_nothing_covers_the_text(visit, http_root):
     page.emulate_media(media="print")
     assert page.evaluate(CUT, "article pre") == []
     for fixed in (".skip-to-content", "button.copybtn"):
-        assert not page.locator(fixed).first.is_visible()
+        expect(page.locator(fixed).first).to_be_hidden()

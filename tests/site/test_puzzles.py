@@ -6,6 +6,7 @@ import random
 import pytest
 import torch
 from accessibility import unsound
+from playwright.sync_api import expect
 from puzzle_solutions import MORE, SOLUTIONS, WRONG
 
 from attention.exercises.puzzles import PUZZLES, RANGES, judge_puzzle, read_state
@@ -217,7 +218,7 @@ def test_hints_open_one_at_a_time(open_page):
 def test_a_bad_address_says_what_is_wrong_and_opens_a_puzzle(open_page):
     page = open_page(PAGE + "#puzzle=first-word&W_key=1,2")
     assert "W_key has 4 numbers" in page.get_by_role("alert").inner_text()
-    assert page.get_by_test_id("puzzle").is_visible()
+    expect(page.get_by_test_id("puzzle")).to_be_visible()
 
 
 def test_with_keys_alone_one_goes_from_puzzle_to_puzzle_and_changes_a_number(open_page):

@@ -1,5 +1,7 @@
 """A term's meaning opens beside its link, which stays a link: pointer, keyboard and finger."""
 
+from playwright.sync_api import expect
+
 LESSON = "gallery/core/plot_2_attention_layer.html"
 TERM = "article a[href*='#term-']"
 
@@ -17,7 +19,7 @@ def test_a_card_opens_for_the_pointer_and_says_what_the_glossary_says(visit, roo
     assert box["x"] >= 0
     assert abs(box["y"] - around["y"]) < 40 + box["height"]
     card.hover()  # who reads it may point at it
-    assert card.is_visible()
+    expect(card).to_be_visible()
     page.mouse.move(1, 1)
     card.wait_for(state="hidden")
     term = card.locator("strong").text_content()
@@ -40,7 +42,7 @@ def test_every_term_has_a_card_that_opens_by_focus_and_closes_by_escape(visit, h
         card.wait_for(state="visible")
         assert links.nth(i).get_attribute("aria-describedby") == "term-card"
         page.keyboard.press("Escape")
-        assert not card.is_visible()
+        expect(card).to_be_hidden()
         assert links.nth(i).get_attribute("aria-describedby") is None
     assert links.count() > 5
 

@@ -64,12 +64,12 @@ def test_each_density_is_accessible_and_fits(bench, density, size):
 def test_another_density_keeps_the_state_and_is_kept_itself(bench):
     show(bench, "change")
     bench.locator("#workbench [data-part=matrices]").evaluate("part => (part.open = false)")
-    assert not field(bench, "x.0.0").is_visible()  # only those of the word that was chosen
+    expect(field(bench, "x.0.0")).to_be_hidden()  # only those of the word that was chosen
     field(bench, "x.1.0").fill("1.5")
     weight = cell(bench, "map.1.1").get_attribute("data-value")
     bench.get_by_test_id("density").nth(1).press("ArrowRight")
     expect(bench.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "train")
-    assert not field(bench, "x.0.0").is_visible()
+    expect(field(bench, "x.0.0")).to_be_hidden()
     bench.get_by_text("All numbers").click()
     expect(field(bench, "x.0.0")).to_be_visible()
     show(bench, "look")
