@@ -16,7 +16,7 @@ def open_bench(visit, address, size="desktop", **options):
 
 def unfold(page):
     """Open what the workbench folds."""
-    for part in ("matrices", "options"):
+    for part in ("matrices", "options", "settings"):
         page.locator(f"#workbench [data-part={part}]").evaluate("part => (part.open = true)")
 
 

@@ -150,6 +150,46 @@ test("targets that are masked are counted apart from those that make up the loss
   assert.match(remark({ targets: [], contexts: [] }, terms(0)), /^Without a target/);
 });
 
+test("a target is reached where its weight is the largest of its row, masked ones left out", () => {
+  const { reached } = lab.workbenchLearning;
+  const heads = [
+    {
+      weights: [
+        [0.7, 0.3],
+        [0.6, 0.4],
+      ],
+    },
+  ];
+  const targets = [
+    [0, 0, 0],
+    [0, 1, 1],
+  ];
+  const told = (allowed) => reached({ targets }, { allowed, heads });
+  const all = [
+    [true, true],
+    [true, true],
+  ];
+  assert.equal(told(all), "1 of 2 targets reached: largest of the row");
+  assert.equal(told([all[0], [true, false]]), "1 of 1 target reached: largest of the row");
+  assert.equal(
+    told([
+      [false, false],
+      [false, false],
+    ]),
+    "",
+  );
+});
+
+test("words crowd at 0 only where three or more stand there", () => {
+  const near = [
+    [100, 100],
+    [110, 105],
+    [95, 90],
+  ];
+  same(plane.crowdAt([100, 100], [[300, 20], ...near]), [1, 2, 3]);
+  same(plane.crowdAt([100, 100], [[300, 20], ...near.slice(1)]), []);
+});
+
 test("a run that ends by itself says after how many steps, why, and what helps", () => {
   const { ending } = lab.workbenchLearning;
   assert.equal(

@@ -12,6 +12,7 @@
   const LINE = 15; // the height of a word
   const LETTER = 8; // the width of one, on an average
   const GAP = 3; // between words, and between a word and an arrow
+  const CROWDED = 26; // nearer to 0, words would lie on one another
 
   // A map from the plane to the picture, with equal units on both axes, that shows all points and 0
   function frame(points) {
@@ -107,9 +108,37 @@
     return [x - 58, y - 12, x, y + 4];
   }
 
-  // Words beside their points. What stands further off is tied to its own.
+  // Which of some points stand so close to 0 that their words would cover one another
+  function crowdAt(zero, points) {
+    const near = points.map((_, i) => i).filter((i) => distance(points[i], zero) < CROWDED);
+    return near.length < 3 ? [] : near;
+  }
+  const distance = ([x, y], [u, v]) => Math.hypot(x - u, y - v);
+
+  // Words beside their points, and those of a crowd at 0 in one line below. What stands further off is
+  // tied to its own.
   function wordsBeside(points, words, arrows, taken) {
-    return labelBoxes(points, words, arrows, taken).flatMap(([left, top, right], i) => {
+    const crowd = crowdAt(arrows[0][0], points);
+    const apart = points.map((_, i) => i).filter((i) => !crowd.includes(i));
+    const below = [8, HEIGHT - 18, WIDTH - 8, HEIGHT];
+    const spots = apart.map((i) => points[i]);
+    const boxes = labelBoxes(
+      spots,
+      apart.map((i) => words[i]),
+      arrows,
+      crowd.length ? [...taken, below] : taken,
+    );
+    const together = () => {
+      const all = `near 0: ${crowd.map((i) => words[i]).join(", ")}`;
+      return shape(
+        "text",
+        { x: 8, y: HEIGHT - 6, class: "crowd" },
+        clipped(all),
+        shape("title", {}, all),
+      );
+    };
+    const beside = boxes.flatMap(([left, top, right], k) => {
+      const i = apart[k];
       const [x, y] = points[i];
       const isLeft = left < x;
       const middle = top + LINE / 2;
@@ -118,7 +147,11 @@
       if (Math.abs(middle - y) < 8) return [made];
       return [line([x, y], [isLeft ? right + 3 : left - 3, middle], "leader"), made];
     });
+    return crowd.length ? [...beside, together()] : beside;
   }
+
+  const MOST = Math.floor((WIDTH - 16) / LETTER); // letters in a line
+  const clipped = (words) => (words.length > MOST ? `${words.slice(0, MOST - 1)}…` : words);
 
   // Words that are too wide end in "…", and say all of themselves under a pointer.
   const fitting = new Map(); // word → what of it fits
@@ -334,5 +367,5 @@
   }
 
   const shapes = { arrow, dotAt, hull, line, mixture, scoresBelow };
-  lab.plane = { ...shapes, fitted, frame, labelBoxes, movable, namePlace, shadowsOf };
+  lab.plane = { ...shapes, crowdAt, fitted, frame, labelBoxes, movable, namePlace, shadowsOf };
 }

@@ -170,12 +170,21 @@
       show(view);
       find("one-step").disabled = loss === null;
       find("many-steps").disabled = loss === null;
+      find("reached").textContent = reached(state, layer);
       find("lesson-of-loss").textContent = remark(state, lab.bench.lossTerms(state, layer));
       drawCurve(find("curve"), curve);
     }
 
     return { build, update };
   });
+
+  // How many of the target weights are the largest of their row; a masked one has no part in it
+  function reached({ targets }, { allowed, heads }) {
+    const open = targets.filter(([, i, j]) => allowed[i][j]);
+    const largest = ([h, i, j]) => heads[h].weights[i][j] === Math.max(...heads[h].weights[i]);
+    if (open.length === 0) return "";
+    return `${open.filter(largest).length} of ${plural(open.length, "target")} reached: largest of the row`;
+  }
 
   // What the loss is made of, from its terms, and how many of the targets are masked
   function remark({ targets, contexts }, terms) {
@@ -297,5 +306,5 @@
     return { update };
   });
 
-  lab.workbenchLearning = { curvePoints, ending, remark };
+  lab.workbenchLearning = { curvePoints, ending, reached, remark };
 }
