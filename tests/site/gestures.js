@@ -111,7 +111,7 @@ const gestures = {
           );
         }
         const cut = labels.filter((label) => label.textContent.includes("…"));
-        is(cut.length >= 3 && cut.every((label) => label.querySelector("title")), true);
+        is(cut.length > 0 && cut.every((label) => label.querySelector("title")), true);
         const whole = (label) => label.querySelector("title")?.textContent ?? label.textContent;
         const said = labels.map(whole).join(" "); // also of those that share a line
         is(
