@@ -130,12 +130,10 @@
     );
     const together = () => {
       const all = `near 0: ${crowd.map((i) => words[i]).join(", ")}`;
-      return shape(
-        "text",
-        { x: 8, y: HEIGHT - 6, class: "crowd" },
-        clipped(all),
-        shape("title", {}, all),
-      );
+      const place = { x: 8, y: HEIGHT - 6, class: "crowd" };
+      const made = shape("text", place, clipped(all), shape("title", {}, all));
+      made.words = crowd.map((i) => words[i]);
+      return made;
     };
     const beside = boxes.flatMap(([left, top, right], k) => {
       const i = apart[k];
@@ -157,6 +155,11 @@
   const fitting = new Map(); // word → what of it fits
   const fitted = (word) => fitting.get(word) ?? word;
   function fitWords(picture) {
+    // Other pictures have the words of a shared line each by itself.
+    const trials = [...picture.querySelectorAll("text.crowd")].flatMap(({ words }) =>
+      words.map((word) => shape("text", { class: "word" }, word)),
+    );
+    picture.append(...trials);
     for (const label of picture.querySelectorAll("text.word")) {
       if (label.getComputedTextLength() === 0) continue; // it is in nobody's sight
       const word = label.textContent;
@@ -172,6 +175,7 @@
       label.textContent = fitting.get(word);
       label.append(shape("title", {}, word));
     }
+    for (const trial of trials) trial.remove();
   }
 
   function axes(place) {
