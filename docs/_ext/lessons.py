@@ -69,9 +69,12 @@ class Lesson(NamedTuple):
     exercises: str
     tasks: list[str]
     search: list[str]
+    first_minutes: int  # of a first reading, which is all where there are no closer looks
 
 
-FIELDS = Lesson._fields[2:]
+FIELDS = Lesson._fields[2:-1]
+FIRST = re.compile(r"^The first reading takes (\w+) minutes", re.MULTILINE)
+NUMBERS = ["five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
 
 
 def read(script: Path) -> Lesson:
@@ -80,7 +83,8 @@ def read(script: Path) -> Lesson:
     Raises:
         ExtensionError: If there is none, or one with other fields.
     """
-    found = HEADER.match(script.read_text(encoding="utf-8"))
+    text = script.read_text(encoding="utf-8")
+    found, first = HEADER.match(text), FIRST.search(text)
     said = dict(FIELD.findall(found["fields"])) if found else {}
     if not {"minutes", "extra"} <= said.keys() <= set(FIELDS):
         raise ExtensionError(f"{script}: a lesson begins as docs/_ext/lessons.py says")
@@ -93,6 +97,7 @@ def read(script: Path) -> Lesson:
         exercises=said.get("exercises", ""),
         tasks=said.get("tasks", "").split(),
         search=[words for words in re.split(r";\s+", said.get("search", "")) if words],
+        first_minutes=5 + NUMBERS.index(first[1]) if first else int(said["minutes"]),
     )
 
 

@@ -40,11 +40,14 @@ def test_a_lesson_says_what_it_is_exercises_and_search_if_it_has_some(script):
         exercises="masks",
         tasks=["causal-by-hand", "blind-row"],
         search=["padding mask", "query, key and value"],
+        first_minutes=40,
     )
     assert lessons.read(script) == lesson
     lines = HEADER.splitlines()
     script.write_text("\n".join(['"""', *lines[1:4], *lines[10:], '"""']))
     assert lessons.read(script) == lesson._replace(needs=[], exercises="", tasks=[], search=[])
+    script.write_text(f'r"""{HEADER}\nThe first reading takes nine minutes, and all more."""\n')
+    assert lessons.read(script) == lesson._replace(first_minutes=9)
     script.write_text(f'"""{HEADER.replace(":needs:", ":need:")}"""\n')
     with pytest.raises(ExtensionError, match="begins as"):
         lessons.read(script)
@@ -128,7 +131,7 @@ def test_lessons_have_short_titles_in_the_sidebar_and_their_place_above_them(sit
     assert places == sorted(places)
     assert "Core lessons" in page
     page = app.page(MASKS)
-    assert ">Core lessons</a> · 4 of 9 · 40 minutes<" in page
+    assert ">Core lessons</a> · 4 of 9 · 9 to 40 minutes<" in page
     assert "Not read here" not in page
     assert 'href="../index.html"' in page
     stops = page.partition('class="stops"')[2].partition("</div>")[0]

@@ -297,9 +297,14 @@
       });
     });
     // The steps belong to every change, and the others to learning alone.
-    function update() {
+    function update({ state }) {
       if (shown === bench.density()) return;
       shown = bench.density();
+      // The first click sets a target, as the mission asks; elsewhere there is no such tool.
+      const isTraining = shown === "train" && state.targets.length === 0;
+      const tool = isTraining ? "target" : "query";
+      if (isTraining || bench.box.querySelector("[name=bench-tool][value=target]").checked)
+        bench.box.querySelector(`[name=bench-tool][value=${tool}]`).checked = true;
       choose(tabs[shown === "train" ? 1 : 0]);
     }
 
