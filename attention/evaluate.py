@@ -12,6 +12,7 @@ from attention._device import choose_device
 from attention._distributed import print_status
 from attention._precision import Precision, precision_note
 from attention.sentiment.batches import measured_examples
+from attention.sentiment.confusion import in_words
 from attention.sentiment.evaluation import Measured, measure
 from attention.sentiment.files import Columns, load_file
 from attention.sentiment.run_folder import load_run
@@ -67,7 +68,8 @@ def evaluate(
 
     Returns:
         For ``clean`` and ``distractor``: ``accuracy``, ``loss`` (nats per review), their 95 %
-        intervals, and ``n``.
+        intervals, ``macro_f1``, ``confusion``, ``n``, and for each of the ``labels`` its
+        ``precision``, ``recall``, ``f1`` and ``n``.
 
     Raises:
         ValueError: If the folder holds no run that can be read, the reviews can't be loaded, or
@@ -81,14 +83,20 @@ def evaluate(
     for name, column in {"text": text_column, "label": label_column}.items():
         if column is not None and source in SOURCES:
             raise ValueError(f"--{name}-column: expected a file or a folder as data, got {source}")
+    labels = model.config.labels
     columns = Columns(text_column or trained.text_column, label_column or trained.label_column)
     if data is not None and data not in SOURCES and Path(data).is_file():
-        reviews = {split: load_file(Path(data), columns)}
+        reviews = {split: load_file(Path(data), columns, labels)}
     else:
         reviews = load_reviews(source, columns=columns)
     if split not in reviews:
         raise ValueError(
             f"{shown(source)}: has no split {split}; give as --split {' or '.join(reviews)}"
+        )
+    if reviews[split].names != labels:
+        raise ValueError(
+            f"{shown(source)}: expected the labels {', '.join(labels)}, which the model answers, "
+            f"got {', '.join(reviews[split].names)}"
         )
     examples = measured_examples(tokenizer, reviews[split])
     return {name: measure(model, some, precision=precision) for name, some in examples.items()}
@@ -98,11 +106,17 @@ def main(arguments: Sequence[str]) -> int:
     """Measure from the command line, and print a table and a last line of JSON."""
     about = "Measure a trained model on reviews, alone and behind distractors."
     result = evaluate(**parse("attention.evaluate", arguments, _PARAMETERS, about))
-    print(f"{'':12}{'accuracy':>10}{'95 % interval':>20}{'loss':>8}{'reviews':>10}")
+    heads = (
+        f"{'':12}{'accuracy':>10}{'95 % interval':>20}{'macro F1':>10}{'loss':>8}{'reviews':>10}"
+    )
+    print(heads)
     for name, row in result.items():
         low, high = row["accuracy_interval"]
         interval = f"{low:.4f} to {high:.4f}"
-        print(f"{name:12}{row['accuracy']:10.4f}{interval:>20}{row['loss']:8.4f}{row['n']:10,}")
+        share = f"{row['accuracy']:10.4f}{interval:>20}{row['macro_f1']:10.4f}"
+        print(f"{name:12}{share}{row['loss']:8.4f}{row['n']:10,}")
+    if len(labels := result["clean"]["labels"]) > 2:
+        print("\n".join(in_words(result["clean"]["confusion"], [*labels])))
     print(json.dumps(result))
     return 0
 

@@ -100,8 +100,8 @@ def _check_line(given: dict[str, Any]) -> None:
 def main(arguments: Sequence[str]) -> int:
     """Predict from the command line."""
     about = (
-        "Predict whether a review is positive, with the probability of the answer and the "
-        "attention weights. RUN is the folder that training wrote, TEXT the review; - reads one "
+        "Predict the label of a review, with the probability of the answer and the attention "
+        "weights. RUN is the folder that training wrote, TEXT the review; - reads one "
         "per line from the standard input, and --file reads a file."
     )
     given: dict[str, Any] = parse("attention.predict", arguments, _PARAMETERS, about)
@@ -125,11 +125,14 @@ def main(arguments: Sequence[str]) -> int:
     kept = []
     for line, text in enumerate(texts, 1):
         prediction = predict(model, tokenizer, text.rstrip("\n"), precision=precision)
-        if {*prediction["tokens"]} <= {tokenizer.model.unk_token}:
-            where = f"line {line}" if given["text"] == "-" else "TEXT"
+        where = f"line {line}" if given["text"] == "-" else "TEXT"
+        if prediction["known"] == 0:
             print_status(
                 f"{where}: holds no word that the model knows; the answer ignores what it says"
             )
+        elif prediction["known"] < 0.5:
+            share = f"{prediction['known']:.0%}"
+            print_status(f"{where}: the model knows {share} of the words, so read it with care")
         if page:
             kept.append(prediction)
         if given["as_json"]:

@@ -51,6 +51,9 @@ _START = (
 )
 
 
+_OF_DATA = "dtype", "labels"  # a saved model states them, and the command line does not
+
+
 def _notes() -> dict[str, str]:
     """Say of each option its default, and which models read it if not all do."""
     default = PRESETS["default"]
@@ -83,9 +86,11 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
     notes = _notes()
     of_model = options_of(ModelConfig, notes, {"attention": "model"})
     options = [*_START, *options_of(TrainConfig, notes, {}), *of_model]
-    # A saved model states its dtype; training does not choose it.
     given = parse(
-        "attention.train", arguments, [each for each in options if each.name != "dtype"], _ABOUT
+        "attention.train",
+        arguments,
+        [each for each in options if each.name not in _OF_DATA],
+        _ABOUT,
     )
     preset, resume = given.pop("preset"), given.pop("resume", None)
     if resume is not None:

@@ -5,7 +5,8 @@ on that word is another question, which one can measure by deleting the word or 
 gradient. For one layer of attention the effect of deleting a word has a closed form, which the
 lesson "Attention as explanation" derives.
 
-Effects are in units of the logit, and are positive for words that raise it.
+Effects are in units of the logit, and are positive for words that raise it. Of a model with more
+than two labels, that is the logit of its answer against all other labels, ln(p / (1 − p)).
 """
 
 from typing import Any
@@ -29,8 +30,8 @@ def deletion_effects(model: Any, ids: Tensor) -> Tensor:
     The words after the deleted one move up, as if the review had been written without it.
 
     Args:
-        model: Maps ids (B, n) to logits (B), such as an :class:`attention.SentimentClassifier`. It
-            is called in evaluation mode.
+        model: Maps ids (B, n) to logits (B), or (B, C) for C labels, such as an
+            :class:`attention.SentimentClassifier`. It is called in evaluation mode.
         ids: One review.
 
     Shape:
@@ -58,9 +59,24 @@ def deletion_effects(model: Any, ids: Tensor) -> Tensor:
     others = ~torch.eye(n, dtype=torch.bool, device=ids.device)  # (n, n)
     without = ids.expand(n, n)[others].view(n, n - 1)  # (n, n − 1)
     with evaluating(model):
-        rest = torch.cat([model(texts) for texts in without.split(_TEXTS_AT_ONCE)])  # (n,)
-        effects: Tensor = model(ids[None]) - rest  # (n,)
-    return effects
+        versions = [ids[None], *without.split(_TEXTS_AT_ONCE)]
+        logits = answer_logits(torch.cat([model(texts) for texts in versions]))  # (1 + n,)
+    return logits[0] - logits[1:]  # (n,)
+
+
+def answer_logits(logits: Tensor) -> Tensor:
+    """Return one logit per text, (B,): of C labels, that of the first text's answer.
+
+    Example:
+        >>> from attention.analysis.attribution import answer_logits
+        >>> answer_logits(torch.tensor([[0.2, 0.7, 0.1]]).log()).sigmoid()  # of 0.7 against 0.3
+        tensor([0.7000])
+    """
+    if logits.dim() == 1:
+        return logits
+    i = logits[0].argmax()
+    others = torch.cat([logits[:, :i], logits[:, i + 1 :]], dim=-1)  # (B, C − 1)
+    return logits[:, i] - others.logsumexp(dim=-1)
 
 
 def gradient_effects(model: Any, ids: Tensor) -> Tensor:
@@ -97,7 +113,8 @@ def gradient_effects(model: Any, ids: Tensor) -> Tensor:
     hook = model.word_embedding.register_forward_hook(start_here)
     try:
         with torch.enable_grad(), evaluating(model):
-            (gradient,) = torch.autograd.grad(model(ids[None]).sum(), read[1])  # (1, m, d)
+            logit = answer_logits(model(ids[None])).sum()
+            (gradient,) = torch.autograd.grad(logit, read[1])  # (1, m, d)
     finally:
         hook.remove()
     # What was read may have special tokens around the text, or padding behind it.

@@ -31,6 +31,7 @@ _HOMES = {
     "draw_flow": "diagrams",
     "draw_matrices": "diagrams",
     "draw_weights": "heatmap",
+    "confusion_heatmap": "confusion",
     "training_curves": "curves",
     "head_atlas": "atlas",
 }

@@ -92,7 +92,7 @@ class Examples:
 
     Args:
         ids: The ids of the reviews.
-        labels: 0 or 1 for each review.
+        labels: For each review, the index of its label.
         review: For each example, the index of the review whose label counts.
         distractor: For each example, the index of the review in front of that one, or -1 for none.
 
@@ -175,7 +175,7 @@ class FeatureExamples:
     Args:
         features: The encoder's output for each example.
         read: The number of tokens that the encoder read of each example.
-        labels: 0 or 1 for each example.
+        labels: For each example, the index of its label.
 
     Shape:
         - features: :math:`(E, d)`, float32
@@ -215,7 +215,7 @@ def make_examples(
 
     Args:
         ids: The ids of the reviews.
-        labels: 0 or 1 for each review.
+        labels: For each review, the index of its label.
         clean: Whether to take every review alone.
         pairs: Whether to take every review behind one drawn at random, which may be itself. With
             ``clean``, these examples come after those of reviews alone, as in Lab 13.
@@ -282,6 +282,8 @@ class Prepared:
     """The training reviews, each alone and, if the run has distractors, also behind one."""
     validation: dict[str, Examples]
     """The validation examples by name: ``clean``, and ``distractor`` if the run has any."""
+    labels: tuple[str, ...]
+    """What the labels are called."""
     fingerprints: dict[str, str]
     """The SHA-256 of each split's texts and labels."""
 

@@ -10,12 +10,12 @@ from torch import Tensor
 
 from attention._device import choose_device
 from attention._precision import Precision
-from attention.analysis.attribution import deletion_effects
+from attention.analysis.attribution import answer_logits, deletion_effects
 from attention.sentiment.batches import make_examples, plan_batches
 from attention.sentiment.evaluation import Answer, answer, run_batches
 from attention.sentiment.model import SentimentClassifier
 from attention.sentiment.run_folder import load_run
-from attention.sentiment.tokenizer import encode_reviews
+from attention.sentiment.tokenizer import Ragged, encode_reviews, known_shares
 
 BATCH_SIZE = 64
 TEXTS_AT_ONCE = 4096  # are in memory together, and sorted by length, which avoids padding
@@ -42,8 +42,9 @@ class Classifier:
         """Classify texts.
 
         Returns:
-            Of each text, the more probable ``label`` and its ``probability``. A text without a word
-            that the model knows has an answer, too, which says nothing of the text.
+            Of each text, the most probable ``label``, its ``probability``, and ``known``, the share
+            of the text's words that the model knows. Where that is 0, there is an answer, too,
+            which says nothing of the text.
 
         Raises:
             TypeError: If the texts are one string.
@@ -56,14 +57,19 @@ class Classifier:
             raise TypeError("texts: expected several texts, such as a list, got one string")
         source = iter(texts)
         while some := [*islice(source, TEXTS_AT_ONCE)]:
-            yield from map(answer, self._logits(some))
+            ids = encode_reviews(self.tokenizer, some)
+            for logits, known in zip(
+                self._logits(ids), known_shares(self.tokenizer, ids), strict=True
+            ):
+                yield answer(logits, self.model.config.labels, known)
 
     def explain(self, text: str) -> ExplainedAnswer:
         r"""Classify one text, and say what each of its words contributes.
 
         The contribution of a word is what the logit loses when the word is deleted, as in
-        :func:`~attention.analysis.deletion_effects`: above 0 it speaks for "positive". One model
-        reads one text per word, so a review of 500 words takes as long as 500 reviews.
+        :func:`~attention.analysis.deletion_effects`. Above 0 it speaks for the second of two
+        labels, such as "positive", or for the answer if there are more. The model reads one text
+        per word, so a review of 500 words takes as long as 500 reviews.
         """
         examples = make_examples(encode_reviews(self.tokenizer, [text]), [0])
         batch = examples.batch(torch.zeros(1, dtype=torch.int64), self.model.config.reading)
@@ -72,19 +78,21 @@ class Classifier:
         if len(ids) > 1:
             effects = deletion_effects(self.model, ids).tolist()
         elif len(ids) == 1:  # what is left without it is a text without a word
-            whole, rest = self._logits([text, ""]).tolist()
+            whole, rest = answer_logits(
+                self._logits(encode_reviews(self.tokenizer, [text, ""]))
+            ).tolist()
             effects = [whole - rest]
         words = [self.tokenizer.id_to_token(i) or "" for i in ids.tolist()]
         return {**self([text])[0], "words": words, "contributions": effects}
 
-    def _logits(self, texts: list[str]) -> Tensor:
-        examples = make_examples(encode_reviews(self.tokenizer, texts), [0] * len(texts))
+    def _logits(self, ids: Ragged) -> Tensor:
+        examples = make_examples(ids, [0] * len(ids))
         lengths = examples.lengths(self.model.config.reading)  # (E,)
         plan = plan_batches(lengths, BATCH_SIZE, shuffle=False)
-        logits = torch.empty(len(texts))  # (E,)
         read = run_batches(self.model, examples, plan, precision=self.precision)
-        for rows, (_, found) in zip(plan, read, strict=True):
-            logits[rows] = found.float().cpu()
+        found = torch.cat([logits.float().cpu() for _, logits in read])  # (E,) or (E, C)
+        logits = torch.empty_like(found)
+        logits[torch.cat(plan)] = found
         return logits
 
 
@@ -99,11 +107,12 @@ def load_classifier(
         precision: As in :func:`~attention._precision.choose_precision`.
 
     Returns:
-        A function of texts. ``classify(["Good soup."])`` gives of each text the more probable
-        ``label`` and its ``probability``. ``classify.stream(texts)`` yields the same for any number
+        A function of texts. ``classify(["Good soup."])`` gives of each text the most probable
+        ``label``, its ``probability``, and ``known``, the share of the text's words that the model
+        knows. ``classify.stream(texts)`` yields the same for any number
         of texts. ``classify.explain(text)`` adds the ``words`` that were read and their
-        ``contributions``: by how much the logit falls when the word is deleted, so that above 0 it
-        speaks for "positive".
+        ``contributions``: by how much the logit falls when the word is deleted. Above 0 it speaks
+        for the second of two labels, such as "positive", or for the answer if there are more.
 
     Raises:
         ValueError: If the folder holds no finished run that can be read, or there is no such

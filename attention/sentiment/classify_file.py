@@ -11,6 +11,7 @@ from typing import Any
 from tqdm import tqdm
 
 from attention._console import shown
+from attention._distributed import print_status
 from attention.sentiment.classify import TEXTS_AT_ONCE, Classifier
 from attention.sentiment.files import check_text, read_rows
 
@@ -42,7 +43,7 @@ def classify_file(classify: Classifier, file: Path, out: Path, text_column: str)
             f"--out: expected a file that ends in {', '.join(WRITTEN)}, got {shown(out)}"
         )
     rows = _with_text(file, text_column)
-    beside, count = out.with_name(out.name + ".part"), 0
+    beside, count, unknown = out.with_name(out.name + ".part"), 0, 0
     try:
         with _writer(beside, out.suffix, file) as write, tqdm(unit="row", disable=None) as bar:
             while some := [*islice(rows, TEXTS_AT_ONCE)]:
@@ -54,12 +55,15 @@ def classify_file(classify: Classifier, file: Path, out: Path, text_column: str)
                     ]
                 )
                 count += len(some)
+                unknown += sum(each["known"] == 0 for each in answers)
                 bar.update(len(some))
         if not count:
             raise ValueError(f"{shown(file)}: has no rows")
         beside.replace(out)
     finally:
         beside.unlink(missing_ok=True)
+    if unknown:
+        print_status(f"{shown(file)}: {unknown:,} of {count:,} hold no word that the model knows")
     return count
 
 

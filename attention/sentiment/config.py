@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 import torch
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
     InstanceOf,
@@ -21,7 +22,8 @@ from attention._model_files import as_pythons_own
 from attention._precision import Precision
 from attention.layers.variants import VARIANTS, readers, refusal, variant
 from attention.sentiment.batches import Reading
-from attention.sentiment.files import Columns
+from attention.sentiment.files import MOST_LABELS, Columns
+from attention.sentiment.reviews import SENTIMENT
 from attention.sentiment.sources import SOURCES
 from attention.sentiment.tokenizer import LONGEST_TEXT, PIECE_SEP_ID, SEP_ID
 
@@ -39,6 +41,12 @@ MAX_LENGTH_TIMES_WIDTH = 2**27
 # A number that torch can hold as an integer of 64 bits.
 Count = Annotated[int, Field(ge=1, lt=2**63)]
 Share = Annotated[float, Field(ge=0, lt=1)]
+# JSON has lists alone.
+Labels = Annotated[
+    tuple[str, ...],
+    BeforeValidator(lambda labels: tuple(labels) if isinstance(labels, list) else labels),
+    Field(min_length=2, max_length=MOST_LABELS),
+]
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -79,9 +87,13 @@ class Config(BaseModel):
         return type(self)(**kept | fields)
 
     def options(self) -> dict[str, Any]:
-        """List the fields that this configuration reads, with their values."""
+        """List the fields that this configuration reads, with their values; JSON has no tuple."""
         unread = self.unread()
-        return {name: value for name, value in self.__dict__.items() if name not in unread}
+        return {
+            name: [*value] if isinstance(value, tuple) else value
+            for name, value in self.__dict__.items()
+            if name not in unread
+        }
 
 
 def _first_fault(error: ValidationError) -> str:
@@ -167,6 +179,9 @@ class ModelConfig(Config):
     """Whether there is a <sep> between distractor and review."""
     segments: bool = False
     """Whether the separator and the words in front of it get a learned vector added."""
+    labels: Labels = SENTIMENT
+    """What the answers are called, in the order of their logits; two of them have one logit. The
+    data say them, not the command line."""
     dtype: Literal["float32", "float64", "bfloat16", "float16"] | None = None
     """The dtype of the weights; None means torch's default. A saved model states its own."""
 
@@ -196,6 +211,12 @@ class ModelConfig(Config):
                 f"got {self.max_length}"
             )
         return refusals
+
+    @model_validator(mode="after")
+    def _check_labels(self) -> Self:
+        if len({*self.labels}) < len(self.labels):
+            raise ValueError(f"labels: expected different ones, got {', '.join(self.labels)}")
+        return self
 
     @model_validator(mode="after")
     def _check_sizes(self) -> Self:
@@ -228,7 +249,7 @@ class ModelConfig(Config):
 
 
 _OF_LAYERS = {name for each in VARIANTS.values() for name in each.options}
-_OF_EVERY_MODEL = {"attention", "dropout", "max_length", "keep", "separator", "dtype"}
+_OF_EVERY_MODEL = {"attention", "dropout", "max_length", "keep", "separator", "labels", "dtype"}
 
 
 def models_reading(field: str) -> list[str]:
@@ -278,6 +299,9 @@ class TrainConfig(Config):
     """The configuration of the model."""
     epochs: Count = 6
     """Passes over the training reviews."""
+    min_steps: Count = 1
+    """Steps that a run takes at least. An epoch of a small set passes over its reviews as often as
+    that needs."""
     batch_size: Count = 256
     """Examples per step, over all processes together."""
     lr: Positive = 3e-3
@@ -294,7 +318,7 @@ class TrainConfig(Config):
     """Precision of matrix products; auto takes bfloat16 if the GPU has units for it, or, with
     minilm on a CPU, if the CPU has them."""
     limit: Annotated[int, Field(ge=2)] | None = None
-    """Train on this many reviews only, drawn from both labels in proportion, and validate on a
+    """Train on this many reviews only, drawn from all labels in proportion, and validate on a
     tenth as many."""
     distractors: bool = True
     """Whether each review is also put behind another one drawn at random, in training and
@@ -302,6 +326,10 @@ class TrainConfig(Config):
     clean_text: bool = True
     """Whether a backslash followed by an n, which is how Yelp's files write a newline, becomes a
     space before a text is split into words."""
+    words: Literal["auto", "a-z", "unicode"] = "auto"
+    """What a word is: a run of the letters a-z, or unicode, a word of any script, a number or an
+    emoji; auto takes unicode if more than 2 in 1,000 characters of the training reviews are letters
+    other than a to z."""
     min_frequency: Count = 2
     """Words rarer than this in the training reviews become <unk>."""
 
@@ -309,7 +337,8 @@ class TrainConfig(Config):
         """List the fields that do not go with the others, each with the refusal of it."""
         refusals = {}
         if isinstance(self.model, ModelConfig) and self.model.is_pretrained:  # else refused as such
-            refusals["min_frequency"] = refusal("min_frequency", MINILM, [*VARIANTS])
+            for name in "min_frequency", "words":
+                refusals[name] = refusal(name, MINILM, [*VARIANTS])
         if self.data in SOURCES:
             for name in "text_column", "label_column":
                 refusals[name] = f"{name}: expected a file or a folder as data, got {self.data}"
@@ -398,7 +427,8 @@ _DEFAULT = TrainConfig(
         embedding_std=0.1,
         dropout=0.3,
         word_dropout=0.2,
-    )
+    ),
+    min_steps=300,
 )
 
 # The settings of Lab 13 with its faults corrected: padding is masked, the tail is kept, scores are
@@ -411,18 +441,19 @@ _CORRECTED = TrainConfig(
     batch_size=1_024,
     lr=0.02,
     data="yelp-lab13",
+    words="a-z",
 )
 
 # The frozen encoder with a linear layer on top.
 _FROZEN = TrainConfig(
-    model=ModelConfig(attention=MINILM, dropout=0.1), epochs=20, lr=3e-3, batch_size=256
+    model=ModelConfig(attention=MINILM, dropout=0.1), epochs=20, lr=3e-3, min_steps=300
 )
 
 PRESETS = {
     "default": _DEFAULT,
     "minilm": _FROZEN,
     "minilm-fine-tuned": _FROZEN.with_options(
-        fine_tune=True, epochs=1, lr=5.4e-5, batch_size=32, warmup=0.1
+        fine_tune=True, epochs=1, lr=5.4e-5, batch_size=32, warmup=0.1, min_steps=1
     ),
     # As in Lab 13, faults included. Its vocabulary counts each review twice, so its minimum
     # frequency of 2 has no effect.

@@ -6,11 +6,11 @@ a frozen encoder.
 
 import math
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Literal, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 import torch
@@ -30,8 +30,9 @@ from attention.sentiment.batches import (
     plan_batches,
     to_device,
 )
+from attention.sentiment.confusion import OfLabel, macro_f1, per_label
 from attention.sentiment.model import SentimentClassifier, logits_of
-from attention.sentiment.tokenizer import encode_reviews
+from attention.sentiment.tokenizer import encode_reviews, known_shares
 
 # Standard normal quantile of a two-sided 95 % interval.
 Z95 = NormalDist().inv_cdf(0.975)
@@ -46,14 +47,18 @@ class Measured(TypedDict):
     accuracy_interval: list[float]
     loss: float
     loss_interval: list[float]
+    macro_f1: float
+    confusion: list[list[int]]
+    labels: dict[str, OfLabel]
     n: int
 
 
 class Answer(TypedDict):
-    """A label, and its probability."""
+    """A label, its probability, and the share of the text's words that the model knows."""
 
-    label: Literal["negative", "positive"]
+    label: str
     probability: float
+    known: float
 
 
 class Prediction(Answer):
@@ -87,10 +92,13 @@ def run_batches(
 
 
 def losses_of(logits: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the loss of each example in nats, (B,), and whether its answer is right, (B,)."""
-    logits = logits.float()  # (B,)
-    losses = F.binary_cross_entropy_with_logits(logits, labels, reduction="none")  # (B,)
-    return losses, (logits.detach() > 0) == (labels > 0.5)
+    """Return the loss of each example in nats, (B,), and the label that is answered, (B,)."""
+    logits = logits.float()  # (B,) or (B, C)
+    if logits.dim() == 1:
+        losses = F.binary_cross_entropy_with_logits(logits, labels, reduction="none")  # (B,)
+        return losses, (logits.detach() > 0).long()
+    losses = F.cross_entropy(logits, labels.long(), reduction="none")  # (B,)
+    return losses, logits.detach().argmax(dim=-1)
 
 
 def wilson_interval(successes: float, n: int) -> tuple[float, float]:
@@ -133,12 +141,11 @@ def measure(
 ) -> Measured:
     r"""Measure accuracy and mean loss, each with its 95 % interval.
 
-    .. math:: \mathrm{loss} = -\frac{1}{N}\sum_i \big(y_i \ln p_i + (1 - y_i) \ln (1 - p_i)\big)
+    .. math:: \mathrm{loss} = -\frac{1}{N}\sum_i \ln p_i
 
-    Here :math:`y_i` is the label of example i, and :math:`p_i` is the probability that the model
-    gives to the label 1. The interval of the accuracy is Wilson's, and that of the loss is normal.
-    Both say how far the result may differ on other reviews drawn like these, not with other
-    training seeds.
+    Here :math:`p_i` is the probability that the model gives to the label of example i. The interval
+    of the accuracy is Wilson's, and that of the loss is normal. Both say how far the result may
+    differ on other reviews drawn like these, not with other training seeds.
 
     Args:
         model: Read in evaluation mode; afterwards it is in its previous mode.
@@ -147,7 +154,9 @@ def measure(
         precision: As in :func:`~attention._precision.choose_precision`.
 
     Returns:
-        ``accuracy``, ``accuracy_interval``, ``loss`` (in nats), ``loss_interval``, ``n``.
+        ``accuracy``, ``accuracy_interval``, ``loss`` (in nats), ``loss_interval``, ``macro_f1``,
+        ``confusion`` (a row per label, a column per answer), ``n``, and for each of the ``labels``
+        its ``precision``, ``recall``, ``f1`` and ``n``.
 
     Raises:
         ValueError: If there are no examples.
@@ -165,18 +174,23 @@ def measure(
     if not len(examples):
         raise ValueError("examples: expected at least one, got none")
     rank, world_size = rank_and_size()
-    # Over all processes: losses, their squares, and correct answers.
-    sums = torch.zeros(3, dtype=torch.float64, device=next(model.parameters()).device)
+    device, count = next(model.parameters()).device, len(model.config.labels)
+    sums = torch.zeros(2, dtype=torch.float64, device=device)  # of losses, and of their squares
+    confusion = torch.zeros(count**2, dtype=torch.int64, device=device)
     plan = plan_batches(examples.lengths(model.config.reading), batch_size, shuffle=False)
     shares = (rows[rank::world_size] for rows in plan)
     for batch, logits in run_batches(model, examples, shares, precision=precision):
-        losses, correct = losses_of(logits, batch.labels)  # (B,), (B,)
-        for i, part in enumerate((losses.sum(), (losses**2).sum(), correct.sum())):
+        losses, answers = losses_of(logits, batch.labels)  # (B,), (B,)
+        for i, part in enumerate((losses.sum(), (losses**2).sum())):
             sums[i] += part
+        pairs = batch.labels.long() * count + answers  # (B,)
+        confusion += torch.bincount(pairs, minlength=count**2)
     if world_size > 1:
         dist.all_reduce(sums)
-    total, squares, correct_count = sums.tolist()
-    n = len(examples)
+        dist.all_reduce(confusion)
+    total, squares = sums.tolist()
+    table = confusion.view(count, count)  # (C, C)
+    correct_count, n = int(table.trace()), len(examples)
     loss = total / n
     half = Z95 * math.sqrt(max(squares / n - loss**2, 0.0) / n)
     return {
@@ -184,6 +198,9 @@ def measure(
         "accuracy_interval": list(wilson_interval(correct_count, n)),
         "loss": loss,
         "loss_interval": [loss - half, loss + half],
+        "macro_f1": macro_f1(table.tolist()),
+        "confusion": table.tolist(),
+        "labels": per_label(table.tolist(), model.config.labels),
         "n": n,
     }
 
@@ -199,6 +216,8 @@ def predict(
 
     .. math:: \mathrm{probability} = \frac{1}{1 + e^{-|\mathrm{logit}|}}
 
+    With more than two labels, it is the softmax of their logits.
+
     Args:
         model: As in :func:`measure`.
         tokenizer: The tokenizer of the same run.
@@ -207,7 +226,8 @@ def predict(
         precision: As in :func:`measure`.
 
     Returns:
-        ``label``, ``probability``, ``tokens`` and ``weights``. The probability is that of the
+        ``label``, ``probability``, ``known`` (the share of the words that the model knows),
+        ``tokens`` and ``weights``. The probability is that of the
         label, which is the more probable one. There is one weight per token, which with
         self-attention is the mean over queries.
 
@@ -220,7 +240,8 @@ def predict(
         >>> predict(model, tokenizer, "Good beer")["tokens"]
         ['good', '<unk>']
     """
-    examples = make_examples(encode_reviews(tokenizer, [text]), [0])
+    ids = encode_reviews(tokenizer, [text])
+    examples = make_examples(ids, [0])
 
     def with_weights(model: SentimentClassifier, batch: Batch) -> Any:
         return model(batch.ids, batch.lengths, need_weights=True)
@@ -233,18 +254,19 @@ def predict(
         weights = weights.mean(dim=1)  # (1, n), over the queries
     length = int(batch.lengths[0])
     return {
-        **answer(logits[0]),
+        **answer(logits[0], model.config.labels, known_shares(tokenizer, ids)[0]),
         "tokens": [tokenizer.id_to_token(i) or "" for i in batch.ids[0, :length].tolist()],
         "weights": weights[0, :length].tolist(),
     }
 
 
-def answer(logit: Tensor) -> Answer:
-    """Turn a logit into the more probable label and its probability."""
-    return {
-        "label": "positive" if logit > 0 else "negative",
-        "probability": logit.float().abs().sigmoid().item(),
-    }
+def answer(logits: Tensor, labels: Sequence[str], known: Tensor) -> Answer:
+    """Turn the logits of one review, () or (C,), into the most probable label."""
+    logits = logits.float()
+    if logits.dim() == 0:
+        logits = torch.stack([torch.zeros_like(logits), logits])  # (2,)
+    probability, i = logits.softmax(dim=-1).max(dim=-1)
+    return {"label": labels[int(i)], "probability": probability.item(), "known": known.item()}
 
 
 def encode_examples(

@@ -8,6 +8,7 @@ million of them are never in memory together.
 import csv
 import io
 import json
+import math
 import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -21,12 +22,14 @@ import numpy as np
 from attention._console import shown
 from attention._distributed import print_status
 from attention._files import openable
-from attention.sentiment.reviews import Reviews, StreamedTexts, stratified_order
+from attention.sentiment.reviews import SENTIMENT, Reviews, StreamedTexts, stratified_order
 
 SPLITS = "train", "validation", "test"
 KINDS = ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".lz4": "lz4", ".zst": "zstd"}
 KINDS_HELP = f"{', '.join(KINDS)}, also with {', '.join(PACKED)}"
+MOST_LABELS = 1_000
+_LONGEST_LABEL = 100  # characters
 _SEPARATORS = ",\t;|"
 _ROWS_AT_ONCE = 1024
 _LONGEST_FIELD = 1 << 26  # characters; csv's own limit is less than a review of 30,000 words
@@ -44,9 +47,10 @@ def load_files(path: Path, columns: Columns, seed: int) -> dict[str, Reviews]:
 
     A file ends in .csv, .tsv, .jsonl, .ndjson or .parquet, and may be compressed, as
     ``train.csv.gz`` is. CSV is in UTF-8, and whichever of comma, tab, semicolon and bar makes both
-    columns of its header separates all of them. Labels are 0 and 1, or 1 and 2 as in the original
-    files of Yelp Reviews Polarity. Those files have no header (label, then text) and are read as
-    they are.
+    columns of its header separates all of them. Labels 0 and 1, or 1 and 2 as in the original
+    files of Yelp Reviews Polarity, are negative and positive. Those files have no header (label,
+    then text) and are read as they are. Any other labels, from two to a thousand, keep their names,
+    in the order of their numbers or of the alphabet; the training file says which there are.
 
     Where there is no validation file, a tenth of the training rows validates. Equal texts stay
     together, and the draw is the same each time. A line on the standard error says so, and how many
@@ -62,12 +66,15 @@ def load_files(path: Path, columns: Columns, seed: int) -> dict[str, Reviews]:
 
     Raises:
         ValueError: If a file is missing or cannot be read, if a column is missing, if a row is
-            broken, without text, not UTF-8 or has any other label, or if a file does not have both
-            classes. The message names file, row and column; rows count from 1, without the header.
+            broken, without text, without label, not UTF-8, or has a label that the training file
+            lacks, or if there is one label alone. The message names file, row and column; rows
+            count from 1, without the header.
     """
-    splits, texts = {}, {}
+    splits: dict[str, Reviews] = {}
+    texts: dict[str, np.ndarray] = {}
     for name, file in (_files_of(path) if path.is_dir() else {"train": path}).items():
-        splits[name], texts[name] = _check_file(file, columns)
+        names = splits["train"].names if splits else None  # the training file comes first
+        splits[name], texts[name] = _check_file(file, columns, names)
     if "validation" not in splits:
         _draw_validation(path, splits, texts, seed)
     for one, other in combinations(splits, 2):
@@ -100,14 +107,15 @@ def _draw_validation(
 ) -> None:
     """Let a tenth of the training rows validate, and with them all rows of an equal text."""
     every, hashes = splits["train"], texts["train"]
-    drawn = stratified_order(every.labels, seed)[: max(len(every) // 10, 2)]
+    count = len(every.names)
+    drawn = stratified_order(every.labels, seed)[: max(len(every) // 10, count)]
     validates = np.isin(hashes, hashes[drawn])
     for name, rows in {"train": ~validates, "validation": validates}.items():
         splits[name], texts[name] = every.select(np.flatnonzero(rows)), hashes[rows]
-        if set(splits[name].labels) != {0, 1}:
+        if lacking := {*range(count)} - {*splits[name].labels}:
             raise ValueError(
-                f"{shown(path)}: has no validation file, and too few different texts of each label "
-                "to draw one"
+                f"{shown(path)}: has no validation file, and too few different texts of the label "
+                f"{shown(every.names[min(lacking)])} to draw one"
             )
     print_status(
         f"{shown(path)}: has no validation file; {validates.sum():,} of {len(every):,} training "
@@ -115,41 +123,64 @@ def _draw_validation(
     )
 
 
-def load_file(path: Path, columns: Columns) -> Reviews:
-    """Check and load one file as one split; errors as for :func:`load_files`."""
-    return _check_file(path, columns)[0]
+def load_file(path: Path, columns: Columns, names: Sequence[str]) -> Reviews:
+    """Check and load one file with labels of these names; errors as for :func:`load_files`."""
+    return _check_file(path, columns, tuple(names))[0]
 
 
-def _check_file(path: Path, columns: Columns) -> tuple[Reviews, np.ndarray]:
+def _check_file(
+    path: Path, columns: Columns, names: tuple[str, ...] | None
+) -> tuple[Reviews, np.ndarray]:
     """Check every row of a file; keep its labels, and of each text a hash, (N,)."""
     where = shown(path)
     if not path.is_file():
         kind = "folder, such as Spark writes" if path.is_dir() else "link to nothing, or a device"
         raise ValueError(f"{where}: expected one file, got a {kind}")
-    labels: list[int] = []
+    labels: list[str] = []
     hashes: list[int] = []
+    first: dict[str, int] = {}  # label → its first row
     for i, row in enumerate(read_rows(path, columns), 1):
         text, given = row[columns.text], row[columns.label]
-        label = _number(given)
+        label = _label(given)
         check_text(path, i, columns.text, text)
-        if label not in (0, 1, 2):
+        if label is None:
             raise ValueError(
-                f"{where}, row {i}, column {columns.label}: expected 0 or 1 (or, all through the "
-                f"file, 1 or 2), got {given!r:.60}"
+                f"{where}, row {i}, column {columns.label}: expected a label of at most "
+                f"{_LONGEST_LABEL} characters, got {given!r:.60}"
             )
-        labels.append(int(label))
+        labels.append(label)
         hashes.append(hash(text))
-    classes = sorted(set(labels))
-    if classes not in ([0, 1], [1, 2]):
-        found = " and ".join(map(str, classes)) or "no rows"
-        expected = f"{where}, column {columns.label}: expected 0 and 1, or 1 and 2"
-        raise ValueError(f"{expected}, got {found}")
-    labels = [label - classes[0] for label in labels]
+        first.setdefault(label, i)
+        if len(first) > MOST_LABELS:
+            raise ValueError(
+                f"{where}, row {i}, column {columns.label}: expected at most {MOST_LABELS:,} "
+                f"different labels, got another one, {shown(label)}"
+            )
+    found = sorted(first, key=_order)
+    if len(found) < 2 and (names is None or {*found} <= {*names, "0", "1", "2"}):
+        raise ValueError(
+            f"{where}, column {columns.label}: expected at least two labels, got "
+            f"{'only ' + shown(found[0]) if found else 'no rows'}"
+        )
+    is_sentiment = found in (["0", "1"], ["1", "2"])
+    if names is None:
+        names = SENTIMENT if is_sentiment else tuple(found)
+    if is_sentiment and names == SENTIMENT:
+        number_of = {label: i for i, label in enumerate(found)}
+    else:
+        number_of = {label: i for i, label in enumerate(names)}
+        if others := first.keys() - number_of.keys():
+            label = min(others, key=first.__getitem__)
+            raise ValueError(
+                f"{where}, row {first[label]}, column {columns.label}: expected one of "
+                f"{_listed(names)}, got {shown(label)}"
+            )
 
     def texts() -> Iterator[str]:
         return (row[columns.text] for row in read_rows(path, columns))
 
-    return Reviews(StreamedTexts(texts, np.ones(len(labels), bool)), labels), np.array(hashes)
+    read = StreamedTexts(texts, np.ones(len(labels), bool))
+    return Reviews(read, [number_of[label] for label in labels], names), np.array(hashes)
 
 
 def _number(value: Any) -> float | None:
@@ -157,6 +188,26 @@ def _number(value: Any) -> float | None:
         return float(value)
     except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _label(value: Any) -> str | None:
+    """Spell a label, so that 1, "1" and 1.0 are one; None stands for what can't be one."""
+    number = _number(value)
+    if number is not None:
+        return f"{number:.12g}" if math.isfinite(number) else None
+    label = value.strip() if isinstance(value, str) else ""
+    return label if 0 < len(label) <= _LONGEST_LABEL else None
+
+
+def _order(label: str) -> tuple[float, str]:
+    number = _number(label)
+    return math.inf if number is None else number, label
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - 9} more" if len(names) > 9 else ""
+    spelled = " (0 and 1, or 1 and 2)" if names == SENTIMENT else more
+    return ", ".join(map(shown, names[:9])) + spelled
 
 
 def check_text(path: Path, row: int, column: str, text: object) -> None:

@@ -75,6 +75,8 @@ class SentimentClassifier(nn.Module):
         X = \mathrm{embedding}(\mathrm{ids}) + S, \qquad
         \mathrm{logit} = \mathrm{pooled}(X) \cdot w + b
 
+    With more than two ``labels``, there is a logit for each, with a w and a b of its own.
+
     Here S holds the positional encodings, and pooled(X) is the one vector that the words are pooled
     into. Some variants of attention, such as ``energy``, pool the words by themselves; others, such
     as ``qkv``, give each word a context, and the contexts are averaged. With ``bigram_buckets``,
@@ -96,7 +98,7 @@ class SentimentClassifier(nn.Module):
     Shape:
         - ids: :math:`(B, n)`, integers
         - lengths: :math:`(B)`, integers; None means that no row has padding
-        - logits: :math:`(B)`
+        - logits: :math:`(B)`, or :math:`(B, C)` with more than two labels
         - weights: :math:`(B, n)` for pooling, :math:`(B, n, n)` for self-attention, as the mean
           over heads and layers if there are several. With ``bigram_buckets``, :math:`(B, n)` for
           both, which for self-attention is the mean over the words and pairs that attend
@@ -150,7 +152,8 @@ class SentimentClassifier(nn.Module):
         # Contexts have the width of the values, if a layer has values.
         features = getattr(self.attention, "value_dim", width)
         self.average = MeanPooling(features) if chosen.returns_contexts else None
-        self.classifier = nn.Linear(features, 1)
+        count = len(config.labels)
+        self.classifier = nn.Linear(features, 1 if count == 2 else count)
         self.to(getattr(torch, dtype))
 
     def _add_embeddings(self) -> None:
@@ -186,7 +189,7 @@ class SentimentClassifier(nn.Module):
     def forward(
         self, ids: Tensor, lengths: Tensor | None = None, *, need_weights: bool = False
     ) -> Attended:
-        """Return one logit per review, and the weights if they are needed."""
+        """Return the logits of each review, and the weights if they are needed."""
         if not need_weights:
             return self.classify(self.features(ids, lengths))
         x, mask = self._read(ids, lengths)
@@ -206,9 +209,9 @@ class SentimentClassifier(nn.Module):
         return self._pool(self.attention(x, mask, **self._positions(x)), mask)
 
     def classify(self, features: Tensor) -> Tensor:
-        """Return one logit per review, (B,), from what :meth:`features` returned."""
-        logits: Tensor = self.classifier(self.dropout(features)).squeeze(-1)  # (B,)
-        return logits
+        """Return the logits of each review, (B,) or (B, C), from what :meth:`features` returned."""
+        logits: Tensor = self.classifier(self.dropout(features))  # (B, 1) or (B, C)
+        return logits.squeeze(-1)
 
     def _positions(self, x: Tensor) -> dict[str, Tensor]:
         """Return the positions of words and pairs, for a layer that goes by them."""
@@ -323,7 +326,7 @@ def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
 
 
 def logits_of(model: Any, batch: Batch | FeatureBatch) -> Tensor:
-    """Return the logit of each example of a batch, (B,); several processes may have wrapped it."""
+    """Return the logits of a batch, (B,) or (B, C), also of a model that processes share."""
     if isinstance(batch, FeatureBatch):
         logits: Tensor = model.classify(batch.features)
     else:

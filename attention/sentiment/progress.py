@@ -143,7 +143,7 @@ class Progress:
         def write() -> None:
             if trainer.rank == 0:
                 if metrics:
-                    run_folder.write_metrics(self.out, list(metrics))
+                    run_folder.write_metrics(self.out, list(metrics), trainer.model.config.labels)
                 run_folder.save_checkpoint(self.out, trainer, self.data)
 
         on_all_processes(write)

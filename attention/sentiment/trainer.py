@@ -170,7 +170,10 @@ class Trainer:
         trained = [weight for weight in self.model.parameters() if weight.requires_grad]
         self.optimizer = torch.optim.Adam(trained, lr=config.lr, fused=True)
         self.lengths = examples.lengths(model.config.reading)  # (E,)
-        self.batches_per_epoch = -(-len(examples) // config.batch_size)
+        batches = -(-len(examples) // config.batch_size)
+        passes = -(-config.min_steps // max(config.epochs * batches, 1))  # in each epoch
+        self.lengths = self.lengths.repeat(passes)  # (passes · E,)
+        self.batches_per_epoch = -(-len(self.lengths) // config.batch_size)
         # Counted on the device of the loss, so that the first bad step is known later.
         self.bad_steps = torch.zeros((), dtype=torch.int64, device=self.device)
         self.checks_each_step = self.device.type == "cpu" and self.world_size == 1
@@ -243,7 +246,7 @@ class Trainer:
             self.lengths, self.config.batch_size, seed=self.config.seed, epoch=self.state.epoch
         )
         for rows in plan[self.state.batch :]:
-            share = rows[self.rank :: self.world_size]  # (B / world_size,)
+            share = rows[self.rank :: self.world_size] % len(self.examples)  # (B / world_size,)
             batch = to_device(self.examples.batch(share, self.model.config.reading), self.device)
             self.state.seconds += time.perf_counter() - started
             yield batch, len(rows)
@@ -271,8 +274,9 @@ class Trainer:
             self.config.precision,
             is_pretrained=self.model.config.is_pretrained,
         ):
-            logits = logits_of(self.parallel, piece)  # (B,)
-        losses, correct = losses_of(logits, piece.labels)  # (B,), (B,)
+            logits = logits_of(self.parallel, piece)  # (B,) or (B, C)
+        losses, answers = losses_of(logits, piece.labels)  # (B,), (B,)
+        correct = answers == piece.labels  # (B,)
         # Processes average their gradients; × world_size makes that the mean over the batch.
         (losses.sum() / size * self.world_size).backward()
         loss = losses.detach().sum()

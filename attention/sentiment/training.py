@@ -2,8 +2,10 @@
 
 import contextlib
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import distributed as dist
 
@@ -18,15 +20,22 @@ from attention.sentiment.config import TrainConfig
 from attention.sentiment.evaluation import encode_examples
 from attention.sentiment.model import SentimentClassifier, build_model
 from attention.sentiment.progress import Progress
-from attention.sentiment.reviews import Reviews, fingerprint
+from attention.sentiment.reviews import SENTIMENT, Reviews, fingerprint
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import (
+    FOREIGN,
+    Words,
     check_words,
     clean_tokenizer,
     encode_reviews,
-    train_and_encode,
+    foreign_share,
+    train_tokenizer,
 )
 from attention.sentiment.trainer import Metrics, Trainer
+
+UNEQUAL = 3
+"""How many times as many reviews the most frequent label has when this is said."""
+MOST_SHOWN = 12
 
 
 def train(config: TrainConfig) -> list[Metrics]:
@@ -48,7 +57,7 @@ def train(config: TrainConfig) -> list[Metrics]:
         raise ValueError("--out: expected a folder for the run, got none")
     out = config.out
     with contextlib.ExitStack() as cleanup:
-        prepared, model = on_all_processes(lambda: _prepare_all(config, out, cleanup))
+        config, prepared, model = on_all_processes(lambda: _prepare_all(config, out, cleanup))
         trainer = Trainer(model, prepared.examples, prepared.validation, config)
         on_all_processes(lambda: _start_or_resume(out, trainer, prepared))
         progress = Progress(trainer, out, prepared.fingerprints)
@@ -94,23 +103,56 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
     train = reviews["train"]
     if config.model.is_pretrained:
         tokenizer = clean_tokenizer(load_encoder("minilm")[1], config.clean_text)
-        ids = encode_reviews(tokenizer, train.texts)
     else:
-        tokenizer, ids = train_and_encode(
-            train.texts, min_frequency=config.min_frequency, clean_text=config.clean_text
+        tokenizer = train_tokenizer(
+            train.texts,
+            min_frequency=config.min_frequency,
+            clean_text=config.clean_text,
+            words=_choose_words(train.texts) if config.words == "auto" else config.words,
         )
+    ids = encode_reviews(tokenizer, train.texts)
     check_words(tokenizer, ids, "the training reviews")
+    _say_labels(train)
     return Prepared(
         tokenizer,
         make_examples(ids, train.labels, pairs=config.distractors),
         measured_examples(tokenizer, reviews["validation"], distractors=config.distractors),
+        train.names,
         {name: fingerprint(split) for name, split in reviews.items()},
     )
 
 
+def _choose_words(texts: Sequence[str]) -> Words:
+    """Choose what a word is by the letters of the training texts, and say if it is the new rule."""
+    share = foreign_share(texts)
+    if share <= FOREIGN:
+        return "a-z"
+    print_status(
+        f"{share:.1%} of the characters are letters other than a to z, so words of any script are "
+        "read, as --words unicode does"
+    )
+    return "unicode"
+
+
+def _say_labels(train: Reviews) -> None:
+    """Say which labels there are, if they are others than two, or if one is much rarer."""
+    counts = np.bincount(train.labels, minlength=len(train.names))
+    if train.names == SENTIMENT and counts.max() < UNEQUAL * counts.min():
+        return
+    most = np.argsort(-counts, kind="stable")
+    some = ", ".join(f"{shown(train.names[i])} {counts[i]:,}" for i in most[:MOST_SHOWN])
+    rest = f" and {len(most) - MOST_SHOWN} more" if len(most) > MOST_SHOWN else ""
+    print_status(f"training reviews by label: {some}{rest}")
+    if counts.max() >= UNEQUAL * counts.min():
+        print_status(
+            f"answering {shown(train.names[most[0]])} always would be right for "
+            f"{counts.max() / counts.sum():.1%}, so read macro_f1 beside the accuracy"
+        )
+
+
 def _prepare_all(
     config: TrainConfig, out: Path, cleanup: contextlib.ExitStack
-) -> tuple[Prepared, SentimentClassifier]:
+) -> tuple[TrainConfig, Prepared, SentimentClassifier]:
     """Do everything that a bad request can make fail, and only then write to the folder."""
     device = choose_device(config.device)
     if device.type == "cuda":
@@ -128,6 +170,7 @@ def _prepare_all(
     if sys.stderr.isatty():
         print_status("reading the reviews and numbering their words")
     prepared = prepare(config)
+    config = config.with_options(labels=prepared.labels)
     vocab_size = prepared.tokenizer.get_vocab_size()
     try:
         with torch.device("meta"):  # shapes without memory
@@ -142,7 +185,7 @@ def _prepare_all(
         if not is_locked:
             cleanup.callback(run_folder.lock(out).release)
         run_folder.refuse_finished(out)
-    return prepared, model
+    return config, prepared, model
 
 
 def _start_or_resume(out: Path, trainer: Trainer, prepared: Prepared) -> None:

@@ -35,7 +35,7 @@ from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.evaluation import measure
 from attention.sentiment.model import build_model
 from attention.sentiment.sources import load_reviews
-from attention.sentiment.tokenizer import UNK_ID, train_and_encode
+from attention.sentiment.tokenizer import UNK_ID, encode_reviews, train_tokenizer
 from attention.sentiment.trainer import Trainer
 from attention.sentiment.training import prepare
 
@@ -158,7 +158,7 @@ fig.set_label(
 
 sample = r"Kind staff.\nWarm soup!"
 for name, clean_text in (("as in Lab 13", False), ("cleaned first", True)):
-    tokenizer, _ = train_and_encode([sample], min_frequency=1, clean_text=clean_text)
+    tokenizer = train_tokenizer([sample], min_frequency=1, clean_text=clean_text)
     print(f"{name}:", tokenizer.encode(sample).tokens)
 
 # %%
@@ -168,7 +168,7 @@ for name, clean_text in (("as in Lab 13", False), ("cleaned first", True)):
 as_yelp_writes = [re.sub(r"(<br />)+", r"\\n", review) for review in train.texts]
 sizes = {}
 for name, clean_text in (("as in Lab 13", False), ("cleaned first", True)):
-    tokenizer, _ = train_and_encode(as_yelp_writes, min_frequency=1, clean_text=clean_text)
+    tokenizer = train_tokenizer(as_yelp_writes, min_frequency=1, clean_text=clean_text)
     sizes[name] = tokenizer.get_vocab_size()
 with_newline = sum(r"\n" in review for review in as_yelp_writes)
 print(f"{with_newline / len(train):.0%} of the reviews have a line break")
@@ -184,10 +184,11 @@ print(f"more words in the vocabulary: {sizes['as in Lab 13'] - sizes['cleaned fi
 #    every text is in the data at least twice, so nothing occurs once. No ``<UNK>`` is ever seen in
 #    training, so its vector keeps the random numbers with which it began.
 
-_, words = train_and_encode(train.texts, min_frequency=1)
+words = encode_reviews(train_tokenizer(train.texts, min_frequency=1), train.texts)
 print(f"words that occur once: {(words.flat.bincount() == 1).sum():,}")
 for times in (1, 2):
-    _, ids = train_and_encode(train.texts * times, min_frequency=2)
+    counted = train.texts * times
+    ids = encode_reviews(train_tokenizer(counted, min_frequency=2), counted)
     print(f"each review counted {times}×: {(ids.flat == UNK_ID).sum():,} tokens are <unk>")
 
 # %%

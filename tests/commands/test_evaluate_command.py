@@ -8,7 +8,7 @@ import torch
 
 from attention import evaluate
 from attention.sentiment.batches import measured_examples
-from attention.sentiment.evaluation import measure
+from attention.sentiment.evaluation import Measured, measure
 from attention.sentiment.run_folder import load_run
 from attention.sentiment.sources import load_reviews
 
@@ -31,7 +31,8 @@ def test_last_line_is_json_with_every_figure(run, capsys):
     table, result = result_of(capsys, run, "--data", run.parent / "reviews", "--split", "test")
     assert list(result) == ["clean", "distractor"]
     for name, row in result.items():
-        assert {"accuracy", "loss", "n", "accuracy_interval", "loss_interval"} == set(row)
+        assert set(row) == set(Measured.__annotations__)
+        assert sum(map(sum, row["confusion"])) == row["n"]
         assert row["n"] == 7
         low, high = row["accuracy_interval"]
         assert low < row["accuracy"] < high or row["accuracy"] in (0, 1)

@@ -103,6 +103,10 @@ def test_texts_of_which_nothing_is_read_are_named(run, capsys, monkeypatch):
     ending = ": holds no word that the model knows; the answer ignores what it says\n"
     expected = "".join(each + ending for each in ("line 2", "line 3", "line 5", "TEXT"))
     assert capsys.readouterr().err == expected
+    main([str(run), "soup zebra"])
+    assert capsys.readouterr().err == ""
+    main([str(run), "soup zebra zebra zebra"])
+    assert "TEXT: the model knows 25% of the words, so" in capsys.readouterr().err
 
 
 def test_a_very_long_text_counts_by_its_end(run, capsys):

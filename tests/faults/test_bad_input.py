@@ -91,10 +91,10 @@ BAD = {
     },
     # Every other fault of a file is in sentiment/test_sources.py, each range in test_config.py.
     "what they hold": {
-        "a label in words": (
+        "a label that training did not see": (
             new_run(),
-            ["row 2", "'maybe'"],
-            lambda folder: (folder / "reviews/train.csv").write_text("text,label\na,1\nb,maybe\n"),
+            ["validation.parquet", "row 1", "expected one of soup, tea, got"],
+            lambda folder: (folder / "reviews/train.csv").write_text("text,label\na,tea\nb,soup\n"),
         ),
         "half a Parquet file": (
             new_run(),
@@ -262,7 +262,7 @@ def test_bad_input_ends_in_one_line_and_code_2(group, template, tmp_path, capfd,
 @pytest.mark.parametrize(
     ("group", "what"),
     [
-        ("what they hold", "a label in words"),
+        ("what they hold", "a label that training did not see"),
         ("the run folder to read", "an unknown split"),
         ("the run folder to read", "a page in no folder"),
     ],

@@ -167,6 +167,7 @@ def test_ten_kills_at_random_moments_cost_no_bit(whole, tmp_path):
         "config.json",
         "state.safetensors",
         "metrics.jsonl",
+        "confusion.svg",
         "curves.svg",
         "model.safetensors",
         "summary.json",

@@ -28,4 +28,6 @@ OF_RUN = {
     "precision": "float32",
     "limit": 9,
     "min_frequency": 3,
+    "min_steps": 7,
+    "words": "unicode",
 }

@@ -16,6 +16,7 @@ RUN_FILES = {
     ".lock",
     "checkpoint",
     "config.json",
+    "confusion.svg",
     "curves.svg",
     "metrics.jsonl",
     "model.safetensors",

@@ -18,6 +18,7 @@ OPTIONS = [
     "--model=energy",
     "--epochs=3",
     "--batch-size=5",
+    "--min-steps=1",
     "--lr=0.01",
     "--seed=42",
     "--embed-dim=6",

@@ -17,7 +17,7 @@ from attention.sentiment.batches import (
     plan_batches,
 )
 from attention.sentiment.sources import load_reviews
-from attention.sentiment.tokenizer import Ragged, train_and_encode
+from attention.sentiment.tokenizer import Ragged, encode_reviews, train_tokenizer
 
 lists = st.lists(st.lists(st.integers(3, 99), max_size=7), min_size=1, max_size=13)
 
@@ -172,7 +172,8 @@ def test_the_labs_settings_give_the_labs_rows() -> None:
     texts += [f"{texts[draw.randint(0, n - 1)]} {text}" for text in texts]
     words = [re.findall("[a-z]+", re.sub("<[^>]+>", " ", text.lower())) for text in texts]
 
-    tokenizer, ids = train_and_encode(reviews.texts, min_frequency=1, clean_text=False)
+    tokenizer = train_tokenizer(reviews.texts, min_frequency=1, clean_text=False)
+    ids = encode_reviews(tokenizer, reviews.texts)
     examples = make_examples(ids, reviews.labels, pairs=True, seed=42)
     batch = examples.batch(torch.arange(2 * n), Reading(256, "head"))
     for row, expected in enumerate(words):

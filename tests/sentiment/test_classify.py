@@ -35,7 +35,10 @@ def test_each_text_has_the_answer_that_it_has_alone(classify, monkeypatch: pytes
         assert found["label"] == alone["label"]
         assert found["probability"] == pytest.approx(alone["probability"], abs=1e-6)
         assert found["probability"] >= 0.5
+        assert found["known"] == pytest.approx(alone["known"])
     assert {found["label"] for found in answers} == {"negative", "positive"}
+    shares = classify(["good wonky soup", "wonky", "", "東京", "good"])
+    assert [one["known"] for one in shares] == pytest.approx([2 / 3, 0, 0, 0, 1])
     assert classify([]) == []
 
 
@@ -103,11 +106,12 @@ def read(path: Path) -> list[dict]:
 @pytest.mark.parametrize("source", ["in.csv", "in.jsonl", "in.parquet"])
 @pytest.mark.parametrize("target", ["out.csv", "out.tsv", "out.jsonl", "out.parquet"])
 def test_a_file_is_read_and_written_with_all_its_columns(
-    classify, tmp_path, monkeypatch, source, target
+    classify, tmp_path, monkeypatch, capsys, source, target
 ):
     monkeypatch.setattr(of_files, "TEXTS_AT_ONCE", 7)
     file, out = write(tmp_path / source, ROWS), tmp_path / target
     assert classify_file(classify, file, out, "review") == len(ROWS)
+    assert f"1 of {len(ROWS)} hold no word that the model knows" in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([source, target])
     answers = classify(row["review"] for row in ROWS)
     for row, found, expected in zip(ROWS, read(out), answers, strict=True):

@@ -44,7 +44,9 @@ LAB_WITHOUT_FAULTS = {
     "distractors": True,
     "separator": False,
     "clean_text": True,
+    "words": "a-z",
     "min_frequency": 2,
+    "min_steps": 1,
 }
 LAB_FAULTS = {
     "epochs": 20,
@@ -59,8 +61,8 @@ LAB_FAULTS = {
     "min_frequency": 1,
 }
 WHERE = {"data", "out", "device", "precision", "limit"}
-# Not an option: a model's dtype changes after training only.
-FIXED = {"dtype"}
+# No options: a model's dtype changes after training only, and the data say its labels.
+FIXED = {"dtype", "labels"}
 MODELS = [*VARIANTS, MINILM]
 # For each field of a model a value that is not its default.
 OTHER_VALUES = OF_MODEL | {
@@ -73,6 +75,7 @@ OTHER_VALUES = OF_MODEL | {
     "separator": False,
     "segments": True,
     "dtype": "float64",
+    "labels": ("tea", "coffee", "milk"),
 }
 
 
@@ -159,6 +162,7 @@ OUT_OF_RANGE = {
     },
     TrainConfig: {
         "epochs": [0, -3, "many"],
+        "min_steps": [0, -3],
         "batch_size": [0, -3, 2**63],
         "lr": [0.0, -1.0, float("inf"), float("nan"), None],
         "schedule": ["cosine"],
@@ -232,7 +236,7 @@ def test_every_field_comes_back(attention, tmp_path):
     for fields in (ours, {}):
         of_run = OF_RUN | {"schedule": "constant", "distractors": False, "clean_text": False}
         if attention == MINILM:
-            del of_run["min_frequency"]
+            del of_run["min_frequency"], of_run["words"]
         config = TrainConfig(model=ModelConfig(attention=attention, **fields), **of_run)
         write(tmp_path, config)
         saved = json.loads((tmp_path / "config.json").read_text())["model"]

@@ -54,24 +54,35 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path, monkeypatch):
     assert path.read_text() == "new\n"
 
 
+LABELS = ["tea", "coffee"]
+
+
 def two_epochs():
     return [
-        {"epoch": e, **{k: {"loss": 1 / e, "accuracy": 0.5} for k in ("train", "clean")}}
+        {
+            "epoch": e,
+            "train": {"loss": 1 / e, "accuracy": 0.5},
+            "clean": {"loss": 1 / e, "accuracy": 0.5, "confusion": [[3, 1], [2, 0]]},
+        }
         for e in (1, 2)
     ]
 
 
 def test_metrics_and_curves(tmp_path):
     rows = two_epochs()
-    run_folder.write_metrics(tmp_path, rows)
-    run_folder.write_metrics(tmp_path, rows)
+    run_folder.write_metrics(tmp_path, rows, LABELS)
+    run_folder.write_metrics(tmp_path, rows, LABELS)
     assert [
         json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()
     ] == rows
     drawn = ElementTree.parse(tmp_path / "curves.svg").getroot()
     assert drawn.tag.endswith("svg")
     assert "validation, clean 0.50 and 50.0%" in drawn[0].text  # the title
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["curves.svg", "metrics.jsonl"]
+    drawn = ElementTree.parse(tmp_path / "confusion.svg").getroot()
+    expected = "Confusion matrix: of tea 75%, of coffee 0% are answered rightly."
+    assert drawn[0].text == expected
+    files = ["confusion.svg", "curves.svg", "metrics.jsonl"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == files
 
 
 def test_writing_curves_leaves_pyplot_and_its_settings_alone(tmp_path, monkeypatch):
@@ -79,9 +90,11 @@ def test_writing_curves_leaves_pyplot_and_its_settings_alone(tmp_path, monkeypat
     monkeypatch.setattr(plt, "figure", lambda *_, **__: opened.append("pyplot's"))
     monkeypatch.setitem(mpl.rcParams, "font.size", 37)
     settings = dict(mpl.rcParams)
-    run_folder.write_metrics(tmp_path, two_epochs())
+    run_folder.write_metrics(tmp_path, two_epochs(), LABELS)
     # pyplot's figures belong to the main thread; a training run may be in another.
-    thread = threading.Thread(target=run_folder.write_metrics, args=(tmp_path, two_epochs()))
+    thread = threading.Thread(
+        target=run_folder.write_metrics, args=(tmp_path, two_epochs(), LABELS)
+    )
     thread.start()
     thread.join()
     assert not opened

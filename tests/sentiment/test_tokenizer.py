@@ -12,6 +12,7 @@ from tokenizers import Tokenizer, models, pre_tokenizers
 
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import (
+    FOREIGN,
     SEP_ID,
     SPECIALS,
     UNK_ID,
@@ -19,7 +20,7 @@ from attention.sentiment.tokenizer import (
     clean,
     clean_tokenizer,
     encode_reviews,
-    train_and_encode,
+    foreign_share,
     train_tokenizer,
 )
 
@@ -67,7 +68,8 @@ def words_of(text: str, clean_text: bool = True) -> list[str]:
 
 
 def check_parity(some_texts: list[str], clean_text: bool) -> None:
-    tokenizer, ids = train_and_encode(some_texts, min_frequency=1, clean_text=clean_text)
+    tokenizer = train_tokenizer(some_texts, min_frequency=1, clean_text=clean_text)
+    ids = encode_reviews(tokenizer, some_texts)
     loaded = Tokenizer.from_str(tokenizer.to_str())  # the file carries the rule
     again = encode_reviews(loaded, iter(some_texts))
     assert len(ids) == len(again) == len(some_texts)
@@ -93,7 +95,8 @@ def test_words_are_the_rules_at_every_cased_character_and_in_real_reviews() -> N
 
 
 def test_a_lone_surrogate_separates_words() -> None:
-    tokenizer, ids = train_and_encode(["good\ud800food"], min_frequency=1)
+    tokenizer = train_tokenizer(["good\ud800food"], min_frequency=1)
+    ids = encode_reviews(tokenizer, ["good\ud800food"])
     assert [tokenizer.id_to_token(i) for i in ids[0].tolist()] == ["food", "good"][::-1]
 
 
@@ -170,7 +173,8 @@ def test_many_pieces_are_those_of_one_text_at_a_time() -> None:
 def test_vocabulary_is_frequent_first_and_alphabetical_in_ties(
     some_texts: list[str], min_frequency: int
 ) -> None:
-    tokenizer, ids = train_and_encode(some_texts, min_frequency=min_frequency)
+    tokenizer = train_tokenizer(some_texts, min_frequency=min_frequency)
+    ids = encode_reviews(tokenizer, some_texts)
     words = [word for text in some_texts for word in words_of(text)]
     ranked = sorted(collections.Counter(words).items(), key=lambda item: (-item[1], item[0]))
     kept = [word for word, count in ranked if count >= min_frequency]
@@ -179,6 +183,31 @@ def test_vocabulary_is_frequent_first_and_alphabetical_in_ties(
     assert ids.flat.tolist() == [expected.get(word, UNK_ID) for word in words]
     assert (expected["<unk>"], expected["<sep>"]) == (UNK_ID, SEP_ID)
     assert (ids.flat.dtype, ids.offsets.dtype) == (torch.int32, torch.int64)  # 4 bytes a word
+
+
+FOREIGN_TEXTS = {
+    "Das Essen war SÜß, 5 Sterne!": ["das", "essen", "war", "süß", "5", "sterne"],
+    "cafe\u0301 très bon 😀👍🏽": ["café", "très", "bon", "😀", "👍"],
+    "この店は１２３だ": ["こ", "の", "店", "は", "123", "だ"],
+    "อร่อยมาก": ["อ", "ร่", "อ", "ย", "ม", "า", "ก"],  # a tone mark stays with its letter
+    "한국어 음식 맛있어요": ["한국어", "음식", "맛있어요"],
+    "हिन्दी <br />भाषा": ["हिन्दी", "भाषा"],
+}
+
+
+@pytest.mark.parametrize("text", FOREIGN_TEXTS)
+def test_unicode_words_are_of_any_script(text: str) -> None:
+    tokenizer = train_tokenizer([text], min_frequency=1, words="unicode")
+    loaded = Tokenizer.from_str(tokenizer.to_str())  # the file carries the rule
+    assert tokenizer.encode(text).tokens == loaded.encode(text).tokens == FOREIGN_TEXTS[text]
+
+
+def test_only_letters_beyond_a_to_z_are_foreign() -> None:
+    assert foreign_share([]) == foreign_share(["5 stars 😀 — “good”"]) == 0
+    assert foreign_share(["süß", "good"]) == 2 / 7
+    english = foreign_share(load_reviews("imdb", limit=2_000)["train"].texts)
+    german = "Das Essen war sehr gut, und wir können es jedem nur empfehlen."
+    assert english * 10 < FOREIGN < foreign_share([german])
 
 
 def test_ragged_rows() -> None:

@@ -70,7 +70,7 @@ def test_reviews_of_which_nothing_is_read_are_refused_before_training(tmp_path, 
     good, other = ["good soup", "bad soup"], ["とても美味しい 10/10", "Б 👎"]
     config = TrainConfig(min_frequency=1)
     for train_texts, validation_texts, what in (
-        (other, good, "the training reviews"),
+        (["10/10", "★"], good, "the training reviews"),
         (good, other, "the reviews to measure on"),
         (good, ["wine", "beer"], "the reviews to measure on"),
     ):
@@ -82,7 +82,8 @@ def test_reviews_of_which_nothing_is_read_are_refused_before_training(tmp_path, 
         prepare(TrainConfig(), {"train": Reviews(["a", "b"], [1, 0])})
     mixed = Reviews([*good, "tea", other[1], *good * 8], [1, 0] * 10)
     capsys.readouterr()
-    prepare(config, {"train": Reviews([*good, *other], [1, 0, 1, 0]), "validation": mixed})
+    unread = Reviews([*good, "10/10", "★"], [1, 0, 1, 0])
+    prepare(config, {"train": unread, "validation": mixed})
     said = "the training reviews: 2 of 4 hold no word that the model knows\n"
     assert capsys.readouterr().err == said  # of the others only a tenth
     mixed.texts[4] = "beer"

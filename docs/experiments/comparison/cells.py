@@ -14,7 +14,7 @@ TUNING_SEED = 100
 """Of all runs that choose settings; no cell reports it."""
 
 # They do not shape the numbers, or are recorded beside the configuration.
-_LEFT_OUT = {"seed", "out", "device", "limit"}
+_LEFT_OUT = {"seed", "out", "device", "limit", "labels"}
 
 
 @dataclass(frozen=True)
@@ -146,7 +146,8 @@ def _cell(name: str, group: str, settings: dict[str, Any]) -> Cell:
     options = what_is_read(options, options.get("model", TrainConfig().model.attention))
     if preset:  # of what the cells share it takes the reviews and the precision alone
         shared = {k: options[k] for k in {"data", "precision"} & options.keys()}
-        config = PRESETS[preset].with_options(**shared)
+        # As recorded; each cell takes more steps than a preset requires.
+        config = PRESETS[preset].with_options(**{"min_steps": 1} | shared)
     else:
         config = TrainConfig().with_options(**options)
     return Cell(name, group, config, **{k: settings[k] for k in of_cell})

@@ -1,0 +1,81 @@
+"""Which labels a model takes for which, from its confusion matrix."""
+
+from collections.abc import Sequence
+from typing import TypedDict
+
+import numpy as np
+
+from attention._console import shown
+
+Confusion = Sequence[Sequence[int]]
+"""One row per label, one column per answer: how many reviews with that label got that answer."""
+
+
+class OfLabel(TypedDict):
+    """What :func:`per_label` says of a label."""
+
+    precision: float
+    recall: float
+    f1: float
+    n: int
+
+
+def per_label(confusion: Confusion, names: Sequence[str]) -> dict[str, OfLabel]:
+    r"""Compute precision, recall and F1 of each label.
+
+    .. math:: \mathrm{precision} = \frac{\mathrm{right}}{\mathrm{answered}}, \qquad
+        \mathrm{recall} = \frac{\mathrm{right}}{n}, \qquad
+        F_1 = \frac{2 \cdot \mathrm{right}}{\mathrm{answered} + n}
+
+    Of the n reviews that have a label, and of those that are answered with it, so many are right. A
+    share of no reviews is 0.
+
+    Example:
+        >>> from attention.sentiment.confusion import per_label
+        >>> per_label([[3, 1], [0, 4]], ["tea", "coffee"])["tea"]
+        {'precision': 1.0, 'recall': 0.75, 'f1': 0.8571428571428571, 'n': 4}
+
+    Source:
+        van Rijsbergen (1979), Information Retrieval, chapter 7.
+    """
+    table = np.asarray(confusion)
+    right, answered, n = np.diag(table), table.sum(0), table.sum(1)
+    found: dict[str, OfLabel] = {}
+    for i, name in enumerate(names):
+        found[name] = {
+            "precision": float(right[i] / max(answered[i], 1)),
+            "recall": float(right[i] / max(n[i], 1)),
+            "f1": float(2 * right[i] / max(answered[i] + n[i], 1)),
+            "n": int(n[i]),
+        }
+    return found
+
+
+def macro_f1(confusion: Confusion) -> float:
+    """Compute the mean of F1 over the labels that a review has or is answered with.
+
+    Example:
+        >>> from attention.sentiment.confusion import macro_f1
+        >>> round(macro_f1([[3, 1, 0], [0, 4, 0], [0, 0, 0]]), 4)
+        0.873
+    """
+    table = np.asarray(confusion)
+    occurs = (table.sum(0) + table.sum(1)) > 0
+    f1 = 2 * np.diag(table) / np.maximum(table.sum(0) + table.sum(1), 1)
+    return float(f1[occurs].mean())
+
+
+def in_words(confusion: Confusion, names: Sequence[str]) -> list[str]:
+    """Say of each label how many of its reviews are right, and what most others are taken for.
+
+    Example:
+        >>> from attention.sentiment.confusion import in_words
+        >>> in_words([[3, 1], [0, 4]], ["tea", "coffee"])
+        ['tea: 3 of 4 right; 1 answered coffee', 'coffee: 4 of 4 right']
+    """
+    lines = []
+    for i, (name, row) in enumerate(zip(names, confusion, strict=True)):
+        others = sorted((-count, j) for j, count in enumerate(row) if j != i and count)[:3]
+        wrong = ", ".join(f"{-count:,} answered {shown(names[j])}" for count, j in others)
+        lines.append(f"{shown(name)}: {row[i]:,} of {sum(row):,} right{'; ' * bool(wrong)}{wrong}")
+    return lines
