@@ -2,11 +2,14 @@
 
 import json
 import math
+import os
 import random
 import re
+import signal
 
 import pytest
 import torch
+from safetensors.torch import load_file
 from sklearn.metrics import f1_score, precision_recall_fscore_support
 
 from attention import SentimentClassifier, evaluate, load_classifier, train
@@ -15,6 +18,7 @@ from attention.predict import main as predict_main
 from attention.sentiment.batches import make_examples
 from attention.sentiment.confusion import in_words, macro_f1, per_label
 from attention.sentiment.evaluation import measure
+from attention.sentiment.progress import Progress
 from attention.sentiment.reviews import Reviews, fingerprint
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import Ragged
@@ -158,3 +162,52 @@ def test_unequal_labels_are_said(tmp_path, capsys):
     said = capsys.readouterr().err
     assert re.search(r"training reviews by label: tea 5\d, soup [78], milk [78]\n", said)
     assert re.search(r"answering tea always would be right for 7\d\.\d%, so read macro_f1", said)
+
+
+GOOD = ["とても美味しい店でした", "また来ます", "最高の味"]
+BAD = ["二度と行きません", "まずい料理でした", "最悪の味"]
+
+
+def test_texts_in_another_script_are_read_by_their_characters(tmp_path, capsys):
+    draw = random.Random(2)
+    rows = ["text,label"]
+    for _ in range(120):
+        i = draw.randrange(6)
+        rows.append(f"{[*GOOD, *BAD][i]}{draw.randrange(100)}😀,{int(i < 3)}")
+    data, out = tmp_path / "japanese.csv", tmp_path / "run"
+    data.write_text("\n".join(rows), encoding="utf-8")
+    line = ["--data", str(data), "--model", "mean", "--bigram-buckets", "0", "--batch-size", "32"]
+    assert train.main([*line, "--out", str(out), "--lr", "0.03"]) == 0
+    said = capsys.readouterr().err
+    assert re.search(
+        r"\d\d\.\d% of the characters are letters other than a to z, so words of", said
+    )
+    classify = load_classifier(out)
+    answers = classify(["とても美味しい", "最悪の料理", "好吃"])
+    assert [one["label"] for one in answers[:2]] == ["positive", "negative"]
+    assert answers[0]["known"] == 1
+    assert answers[2]["known"] == 0
+    assert classify.explain("味😀7")["words"][:2] == ["味", "😀"]
+    assert json.loads((out / "config.json").read_text())["train"]["words"] == "auto"
+    with pytest.raises(ValueError, match=r"expected words that the model knows, got.*a to z"):
+        train.train(train.configure([*line, "--words", "a-z", "--out", str(tmp_path / "other")]))
+
+
+def test_a_run_with_several_labels_stops_and_resumes_bit_for_bit(tmp_path, monkeypatch):
+    data = write_topics(tmp_path / "topics.tsv", 80)
+    line = ["--data", str(data), "--label-column", "topic", "--model", "qkv", "--epochs", "3"]
+    line += ["--batch-size", "16", "--bigram-buckets", "0", "--min-steps", "1"]
+    assert train.main([*line, "--out", str(tmp_path / "whole")]) == 0
+    after_batch = Progress.after_batch
+
+    def stop(self, trainer):
+        if (trainer.state.epoch, trainer.state.batch) == (1, 3):
+            os.kill(os.getpid(), signal.SIGINT)
+        after_batch(self, trainer)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "after_batch", stop)
+        assert train.main([*line, "--out", str(tmp_path / "run")]) == 128 + signal.SIGINT
+    assert train.main(["--resume", str(tmp_path / "run")]) == 0
+    whole, run = (load_file(tmp_path / name / "model.safetensors") for name in ("whole", "run"))
+    assert all(torch.equal(run[name], table) for name, table in whole.items())

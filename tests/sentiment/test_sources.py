@@ -26,6 +26,7 @@ from attention.sentiment.reviews import Reviews, StreamedTexts, fingerprint, str
 from attention.sentiment.sources import (
     SOURCES,
     SOURCES_HELP,
+    STARS,
     Source,
     load_reviews,
     read_csv,
@@ -534,7 +535,8 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> dict[str, HubSplit]:
     monkeypatch.setattr(sources, "LAB_TRAIN", 503)
     monkeypatch.setattr(sources, "LAB_TEST", 20)
     yield splits
-    assert set(requested) == {"fancyzhx/yelp_polarity"}
+    assert set(requested) <= {"fancyzhx/yelp_polarity", "Yelp/yelp_review_full"}
+    assert len(set(requested)) == 1
 
 
 def test_yelp_whole(hub) -> None:
@@ -547,6 +549,12 @@ def test_yelp_whole(hub) -> None:
     for name in "train", "validation":
         reviews = splits[name]
         assert reviews.labels == [int(text.split()[1]) % 2 for text in reviews.texts]
+
+
+def test_yelp_in_stars(hub) -> None:
+    splits = load_reviews("yelp-full")
+    assert [len(splits[name]) for name in ("train", "validation", "test")] == [1241, 60, 108]
+    assert {split.names for split in splits.values()} == {STARS}
 
 
 def test_yelp_split_follows_the_seed(hub) -> None:

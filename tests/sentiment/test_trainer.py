@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from attention import SentimentClassifier
 from attention._distributed import on_all_processes
 from attention.layers.variants import VARIANTS
 from attention.sentiment import trainer
-from attention.sentiment.batches import Reading, make_examples, plan_batches
+from attention.sentiment.batches import Examples, Reading, make_examples, plan_batches
 from attention.sentiment.config import ModelConfig, TrainConfig
 from attention.sentiment.tokenizer import Ragged
 from attention.sentiment.trainer import Trainer, TrainingError, learning_rate
@@ -290,3 +291,22 @@ def test_a_batch_in_pieces_trains_the_same_model(attention, monkeypatch):
     assert line_of_split["train"] == pytest.approx(line["train"], rel=1e-5)
     for a, b in zip(whole.model.parameters(), split.model.parameters(), strict=True):
         torch.testing.assert_close(a, b, rtol=1e-4, atol=1e-6)
+
+
+def test_a_small_set_is_read_as_often_as_the_steps_need(monkeypatch):
+    read = []
+
+    def batch(self, rows, reading):
+        read.extend(rows.tolist())
+        return cut(self, rows, reading)
+
+    cut = Examples.batch
+    config = CONFIG.replace(min_steps=60)
+    finished = Trainer(build(config), examples(), {}, config)
+    monkeypatch.setattr(Examples, "batch", batch)
+    finished.run()
+    # Three epochs of 7 steps are 21, so each epoch reads the 34 examples three times.
+    assert finished.batches_per_epoch == 21
+    assert Counter(read) == dict.fromkeys(range(34), 9)
+    assert [line["train"]["n"] for line in finished.state.metrics] == [3 * 34] * 3
+    assert Trainer(build(), examples(), {}, CONFIG.replace(min_steps=21)).batches_per_epoch == 7
