@@ -142,6 +142,13 @@ def test_labels_are_read_in_the_order_of_numbers_or_the_alphabet(tmp_path, given
     assert splits["validation"].labels == labels
 
 
+def test_each_label_validates_however_few_rows_there_are(tmp_path):
+    rows = [f"{name} {i},{name}" for i in range(3) for name in TOPICS]
+    (tmp_path / "few.csv").write_text("\n".join(["text,label", *rows]))
+    splits = load_reviews(tmp_path / "few.csv")
+    assert {*splits["validation"].labels} == {*splits["train"].labels} == {0, 1, 2}
+
+
 def test_labels_take_part_in_what_tells_runs_apart():
     one = Reviews(["a", "b"], [0, 1], ("ham", "spam"))
     assert fingerprint(one) != fingerprint(Reviews(["a", "b"], [0, 1]))
