@@ -82,11 +82,11 @@ def test_what_is_solved_elsewhere_changes_a_station_without_a_reload(visit, http
 def test_a_lesson_shows_how_far_one_is(visit, http_root):
     page = visit(f"{http_root}{HEADS}.html").page
     chapter = page.locator("article .chapter")
-    expect(chapter).to_have_text("Core lessons · 5 of 9 · 50 minutes")
+    expect(chapter).to_have_text("Core lessons · 5 of 9 · 9 to 50 minutes")
     page.evaluate("doneStore.mark('ex-split-heads')")
-    expect(chapter).to_have_text("Core lessons · 5 of 9 · 50 minutes")
+    expect(chapter).to_have_text("Core lessons · 5 of 9 · 9 to 50 minutes")
     page.locator(".prediction summary").first.click()
-    expect(chapter).to_have_text("Core lessons · 5 of 9 · 50 minutes · 1 done")
+    expect(chapter).to_have_text("Core lessons · 5 of 9 · 9 to 50 minutes · 1 done")
     expect(page.locator(".stops .done")).to_have_count(1)
     expect(page.locator(".stops span")).to_have_count(9)
 

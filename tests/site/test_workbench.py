@@ -160,6 +160,8 @@ def test_the_scale_the_temperature_and_the_masks(bench):
 
 
 def test_what_a_click_on_a_weight_does(bench):
+    expect(bench.get_by_role("radio", name="a target")).to_be_checked()  # to train towards
+    bench.get_by_role("radio", name="the query").check()
     cell(bench, "map.5.3").click()
     expect(bench.locator("#workbench tr.asks th")).to_have_text("step")
     assert shown(bench, "weight.3") == [
