@@ -49,7 +49,8 @@ def test_the_sidebar_lists_the_tracks_and_numbers_the_core_lessons(visit, http_r
     assert [caption.lower() for caption in captions] == [track.lower() for track in tracks]
     core = page.locator(".sidebar-tree ul").nth(1).locator("li").all_inner_texts()
     assert [text.partition(".")[0] for text in core] == [str(i + 1) for i in range(len(core))]
-    assert page.locator("article .chapter").inner_text() == "Core lessons · 7 of 9 · 10 to 60 minutes"
+    place = page.locator("article .chapter").inner_text()
+    assert place == "Core lessons · 7 of 9 · 10 to 60 minutes"
 
 
 @pytest.mark.parametrize("name", ["index.html", LESSON, "credits.html"])
