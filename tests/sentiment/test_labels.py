@@ -16,6 +16,7 @@ from attention import SentimentClassifier, evaluate, load_classifier, train
 from attention.analysis import deletion_effects
 from attention.predict import main as predict_main
 from attention.sentiment.batches import make_examples
+from attention.sentiment.config import ModelConfig
 from attention.sentiment.confusion import in_words, macro_f1, per_label
 from attention.sentiment.evaluation import measure
 from attention.sentiment.progress import Progress
@@ -154,6 +155,8 @@ def test_labels_take_part_in_what_tells_runs_apart():
     one = Reviews(["a", "b"], [0, 1], ("ham", "spam"))
     assert fingerprint(one) != fingerprint(Reviews(["a", "b"], [0, 1]))
     assert fingerprint(one) != fingerprint(Reviews(["a", "b"], [1, 0], ("ham", "spam")))
+    with pytest.raises(ValueError, match=r"labels: expected different ones, got tea, tea$"):
+        ModelConfig(labels=["tea", "tea"])
     with pytest.raises(ValueError, match="labels: expected 0 to 1, got 2"):
         Reviews(["a"], [2])
 
