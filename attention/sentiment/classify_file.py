@@ -4,6 +4,8 @@ import csv
 import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date, time, timedelta
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -35,8 +37,8 @@ def classify_file(classify: Classifier, file: Path, out: Path, text_column: str)
 
     Raises:
         ValueError: If a row can't be read, has no text or a column that the first one lacks, a
-            column has the name of a new one, there are no rows, or ``out`` has no ending that is
-            known.
+            column has the name of a new one, a value can't be written as that kind of file, there
+            are no rows, or ``out`` has no ending that is known.
     """
     if out.suffix not in WRITTEN:
         raise ValueError(
@@ -117,7 +119,7 @@ def _writer(path: Path, kind: str, source: Path) -> Iterator[Callable[[list[dict
     with path.open("w", encoding="utf-8", newline="") as file:
         if kind in (".jsonl", ".ndjson"):
             yield lambda rows: file.writelines(
-                json.dumps(row, ensure_ascii=False) + "\n" for row in rows
+                json.dumps(row, ensure_ascii=False, default=_spell) + "\n" for row in rows
             )
             return
         lines: list[csv.DictWriter[str]] = []
@@ -127,6 +129,23 @@ def _writer(path: Path, kind: str, source: Path) -> Iterator[Callable[[list[dict
                 mark = "\t" if kind == ".tsv" else ","
                 lines.append(csv.DictWriter(file, [*rows[0]], delimiter=mark))
                 lines[0].writeheader()
+            for row in rows:
+                for name, value in row.items():
+                    if isinstance(value, (bytes, list, dict)):
+                        raise ValueError(
+                            f"column {shown(name)}: a value of type {type(value).__name__} can't "
+                            "be written as CSV; let --out end in .parquet"
+                        )
             lines[0].writerows(rows)
 
         yield write_csv
+
+
+def _spell(value: object) -> str:
+    """Spell for JSON what Parquet has beyond it, such as a day or an exact number."""
+    if isinstance(value, (date, time, timedelta, Decimal)):
+        return str(value)
+    raise ValueError(
+        f"a value of type {type(value).__name__} can't be written as JSON lines; let --out end in "
+        ".parquet"
+    )

@@ -2,6 +2,8 @@
 
 import csv
 import json
+from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -163,3 +165,22 @@ def test_rows_that_would_be_lost_are_refused(classify, tmp_path, target):
     with pytest.raises(ValueError, match=r"in\.jsonl: has no rows"):
         classify_file(classify, file, tmp_path / target, "review")
     assert [path.name for path in tmp_path.iterdir()] == ["in.jsonl"]
+
+
+def test_what_parquet_holds_is_spelled_or_refused_elsewhere(classify, tmp_path):
+    day, cent = datetime(2026, 11, 28, 9, 30), Decimal("1.10")
+    file = write(tmp_path / "in.parquet", [{"review": "good", "day": day, "price": cent}])
+    for name in "out.jsonl", "out.csv":
+        classify_file(classify, file, tmp_path / name, "review")
+    row = json.loads((tmp_path / "out.jsonl").read_text())
+    assert (row["day"], row["price"]) == (str(day), "1.10")
+    with (tmp_path / "out.csv").open() as read:
+        assert next(csv.DictReader(read))["day"] == str(day)
+    for value, kinds in (b"\xff", (".jsonl", ".csv")), ([1, 2], (".csv",)):
+        file = write(tmp_path / "raw.parquet", [{"review": "good", "raw": value}])
+        for kind in kinds:
+            with pytest.raises(
+                ValueError, match=r"type (bytes|list) can't be written as .*parquet"
+            ):
+                classify_file(classify, file, tmp_path / f"raw{kind}", "review")
+            assert not [*tmp_path.glob(f"raw{kind}*")]
