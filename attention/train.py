@@ -124,7 +124,7 @@ def main(arguments: Sequence[str]) -> int:
         join_group()
     try:
         config = on_all_processes(lambda: configure(arguments))
-        train(config)
+        metrics = train(config)
     except Stopped as stopped:
         program = "torchrun …" if "RANK" in os.environ else "python"
         command = f"{program} -m attention.train --resume {shlex.quote(str(config.out))}"
@@ -134,6 +134,12 @@ def main(arguments: Sequence[str]) -> int:
         if dist.is_initialized():
             gc.collect()  # a stopped trainer in a cycle of references would keep the group alive
             dist.destroy_process_group()
+    measured = metrics[-1]["clean"]["labels"]
+    if never := [name for name, one in measured.items() if one["n"] and not one["recall"]]:
+        print_status(
+            f"no validation review was rightly answered {', '.join(map(shown, never[:9]))}; "
+            "a larger --min-steps or --lr may help"
+        )
     print_status(f"finished; the model is in {shown(str(config.out))}")
     return 0
 

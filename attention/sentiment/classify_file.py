@@ -97,7 +97,17 @@ def _writer(path: Path, kind: str, source: Path) -> Iterator[Callable[[list[dict
             def write(rows: list[dict[str, Any]]) -> None:
                 if not table:
                     table.append(pq.ParquetWriter(raw, schema_of(rows)))
-                table[0].write_table(pa.Table.from_pylist(rows, table[0].schema))
+                schema = table[0].schema
+                try:
+                    found = pa.Table.from_pylist(
+                        [{n: row.get(n) for n in schema.names} for row in rows]
+                    )
+                    table[0].write_table(found.cast(schema))  # refuses 1.5 in a column of integers
+                except pa.ArrowException as error:
+                    raise ValueError(
+                        f"{shown(source)}: a column has values of several types, which Parquet "
+                        f"can't hold: {error}; let --out end in .jsonl"
+                    ) from error
 
             def schema_of(rows: list[dict[str, Any]]) -> pa.Schema:
                 given = pq.read_schema(source) if source.suffix == ".parquet" else pa.schema([])

@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -30,6 +31,9 @@ PACKED = {".gz": "gzip", ".bz2": "bz2", ".lz4": "lz4", ".zst": "zstd"}
 KINDS_HELP = f"{', '.join(KINDS)}, also with {', '.join(PACKED)}"
 MOST_LABELS = 1_000
 _LONGEST_LABEL = 100  # characters
+_WHOLE = re.compile(
+    r"^(-?(?:0|[1-9]\d*))\.0+$"
+)  # as a table writes whole numbers, if one is missing
 _SEPARATORS = ",\t;|"
 _ROWS_AT_ONCE = 1024
 _LONGEST_FIELD = 1 << 26  # characters; csv's own limit is less than a review of 30,000 words
@@ -115,7 +119,7 @@ def _draw_validation(
         if lacking := {*range(count)} - {*splits[name].labels}:
             raise ValueError(
                 f"{shown(path)}: has no validation file, and too few different texts of the label "
-                f"{shown(every.names[min(lacking)])} to draw one"
+                f"{shown(every.names[min(lacking)])} to draw one; each label needs two"
             )
     print_status(
         f"{shown(path)}: has no validation file; {validates.sum():,} of {len(every):,} training "
@@ -145,7 +149,7 @@ def _check_file(
         check_text(path, i, columns.text, text)
         if label is None:
             raise ValueError(
-                f"{where}, row {i}, column {columns.label}: expected a label of at most "
+                f"{where}, row {i}, column {columns.label}: expected a label, of at most "
                 f"{_LONGEST_LABEL} characters, got {given!r:.60}"
             )
         labels.append(label)
@@ -191,12 +195,14 @@ def _number(value: Any) -> float | None:
 
 
 def _label(value: Any) -> str | None:
-    """Spell a label, so that 1, "1" and 1.0 are one; None stands for what can't be one."""
-    number = _number(value)
-    if number is not None:
-        return f"{number:.12g}" if math.isfinite(number) else None
-    label = value.strip() if isinstance(value, str) else ""
-    return label if 0 < len(label) <= _LONGEST_LABEL else None
+    """Spell a label, so that 1, "1", 1.0 and "1.0" are one; None stands for what can't be one."""
+    if isinstance(value, bool):
+        value = int(value)
+    if isinstance(value, (int, float)):
+        value = str(value)
+    label = _WHOLE.sub(r"\1", value.strip()) if isinstance(value, str) else ""
+    is_missing = not label or label.lower() == "nan"
+    return None if is_missing or len(label) > _LONGEST_LABEL else label
 
 
 def _order(label: str) -> tuple[float, str]:
@@ -207,7 +213,7 @@ def _order(label: str) -> tuple[float, str]:
 def _listed(names: Sequence[str]) -> str:
     more = f" and {len(names) - 9} more" if len(names) > 9 else ""
     spelled = " (0 and 1, or 1 and 2)" if names == SENTIMENT else more
-    return ", ".join(map(shown, names[:9])) + spelled
+    return ", ".join(shown(name[:30]) for name in names[:9]) + spelled
 
 
 def check_text(path: Path, row: int, column: str, text: object) -> None:

@@ -278,4 +278,7 @@ def _readable(texts: Iterable[str]) -> Iterator[str]:
     """Replace lone surrogates, which have no UTF-8, with a sign that separates words as well."""
     if isinstance(texts, str):
         raise TypeError("texts must be several texts; got one str")
-    return (text.encode("utf-8", "replace").decode() for text in texts)
+    for i, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise TypeError(f"texts: expected strings, got {text!r:.40} as number {i}")
+        yield text.encode("utf-8", "replace").decode()

@@ -146,7 +146,7 @@ def _say_labels(train: Reviews) -> None:
     if counts.max() >= UNEQUAL * counts.min():
         print_status(
             f"answering {shown(train.names[most[0]])} always would be right for "
-            f"{counts.max() / counts.sum():.1%}, so read macro_f1 beside the accuracy"
+            f"{counts.max() / counts.sum():.1%} of them, so read macro_f1 in metrics.jsonl, too"
         )
 
 

@@ -184,3 +184,20 @@ def test_what_parquet_holds_is_spelled_or_refused_elsewhere(classify, tmp_path):
             ):
                 classify_file(classify, file, tmp_path / f"raw{kind}", "review")
             assert not [*tmp_path.glob(f"raw{kind}*")]
+
+
+def test_a_number_is_never_rounded_to_the_type_of_the_first_rows(classify, tmp_path, monkeypatch):
+    monkeypatch.setattr(of_files, "TEXTS_AT_ONCE", 3)
+    rows = [{"review": "good", "n": i if i < 4 else i + 0.5} for i in range(6)]
+    file = write(tmp_path / "in.jsonl", rows)
+    with pytest.raises(ValueError, match=r"in.jsonl: a column has values of several types"):
+        classify_file(classify, file, tmp_path / "out.parquet", "review")
+    assert not [*tmp_path.glob("out*")]
+
+
+@pytest.mark.parametrize("text", [None, float("nan"), ["good"]])
+def test_a_text_that_is_no_string_is_named(classify, text):
+    with pytest.raises(TypeError, match=r"texts: expected strings, got .* as number 2$"):
+        classify(["good", text])
+    with pytest.raises(TypeError, match=r"texts: expected strings, got .* as number 1$"):
+        classify.explain(text)

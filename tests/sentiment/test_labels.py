@@ -132,6 +132,8 @@ def test_the_loss_is_that_of_the_softmax_and_two_labels_keep_one_logit():
         ("positive negative", ("negative", "positive"), [1, 0]),
         ("5 10 1 5.0", ("1", "5", "10"), [1, 2, 0, 1]),
         ("-1 0 1", ("-1", "0", "1"), [0, 1, 2]),
+        ("01067 1067 12_3 123 1e3", ("123", "12_3", "1e3", "01067", "1067"), [3, 4, 1, 0, 2]),
+        ("10000000000001 10000000000002", ("10000000000001", "10000000000002"), [0, 1]),
         ("spam ham 5", ("5", "ham", "spam"), [2, 1, 0]),
     ],
 )
@@ -172,7 +174,7 @@ def test_unequal_labels_are_said(tmp_path, capsys):
     assert train.main([*line, "--bigram-buckets", "0"]) == 0
     said = capsys.readouterr().err
     assert re.search(r"training reviews by label: tea 5\d, soup [78], milk [78]\n", said)
-    assert re.search(r"answering tea always would be right for 7\d\.\d%, so read macro_f1", said)
+    assert re.search(r"answering tea always would be right for 7\d\.\d% of them, so read", said)
 
 
 GOOD = ["とても美味しい店でした", "また来ます", "最高の味"]

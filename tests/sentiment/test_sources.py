@@ -172,7 +172,7 @@ FAULTS = [
     ("text,label\na,nan\n", "row 1, column label: .*, got 'nan'"),
     ("text,label\na,1\nb,1\n", "column label: expected at least two labels, got only 1$"),
     ("2,a\n2,b\n", "column label: expected at least two labels, got only 2$"),
-    ("text,label\na,1\nb, \n", "row 2, column label: expected a label .*, got ' '"),
+    ("text,label\na,1\nb, \n", "row 2, column label: expected a label, of.*, got ' '"),
     (
         "text,label\n" + "".join(f"soup,{i}\n" for i in range(1_002)),
         "row 1001, column label: expected at most 1,000 different labels, got another one, 1000$",
@@ -214,7 +214,7 @@ PARQUET_FAULTS = [
     ({"text": TEXTS, "label": pa.array([2**60, 1], pa.duration("s"))}, f"{AS_PARQUET} 0: "),
     (
         MANY | {"label": [1.0, *[0.0] * 2110, math.nan, *[0.0] * 391]},
-        "row 2112, column label: expected a label .*, got nan",
+        "row 2112, column label: expected a label, of.*, got nan",
     ),
     ({"text": pa.array([], pa.string()), "label": []}, "column label: .*, got no rows"),
 ]
@@ -324,7 +324,7 @@ def test_faults_of_json_lines(tmp_path: Path) -> None:
         ("[1]", f"{read} 0: expected an object with columns, got \\[1\\]$"),
         ('{"text": "a", "label": 1}\n{"text": "a"', f"{read} 1: Expecting"),
         ('{"text": "a", "label": 1}\n{"text": "b"}', f"{read} 1: no column label; it has text$"),
-        ('{"text": "a", "label": null}', "row 1, column label: expected a label .*, got None"),
+        ('{"text": "a", "label": null}', "row 1, column label: expected a label, of.*, got None"),
         ('{"text": 7, "label": 1}', "row 1, column text: expected text, got 7"),
         (b'{"text": "\xe9", "label": 1}', f"{read} 0: 'utf-8' codec"),
     ]
