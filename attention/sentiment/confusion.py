@@ -39,13 +39,13 @@ def per_label(confusion: Confusion, names: Sequence[str]) -> dict[str, OfLabel]:
         van Rijsbergen (1979), Information Retrieval, chapter 7.
     """
     table = np.asarray(confusion)
-    right, answered, n = np.diag(table), table.sum(0), table.sum(1)
+    right, answered, n, f1 = np.diag(table), table.sum(0), table.sum(1), _f1(table)
     found: dict[str, OfLabel] = {}
     for i, name in enumerate(names):
         found[name] = {
             "precision": float(right[i] / max(answered[i], 1)),
             "recall": float(right[i] / max(n[i], 1)),
-            "f1": float(2 * right[i] / max(answered[i] + n[i], 1)),
+            "f1": float(f1[i]),
             "n": int(n[i]),
         }
     return found
@@ -61,8 +61,12 @@ def macro_f1(confusion: Confusion) -> float:
     """
     table = np.asarray(confusion)
     occurs = (table.sum(0) + table.sum(1)) > 0
-    f1 = 2 * np.diag(table) / np.maximum(table.sum(0) + table.sum(1), 1)
-    return float(f1[occurs].mean())
+    return float(_f1(table)[occurs].mean())
+
+
+def _f1(table: np.ndarray) -> np.ndarray:
+    f1: np.ndarray = 2 * np.diag(table) / np.maximum(table.sum(0) + table.sum(1), 1)  # (C,)
+    return f1
 
 
 def in_words(confusion: Confusion, names: Sequence[str]) -> list[str]:

@@ -125,8 +125,11 @@ def test_the_loss_is_that_of_the_softmax_and_two_labels_keep_one_logit():
     assert result["n"] == 3
     assert SentimentClassifier(6, embed_dim=4).classifier.out_features == 1
     effects = deletion_effects(model, ids[2])
-    probability = lambda row: model(row[None]).softmax(-1)[0, logits[2].argmax()].logit()  # noqa: E731
-    assert torch.allclose(effects[0], probability(ids[2]) - probability(ids[2][1:]), atol=1e-5)
+
+    def log_odds(row):
+        return model(row[None]).softmax(-1)[0, logits[2].argmax()].logit()
+
+    assert torch.allclose(effects[0], log_odds(ids[2]) - log_odds(ids[2][1:]), atol=1e-5)
 
 
 @pytest.mark.parametrize(
