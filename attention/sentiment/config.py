@@ -304,8 +304,11 @@ class TrainConfig(Config):
     that needs."""
     batch_size: Count = 256
     """Examples per step, over all processes together."""
+    optimizer: Literal["adam", "lazy-adam"] = "adam"
+    """The rule of a step: adam, or lazy-adam, which leaves the vectors of those words alone that
+    the batch does not hold."""
     lr: Positive = 3e-3
-    """Adam's learning rate."""
+    """The learning rate."""
     schedule: Literal["linear", "constant"] = "linear"
     """Whether the learning rate falls linearly to 0, or stays."""
     warmup: Share = 0.0
@@ -339,6 +342,8 @@ class TrainConfig(Config):
         if isinstance(self.model, ModelConfig) and self.model.is_pretrained:  # else refused as such
             for name in "min_frequency", "words":
                 refusals[name] = refusal(name, MINILM, [*VARIANTS])
+            if not self.model.fine_tune:
+                refusals["optimizer"] = "optimizer: expected fine_tune with it, got frozen words"
         if self.data in SOURCES:
             for name in "text_column", "label_column":
                 refusals[name] = f"{name}: expected a file or a folder as data, got {self.data}"
@@ -420,6 +425,7 @@ def _read_part(folder: Path, part: str) -> dict[str, Any]:
 # The best of ours, found on Yelp: words and pairs of words, one learned query, heavy dropout.
 _DEFAULT = TrainConfig(
     model=ModelConfig(
+        embed_dim=16,
         bigram_buckets=2**18,
         segments=True,
         positions="none",
@@ -428,7 +434,10 @@ _DEFAULT = TrainConfig(
         dropout=0.3,
         word_dropout=0.2,
     ),
+    epochs=4,
     min_steps=300,
+    optimizer="lazy-adam",
+    lr=0.01,
 )
 
 # The settings of Lab 13 with its faults corrected: padding is masked, the tail is kept, scores are

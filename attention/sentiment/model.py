@@ -21,6 +21,7 @@ from attention.masks import padding_mask
 from attention.pretrained import MINILM_CONFIG, PretrainedEncoder, load_encoder
 from attention.sentiment.batches import Batch, FeatureBatch
 from attention.sentiment.config import ModelConfig, TrainConfig, read_model_config
+from attention.sentiment.dropout import Dropout
 from attention.sentiment.tokenizer import PIECE_CLS_ID, PIECE_SEP_ID, SEP_ID, UNK_ID
 
 # The encoder's batches are padded to multiples of this. On a CPU, torch keeps some 10 MB for each
@@ -144,7 +145,7 @@ class SentimentClassifier(nn.Module):
         else:
             options = config.attention_options
             self._add_embeddings()
-        self.dropout = nn.Dropout(config.dropout)
+        self.dropout = Dropout(config.dropout)
         chosen = variant(attention)
         self.attention = chosen.build(width, **options)
         # What goes by the order of the words, and must be told where a pair of them stands.

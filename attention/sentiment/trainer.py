@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch import distributed as dist
 from torch.nn.parallel import DistributedDataParallel
 
@@ -23,6 +23,7 @@ from attention.sentiment.batches import (
 )
 from attention.sentiment.config import TrainConfig
 from attention.sentiment.evaluation import losses_of, measure
+from attention.sentiment.lazy_adam import LazyAdam
 from attention.sentiment.model import SentimentClassifier, logits_of
 
 # A line of metrics.jsonl: the numbers of an epoch, and by name what was measured on each set.
@@ -161,14 +162,22 @@ class Trainer:
         self.config = config
         self.state = State()
         self.rank, self.world_size = rank_and_size()
-        self.parallel: torch.nn.Module = self.model
+        self.tables = [module for module in model.modules() if isinstance(module, nn.Embedding)]
+        is_lazy = config.optimizer == "lazy-adam"
+        # A sparse gradient has the rows that a batch reads. NCCL can't add up such gradients.
+        self._make_gradients(sparse=is_lazy and (self.world_size == 1 or self.device.type == "cpu"))
+        self.parallel: nn.Module = self.model
         # For a backward pass whose gradients are not averaged yet.
         self.no_sync: Callable[[], AbstractContextManager[None]] = nullcontext
         if self.world_size > 1:
             self.parallel = parallel = DistributedDataParallel(self.model)
             self.no_sync = parallel.no_sync
         trained = [weight for weight in self.model.parameters() if weight.requires_grad]
-        self.optimizer = torch.optim.Adam(trained, lr=config.lr, fused=True)
+        self.optimizer = (
+            LazyAdam(trained, [table.weight for table in self.tables], config.lr)
+            if is_lazy
+            else torch.optim.Adam(trained, config.lr, fused=True)
+        )
         self.lengths = examples.lengths(model.config.reading)  # (E,)
         batches = -(-len(examples) // config.batch_size)
         passes = -(-config.min_steps // max(config.epochs * batches, 1))  # in each epoch
@@ -218,7 +227,12 @@ class Trainer:
                 if after_epoch(self):
                     break
         self.model.eval()
+        self._make_gradients(sparse=False)  # as the caller gave it: most optimisers refuse others
         return self.state.metrics
+
+    def _make_gradients(self, *, sparse: bool) -> None:
+        for table in self.tables:
+            table.sparse = sparse
 
     def check(self, *, weights: bool = False) -> None:
         """Make sure that the loss is still finite; all processes must check at the same time.

@@ -14,6 +14,7 @@ CHOICES = {
     "schedule": ("linear", "constant"),
     "keep": ("tail", "head"),
     "positions": ("end", "start", "none"),
+    "optimizer": ("adam", "lazy-adam"),
 }
 
 
@@ -42,6 +43,9 @@ def test_every_option_counts_over_its_preset_and_changes_no_other(preset, model)
         if name == "positions":
             changed |= {} if default != "none" else {"position_base": 1_000.0}
             left_out = {"position_base"} if value == "none" else set()
+        if name == "fine_tune":
+            changed |= {"optimizer": PRESETS[preset].optimizer} if value else {}
+            left_out = set() if value else {"optimizer"}
         if name == "separator":
             changed |= {"segments": False} if value and expected["model"] != MINILM else {}
             left_out = set() if value else {"segments"}

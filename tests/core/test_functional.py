@@ -305,6 +305,42 @@ def test_autocast_does_not_reach_what_runs_in_32_bits(attend, dtype):
     assert attend(*(each.to("meta") for each in tensors)).is_meta
 
 
+@for_each(added=(False, True), rows=(1, 5))
+def test_bfloat16_trains_on_a_cpu_without_the_kernel(added, rows, monkeypatch):
+    """As well as the kernel does: values and gradients of the formula, nothing for a blind row."""
+    tensors = [torch.randn(2, 3, size, 11) for size in (5, 7, 7)]
+    mask = torch.rand(2, 1, rows, 7) < 0.6
+    mask[0, 0, 0] = False  # sees nothing
+    mask[1, 0, 0, 0] = True
+    if added:
+        mask = torch.randn(mask.shape).masked_fill(~mask, float("-inf"))
+    seed = torch.randn(2, 3, 5, 11)
+
+    def derive(attend, dtype):
+        leaves = [each.to(dtype).requires_grad_() for each in tensors]
+        context = attend(*leaves, mask)
+        return [context, *torch.autograd.grad(context, leaves, seed.to(dtype))]
+
+    expected = derive(lambda *inputs: scaled_dot_product_attention(*inputs)[0], torch.float64)
+    calls = []
+    kernel = F.scaled_dot_product_attention
+    with monkeypatch.context() as patch:
+        patch.setattr(
+            F, "scaled_dot_product_attention", lambda *a, **k: calls.append(a) or kernel(*a, **k)
+        )
+        ours = derive(fused_attention, torch.bfloat16)
+        assert not calls
+        with torch.no_grad():
+            fused_attention(*(each.bfloat16() for each in tensors), mask)
+        patch.setattr(functional, "MOST_SCORES", 2 * 3 * 5 * 7 - 1)
+        derive(fused_attention, torch.bfloat16)
+        assert len(calls) == 2
+    for each, exact in zip(ours, expected, strict=True):
+        torch.testing.assert_close(each.double(), exact, rtol=0.03, atol=0.03)
+    assert not ours[0][0, :, 0].any()
+    assert not ours[1][0, :, 0].any()
+
+
 @pytest.mark.filterwarnings("ignore:.torch.jit.script:DeprecationWarning")  # torch.func's own
 def test_forward_derivatives_are_exact_or_refused_with_a_way_out():
     layer = MultiHeadAttention(6, 2).double()

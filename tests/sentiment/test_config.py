@@ -47,6 +47,7 @@ LAB_WITHOUT_FAULTS = {
     "words": "a-z",
     "min_frequency": 2,
     "min_steps": 1,
+    "optimizer": "adam",
 }
 LAB_FAULTS = {
     "epochs": 20,
@@ -93,6 +94,15 @@ def test_a_preset_is_the_lab_in_every_field(preset, expected):
 def test_the_default_trains_on_all_of_yelp():
     default = PRESETS["default"]
     assert (default.data, default.limit) == ("yelp", None)
+
+
+def test_frozen_words_have_no_gradient_to_be_lazy_about():
+    for optimizer in ("adam", "lazy-adam"):
+        with pytest.raises(ValueError, match="optimizer: expected fine_tune with it, got frozen"):
+            PRESETS["minilm"].with_options(optimizer=optimizer)
+    tuned = PRESETS["minilm-fine-tuned"].with_options(optimizer="lazy-adam")
+    assert tuned.optimizer == "lazy-adam"
+    assert "optimizer" not in tuned.with_options(fine_tune=False).options()
 
 
 def test_every_field_has_a_value_to_test():

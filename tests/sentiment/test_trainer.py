@@ -182,9 +182,11 @@ def test_dropout_follows_from_seed_and_step_alone():
     assert len(set(draws)) == 6
 
 
+@pytest.mark.parametrize("optimizer", ["adam", "lazy-adam"])
 @pytest.mark.parametrize("step", [1, BATCHES, BATCHES + 3])
-def test_resuming_from_any_state_gives_the_same_weights(step):
-    whole = train(WITH_DROPOUT)
+def test_resuming_from_any_state_gives_the_same_weights(step, optimizer):
+    config = WITH_DROPOUT.replace(optimizer=optimizer)
+    whole = train(config)
     saved = {}
 
     class Interrupted(Exception):
@@ -197,15 +199,34 @@ def test_resuming_from_any_state_gives_the_same_weights(step):
             raise Interrupted
 
     with pytest.raises(Interrupted):
-        train(WITH_DROPOUT, after_batch=interrupt)
+        train(config, after_batch=interrupt)
     torch.rand(5)
-    resumed = Trainer(saved["model"], examples(), {"clean": examples()}, WITH_DROPOUT)
+    resumed = Trainer(saved["model"], examples(), {"clean": examples()}, config)
     resumed.optimizer.load_state_dict(saved["optimizer"])
     resumed.state = saved["state"]
     resumed.run()
     assert have_equal_weights(resumed.model, whole.model)
     for a, b in zip(resumed.state.metrics, whole.state.metrics, strict=True):
         assert (a["train"], a["clean"]) == (b["train"], b["clean"])
+
+
+def test_lazy_adam_leaves_words_of_other_batches_alone_and_the_model_as_any_optimizer_takes_it():
+    config = CONFIG.replace(optimizer="lazy-adam", epochs=1, batch_size=2)
+    before = build().embedding.weight.detach()
+    read = set()
+
+    def after_batch(trainer):
+        read.update(trainer.model.embedding.weight.ne(before).any(dim=-1).nonzero().flatten())
+        if trainer.state.batch == 3:
+            raise StopIteration
+
+    trainer = Trainer(build(), examples(), {}, config)
+    with pytest.raises(StopIteration):
+        trainer.run(after_batch=after_batch)
+    assert 0 < len({int(row) for row in read}) < 18
+    model = train(config).model
+    assert not model.embedding.sparse
+    assert not model.bigrams.table.sparse
 
 
 def test_a_loss_that_is_not_a_number_stops_at_once_and_says_where():

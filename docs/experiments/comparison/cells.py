@@ -8,7 +8,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any, Literal
 
-from attention.sentiment.config import PRESETS, TrainConfig
+from attention.sentiment.config import TrainConfig
 
 TUNING_SEED = 100
 """Of all runs that choose settings; no cell reports it."""
@@ -140,14 +140,8 @@ def _cells_of(
 
 def _cell(name: str, group: str, settings: dict[str, Any]) -> Cell:
     settings = {k: tuple(v) if isinstance(v, list) else v for k, v in settings.items()}
-    preset = settings.pop("preset", None)
     of_cell = {field.name for field in dataclasses.fields(Cell)} & settings.keys()
     options = {k: v for k, v in settings.items() if k not in of_cell}
     options = what_is_read(options, options.get("model", TrainConfig().model.attention))
-    if preset:  # of what the cells share it takes the reviews and the precision alone
-        shared = {k: options[k] for k in {"data", "precision"} & options.keys()}
-        # As recorded; each cell takes more steps than a preset requires.
-        config = PRESETS[preset].with_options(**{"min_steps": 1} | shared)
-    else:
-        config = TrainConfig().with_options(**options)
+    config = TrainConfig().with_options(**options)
     return Cell(name, group, config, **{k: settings[k] for k in of_cell})

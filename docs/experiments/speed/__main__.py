@@ -1,4 +1,4 @@
-"""Measure how fast the package is: ``nox -s experiments -- speed {race,causal}``.
+"""Measure how fast the package is: ``nox -s experiments -- speed {race,causal,alternatives}``.
 
 What is measured is added to ``results.json``, which ``docs/speed.md`` shows.
 """
@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from experiments.speed import causal, race
+from experiments.speed import alternatives, causal, race
 from experiments.speed.processes import OUT
 
 
@@ -16,7 +16,7 @@ def main(arguments: Sequence[str]) -> None:
     """Run one of the measurements."""
     parser = argparse.ArgumentParser(prog="nox -s experiments -- speed", description=__doc__)
     commands = parser.add_subparsers(required=True)
-    for module in (race, causal):
+    for module in (race, causal, alternatives):
         name = module.__name__.rpartition(".")[2]
         command = commands.add_parser(
             name,
