@@ -14,8 +14,9 @@ from attention._precision import Precision, precision_note
 from attention.sentiment.batches import measured_examples
 from attention.sentiment.confusion import in_words
 from attention.sentiment.evaluation import Measured, measure
-from attention.sentiment.files import Columns, load_file
-from attention.sentiment.run_folder import load_run
+from attention.sentiment.files import Columns, files_of, load_file
+from attention.sentiment.reviews import fingerprint
+from attention.sentiment.run_folder import load_run, read_fingerprints
 from attention.sentiment.sources import SOURCES, SOURCES_HELP, load_reviews
 
 PRECISION = click.Option(
@@ -85,8 +86,13 @@ def evaluate(
             raise ValueError(f"--{name}-column: expected a file or a folder as data, got {source}")
     labels = model.config.labels
     columns = Columns(text_column or trained.text_column, label_column or trained.label_column)
-    if data is not None and data not in SOURCES and Path(data).is_file():
-        reviews = {split: load_file(Path(data), columns, labels)}
+    path, files = Path(source), {}
+    if source not in SOURCES and path.is_dir():
+        files = files_of(path)
+    elif source not in SOURCES and data is not None and path.is_file():
+        files = {split: path}
+    if split in files:  # no other has to be read
+        reviews = {split: load_file(files[split], columns, labels)}
     else:
         reviews = load_reviews(source, columns=columns)
     if split not in reviews:
@@ -97,6 +103,12 @@ def evaluate(
         raise ValueError(
             f"{shown(source)}: expected the labels {', '.join(labels)}, which the model answers, "
             f"got {', '.join(reviews[split].names)}"
+        )
+    was_measured = data is None and split == "validation" and trained.limit is None
+    if was_measured and fingerprint(reviews[split]) != read_fingerprints(run).get(split):
+        print_status(
+            f"{shown(source)}: now has other validation reviews than those that training "
+            "measured, and the model may have been trained on some of them"
         )
     examples = measured_examples(tokenizer, reviews[split])
     return {name: measure(model, some, precision=precision) for name, some in examples.items()}

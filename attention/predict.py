@@ -1,6 +1,7 @@
 """Apply a trained model to a text or a file: ``python -m attention.predict RUN "A good film."``."""
 
 import html
+import io
 import json
 import os
 import sys
@@ -52,6 +53,8 @@ _PARAMETERS = (
 
 
 def _lines() -> Iterator[str]:
+    if isinstance(sys.stdin, io.TextIOWrapper):  # in some locales Python lets any byte pass
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict")
     try:
         yield from sys.stdin or ()
     except UnicodeDecodeError as error:

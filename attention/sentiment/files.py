@@ -11,6 +11,7 @@ import json
 import math
 import os
 import re
+import unicodedata
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -76,7 +77,13 @@ def load_files(path: Path, columns: Columns, seed: int) -> dict[str, Reviews]:
     """
     splits: dict[str, Reviews] = {}
     texts: dict[str, np.ndarray] = {}
-    for name, file in (_files_of(path) if path.is_dir() else {"train": path}).items():
+    files = files_of(path) if path.is_dir() else {"train": path}
+    if "train" not in files:
+        others = ", ".join(shown(each.name) for each in sorted(path.iterdir())[:9])
+        raise ValueError(
+            f"{shown(path)} has no train file ({KINDS_HELP}); it has {others or 'no file'}"
+        )
+    for name, file in files.items():
         names = splits["train"].names if splits else None  # the training file comes first
         splits[name], texts[name] = _check_file(file, columns, names)
     if "validation" not in splits:
@@ -88,21 +95,22 @@ def load_files(path: Path, columns: Columns, seed: int) -> dict[str, Reviews]:
     return splits
 
 
-def _files_of(folder: Path) -> dict[str, Path]:
-    """Find the file of each split."""
+def files_of(folder: Path) -> dict[str, Path]:
+    """Find the file of each split, and say which other files of reviews are not read."""
     where, found = shown(folder), {}
+    endings = [kind + packed for kind in KINDS for packed in ("", *PACKED)]
     for name in SPLITS:
-        named = [f"{name}{kind}{packed}" for kind in KINDS for packed in ("", *PACKED)]
-        existing = [each for each in named if os.path.lexists(folder / each)]
+        existing = [name + end for end in endings if os.path.lexists(folder / (name + end))]
         if len(existing) > 1:
             raise ValueError(f"{where} has {' and '.join(existing)}; keep one of them")
         if existing:
             found[name] = folder / existing[0]
-        elif name == "train":
-            others = ", ".join(shown(each.name) for each in sorted(folder.iterdir())[:9])
-            raise ValueError(
-                f"{where} has no train file ({KINDS_HELP}); it has {others or 'no file'}"
-            )
+    others = {each.name for each in folder.iterdir() if each.name.endswith(tuple(endings))}
+    if left := sorted(others - {each.name for each in found.values()}):
+        print_status(
+            f"{where}: not read is {', '.join(map(shown, left[:9]))}; a split's file is called "
+            f"{', '.join(SPLITS)}"
+        )
     return found
 
 
@@ -168,6 +176,7 @@ def _check_file(
         )
     is_sentiment = found in (["0", "1"], ["1", "2"])
     if names is None:
+        _say_doubts(where, labels, hashes, found)
         names = SENTIMENT if is_sentiment else tuple(found)
     if is_sentiment and names == SENTIMENT:
         number_of = {label: i for i, label in enumerate(found)}
@@ -185,6 +194,20 @@ def _check_file(
 
     read = StreamedTexts(texts, np.ones(len(labels), bool))
     return Reviews(read, [number_of[label] for label in labels], names), np.array(hashes)
+
+
+def _say_doubts(
+    where: str, labels: Sequence[str], hashes: Sequence[int], found: Sequence[str]
+) -> None:
+    """Say which labels may be one, and how many texts have several."""
+    alike: dict[str, list[str]] = {}
+    for label in found:
+        alike.setdefault(unicodedata.normalize("NFKC", label).casefold(), []).append(label)
+    for same in alike.values():
+        if len(same) > 1:
+            print_status(f"{where}: {' and '.join(map(shown, same))} count as different labels")
+    if several := len({*zip(hashes, labels, strict=True)}) - len({*hashes}):
+        print_status(f"{where}: {several:,} times, a text comes with another label than before")
 
 
 def _number(value: Any) -> float | None:
@@ -260,7 +283,8 @@ def _check_columns(names: Sequence[str], columns: Sequence[str]) -> None:
                 else shown(each[:40])
                 for each in names[:20]
             )
-            raise ValueError(f"no column {shown(name)}; it has {there or 'none'}")
+            option = "--text-column" if name == columns[0] else "--label-column"
+            raise ValueError(f"no column {shown(name)} for {option}; it has {there or 'none'}")
 
 
 def _decoded(field: str) -> str:

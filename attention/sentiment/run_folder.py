@@ -114,6 +114,13 @@ def load_run(
         return model, read_tokenizer(folder, model.vocab_size), config
 
 
+def read_fingerprints(folder: Path) -> dict[str, str]:
+    """Read which reviews a run was trained and measured on, as the SHA-256 of each split."""
+    content = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+    recorded: dict[str, str] = content.get("data", {})
+    return recorded
+
+
 def environment() -> dict[str, str]:
     """Describe the versions and the machine of a run, so that its numbers can be understood."""
     ours = metadata.distributions(name="attention-tutorial")

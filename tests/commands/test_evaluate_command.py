@@ -1,6 +1,7 @@
 """Measuring from the command line: the table, the last line, and what it measured."""
 
 import json
+import shutil
 
 import pytest
 import small_run
@@ -83,3 +84,30 @@ def test_the_names_of_columns_are_remembered(tmp_path, capsys):
     )
     _, result = result_of(capsys, out, "--data", other, "--text-column", "text")
     assert result["clean"]["n"] == 60  # a file is measured whole
+
+
+def test_a_folder_needs_only_the_split_that_is_measured(run, capsys, tmp_path):
+    shutil.copy(run.parent / "reviews" / "test.csv", tmp_path / "test.csv")
+    (tmp_path / "valid.csv").write_text("text,label\nno,1\n")
+    _, expected = result_of(capsys, run)
+    capsys.readouterr()
+    assert evaluate.main([str(run), "--data", str(tmp_path), "--device", "cpu"]) == 0
+    printed, said = capsys.readouterr()
+    assert json.loads(printed.splitlines()[-1]) == expected
+    assert "not read is valid.csv; a split's file is called train, validation, test" in said
+
+
+def test_validation_reviews_that_have_changed_are_noticed(run, capsys, tmp_path):
+    """A drawn tenth was drawn anew where the file had grown, and with it what was trained on."""
+    data = tmp_path / "all.csv"
+    texts, labels = small_run.reviews(40, 1)
+    rows = [f"{text},{label}" for text, label in zip(texts, labels, strict=True)]
+    data.write_text("\n".join(["text,label", *rows]))
+    run = small_run.train(tmp_path / "run", data=data)
+    _, before = result_of(capsys, run, "--split", "validation")
+    assert evaluate.main([str(run), "--split", "validation", "--device", "cpu"]) == 0
+    assert "other validation reviews" not in capsys.readouterr().err
+    assert before["clean"]["n"] == 4
+    data.write_text(data.read_text() + "\nlovely soup,1\nbad soup,0\n")
+    assert evaluate.main([str(run), "--split", "validation", "--device", "cpu"]) == 0
+    assert "all.csv: now has other validation reviews than those" in capsys.readouterr().err

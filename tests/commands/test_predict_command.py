@@ -86,7 +86,7 @@ def test_a_file_is_answered_row_by_row(run, tmp_path, capsys):
         (each, found["label"]) for each, found in zip("78", expected, strict=True)
     ]
     file.write_text("id;review\n7;good soup\n")
-    with pytest.raises(ValueError, match=r"no column text; it has id, review"):
+    with pytest.raises(ValueError, match=r"no column text for --text-column; it has id, review"):
         main([str(run), "--file", str(file), "--out", str(tmp_path / "other.csv")])
     main(
         [str(run), "--file", str(file), "--text-column", "review", "--out", str(tmp_path / "b.csv")]

@@ -151,23 +151,47 @@ def test_texts_are_read_again_not_kept(tmp_path: Path) -> None:
 
 READ = "cannot be read as CSV in UTF-8 after row"
 FAULTS = [
-    ("", f"{READ} 0: no column text; it has none$"),
+    ("", f"{READ} 0: no column text for --text-column; it has none$"),
     ("text,label\n", "column label: expected at least two labels, got no rows"),
-    ("text,stars\nLovely,1\n", f"{READ} 0: no column label; it has text, stars$"),
+    (
+        "text,stars\nLovely,1\n",
+        f"{READ} 0: no column label for --label-column; it has text, stars$",
+    ),
     # A header shows in what it differs, and what separates its columns.
-    ("text, label\n", "no column label; it has text, ' label'$"),
-    ("text ,label\n", "no column text; it has 'text ', label$"),
-    ("Text,label\n", "no column text; it has Text, label$"),
-    ("\ufeff\ufefftext,label\n", r"no column text; it has '\\ufefftext', label$"),
-    ("text\u200b,label\n", r"no column text; it has 'text\\u200b', label$"),
-    ("text,\xa0label\n", r"no column label; it has text, '\\xa0label'$"),
-    ("text,\u200elabel\n", r"no column label; it has text, '\\u200elabel'$"),
-    ("t\u0435xt,label\n", r"no column text; it has 't\\u0435xt', label$"),
-    ("text, l\u0430bel\n", r"no column label; it has text, ' l\\u0430bel'$"),
-    ("text^label\na^1\n", r"no column text; it has 'text\^label'$"),
-    ("text;stars\n", "no column label; it has text, stars$"),
+    ("text, label\n", "no column label for --label-column; it has text, ' label'$"),
+    ("text ,label\n", "no column text for --text-column; it has 'text ', label$"),
+    ("Text,label\n", "no column text for --text-column; it has Text, label$"),
+    (
+        "\ufeff\ufefftext,label\n",
+        r"no column text for --text-column; it has '\\ufefftext', label$",
+    ),
+    (
+        "text\u200b,label\n",
+        r"no column text for --text-column; it has 'text\\u200b', label$",
+    ),
+    (
+        "text,\xa0label\n",
+        r"no column label for --label-column; it has text, '\\xa0label'$",
+    ),
+    (
+        "text,\u200elabel\n",
+        r"no column label for --label-column; it has text, '\\u200elabel'$",
+    ),
+    (
+        "t\u0435xt,label\n",
+        r"no column text for --text-column; it has 't\\u0435xt', label$",
+    ),
+    (
+        "text, l\u0430bel\n",
+        r"no column label for --label-column; it has text, ' l\\u0430bel'$",
+    ),
+    ("text^label\na^1\n", r"no column text for --text-column; it has 'text\^label'$"),
+    ("text;stars\n", "no column label for --label-column; it has text, stars$"),
     ("text\tlabel\na\t1\nb;0\n", f"{READ} 1: expected 2 columns, got 1$"),
-    ("good soup,1\nbad soup,0\n", "no column text; it has 'good soup', 1$"),
+    (
+        "good soup,1\nbad soup,0\n",
+        "no column text for --text-column; it has 'good soup', 1$",
+    ),
     ("text,label\n1," + "soup " * 99 + "\n", "row 1, column label: .{40,99}'soup [soup ]{,55}$"),
     ("text,label\na,nan\n", "row 1, column label: .*, got 'nan'"),
     ("text,label\na,1\nb,1\n", "column label: expected at least two labels, got only 1$"),
@@ -188,7 +212,10 @@ FAULTS = [
     (b"text,label,caf\xe9\n", f"{READ} 0: 'utf-8' codec"),
     (b"text,label\na,1\nb\xed\xa0\x80,0\n", f"{READ} 1: 'utf-8' codec can't decode byte 0xed"),
     (GOOD.encode("utf-16"), f"{READ} 0: 'utf-8' codec"),
-    (GOOD.encode("utf-16-le"), r"no column text; it has 't\\x00e\\x00x\\x00t\\x00', "),
+    (
+        GOOD.encode("utf-16-le"),
+        r"no column text for --text-column; it has 't\\x00e\\x00x\\x00t\\x00', ",
+    ),
 ]
 
 
@@ -200,8 +227,11 @@ def not_utf8() -> pa.Array:
 AS_PARQUET = "cannot be read as Parquet after row"
 MANY = {"text": [f"soup {i}" for i in range(2503)], "label": [i % 2 for i in range(2503)]}
 PARQUET_FAULTS = [
-    ({"text": TEXTS}, f"{AS_PARQUET} 0: no column label; it has text$"),
-    ({"text;label": TEXTS}, f"{AS_PARQUET} 0: no column text; it has 'text;label'$"),
+    ({"text": TEXTS}, f"{AS_PARQUET} 0: no column label for --label-column; it has text$"),
+    (
+        {"text;label": TEXTS},
+        f"{AS_PARQUET} 0: no column text for --text-column; it has 'text;label'$",
+    ),
     (
         pa.Table.from_arrays([pa.array(TEXTS)] * 3, ["text", "label", "text"]),
         f"{AS_PARQUET} 0: expected one column text, got 2",
@@ -314,7 +344,9 @@ def test_columns_by_any_name(tmp_path: Path, name: str) -> None:
     splits = load_reviews(tmp_path, columns=columns)
     assert list(splits["train"].texts) == TEXTS
     assert splits["validation"].labels == LABELS
-    with pytest.raises(ValueError, match=r"train.*: no column stars; it has .*Sterne"):
+    with pytest.raises(
+        ValueError, match=r"train.*: no column stars for --label-column; it has .*Sterne"
+    ):
         load_reviews(tmp_path, columns=columns._replace(label="stars"))
 
 
@@ -323,7 +355,10 @@ def test_faults_of_json_lines(tmp_path: Path) -> None:
     faults = [
         ("[1]", f"{read} 0: expected an object with columns, got \\[1\\]$"),
         ('{"text": "a", "label": 1}\n{"text": "a"', f"{read} 1: Expecting"),
-        ('{"text": "a", "label": 1}\n{"text": "b"}', f"{read} 1: no column label; it has text$"),
+        (
+            '{"text": "a", "label": 1}\n{"text": "b"}',
+            f"{read} 1: no column label for --label-column; it has text$",
+        ),
         ('{"text": "a", "label": null}', "row 1, column label: expected a label, of.*, got None"),
         ('{"text": 7, "label": 1}', "row 1, column text: expected text, got 7"),
         (b'{"text": "\xe9", "label": 1}', f"{read} 0: 'utf-8' codec"),
@@ -592,3 +627,17 @@ def test_a_source_is_one_entry(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) 
     assert load_reviews("letters") == splits
     assert "letters" in error_message(tmp_path / "nowhere")
     assert "imdb (comes with the package)" in SOURCES_HELP
+
+
+def test_what_is_doubtful_about_labels_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("Food", "food", "travel")
+    rows = [f"{name} {i},{name}" for i in range(9) for name in names]
+    (tmp_path / "train.csv").write_text("\n".join(["text,label", *rows, "food 0,travel"]))
+    (tmp_path / "notes.txt").write_text("no reviews")
+    load_reviews(tmp_path)
+    said = capsys.readouterr().err
+    assert "Food and food count as different labels" in said
+    assert "1 times, a text comes with another label than before" in said
+    assert "not read" not in said
