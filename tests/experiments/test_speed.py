@@ -9,9 +9,10 @@ import pytest
 import small_run
 import torch
 
+from attention.sentiment.batches import distractor_indices
 from attention.sentiment.config import PRESETS
 from attention.sentiment.model import build_model
-from experiments.speed import causal, lab13, race, side
+from experiments.speed import alternatives, causal, lab13, race, side
 
 
 def test_the_lab_written_out_computes_what_its_preset_computes():
@@ -82,3 +83,36 @@ def test_ways_of_causality_take_turns_and_their_medians_are_recorded(tmp_path, m
     assert results["causal"]["mib"]["is_causal"] == {"median": 3, "min": 1, "max": 5, "n": 3}
     assert results["causal"]["mib"]["ratio"] == 3 / 40
     assert results["causal"]["cpu_seconds"]["attn_mask"]["min"] > 0
+
+
+def test_alternatives_read_the_same_words_and_mark_those_of_the_distractor(tmp_path):
+    for split, count in (("train", 23), ("validation", 11)):
+        texts, labels = small_run.reviews(count, count)
+        pq.write_table(pa.table({"text": texts, "label": labels}), tmp_path / f"{split}.parquet")
+    plain = alternatives.read_words(str(tmp_path), marked=False)
+    marked = alternatives.read_words(str(tmp_path), marked=True)
+    assert [len(plain[name][0]) for name in ("train", "clean", "distractor")] == [23, 11, 11]
+    assert marked["train"] == (plain["train"][0] + marked["train"][0][23:], plain["train"][1] * 2)
+    fronts = distractor_indices(11).tolist()
+    for text, pair, front in zip(plain["clean"][0], marked["distractor"][0], fronts, strict=True):
+        words = plain["clean"][0][front].split()
+        assert pair == " ".join([*(f"front_{word}" for word in words), text])
+
+
+def test_alternatives_take_turns_and_keep_what_was_measured_before(tmp_path, monkeypatch):
+    order = []
+
+    def measure(module, way, data, seed, threads_given, *, threads):
+        order.append((way, int(seed)))
+        return {"clean": 0.9, "distractor": 0.8, "cpu_seconds": 1.0}
+
+    monkeypatch.setattr(alternatives, "run_module", measure)
+    out = tmp_path / "results.json"
+    options = {"data": tmp_path, "threads": 2, "out": out}
+    alternatives.run(Namespace(ways=["counts", "default"], seeds=[0, 1], **options))
+    alternatives.run(Namespace(ways=["default"], seeds=[1, 2], **options))
+    assert order[:4] == [("counts", 0), ("default", 0), ("counts", 1), ("default", 1)]
+    ways = json.loads(out.read_text())["alternatives"]["ways"]
+    assert [each["seed"] for each in ways["default"]] == [0, 1, 2]
+    assert [each["seed"] for each in ways["counts"]] == [0, 1]
+    assert all(each["seconds"] >= 0 for each in ways["default"])
