@@ -147,3 +147,16 @@ def test_what_was_refused_is_said_where_nothing_moves(bench):
     cell(bench, "map.0.3").click()  # works at once
     assert json.loads(cell(bench, "map.0.3").get_attribute("data-value")) > 0
     expect(bench.locator("#workbench .asks th")).to_have_text("Your")
+
+
+def test_an_explanation_is_closed_by_a_press_or_escape_and_comes_again(bench):
+    show(bench, "change")
+    panel, close = bench.get_by_test_id("origin"), bench.locator("[data-part=where-close]")
+    number = cell(bench, "context.0")
+    for dismiss in (close.click, lambda: bench.keyboard.press("Escape")):
+        number.click()
+        expect(panel).to_contain_text("context")
+        dismiss()
+        expect(panel).to_contain_text("Select any number")
+        expect(close).to_be_hidden()
+        assert number.evaluate("cell => cell === document.activeElement")

@@ -288,6 +288,20 @@
       keepClear();
     }
 
+    // The focus goes back to the number, which is explained again only when it is asked for again.
+    function closeOrigin() {
+      const name = asked;
+      showOrigin(null);
+      asked = name;
+      partOf(name)?.focus({ preventScroll: true });
+      asked = null;
+    }
+
+    on("where-close", "click", closeOrigin);
+    box.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && asked && !event.defaultPrevented) closeOrigin();
+    });
+
     // Nothing that has the focus may lie under the explanation, which sticks to the lower edge.
     function keepClear() {
       const focused = document.activeElement;
