@@ -29,7 +29,7 @@ def without_autocast(device: torch.device) -> AbstractContextManager[Any]:
 
 MOST_SCORES = 1 << 25
 """Up to this many scores at once, a CPU trains in bfloat16 faster without the kernel, as
-``nox -s experiments -- speed encoder`` measures."""
+``nox -s experiments -- speed alternatives`` measures."""
 
 
 def scaled_dot_product_attention(
@@ -138,8 +138,9 @@ def fused_attention(
     """Compute attention with torch's fused kernel, which never stores the weights.
 
     Arguments, shapes and errors are those of :func:`scaled_dot_product_attention`. Where a CPU
-    computes gradients in bfloat16, and there are at most :data:`MOST_SCORES` scores, two products
-    and a softmax in bfloat16 take the kernel's place, because its backward pass is slow there.
+    computes gradients in bfloat16, and there are at most ``attention.functional.MOST_SCORES``
+    scores, two products and a softmax in bfloat16 take the kernel's place, because its backward
+    pass is slow there.
 
     Returns:
         The context, without the weights.
