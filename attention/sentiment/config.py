@@ -426,7 +426,7 @@ def _read_part(folder: Path, part: str) -> dict[str, Any]:
 _DEFAULT = TrainConfig(
     model=ModelConfig(
         embed_dim=16,
-        bigram_buckets=2**18,
+        bigram_buckets=2**19,
         segments=True,
         positions="none",
         max_length=512,
@@ -434,7 +434,7 @@ _DEFAULT = TrainConfig(
         dropout=0.3,
         word_dropout=0.2,
     ),
-    epochs=4,
+    epochs=5,
     min_steps=300,
     optimizer="lazy-adam",
     lr=0.01,
