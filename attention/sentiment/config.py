@@ -434,7 +434,7 @@ _DEFAULT = TrainConfig(
         dropout=0.3,
         word_dropout=0.2,
     ),
-    epochs=5,
+    epochs=4,
     min_steps=300,
     optimizer="lazy-adam",
     lr=0.01,
