@@ -65,7 +65,8 @@ def evaluate(
 
     The arguments are the options of the command, and ``run`` is the folder that training wrote.
     Without ``data``, the reviews are those that the model was trained on; a column that is not
-    given is called as in training. A file that is given is measured whole.
+    given is called as in training. A file that is given is measured whole. Texts that splits have
+    in common are counted where a run begins.
 
     Returns:
         For ``clean`` and ``distractor``: ``accuracy``, ``loss`` (nats per review), their 95 %

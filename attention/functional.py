@@ -28,8 +28,9 @@ def without_autocast(device: torch.device) -> AbstractContextManager[Any]:
 
 
 MOST_SCORES = 1 << 25
-"""Up to this many scores at once, a CPU trains in bfloat16 faster without the kernel, as
-``nox -s experiments -- speed alternatives`` measures."""
+"""Up to this many scores at once, a CPU computes gradients in bfloat16 without the kernel. A batch
+of a fine-tuned encoder has as many, for which ``nox -s experiments -- speed alternatives`` compares
+both ways; longer texts need the kernel, which stores no scores."""
 
 
 def scaled_dot_product_attention(
@@ -187,7 +188,7 @@ def fused_attention(
             for t in (query, key, value)
         )
     try:
-        if _are_products_faster(query, key) and not (in_kernel or dropout_p):
+        if _are_products_faster(query, key) and scale is not None and not (in_kernel or dropout_p):
             context = _attend_by_products(query, key, value, mask, scale)
         else:
             context = F.scaled_dot_product_attention(
@@ -213,10 +214,9 @@ def _are_products_faster(query: Tensor, key: Tensor) -> bool:
 
 
 def _attend_by_products(
-    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float | None
+    query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float
 ) -> Tensor:
     """Compute what the kernel computes, with scores and weights in the dtype of the query."""
-    scale = query.shape[-1] ** -0.5 if scale is None else scale
     scores = (query * scale) @ key.transpose(-2, -1)  # (batch, heads, n, m)
     if mask is None:
         return torch.softmax(scores, dim=-1) @ value  # (batch, heads, n, v)

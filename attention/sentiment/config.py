@@ -305,8 +305,8 @@ class TrainConfig(Config):
     batch_size: Count = 256
     """Examples per step, over all processes together."""
     optimizer: Literal["adam", "lazy-adam"] = "adam"
-    """The rule of a step: adam, or lazy-adam, which leaves the vectors of those words alone that
-    the batch does not hold."""
+    """The rule of a step: adam, or lazy-adam, which does not change the vectors of words that the
+    batch does not hold."""
     lr: Positive = 3e-3
     """The learning rate."""
     schedule: Literal["linear", "constant"] = "linear"
@@ -343,7 +343,9 @@ class TrainConfig(Config):
             for name in "min_frequency", "words":
                 refusals[name] = refusal(name, MINILM, [*VARIANTS])
             if not self.model.fine_tune:
-                refusals["optimizer"] = "optimizer: expected fine_tune with it, got frozen words"
+                refusals["optimizer"] = (
+                    "optimizer: expected fine_tune with it, got a frozen encoder"
+                )
         if self.data in SOURCES:
             for name in "text_column", "label_column":
                 refusals[name] = f"{name}: expected a file or a folder as data, got {self.data}"

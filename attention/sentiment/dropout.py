@@ -35,6 +35,8 @@ class Dropout(nn.Dropout):
         threshold = round(2**16 * self.p)
         if not self.training or not threshold:
             return x
+        if threshold == 2**16:
+            return x * 0
         count = x.numel()
         draws = torch.empty(-(-count // 4), dtype=torch.int64, device=x.device)
         drawn = draws.random_(-(2**63), None).view(torch.int16)[:count].view(x.shape)

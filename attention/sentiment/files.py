@@ -30,6 +30,7 @@ SPLITS = "train", "validation", "test"
 KINDS = ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"
 PACKED = {".gz": "gzip", ".bz2": "bz2", ".lz4": "lz4", ".zst": "zstd"}
 KINDS_HELP = f"{', '.join(KINDS)}, also with {', '.join(PACKED)}"
+ENDINGS = tuple(kind + packed for kind in KINDS for packed in ("", *PACKED))
 MOST_LABELS = 1_000
 _LONGEST_LABEL = 100  # characters
 _WHOLE = re.compile(
@@ -83,6 +84,8 @@ def load_files(path: Path, columns: Columns, seed: int) -> dict[str, Reviews]:
         raise ValueError(
             f"{shown(path)} has no train file ({KINDS_HELP}); it has {others or 'no file'}"
         )
+    if path.is_dir():
+        _say_unread(path, files)
     for name, file in files.items():
         names = splits["train"].names if splits else None  # the training file comes first
         splits[name], texts[name] = _check_file(file, columns, names)
@@ -96,22 +99,26 @@ def load_files(path: Path, columns: Columns, seed: int) -> dict[str, Reviews]:
 
 
 def files_of(folder: Path) -> dict[str, Path]:
-    """Find the file of each split, and say which other files of reviews are not read."""
-    where, found = shown(folder), {}
-    endings = [kind + packed for kind in KINDS for packed in ("", *PACKED)]
+    """Find the file of each split."""
+    found = {}
     for name in SPLITS:
-        existing = [name + end for end in endings if os.path.lexists(folder / (name + end))]
+        existing = [name + end for end in ENDINGS if os.path.lexists(folder / (name + end))]
         if len(existing) > 1:
-            raise ValueError(f"{where} has {' and '.join(existing)}; keep one of them")
+            raise ValueError(f"{shown(folder)} has {' and '.join(existing)}; keep one of them")
         if existing:
             found[name] = folder / existing[0]
-    others = {each.name for each in folder.iterdir() if each.name.endswith(tuple(endings))}
-    if left := sorted(others - {each.name for each in found.values()}):
-        print_status(
-            f"{where}: not read is {', '.join(map(shown, left[:9]))}; a split's file is called "
-            f"{', '.join(SPLITS)}"
-        )
     return found
+
+
+def _say_unread(folder: Path, files: dict[str, Path]) -> None:
+    """Say which files of reviews are those of no split."""
+    others = {each.name for each in folder.iterdir() if each.name.endswith(ENDINGS)}
+    if left := sorted(others - {each.name for each in files.values()}):
+        are = "is" if len(left) == 1 else "are"
+        print_status(
+            f"{shown(folder)}: {', '.join(map(shown, left[:9]))} {are} not read; the file of a "
+            "split is called train, validation or test"
+        )
 
 
 def _draw_validation(
@@ -207,7 +214,7 @@ def _say_doubts(
         if len(same) > 1:
             print_status(f"{where}: {' and '.join(map(shown, same))} count as different labels")
     if several := len({*zip(hashes, labels, strict=True)}) - len({*hashes}):
-        print_status(f"{where}: {several:,} times, a text comes with another label than before")
+        print_status(f"{where}: {several:,} rows repeat a text with a different label")
 
 
 def _number(value: Any) -> float | None:

@@ -1,7 +1,6 @@
 """Adam for a model whose tables hold far more rows than a batch reads."""
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable
 
 import torch
 from torch import Tensor
@@ -48,8 +47,8 @@ class LazyAdam(torch.optim.Adam):
                 [ 0.0000,  0.0000]])
 
     Source:
-        Kingma & Ba (2015) for Adam; the steps of a table are those of ``torch.optim.SparseAdam``,
-        which trains tables alone.
+        Kingma & Ba (2015) for Adam; the steps of a table follow ``torch.optim.SparseAdam``, which
+        trains tables alone.
     """
 
     def __init__(
@@ -63,13 +62,13 @@ class LazyAdam(torch.optim.Adam):
         self.tables = list(tables)
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> Any:
+    def step(self) -> None:  # type: ignore[override]
         """Update the tables' rows, and then all other weights as Adam does."""
         for table in self.tables:
             if table.grad is not None:
                 self._step_rows(table, table.grad)
                 table.grad = None
-        return super().step(closure)
+        super().step()
 
     def _step_rows(self, table: Tensor, grad: Tensor) -> None:
         group = self.param_groups[0]

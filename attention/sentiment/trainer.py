@@ -165,7 +165,8 @@ class Trainer:
         self.tables = [module for module in model.modules() if isinstance(module, nn.Embedding)]
         is_lazy = config.optimizer == "lazy-adam"
         # A sparse gradient has the rows that a batch reads. NCCL can't add up such gradients.
-        self._make_gradients(sparse=is_lazy and (self.world_size == 1 or self.device.type == "cpu"))
+        self.is_sparse = is_lazy and (self.world_size == 1 or self.device.type == "cpu")
+        self._make_gradients(sparse=self.is_sparse)  # parallel training looks at it once, here
         self.parallel: nn.Module = self.model
         # For a backward pass whose gradients are not averaged yet.
         self.no_sync: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -212,23 +213,33 @@ class Trainer:
             TrainingError: If the loss is not finite any more.
         """
         gpu = [self.device] if self.device.type == "cuda" else []
-        with torch.random.fork_rng(devices=gpu):
-            while self.state.epoch < self.config.epochs:
-                self.model.train()
-                for batch, size in self._batches():
-                    started = time.perf_counter()
-                    self._step(batch, size)
-                    self.state.batch += 1
-                    if self.checks_each_step or self.state.batch % CHECK_EVERY == 0:
-                        self.check()
-                    self.state.seconds += time.perf_counter() - started
-                    after_batch(self)
-                self._finish_epoch()
-                if after_epoch(self):
-                    break
+        self._make_gradients(sparse=self.is_sparse)
+        try:
+            with torch.random.fork_rng(devices=gpu):
+                self._train(after_batch, after_epoch)
+        finally:
+            self._make_gradients(sparse=False)  # most optimisers refuse other gradients
         self.model.eval()
-        self._make_gradients(sparse=False)  # as the caller gave it: most optimisers refuse others
         return self.state.metrics
+
+    def _train(
+        self,
+        after_batch: Callable[["Trainer"], None],
+        after_epoch: Callable[["Trainer"], bool | None],
+    ) -> None:
+        while self.state.epoch < self.config.epochs:
+            self.model.train()
+            for batch, size in self._batches():
+                started = time.perf_counter()
+                self._step(batch, size)
+                self.state.batch += 1
+                if self.checks_each_step or self.state.batch % CHECK_EVERY == 0:
+                    self.check()
+                self.state.seconds += time.perf_counter() - started
+                after_batch(self)
+            self._finish_epoch()
+            if after_epoch(self):
+                return
 
     def _make_gradients(self, *, sparse: bool) -> None:
         for table in self.tables:

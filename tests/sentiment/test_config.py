@@ -98,7 +98,7 @@ def test_the_default_trains_on_all_of_yelp():
 
 def test_frozen_words_have_no_gradient_to_be_lazy_about():
     for optimizer in ("adam", "lazy-adam"):
-        with pytest.raises(ValueError, match="optimizer: expected fine_tune with it, got frozen"):
+        with pytest.raises(ValueError, match="optimizer: expected fine_tune with it, got a frozen"):
             PRESETS["minilm"].with_options(optimizer=optimizer)
     tuned = PRESETS["minilm-fine-tuned"].with_options(optimizer="lazy-adam")
     assert tuned.optimizer == "lazy-adam"

@@ -33,6 +33,8 @@ def test_it_follows_the_seed_and_the_mode():
     assert not torch.equal(first, second)
     assert dropout.eval()(x) is x
     assert Dropout(0.0)(x) is x
+    assert not Dropout(1.0)(x).any()
+    assert not Dropout(1 - 1e-6)(x).any()
     assert Dropout(0.5)(x.bfloat16()).dtype == torch.bfloat16
     assert Dropout(0.5)(torch.empty(0, 3)).shape == (0, 3)
     assert Dropout(0.5)(x.to("meta")).is_meta

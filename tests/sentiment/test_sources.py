@@ -635,9 +635,11 @@ def test_what_is_doubtful_about_labels_is_said(
     names = ("Food", "food", "travel")
     rows = [f"{name} {i},{name}" for i in range(9) for name in names]
     (tmp_path / "train.csv").write_text("\n".join(["text,label", *rows, "food 0,travel"]))
-    (tmp_path / "notes.txt").write_text("no reviews")
+    for name in ("notes.txt", "valid.csv"):
+        (tmp_path / name).write_text("no reviews")
     load_reviews(tmp_path)
     said = capsys.readouterr().err
     assert "Food and food count as different labels" in said
-    assert "1 times, a text comes with another label than before" in said
-    assert "not read" not in said
+    assert "1 rows repeat a text with a different label" in said
+    assert "valid.csv is not read; the file of a split is called train," in said
+    assert "notes" not in said

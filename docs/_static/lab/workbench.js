@@ -299,7 +299,7 @@
 
     on("where-close", "click", closeOrigin);
     box.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && asked && !event.defaultPrevented) closeOrigin();
+      if (event.key === "Escape" && asked && !event.defaultPrevented) showOrigin(null);
     });
 
     // Nothing that has the focus may lie under the explanation, which sticks to the lower edge.

@@ -1,7 +1,7 @@
 """Time what else one could use: ``nox -s experiments -- speed alternatives --data FOLDER``.
 
 Each way starts in a process of its own, from the files to the accuracy on the validation reviews,
-alone and behind a distractor. The ways take turns, once for each seed:
+alone and behind a distractor. The ways that are requested take turns, once for each seed:
 
 - ``counts`` and ``fasttext`` count words and pairs of words. They are fitted to the reviews alone;
   with ``-marked`` also to the reviews behind a distractor, whose words count as words of their own;
@@ -25,7 +25,7 @@ from unittest import mock
 
 from experiments.speed.processes import machine, read, run_module, write
 
-BEFORE = "--embed-dim 32 --epochs 6 --lr 0.003 --optimizer adam"
+BEFORE = "--embed-dim 32 --bigram-buckets 262144 --epochs 6 --lr 0.003 --optimizer adam"
 SHORT = "--model minilm --fine-tune --limit 2000"
 OPTIONS = {
     "default": "",
@@ -152,12 +152,12 @@ def run(args: argparse.Namespace) -> None:
         results = read(args.out)
         part = results.setdefault("alternatives", {"ways": {}})
         part["origin"] = {
-            "command": "nox -s experiments -- speed alternatives --data FOLDER",
+            "command": "nox -s experiments -- speed alternatives --data FOLDER --ways … --seeds …",
             "date": datetime.date.today().isoformat(),
             **machine(args.threads),
         }
         runs = [each for each in part["ways"].get(way, []) if each["seed"] != seed]
-        part["ways"][way] = [*runs, answer]
+        part["ways"][way] = sorted([*runs, answer], key=lambda each: each["seed"])
         write(args.out, results)
 
 
