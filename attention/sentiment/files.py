@@ -33,9 +33,8 @@ KINDS_HELP = f"{', '.join(KINDS)}, also with {', '.join(PACKED)}"
 ENDINGS = tuple(kind + packed for kind in KINDS for packed in ("", *PACKED))
 MOST_LABELS = 1_000
 _LONGEST_LABEL = 100  # characters
-_WHOLE = re.compile(
-    r"^(-?(?:0|[1-9]\d*))\.0+$"
-)  # as a table writes whole numbers, if one is missing
+# As a table writes whole numbers, if one is missing
+_WHOLE = re.compile(r"^(-?(?:0|[1-9]\d*))\.0+$")
 _SEPARATORS = ",\t;|"
 _ROWS_AT_ONCE = 1024
 _LONGEST_FIELD = 1 << 26  # characters; csv's own limit is less than a review of 30,000 words

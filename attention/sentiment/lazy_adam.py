@@ -62,6 +62,7 @@ class LazyAdam(torch.optim.Adam):
         self.tables = list(tables)
 
     @torch.no_grad()
+    # Adam's step may take a closure, whose gradients would come after the tables' steps.
     def step(self) -> None:  # type: ignore[override]
         """Update the tables' rows, and then all other weights as Adam does."""
         for table in self.tables:

@@ -224,6 +224,7 @@ def test_lazy_adam_leaves_words_of_other_batches_alone_and_the_model_as_any_opti
     with pytest.raises(StopIteration):
         trainer.run(after_batch=after_batch)
     assert 0 < len({int(row) for row in read}) < 18
+    assert not trainer.model.embedding.sparse  # also after an error
     model = train(config).model
     assert not model.embedding.sparse
     assert not model.bigrams.table.sparse
