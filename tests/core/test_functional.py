@@ -331,7 +331,7 @@ def test_bfloat16_trains_on_a_cpu_without_the_kernel(added, rows, monkeypatch):
         ours = derive(fused_attention, torch.bfloat16)
         assert not calls
         with torch.no_grad():
-            fused_attention(*(each.bfloat16() for each in tensors), mask)
+            fused_attention(*(each.bfloat16().requires_grad_() for each in tensors), mask)
         patch.setattr(functional, "MOST_SCORES", 2 * 3 * 5 * 7 - 1)
         derive(fused_attention, torch.bfloat16)
         assert len(calls) == 2
