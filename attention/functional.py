@@ -208,7 +208,6 @@ def _are_products_faster(query: Tensor, key: Tensor) -> bool:
         query.device.type == "cpu"
         and query.dtype == torch.bfloat16
         and query.requires_grad
-        and torch.is_grad_enabled()
         and query.shape[:-1].numel() * key.shape[-2] <= MOST_SCORES
     )
 
