@@ -32,6 +32,9 @@ MOST_SCORES = 1 << 25
 of a fine-tuned encoder has as many, for which ``nox -s experiments -- speed alternatives`` compares
 both ways; longer texts need the kernel, which stores no scores."""
 
+SCORES_AT_ONCE = 1 << 21
+"""The scores computed in one go there: 4 MB in bfloat16, which the cache of a processor holds."""
+
 
 def scaled_dot_product_attention(
     query: Tensor,
@@ -216,16 +219,24 @@ def _attend_by_products(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float
 ) -> Tensor:
     """Compute what the kernel computes, with scores and weights in the dtype of the query."""
-    scores = (query * scale) @ key.transpose(-2, -1)  # (batch, heads, n, m)
+    batch, heads, n, _ = query.shape
     if mask is None:
-        return torch.softmax(scores, dim=-1) @ value  # (batch, heads, n, v)
+        mask = torch.ones(1, 1, 1, 1, dtype=torch.bool)
     is_added = mask.is_floating_point()
     allowed = mask > float("-inf") if is_added else mask
-    bias = mask if is_added else torch.zeros_like(mask, dtype=scores.dtype)
+    bias = mask if is_added else torch.zeros_like(mask, dtype=query.dtype)
     # The softmax would turn −∞ into NaN where a query sees nothing.
-    bias = bias.masked_fill(~allowed, torch.finfo(bias.dtype).min)
-    weights = torch.softmax(scores + bias, dim=-1).to(value.dtype)  # (batch, heads, n, m)
-    return (weights @ value).masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)
+    bias = bias.masked_fill(~allowed, torch.finfo(bias.dtype).min).expand(batch, -1, -1, -1)
+    # A few rows of the batch at a time, whose scores stay in the processor's cache.
+    rows = max(1, SCORES_AT_ONCE // max(1, heads * n * key.shape[-2]))
+    context = torch.cat(
+        [
+            torch.softmax(q * scale @ k.transpose(-2, -1) + b, dim=-1).to(v.dtype) @ v
+            for q, k, v, b in zip(*(t.split(rows) for t in (query, key, value, bias)), strict=True)
+        ]
+    )  # (batch, heads, n, v)
+    blind = ~allowed.any(dim=-1, keepdim=True)  # (batch or 1, heads or 1, n or 1, 1)
+    return context.masked_fill(blind, 0.0) if blind.any() else context
 
 
 def attend(

@@ -305,9 +305,10 @@ def test_autocast_does_not_reach_what_runs_in_32_bits(attend, dtype):
     assert attend(*(each.to("meta") for each in tensors)).is_meta
 
 
-@for_each(added=(False, True), rows=(1, 5))
-def test_bfloat16_trains_on_a_cpu_without_the_kernel(added, rows, monkeypatch):
+@for_each(added=(False, True), rows=(1, 5), at_once=(1, 1 << 21))
+def test_bfloat16_trains_on_a_cpu_without_the_kernel(added, rows, at_once, monkeypatch):
     """As well as the kernel does: values and gradients of the formula, nothing for a blind row."""
+    monkeypatch.setattr(functional, "SCORES_AT_ONCE", at_once)
     tensors = [torch.randn(2, 3, size, 11) for size in (5, 7, 7)]
     mask = torch.rand(2, 1, rows, 7) < 0.6
     mask[0, 0, 0] = False  # sees nothing
