@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 
 from matplotlib.axes import Axes
+from matplotlib.collections import PatchCollection
+from matplotlib.patches import FancyBboxPatch
 from matplotlib.patheffects import withStroke
 from torch import Tensor
 
@@ -57,7 +59,18 @@ def draw_weights(
     if vmax is not None and vmax < largest:
         raise ValueError(f"vmax: expected at least the largest weight, {largest:.4g}, got {vmax}")
     top = largest if vmax is None else vmax
-    ax.imshow(weights.numpy(), cmap=WEIGHTS, vmin=0, vmax=top, aspect="auto")
+    # Shapes with a gap between them, as on the site; in a vector file they stay shapes.
+    style = "round, pad=0, rounding_size=0.09"
+    cells = [
+        FancyBboxPatch((j - 0.47, i - 0.46), 0.94, 0.92, boxstyle=style)
+        for i in range(len(queries))
+        for j in range(len(keys))
+    ]
+    shown = PatchCollection(cells, cmap=WEIGHTS, linewidth=0)
+    shown.set_array(weights.flatten().numpy())
+    shown.set_clim(0, top)
+    ax.add_collection(shown)
+    ax.set(xlim=(-0.5, len(keys) - 0.5), ylim=(len(queries) - 0.5, -0.5))
     for i, row in enumerate(weights.tolist()):
         for j, weight in enumerate(row):
             colour, other = ("white", "black") if weight > 0.72 * top else ("black", "white")

@@ -22,15 +22,15 @@ const model = (n, at = null) =>
     },
     at,
   );
-const SCREENS = [320, 358, 560, 736, 900];
+const SCREENS = [[320], [358], [560, 352], [736, 352], [560], [736], [900]];
 const ALL = Array.from({ length: STEPS }, (_, i) => i + 1);
 const every = (check) => {
   for (const n of [2, 7, 9]) {
-    for (const width of SCREENS) {
+    for (const [width, height] of SCREENS) {
       const one = model(n, n - 2);
-      const size = layout(width, n);
+      const size = layout(width, n, height);
       const frames = ALL.map((step) => frame(step, one, size));
-      check(frames, one, size, `${n} words, ${width} pixels`);
+      check(frames, one, size, `${n} words, ${size.W} × ${size.H} pixels`);
     }
   }
 };

@@ -73,7 +73,7 @@ def test_numbers_in_cells_can_be_read():
     _, ax = plt.subplots()
     weights = torch.linspace(0.01, 0.31, 101)[None]
     draw_weights(ax, weights, ["query"], [str(i) for i in range(101)])
-    (picture,) = ax.images
+    (picture,) = ax.collections
     assert picture.get_clim() == (0, pytest.approx(0.31))  # white is no weight at all
     for weight, text in zip(weights[0].tolist(), ax.texts, strict=True):
         cell = picture.cmap(picture.norm(weight))
@@ -99,7 +99,7 @@ def test_heatmaps_to_be_compared_share_a_scale_whatever_the_readers_settings():
     for weights in (torch.tensor([[0.3, 0.7]]), torch.tensor([[0.1, 0.9]])):
         _, ax = plt.subplots()
         draw_weights(ax, weights, WORDS[:1], WORDS[:2], vmax=1)
-        (picture,) = ax.images
+        (picture,) = ax.collections
         assert picture.get_clim() == (0, 1)
         assert min(picture.cmap(picture.norm(0.0))[:3]) > 0.95  # the colour of the page
         shown.append(picture.cmap(picture.norm(0.3)))

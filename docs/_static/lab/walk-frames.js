@@ -13,7 +13,7 @@
   const { selfAttention } = lab.attention;
 
   const STEPS = 7;
-  const WIDE = 560; // pixels, as in walk.css, which gives the stage its height
+  const WIDE = 560; // pixels, as in walk.css
   const DELAY = 400;
 
   // Each with what it is where no style sheet of the site reaches, as in the book
@@ -51,9 +51,9 @@
   }
 
   // Words stand beside each other where there is room for their vectors, else below each other.
-  function layout(width, n) {
+  function layout(width, n, height = width < WIDE ? 332 : 440) {
     const W = Math.round(width);
-    return { W, H: W < WIDE ? 332 : 440, isWide: W >= Math.max(WIDE, 112 + 70 * n) };
+    return { W, H: Math.round(height), isWide: W >= Math.max(WIDE, 112 + 70 * n) };
   }
 
   // How wide a text is, in shares of its size: without a page nobody measures it.
@@ -223,7 +223,7 @@
       allWords({ pitch, along }, by(36, 45));
       const start = by(66, 92);
       const span = (by(H - 4, W) - start) / 3;
-      const sizes = by([Math.min(pitch - 14, 96), 44], [span / 2 - 5, pitch - 8]);
+      const sizes = by([Math.min(pitch - 14, 96), Math.min(44, span / 2 - 10)], [span / 2 - 5, pitch - 8]);
       const lanes = [
         ["query", "looks for", [query[at]]],
         ["key", "is found by", key],

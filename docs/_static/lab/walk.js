@@ -77,7 +77,7 @@
 
     function show(duration = MOVE) {
       width = stage.parentElement.clientWidth;
-      const size = layout(width, model.words.length);
+      const size = layout(width, model.words.length, stage.parentElement.clientHeight);
       stage.setAttribute("viewBox", `0 0 ${size.W} ${size.H}`);
       const next = frame(step, model, size);
       const before = new Map([...parts].map(([name, { part }]) => [name, part]));
