@@ -223,7 +223,10 @@
       allWords({ pitch, along }, by(36, 45));
       const start = by(66, 92);
       const span = (by(H - 4, W) - start) / 3;
-      const sizes = by([Math.min(pitch - 14, 96), Math.min(44, span / 2 - 10)], [span / 2 - 5, pitch - 8]);
+      const sizes = by(
+        [Math.min(pitch - 14, 96), Math.min(44, span / 2 - 10)],
+        [span / 2 - 5, pitch - 8],
+      );
       const lanes = [
         ["query", "looks for", [query[at]]],
         ["key", "is found by", key],
