@@ -1,6 +1,6 @@
 """Use a trained run: texts in, labels and probabilities out."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -47,14 +47,18 @@ class Classifier:
             which says nothing of the text.
 
         Raises:
-            TypeError: If the texts are one string.
+            TypeError: If the texts are one string, or a table or dictionary, which are no texts.
         """
         return [*self.stream(texts)]
 
     def stream(self, texts: Iterable[str]) -> Iterator[Answer]:
         """Classify texts of any number, of which a few thousand are in memory together."""
-        if isinstance(texts, str):
-            raise TypeError("texts: expected several texts, such as a list, got one string")
+        # A table of pandas would yield the names of its columns.
+        if isinstance(texts, (str, Mapping)) or getattr(texts, "ndim", 1) != 1:
+            raise TypeError(
+                "texts: expected several texts, such as a list or one column of a table, got one "
+                + type(texts).__name__
+            )
         source = iter(texts)
         while some := [*islice(source, TEXTS_AT_ONCE)]:
             ids = encode_reviews(self.tokenizer, some)

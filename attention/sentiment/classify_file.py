@@ -128,9 +128,15 @@ def _writer(path: Path, kind: str, source: Path) -> Iterator[Callable[[list[dict
         return
     with path.open("w", encoding="utf-8", newline="") as file:
         if kind in (".jsonl", ".ndjson"):
-            yield lambda rows: file.writelines(
-                json.dumps(row, ensure_ascii=False, default=_spell) + "\n" for row in rows
-            )
+
+            def write_json(rows: list[dict[str, Any]]) -> None:
+                try:
+                    for row in rows:
+                        file.write(json.dumps(row, ensure_ascii=False, default=_spell) + "\n")
+                except ValueError as error:
+                    raise ValueError(f"{shown(source)}: {error}") from None
+
+            yield write_json
             return
         lines: list[csv.DictWriter[str]] = []
 
@@ -143,8 +149,9 @@ def _writer(path: Path, kind: str, source: Path) -> Iterator[Callable[[list[dict
                 for name, value in row.items():
                     if isinstance(value, (bytes, list, dict)):
                         raise ValueError(
-                            f"column {shown(name)}: a value of type {type(value).__name__} can't "
-                            "be written as CSV; let --out end in .parquet"
+                            f"{shown(source)}, column {shown(name)}: a value of type "
+                            f"{type(value).__name__} can't be written as CSV; let --out end in "
+                            ".parquet"
                         )
             lines[0].writerows(rows)
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -58,9 +59,13 @@ def test_any_number_of_texts_is_read_as_they_come(classify, monkeypatch: pytest.
     assert len(taken) == 8
 
 
-def test_one_string_is_no_list_of_texts(classify):
-    with pytest.raises(TypeError, match="expected several texts, such as a list, got one string"):
-        classify("good soup")
+@pytest.mark.parametrize("texts", ["good soup", {"text": ["good"]}, np.array([["good"], ["bad"]])])
+def test_what_is_no_list_of_texts_is_refused(classify, texts):
+    """A table of pandas has two dimensions, and would yield the names of its columns."""
+    with pytest.raises(
+        TypeError, match=f"expected several texts.*, got one {type(texts).__name__}"
+    ):
+        classify(texts)
 
 
 @pytest.mark.parametrize("text", ["the good soup came late", "good", "good " * 30])
@@ -180,7 +185,7 @@ def test_what_parquet_holds_is_spelled_or_refused_elsewhere(classify, tmp_path):
         file = write(tmp_path / "raw.parquet", [{"review": "good", "raw": value}])
         for kind in kinds:
             with pytest.raises(
-                ValueError, match=r"type (bytes|list) can't be written as .*parquet"
+                ValueError, match=r"raw\.parquet.*type (bytes|list) can't be written as .*parquet"
             ):
                 classify_file(classify, file, tmp_path / f"raw{kind}", "review")
             assert not [*tmp_path.glob(f"raw{kind}*")]
