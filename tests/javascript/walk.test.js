@@ -22,7 +22,7 @@ const model = (n, at = null) =>
     },
     at,
   );
-const SCREENS = [[320], [358], [560, 352], [736, 352], [560], [736], [900]];
+const SCREENS = [[320], [358], [560, 340], [736, 340], [560], [736], [900]];
 const ALL = Array.from({ length: STEPS }, (_, i) => i + 1);
 const every = (check) => {
   for (const n of [2, 7, 9]) {

@@ -236,9 +236,14 @@
         const across = start + span * (k + 0.5);
         const whole = box(by(W, H) / 2, across, by(W, H) - 4, span - 8);
         tile(`band.${role}`, whole, { role, tint: 0.06, r: 14, layer: 0 });
-        label(`lane.${role}`, by([58, across - 34], [across, 15]), role, role);
+        label(
+          `lane.${role}`,
+          by([58, across - Math.min(34, span / 2 - 15)], [across, 15]),
+          role,
+          role,
+        );
         if (isWide) {
-          label(`does.${role}`, [58, across - 15], does, "soft", 12, { bold: 400 });
+          label(`does.${role}`, [58, across - 13], does, "soft", 12, { bold: 400 });
           matrix(role, across + 4);
         }
         each((j) => {

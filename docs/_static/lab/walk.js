@@ -291,15 +291,17 @@
       reveal();
     }
 
-    // Scroll as little as shows the picture with the buttons below it, where a thumb is, and at the end
-    // the doors, but not so far that the title leaves.
+    // Scroll as little as shows the picture, what is said of it and the buttons, which a phone has below
+    // it, where a thumb is, and at the end the doors.
     function reveal() {
-      const [low, high] = [step === STEPS ? find("bench") : stage, find("title")].map((one) =>
-        one.getBoundingClientRect(),
+      const places = ["title", "sum", step === STEPS ? "bench" : "stage"].map((one) =>
+        find(one).getBoundingClientRect(),
       );
+      const low = Math.max(...places.map(({ bottom }) => bottom));
+      const high = Math.min(...places.map(({ top }) => top));
       const buttons = width < 560 && step < STEPS ? find("next").offsetHeight + 21 : 0;
-      const top = Math.min(low.bottom + buttons - innerHeight, high.top - 64);
-      if (top > 0 || high.top < 0) scrollBy({ top, behavior: calm.matches ? "instant" : "smooth" });
+      const top = Math.min(low + buttons - innerHeight, high - 64);
+      if (top > 0 || high < 0) scrollBy({ top, behavior: calm.matches ? "instant" : "smooth" });
     }
 
     function ask(part) {
