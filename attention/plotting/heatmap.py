@@ -73,12 +73,12 @@ def draw_weights(
     ax.set(xlim=(-0.5, len(keys) - 0.5), ylim=(len(queries) - 0.5, -0.5))
     for i, row in enumerate(weights.tolist()):
         for j, weight in enumerate(row):
-            colour, other = ("white", "black") if weight > 0.72 * top else ("black", "white")
+            is_dark = weight > 0.72 * top
             text = ax.text(j, i, f"{weight:.2f}", ha="center", va="center", fontsize=10)
-            text.set_color(colour)
+            text.set_color("white" if is_dark else "black")
             # Inverted, a cell of medium lightness is too near to its number without this rim.
-            if weight > 0.25 * top:
-                text.set_path_effects([withStroke(linewidth=1.5, foreground=other)])
+            if weight > 0.5 * top and not is_dark:
+                text.set_path_effects([withStroke(linewidth=1.5, foreground="white")])
     # A word such as "$5-$10" is no formula.
     ax.set_xticks(range(len(keys)), [*map(spelled, keys)], parse_math=False)
     ax.set_yticks(range(len(queries)), [*map(spelled, queries)], parse_math=False)

@@ -63,6 +63,29 @@ def test_a_larger_weight_differs_more_from_the_page(visit, http_root, scheme):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_number_without_a_rim_can_be_read_in_its_cell(visit, http_root, scheme):
+    weights = torch.linspace(0, 1, 21)[None]  # (1, 21)
+    words = [str(i) for i in range(21)]
+    drawn = []
+
+    def draw(ax):
+        draw_weights(ax, weights, ["q"], words, vmax=1)
+        drawn.extend(ax.texts)
+
+    _, cells = colours(visit(http_root + "glossary.html", scheme).page, draw, 21)
+    page = visit(http_root + "glossary.html", scheme).page
+    _, inks = colours(page, lambda ax: ax.imshow([[0, 1]], cmap="gray", aspect="auto"), 2)
+    ink = dict(zip(("black", "white"), inks, strict=True))
+    plain = [
+        contrast(cell, ink[text.get_color()])
+        for cell, text in zip(cells, drawn, strict=True)
+        if not text.get_path_effects()
+    ]
+    assert len(plain) == 17
+    assert min(plain) > 4.5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_numbers_of_both_signs_keep_their_order_and_their_hue(visit, http_root, scheme):
     page = visit(http_root + "glossary.html", scheme).page
     numbers = torch.linspace(-1, 1, 9)[None].numpy()  # (1, 9)
