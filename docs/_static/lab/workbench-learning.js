@@ -213,9 +213,16 @@
   function drawCurve(picture, curve) {
     const losses = curve.filter((loss) => loss !== null);
     const text = (x, y, words) => shape("text", { x, y }, words);
-    // Its place is kept, so that nothing moves when learning begins.
-    picture.style.visibility = losses.length < 2 ? "hidden" : "visible";
-    if (losses.length < 2) return;
+    if (losses.length < 2) {
+      // Its place is kept, so that nothing moves when learning begins.
+      picture.setAttribute("aria-label", "Loss: no step yet.");
+      picture.replaceChildren(
+        shape("path", { d: "M 8 22 V 117 H 228", class: "axis", fill: "none" }),
+        text(12, 16, "loss"),
+        text(12, 134, "steps: none yet"),
+      );
+      return;
+    }
     const points = curvePoints(losses, 220, 95).map(([x, y]) => [x + 8, y + 22]);
     const [first, last] = [short(losses[0]), short(losses.at(-1))];
     const steps = plural(losses.length - 1, "step");

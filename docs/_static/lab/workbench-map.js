@@ -121,11 +121,8 @@
           );
         });
       });
-      // Beside many words there is room for two decimals.
-      if (words.length > FEW) {
-        for (const made of contexts.flat())
-          made.textContent = digits(Number(made.dataset.value), 2);
-      }
+      // As many decimals as the weights have; all of them are in the steps, and in the explanation.
+      for (const made of contexts.flat()) made.textContent = digits(Number(made.dataset.value), 2);
       [...find("map").rows].forEach((row, i) => {
         row.classList.toggle("asks", i === at);
       });
@@ -147,6 +144,8 @@
     table.addEventListener("click", (event) => {
       const made = event.target.closest("[data-testid=weight]");
       if (made) use(made);
+      else if (event.target.closest("tbody th"))
+        set({ at: event.target.closest("tr").sectionRowIndex });
     });
     table.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;

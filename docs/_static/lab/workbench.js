@@ -204,6 +204,7 @@
       density = wanted;
       keep("density", density);
       dropTool();
+      asked = null;
       fold();
       update();
     }
