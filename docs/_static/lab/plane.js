@@ -12,7 +12,7 @@
   const LINE = 15; // the height of a word
   const LETTER = 8; // the width of one, on an average
   const GAP = 3; // between words, and between a word and an arrow
-  const CROWDED = 26; // nearer to 0, words would lie on one another
+  const CROWDED = 32; // nearer to 0, words would lie on one another
 
   // A map from the plane to the picture, with equal units on both axes, that shows all points and 0
   function frame(points) {
