@@ -23,6 +23,7 @@ from attention.sentiment.classify_file import WRITTEN, classify_file
 from attention.sentiment.evaluation import Prediction, predict
 from attention.sentiment.files import KINDS_HELP
 from attention.sentiment.run_folder import load_run
+from attention.sentiment.tokenizer import encode_reviews
 
 __all__ = ["main", "predict"]
 
@@ -136,6 +137,10 @@ def main(arguments: Sequence[str]) -> int:
         elif prediction["known"] < 0.5:
             share = f"{prediction['known']:.0%}"
             print_status(f"{where}: the model knows {share} of the words, so read it with care")
+        read, words = len(prediction["tokens"]), len(encode_reviews(tokenizer, [text]).flat)
+        if read < words:
+            end = {"tail": "last", "head": "first"}[model.config.keep]
+            print_status(f"{where}: the model reads the {end} {read:,} of its {words:,} tokens")
         if page:
             kept.append(prediction)
         if given["as_json"]:

@@ -112,6 +112,9 @@ def test_texts_of_which_nothing_is_read_are_named(run, capsys, monkeypatch):
 def test_a_very_long_text_counts_by_its_end(run, capsys):
     (prediction,) = as_json(capsys, run, "bad " * 100_000 + "good soup " * 6 + "again")
     assert prediction["tokens"] == [*["good", "soup"] * 6, "again"]
+    read = "TEXT: the model reads the last 13 of its 100,013 tokens\n"
+    main([str(run), "bad " * 100_000 + "good soup " * 6 + "again"])
+    assert capsys.readouterr().err == read
     assert prediction == as_json(capsys, run, "good soup " * 6 + "again")[0]
 
 
