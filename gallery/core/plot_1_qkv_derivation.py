@@ -31,6 +31,7 @@ from itertools import accumulate
 
 import matplotlib.pyplot as plt
 import torch
+from matplotlib.patches import FancyBboxPatch
 from torch.nn import functional as F
 
 import attention
@@ -108,9 +109,10 @@ score_of = similarity[1, 2].item()
 for i, row in enumerate(similarity.tolist()):
     for j, score in enumerate(row):
         is_pair = {i, j} == {1, 2}
-        edge = {"ec": BLACK, "lw": 2, "zorder": 2} if is_pair else {"ec": "white", "lw": 2}
+        edge = {"ec": BLACK, "lw": 2} if is_pair else {"lw": 0}
         grey = 1 - 0.45 * (score / similarity.max().item()) ** 2
-        ax.add_patch(plt.Rectangle((j, i), 1, 1, fc=str(grey), **edge))
+        shape = {"boxstyle": "round, pad=0, rounding_size=0.09", "fc": str(grey)}
+        ax.add_patch(FancyBboxPatch((j + 0.03, i + 0.04), 0.94, 0.92, **shape, **edge))
         ax.text(j + 0.5, i + 0.5, f"{score:.2f}", ha="center", va="center", zorder=3)
 ax.set(xlim=(-0.05, 6.05), ylim=(6.05, -0.05))
 ax.set_xticks([i + 0.5 for i in range(n)], words)
@@ -264,10 +266,11 @@ def draw_branches(word, x, query, key, value, scores):
 
     title = f"scores of the query of “{word}” with every key"
     bars.set_title(title, fontsize=11, parse_math=False)  # a word such as "$5-$10" is no formula
-    bars.bar_label(bars.barh(range(len(words)), scores.tolist(), color="0.4"), fmt=" %.2f")
+    bars.bar_label(bars.barh(range(len(words)), scores.tolist(), color="0.62"), fmt=" %.2f")
     bars.set_yticks(range(len(words)), words, parse_math=False)
     bars.invert_yaxis()
-    bars.set_xlabel("score")
+    bars.set_xticks([])  # each bar has its number
+    bars.spines["bottom"].set_visible(False)
     bars.margins(x=0.15)
     bars.tick_params(axis="y", length=0)
     return fig
