@@ -68,6 +68,14 @@ def weights(page):
     return grid
 
 
+def test_in_a_lesson_the_picture_and_what_turns_it_fit_a_laptops_screen(walk):
+    page = walk(LESSON)
+    page.set_viewport_size({"width": 1440, "height": 900})
+    for name in (".walk-stage", "[data-testid=walk-next]", "[data-part=title]", "[data-part=text]"):
+        box = page.locator(f"#walk {name}").bounding_box()
+        assert box["y"] + box["height"] <= 900, name
+
+
 @pytest.mark.parametrize("size", [(1440, 900), (390, 844)])
 def test_the_first_screen_has_title_field_arcs_caption_and_next(walk, size):
     page = walk()

@@ -168,6 +168,9 @@ def test_what_a_click_on_a_weight_does(bench):
         f"{float(cell(bench, 'map.5.3').get_attribute('data-value')):.4f}"
     ]
     bench.get_by_role("radio", name="a mask").check()
+    bench.locator(".bench-map tbody th").first.click()  # a word asks, whatever a weight would do
+    expect(bench.locator("#workbench tr.asks th")).to_have_text("Your")
+    bench.locator(".bench-map tbody th").last.click()
     cell(bench, "map.5.3").click()
     assert shown(bench, "map.5.3", "scaled.3") == ["0.00", "−∞"]
     cell(bench, "map.5.3").click()

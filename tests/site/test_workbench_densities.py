@@ -54,6 +54,13 @@ def test_training_begins_with_a_target_and_ends_with_a_loss_in_one_window(first)
         assert part.bounding_box()["y"] < 900 - 20
 
 
+def test_on_a_phone_learning_stands_above_the_weights_that_it_changes(visit, http_root):
+    page = visit(http_root + "playground.html", size="phone").page
+    show(page, "train", folded=True)
+    places = [page.locator(name).bounding_box()["y"] for name in (".bench-panel", ".bench-map")]
+    assert places == sorted(places)
+
+
 @pytest.mark.parametrize("size", ["desktop", "phone"])
 @pytest.mark.parametrize("density", ["look", "change", "train"])
 def test_each_density_is_accessible_and_fits(bench, density, size):
