@@ -220,8 +220,9 @@ def _attend_by_products(
 ) -> Tensor:
     """Compute what the kernel computes, with scores and weights in the dtype of the query."""
     batch, heads, n, _ = query.shape
+    has_mask = mask is not None
     if mask is None:
-        mask = torch.ones(1, 1, 1, 1, dtype=torch.bool)
+        mask = query.new_ones(1, 1, 1, 1, dtype=torch.bool)
     is_added = mask.is_floating_point()
     allowed = mask > float("-inf") if is_added else mask
     bias = mask if is_added else torch.zeros_like(mask, dtype=query.dtype)
@@ -235,8 +236,9 @@ def _attend_by_products(
             for q, k, v, b in zip(*(t.split(rows) for t in (query, key, value, bias)), strict=True)
         ]
     )  # (batch, heads, n, v)
-    blind = ~allowed.any(dim=-1, keepdim=True)  # (batch or 1, heads or 1, n or 1, 1)
-    return context.masked_fill(blind, 0.0) if blind.any() else context
+    if not has_mask:
+        return context
+    return context.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)
 
 
 def attend(

@@ -127,8 +127,8 @@ def main(arguments: Sequence[str]) -> int:
     # Colours are for a terminal only: a file or another program gets the plain words.
     coloured = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     kept = []
-    for line, text in enumerate(texts, 1):
-        prediction = predict(model, tokenizer, text.rstrip("\n"), precision=precision)
+    for line, text in enumerate((each.rstrip("\n") for each in texts), 1):
+        prediction = predict(model, tokenizer, text, precision=precision)
         where = f"line {line}" if given["text"] == "-" else "TEXT"
         if prediction["known"] == 0:
             print_status(

@@ -16,7 +16,9 @@ SCRIPTS = [*(LAB / f"{name}.js" for name in NAMES), TEMPLATES / "walk-stills.js"
 NUMBERS = re.compile(r'class="(walk|workbench)-numbers">(.*?)</script>', re.DOTALL)
 # A lesson's walk has one sentence, and is no way to the lesson.
 OF_THE_HOME_PAGE = re.compile(r'(?s)<form.*?</form>\s*|<a class="walk-door walk-begin".*?</a>\s*')
-WIDTHS = {"wide": 720, "narrow": 358}
+SIZES = {"wide": "720", "narrow": "358"}
+# In a lesson, which is narrower, the stage is as high as walk.css says.
+SIZES_IN_LESSONS = {**SIZES, "wide": "736, 340"}
 
 
 def add_stills(app: Sphinx, doctree: nodes.document) -> None:
@@ -31,11 +33,13 @@ def add_stills(app: Sphinx, doctree: nodes.document) -> None:
         app.env.note_dependency(str(script))
     bench = app.builder.get_relative_uri(app.env.docname, "playground")
     numbers = next(iter(json.loads(found[0][1]).values()))
+    is_home = "vectors" in numbers
+    sizes = SIZES if is_home else SIZES_IN_LESSONS
 
     def draw(step: int, width: str) -> dict[str, Any]:
-        return json.loads(engine.eval(f"draw({json.dumps(numbers)}, {step}, {WIDTHS[width]})"))
+        return json.loads(engine.eval(f"draw({json.dumps(numbers)}, {step}, {sizes[width]})"))
 
-    first = {f"walk-{width}": draw(1, width) for width in WIDTHS}
+    first = {f"walk-{width}": draw(1, width) for width in sizes}
     steps = [draw(step, "narrow") for step in range(1, 8)]
     first, rest = (
         render("walk-stills.html", said) for said in ({"first": first}, {"steps": steps})
@@ -43,7 +47,7 @@ def add_stills(app: Sphinx, doctree: nodes.document) -> None:
     for node in walks:
         text = node.astext().replace('href="playground.html"', f'href="{bench}"')
         text = text.replace('<svg data-part="stage"', f'{first}<svg data-part="stage"')
-        walk = text if "vectors" in numbers else OF_THE_HOME_PAGE.sub("", text)
+        walk = text if is_home else OF_THE_HOME_PAGE.sub("", text)
         node.replace_self([nodes.raw("", html, format="html") for html in (walk, rest)])
 
 

@@ -284,11 +284,13 @@ def test_padding_mask_keeps_leading_dimensions_and_maps_over_a_batch():
         torch.vmap(lambda length: padding_mask(length, 5))(lengths[0].float())
 
 
-@for_each(attend=(fused_attention, online_softmax_attention))
-def test_compiles_into_one_graph(attend):
+@for_each(attend=(fused_attention, online_softmax_attention), is_training=(False, True))
+def test_compiles_into_one_graph(attend, is_training):
     # The layers' own test compiles the formula. aot_eager needs no C++ compiler.
     compiled = torch.compile(attend, backend="aot_eager", fullgraph=True)
     tensors = torch.randn(2, 7, 3), torch.randn(2, 7, 3), torch.randn(2, 7, 2)
+    if is_training:  # in 16 bits, for which a CPU has another way
+        tensors = [each.bfloat16().requires_grad_() for each in tensors]
     options = {"attn_mask": padding_mask(torch.tensor([4, 0]), 7), "is_causal": True, "scale": 0.5}
     torch.testing.assert_close(compiled(*tensors, **options), attend(*tensors, **options))
 

@@ -1,6 +1,7 @@
 import json
 from xml.etree import ElementTree as ET
 
+import pytest
 import walk_stills
 
 NUMBERS = {
@@ -45,23 +46,20 @@ def test_seven_pictures_with_words_and_a_table_stand_behind_the_walk(site):
     assert "fill:var(--weight-fill, #5a2ca0);stroke:none" in styles
 
 
-def test_the_first_picture_stands_on_the_stage_in_two_widths(site):
-    page = page_with(site, script(vectors="tiny"))
+@pytest.mark.parametrize(("more", "wide"), [({"vectors": "tiny"}, "720 440"), ({}, "736 340")])
+def test_the_first_picture_stands_on_the_stage_in_two_widths(site, more, wide):
+    page = page_with(site, script(**more))
     stage = page[page.index('id="walk"') : page.index('data-part="stage"')]
-    for name, width in walk_stills.WIDTHS.items():
-        assert f'viewBox="0 0 {width} ' in stage
+    for name, size in {"wide": wide, "narrow": "358 332"}.items():
+        assert f'viewBox="0 0 {size}"' in stage
         assert f'class="walk-{name}"' in stage
-    assert "<form>" in page
+    assert ("<form>" in page) == bool(more)
 
 
 def test_a_page_that_has_other_numbers_first_walks_with_its_own(site):
     page = page_with(site, script("workbench", words=["one", "two", "third"]), script())
     assert "“film” collects" in page
     assert "third" not in page[page.index("walk-stills") :]
-
-
-def test_numbers_without_vectors_for_other_words_have_no_field(site):
-    assert "<form>" not in page_with(site, script())
 
 
 def test_a_page_that_was_not_executed_has_no_stills(site):

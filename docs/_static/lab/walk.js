@@ -294,11 +294,11 @@
     // Scroll as little as shows the picture, what is said of it and the buttons, which a phone has below
     // it, where a thumb is, and at the end the doors.
     function reveal() {
-      const places = ["title", "sum", step === STEPS ? "bench" : "stage"].map((one) =>
+      const [title, sum, end, picture] = ["title", "sum", "bench", "stage"].map((one) =>
         find(one).getBoundingClientRect(),
       );
-      const low = Math.max(...places.map(({ bottom }) => bottom));
-      const high = Math.min(...places.map(({ top }) => top));
+      const low = Math.max(sum.bottom, (step === STEPS ? end : picture).bottom);
+      const high = Math.min(title.top, picture.top);
       const buttons = width < 560 && step < STEPS ? find("next").offsetHeight + 21 : 0;
       const top = Math.min(low + buttons - innerHeight, high - 64);
       if (top > 0 || high < 0) scrollBy({ top, behavior: calm.matches ? "instant" : "smooth" });

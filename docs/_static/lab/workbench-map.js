@@ -122,7 +122,10 @@
         });
       });
       // As many decimals as the weights have; all of them are in the steps, and in the explanation.
-      for (const made of contexts.flat()) made.textContent = digits(Number(made.dataset.value), 2);
+      for (const made of contexts.flat()) {
+        const number = Number(made.dataset.value);
+        if (Math.abs(number) < 99.995) made.textContent = digits(number, 2);
+      }
       [...find("map").rows].forEach((row, i) => {
         row.classList.toggle("asks", i === at);
       });

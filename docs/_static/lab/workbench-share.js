@@ -182,7 +182,7 @@
     const text =
       "Left, the attention weights, one row per query and one column per key. In the middle, the " +
       "chosen query and all keys as arrows. Right, the values and that query's context vector. Hatched " +
-      "cells are masked, and a dark corner marks a target.";
+      "cells are masked, and a target has a frame.";
     const [rdf, dc, cc] = [
       "http://www.w3.org/1999/02/22-rdf-syntax-ns#",
       "http://purl.org/dc/elements/1.1/",
@@ -219,7 +219,7 @@
   }
 
   // Rows are queries, columns are keys; the context vectors stand behind them. As on the page, masked
-  // cells are hatched, and a target has a mark above its number.
+  // cells are hatched, and a target has a frame.
   function heatmap({ state, layer: { allowed }, head }, color) {
     const { words } = state;
     const [left, top, side] = [90, 70, Math.min(40, 240 / words.length)];
@@ -245,7 +245,12 @@
           const cell = mixed(colours, weight);
           const box = { x, y, width: side, height: side };
           const isTarget = state.targets.some((one) => String(one) === `${state.head},${i},${j}`);
-          const corner = { d: `M ${x + side - 9} ${y} h 9 v 9 z`, fill: ink, class: "target" };
+          const frame = { x: x + 3, y: y + 3, width: side - 6, height: side - 6, fill: "none" };
+          const dashes = {
+            stroke: contrasting(cell),
+            "stroke-width": 2,
+            "stroke-dasharray": "4 3",
+          };
           return [
             ...(allowed[i][j] ? [] : [shape("rect", { ...box, fill: "url(#masked)" })]),
             shape("rect", {
@@ -257,7 +262,7 @@
               "text-anchor": "middle",
               ...(allowed[i][j] && { fill: contrasting(cell) }),
             }),
-            ...(allowed[i][j] && isTarget ? [shape("path", corner)] : []),
+            ...(allowed[i][j] && isTarget ? [shape("rect", { ...frame, ...dashes })] : []),
           ];
         }),
         ...head.context[i].map((number, c) =>
