@@ -141,7 +141,7 @@ const gestures = {
     is(picture.querySelectorAll("rect[fill='url(#masked)']").length, 2);
     is(picture.querySelectorAll("pattern#masked path[stroke^='#']").length, 1);
     const texts = [...picture.querySelectorAll("text")].map((text) => text.textContent);
-    is(picture.querySelectorAll("path.target").length, 1);
+    is(picture.querySelectorAll("rect.target").length, 1);
     for (const row of lab.workbench.bench.view().head.context)
       for (const number of row) is(texts.includes(lab.dom.digits(number, 2)), true, number);
   },

@@ -124,25 +124,33 @@ def test_a_refused_sentence_keeps_its_reason_after_enter(bench):
     expect(bench.get_by_role("alert")).to_have_text("")
 
 
-def test_the_mark_of_a_target_covers_no_digit(sized):
+def test_the_frame_of_a_target_and_the_mark_of_a_reached_one_cover_no_digit(sized):
     sized.get_by_role("radio", name="a target").check()
     for words in (6, 12):
         sized.get_by_label("Your sentence").fill(" ".join(f"w{i}" for i in range(words)))
-        cell(sized, "map.1.1").click()
+        row = [cell(sized, f"map.1.{j}") for j in range(words)]
+        reached = max(row, key=lambda one: float(one.get_attribute("data-value")))
+        reached.click()
+        sized.keyboard.press("Escape")  # what is asked for has another outline
         # The mark is a sign at the upper right, or, where there is less room, a triangle with two
         # sides of this length. The letters' box is a little higher than the digits in it.
-        side, sign, right, top = cell(sized, "map.1.1").evaluate(
+        found = reached.evaluate(
             """part => { const look = getComputedStyle(part, "::after"), range = new Range();
             range.selectNodeContents(part);
             const [cell, text] = [part, range].map((one) => one.getBoundingClientRect());
-            return [2 * parseFloat(look.borderTopWidth), parseFloat(look.width) +
-                    parseFloat(look.right), cell.right - text.right, text.top - cell.top]; }"""
+            const frame = getComputedStyle(part);
+            return { side: 2 * parseFloat(look.borderTopWidth), right: cell.right - text.right,
+                     sign: parseFloat(look.width) + parseFloat(look.right),
+                     left: text.left - cell.left, top: text.top - cell.top,
+                     style: frame.outlineStyle, frame: -parseFloat(frame.outlineOffset) }; }"""
         )
-        if not side:
-            assert 6 <= sign <= right
-            continue
-        assert side >= 6
-        assert right + top + 2 >= side
+        assert found["style"] == "dashed"
+        assert min(found["left"], found["right"]) >= found["frame"] - 1
+        if found["side"]:
+            assert found["side"] >= 6
+            assert found["right"] + found["top"] + 2 >= found["side"]
+        else:
+            assert 6 <= found["sign"] <= found["right"]
 
 
 def test_the_hatching_of_masked_cells_can_be_seen(bench):

@@ -262,7 +262,9 @@
               "text-anchor": "middle",
               ...(allowed[i][j] && { fill: contrasting(cell) }),
             }),
-            ...(allowed[i][j] && isTarget ? [shape("rect", { ...frame, ...dashes })] : []),
+            ...(allowed[i][j] && isTarget
+              ? [shape("rect", { ...frame, ...dashes, class: "target" })]
+              : []),
           ];
         }),
         ...head.context[i].map((number, c) =>
