@@ -220,7 +220,6 @@ def _attend_by_products(
 ) -> Tensor:
     """Compute what the kernel computes, with scores and weights in the dtype of the query."""
     batch, heads, n, _ = query.shape
-    has_mask = mask is not None
     if mask is None:
         mask = query.new_ones(1, 1, 1, 1, dtype=torch.bool)
     is_added = mask.is_floating_point()
@@ -236,8 +235,6 @@ def _attend_by_products(
             for q, k, v, b in zip(*(t.split(rows) for t in (query, key, value, bias)), strict=True)
         ]
     )  # (batch, heads, n, v)
-    if not has_mask:
-        return context
     return context.masked_fill(~allowed.any(dim=-1, keepdim=True), 0.0)
 
 
