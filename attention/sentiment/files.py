@@ -213,7 +213,7 @@ def _say_doubts(
         if len(same) > 1:
             print_status(f"{where}: {' and '.join(map(shown, same))} count as different labels")
     if several := len({*zip(hashes, labels, strict=True)}) - len({*hashes}):
-        print_status(f"{where}: {several:,} times a text is repeated with a different label")
+        print_status(f"{where}: texts repeated with a different label: {several:,}")
 
 
 def _number(value: Any) -> float | None:

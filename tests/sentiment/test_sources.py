@@ -640,6 +640,6 @@ def test_what_is_doubtful_about_labels_is_said(
     load_reviews(tmp_path)
     said = capsys.readouterr().err
     assert "Food and food count as different labels" in said
-    assert "1 times a text is repeated with a different label" in said
+    assert "texts repeated with a different label: 1" in said
     assert "valid.csv is not read; the file of a split is called train," in said
     assert "notes" not in said
