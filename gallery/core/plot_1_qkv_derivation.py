@@ -125,8 +125,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 1.* The scores of all pairs of words, the larger the darker. The table is its own mirror
-# image.
+# *Figure 1.* The scores of all pairs of words; the larger one is, the more its cell stands out. The
+# table is its own mirror image.
 
 # Check: the mirror image, and the lengths that the question is about.
 print("lengths of the six embeddings", x.norm(dim=-1))
