@@ -28,8 +28,9 @@ KINDS = ("mean", "energy", "qkv")
 SOURCES = Path(__file__).parents[1] / "_static" / "lab"
 # Which script needs which is the order in which they stand here.
 REVIEW = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"]
-BENCH = ["bench", "bench-texts", "bench-explain-gradients", "bench-explain", "bench-state"]
-BENCH += ["plane", "workbench", "workbench-sentence", "workbench-map", "workbench-planes"]
+BENCH = ["bench", "bench-texts", "bench-explain-gradients", "bench-explain", "bench-equation"]
+BENCH += ["bench-state", "plane", "workbench", "workbench-sentence", "workbench-map"]
+BENCH += ["workbench-planes"]
 WHOLE = [
     "numbers",
     *BENCH,

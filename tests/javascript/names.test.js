@@ -21,7 +21,7 @@ const ALL = fs.readdirSync(SCRIPTS).filter((name) => name.endsWith(".js"));
 
 test("what a script takes from another is there", () => {
   const first = ["tensors", "attention", "tokenizer", "classifier", "models", "dom", "tokens"];
-  const texts = ["bench-texts", "bench-explain-gradients", "bench-explain"];
+  const texts = ["bench-texts", "bench-explain-gradients", "bench-explain", "bench-equation"];
   const bench = ["bench", ...texts, "bench-state", "bench-python"];
   const parts = [
     "sentence",

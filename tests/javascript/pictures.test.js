@@ -207,7 +207,15 @@ test("a run that ends by itself says after how many steps, why, and what helps",
 test("a number is never wider than its cell", () => {
   const { short } = lab.workbench;
   const numbers = [-1.23456, 98.7654, -970.299, 9702.99, -19405.98, 1.9e9, -Infinity];
-  same(numbers.map(short), ["−1.2346", "98.77", "−970.3", "9703", "−19406", "2e9", "−∞"]);
+  same(
+    numbers.map((one) => short(one)),
+    ["−1.2346", "98.77", "−970.3", "9703", "−19406", "2e9", "−∞"],
+  );
+  // A phone has room for two decimals, and never shows more than there are.
+  same(
+    numbers.slice(0, 3).map((one) => short(one, 2)),
+    ["−1.23", "98.77", "−970.3"],
+  );
 });
 
 test("words stand inside the picture, apart from each other, and below no arrow that they can avoid", () => {

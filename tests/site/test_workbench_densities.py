@@ -1,6 +1,7 @@
 """The workbench shows as much as its reader asks for, and sets missions."""
 
 import json
+import re
 
 import pytest
 from accessibility import unsound
@@ -114,6 +115,32 @@ def test_a_mission_that_is_pressed_shows_what_it_needs(first):
     expect(page.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "train")
     expect(page.locator(".bench-missions .next")).to_contain_text("Set a target")
     expect(page.locator(".bench-missions button").first).to_contain_text("They are the same")
+
+
+def test_each_density_names_a_mission_of_its_own_until_all_of_them_are_done(first):
+    for density in ("change", "train", "look"):
+        show(first, density)
+        expect(first.locator(".bench-missions .next b")).to_have_text(density, ignore_case=True)
+    first.locator("[data-part=sentence]").fill("good film good music")
+    first.locator("[data-part=sentence]").press("Enter")
+    expect(first.locator(".bench-missions .mark")).to_have_count(1)
+    show(first, "change")
+    show(first, "look")  # whose only mission is done
+    expect(first.locator(".bench-missions .next b")).to_have_text("change", ignore_case=True)
+
+
+def test_all_steps_of_a_word_fit_on_a_phone_and_the_explanation_has_all_digits(visit, http_root):
+    page = visit(http_root + "playground.html", size="phone").page
+    show(page, "change")
+    table = page.locator("#bench-steps table").bounding_box()
+    box = page.locator("#bench-steps").bounding_box()
+    assert table["width"] <= box["width"]
+    weight = cell(page, "weight.4")
+    assert re.fullmatch(r"0\.\d\d", weight.inner_text())
+    weight.click()
+    expect(page.get_by_test_id("origin")).to_have_text(re.compile(r"= 0\.\d{4}$"))
+    page.set_viewport_size({"width": 1440, "height": 900})
+    expect(weight).to_have_text(re.compile(r"^0\.\d{4}$"))
 
 
 def test_a_mission_begins_without_what_another_one_needed(bench):

@@ -104,7 +104,14 @@
     });
     list.append(...items.map((item) => element("li", {}, item)));
 
+    let shown = null; // the density that they are shown in
+
     function update(view) {
+      if (shown !== bench.density()) {
+        shown = bench.density();
+        if (pressed >= 0 && MISSIONS[pressed].density !== shown) pressed = -1;
+        showDone();
+      }
       // What one starts with, or opens by a link, is no deed.
       if (JSON.stringify(view.state) === JSON.stringify(bench.origin().state)) return;
       for (const mission of MISSIONS) {
@@ -115,8 +122,15 @@
       }
     }
 
+    // The next one of what is shown, as long as there is one, else the next of all
+    function nextMission() {
+      const isOpen = (mission) => !done.has(labelOf(mission));
+      const here = MISSIONS.findIndex((one) => isOpen(one) && one.density === bench.density());
+      return here >= 0 ? here : MISSIONS.findIndex(isOpen);
+    }
+
     function showDone() {
-      const next = MISSIONS.findIndex((mission) => !done.has(labelOf(mission)));
+      const next = nextMission();
       items.forEach((item, i) => {
         const { text, answer } = MISSIONS[i];
         const isDone = done.has(labelOf(MISSIONS[i]));

@@ -21,11 +21,11 @@
   const parts = []; // what the other files add: (bench) => { build?(view), update(view) }
 
   // −0.1235, 12.35, −123.5, 12346 or 1e6: never wider than a cell. The explanation has all digits.
-  function short(number) {
+  function short(number, places = 4) {
     if (number === -Infinity) return "−∞";
     const size = Math.abs(number);
     if (size >= 99999.5) return number.toExponential(0).replace("-", "−").replace("+", "");
-    return digits(number, size < 10 ? 4 : size < 100 ? 2 : size < 1000 ? 1 : 0);
+    return digits(number, Math.min(places, size < 10 ? 4 : size < 100 ? 2 : size < 1000 ? 1 : 0));
   }
 
   // The head of a row. A long word is cut in its span: a cell's max-width would not make a table narrow.
@@ -34,7 +34,7 @@
     return element("th", { scope: "row", title }, element("span", { class: "name" }, ...name));
   }
 
-  const pair = (vector) => `(${vector.map(short).join(", ")})`;
+  const pair = (vector) => `(${vector.map((one) => short(one)).join(", ")})`;
   const plural = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
 
   // `numbers` has an entry per preset: { label, words, x, W_query, W_key, W_value }, and `vectors` where
@@ -61,6 +61,8 @@
     let asked = null; // the number whose origin is shown
     let structure = "";
     const isWide = matchMedia("(min-width: 40em)");
+    // Seven columns of a step fit on a phone with two decimals, six of gradients with three.
+    const places = (name) => (isWide.matches || name === "loss" ? 4 : name.startsWith("d") ? 3 : 2);
     let density = DENSITIES.find((one) => one === kept("density")) ?? "look";
 
     const bench = {
@@ -174,7 +176,7 @@
       }
       for (const [name, made] of cells) {
         const { value } = explained(name);
-        made.textContent = value === null ? "none" : short(value);
+        made.textContent = value === null ? "none" : short(value, places(name));
         made.dataset.value = value;
       }
       for (const part of made) part.update(view);
@@ -275,9 +277,10 @@
       }
       asked = name;
       const number = name && explained(name);
-      find("where").textContent = number
-        ? number.text
-        : "Select any number, and its equation is written here with the digits filled in.";
+      const text =
+        number?.text ??
+        "Select any number, and its equation is written here with the digits filled in.";
+      find("where").replaceChildren(...lab.benchEquation.nodes(text));
       // What scrolls must be reachable from the keyboard.
       const bar = find("where-box");
       bar.toggleAttribute("tabindex", bar.scrollHeight > bar.clientHeight);
@@ -374,7 +377,10 @@
     const made = parts.map((part) => part(bench));
     state = structuredClone(origin.state);
     box.hidden = false; // what is hidden has no size, and words are cut to theirs
-    isWide.addEventListener("change", fold);
+    isWide.addEventListener("change", () => {
+      fold();
+      update();
+    });
     fold();
     update();
     for (const part of made) part.start?.();
