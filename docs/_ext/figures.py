@@ -2,9 +2,9 @@
 
 Sphinx-Gallery puts a cell's pictures under its code and knows no captions. In our lessons the
 paragraph after them begins with an emphasised "Figure 3.": picture and paragraph become one
-``<figure>``. The code above is a closed ``<details>``, which every browser opens by itself, from
-the keyboard or when its own search finds something inside; ``site.css`` opens it on paper. So is
-what a lesson imports, and any cell that says by its first line, a comment such as "# Check: …",
+``<figure>``. The code goes below it, in a closed ``<details>``, which every browser opens by
+itself, from the keyboard or when its own search finds something inside; ``site.css`` opens it on
+paper. So is what a lesson imports, and any cell that says by its first line, a comment such as "# Check: …",
 what it is for. Of a long output the first lines stay in sight: see :class:`long_output`.
 
 A picture of any page can be taken along as SVG. Whoever puts it on a slide soon has the file
@@ -319,6 +319,16 @@ def leave_out_windows(app: Sphinx, doctree: nodes.document, docname: str) -> Non
             block.parent.remove(block)
 
 
+def put_code_below(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Put the fold with a figure's code below the figure, which is what a reader comes for."""
+    for figure in list(doctree.findall(lesson_figure)):
+        siblings = figure.parent
+        above = siblings[siblings.index(figure) - 1]
+        if isinstance(above, folded_code):
+            siblings.remove(above)
+            siblings.insert(siblings.index(figure) + 1, above)
+
+
 def number_by_page(app: Sphinx, env: BuildEnvironment) -> None:
     """Let figures of every other page begin with 1, too; Sphinx counts through the whole site."""
     for numbers in env.toc_fignumbers.values():
@@ -331,8 +341,9 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(element, html=(visit_element, depart_element))
     app.add_node(imgsgnode, html=(visit_picture, depart_picture), override=True)
     app.connect("doctree-read", make_figures)
-    # Its notebook, which has the one and not the other, was made from the page at 900.
+    # A notebook, which has the windows and its cells in the order of the script, was made at 900.
     app.connect("doctree-resolved", leave_out_windows, priority=950)
+    app.connect("doctree-resolved", put_code_below, priority=950)
     app.connect("doctree-resolved", offer_figures, priority=950)
     app.connect("env-check-consistency", number_by_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -54,6 +54,13 @@ def test_a_cells_pictures_and_the_caption_below_them_become_one_figure(lesson):
     assert [first.count("<img"), third.count("<img")] == [1, 2]
 
 
+def test_the_code_of_a_figure_stands_below_it_except_for_what_prints_above(lesson):
+    page, _ = lesson(*PARTS)
+    printing, second, third = [match.start() for match in re.finditer("<details class", page)]
+    figure = [page.index(f'id="figure-{number}"') for number in (1, 2, 3)]
+    assert printing < page.index("0.5") < figure[0] < figure[1] < second < figure[2] < third
+
+
 def test_a_page_that_is_no_lesson_or_was_not_executed_has_no_figures(lesson):
     page, _ = lesson(*PARTS, name="page")
     assert figures(page) == []
