@@ -4,8 +4,9 @@ Sphinx-Gallery puts a cell's pictures under its code and knows no captions. In o
 paragraph after them begins with an emphasised "Figure 3.": picture and paragraph become one
 ``<figure>``. The code goes below it, in a closed ``<details>``, which every browser opens by
 itself, from the keyboard or when its own search finds something inside; ``site.css`` opens it on
-paper. So is what a lesson imports, and any cell that says by its first line, a comment such as "# Check: …",
-what it is for. Of a long output the first lines stay in sight: see :class:`long_output`.
+paper. So is what a lesson imports, and any cell that says by its first line, a comment such as
+"# Check: …", what it is for. Of a long output the first lines stay in sight: see
+:class:`long_output`.
 
 A picture of any page can be taken along as SVG. Whoever puts it on a slide soon has the file
 without the page. So the file says by itself what it shows, who made it, and under which licence it
@@ -323,10 +324,13 @@ def put_code_below(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Put the fold with a figure's code below the figure, which is what a reader comes for."""
     for figure in list(doctree.findall(lesson_figure)):
         siblings = figure.parent
-        above = siblings[siblings.index(figure) - 1]
-        if isinstance(above, folded_code):
-            siblings.remove(above)
-            siblings.insert(siblings.index(figure) + 1, above)
+        above = siblings.index(figure) - 1
+        while isinstance(siblings[above], nodes.comment):
+            above -= 1
+        if isinstance(code := siblings[above], folded_code):
+            siblings.remove(code)
+            siblings.insert(siblings.index(figure) + 1, code)
+            code["classes"].append("below-figure")
 
 
 def number_by_page(app: Sphinx, env: BuildEnvironment) -> None:

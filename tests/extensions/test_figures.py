@@ -55,7 +55,8 @@ def test_a_cells_pictures_and_the_caption_below_them_become_one_figure(lesson):
 
 
 def test_the_code_of_a_figure_stands_below_it_except_for_what_prints_above(lesson):
-    page, _ = lesson(*PARTS)
+    remark = ".. GENERATED FROM PYTHON SOURCE LINES 1-2"
+    page, _ = lesson(*PARTS[:6], DRAWN, remark, *PARTS[7:])
     printing, second, third = [match.start() for match in re.finditer("<details class", page)]
     figure = [page.index(f'id="figure-{number}"') for number in (1, 2, 3)]
     assert printing < page.index("0.5") < figure[0] < figure[1] < second < figure[2] < third
