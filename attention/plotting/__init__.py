@@ -26,6 +26,7 @@ _HOMES = {
     "SKY": "style",
     "VALUE": "style",
     "WEIGHT": "style",
+    "tint": "style",
     "use_style": "style",
     "draw_box": "diagrams",
     "draw_flow": "diagrams",

@@ -7,7 +7,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.patches import FancyBboxPatch, Rectangle
 
-from attention.plotting.style import BLACK
+from attention.plotting.style import BLACK, tint
 
 _GREY = "0.25"
 
@@ -32,7 +32,7 @@ def draw_box(
         x: Where the middle of the box is, horizontally.
         y: The same, vertically.
         text: What the box says.
-        color: The colour of its edge; None means the text without a box.
+        color: Its colour, of which the box has a tint; None means the text without a box.
         width: Its width in units of the axis, with a height of one unit; None means that the box
             fits the text.
 
@@ -44,12 +44,12 @@ def draw_box(
         >>> draw_flow(ax, (0.5, 0.9), (0.5, 0.6), "(n, d)")
     """
     ax.set_axis_off()
-    edge: dict[str, Any] = {"fc": "white", "ec": color, "lw": 1.5}
-    fits = {"boxstyle": "round,pad=0.4", **edge} if color and width is None else None
+    look: dict[str, Any] = {"fc": tint(color), "ec": "none"} if color else {}
+    fits = {"boxstyle": "round,pad=0.5", **look} if color and width is None else None
     ax.text(x, y, text, ha="center", va="center", fontsize=10.5, bbox=fits, zorder=3)
     if color and width is not None:
-        style = "round,pad=0,rounding_size=0.1"
-        ax.add_patch(FancyBboxPatch((x - width / 2, y - 0.5), width, 1, boxstyle=style, **edge))
+        style = "round,pad=0,rounding_size=0.15"
+        ax.add_patch(FancyBboxPatch((x - width / 2, y - 0.5), width, 1, boxstyle=style, **look))
 
 
 @_as_it_is
@@ -76,7 +76,7 @@ def draw_matrices(
         ax: Where to draw; it gets equal units on both axes, and its frame and ticks are hidden.
         y: Where the middle of the row is, vertically.
         parts: The signs and matrices from left to right. A matrix is a tuple of its name, its shape
-            in words, the numbers of rows and columns to draw it with, and the colour of its edge.
+            in words, the numbers of rows and columns to draw it with, and its colour, as a tint.
 
     Returns:
         The left and the right end of each matrix.
@@ -99,7 +99,7 @@ def draw_matrices(
         else:
             name, shape, rows, columns, color = part
             corner, middle = (x, y - rows / 2), x + columns / 2
-            ax.add_patch(Rectangle(corner, columns, rows, fc="white", ec=color, lw=1.5))
+            ax.add_patch(Rectangle(corner, columns, rows, fc=tint(color), ec="none"))
             turn = 90 if rows > columns and len(name) > 3 else 0
             ax.text(middle, y, name, ha="center", va="center", fontsize=10, rotation=turn)
             ax.text(middle, y + rows / 2 + 0.3, shape, ha="center", fontsize=9, color=_GREY)

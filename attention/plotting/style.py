@@ -12,7 +12,7 @@ from typing import Any
 
 import matplotlib as mpl
 from cycler import cycler
-from matplotlib.colors import LinearSegmentedColormap
+from matplotlib.colors import LinearSegmentedColormap, to_rgb
 from matplotlib.font_manager import fontManager
 
 from attention._console import show_any_character
@@ -41,6 +41,25 @@ PALETTE = (BLUE, ORANGE, GREEN, PURPLE, SKY, BLACK)
 DIVERGING = LinearSegmentedColormap.from_list(
     "OrangeBlue", ["#a84300", ORANGE, "white", BLUE, "#004f7d"]
 )
+
+
+def tint(color: str, amount: float = 0.14) -> tuple[float, float, float]:
+    """Mix a colour with the white of the page, for an area that has text on it.
+
+    Args:
+        color: The colour, as matplotlib names it.
+        amount: Its share, from 0 for white to 1 for the colour itself.
+
+    Returns:
+        Red, green and blue, from 0 to 1 each.
+
+    Example:
+        >>> from attention.plotting import tint
+        >>> tint("#000000", 0.5)
+        (0.5, 0.5, 0.5)
+    """
+    red, green, blue = (1 - amount * (1 - part) for part in to_rgb(color))
+    return red, green, blue
 
 
 # matplotlib's defaults as the pages set them.

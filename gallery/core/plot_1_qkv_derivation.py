@@ -44,6 +44,7 @@ from attention.plotting import (
     draw_box,
     draw_flow,
     draw_weights,
+    tint,
     use_style,
 )
 
@@ -161,7 +162,7 @@ print("value_2", value_2)
 
 
 def draw_product(vector, matrix, product):
-    """Draw a vector times a matrix as cells with numbers; the first sum is framed."""
+    """Draw a vector times a matrix as cells with numbers; those of the first sum are darker."""
     fig, ax = plt.subplots(figsize=(5, 2))
     parts = ((0, vector[None], BLACK, "x_2"), (3.7, matrix, QUERY, "W_query"))
     for left, numbers, color, name in (*parts, (6.4, product[None], QUERY, "query_2")):
@@ -169,8 +170,10 @@ def draw_product(vector, matrix, product):
         for i, row in enumerate(numbers.tolist()):
             for j, number in enumerate(row):
                 is_first = j == 0 or name == "x_2"
-                look = {"fc": "0.9" if is_first else "white", "ec": color, "lw": 1.5}
-                ax.add_patch(plt.Rectangle((left + j, top - i - 1), 1, 1, **look))
+                shape = {"boxstyle": "round, pad=0, rounding_size=0.09", "lw": 0}
+                corner = left + j + 0.03, top - i - 0.97
+                fill = tint(color, 0.32 if is_first else 0.1)
+                ax.add_patch(FancyBboxPatch(corner, 0.94, 0.94, fc=fill, **shape))
                 at = left + j + 0.5, top - i - 0.5
                 ax.text(*at, f"{number:.2f}", ha="center", va="center", fontsize=10.5)
         middle = left + len(numbers[0]) / 2
@@ -186,12 +189,12 @@ def draw_product(vector, matrix, product):
 fig = draw_product(x_2, W_query, query_2)
 fig.set_label(
     "The three numbers of x_2, times the three rows and two columns of W_query, give the two "
-    "numbers of query_2. Shaded are x_2, the first column and the first number of the result."
+    "numbers of query_2. Darker are x_2, the first column and the first number of the result."
 )
 
 # %%
 # *Figure 2.* "journey" becomes a query. Each number of the query is a sum of three products, as the
-# shaded cells show for the first: 0.55 × 0.2961 + 0.87 × 0.2517 + 0.66 × 0.0740.
+# darker cells show for the first: 0.55 × 0.2961 + 0.87 × 0.2517 + 0.66 × 0.0740.
 #
 # Closer look: three pictures to remember the roles by, and where each breaks
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

@@ -40,6 +40,7 @@ from attention.plotting import (
     draw_box,
     draw_flow,
     draw_matrices,
+    tint,
     use_style,
 )
 
@@ -262,7 +263,7 @@ matrices = {"version 1: W_query": v1.W_query, "version 2: W_query.weight": v2.W_
 for ax, (title, matrix) in zip(axes, matrices.items(), strict=True):
     for i, row in enumerate(matrix.tolist()):
         for j, number in enumerate(row):
-            ax.add_patch(plt.Rectangle((j, -i), 1, 1, fc="white", ec=QUERY, lw=1.5))
+            ax.add_patch(plt.Rectangle((j, -i), 1, 1, fc=tint(QUERY), ec="white", lw=2))
             ax.text(j + 0.5, 0.5 - i, f"{number:.2f}", ha="center", va="center")
     ax.set_title(title, fontsize=11)
     ax.set(xlim=(-0.1, 3.1), ylim=(-2.1, 1.1))

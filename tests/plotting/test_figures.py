@@ -14,6 +14,7 @@ from attention.plotting import (
     draw_flow,
     draw_matrices,
     draw_weights,
+    tint,
     use_style,
 )
 
@@ -149,6 +150,10 @@ def test_a_box_is_as_wide_as_it_should_be_or_as_its_text_needs():
     (wide,) = ax.patches
     assert wide.get_path().get_extents().extents == pytest.approx([4, 7.5, 8, 8.5])
     _, fitting, bare = ax.texts
+    for color, box in ((PALETTE[1], wide), (PALETTE[2], fitting.get_bbox_patch())):
+        assert box.get_facecolor()[:3] == tint(color)
+        assert contrast_of(tint(color), PALETTE[-1]) > 7  # its text is black
+        assert box.get_edgecolor()[3] == 0
     around, inside = fitting.get_bbox_patch().get_window_extent(), fitting.get_window_extent()
     assert inside.width < around.width < 1.5 * inside.width
     assert bare.get_bbox_patch() is None

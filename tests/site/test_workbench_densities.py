@@ -58,7 +58,7 @@ def test_training_begins_with_a_target_and_ends_with_a_loss_in_one_window(first)
 def test_on_a_phone_learning_stands_above_the_weights_that_it_changes(visit, http_root):
     page = visit(http_root + "playground.html", size="phone").page
     show(page, "train", folded=True)
-    places = [page.locator(name).bounding_box()["y"] for name in (".bench-panel", ".bench-map")]
+    places = [page.locator(name).bounding_box()["y"] for name in ("#bench-learning", ".bench-map")]
     assert places == sorted(places)
 
 
@@ -110,7 +110,10 @@ def test_a_mission_that_is_pressed_shows_what_it_needs(first):
     assert page.get_by_test_id("weight").first.bounding_box()["width"] >= 40  # to look at
     page.locator(".bench-missions button").nth(1).click()
     expect(page.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "change")
-    expect(page.get_by_label("Your sentence")).to_have_value("Your journey starts with one step")
+    said = page.locator(".bench-missions .next .text")
+    weight = cell(page, "map.1.7").get_attribute("data-value")
+    expect(said).to_contain_text("Make “good” attend only to “one”")
+    expect(said).to_contain_text(f"Now it is {float(weight):.2f}.")
     page.locator(".bench-missions button").nth(4).click()
     expect(page.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "train")
     expect(page.locator(".bench-missions .next")).to_contain_text("Set a target")

@@ -239,6 +239,14 @@
     );
   }
 
+  // The largest of a matrix is the darkest.
+  function tint(cells) {
+    const sizes = cells.map(({ dataset: { value } }) => Math.abs(value));
+    const most = Math.max(...sizes) || 1;
+    for (const [i, one] of cells.entries())
+      one.style.setProperty("--share", (sizes[i] / most).toFixed(3));
+  }
+
   // The gradients, each named as in `explain`
   parts.push((bench) => {
     const { find, cell } = bench;
@@ -267,6 +275,8 @@
       const scale = `${state.isScaled ? "/√2" : ""}${state.temperature === 1 ? "" : `/${state.temperature.toFixed(2)}`}`;
       find("dQ-head").textContent = `dQ = dS K${scale}`;
       find("dK-head").textContent = `dK = dSᵀ Q${scale}`;
+      for (const name of [...MATRICES.map((one) => `d${one}`), "dQuery", "dKey", "dValue"])
+        tint([...bench.box.querySelectorAll(`#bench-gradients [data-name^="${name}."]`)]);
     }
 
     return { build, update };

@@ -147,8 +147,10 @@
     table.addEventListener("click", (event) => {
       const made = event.target.closest("[data-testid=weight]");
       if (made) use(made);
-      else if (event.target.closest("tbody th"))
+      else if (event.target.closest("tbody th")) {
+        bench.forget(); // what it says is of another row
         set({ at: event.target.closest("tr").sectionRowIndex });
+      }
     });
     table.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" && event.key !== " ") return;

@@ -4,14 +4,14 @@
 // computes. Marks are kept as those of exercises are.
 
 {
-  const { element } = lab.dom;
+  const { element, quoted } = lab.dom;
   const { parts } = lab.workbench;
 
   const positions = (words, wanted) =>
     words.flatMap((word, i) => (word.toLowerCase() === wanted ? [i] : []));
   const isUnmasked = ({ allowed }) => allowed.flat().every(Boolean);
 
-  // In the density that shows what each needs
+  // Each in the density that shows what it needs; a text may depend on what is shown.
   const MISSIONS = [
     {
       name: "twice",
@@ -29,14 +29,11 @@
     {
       name: "only",
       density: "change",
-      preset: "lesson", // whose sentence has both words
-      text: "Make “journey” attend only to “step”: a weight of at least 0.9, without a mask.",
+      text: ({ state: { words }, head: { weights } }) =>
+        `Make ${quoted(words[1])} attend only to ${quoted(words.at(-1))}: a weight of at least 0.9, without a mask. Now it is ${weights[1].at(-1).toFixed(2)}.`,
       answer: "A score far above the others leaves them next to nothing.",
-      isDone: ({ state: { words }, layer: { allowed }, head: { weights } }) =>
-        positions(words, "journey").some(
-          (i) =>
-            allowed[i].every(Boolean) && positions(words, "step").some((j) => weights[i][j] >= 0.9),
-        ),
+      isDone: ({ layer: { allowed }, head: { weights } }) =>
+        allowed[1].every(Boolean) && weights[1].at(-1) >= 0.9,
     },
     {
       name: "mask",
@@ -81,20 +78,12 @@
     const isOther = (name) => String(bench.state()[name]) !== String(PLAIN[name]);
     let pressed = -1;
     // A press shows what the mission needs, without what was set for another one.
-    const items = MISSIONS.map(({ density, preset, text }, i) => {
+    const items = MISSIONS.map(({ density }, i) => {
       const title = element("b", {}, density[0].toUpperCase() + density.slice(1));
-      const item = element(
-        "button",
-        { type: "button", title: text },
-        title,
-        element("span", { class: "text" }, text),
-      );
+      const item = element("button", { type: "button" }, title, element("span", { class: "text" }));
       item.addEventListener("click", () => {
         pressed = i;
-        const { words } = bench.state();
-        if (bench.origins.has(preset) && !["journey", "step"].every((word) => words.includes(word)))
-          bench.begin(bench.origins.get(preset));
-        else if (Object.keys(PLAIN).some((name) => isOther(name))) bench.set(PLAIN);
+        if (Object.keys(PLAIN).some((name) => isOther(name))) bench.set(PLAIN);
         bench.forget();
         bench.showAs(density);
         if (density === "change") find("options").open = true;
@@ -110,8 +99,8 @@
       if (shown !== bench.density()) {
         shown = bench.density();
         if (pressed >= 0 && MISSIONS[pressed].density !== shown) pressed = -1;
-        showDone();
       }
+      showDone();
       // What one starts with, or opens by a link, is no deed.
       if (JSON.stringify(view.state) === JSON.stringify(bench.origin().state)) return;
       for (const mission of MISSIONS) {
@@ -134,12 +123,14 @@
       items.forEach((item, i) => {
         const { text, answer } = MISSIONS[i];
         const isDone = done.has(labelOf(MISSIONS[i]));
-        item.querySelector(".text").textContent = isDone ? answer : text;
+        const said = isDone ? answer : typeof text === "string" ? text : text(bench.view());
+        item.querySelector(".text").textContent = said;
+        item.title = said;
         showMark(item, isDone && "✓ done");
         item.classList.toggle("next", i === (pressed < 0 ? next : pressed));
       });
     }
-    onChange(showDone);
+    onChange(() => bench.view() && showDone()); // before the first view there is nothing to say
     return { update };
   });
 

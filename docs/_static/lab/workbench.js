@@ -15,7 +15,7 @@
   const HINTS = {
     look: "Choose a row: whose attention do you want to see?",
     change:
-      "Change a number (↑ and ↓ do it, too), or drag an arrow. A click on a row chooses another word.",
+      "Change a number, or drag an arrow: the word's embedding moves, and query, key and value follow.",
     train: "Set a target, press “A hundred steps”, and watch the loss fall.",
   };
   const parts = []; // what the other files add: (bench) => { build?(view), update(view) }
@@ -59,6 +59,7 @@
     let gesture = null; // changes of one gesture are undone together
     let settled; // the timer of what is settling
     let asked = null; // the number whose origin is shown
+    let isPinned = false; // it was pressed, and stays until another one is, or it is closed
     let structure = "";
     const isWide = matchMedia("(min-width: 40em)");
     // Seven columns of a step fit on a phone with two decimals, six of gradients with three.
@@ -213,7 +214,7 @@
 
     // A phone folds what is not needed at once.
     function fold() {
-      find("options").open = isWide.matches && density === "change";
+      find("options").open = false;
       find("arrows").open = isWide.matches || density !== "look";
     }
 
@@ -276,6 +277,7 @@
         part.classList.remove("source", "asked");
       }
       asked = name;
+      isPinned &&= name !== null;
       const number = name && explained(name);
       const text =
         number?.text ??
@@ -326,8 +328,10 @@
         const place = `${event.clientX} ${event.clientY}`;
         if (kind === "pointermove" && (place === pointer || event.buttons > 0)) return;
         if (kind !== "focusin") pointer = place;
+        if (kind === "pointermove" && isPinned) return;
         const name = event.target.closest("[data-name]")?.dataset.name;
         if (name && name !== asked && partOf(name)) showOrigin(name);
+        if (kind === "pointerdown" && name) isPinned = true;
         if (kind === "focusin") afterPress(() => requestAnimationFrame(keepClear));
       });
     }
