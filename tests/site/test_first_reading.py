@@ -29,8 +29,11 @@ def test_a_first_reading_leaves_closer_looks_out_until_one_asks(visit, http_root
 def test_one_switch_unfolds_those_of_all_lessons_and_is_remembered(visit, http_root):
     page = visit(http_root + LESSON).page
     expect(page.get_by_test_id("closer-looks")).to_contain_text(str(page.locator(LOOK).count()))
+    listed = page.locator(".toc-tree a.closer").first
+    expect(listed).to_be_hidden()
     switch(page).check()
     assert page.evaluate(ALL_OPEN)
+    expect(listed).to_be_visible()
     page.goto(http_root + NEXT)
     assert page.evaluate(ALL_OPEN)
     switch(page).uncheck()

@@ -146,6 +146,36 @@ def test_all_steps_of_a_word_fit_on_a_phone_and_the_explanation_has_all_digits(v
     expect(weight).to_have_text(re.compile(r"^0\.\d{4}$"))
 
 
+def test_a_pressed_number_keeps_its_explanation_until_it_is_closed(visit, http_root):
+    page = visit(http_root + "playground.html").page
+    show(page, "change")
+    where = page.get_by_test_id("origin")
+    asked = page.locator("#workbench .asked")
+    cell(page, "score.1").hover()  # before a press, pointing is enough
+    expect(where).to_contain_text("score of “slow”")
+    cell(page, "score.2").click()
+    cell(page, "score.1").hover()
+    expect(where).to_contain_text("score of “film”")
+    page.get_by_role("button", name="Close the explanation").click()
+    expect(asked).to_have_count(0)
+    cell(page, "score.1").hover()
+    expect(where).to_contain_text("score of “slow”")
+    cell(page, "map.2.4").click()
+    page.locator("#workbench [data-part=map] th").nth(3).click()
+    expect(asked).to_have_count(0)  # another row is asked for
+
+
+def test_the_largest_gradient_of_a_matrix_is_the_darkest(bench):
+    bench.get_by_role("tab", name="Gradients").click()
+    bench.get_by_role("button", name="Target: the next word").click()
+    values = "cells => cells.map(cell => Math.abs(cell.dataset.value))"
+    shares = "cells => cells.map(cell => Number(cell.style.getPropertyValue('--share')))"
+    for name in ("dW_query", "dKey", "dValue"):
+        cells = bench.locator(f'#bench-gradients [data-name^="{name}."]')
+        found, most = cells.evaluate_all(values), max(cells.evaluate_all(values)) or 1
+        assert cells.evaluate_all(shares) == pytest.approx([x / most for x in found], abs=1e-3)
+
+
 def test_a_mission_begins_without_what_another_one_needed(bench):
     bench.evaluate("lab.workbench.bench.set({ temperature: 10, isCausal: true })")
     bench.locator(".bench-missions button").nth(4).click()
