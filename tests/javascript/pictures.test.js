@@ -164,13 +164,18 @@ test("a target is reached where its weight is the largest of its row, masked one
     [0, 0, 0],
     [0, 1, 1],
   ];
-  const told = (allowed) => reached({ targets }, { allowed, heads });
+  const told = (allowed, ...learned) => reached({ targets }, { allowed, heads }, ...learned);
   const all = [
     [true, true],
     [true, true],
   ];
-  assert.equal(told(all), "1 of 2 targets reached: largest of the row");
-  assert.equal(told([all[0], [true, false]]), "1 of 1 target reached: largest of the row");
+  assert.equal(told(all), "1 of 2 targets reached: largest of the row.");
+  assert.equal(
+    told(all, true),
+    "1 of 2 targets reached: largest of the row. More steps may reach more.",
+  );
+  assert.equal(told([all[0], [true, false]]), "1 of 1 target reached: largest of the row.");
+  assert.equal(told([all[0], [true, false]], true), "1 of 1 target reached: largest of the row.");
   assert.equal(
     told([
       [false, false],

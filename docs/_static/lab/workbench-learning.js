@@ -170,7 +170,7 @@
       show(view);
       find("one-step").disabled = loss === null;
       find("many-steps").disabled = loss === null;
-      find("reached").textContent = reached(state, layer);
+      find("reached").textContent = reached(state, layer, curve.length > 1);
       find("lesson-of-loss").textContent = remark(state, lab.bench.lossTerms(state, layer));
       drawCurve(find("curve"), curve);
     }
@@ -179,11 +179,13 @@
   });
 
   // How many of the target weights are the largest of their row; a masked one has no part in it
-  function reached({ targets }, { allowed, heads }) {
+  function reached({ targets }, { allowed, heads }, hasLearned = false) {
     const open = targets.filter(([, i, j]) => allowed[i][j]);
     const largest = ([h, i, j]) => heads[h].weights[i][j] === Math.max(...heads[h].weights[i]);
     if (open.length === 0) return "";
-    return `${open.filter(largest).length} of ${plural(open.length, "target")} reached: largest of the row`;
+    const count = open.filter(largest).length;
+    const next = hasLearned && count < open.length ? " More steps may reach more." : "";
+    return `${count} of ${plural(open.length, "target")} reached: largest of the row.${next}`;
   }
 
   // What the loss is made of, from its terms, and how many of the targets are masked
