@@ -172,7 +172,7 @@ def draw_product(vector, matrix, product):
                 is_first = j == 0 or name == "x_2"
                 shape = {"boxstyle": "round, pad=0, rounding_size=0.09", "lw": 0}
                 corner = left + j + 0.03, top - i - 0.97
-                fill = tint(color, 0.32 if is_first else 0.1)
+                fill = tint(color, 0.24 if is_first else 0.09)
                 ax.add_patch(FancyBboxPatch(corner, 0.94, 0.94, fc=fill, **shape))
                 at = left + j + 0.5, top - i - 0.5
                 ax.text(*at, f"{number:.2f}", ha="center", va="center", fontsize=10.5)
