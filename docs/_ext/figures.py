@@ -4,8 +4,8 @@ Sphinx-Gallery puts a cell's pictures under its code and knows no captions. In o
 paragraph after them begins with an emphasised "Figure 3.": picture and paragraph become one
 ``<figure>``. The code goes below it, in a closed ``<details>``, which every browser opens by
 itself, from the keyboard or when its own search finds something inside; ``site.css`` opens it on
-paper. So is what a lesson imports, and any cell that says by its first line, a comment such as
-"# Check: …", what it is for. Of a long output the first lines stay in sight: see
+paper. What a lesson imports is folded, too, and so is any cell that says by its first line, a
+comment such as "# Check: …", what it is for. Of a long output the first lines stay in sight: see
 :class:`long_output`.
 
 A picture of any page can be taken along as SVG. Whoever puts it on a slide soon has the file

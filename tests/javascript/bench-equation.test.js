@@ -36,7 +36,8 @@ test("a weight is set as a share of the row's powers, and a product in the colou
   assert.match(symbols, /^exp\([\d.]+\) \/ sum of the row's exp$/);
   assert.match(filled, /^[\d.]+ \/ \(([\d.]+ \+ ){5}[\d.]+\)$/);
   same(looking(weight, "unseen"), [" / ", " / ", "(", ")"]);
-  assert.match(looking(weight, "result")[0], /^= 0\.\d{4}$/);
+  assert.match(looking(weight, "result")[0], /^0\.\d{4}$/);
+  assert.ok(looking(weight, "step").every((step) => step.startsWith("= "))); // no line ends with it
   const score = shown("score.2");
   same(looking(score, "query").length, 3); // the name, and a number of each of two products
   same(looking(score, "query")[0], "query of “journey”");

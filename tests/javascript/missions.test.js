@@ -40,45 +40,46 @@ test("a word that stands twice has two equal rows", () => {
   assert.ok(!of("twice").isDone(last)); // they see different words
 });
 
-test("a weight of 0.9 of the second word on the last counts where no mask made it", () => {
-  const words = ["a", "b"];
-  const goal = of("only");
-  assert.ok(
-    !goal.isDone(
-      viewOf(words, [
-        [9, 0, 0],
-        [0, 0, 0],
-      ]),
-    ),
-  );
-  assert.ok(
-    goal.isDone(
-      viewOf(words, [
-        [5, 0, 0],
-        [9, 0, 0],
-      ]),
-    ),
-  );
-  assert.ok(
-    !goal.isDone(
-      viewOf(words, [
-        [5, 0, 0],
-        [4, 0, 0],
-      ]),
-    ),
-  );
-  assert.ok(
-    !goal.isDone(
+test("a weight of 0.9 of the second word counts where no mask made it", () => {
+  const words = ["b", "a"]; // of two words the first is the other one
+  const isDone = (first, second, changes) =>
+    of("only").isDone(
       viewOf(
         words,
         [
-          [5, 0, 0],
-          [9, 0, 0],
+          [first, 0, 0],
+          [second, 0, 0],
         ],
-        { forbidden: [[1, 0]] },
+        changes,
       ),
-    ),
-  );
+    );
+  assert.ok(isDone(9, 5));
+  assert.ok(!isDone(4, 5));
+  assert.ok(!isDone(0, 9)); // all on itself
+  assert.ok(!isDone(9, 5, { forbidden: [[1, 1]] }));
+});
+
+test("the mission on one weight names two words that no reader can confuse", () => {
+  const x = [
+    [1, 0, 0],
+    [0, 1, 0],
+    [1, 0, 0],
+  ];
+  const said = (...words) => of("only").text(viewOf(words, x.slice(0, words.length)));
+  assert.match(said("a", "b", "c"), /^Make “b” attend only to “c”: .* Now it is 0\.\d\d\.$/);
+  assert.match(said("c", "b", "B"), /^Make “b” attend only to “c”/);
+  assert.match(said("a", "b"), /^Make “b” attend only to “a”/);
+});
+
+test("a weight just below 0.9 is not said to be 0.90", () => {
+  const x = [
+    [0, 0, 0],
+    [1.77, 1.77, 0],
+  ];
+  const view = viewOf(["a", "b"], x.toReversed(), { at: 1 });
+  view.head.weights[1][0] = 0.8999;
+  assert.ok(of("only").text(view).endsWith("Now it is 0.89."));
+  assert.ok(!of("only").isDone(view));
 });
 
 test("the causal mask gives the first word all of its own weight", () => {

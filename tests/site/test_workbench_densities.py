@@ -113,11 +113,40 @@ def test_a_mission_that_is_pressed_shows_what_it_needs(first):
     said = page.locator(".bench-missions .next .text")
     weight = cell(page, "map.1.7").get_attribute("data-value")
     expect(said).to_contain_text("Make “good” attend only to “one”")
-    expect(said).to_contain_text(f"Now it is {float(weight):.2f}.")
+    expect(said).to_contain_text(f"Now it is {int(float(weight) * 100) / 100:.2f}.")
     page.locator(".bench-missions button").nth(4).click()
     expect(page.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "train")
     expect(page.locator(".bench-missions .next")).to_contain_text("Set a target")
     expect(page.locator(".bench-missions button").first).to_contain_text("They are the same")
+
+
+def test_what_a_sentence_does_by_itself_is_no_deed(first):
+    sentence, done = first.get_by_label("Your sentence"), first.locator(".bench-missions .mark")
+    sentence.fill("good music beautiful")  # to which the model gives more than 0.9 at once
+    show(first, "change")
+    said = first.locator(".bench-missions .next .text")
+    expect(said).to_contain_text(re.compile(r"Now it is (0\.9\d|1\.00)\."))
+    field(first, "x.1.0").press("ArrowUp")
+    expect(done).to_have_count(0)
+    first.evaluate("lab.workbench.bench.set({ temperature: 3 })")
+    expect(said).to_contain_text(re.compile(r"Now it is 0\.[0-8]\d\."))
+    first.evaluate("lab.workbench.bench.set({ temperature: 0.1 })")
+    expect(done).to_have_count(1)
+
+
+def test_on_a_phone_what_trains_stays_in_sight_of_the_weights(visit, http_root):
+    page = visit(http_root + "playground.html", size="phone").page
+    show(page, "train", folded=True)
+    page.get_by_role("button", name="Target: the next word").click()
+    top = page.locator(".bench-map").bounding_box()["y"]
+    assert top > 500
+    page.evaluate("by => scrollBy({ top: by, behavior: 'instant' })", top - 150)
+    for part in (page.get_by_role("button", name="A hundred steps"), cell(page, "map.2.2")):
+        place = part.bounding_box()
+        assert 40 <= place["y"] <= 844 - place["height"]
+    page.evaluate("scrollTo(0, 0)")
+    page.get_by_text("Take it away").click()
+    page.get_by_role("button", name="Save as SVG, dark").click(trial=True)  # nothing lies above it
 
 
 def test_each_density_names_a_mission_of_its_own_until_all_of_them_are_done(first):
@@ -163,6 +192,22 @@ def test_a_pressed_number_keeps_its_explanation_until_it_is_closed(visit, http_r
     cell(page, "map.2.4").click()
     page.locator("#workbench [data-part=map] th").nth(3).click()
     expect(asked).to_have_count(0)  # another row is asked for
+
+
+def test_the_numbers_to_set_are_those_of_the_word_that_moves(visit, http_root):
+    page = visit(http_root + "playground.html").page
+    show(page, "change")
+    name = page.locator("[data-part=x] tr:visible .name")
+    slider = page.locator("[data-part=slider-name]")
+    expect(name).to_have_text("film")
+    handle = page.locator("[data-part=plane-scores] .handle[aria-label*=beautiful]")
+    before = field(page, "x.4.0").input_value()
+    handle.press("ArrowRight")
+    expect(name).to_have_text("beautiful")
+    expect(slider).to_have_text("embedding of “beautiful”, number 1")
+    expect(field(page, "x.4.0")).not_to_have_value(before)
+    page.locator("#workbench [data-part=map] th").first.click()
+    expect(name).to_have_text("a")
 
 
 def test_the_largest_gradient_of_a_matrix_is_the_darkest(bench):

@@ -78,7 +78,7 @@ def test_learning_lowers_the_loss_and_one_undo_takes_the_run_back(visit, http_ro
     assert after["heads"][0]["W_value"] == before["heads"][0]["W_value"]
     bench.get_by_role("tab", name="Gradients").click()
     assert set(shown(bench, *(f"dW_value.{r}.{c}" for r in range(3) for c in range(2)))) == {
-        "0.0000"
+        "0.000"
     }
     bench.get_by_role("button", name="Undo").click()
     assert state(bench)["heads"] == before["heads"]
@@ -116,7 +116,7 @@ def test_a_rate_that_is_too_large_stops_and_says_so(bench):
     expect(alert).to_contain_text(f"Learning stopped after {taken} step")
     bench.get_by_role("button", name="One step").click()
     expect(alert).to_contain_text("No step was taken, because the next step would take a number")
-    expect(bench.get_by_role("button", name="A hundred steps")).to_be_visible()
+    expect(bench.get_by_role("button", name="A hundred more")).to_be_visible()
 
 
 def test_a_run_can_be_stopped(visit, http_root):
@@ -131,4 +131,4 @@ def test_a_run_can_be_stopped(visit, http_root):
         return [length, lab.workbench.bench.view().curve.length, many.textContent]; }"""
     )
     assert 1 < left[0] == left[1] < 101
-    assert left[2] == "A hundred steps"
+    assert left[2] == "A hundred more"

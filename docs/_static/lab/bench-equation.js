@@ -2,13 +2,14 @@
 
 // An explanation as it is set on the page: what is explained, then each step behind its equals sign.
 // Quotients become fractions, and the factors of a product have the colours of their roles. Only the
-// look changes: the text, which a screen reader says and a reader copies, is what it was.
+// look changes: together the texts, which a screen reader says, are what they were.
 // A part is a text, or { as, parts } where a part of it looks like something.
 
 {
   const { element } = lab.dom;
 
   const ROLES = { query: /quer(y|ies)/, key: /keys?\b/, value: /values?\b/, weight: /weights?\b/ };
+  const RESULT = /^(−?[\d.]+)?/; // what follows it is a reason
   const PRODUCT = /(−?[\d.]+) × (−?[\d.]+)/;
 
   // Splits where the separator stands outside all brackets and quotation marks.
@@ -66,19 +67,23 @@
     if (steps.length === 0) return [text];
     let roles = [];
     const set = steps.map((step, i) => {
-      if (i === steps.length - 1) return [" ", { as: "result", parts: [`= ${step}`] }];
+      if (i === steps.length - 1) {
+        const [number] = RESULT.exec(step);
+        return ["= ", { as: "result", parts: [number] }, step.slice(number.length)];
+      }
       const factors = splitOutside(step, " · ");
       if (factors.length === 2) {
         roles = factors.map(roleOf);
         const named = factors.map((factor, f) => [inRole(factor, roles[f])]);
-        return [" = ", ...join(named, " · ")];
+        return ["= ", ...join(named, " · ")];
       }
       const terms = splitOutside(step, " + ").map((one) => quotient(one, roles));
-      return [" = ", ...join(terms, " + ")];
+      return ["= ", ...join(terms, " + ")];
     });
+    const spaced = set.flatMap((parts) => [" ", { as: "step", parts }]);
     return [
       { as: "subject", parts: [subject] },
-      { as: "equation", parts: set.flat() },
+      { as: "equation", parts: spaced },
     ];
   }
 

@@ -58,7 +58,8 @@
     }
 
     function showRun() {
-      many.textContent = left > 0 ? "Stop" : "A hundred steps";
+      const more = bench.view().curve.length > 1;
+      many.textContent = left > 0 ? "Stop" : more ? "A hundred more" : "A hundred steps";
     }
 
     function begin() {
@@ -196,7 +197,7 @@
     if (weights + vectors === 0) {
       return masked > 0
         ? `${masked === 1 ? "The only target is" : `All ${masked} targets are`} masked, so there is no loss.`
-        : "Without a target there is no loss. Let a click on a weight make it a target, or click in the lower plane.";
+        : "Without a target there is no loss. Let a click on a weight make it a target, or click in the picture of the values.";
     }
     const made = [
       [weights, "target weight"],
@@ -215,29 +216,26 @@
   function drawCurve(picture, curve) {
     const losses = curve.filter((loss) => loss !== null);
     const text = (x, y, words) => shape("text", { x, y }, words);
+    const axes = shape("path", { d: "M 4 18 V 104 H 236", class: "axis", fill: "none" });
     if (losses.length < 2) {
       // Its place is kept, so that nothing moves when learning begins.
       picture.setAttribute("aria-label", "Loss: no step yet.");
-      picture.replaceChildren(
-        shape("path", { d: "M 8 22 V 117 H 228", class: "axis", fill: "none" }),
-        text(12, 16, "loss"),
-        text(12, 134, "steps: none yet"),
-      );
+      picture.replaceChildren(axes, text(8, 12, "loss"), text(8, 119, "steps: none yet"));
       return;
     }
-    const points = curvePoints(losses, 220, 95).map(([x, y]) => [x + 8, y + 22]);
+    const points = curvePoints(losses, 228, 82).map(([x, y]) => [x + 4, y + 22]);
     const [first, last] = [short(losses[0]), short(losses.at(-1))];
     const steps = plural(losses.length - 1, "step");
     picture.setAttribute("aria-label", `Loss over ${steps}: from ${first} to ${last}.`);
     picture.replaceChildren(
-      shape("path", { d: "M 8 22 V 117 H 228", class: "axis", fill: "none" }),
+      axes,
       shape("polyline", {
         points: points.map((point) => point.join(",")).join(" "),
         class: "curve",
       }),
-      text(12, 16, `loss ${first}`),
-      text(234, points.at(-1)[1] + 4, last),
-      text(12, 134, `0 to ${steps}`),
+      text(8, 12, `loss ${first}`),
+      shape("text", { x: 236, y: points.at(-1)[1] - 6, "text-anchor": "end" }, last),
+      text(8, 119, `0 to ${steps}`),
     );
   }
 

@@ -148,7 +148,7 @@
       const made = event.target.closest("[data-testid=weight]");
       if (made) use(made);
       else if (event.target.closest("tbody th")) {
-        bench.forget(); // what it says is of another row
+        bench.forget(); // the explanation is of what was asked before
         set({ at: event.target.closest("tr").sectionRowIndex });
       }
     });

@@ -11,7 +11,18 @@
     words.flatMap((word, i) => (word.toLowerCase() === wanted ? [i] : []));
   const isUnmasked = ({ allowed }) => allowed.flat().every(Boolean);
 
-  // Each in the density that shows what it needs; a text may depend on what is shown.
+  // The second word, and the last other one that stands nowhere else
+  function pairOf(words) {
+    const others = words.flatMap((_, j) => (j === 1 ? [] : [j]));
+    const single = others.filter((j) => positions(words, words[j].toLowerCase()).length === 1);
+    return [1, single.at(-1) ?? others.at(-1)];
+  }
+
+  // Never rounded up to the 0.9 that it has to reach
+  const shownAs = (weight) => (Math.floor(weight * 100) / 100).toFixed(2);
+
+  // Each in the density that shows what it needs; a text may depend on what is shown. What a sentence
+  // can do by itself counts once it has been undone.
   const MISSIONS = [
     {
       name: "twice",
@@ -29,11 +40,16 @@
     {
       name: "only",
       density: "change",
-      text: ({ state: { words }, head: { weights } }) =>
-        `Make ${quoted(words[1])} attend only to ${quoted(words.at(-1))}: a weight of at least 0.9, without a mask. Now it is ${weights[1].at(-1).toFixed(2)}.`,
+      isBySentence: true,
+      text: ({ state: { words }, head: { weights } }) => {
+        const [i, j] = pairOf(words);
+        return `Make ${quoted(words[i])} attend only to ${quoted(words[j])}: a weight of at least 0.9, without a mask. Now it is ${shownAs(weights[i][j])}.`;
+      },
       answer: "A score far above the others leaves them next to nothing.",
-      isDone: ({ layer: { allowed }, head: { weights } }) =>
-        allowed[1].every(Boolean) && weights[1].at(-1) >= 0.9,
+      isDone: ({ state: { words }, layer: { allowed }, head: { weights } }) => {
+        const [i, j] = pairOf(words);
+        return allowed[i].every(Boolean) && weights[i][j] >= 0.9;
+      },
     },
     {
       name: "mask",
@@ -54,7 +70,12 @@
     {
       name: "target",
       density: "train",
-      text: "Set a target, and train until its weight is at least 0.9.",
+      text: ({ state: { targets }, layer: { allowed, heads } }) => {
+        const open = targets.filter(([, i, j]) => allowed[i][j]);
+        const best = Math.max(...open.map(([h, i, j]) => heads[h].weights[i][j]));
+        const now = open.length > 0 ? ` Now the largest is ${shownAs(best)}.` : "";
+        return `Set a target, and train until its weight is at least 0.9.${now}`;
+      },
       answer: "The gradient changed the matrices until this query fitted this key.",
       isDone: ({ state: { targets }, curve, layer: { allowed, heads } }) =>
         curve.length > 1 &&
@@ -94,6 +115,8 @@
     list.append(...items.map((item) => element("li", {}, item)));
 
     let shown = null; // the density that they are shown in
+    let words = null;
+    let given = []; // what the sentence does by itself
 
     function update(view) {
       if (shown !== bench.density()) {
@@ -101,10 +124,16 @@
         if (pressed >= 0 && MISSIONS[pressed].density !== shown) pressed = -1;
       }
       showDone();
+      if (words !== view.state.words) {
+        words = view.state.words;
+        given = MISSIONS.filter((one) => one.isBySentence);
+      }
+      given = given.filter((one) => one.isDone(view));
       // What one starts with, or opens by a link, is no deed.
       if (JSON.stringify(view.state) === JSON.stringify(bench.origin().state)) return;
       for (const mission of MISSIONS) {
-        if (done.has(labelOf(mission)) || !mission.isDone(view)) continue;
+        if (done.has(labelOf(mission)) || given.includes(mission) || !mission.isDone(view))
+          continue;
         pressed = MISSIONS.indexOf(mission); // its answer stays in sight
         mark(labelOf(mission));
         say(`Mission done: ${mission.answer}`);

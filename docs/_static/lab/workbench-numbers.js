@@ -16,6 +16,7 @@
     const { find, inputs, refuse, accept } = bench;
     const slider = find("slider");
     let used = null; // the name of the number that the slider moves
+    let before = null; // the state that was shown last
     let isSliding = false; // it moves one now, and a scale that followed would run away from it
 
     const tableOf = ({ x, heads, head }, name) => (name === "x" ? x : heads[head][name]);
@@ -72,18 +73,29 @@
       for (const [name, made] of inputs) {
         if (made !== document.activeElement) show(made, read(state, name));
       }
+      follow(state);
       showRows(state);
       useSlider(used);
     }
 
-    // To change a number, the chosen word's are enough, until one asks for all.
+    // The slider goes to the word that is chosen, or whose arrow is dragged.
+    function follow(state) {
+      if (state.words === before?.words) {
+        const moved = state.x.flatMap((row, i) => (row === before.x[i] ? [] : [i]));
+        if (state.at !== before.at) used = `x.${state.at}.0`;
+        else if (moved.length === 1 && !used.startsWith(`x.${moved[0]}.`)) used = `x.${moved[0]}.0`;
+      }
+      before = state;
+    }
+
+    // To change a number, one word's are enough, until one asks for all.
     find("matrices").addEventListener("toggle", () => showRows(bench.state()));
-    function showRows({ at }) {
+    function showRows(state) {
+      const at = used.startsWith("x.") ? Number(used.split(".")[1]) : state.at;
       const rows = [...find("x").rows];
       for (const [i, row] of rows.entries()) row.hidden = !find("matrices").open && i !== at;
       const stop = find("x").querySelector("[tabindex='0']");
       if (stop.closest("tr").hidden) setStop(find("x"), rows[at].querySelector("input"));
-      if (used.startsWith("x.") && inputs.get(used).closest("tr").hidden) used = `x.${at}.0`;
     }
 
     // Where one types stand four decimals; elsewhere no more than a field has room for.

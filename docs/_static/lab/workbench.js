@@ -62,8 +62,8 @@
     let isPinned = false; // it was pressed, and stays until another one is, or it is closed
     let structure = "";
     const isWide = matchMedia("(min-width: 40em)");
-    // Seven columns of a step fit on a phone with two decimals, six of gradients with three.
-    const places = (name) => (isWide.matches || name === "loss" ? 4 : name.startsWith("d") ? 3 : 2);
+    // Seven columns of a step fit on a phone with two decimals; gradients have a tint, too.
+    const places = (name) => (name.startsWith("d") ? 3 : isWide.matches || name === "loss" ? 4 : 2);
     let density = DENSITIES.find((one) => one === kept("density")) ?? "look";
 
     const bench = {
@@ -212,9 +212,8 @@
       update();
     }
 
-    // A phone folds what is not needed at once.
+    // A phone folds the planes until one changes something.
     function fold() {
-      find("options").open = false;
       find("arrows").open = isWide.matches || density !== "look";
     }
 
@@ -291,7 +290,8 @@
       partOf(name)?.classList.add("asked");
       for (const source of number.sources)
         if (source !== name) partOf(source)?.classList.add("source");
-      keepClear();
+      // Nothing moves below a finger, or below a pointer that only points.
+      if (partOf(name) === document.activeElement) afterPress(keepClear);
     }
 
     // The focus goes back to the number, which is explained again only when it is asked for again.
