@@ -162,7 +162,7 @@ print("value_2", value_2)
 
 
 def draw_product(vector, matrix, product):
-    """Draw a vector times a matrix as cells with numbers; those of the first sum are darker."""
+    """Draw a vector times a matrix as cells with numbers; those of the first sum stand out."""
     fig, ax = plt.subplots(figsize=(5, 2))
     parts = ((0, vector[None], BLACK, "x_2"), (3.7, matrix, QUERY, "W_query"))
     for left, numbers, color, name in (*parts, (6.4, product[None], QUERY, "query_2")):
@@ -189,12 +189,12 @@ def draw_product(vector, matrix, product):
 fig = draw_product(x_2, W_query, query_2)
 fig.set_label(
     "The three numbers of x_2, times the three rows and two columns of W_query, give the two "
-    "numbers of query_2. Darker are x_2, the first column and the first number of the result."
+    "numbers of query_2. What stands out are x_2, the first column and the result's first number."
 )
 
 # %%
 # *Figure 2.* "journey" becomes a query. Each number of the query is a sum of three products, as the
-# darker cells show for the first: 0.55 × 0.2961 + 0.87 × 0.2517 + 0.66 × 0.0740.
+# cells that stand out show for the first: 0.55 × 0.2961 + 0.87 × 0.2517 + 0.66 × 0.0740.
 #
 # Closer look: three pictures to remember the roles by, and where each breaks
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

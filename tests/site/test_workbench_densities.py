@@ -210,7 +210,7 @@ def test_the_numbers_to_set_are_those_of_the_word_that_moves(visit, http_root):
     expect(name).to_have_text("a")
 
 
-def test_the_largest_gradient_of_a_matrix_is_the_darkest(bench):
+def test_the_largest_gradient_of_a_matrix_has_the_full_tint(bench):
     bench.get_by_role("tab", name="Gradients").click()
     bench.get_by_role("button", name="Target: the next word").click()
     values = "cells => cells.map(cell => Math.abs(cell.dataset.value))"

@@ -239,7 +239,7 @@
     );
   }
 
-  // The largest of a matrix is the darkest.
+  // The largest of a matrix has the full tint.
   function tint(cells) {
     const sizes = cells.map(({ dataset: { value } }) => Math.abs(value));
     const most = Math.max(...sizes) || 1;

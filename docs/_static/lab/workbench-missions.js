@@ -27,7 +27,7 @@
     {
       name: "twice",
       density: "look",
-      text: "Write a sentence with one word twice. Do its two rows differ?",
+      text: () => "Write a sentence with one word twice. Do its two rows differ?",
       answer: "They are the same: a head does not know where a word stands.",
       isDone: ({ state: { words }, head: { weights } }) =>
         words.some((word, i) =>
@@ -54,14 +54,14 @@
     {
       name: "mask",
       density: "change",
-      text: "Which mask makes the first word's weight on itself 1? Switch it on.",
+      text: () => "Which mask makes the first word's weight on itself 1? Switch it on.",
       answer: "The causal mask: the first word sees nothing but itself.",
       isDone: ({ state, head: { weights } }) => state.isCausal && weights[0][0] === 1,
     },
     {
       name: "equal",
       density: "change",
-      text: "Make all weights equal, to within 0.01, without a mask.",
+      text: () => "Make all weights equal, to within 0.01, without a mask.",
       answer: "Equal scores do it: a query of zeros, equal keys, or a high temperature.",
       isDone: ({ state: { words }, layer, head: { weights } }) =>
         isUnmasked(layer) &&
@@ -152,7 +152,7 @@
       items.forEach((item, i) => {
         const { text, answer } = MISSIONS[i];
         const isDone = done.has(labelOf(MISSIONS[i]));
-        const said = isDone ? answer : typeof text === "string" ? text : text(bench.view());
+        const said = isDone ? answer : text(bench.view());
         item.querySelector(".text").textContent = said;
         item.title = said;
         showMark(item, isDone && "✓ done");
