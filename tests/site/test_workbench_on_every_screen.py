@@ -187,7 +187,7 @@ def test_everything_shown_is_accessible_and_fits(bench):
 def test_what_learns_and_what_it_changes_are_one_screen_of_1280_by_720(visit, http_root):
     page = open_bench(visit, http_root + "playground.html")
     page.set_viewport_size({"width": 1280, "height": 720})
-    top = box(page.locator("#workbench .bench"))[1]  # below the missions
+    top = box(page.locator("#workbench .bench-top"))[1]  # below the missions
     page.locator("#workbench [data-part=settings]").evaluate("part => (part.open = false)")
     page.get_by_role("button", name="Target: the next word").click()
     page.get_by_role("button", name="One step").click()
@@ -227,3 +227,22 @@ def test_long_words_and_long_sentences_stay_in_their_place(sized):
         assert table[2] <= box(sized.locator(".bench-map"))[2] + 1
         for part in ("x", "plane-scores", "plane-values") if sentence == dozen else ():
             assert not overlap(table, box(sized.locator(f'[data-part="{part}"]')))
+
+
+def test_the_weights_come_first_on_a_phone_and_what_one_may_try_below_them(visit, http_root):
+    page = visit(http_root + "playground.html", size="phone").page
+    for density in ("look", "change"):
+        show(page, density, folded=True)
+        top, bottom = box(page.locator("#workbench [data-part=map]"))[1::2]
+        assert top <= 844 / 2
+        assert bottom <= 844
+        for part in (".bench-missions", ".bench-from"):
+            assert box(page.locator(part))[1] >= bottom
+
+
+def test_change_shows_weights_numbers_and_steps_on_one_screen(visit, http_root):
+    page = visit(http_root + "playground.html", size="desktop").page
+    page.set_viewport_size({"width": 1440, "height": 900})
+    show(page, "change", folded=True)
+    for name in ("map.0.0", "x.2.0", "score.3"):
+        assert box(page.locator(f"[data-name='{name}']"))[3] <= 900, name

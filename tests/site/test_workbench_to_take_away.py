@@ -62,7 +62,7 @@ def test_a_hostile_or_outdated_link_says_so_and_shows_the_start(visit, http_root
     said = page.locator("#workbench").get_by_role("alert")
     expect(said).to_contain_text("can't be read")
     expect(said).to_contain_text("a trained model")
-    assert shown(page, "map.2.4") == ["0.56"]
+    assert shown(page, "map.2.5") == ["0.88"]
     expect(page.get_by_role("button", name="Undo")).to_be_disabled()
     assert seen.complaints == []
 

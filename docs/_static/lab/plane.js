@@ -203,7 +203,7 @@
         tips,
         words,
         [...tips, place(query)].map((tip) => [zero, tip]),
-        [nameBox(place(query), zero)],
+        [nameBox(place(query), zero), ...lands.map(([x, y]) => [x - 3, y - 3, x + 3, y + 3])],
       ),
       ...tips.flatMap((tip, j) => [
         line(tip, lands[j], "shadow"),

@@ -108,7 +108,8 @@
 
     function useSlider(name) {
       used = name;
-      find("slider-name").textContent = inputs.get(name).getAttribute("aria-label");
+      const title = inputs.get(name).getAttribute("aria-label");
+      find("slider-name").textContent = title.replace("embedding of ", ""); // its row is beside it
       const number = read(bench.state(), name);
       if (isSliding) return;
       const reach = Math.max(3, Math.ceil(Math.abs(number)));
