@@ -232,6 +232,18 @@ def add_place(app: Sphinx, page: str, template: str, context: Any, doctree: Any)
         context["body"] = f"{line}\n{context['body']}"
 
 
+def part_title(app: Sphinx, doctree: nodes.document) -> None:
+    """Set what stands behind the colon of a lesson's title apart from it, for the style sheet."""
+    title = next(doctree.findall(nodes.title), None)
+    if app.env.docname in lessons() and title and ": " in title[-1].astext():
+        name, _, promise = title[-1].astext().partition(": ")
+        colon, rest = (
+            nodes.inline("", text, classes=[kind])
+            for kind, text in (("colon", ": "), ("promise", promise))
+        )
+        title[-1:] = [nodes.Text(name), colon, rest]
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("lesson", Header)
     app.add_directive("lessons", Tree)
@@ -239,4 +251,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("lesson-table", Table)
     app.add_css_file("lesson-map.css")
     app.connect("html-page-context", add_place, priority=600)
+    app.connect("doctree-read", part_title, priority=900)  # 500 lists the titles
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,14 +13,12 @@ Self-attention step by step: one word asks, six words answer
 How does a word find out which of its neighbours matter to it, and how can it *learn* to find this
 out?
 
-Every word asks with a vector of its own, its query, and every word of the sentence answers with
-another vector, its key; the better the two match, the more of a third vector, its value, the word
-hands over. Here "journey" asks.
-
 .. raw:: html
    :file: ../../_parts/walk.html
 
-All these vectors come from the words of one sentence, hence the name :term:`self-attention`. Three
+Every word asks with a vector of its own, its query, and every word of the sentence answers with
+another vector, its key; the better the two match, the more of a third vector, its value, the word
+hands over. Here "journey" asks. All these vectors come from the words of one sentence, hence the name :term:`self-attention`. Three
 matrices make them out of the words, and the matrices are what is learned.
 
 The first reading takes ten minutes, and the whole page three quarters of an hour. You need a little

@@ -98,3 +98,15 @@ def test_a_station_that_is_pointed_at_shows_what_it_needs(visit, http_root):
     assert [f"gallery/{one.removesuffix('.html')}" for one in needed] == lessons()[HEADS].needs
     station(page, lessons()[HEADS].needs[0]).hover()
     expect(page.locator(f"{MAP} .needed")).to_have_count(2)
+
+
+def test_a_legend_counts_what_is_solved(visit, http_root):
+    page = visit(http_root + "gallery/index.html").page
+    legend = page.locator(f"{MAP} .legend")
+    expect(legend).to_contain_text(f"solved its exercises: 0 of {len(lessons())} so far.")
+    page.evaluate("page => LESSON_TASKS[page].forEach((task) => doneStore.mark(task))", SCALE)
+    expect(legend).to_contain_text(f": 1 of {len(lessons())} so far.")
+    page.emulate_media(media="print")
+    expect(legend).to_be_hidden()
+    page = visit(http_root + "gallery/index.html", java_script_enabled=False).page
+    expect(page.locator(f"{MAP} .legend")).to_be_hidden()  # it would count nothing

@@ -57,6 +57,8 @@ def test_a_long_output_is_short_until_one_asks_for_it(visit, http_root, scripts)
     lines = output.locator("pre")
     whole = lines.evaluate("(pre) => pre.scrollHeight")
     assert (lines.bounding_box()["height"] < whole / 1.5) is scripts
+    below = output.locator("summary").bounding_box()["y"] - lines.bounding_box()["y"]
+    assert below > 0  # what unfolds the rest stands where the lines end
     output.locator("summary").click()
     assert (lines.bounding_box()["height"] > whole / 1.1) is scripts
     page.emulate_media(media="print")
