@@ -82,7 +82,9 @@
       showMark(link, [share, puzzled, next].filter(Boolean).join(", "));
     }
     const solved = document.querySelector(".lesson-map .solved");
-    const [filled, all] = [".done", "a"].map((kind) => document.querySelectorAll(`.lesson-map ${kind}`));
+    const [filled, all] = [".done", "a"].map((kind) =>
+      document.querySelectorAll(`.lesson-map ${kind}`),
+    );
     if (solved) solved.textContent = `: ${filled.length} of ${all.length} so far`;
     const soFar = document.querySelector(".so-far");
     const n = document.querySelectorAll(".stops .done").length;

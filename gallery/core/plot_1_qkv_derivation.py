@@ -18,8 +18,9 @@ out?
 
 Every word asks with a vector of its own, its query, and every word of the sentence answers with
 another vector, its key; the better the two match, the more of a third vector, its value, the word
-hands over. Here "journey" asks. All these vectors come from the words of one sentence, hence the name :term:`self-attention`. Three
-matrices make them out of the words, and the matrices are what is learned.
+hands over. Here "journey" asks. All these vectors come from the words of one sentence, hence the
+name :term:`self-attention`. Three matrices make them out of the words, and the matrices are what is
+learned.
 
 The first reading takes ten minutes, and the whole page three quarters of an hour. You need a little
 Python and the product of two matrices. Running the page takes ten seconds.
