@@ -16,14 +16,14 @@ def open_bench(visit, address, size="desktop", **options):
 
 def unfold(page):
     """Open what the workbench folds."""
-    for part in ("matrices", "options", "settings"):
+    for part in ("matrices", "options", "settings", "arithmetic"):
         page.locator(f"#workbench [data-part={part}]").evaluate("part => (part.open = true)")
 
 
 def show(page, density, folded=False):
     """Let the workbench show as much as "look", "change" or "train" says, and unfold it all."""
     page.locator(f"[data-testid=density][data-value={density}]").check(force=True)
-    if density == "train" and not folded:
+    if density != "look" and not folded:
         unfold(page)
 
 

@@ -109,3 +109,23 @@ test("a target that was met before any step of learning is no deed", () => {
     !of("target").isDone(viewOf(["a", "b"], x, { targets: [[0, 0, 0]] }, { curve: [1, 0.1] })),
   );
 });
+
+test("whoever trained for a target reads which pair of words reached it", () => {
+  const { answer } = of("target");
+  const x = [
+    [5, 0, 0],
+    [9, 0, 0],
+  ];
+  const view = (targets) => viewOf(["a", "b"], x, { targets }, { curve: [1, 0.1] });
+  assert.match(answer(view([[0, 0, 1]])), /^“a” gives “b” 0\.99 now, because/);
+  assert.match(
+    answer(
+      view([
+        [0, 0, 0],
+        [0, 1, 1],
+      ]),
+    ),
+    /^“b” gives “b” 0\.99 now, because/,
+  ); // the largest
+  for (const none of [[], [[0, 0, 0]]]) assert.match(answer(view(none)), /^Its query and its key/);
+});

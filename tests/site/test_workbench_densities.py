@@ -60,10 +60,9 @@ def test_on_a_phone_learning_stands_above_the_weights_that_it_changes(visit, htt
     show(page, "train", folded=True)
     parts = (
         ".bench-bar > .lab-buttons",
-        ".bench-loss",
+        "[data-part=loss]",
         "[data-part=curve]",
         ".bench-map",
-        ".bench-settings",
     )
     places = [page.locator(name).bounding_box()["y"] for name in parts]
     assert places == sorted(places)
@@ -203,7 +202,7 @@ def test_a_pressed_number_keeps_its_explanation_until_it_is_closed(visit, http_r
 
 def test_the_numbers_to_set_are_those_of_the_word_that_moves(visit, http_root):
     page = visit(http_root + "playground.html").page
-    show(page, "change")
+    show(page, "change", folded=True)
     name = page.locator("[data-part=x] tr:visible .name")
     slider = page.locator("[data-part=slider-name]")
     expect(name).to_have_text("pizza")
@@ -242,7 +241,7 @@ def test_equal_weights_have_no_favourite(bench):
 
 def test_planes_have_titles(bench):
     titles = bench.locator("#workbench figcaption").all_inner_texts()
-    assert titles == ["Do keys fit the query?", "What is handed over"]
+    assert titles == ["Do keys fit the query? Drag an arrow.", "What is handed over"]
 
 
 def test_a_link_leads_to_the_workbench_and_says_so(visit, http_root, bench):

@@ -23,8 +23,8 @@
 
   const range = (n) => Array.from({ length: n }, (_, i) => i);
 
-  // The state that one begins with, from { words, x, W_query, W_key, W_value }
-  function begin({ words, x, W_query, W_key, W_value, at = 1 }) {
+  // The state that one begins with, from { words, x, W_query, W_key, W_value, at, rate }
+  function begin({ words, x, W_query, W_key, W_value, at = 1, rate = 1 }) {
     return structuredClone({
       words,
       x,
@@ -36,7 +36,7 @@
       temperature: 1,
       targets: [],
       contexts: [],
-      rate: 1,
+      rate,
       at,
       head: 0,
     });

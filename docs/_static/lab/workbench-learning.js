@@ -171,8 +171,9 @@
       show(view);
       find("one-step").disabled = loss === null;
       find("many-steps").disabled = loss === null;
-      find("reached").textContent = reached(state, layer, curve.length > 1);
-      find("lesson-of-loss").textContent = remark(state, lab.bench.lossTerms(state, layer));
+      const made = remark(state, lab.bench.lossTerms(state, layer));
+      find("reached").textContent = loss === null ? made : reached(state, layer, curve.length > 1);
+      find("lesson-of-loss").textContent = made;
       drawCurve(find("curve"), curve);
     }
 
@@ -197,7 +198,7 @@
     if (weights + vectors === 0) {
       return masked > 0
         ? `${masked === 1 ? "The only target is" : `All ${masked} targets are`} masked, so there is no loss.`
-        : "Without a target there is no loss. Let a click on a weight make it a target, or click in the picture of the values.";
+        : "Without a target there is no loss. Let a click on a weight make it a target.";
     }
     const made = [
       [weights, "target weight"],
@@ -216,14 +217,14 @@
   function drawCurve(picture, curve) {
     const losses = curve.filter((loss) => loss !== null);
     const text = (x, y, words) => shape("text", { x, y }, words);
-    const axes = shape("path", { d: "M 4 18 V 104 H 236", class: "axis", fill: "none" });
+    const axes = shape("path", { d: "M 4 18 V 70 H 236", class: "axis", fill: "none" });
     if (losses.length < 2) {
       // Its place is kept, so that nothing moves when learning begins.
       picture.setAttribute("aria-label", "Loss: no step yet.");
-      picture.replaceChildren(axes, text(8, 12, "loss"), text(8, 119, "steps: none yet"));
+      picture.replaceChildren(axes, text(8, 12, "loss"), text(8, 85, "steps: none yet"));
       return;
     }
-    const points = curvePoints(losses, 228, 82).map(([x, y]) => [x + 4, y + 22]);
+    const points = curvePoints(losses, 228, 48).map(([x, y]) => [x + 4, y + 22]);
     const [first, last] = [short(losses[0]), short(losses.at(-1))];
     const steps = plural(losses.length - 1, "step");
     picture.setAttribute("aria-label", `Loss over ${steps}: from ${first} to ${last}.`);
@@ -235,7 +236,7 @@
       }),
       text(8, 12, `loss ${first}`),
       shape("text", { x: 236, y: points.at(-1)[1] - 6, "text-anchor": "end" }, last),
-      text(8, 119, `0 to ${steps}`),
+      text(8, 85, `0 to ${steps}`),
     );
   }
 

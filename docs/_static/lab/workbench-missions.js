@@ -21,14 +21,21 @@
   // Never rounded up to the 0.9 that it has to reach
   const shownAs = (weight) => (Math.floor(weight * 100) / 100).toFixed(2);
 
-  // Each in the density that shows what it needs; a text may depend on what is shown. What a sentence
-  // can do by itself counts once it has been undone.
+  // The targets that are not masked, the one with the largest weight first
+  const targetsOf = ({ state: { targets }, layer: { allowed, heads } }) =>
+    targets
+      .filter(([, i, j]) => allowed[i][j])
+      .map(([h, i, j]) => ({ i, j, weight: heads[h].weights[i][j] }))
+      .sort((one, other) => other.weight - one.weight);
+
+  // Each in the density that shows what it needs; what is said may depend on what is shown. What a
+  // sentence can do by itself counts once it has been undone.
   const MISSIONS = [
     {
       name: "twice",
       density: "look",
       text: () => "Write a sentence with one word twice. Do its two rows differ?",
-      answer: "They are the same: a head does not know where a word stands.",
+      answer: () => "They are the same: a head does not know where a word stands.",
       isDone: ({ state: { words }, head: { weights } }) =>
         words.some((word, i) =>
           positions(words, word.toLowerCase()).some(
@@ -45,7 +52,7 @@
         const [i, j] = pairOf(words);
         return `Make ${quoted(words[i])} attend only to ${quoted(words[j])}: a weight of at least 0.9, without a mask. Now it is ${shownAs(weights[i][j])}.`;
       },
-      answer: "A score far above the others leaves them next to nothing.",
+      answer: () => "A score far above the others leaves them next to nothing.",
       isDone: ({ state: { words }, layer: { allowed }, head: { weights } }) => {
         const [i, j] = pairOf(words);
         return allowed[i].every(Boolean) && weights[i][j] >= 0.9;
@@ -55,14 +62,14 @@
       name: "mask",
       density: "change",
       text: () => "Which mask makes the first word's weight on itself 1? Switch it on.",
-      answer: "The causal mask: the first word sees nothing but itself.",
+      answer: () => "The causal mask: the first word sees nothing but itself.",
       isDone: ({ state, head: { weights } }) => state.isCausal && weights[0][0] === 1,
     },
     {
       name: "equal",
       density: "change",
       text: () => "Make all weights equal, to within 0.01, without a mask.",
-      answer: "Equal scores do it: a query of zeros, equal keys, or a high temperature.",
+      answer: () => "Equal scores do it: a query of zeros, equal keys, or a high temperature.",
       isDone: ({ state: { words }, layer, head: { weights } }) =>
         isUnmasked(layer) &&
         weights.flat().every((weight) => Math.abs(weight - 1 / words.length) <= 0.01),
@@ -70,16 +77,18 @@
     {
       name: "target",
       density: "train",
-      text: ({ state: { targets }, layer: { allowed, heads } }) => {
-        const open = targets.filter(([, i, j]) => allowed[i][j]);
-        const best = Math.max(...open.map(([h, i, j]) => heads[h].weights[i][j]));
-        const now = open.length > 0 ? ` Now the largest is ${shownAs(best)}.` : "";
+      text: (view) => {
+        const [best] = targetsOf(view);
+        const now = best ? ` Now the largest is ${shownAs(best.weight)}.` : "";
         return `Set a target, and train until its weight is at least 0.9.${now}`;
       },
-      answer: "The gradient changed the matrices until this query fitted this key.",
-      isDone: ({ state: { targets }, curve, layer: { allowed, heads } }) =>
-        curve.length > 1 &&
-        targets.some(([h, i, j]) => allowed[i][j] && heads[h].weights[i][j] >= 0.9),
+      answer: (view) => {
+        const [best] = targetsOf(view);
+        if (!(best?.weight >= 0.9)) return "Its query and its key were changed until they fitted.";
+        const [asks, answers] = [best.i, best.j].map((i) => quoted(view.state.words[i]));
+        return `${asks} gives ${answers} ${shownAs(best.weight)} now, because its query and that key were changed until they fitted.`;
+      },
+      isDone: (view) => view.curve.length > 1 && targetsOf(view)[0]?.weight >= 0.9,
     },
   ];
 
@@ -136,7 +145,7 @@
           continue;
         pressed = MISSIONS.indexOf(mission); // its answer stays in sight
         mark(labelOf(mission));
-        say(`Mission done: ${mission.answer}`);
+        say(`Mission done: ${mission.answer(view)}`);
       }
     }
 
@@ -152,7 +161,7 @@
       items.forEach((item, i) => {
         const { text, answer } = MISSIONS[i];
         const isDone = done.has(labelOf(MISSIONS[i]));
-        const said = isDone ? answer : text(bench.view());
+        const said = (isDone ? answer : text)(bench.view());
         item.querySelector(".text").textContent = said;
         item.title = said;
         showMark(item, isDone && "✓ done");

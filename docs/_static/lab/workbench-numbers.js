@@ -93,7 +93,10 @@
     function showRows(state) {
       const at = used.startsWith("x.") ? Number(used.split(".")[1]) : state.at;
       const rows = [...find("x").rows];
-      for (const [i, row] of rows.entries()) row.hidden = !find("matrices").open && i !== at;
+      for (const [i, row] of rows.entries()) {
+        row.hidden = !find("matrices").open && i !== at;
+        find("map").rows[i].classList.toggle("moves", i === at && bench.density() !== "look");
+      }
       const stop = find("x").querySelector("[tabindex='0']");
       if (stop.closest("tr").hidden) setStop(find("x"), rows[at].querySelector("input"));
     }

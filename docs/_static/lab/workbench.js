@@ -212,9 +212,10 @@
       update();
     }
 
-    // A phone folds the planes until one changes something.
+    // A phone folds the planes until one changes something. In training the steps have a tab.
     function fold() {
       find("arrows").open = isWide.matches || density !== "look";
+      find("arithmetic").open = density === "train";
     }
 
     // ---- what the parts use
@@ -286,12 +287,21 @@
       const bar = find("where-box");
       bar.toggleAttribute("tabindex", bar.scrollHeight > bar.clientHeight);
       if (bar.hasAttribute("tabindex")) bar.tabIndex = 0;
+      showKey(number ? name : "");
       if (!number) return;
       partOf(name)?.classList.add("asked");
       for (const source of number.sources)
         if (source !== name) partOf(source)?.classList.add("source");
       // Nothing moves below a finger, or below a pointer that only points.
       if (partOf(name) === document.activeElement) afterPress(keepClear);
+    }
+
+    // Of a score or a weight the picture shows its key alone.
+    function showKey(name) {
+      const [, i, j] = /^(?:map\.(\d+)|score|scaled|weight)\.(\d+)$/.exec(name) ?? [];
+      const isHere = j !== undefined && Number(i ?? state.at) === state.at;
+      for (const arrow of find("plane-scores").querySelectorAll("[data-handle^=key]"))
+        arrow.classList.toggle("aside", isHere && arrow.dataset.handle !== `key.${j}`);
     }
 
     // The focus goes back to the number, which is explained again only when it is asked for again.
