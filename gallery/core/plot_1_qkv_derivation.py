@@ -101,6 +101,7 @@ plain_context = plain_weights @ x  # (6, 3)
 print("scores of journey ", similarity[1])
 print("weights of journey", plain_weights[1])
 print("what journey gathers", plain_context[1])
+print("lengths of the six embeddings", x.norm(dim=-1))
 
 # %%
 
@@ -123,16 +124,12 @@ fig.set_label(
     "Table of the 36 scores, words on both axes. It is its own mirror image: the score of “starts” "
     f"for “journey” and that of “journey” for “starts”, which are framed, are both {score_of:.2f}."
 )
+assert torch.equal(similarity, similarity.T)  # as the caption says
 
 # %%
 # *Figure 1.* The scores of all pairs of words; the larger one is, the more its cell stands out. The
 # table is its own mirror image.
-
-# Check: the mirror image, and the lengths that the question is about.
-print("lengths of the six embeddings", x.norm(dim=-1))
-assert torch.equal(similarity, similarity.T)
-
-# %%
+#
 # This is attention already, since each word has gathered a mixture of all six, but two things are
 # wrong with it. "journey" gives "starts" exactly the score that "starts" gives "journey", and the
 # comparison itself holds no number that training could change.
