@@ -20,7 +20,8 @@ addEventListener("resize", markScrollable);
 addEventListener("toggle", markScrollable, true); // what is folded has no size
 
 // Paper can't be unfolded. What the style sheet opens for print in new browsers, this opens in all.
-const FOLDED = ":is(.closer-look, .folded-code, .long-output, .predicted-result):not([open])";
+const FOLDED =
+  ":is(.closer-look, .folded-code, .long-output, .predicted-result, [data-part=arithmetic]):not([open])";
 let opened = [];
 addEventListener("beforeprint", () => {
   opened = [...document.querySelectorAll(FOLDED)];

@@ -174,8 +174,14 @@ test("a target is reached where its weight is the largest of its row, masked one
     told(all, true),
     "1 of 2 targets reached: largest of the row. More steps may reach more.",
   );
-  assert.equal(told([all[0], [true, false]]), "1 of 1 target reached: largest of the row.");
-  assert.equal(told([all[0], [true, false]], true), "1 of 1 target reached: largest of the row.");
+  assert.equal(
+    told([all[0], [true, false]]),
+    "1 of 1 target reached: largest of the row. 1 more is masked.",
+  );
+  assert.equal(
+    told([all[0], [true, false]], true),
+    "1 of 1 target reached: largest of the row. 1 more is masked.",
+  );
   assert.equal(
     told([
       [false, false],

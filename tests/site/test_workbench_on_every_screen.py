@@ -255,3 +255,45 @@ def test_change_shows_weights_numbers_and_both_planes_on_one_screen(visit, http_
     )
     for part in parts:
         assert box(page.locator(f"#workbench {part}"))[3] <= 900, part
+
+
+def test_keys_visit_what_is_in_sight_on_a_phone_from_above_to_below(visit, http_root):
+    page = visit(http_root + "playground.html", size="phone").page
+    show(page, "change", folded=True)
+    cell(page, "map.0.5").focus()
+    page.keyboard.press("ArrowRight")  # past the context vectors, for which there is no room
+    expect(cell(page, "map.1.0")).to_be_focused()
+    show(page, "look")
+    page.locator("[data-testid=density]:checked").focus()
+    places = []
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        places.append(page.evaluate("document.activeElement.getBoundingClientRect().y + scrollY"))
+    assert places == sorted(places)
+
+
+def test_the_steps_stay_as_a_reader_left_them_and_are_printed(visit, http_root):
+    page = visit(http_root + "playground.html").page
+    show(page, "change", folded=True)
+    steps = page.locator("#bench-steps table")
+    expect(steps).to_be_hidden()
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(steps).to_be_visible()
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    expect(steps).to_be_hidden()
+    page.get_by_text("From the query to the context vector, step by step").click()
+    page.set_viewport_size({"width": 600, "height": 800})
+    expect(steps).to_be_visible()
+
+
+def test_an_asked_weight_leaves_its_key_alone_until_another_is_moved(visit, http_root):
+    page = visit(http_root + "playground.html").page
+    faded = page.locator("[data-part=plane-scores] .aside")
+    cell(page, "map.2.5").click()
+    expect(faded).to_have_count(5)
+    handle = page.locator("[data-handle='key.1']")
+    handle.focus()
+    expect(handle).to_have_css("opacity", "1")
+    cell(page, "map.1.5").hover()  # of another row, whose query is not in the picture
+    page.get_by_role("button", name="Close the explanation").click()
+    expect(faded).to_have_count(0)

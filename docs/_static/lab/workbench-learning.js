@@ -172,7 +172,7 @@
       find("one-step").disabled = loss === null;
       find("many-steps").disabled = loss === null;
       const made = remark(state, lab.bench.lossTerms(state, layer));
-      find("reached").textContent = loss === null ? made : reached(state, layer, curve.length > 1);
+      find("reached").textContent = reached(state, layer, curve.length > 1) || made;
       find("lesson-of-loss").textContent = made;
       drawCurve(find("curve"), curve);
     }
@@ -187,7 +187,9 @@
     if (open.length === 0) return "";
     const count = open.filter(largest).length;
     const next = hasLearned && count < open.length ? " More steps may reach more." : "";
-    return `${count} of ${plural(open.length, "target")} reached: largest of the row.${next}`;
+    const masked = targets.length - open.length;
+    const rest = masked > 0 ? ` ${masked} more ${masked === 1 ? "is" : "are"} masked.` : "";
+    return `${count} of ${plural(open.length, "target")} reached: largest of the row.${rest}${next}`;
   }
 
   // What the loss is made of, from its terms, and how many of the targets are masked

@@ -84,7 +84,8 @@
       },
       answer: (view) => {
         const [best] = targetsOf(view);
-        if (!(best?.weight >= 0.9)) return "Its query and its key were changed until they fitted.";
+        if (view.curve.length < 2 || !(best?.weight >= 0.9))
+          return "The query of one word and the key of another were changed until they fitted.";
         const [asks, answers] = [best.i, best.j].map((i) => quoted(view.state.words[i]));
         return `${asks} gives ${answers} ${shownAs(best.weight)} now, because its query and that key were changed until they fitted.`;
       },

@@ -74,7 +74,6 @@
         if (made !== document.activeElement) show(made, read(state, name));
       }
       follow(state);
-      showRows(state);
       useSlider(used);
     }
 
@@ -111,8 +110,10 @@
 
     function useSlider(name) {
       used = name;
+      showRows(bench.state());
       const title = inputs.get(name).getAttribute("aria-label");
-      find("slider-name").textContent = title.replace("embedding of ", ""); // its row is beside it
+      slider.setAttribute("aria-label", title);
+      find("slider-name").textContent = title.replace("embedding of ", ""); // the eye sees its row
       const number = read(bench.state(), name);
       if (isSliding) return;
       const reach = Math.max(3, Math.ceil(Math.abs(number)));

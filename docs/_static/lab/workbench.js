@@ -59,6 +59,7 @@
     let gesture = null; // changes of one gesture are undone together
     let settled; // the timer of what is settling
     let asked = null; // the number whose origin is shown
+    let isOpen = false; // the steps of a word
     let isPinned = false; // it was pressed, and stays until another one is, or it is closed
     let structure = "";
     const isWide = matchMedia("(min-width: 40em)");
@@ -204,18 +205,24 @@
     on("density", "change", ({ target }) => showAs(target.value));
 
     function showAs(wanted) {
+      if (density !== "train") isOpen = find("arithmetic").open;
       density = wanted;
       keep("density", density);
       dropTool();
       asked = null;
       fold();
+      foldSteps();
       update();
     }
 
-    // A phone folds the planes until one changes something. In training the steps have a tab.
+    // A phone folds the planes until one changes something.
     function fold() {
       find("arrows").open = isWide.matches || density !== "look";
-      find("arithmetic").open = density === "train";
+    }
+
+    // In training the steps have a tab, and elsewhere they are as the reader left them.
+    function foldSteps() {
+      find("arithmetic").open = density === "train" || isOpen;
     }
 
     // ---- what the parts use
@@ -235,7 +242,9 @@
     function grid(table) {
       moveByArrows(table, () =>
         [...table.rows]
-          .map((row) => [...row.querySelectorAll("[data-name]:not([hidden])")])
+          .map((row) =>
+            [...row.querySelectorAll("[data-name]")].filter((one) => one.checkVisibility()),
+          )
           .filter((line) => line.length > 0),
       );
     }
@@ -396,6 +405,7 @@
       update();
     });
     fold();
+    foldSteps();
     update();
     for (const part of made) part.start?.();
     return { bench, reset: () => begin(origins.get(preset)) };
