@@ -15,7 +15,7 @@
   const HINTS = {
     look: "Choose a row: whose attention do you want to see?",
     change:
-      "Change a number, or drag an arrow: the word's embedding moves, and query, key and value follow.",
+      "Change a number, or drag an arrow: the embedding moves, and what is made of it follows.",
     train: "Set a target, press “A hundred steps”, and watch the loss fall.",
   };
   const parts = []; // what the other files add: (bench) => { build?(view), update(view) }
