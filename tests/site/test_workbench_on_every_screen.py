@@ -283,6 +283,9 @@ def test_the_steps_stay_as_a_reader_left_them_and_are_printed(visit, http_root):
     page.get_by_text("From the query to the context vector, step by step").click()
     page.set_viewport_size({"width": 600, "height": 800})
     expect(steps).to_be_visible()
+    show(page, "train", folded=True)
+    show(page, "change", folded=True)
+    expect(steps).to_be_visible()
 
 
 def test_an_asked_weight_leaves_its_key_alone_until_another_is_moved(visit, http_root):
