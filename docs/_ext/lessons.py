@@ -232,14 +232,14 @@ def add_place(app: Sphinx, page: str, template: str, context: Any, doctree: Any)
         context["body"] = f"{line}\n{context['body']}"
 
 
-def part_title(app: Sphinx, doctree: nodes.document) -> None:
-    """Set what stands behind the colon of a lesson's title apart from it, for the style sheet."""
+def set_subtitle(app: Sphinx, doctree: nodes.document) -> None:
+    """Mark what a lesson's title says behind its colon as the subtitle, for the style sheet."""
     title = next(doctree.findall(nodes.title), None)
     if app.env.docname in lessons() and title and ": " in title[-1].astext():
-        name, _, promise = title[-1].astext().partition(": ")
+        name, _, subtitle = title[-1].astext().partition(": ")
         colon, rest = (
             nodes.inline("", text, classes=[kind])
-            for kind, text in (("colon", ": "), ("promise", promise))
+            for kind, text in (("colon", ": "), ("subtitle", subtitle))
         )
         title[-1:] = [nodes.Text(name), colon, rest]
 
@@ -251,5 +251,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_directive("lesson-table", Table)
     app.add_css_file("lesson-map.css")
     app.connect("html-page-context", add_place, priority=600)
-    app.connect("doctree-read", part_title, priority=900)  # 500 lists the titles
+    app.connect("doctree-read", set_subtitle, priority=900)  # 500 lists the titles
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -135,7 +135,7 @@ def test_lessons_have_short_titles_in_the_sidebar_and_their_place_above_them(sit
     page = app.page(MASKS)
     assert ">Core lessons</a> · 4 of 9 · 9 to 40 minutes<" in page
     assert "Not read here" not in page
-    assert 'Masks<span class="colon">: </span><span class="promise">all</span>' in page
+    assert 'Masks<span class="colon">: </span><span class="subtitle">all</span>' in page
     assert "<title>Masks: all" in page
     assert ">More: all<" in app.page("more")  # which is no lesson
     assert 'href="../index.html"' in page
