@@ -13,8 +13,8 @@ from safetensors.torch import load_file
 from attention.sentiment.batches import Examples
 from attention.sentiment.reviews import Reviews
 from attention.sentiment.sources import load_reviews
-from attention.sentiment.tokenizer import SEP_ID, UNK_ID, Ragged, train_tokenizer
-from experiments.playground import templates, trained
+from attention.sentiment.tokenizer import SEP_ID, SPECIALS, UNK_ID, Ragged, train_tokenizer
+from experiments.playground import cooccurrence, templates, trained
 from experiments.playground.__main__ import CONFIG, OUT, examples, joined, settings_of
 from experiments.playground.data import SENTENCES, cut_sentences, read_sentences, unmeasured
 from experiments.playground.fit import best_scale
@@ -28,7 +28,12 @@ from experiments.playground.model import (
     spell,
     write_model,
 )
-from experiments.playground.students import encode_marked, measure_sentences, start_from
+from experiments.playground.students import (
+    encode_marked,
+    measure_sentences,
+    start_apart,
+    start_from,
+)
 
 RESULTS = json.loads(OUT.read_text(encoding="utf-8"))
 SIZES = {
@@ -198,6 +203,59 @@ def test_the_measured_sentences_are_balanced_and_train_nothing():
     counts = Counter((row["kind"], row["part"], row["label"]) for row in rows)
     for kind, part in itertools.product({row["kind"] for row in rows}, ("choice", "report")):
         assert counts[kind, part, "0"] == counts[kind, part, "1"] > 0
+
+
+def ids_of(*texts: str) -> Ragged:
+    """Let each letter be a word; a is 3, because three ids have no word."""
+    return Ragged.from_lists(
+        [[ord(letter) - ord("a") + len(SPECIALS) for letter in text] for text in texts]
+    )
+
+
+def test_neighbours_are_counted_within_a_text_and_a_window():
+    counts = cooccurrence.count_neighbours(ids_of("abca", "bd"), rows=8, window=2).toarray()
+    a, b, c, d = range(len(SPECIALS), len(SPECIALS) + 4)
+    wanted = {(a, b): 2, (a, c): 2, (b, c): 1, (b, d): 1}
+    for (one, other), count in wanted.items():
+        assert counts[one, other] == counts[other, one] == count
+    assert counts.sum() == 2 * sum(wanted.values())
+
+
+def test_words_with_the_same_neighbours_begin_with_the_same_vector():
+    # x and y stand in the same places, and so do p and q, in texts of their own
+    texts = [f"{a}{x}{b}" for x in "xy" for a in "abc" for b in "abc"]
+    texts += [f"{a}{p}{b}" for p in "pq" for a in "efg" for b in "efg"]
+    vectors = cooccurrence.word_vectors(ids_of(*texts), rows=30, dims=2, window=2, power=0.75)
+    x, y, p, q = (vectors[ord(letter) - ord("a") + len(SPECIALS)] for letter in "xypq")
+    torch.testing.assert_close(x, y)
+    torch.testing.assert_close(p, q)
+    assert (x - p).norm() > 1
+    torch.testing.assert_close(vectors.mean(dim=0), torch.zeros(2), atol=1e-6, rtol=0)
+    torch.testing.assert_close(vectors.std(dim=0), torch.ones(2))
+
+
+def test_a_model_begins_with_vectors_and_matrices_that_spread_them():
+    config = config_of("qkv")
+    model = PageModel(config, config.build())
+    drawn = model.classifier.embedding.weight.detach().clone()
+    vectors = torch.randn(config.shift, 4)
+    start_apart(vectors, model)
+    started = model.classifier.embedding.weight
+    assert torch.equal(started[: config.shift, 1:], vectors)
+    assert torch.equal(started[:, 0], drawn[:, 0])
+    assert torch.equal(started[config.shift :], drawn[config.shift :])
+    for matrix in model.classifier.attention.parameters():
+        torch.testing.assert_close(matrix @ matrix.T, torch.eye(len(matrix)))
+
+
+def test_the_tiny_models_keys_do_not_lie_on_one_line():
+    weights = load_file(trained.MODELS / "tiny" / "model.safetensors")
+    words = weights["embedding.weight"][len(SPECIALS) :]  # (words, 3)
+    for name in ("W_key", "W_value"):
+        large, small = torch.linalg.svdvals(
+            (words - words.mean(dim=0)) @ weights[f"attention.{name}.weight"].T
+        )
+        assert small > large / 4, name
 
 
 def test_results_are_of_todays_settings():

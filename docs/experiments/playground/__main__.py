@@ -33,6 +33,7 @@ from attention.sentiment.tokenizer import (
     word_tokenizer,
 )
 from experiments.origin import origin
+from experiments.playground.cooccurrence import word_vectors
 from experiments.playground.data import SENTENCES, sources, vocabulary_texts
 from experiments.playground.fit import best_scale, fit
 from experiments.playground.model import PageConfig, PageModel, read_model, write_model
@@ -40,6 +41,7 @@ from experiments.playground.students import (
     encode_marked,
     measure_reviews,
     measure_sentences,
+    start_apart,
     start_from,
     train,
 )
@@ -78,8 +80,9 @@ CONFIG: dict[str, Any] = {
     "tiny": {
         "texts": {"sentences": 200_000, "snippets": 8_530},
         "behind": 0.0,
-        "lr": 0.02,
+        "lr": 0.01,
         "epochs": 2,
+        "start": {"window": 4, "power": 0.75},
     },
     "check": {"sentences": 20_000, "templates": 10_000},
 }
@@ -150,6 +153,11 @@ class Workshop:
                 source: encode_reviews(self.tokenizer, self.found[source].texts)
                 for source in CONFIG["tiny"]["texts"]
             }
+            ids, _ = joined(parts, self.found, dict.fromkeys(parts, 1))
+            vectors = word_vectors(
+                ids, config.shift, dims=config.embed_dim - 1, **CONFIG["tiny"]["start"]
+            )
+            start_apart(vectors, model)
             train_on(model, examples(parts, self.found, CONFIG["tiny"]), CONFIG["tiny"])
         else:
             start_from(self.table, self.scale, model)

@@ -42,6 +42,18 @@ def start_from(table: Tensor, scale: float, model: PageModel) -> None:
         classifier.classifier.bias.zero_()
 
 
+def start_apart(vectors: Tensor, model: PageModel) -> None:
+    """Let a model begin with vectors of words, and with matrices that keep them apart.
+
+    The first number of each vector stays as it was drawn, near 0. Each matrix is a projection, so
+    both of its directions count equally.
+    """
+    with torch.no_grad():
+        model.classifier.embedding.weight[: len(vectors), 1:] = vectors
+        for matrix in model.classifier.attention.parameters():
+            torch.nn.init.orthogonal_(matrix)
+
+
 def train(model: PageModel, examples: Examples, *, epochs: int, lr: float, seed: int) -> None:
     """Train a model in place, and print the loss now and then."""
 

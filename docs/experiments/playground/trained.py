@@ -1,7 +1,8 @@
 """A model with vectors of three numbers, as data for pages that show every number of a sentence.
 
-The experiment of this folder trains it on the data of the other models. It has no positions, no
-pairs of words, and queries, keys and values of two numbers.
+The experiment of this folder trains it on sentences of film reviews, from vectors of words with
+similar neighbours. It has no positions, no pairs of words, and queries, keys and values of two
+numbers.
 """
 
 import csv
