@@ -219,8 +219,7 @@ def run() -> None:
     }
     data["measured sentences"] = {"sha256": hashlib.sha256(SENTENCES.read_bytes()).hexdigest()}
     if data != results.get("data"):  # other words, so the tables of all models have other rows
-        missing = [*CONFIG["models"]]
-    results["data"] = data
+        missing, results = [*CONFIG["models"]], {"data": data}
     for name in missing:
         started = time.process_time()
         model, folder = shop.make(name), HERE / "models" / name
