@@ -278,3 +278,19 @@ def test_an_explanation_is_closed_by_a_press_or_escape_and_comes_again(bench):
         expect(panel).to_contain_text("Select any number")
         expect(close).to_be_hidden()
         assert number.evaluate("cell => cell === document.activeElement")
+
+
+def test_one_press_sets_a_target_and_another_one_reaches_it(first):
+    show(first, "train", folded=True)
+    first.get_by_role("button", name="Target: the next word").click()
+    targets = "lab.workbench.bench.state().targets"
+    assert first.evaluate(targets) == [[0, 2, 3]]
+    first.get_by_role("button", name="A hundred steps").click()
+    expect(first.locator("[data-part=reached]")).to_contain_text("1 of 1 target reached")
+    expect(first.locator(".bench-missions .mark")).to_have_count(1)
+    first.locator("#workbench [data-part=map] th").first.click()
+    first.get_by_role("button", name="Target: the next word").click()
+    assert first.evaluate(targets) == [[0, 2, 3], [0, 0, 1]]
+    first.locator("#workbench [data-part=settings]").evaluate("part => (part.open = true)")
+    first.get_by_role("button", name="Target in all rows").click()
+    assert first.evaluate(targets) == [[0, i, (i + 1) % 6] for i in range(6)]

@@ -190,8 +190,8 @@ def test_what_learns_and_what_it_changes_are_one_screen_of_1280_by_720(visit, ht
     page = open_bench(visit, http_root + "playground.html")
     page.set_viewport_size({"width": 1280, "height": 720})
     top = box(page.locator("#workbench .bench-top"))[1]  # below the missions
+    page.locator("#workbench [data-part=all-next]").dispatch_event("click")
     page.locator("#workbench [data-part=settings]").evaluate("part => (part.open = false)")
-    page.get_by_role("button", name="Target: the next word").click()
     page.get_by_role("button", name="One step").click()
     for tab in ("Steps", "Learning"):
         page.get_by_role("tab", name=tab).click()

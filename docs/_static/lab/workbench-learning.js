@@ -117,12 +117,14 @@
       accept(target);
       set({ rate }, { by: "rate" });
     });
-    on("next-word", "click", () => {
+    // In these rows of this head the next word becomes the target; the last word's is the first.
+    function aimAtNext(rows) {
       const { words, head, targets } = bench.state();
-      const n = words.length;
-      const others = targets.filter(([h]) => h !== head);
-      set({ targets: [...others, ...words.map((_, i) => [head, i, (i + 1) % n])] });
-    });
+      const others = targets.filter(([h, i]) => h !== head || !rows.includes(i));
+      set({ targets: [...others, ...rows.map((i) => [head, i, (i + 1) % words.length])] });
+    }
+    on("next-word", "click", () => aimAtNext([bench.state().at]));
+    on("all-next", "click", () => aimAtNext([...bench.state().words.keys()]));
     on("clear", "click", () => set({ targets: [], contexts: [] }));
 
     const isHere =

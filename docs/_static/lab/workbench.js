@@ -210,14 +210,8 @@
       keep("density", density);
       dropTool();
       asked = null;
-      fold();
       foldSteps();
       update();
-    }
-
-    // A phone folds the planes until one changes something.
-    function fold() {
-      find("arrows").open = isWide.matches || density !== "look";
     }
 
     // In training the steps have a tab, and elsewhere they are as the reader left them.
@@ -400,11 +394,7 @@
     const made = parts.map((part) => part(bench));
     state = structuredClone(origin.state);
     box.hidden = false; // what is hidden has no size, and words are cut to theirs
-    isWide.addEventListener("change", () => {
-      fold();
-      update();
-    });
-    fold();
+    isWide.addEventListener("change", () => update());
     foldSteps();
     update();
     for (const part of made) part.start?.();
