@@ -15,7 +15,7 @@ from touch import swipe
 from workbench import cell
 
 LESSON = "gallery/core/plot_1_qkv_derivation.html"
-FIRST = "a beautiful film with a slow ending"
+FIRST = "a lovely film with a weak ending"
 LONG = "an extraordinarily unimaginative but wonderfully photographed documentary about nothing"
 MODEL = """() => { const [numbers] = Object.values(JSON.parse(
     (document.querySelector("script.walk-numbers") ??
@@ -221,7 +221,7 @@ def test_what_is_no_sentence_is_refused_where_nothing_moves(walk, text, message)
 def test_what_is_typed_takes_the_place_of_the_example_and_its_answer_comes_first(walk):
     page = walk()
     page.get_by_test_id("walk-sentence").click()
-    page.wait_for_function("getSelection().toString().startsWith('a beautiful')")
+    page.wait_for_function("getSelection().toString().startsWith('a lovely')")
     page.keyboard.type("f")
     assert page.locator(".walk-note").inner_text() == ""  # half a word is no mistake yet
     expect(page.locator(".walk-note")).to_contain_text("got 1.")
@@ -282,14 +282,14 @@ def test_a_ready_sentence_is_read_at_a_press(walk):
 def test_another_word_asks_by_a_press_in_every_step(walk):
     page = walk()
     page.locator(".walk-stage g[data-ask='5']:not([data-testid])").click()  # its share
-    assert asker(page) == "slow"
+    assert asker(page) == "weak"
     for k, word in enumerate(FIRST.split()[1:4] * 2 + ["ending"], 1):
         go_to(page, k)
         page.get_by_test_id("walk-word").filter(has_text=word).first.click()
         assert asker(page) == word
         assert page.locator("[data-testid=walk-word][aria-pressed=true]").count() == 1
     page.locator("[data-testid=walk-weight][data-query='1']").first.click()  # a row's word asks
-    assert asker(page) == "beautiful"
+    assert asker(page) == "lovely"
 
 
 def test_keys_lead_from_the_field_to_the_last_step(walk):
@@ -376,7 +376,7 @@ def test_share_copies_the_link(visit, http_root):
     expect(page.locator(".walk-told")).to_contain_text("Copied")
     link = page.evaluate("navigator.clipboard.readText()")
     assert link == page.url
-    assert link.endswith("#walk=3.6.a-beautiful-film-with-a-slow-ending")
+    assert link.endswith("#walk=3.6.a-lovely-film-with-a-weak-ending")
 
 
 def test_who_wants_no_motion_sees_each_picture_at_once(walk):
@@ -391,7 +391,7 @@ def test_who_wants_no_motion_sees_each_picture_at_once(walk):
 def test_a_word_that_is_pressed_can_be_read_at_once(walk):
     page = walk(motion="no-preference")
     page.wait_for_timeout(1500)
-    page.get_by_role("button", name="slow", exact=True).click()
+    page.get_by_role("button", name="weak", exact=True).click()
     # Whatever the frame, a word's letters and its ground are not of one colour.
     same = """async () => { let same = 0;
       for (let i = 0; i < 20; i += 1) {
