@@ -233,9 +233,10 @@ def add_place(app: Sphinx, page: str, template: str, context: Any, doctree: Any)
 
 
 def set_subtitle(app: Sphinx, doctree: nodes.document) -> None:
-    """Mark what a lesson's title says behind its colon as the subtitle, for the style sheet."""
+    """Mark what a title says behind its colon as the subtitle, on the home page and in lessons."""
     title = next(doctree.findall(nodes.title), None)
-    if app.env.docname in lessons() and title and ": " in title[-1].astext():
+    named = {app.config.root_doc, *lessons()}
+    if app.env.docname in named and title and ": " in title[-1].astext():
         name, _, subtitle = title[-1].astext().partition(": ")
         colon, rest = (
             nodes.inline("", text, classes=[kind])

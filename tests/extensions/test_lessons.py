@@ -125,9 +125,11 @@ def test_lessons_have_short_titles_in_the_sidebar_and_their_place_above_them(sit
         MASKS: f"{header}Masks: all\n==========\n",
         BLOCK: f"{header}The block\n=========\n",
         "more": "More: all\n=========\n",
+        "index": "Home: here\n==========\n\n.. lessons:: core\n\n   More <more>\n",
     }
-    app = site(".. lessons:: core\n\n   More <more>\n", "lessons", pages=pages).build()
+    app = site("", "lessons", pages=pages).build()
     page = app.page()
+    assert '<span class="subtitle">here</span>' in page
     links = [f'href="{MASKS}.html">Attention masks<', f'href="{BLOCK}.html">The transformer block<']
     places = [page.index(link) for link in [*links, 'href="more.html">More<']]
     assert places == sorted(places)
@@ -137,7 +139,7 @@ def test_lessons_have_short_titles_in_the_sidebar_and_their_place_above_them(sit
     assert "Not read here" not in page
     assert 'Masks<span class="colon">: </span><span class="subtitle">all</span>' in page
     assert "<title>Masks: all" in page
-    assert ">More: all<" in app.page("more")  # which is no lesson
+    assert ">More: all<" in app.page("more")  # neither a lesson nor the home page
     assert 'href="../index.html"' in page
     stops = page.partition('class="stops"')[2].partition("</div>")[0]
     assert stops.count("<span ") == 9

@@ -40,7 +40,7 @@ test("a word that stands twice has two equal rows", () => {
   assert.ok(!of("twice").isDone(last)); // they see different words
 });
 
-test("a weight of 0.9 of the second word counts where no mask made it", () => {
+test("a weight of 0.9 of the word that asks counts where no mask made it", () => {
   const words = ["b", "a"]; // of two words the first is the other one
   const isDone = (first, second, changes) =>
     of("only").isDone(
@@ -69,6 +69,8 @@ test("the mission on one weight names two words that no reader can confuse", () 
   assert.match(said("a", "b", "c"), /^Make “b” attend only to “c”: .* Now it is 0\.\d\d\.$/);
   assert.match(said("c", "b", "B"), /^Make “b” attend only to “c”/);
   assert.match(said("a", "b"), /^Make “b” attend only to “a”/);
+  const other = viewOf(["a", "b", "c"], x, { at: 2 });
+  assert.match(of("only").text(other), /^Make “c” attend only to “b”/);
 });
 
 test("a weight just below 0.9 is not said to be 0.90", () => {

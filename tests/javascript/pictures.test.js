@@ -169,18 +169,18 @@ test("a target is reached where its weight is the largest of its row, masked one
     [true, true],
     [true, true],
   ];
-  assert.equal(told(all), "1 of 2 targets reached: largest of the row.");
+  assert.equal(told(all), "1 of 2 targets reached, now the largest weight of its row.");
   assert.equal(
     told(all, true),
-    "1 of 2 targets reached: largest of the row. More steps may reach more.",
+    "1 of 2 targets reached, now the largest weight of its row. More steps may reach more.",
   );
   assert.equal(
     told([all[0], [true, false]]),
-    "1 of 1 target reached: largest of the row. 1 more is masked.",
+    "1 of 1 target reached, now the largest weight of its row. 1 more is masked.",
   );
   assert.equal(
     told([all[0], [true, false]], true),
-    "1 of 1 target reached: largest of the row. 1 more is masked.",
+    "1 of 1 target reached, now the largest weight of its row. 1 more is masked.",
   );
   assert.equal(
     told([
@@ -252,6 +252,22 @@ test("words stand inside the picture, apart from each other, and below no arrow 
     ],
   );
   assert.ok(left < 100); // the arrow comes from the right
+});
+
+test("a name stands at a corner of its point, off the arrows and inside the picture", () => {
+  const [zero, point] = [
+    [180, 135],
+    [230, 100],
+  ];
+  const arrows = [
+    [zero, point],
+    [zero, [200, 60]], // above it, at the left
+  ];
+  const box = plane.nameBox("query", point, zero, arrows);
+  same(plane.nameBox("query", point, zero, arrows.slice(0, 1)).slice(0, 2), [181, 82]);
+  same(box.slice(0, 2), [239, 82]);
+  const [left, top, right, bottom] = plane.nameBox("context", [2, 268], zero, []);
+  assert.ok(left >= 4 && top >= 1 && right <= 356 && bottom <= 268);
 });
 
 test("a hull has the outer points alone", () => {

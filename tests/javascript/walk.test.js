@@ -110,7 +110,14 @@ test("the chain of shortened values ends at the context vector", () => {
     const map = frames[5];
     const tip = (j) => map.get(`ghost${j}`).curve.slice(6);
     const zero = map.get("ghost0").curve.slice(0, 2);
-    const unit = Math.hypot(tip(0)[0] - zero[0], tip(0)[1] - zero[1]) / Math.hypot(...value[0]);
+    const apart = (j) => Math.hypot(tip(j)[0] - zero[0], tip(j)[1] - zero[1]);
+    const most = weights[at].indexOf(Math.max(...weights[at])); // which the picture has room for
+    const unit = apart(most) / Math.hypot(...value[most]);
+    for (const [j, one] of value.entries()) {
+      const { head } = map.get(`ghost${j}`);
+      const isWhole = Math.abs(apart(j) - unit * Math.hypot(...one)) < 1e-6;
+      assert.ok(isWhole || (head === 0 && weights[at][j] < 0.05));
+    }
     const place = ([a, b]) => [zero[0] + unit * a, zero[1] - unit * b];
     const { x, y } = map.get("context");
     near([x, y], place(context[at]), 1e-6);

@@ -181,6 +181,9 @@ def test_the_readers_sentence_has_trained_vectors_and_what_is_unknown_is_named(w
     assert weights(page)[1][3] == pytest.approx(0.90, abs=0.005)
     field.fill("Zzzz film!")
     expect(page.locator(".walk-note")).to_have_text("The model does not know “zzzz”.")
+    field.fill("a zzzz film 12 times")
+    told = "The model does not know “zzzz”. The model leaves out “12”."
+    expect(page.locator(".walk-note")).to_have_text(told)
     assert shown_words(page) == ["zzzz", "film"]
     field.fill("Ein schöner film")
     expect(page.locator(".walk-note")).to_contain_text("“schöner”")

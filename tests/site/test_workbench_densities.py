@@ -117,8 +117,8 @@ def test_a_mission_that_is_pressed_shows_what_it_needs(first):
     page.locator(".bench-missions button").nth(1).click()
     expect(page.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "change")
     said = page.locator(".bench-missions .next .text")
-    weight = cell(page, "map.1.7").get_attribute("data-value")
-    expect(said).to_contain_text("Make “good” attend only to “one”")
+    weight = cell(page, "map.2.7").get_attribute("data-value")
+    expect(said).to_contain_text("Make “film” attend only to “one”")
     expect(said).to_contain_text(f"Now it is {int(float(weight) * 100) / 100:.2f}.")
     page.locator(".bench-missions button").nth(4).click()
     expect(page.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "train")
@@ -126,12 +126,19 @@ def test_a_mission_that_is_pressed_shows_what_it_needs(first):
     expect(page.locator(".bench-missions button").first).to_contain_text("They are the same")
 
 
-def test_what_a_sentence_does_by_itself_is_no_deed(first):
+def test_what_a_sentence_or_a_row_does_by_itself_is_no_deed(first):
     sentence, done = first.get_by_label("Your sentence"), first.locator(".bench-missions .mark")
-    sentence.fill("good music beautiful")  # to which the model gives more than 0.9 at once
-    show(first, "change")
     said = first.locator(".bench-missions .next .text")
-    expect(said).to_contain_text(re.compile(r"Now it is (0\.9\d|1\.00)\."))
+    met = re.compile(r"Now it is (0\.9\d|1\.00)\.")
+    show(first, "change")
+    sentence.fill("the plot was boring")
+    expect(said).to_contain_text("Make “was” attend only to “boring”")
+    first.get_by_role("rowheader", name="plot").click()
+    expect(said).to_contain_text("Make “plot” attend only to “boring”")
+    expect(said).to_contain_text(met)
+    first.get_by_role("rowheader", name="was").click()
+    sentence.fill("a boring film")  # to which the model gives more than 0.9 at once
+    expect(said).to_contain_text(met)
     first.locator("[data-part=x] input:visible").first.press("ArrowUp")
     expect(done).to_have_count(0)
     first.evaluate("lab.workbench.bench.set({ temperature: 3 })")

@@ -231,15 +231,16 @@ def test_long_words_and_long_sentences_stay_in_their_place(sized):
             assert not overlap(table, box(sized.locator(f'[data-part="{part}"]')))
 
 
-def test_the_weights_come_first_on_a_phone_and_what_one_may_try_below_them(visit, http_root):
+def test_a_phone_shows_what_to_do_and_all_weights_at_once_and_the_pictures_below(visit, http_root):
     page = visit(http_root + "playground.html", size="phone").page
     for density in ("look", "change"):
         show(page, density, folded=True)
         top, bottom = box(page.locator(".bench-map table"))[1::2]
-        assert top <= 844 / 2
+        assert box(page.locator(".bench-missions"))[3] <= top
         assert bottom <= 844
-        for part in (".bench-missions", ".bench-from"):
-            assert box(page.locator(part))[1] >= bottom
+        planes = box(page.locator(".bench-planes"))
+        assert bottom <= planes[1]
+        assert box(page.locator(".bench-from"))[1] >= planes[3]
 
 
 def test_change_shows_weights_numbers_and_both_planes_on_one_screen(visit, http_root):

@@ -98,15 +98,30 @@
     return boxes;
   }
 
-  // Where "query" or "context" ends, at the left of its point and away from 0, and the box of the word
-  const namePlace = ([x, y], zero) => ({
-    x: Math.max(x - 9, 62),
-    y: y > zero[1] ? Math.min(y + 16, HEIGHT - 6) : Math.max(y - 6, 13),
-  });
-  function nameBox(point, zero) {
-    const { x, y } = namePlace(point, zero);
-    return [x - 58, y - 12, x, y + 4];
+  // The box of "query" or "context": at a corner of its point, away from 0 and below as few arrows as
+  // can be
+  function nameBox(name, [x, y], zero, arrows) {
+    const wide = LETTER * name.length;
+    const [outer, inner] = y > zero[1] ? [y + 4, y - 18] : [y - 18, y + 4];
+    const spots = [x - 9 - wide, x + 9].flatMap((left) => [
+      [left, outer],
+      [left, inner],
+    ]);
+    const boxes = spots.map(([left, top]) => {
+      const at = [
+        Math.min(Math.max(left, 4), WIDTH - 4 - wide),
+        Math.min(Math.max(top, 1), HEIGHT - 2 - LINE),
+      ];
+      return [...at, at[0] + wide, at[1] + LINE];
+    });
+    const covered = boxes.map((box) => arrows.filter((one) => crosses(one, box)).length);
+    return boxes[covered.indexOf(Math.min(...covered))];
   }
+  const nameAt = (name, ...where) => {
+    const [left, , right, bottom] = nameBox(name, ...where);
+    const middle = { x: (left + right) / 2, y: bottom - 3, "text-anchor": "middle" };
+    return shape("text", { ...middle, class: `${name}-name` }, name);
+  };
 
   // Which of some points stand so close to 0 that their words would cover one another
   function crowdAt(zero, points) {
@@ -191,20 +206,24 @@
     return keys.map((key) => direction.map((number) => number * dot(key, direction))); // (n, 2)
   }
 
+  const arrowsTo = (place, query, keys) =>
+    [...keys, query].map((tip) => [place([0, 0]), place(tip)]);
+  const queryName = (place, query, keys) =>
+    nameAt("query", place(query), place([0, 0]), arrowsTo(place, query, keys));
+
   // What lies under the arrows of the query and the keys
   function scoresBelow(place, query, keys, words) {
     const zero = place([0, 0]);
     const tips = keys.map(place);
     const lands = shadowsOf(query, keys).map(place);
+    const arrows = arrowsTo(place, query, keys);
     return [
       ...axes(place),
       ...lands.map((land) => line(zero, land, "query-line")),
-      ...wordsBeside(
-        tips,
-        words,
-        [...tips, place(query)].map((tip) => [zero, tip]),
-        [nameBox(place(query), zero), ...lands.map(([x, y]) => [x - 3, y - 3, x + 3, y + 3])],
-      ),
+      ...wordsBeside(tips, words, arrows, [
+        nameBox("query", place(query), zero, arrows),
+        ...lands.map(([x, y]) => [x - 3, y - 3, x + 3, y + 3]),
+      ]),
       ...tips.flatMap((tip, j) => [
         line(tip, lands[j], "shadow"),
         dotAt(lands[j], "query-landing", 3),
@@ -218,23 +237,19 @@
     const zero = place([0, 0]);
     const tips = values.map(place);
     const [x, y] = place(context);
-    const arrows = tips.map((tip, j) => {
-      const made = arrow(zero, tip, "value");
-      made.style.setProperty("--width", `${(0.75 + 8 * weights[j]).toFixed(2)}px`);
-      return made;
+    const arrows = tips.map((tip) => [zero, tip]);
+    const made = tips.map((tip, j) => {
+      const one = arrow(zero, tip, "value");
+      one.style.setProperty("--width", `${(0.75 + 8 * weights[j]).toFixed(2)}px`);
+      return one;
     });
     return [
       ...axes(place),
       shape("polygon", { points: corners(hull(tips)), class: "value-hull" }),
-      ...arrows,
-      ...wordsBeside(
-        tips,
-        words,
-        tips.map((tip) => [zero, tip]),
-        [nameBox([x, y], zero)],
-      ),
+      ...made,
+      ...wordsBeside(tips, words, arrows, [nameBox("context", [x, y], zero, arrows)]),
       dotAt([x, y], "context", 5),
-      shape("text", { ...namePlace([x, y], zero), class: "context-name" }, "context"),
+      nameAt("context", [x, y], zero, arrows),
     ];
   }
 
@@ -308,10 +323,16 @@
       group.focus({ preventScroll: true });
       picture.setPointerCapture(event.pointerId);
     });
+    // What is held stays in sight, where the next drag finds it.
+    function inside(point) {
+      const [x, y] = place(point);
+      const within = (number, most) => Math.min(Math.max(number, 6), most - 6);
+      return place.back([within(x, WIDTH), within(y, HEIGHT)]);
+    }
     picture.addEventListener("pointermove", (event) => {
       if (held?.pointer !== event.pointerId) return;
       held.moved = true;
-      move(held.name, add(pointOf(event), held.from), `drag ${gesture}`);
+      move(held.name, inside(add(pointOf(event), held.from)), `drag ${gesture}`);
     });
     for (const kind of ["pointerup", "pointercancel"]) {
       picture.addEventListener(kind, (event) => {
@@ -370,6 +391,6 @@
     return [...edge(sorted).slice(0, -1), ...edge(sorted.reverse()).slice(0, -1)];
   }
 
-  const shapes = { arrow, dotAt, hull, line, mixture, scoresBelow };
-  lab.plane = { ...shapes, crowdAt, fitted, frame, labelBoxes, movable, namePlace, shadowsOf };
+  const shapes = { arrow, dotAt, hull, line, mixture, queryName, scoresBelow };
+  lab.plane = { ...shapes, crowdAt, fitted, frame, labelBoxes, movable, nameBox, shadowsOf };
 }

@@ -15,6 +15,7 @@
   const STEPS = 7;
   const WIDE = 560; // pixels, as in walk.css
   const DELAY = 400;
+  const LEAST_SHARE = 0.05; // of a value that the last picture but one makes room for
 
   // Each with what it is where no style sheet of the site reaches, as in the book
   const COLOURS = {
@@ -364,7 +365,9 @@
       tile("plane", [...middle, wide, high], { role: "paper", tint: 1, r: 16, layer: 0 });
       const chain = [[0, 0]];
       for (const [j, v] of value.entries()) chain.push(v.map((one, c) => chain[j][c] + w[j] * one));
-      const reach = [0, 1].map((c) => [...chain, ...value].map((point) => point[c]));
+      // A long value with next to no share would leave no room for the sum.
+      const shown = value.filter((_, j) => w[j] >= LEAST_SHARE);
+      const reach = [0, 1].map((c) => [...chain, ...shown].map((point) => point[c]));
       const [low, upper] = [Math.min, Math.max].map((pick) => reach.map((all) => pick(...all)));
       const room = [wide - by(112, 68), high - by(88, 68)];
       const unit = Math.min(...room.map((one, c) => one / (upper[c] - low[c] || 1)));
@@ -406,8 +409,8 @@
       function beside(name, [x, y], text, ink, size) {
         const [a, b] = [widthOf(text) * size + 8, size * 1.3];
         const far = (x > origin[0] ? 1 : -1) * (a / 2 + 12);
-        const around = [far, 0, 0, -b - 4, 0, b + 4, far, -b, far, b, -far, 0];
-        const places = range(6).map((k) => [
+        const around = [far, 0, 0, -b - 4, 0, b + 4, far, -b, far, b, -far, 0, far, 2 * b, far, -2 * b];
+        const places = range(8).map((k) => [
           within(x + around[2 * k], left + a / 2 + 2, right - a / 2 - 2),
           within(y + around[2 * k + 1], top + b, bottom - b),
         ]);
@@ -418,9 +421,19 @@
         taken.push([...found, a, b]);
         label(name, found, text, ink, size, { delay: DELAY });
       }
-      const long = value.map((v, j) => {
+      // Where an arrow from 0 leaves the picture, or ends in it
+      function cut(to) {
+        const parts = to.map((one, c) => {
+          const [least, most] = c ? [top + 8, bottom - 8] : [left + 8, right - 8];
+          return (within(one, least, most) - origin[c]) / (one - origin[c] || 1);
+        });
+        const part = Math.min(1, ...parts.filter((one) => one > 0));
+        return [origin.map((one, c) => one + part * (to[c] - one)), part < 1];
+      }
+      const ghosts = value.map((v) => cut(place(v)));
+      const long = ghosts.map(([tip, isCut], j) => {
         const looks = { opacity: 0.32, from: `value${j}.0` };
-        return arrow(`ghost${j}`, origin, place(v), 3, 9, looks);
+        return arrow(`ghost${j}`, origin, tip, 3, isCut ? 0 : 9, looks);
       });
       each((j) => {
         const width = Math.min(8, 2.5 + (w[j] * long[j]) / 14);
@@ -429,7 +442,7 @@
       const { text, size } = fitted(`new ${quoted(words[at])}`, wide * 0.6, plain);
       beside("context.name", end, text, "ink", size);
       for (const j of range(n).sort((a, b) => long[b] - long[a])) {
-        if (long[j] > 40) beside(`tip${j}`, place(value[j]), words[j], "value", small);
+        if (long[j] > 40) beside(`tip${j}`, ghosts[j][0], words[j], "value", small);
       }
       tile("context", [...end, 18, 18], { role: "ink", tint: 1, r: 9, delay: DELAY });
     }

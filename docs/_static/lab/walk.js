@@ -259,8 +259,13 @@
       try {
         const [ids, row] = await Promise.all(["words", "tiny"].map(lab.models.load));
         if (field.value !== text) return false; // a later one is read
-        const unknown = [...new Set(words.filter((word) => !ids.has(word)))].map(quoted);
-        if (unknown.length > 0) note(`The model does not know ${unknown.join(", ")}.`);
+        const told = (found, end) =>
+          found?.length > 0
+            ? [`The model ${end} ${[...new Set(found)].map(quoted).join(", ")}.`]
+            : [];
+        const unknown = words.filter((word) => !ids.has(word));
+        const left = text.match(/[\p{N}\p{S}]+/gu);
+        note([...told(unknown, "does not know"), ...told(left, "leaves out")].join(" "));
         model = modelOf({ ...model, words, x: lab.tokenizer.encode(words, ids).map(row) });
         return true;
       } catch (error) {

@@ -191,7 +191,9 @@
     const next = hasLearned && count < open.length ? " More steps may reach more." : "";
     const masked = targets.length - open.length;
     const rest = masked > 0 ? ` ${masked} more ${masked === 1 ? "is" : "are"} masked.` : "";
-    return `${count} of ${plural(open.length, "target")} reached: largest of the row.${rest}${next}`;
+    const what =
+      ["", ", now the largest weight of its row"][count] ?? ", now the largest of their rows";
+    return `${count} of ${plural(open.length, "target")} reached${what}.${rest}${next}`;
   }
 
   // What the loss is made of, from its terms, and how many of the targets are masked

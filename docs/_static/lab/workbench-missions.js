@@ -11,11 +11,11 @@
     words.flatMap((word, i) => (word.toLowerCase() === wanted ? [i] : []));
   const isUnmasked = ({ allowed }) => allowed.flat().every(Boolean);
 
-  // The second word, and the last other one that stands nowhere else
-  function pairOf(words) {
-    const others = words.flatMap((_, j) => (j === 1 ? [] : [j]));
+  // The word that asks, and the last other one that stands nowhere else
+  function pairOf({ words, at }) {
+    const others = words.flatMap((_, j) => (j === at ? [] : [j]));
     const single = others.filter((j) => positions(words, words[j].toLowerCase()).length === 1);
-    return [1, single.at(-1) ?? others.at(-1)];
+    return [at, single.at(-1) ?? others.at(-1)];
   }
 
   // Never rounded up to the 0.9 that it has to reach
@@ -29,7 +29,7 @@
       .sort((one, other) => other.weight - one.weight);
 
   // Each in the density that shows what it needs; what is said may depend on what is shown. What a
-  // sentence can do by itself counts once it has been undone.
+  // sentence or another row can do by itself counts once it has been undone.
   const MISSIONS = [
     {
       name: "twice",
@@ -47,20 +47,21 @@
     {
       name: "only",
       density: "change",
-      isBySentence: true,
-      text: ({ state: { words }, head: { weights } }) => {
-        const [i, j] = pairOf(words);
+      isByItself: true,
+      text: ({ state, head: { weights } }) => {
+        const [[i, j], { words }] = [pairOf(state), state];
         return `Make ${quoted(words[i])} attend only to ${quoted(words[j])}: a weight of at least 0.9, without a mask. Now it is ${shownAs(weights[i][j])}.`;
       },
       answer: () => "A score far above the others leaves them next to nothing.",
-      isDone: ({ state: { words }, layer: { allowed }, head: { weights } }) => {
-        const [i, j] = pairOf(words);
+      isDone: ({ state, layer: { allowed }, head: { weights } }) => {
+        const [i, j] = pairOf(state);
         return allowed[i].every(Boolean) && weights[i][j] >= 0.9;
       },
     },
     {
       name: "mask",
       density: "change",
+      isAbout: "options",
       text: () => "Which mask makes the first word's weight on itself 1? Switch it on.",
       answer: () => "The causal mask: the first word sees nothing but itself.",
       isDone: ({ state, head: { weights } }) => state.isCausal && weights[0][0] === 1,
@@ -68,6 +69,7 @@
     {
       name: "equal",
       density: "change",
+      isAbout: "options",
       text: () => "Make all weights equal, to within 0.01, without a mask.",
       answer: () => "Equal scores do it: a query of zeros, equal keys, or a high temperature.",
       isDone: ({ state: { words }, layer, head: { weights } }) =>
@@ -109,7 +111,7 @@
     const isOther = (name) => String(bench.state()[name]) !== String(PLAIN[name]);
     let pressed = -1;
     // A press shows what the mission needs, without what was set for another one.
-    const items = MISSIONS.map(({ density }, i) => {
+    const items = MISSIONS.map(({ density, isAbout }, i) => {
       const title = element("b", {}, density[0].toUpperCase() + density.slice(1));
       const item = element("button", { type: "button" }, title, element("span", { class: "text" }));
       item.addEventListener("click", () => {
@@ -117,7 +119,7 @@
         if (Object.keys(PLAIN).some((name) => isOther(name))) bench.set(PLAIN);
         bench.forget();
         bench.showAs(density);
-        if (density === "change") find("options").open = true;
+        if (isAbout) find(isAbout).open = true;
         showDone();
       });
       return item;
@@ -126,7 +128,8 @@
 
     let shown = null; // the density that they are shown in
     let words = null;
-    let given = []; // what the sentence does by itself
+    let asks = null;
+    let given = []; // what the sentence and the row do by themselves
 
     function update(view) {
       if (shown !== bench.density()) {
@@ -134,9 +137,9 @@
         if (pressed >= 0 && MISSIONS[pressed].density !== shown) pressed = -1;
       }
       showDone();
-      if (words !== view.state.words) {
-        words = view.state.words;
-        given = MISSIONS.filter((one) => one.isBySentence);
+      if (words !== view.state.words || asks !== view.state.at) {
+        [words, asks] = [view.state.words, view.state.at];
+        given = MISSIONS.filter((one) => one.isByItself);
       }
       given = given.filter((one) => one.isDone(view));
       // What one starts with, or opens by a link, is no deed.

@@ -6,7 +6,7 @@
   const { add, dot, matmul, transpose } = lab.tensors;
   const { LIMIT } = lab.bench;
   const { quoted, shape } = lab.dom;
-  const { arrow, line, mixture, movable, namePlace, scoresBelow, shadowsOf } = lab.plane;
+  const { arrow, line, mixture, movable, queryName, scoresBelow, shadowsOf } = lab.plane;
   const { pair, parts } = lab.workbench;
 
   const round = (number) => Number(number.toFixed(4)); // as the fields show it
@@ -76,7 +76,10 @@
             name: "query",
             label: `query of ${quoted(words[at])} ${pair(query)}`,
             tip: query,
-            shapes: queryShapes(query),
+            shapes: (place) => [
+              arrow(place([0, 0]), place(query), "query"),
+              queryName(place, query, head.key),
+            ],
           },
         ],
       );
@@ -104,18 +107,6 @@
         "aria-label",
         `The values of all words, the wider the larger their weight, and the context vector of ${quoted(words[at])} ${pair(context)}`,
       );
-    }
-
-    function queryShapes(query) {
-      return (place) => {
-        const [x, y] = place(query);
-        const name = shape(
-          "text",
-          { ...namePlace([x, y], place([0, 0])), class: "query-name" },
-          "query",
-        );
-        return [arrow(place([0, 0]), [x, y], "query"), name];
-      };
     }
 
     function goalShapes(goal) {

@@ -14,8 +14,7 @@
   const DENSITIES = ["look", "change", "train"];
   const HINTS = {
     look: "Choose a row: whose attention do you want to see?",
-    change:
-      "Change a number, or drag an arrow: the embedding moves, and what is made of it follows.",
+    change: "Change a number, or drag an arrow and its embedding follows.",
     train: "Set a target, press “A hundred steps”, and watch the loss fall.",
   };
   const parts = []; // what the other files add: (bench) => { build?(view), update(view) }
