@@ -7,12 +7,16 @@ import subprocess
 import sys
 
 import pytest
+import torch
 from accessibility import unsound
 from built_site import SIZES
 from contrasts import contrast
 from playwright.sync_api import expect
 from touch import swipe
 from workbench import cell
+
+from attention import scaled_dot_product_attention
+from experiments.playground import trained
 
 LESSON = "gallery/core/plot_1_qkv_derivation.html"
 FIRST = "a lovely film with a weak ending"
@@ -176,9 +180,14 @@ def test_the_readers_sentence_has_trained_vectors_and_what_is_unknown_is_named(w
     field = page.get_by_test_id("walk-sentence")
     field.fill("an extraordinary and unforgettable film")
     expect(page.get_by_role("button", name="unforgettable")).to_be_visible()
-    assert asker(page) == "extraordinary"
+    assert asker(page) == "unforgettable"
     go_to(page, 7)
-    assert weights(page)[1][3] == pytest.approx(0.90, abs=0.005)
+    found = trained.sentence("an extraordinary and unforgettable film".split())
+    x = torch.tensor(found["x"])  # (5, 3)
+    made = (x @ torch.tensor(found[name]) for name in trained.MATRICES)  # each (5, 2)
+    _, wanted = scaled_dot_product_attention(*made)  # (5, 5)
+    torch.testing.assert_close(torch.tensor(weights(page)), wanted, atol=1e-3, rtol=0)
+    assert 0.6 < wanted[3, 1] < 0.7  # not what random vectors give
     field.fill("Zzzz film!")
     expect(page.locator(".walk-note")).to_have_text("The model does not know “zzzz”.")
     field.fill("a zzzz film 12 times")
