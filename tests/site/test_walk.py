@@ -182,7 +182,7 @@ def test_the_readers_sentence_has_trained_vectors_and_what_is_unknown_is_named(w
     expect(page.get_by_role("button", name="unforgettable")).to_be_visible()
     assert asker(page) == "unforgettable"
     go_to(page, 7)
-    found = trained.sentence("an extraordinary and unforgettable film".split())
+    found = trained.sentence(["an", "extraordinary", "and", "unforgettable", "film"])
     x = torch.tensor(found["x"])  # (5, 3)
     made = (x @ torch.tensor(found[name]) for name in trained.MATRICES)  # each (5, 2)
     _, wanted = scaled_dot_product_attention(*made)  # (5, 5)
