@@ -15,7 +15,14 @@ from attention.sentiment.reviews import Reviews
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import SEP_ID, SPECIALS, UNK_ID, Ragged, train_tokenizer
 from experiments.playground import cooccurrence, templates, trained
-from experiments.playground.__main__ import CONFIG, OUT, examples, joined, settings_of
+from experiments.playground.__main__ import (
+    CONFIG,
+    OUT,
+    examples,
+    joined,
+    missing_models,
+    settings_of,
+)
 from experiments.playground.data import SENTENCES, cut_sentences, read_sentences, unmeasured
 from experiments.playground.fit import best_scale
 from experiments.playground.model import (
@@ -248,10 +255,17 @@ def test_a_model_begins_with_vectors_and_matrices_that_spread_them():
         torch.testing.assert_close(matrix @ matrix.T, torch.eye(len(matrix)))
 
 
-def test_the_tiny_models_keys_do_not_lie_on_one_line():
+def test_a_model_is_missing_if_it_or_the_data_changed():
+    assert missing_models(RESULTS, RESULTS["data"]) == []
+    assert missing_models(RESULTS, RESULTS["data"] | {"snippets": {}}) == [*CONFIG["models"]]
+    changed = RESULTS["models"] | {"tiny": RESULTS["models"]["tiny"] | {"settings": {}}}
+    assert missing_models(RESULTS | {"models": changed}, RESULTS["data"]) == ["tiny"]
+
+
+def test_the_tiny_models_arrows_do_not_lie_on_one_line():
     weights = load_file(trained.MODELS / "tiny" / "model.safetensors")
     words = weights["embedding.weight"][len(SPECIALS) :]  # (words, 3)
-    for name in ("W_key", "W_value"):
+    for name in trained.MATRICES:
         large, small = torch.linalg.svdvals(
             (words - words.mean(dim=0)) @ weights[f"attention.{name}.weight"].T
         )

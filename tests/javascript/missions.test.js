@@ -73,6 +73,18 @@ test("the mission on one weight names two words that no reader can confuse", () 
   assert.match(of("only").text(other), /^Make “c” attend only to “b”/);
 });
 
+test("a mask does not undo what a row does by itself", () => {
+  const x = [
+    [9, 0, 0],
+    [9, 0, 0],
+    [0, 0, 0],
+  ];
+  const isUndone = (changes) => of("only").isUndone(viewOf(["b", "a", "c"], x, changes));
+  assert.ok(isUndone({}));
+  assert.ok(!isUndone({ isCausal: true })); // which hides the third word from the second
+  assert.ok(!isUndone({ at: 2, isCausal: true, forbidden: [[2, 0]] }));
+});
+
 test("a weight just below 0.9 is not said to be 0.90", () => {
   const x = [
     [0, 0, 0],

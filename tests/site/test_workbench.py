@@ -186,7 +186,7 @@ def test_what_a_click_on_a_weight_does(bench):
 
 def test_a_target_on_a_masked_cell_is_not_counted(bench):
     bench.get_by_role("tab", name="Learning").click()
-    bench.get_by_role("button", name="Target in all rows").click()
+    bench.get_by_role("button", name="The next word in all rows").click()
     bench.get_by_label("causal mask").check()
     expect(bench.locator('[data-part="lesson-of-loss"]')).to_contain_text(
         "made of 1 target weight alone. 5 more targets are masked and have no part in it."

@@ -299,5 +299,5 @@ def test_one_press_sets_a_target_and_another_one_reaches_it(first):
     first.get_by_role("button", name="Target: the next word").click()
     assert first.evaluate(targets) == [[0, 2, 3], [0, 0, 1]]
     first.locator("#workbench [data-part=settings]").evaluate("part => (part.open = true)")
-    first.get_by_role("button", name="Target in all rows").click()
+    first.get_by_role("button", name="The next word in all rows").click()
     assert first.evaluate(targets) == [[0, i, (i + 1) % 6] for i in range(6)]

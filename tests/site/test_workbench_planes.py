@@ -22,6 +22,23 @@ def drag(page, handle, dx, dy):
     page.mouse.up()
 
 
+def test_an_arrow_that_is_held_stays_in_its_picture(bench):
+    grip = bench.locator('#workbench [data-handle="key.4"] .grip')
+    grip.scroll_into_view_if_needed()
+    before = grip.bounding_box()
+    middle = [before[a] + before[b] / 2 for a, b in (("x", "width"), ("y", "height"))]
+    bench.mouse.move(*middle)
+    bench.mouse.down()
+    bench.mouse.move(middle[0] + 30, middle[1])
+    bench.mouse.move(middle[0] + 2000, middle[1])
+    held, picture = (
+        part.bounding_box() for part in (grip, bench.locator('[data-part="plane-scores"]'))
+    )
+    assert before["x"] + 30 < held["x"]
+    assert held["x"] + held["width"] / 2 <= picture["x"] + picture["width"]
+    bench.mouse.up()
+
+
 @pytest.mark.parametrize(("handle", "word"), [("query", 1), ("key.4", 4)])
 def test_a_dragged_arrow_changes_its_word_and_all_that_follows(bench, handle, word):
     before = state(bench)

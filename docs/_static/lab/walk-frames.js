@@ -409,7 +409,24 @@
       function beside(name, [x, y], text, ink, size) {
         const [a, b] = [widthOf(text) * size + 8, size * 1.3];
         const far = (x > origin[0] ? 1 : -1) * (a / 2 + 12);
-        const around = [far, 0, 0, -b - 4, 0, b + 4, far, -b, far, b, -far, 0, far, 2 * b, far, -2 * b];
+        const around = [
+          far,
+          0,
+          0,
+          -b - 4,
+          0,
+          b + 4,
+          far,
+          -b,
+          far,
+          b,
+          -far,
+          0,
+          far,
+          2 * b,
+          far,
+          -2 * b,
+        ];
         const places = range(8).map((k) => [
           within(x + around[2 * k], left + a / 2 + 2, right - a / 2 - 2),
           within(y + around[2 * k + 1], top + b, bottom - b),

@@ -29,7 +29,7 @@
       .sort((one, other) => other.weight - one.weight);
 
   // Each in the density that shows what it needs; what is said may depend on what is shown. What a
-  // sentence or another row can do by itself counts once it has been undone.
+  // sentence or another row may do by itself counts once it was undone, which a mask does not do.
   const MISSIONS = [
     {
       name: "twice",
@@ -47,7 +47,10 @@
     {
       name: "only",
       density: "change",
-      isByItself: true,
+      isUndone: ({ state, layer: { allowed }, head: { weights } }) => {
+        const [i, j] = pairOf(state);
+        return allowed[i].every(Boolean) && weights[i][j] < 0.9;
+      },
       text: ({ state, head: { weights } }) => {
         const [[i, j], { words }] = [pairOf(state), state];
         return `Make ${quoted(words[i])} attend only to ${quoted(words[j])}: a weight of at least 0.9, without a mask. Now it is ${shownAs(weights[i][j])}.`;
@@ -61,7 +64,7 @@
     {
       name: "mask",
       density: "change",
-      isAbout: "options",
+      opens: "options",
       text: () => "Which mask makes the first word's weight on itself 1? Switch it on.",
       answer: () => "The causal mask: the first word sees nothing but itself.",
       isDone: ({ state, head: { weights } }) => state.isCausal && weights[0][0] === 1,
@@ -69,7 +72,7 @@
     {
       name: "equal",
       density: "change",
-      isAbout: "options",
+      opens: "options",
       text: () => "Make all weights equal, to within 0.01, without a mask.",
       answer: () => "Equal scores do it: a query of zeros, equal keys, or a high temperature.",
       isDone: ({ state: { words }, layer, head: { weights } }) =>
@@ -111,7 +114,7 @@
     const isOther = (name) => String(bench.state()[name]) !== String(PLAIN[name]);
     let pressed = -1;
     // A press shows what the mission needs, without what was set for another one.
-    const items = MISSIONS.map(({ density, isAbout }, i) => {
+    const items = MISSIONS.map(({ density, opens }, i) => {
       const title = element("b", {}, density[0].toUpperCase() + density.slice(1));
       const item = element("button", { type: "button" }, title, element("span", { class: "text" }));
       item.addEventListener("click", () => {
@@ -119,7 +122,7 @@
         if (Object.keys(PLAIN).some((name) => isOther(name))) bench.set(PLAIN);
         bench.forget();
         bench.showAs(density);
-        if (isAbout) find(isAbout).open = true;
+        if (opens) find(opens).open = true;
         showDone();
       });
       return item;
@@ -128,8 +131,8 @@
 
     let shown = null; // the density that they are shown in
     let words = null;
-    let asks = null;
-    let given = []; // what the sentence and the row do by themselves
+    let row = null; // of which head
+    let given = []; // what the sentence and the row may do by themselves
 
     function update(view) {
       if (shown !== bench.density()) {
@@ -137,11 +140,12 @@
         if (pressed >= 0 && MISSIONS[pressed].density !== shown) pressed = -1;
       }
       showDone();
-      if (words !== view.state.words || asks !== view.state.at) {
-        [words, asks] = [view.state.words, view.state.at];
-        given = MISSIONS.filter((one) => one.isByItself);
+      const { at, head } = view.state;
+      if (words !== view.state.words || row !== `${head}.${at}`) {
+        [words, row] = [view.state.words, `${head}.${at}`];
+        given = MISSIONS.filter((one) => one.isUndone);
       }
-      given = given.filter((one) => one.isDone(view));
+      given = given.filter((one) => !one.isUndone(view));
       // What one starts with, or opens by a link, is no deed.
       if (JSON.stringify(view.state) === JSON.stringify(bench.origin().state)) return;
       for (const mission of MISSIONS) {

@@ -201,25 +201,32 @@ def settings_of(name: str) -> dict[str, Any]:
     return {**shared, "model": CONFIG["models"][name], "training": CONFIG[own]}
 
 
+def missing_models(results: Mapping[str, Any], data: Mapping[str, Any]) -> list[str]:
+    """List the models to make: all of them if the data changed, since they share a vocabulary."""
+    is_same = data == results.get("data")
+    return [name for name in CONFIG["models"] if not (is_same and recorded(results, name))]
+
+
 def run() -> None:
     """Make what is missing, and record each model as soon as it is measured."""
     results: dict[str, Any] = json.loads(OUT.read_text(encoding="utf-8")) if OUT.exists() else {}
-    missing = [name for name in CONFIG["models"] if not recorded(results, name)]
+    validation = load_reviews("imdb")["validation"]
+    found = sources(CONFIG["sentences"], CONFIG["templates"], CONFIG["seed"])
+    data: dict[str, Any] = {
+        name: {"texts": len(source), "sha256": fingerprint(source)}
+        for name, source in (found | {"validation": validation}).items()
+    }
+    data["measured sentences"] = {"sha256": hashlib.sha256(SENTENCES.read_bytes()).hexdigest()}
+    missing = missing_models(results, data)
     if not missing:
         print("nothing is missing")
         return
+    if data != results.get("data"):
+        results = {"data": data}
     where = origin(COMMAND, OUT)  # before anything is written, which would change tracked files
     shop = Workshop(CONFIG["sentences"], CONFIG["templates"])
     (HERE / "models").mkdir(exist_ok=True)
     shop.tokenizer.save(str(HERE / "models" / "tokenizer.json"))
-    validation = load_reviews("imdb")["validation"]
-    data: dict[str, Any] = {
-        name: {"texts": len(source), "sha256": fingerprint(source)}
-        for name, source in (shop.found | {"validation": validation}).items()
-    }
-    data["measured sentences"] = {"sha256": hashlib.sha256(SENTENCES.read_bytes()).hexdigest()}
-    if data != results.get("data"):  # other words, so the tables of all models have other rows
-        missing, results = [*CONFIG["models"]], {"data": data}
     for name in missing:
         started = time.process_time()
         model, folder = shop.make(name), HERE / "models" / name

@@ -52,8 +52,7 @@ def word_vectors(ids: Ragged, rows: int, dims: int, window: int, power: float) -
     counts = count_neighbours(ids, rows, window).tocoo()
     often = np.asarray(counts.sum(axis=1)).ravel()
     share = often**power / (often**power).sum()
-    with np.errstate(divide="ignore"):
-        information = np.log(counts.data / (often[counts.row] * share[counts.col]))
+    information = np.log(counts.data / (often[counts.row] * share[counts.col]))
     words = (counts.row >= len(SPECIALS)) & (counts.col >= len(SPECIALS))
     kept = words & (information > 0)
     pair = counts.row[kept], counts.col[kept]

@@ -45,8 +45,8 @@ def start_from(table: Tensor, scale: float, model: PageModel) -> None:
 def start_apart(vectors: Tensor, model: PageModel) -> None:
     """Let a model begin with vectors of words, and with matrices that keep them apart.
 
-    The first number of each vector stays as it was drawn, near 0. Each matrix is a projection, so
-    both of its directions count equally.
+    The first number of each vector stays as it was drawn, near 0. Each matrix has orthonormal rows,
+    so both of its directions count equally.
     """
     with torch.no_grad():
         model.classifier.embedding.weight[: len(vectors), 1:] = vectors

@@ -39,7 +39,7 @@ def sentence(words: list[str]) -> dict[str, Any]:
 
     Returns:
         ``words``; ``x``, three numbers per word; ``W_query``, ``W_key`` and ``W_value``, each with
-        three rows of two numbers.
+        three rows of two numbers; and ``rate``, a learning rate for more steps of training.
 
     Example:
         >>> found = sentence(["Not", "bad"])
@@ -55,6 +55,7 @@ def sentence(words: list[str]) -> dict[str, Any]:
         "x": weights["embedding.weight"][rows].tolist(),
         # nn.Linear holds its matrix transposed.
         **{name: weights[f"attention.{name}.weight"].T.tolist() for name in MATRICES},
+        "rate": 0.1,  # larger steps overshoot where a word has a long query
     }
 
 
