@@ -180,7 +180,7 @@ test("a target is reached where its weight is the largest of its row, masked one
   );
   assert.equal(
     told([all[0], [true, false]], true),
-    "1 of 1 target reached, now the largest weight of its row. 1 more is masked.",
+    "1 of 1 target reached, now the largest weight of its row. 1 more is masked. The other rows moved, too, because all rows share the matrices.",
   );
   assert.equal(
     told([

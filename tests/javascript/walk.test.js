@@ -256,3 +256,17 @@ test("a share that is nearly nothing is not called nothing", () => {
     ["0\u00a0%", "<1\u00a0%", "1\u00a0%", "53\u00a0%", "100\u00a0%"],
   );
 });
+
+test("a word that takes equally much from each word is not said to prefer one", () => {
+  const W = [
+    [1, 0],
+    [0, 1],
+    [0, 0],
+  ];
+  const x = [
+    [0, 0, 0],
+    [0, 0, 0],
+  ];
+  const even = modelOf({ words: ["a", "b"], x, W_query: W, W_key: W, W_value: W });
+  assert.match(plain(caption(1, even).text), /takes equally much, 50.%, from each\./);
+});

@@ -30,6 +30,10 @@
     const [s, w, q] = [scores[at], weights[at], query[at]];
     const j = w.indexOf(Math.max(...w));
     const [best, most] = [quoted(words[j]), percent(w[j])];
+    const takes =
+      w[j] - Math.min(...w) < 0.005
+        ? `equally much, ${most}, from each`
+        : `most, ${most}, from ${j === at ? "itself" : best}`;
     const total = s.reduce((sum, one) => sum + Math.exp(one), 0);
     const products = q.map((one, c) => `{query: ${number(one)}} × {key: ${number(key[j][c])}}`);
     const numbers = vectors
@@ -38,7 +42,7 @@
     const [title, text, sum] = [
       [
         "A word asks the others",
-        `${asker} collects information from all ${words.length} words, and takes most, ${most}, from ${j === at ? "itself" : best}. The next steps show why. Press another word, and it asks.`,
+        `${asker} collects information from all ${words.length} words, and takes ${takes}. The next steps show why. Press another word, and it asks.`,
         "The thicker an arc is, the larger is its share.",
       ],
       [

@@ -188,7 +188,10 @@
     const largest = ([h, i, j]) => heads[h].weights[i][j] === Math.max(...heads[h].weights[i]);
     if (open.length === 0) return "";
     const count = open.filter(largest).length;
-    const next = hasLearned && count < open.length ? " More steps may reach more." : "";
+    const shared = " The other rows moved, too, because all rows share the matrices.";
+    const others = open.length < allowed.length ? shared : "";
+    const more = count < open.length ? " More steps may reach more." : others;
+    const next = hasLearned ? more : "";
     const masked = targets.length - open.length;
     const rest = masked > 0 ? ` ${masked} more ${masked === 1 ? "is" : "are"} masked.` : "";
     const what =
