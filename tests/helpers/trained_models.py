@@ -3,10 +3,14 @@
 import functools
 from pathlib import Path
 
+import torch
 from tokenizers import Tokenizer
+from torch import Tensor
 
+from attention import scaled_dot_product_attention
 from attention.sentiment.sources import load_reviews
 from attention.sentiment.tokenizer import SEP_ID
+from experiments.playground import trained
 from experiments.playground.model import PageModel, Reading, clause_starts, encode, read_model
 
 MODELS = Path(__file__).parents[2] / "docs" / "experiments" / "playground" / "models"
@@ -22,6 +26,15 @@ def model(kind: str) -> PageModel:
 @functools.cache
 def tokenizer() -> Tokenizer:
     return Tokenizer.from_file(str(MODELS / "tokenizer.json"))
+
+
+def attention_between(sentence: str) -> Tensor:
+    """Compute the weights of the tiny model, (n, n), of a sentence of n words without marks."""
+    found = trained.sentence(sentence.split())
+    x = torch.tensor(found["x"])  # (n, 3)
+    made = (x @ torch.tensor(found[name]) for name in trained.MATRICES)  # each (n, 2)
+    weights: Tensor = scaled_dot_product_attention(*made)[1]  # (n, n)
+    return weights
 
 
 def ids_of(text: str) -> list[int]:

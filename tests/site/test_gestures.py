@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import expect
 from touch import swipe
+from trained_models import attention_between
 from workbench import cell, field, open_bench, shown
 
 from experiments.playground import trained
@@ -82,7 +83,8 @@ def test_a_sentence_is_read_with_trained_vectors(visit, root):
     wanted = trained.sentence(words)["x"]
     for row, numbers in zip(state(page)["x"], wanted, strict=True):
         assert row == pytest.approx(numbers, rel=2e-3, abs=2e-3)
-    assert shown(page, "map.1.3") == ["0.90"]
+    weight = attention_between(" ".join(words))[1, 3]
+    assert shown(page, "map.1.3") == [f"{weight:.2f}"]
     notice = page.locator("#bench-drawn")
     expect(notice).to_have_text("")
     sentence.fill("zzzz film")

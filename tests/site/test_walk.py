@@ -13,10 +13,8 @@ from built_site import SIZES
 from contrasts import contrast
 from playwright.sync_api import expect
 from touch import swipe
+from trained_models import attention_between
 from workbench import cell
-
-from attention import scaled_dot_product_attention
-from experiments.playground import trained
 
 LESSON = "gallery/core/plot_1_qkv_derivation.html"
 FIRST = "a lovely film with a weak ending"
@@ -182,10 +180,7 @@ def test_the_readers_sentence_has_trained_vectors_and_what_is_unknown_is_named(w
     expect(page.get_by_role("button", name="unforgettable")).to_be_visible()
     assert asker(page) == "unforgettable"
     go_to(page, 7)
-    found = trained.sentence(["an", "extraordinary", "and", "unforgettable", "film"])
-    x = torch.tensor(found["x"])  # (5, 3)
-    made = (x @ torch.tensor(found[name]) for name in trained.MATRICES)  # each (5, 2)
-    _, wanted = scaled_dot_product_attention(*made)  # (5, 5)
+    wanted = attention_between("an extraordinary and unforgettable film")  # (5, 5)
     torch.testing.assert_close(torch.tensor(weights(page)), wanted, atol=1e-3, rtol=0)
     assert 0.6 < wanted[3, 1] < 0.7  # not what random vectors give
     field.fill("Zzzz film!")
@@ -319,9 +314,9 @@ def test_keys_lead_from_the_field_to_the_last_step(walk):
     page.keyboard.press("ArrowLeft")
     assert step(page) == 6
     page.keyboard.press("ArrowRight")
-    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowUp")
     page.keyboard.press("Enter")
-    assert asker(page) == "with"
+    assert asker(page) == "weak"
     page.keyboard.press(" ")
     assert step(page) == 7
 

@@ -127,7 +127,9 @@
       });
       return item;
     });
-    list.append(...items.map((item) => element("li", {}, item)));
+    list.append(
+      ...items.map((item, i) => element("li", { "data-for": MISSIONS[i].density }, item)),
+    );
 
     let shown = null; // the density that they are shown in
     let words = null;
