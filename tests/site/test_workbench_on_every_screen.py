@@ -233,6 +233,7 @@ def test_long_words_and_long_sentences_stay_in_their_place(sized):
 
 def test_all_of_look_fits_a_phone_that_is_touched(visit, http_root):
     page = visit(http_root + "playground.html", size="phone").page
+    show(page, "look", folded=True)
     assert page.locator("#workbench").bounding_box()["height"] <= 844
 
 
