@@ -241,6 +241,15 @@ def test_words_with_the_same_neighbours_begin_with_the_same_vector():
     torch.testing.assert_close(vectors.std(dim=0), torch.ones(2))
 
 
+def test_vectors_of_words_tell_groups_apart_and_leave_out_what_all_share():
+    # Two groups alike, and z beside both
+    texts = [f"{a}{x}{b}z" for x in "xy" for a in "abc" for b in "abc"]
+    texts += [f"{a}{p}{b}z" for p in "pq" for a in "efg" for b in "efg"]
+    vectors = cooccurrence.word_vectors(ids_of(*texts), rows=30, dims=1, window=3, power=0.75)
+    x, p = (vectors[ord(letter) - ord("a") + len(SPECIALS)] for letter in "xp")
+    assert (x - p).abs() > 1
+
+
 def test_a_model_begins_with_vectors_and_matrices_that_spread_them():
     config = config_of("qkv")
     model = PageModel(config, config.build())

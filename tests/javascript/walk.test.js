@@ -113,8 +113,11 @@ test("the chain of shortened values ends at the context vector", () => {
     const apart = (j) => Math.hypot(tip(j)[0] - zero[0], tip(j)[1] - zero[1]);
     const most = weights[at].indexOf(Math.max(...weights[at])); // which the picture has room for
     const unit = apart(most) / Math.hypot(...value[most]);
+    const plane = map.get("plane");
     for (const [j, one] of value.entries()) {
       const { head } = map.get(`ghost${j}`);
+      assert.ok(Math.abs(tip(j)[0] - plane.x) < plane.w / 2);
+      assert.ok(Math.abs(tip(j)[1] - plane.y) < plane.h / 2);
       const isWhole = Math.abs(apart(j) - unit * Math.hypot(...one)) < 1e-6;
       assert.ok(isWhole || (head === 0 && weights[at][j] < 0.05));
     }
