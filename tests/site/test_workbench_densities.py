@@ -84,7 +84,7 @@ def test_another_density_keeps_the_state_and_is_kept_itself(bench):
     bench.get_by_test_id("density").nth(1).press("ArrowRight")
     expect(bench.locator("[data-testid=density]:checked")).to_have_attribute("data-value", "train")
     expect(field(bench, "x.0.0")).to_be_hidden()
-    bench.get_by_text("All numbers").click()
+    bench.get_by_text("All numbers", exact=True).click()
     expect(field(bench, "x.0.0")).to_be_visible()
     show(bench, "look")
     assert cell(bench, "map.1.1").get_attribute("data-value") == weight
