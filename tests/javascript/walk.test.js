@@ -13,6 +13,13 @@ const WORDS = ["a", "slow", "extraordinarily", "film", "it", "disappointingly", 
 const spread = (i, c) => Math.sin(2.3 * i + 1.7 * c);
 const W = (shift) => [0, 1, 2].map((r) => [0, 1].map((c) => 2 * spread(r + shift, c)));
 const MATRICES = { W_query: W(1), W_key: W(4), W_value: W(7) };
+// These take the first two numbers of a word as they are.
+const UNIT = [
+  [1, 0],
+  [0, 1],
+  [0, 0],
+];
+const FIRST_TWO = { W_query: UNIT, W_key: UNIT, W_value: UNIT };
 const model = (n, at = null) =>
   modelOf(
     {
@@ -192,29 +199,12 @@ test("who asks is who takes most from another word, unless that is nearly all", 
   assert.equal(at, reach.indexOf(Math.max(...reach)));
   assert.equal(model(7, 3).at, 3);
   // Here the first word takes all from the second, and the third a little from both.
-  const same = {
-    W_query: [
-      [1, 0],
-      [0, 1],
-      [0, 0],
-    ],
-    W_key: [
-      [1, 0],
-      [0, 1],
-      [0, 0],
-    ],
-    W_value: [
-      [1, 0],
-      [0, 1],
-      [0, 0],
-    ],
-  };
   const x = [
     [5, 0, 0],
     [8, 0, 0],
     [0, 0.5, 0],
   ];
-  const one = modelOf({ words: ["a", "b", "c"], x, ...same });
+  const one = modelOf({ words: ["a", "b", "c"], x, ...FIRST_TWO });
   assert.ok(one.weights[0][1] > 0.98);
   assert.equal(one.at, 2);
 });
@@ -261,15 +251,10 @@ test("a share that is nearly nothing is not called nothing", () => {
 });
 
 test("a word that takes equally much from each word is not said to prefer one", () => {
-  const W = [
-    [1, 0],
-    [0, 1],
-    [0, 0],
-  ];
   const x = [
     [0, 0, 0],
     [0, 0, 0],
   ];
-  const even = modelOf({ words: ["a", "b"], x, W_query: W, W_key: W, W_value: W });
+  const even = modelOf({ words: ["a", "b"], x, ...FIRST_TWO });
   assert.match(plain(caption(1, even).text), /takes equally much, 50.%, from each\./);
 });

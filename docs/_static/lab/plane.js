@@ -14,6 +14,8 @@
   const GAP = 3; // between words, and between a word and an arrow
   const CROWDED = 32; // nearer to 0, words would lie on one another
 
+  const within = (number, least, most) => Math.min(Math.max(number, least), most);
+
   // A map from the plane to the picture, with equal units on both axes, that shows all points and 0
   function frame(points) {
     const [xs, ys] = transpose([[0, 0], ...points]);
@@ -81,8 +83,8 @@
           [side, by],
           [side, -by],
         ])) {
-          const left = side > 0 ? Math.min(Math.max(x + 8, 4), WIDTH - 4 - wide) : x - 8 - wide;
-          const top = Math.min(Math.max(y, 12), HEIGHT - 12) + off - LINE / 2;
+          const left = side > 0 ? within(x + 8, 4, WIDTH - 4 - wide) : x - 8 - wide;
+          const top = within(y, 12, HEIGHT - 12) + off - LINE / 2;
           if (left < 0 || top < 2 || top + LINE > HEIGHT - 2) continue;
           const box = [left, top, left + wide, top + LINE];
           const around = [left - GAP, top - GAP, left + wide + GAP, top + LINE + GAP];
@@ -108,10 +110,7 @@
       [left, inner],
     ]);
     const boxes = spots.map(([left, top]) => {
-      const at = [
-        Math.min(Math.max(left, 4), WIDTH - 4 - wide),
-        Math.min(Math.max(top, 1), HEIGHT - 2 - LINE),
-      ];
+      const at = [within(left, 4, WIDTH - 4 - wide), within(top, 1, HEIGHT - 2 - LINE)];
       return [...at, at[0] + wide, at[1] + LINE];
     });
     const covered = boxes.map((box) => arrows.filter((one) => crosses(one, box)).length);
@@ -326,8 +325,7 @@
     // What is held stays in sight, where the next drag finds it.
     function inside(point) {
       const [x, y] = place(point);
-      const within = (number, most) => Math.min(Math.max(number, 6), most - 6);
-      return place.back([within(x, WIDTH), within(y, HEIGHT)]);
+      return place.back([within(x, 6, WIDTH - 6), within(y, 6, HEIGHT - 6)]);
     }
     picture.addEventListener("pointermove", (event) => {
       if (held?.pointer !== event.pointerId) return;

@@ -1,7 +1,8 @@
 r"""Vectors of words from the words that they stand near, as a start for training.
 
-A model of two labels needs one number per word, so vectors that are drawn end up on one line. These
-begin apart: words with similar neighbours have similar vectors.
+A model of two labels needs one number per word, and from drawn vectors it learned little else: its
+queries, keys and values lay nearly on one line. These vectors begin apart: words with similar
+neighbours have similar ones.
 
 Sources: Church & Hanks (1990), Word association norms, mutual information, and lexicography,
 https://aclanthology.org/J90-1003/; Bullinaria & Levy (2007), Extracting semantic representations
