@@ -44,6 +44,7 @@ WRITING = ["bpe", "writer", "writer-heads"]
 WALK = ["bench-python", "walk-frames", "walk-texts", "walk"]
 HOME = [*REVIEW, "home", "bench", "bench-state", "map", *WALK, *WRITING, "home-writer"]
 LESSON_1 = ["tensors", "attention", "dom", "map", *WHOLE, *WALK[1:]]
+LESSON_1 += ["lesson-numbers", "lesson-figures"]
 SCRIPTS = {
     "index": HOME,
     "playground": [*REVIEW, "map", "review-lab", *WHOLE, *WRITING, "writer-lab", "lab"],
@@ -53,7 +54,7 @@ SCRIPTS = {
 STYLES = {
     "index": ["lab", "workbench", "walk", "writer", "home"],
     "playground": ["lab", "workbench", "writer"],
-    "gallery/core/plot_1_qkv_derivation": ["lab", "workbench", "walk"],
+    "gallery/core/plot_1_qkv_derivation": ["lab", "workbench", "walk", "lesson-figures"],
     "puzzles": ["lab", "workbench", "puzzle"],
 }
 

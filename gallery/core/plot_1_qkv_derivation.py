@@ -105,16 +105,21 @@ print("lengths of the six embeddings", x.norm(dim=-1))
 
 # %%
 
+
+def draw_score(ax, x, y, score, largest, **edge):
+    """Draw a cell with a score; the larger the score, the more it stands out."""
+    grey = str(1 - 0.45 * (score / largest) ** 2)
+    shape = {"boxstyle": "round, pad=0, rounding_size=0.09", "fc": grey, "lw": 0}
+    ax.add_patch(FancyBboxPatch((x + 0.03, y + 0.04), 0.94, 0.92, **shape | edge))
+    ax.text(x + 0.5, y + 0.5, f"{score:.2f}", ha="center", va="center", zorder=3)
+
+
 fig, ax = plt.subplots(figsize=(5, 4))
 score_of = similarity[1, 2].item()
 for i, row in enumerate(similarity.tolist()):
     for j, score in enumerate(row):
-        is_pair = {i, j} == {1, 2}
-        edge = {"ec": BLACK, "lw": 2} if is_pair else {"lw": 0}
-        grey = 1 - 0.45 * (score / similarity.max().item()) ** 2
-        shape = {"boxstyle": "round, pad=0, rounding_size=0.09", "fc": str(grey)}
-        ax.add_patch(FancyBboxPatch((j + 0.03, i + 0.04), 0.94, 0.92, **shape, **edge))
-        ax.text(j + 0.5, i + 0.5, f"{score:.2f}", ha="center", va="center", zorder=3)
+        edge = {"ec": BLACK, "lw": 2} if {i, j} == {1, 2} else {}
+        draw_score(ax, j, i, score, similarity.max().item(), **edge)
 ax.set(xlim=(-0.05, 6.05), ylim=(6.05, -0.05))
 ax.set_xticks([i + 0.5 for i in range(n)], words)
 ax.set_yticks([i + 0.5 for i in range(n)], words)
@@ -247,7 +252,7 @@ def as_text(vector):
 
 def draw_branches(word, x, query, key, value, scores):
     """Draw how one word becomes a query, a key and a value, and the scores of its query."""
-    fig, (tree, bars) = plt.subplots(2, figsize=(5, 6.2), height_ratios=[3, 2])
+    fig, (tree, cells) = plt.subplots(2, figsize=(5, 4.9), height_ratios=[3.6, 1])
     tree.set(xlim=(0, 3), ylim=(0, 3))
     branches = (
         ("query", "what do I\nlook for?", query, QUERY),
@@ -259,19 +264,19 @@ def draw_branches(word, x, query, key, value, scores):
         tree.annotate("", xy=(i + 0.5, 1.12), xytext=(1.5, 2.7), arrowprops=arrow)
         behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         middle = (1.5 + 1.2 * (i - 1) * 0.5, 1.9)
-        tree.text(*middle, f"× $W_{{{name}}}$", ha="center", color=color, bbox=behind)
+        tree.text(*middle, f"× W_{name}", ha="center", color=color, bbox=behind)
         draw_box(tree, i + 0.5, 0.7, f"{name}\n{question}\n{as_text(vector)}", color)
     draw_box(tree, 1.5, 2.7, f"“{word}”  {as_text(x)}", BLACK)
 
     title = f"scores of the query of “{word}” with every key"
-    bars.set_title(title, fontsize=11, parse_math=False)  # a word such as "$5-$10" is no formula
-    bars.bar_label(bars.barh(range(len(words)), scores.tolist(), color="0.62"), fmt=" %.2f")
-    bars.set_yticks(range(len(words)), words, parse_math=False)
-    bars.invert_yaxis()
-    bars.set_xticks([])  # each bar has its number
-    bars.spines["bottom"].set_visible(False)
-    bars.margins(x=0.15)
-    bars.tick_params(axis="y", length=0)
+    cells.set_title(title, fontsize=11, parse_math=False)  # a word such as "$5-$10" is no formula
+    for i, score in enumerate(scores.tolist()):
+        draw_score(cells, i, 0, score, scores.max().item())
+    cells.set(xlim=(-0.05, 6.05), ylim=(1, 0))
+    cells.set_xticks([i + 0.5 for i in range(len(words))], words, parse_math=False)
+    cells.set_yticks([])
+    cells.tick_params(length=0)
+    cells.spines[:].set_visible(False)
     return fig
 
 
@@ -593,18 +598,7 @@ print(f"journey asks Your, five words away:  {moved_scores[0, 5]:.4f}")
 #
 # Now let it learn
 # ----------------
-# So far the weights follow from random matrices.
-
-fig, ax = plt.subplots(figsize=(5, 4.6))
-draw_weights(ax, weights, words, vmax=1)  # the scale of the weights after training
-ax.set_title("weights before any training", fontsize=11)
-fig.set_label(
-    "Heatmap of the 6 by 6 attention weights, words on both axes, colours from 0 to 1. All weights "
-    "are between 0.09 and 0.23. In every row journey has the largest weight and one the smallest."
-)
-
-# %%
-# *Figure 8.* The weights before training, one row per query. All rows look alike.
+# So far the weights follow from random matrices, and all rows of weights look alike.
 #
 # Suppose that a task wants each word to attend to the next one, and the last word to the first.
 # ``learned[range(n), target]`` picks the six weights on these targets. The :term:`loss` is the mean
@@ -641,7 +635,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 9.* The weights after training, on the scale of Figure 8.
+# *Figure 8.* The weights after a thousand steps, one row per query.
 #
 # Four words have learned whom to ask. "journey" and "starts" still hesitate, because their
 # embeddings, and therefore their queries, are almost the same.
@@ -653,10 +647,10 @@ fig.set_label(
 #
 #    :ref:`A notebook <source-notebook>`, which takes our six-word sentence from
 #    :cite:t:`raschka2024build`, reads a meaning into such weights: "journey" attends "most to
-#    itself" and to "starts". But the matrices are random, and *every* row of Figure 8 is largest at
-#    "journey", so the row of "journey" says nothing about this word. To see how often all rows
-#    agree in this way, we draw the matrices with 1,000 seeds and count how often all six words
-#    share a favourite, the word with the highest score.
+#    itself" and to "starts". But the matrices are random, and in the weights printed above *every*
+#    row is largest at "journey", so the row of "journey" says nothing about this word. To see how
+#    often all rows agree in this way, we draw the matrices with 1,000 seeds and count how often all
+#    six words share a favourite, the word with the highest score.
 
 
 def count_agreement(draw, seeds=1000):

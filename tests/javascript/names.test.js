@@ -11,6 +11,7 @@ const STARTERS = [
   "home",
   "home-writer",
   "lab",
+  "lesson-figures",
   "puzzle",
   "review-lab",
   "walk",
@@ -35,7 +36,7 @@ test("what a script takes from another is there", () => {
   ];
   const workbench = ["plane", "workbench", ...parts.map((part) => `workbench-${part}`)];
   const writing = ["bpe", "writer", "writer-heads"];
-  const walk = ["walk-frames", "walk-texts", "puzzle-judge", "puzzle-maps"];
+  const walk = ["walk-frames", "walk-texts", "lesson-numbers", "puzzle-judge", "puzzle-maps"];
   const names = [...first, "numbers", "map", ...bench, ...workbench, ...writing, ...walk];
   assert.equal(names.length + STARTERS.length, ALL.length);
   const { lab } = openPage(names);

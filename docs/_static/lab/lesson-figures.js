@@ -1,0 +1,213 @@
+"use strict";
+
+// Three figures of the first lesson come alive: a number that one presses says of which products it is
+// the sum, and the training at the end is watched. The picture stays for paper.
+
+{
+  const { matmul, transpose } = lab.tensors;
+  const { digits, element, moveByArrows, quoted, setStop } = lab.dom;
+  const { nodes } = lab.benchEquation;
+  const { STOPS, learn, sumOf } = lab.lessonNumbers;
+
+  const SECONDS = 4; // that the whole training takes to watch
+
+  const column = (A, j) => A.map((row) => row[j]);
+  const withShare = (made, share) => {
+    made.style.setProperty("--share", share.toFixed(3));
+    return made;
+  };
+  const pressable = (number) => element("button", { type: "button" }, digits(number, 2));
+  const plain = (number) => element("span", {}, digits(number, 2));
+
+  function rowsOf(cells, names = null) {
+    return cells.map((row, i) => {
+      const head = names ? [element("th", { scope: "row" }, names[i])] : [];
+      return element("tr", {}, ...head, ...row.map((made) => element("td", {}, made)));
+    });
+  }
+
+  // A table of words by words
+  function square(words, label, cells) {
+    const columns = words.map((word) => element("th", { scope: "col" }, word));
+    const head = element("thead", {}, element("tr", {}, element("td"), ...columns));
+    const attributes = { "aria-label": label, class: "live-square" };
+    return element("table", attributes, head, element("tbody", {}, ...rowsOf(cells, words)));
+  }
+
+  // Does what a press does for the pointer that rests on a button, and for the focus, too
+  function onChoice(box, lines, choose) {
+    for (const kind of ["click", "focusin", "mouseover"]) {
+      box.addEventListener(kind, ({ target }) => {
+        const made = target.closest("button");
+        const i = lines.findIndex((row) => row.includes(made));
+        if (i >= 0) choose(i, lines[i].indexOf(made));
+      });
+    }
+    moveByArrows(box, () => lines);
+  }
+
+  function replacePicture(id, name, ...parts) {
+    const figure = document.getElementById(id);
+    const box = element("div", { class: `lab live live-${name}`, "data-testid": name }, ...parts);
+    figure.prepend(box);
+    figure.classList.add("is-live");
+    return box;
+  }
+
+  const sumLine = () => element("p", { class: "live-sum", "aria-live": "polite" });
+  const hint = (text) => element("p", { class: "live-hint" }, text);
+
+  // Figure 1: the score of any two words
+  function startScores({ words, x, at }) {
+    const scores = matmul(x, transpose(x)); // (n, n)
+    const largest = Math.max(...scores.flat());
+    const cells = scores.map((row) =>
+      row.map((score) => withShare(pressable(score), 0.45 * (score / largest) ** 2)),
+    );
+    const table = square(words, "The scores of all pairs of words", cells);
+    const sum = sumLine();
+    const box = replacePicture(
+      "figure-1",
+      "scores",
+      table,
+      hint("Press any score, and its sum is written below."),
+      sum,
+    );
+
+    function choose(i, j) {
+      cells.flat().forEach((made, c) => {
+        const [row, col] = [Math.floor(c / words.length), c % words.length];
+        made.setAttribute("aria-pressed", row === i && col === j);
+        made.classList.toggle("mirrored", row === j && col === i);
+      });
+      const name = `${quoted(words[i])} and ${quoted(words[j])}`;
+      const factors = `x_${i + 1} · x_${j + 1}`;
+      sum.replaceChildren(...nodes(sumOf(name, factors, x[i], x[j], 2)));
+      setStop(box, cells[i][j]);
+    }
+    onChoice(box, cells, choose);
+    choose(at, at + 1);
+  }
+
+  // Figure 2: one word times one of the three matrices
+  function startProduct({ words, x, at, ...matrices }) {
+    const roles = ["query", "key", "value"];
+    const name = `x_${at + 1}`;
+    const choice = element("fieldset", { class: "lab-choice", "aria-label": "Which matrix?" });
+    choice.append(
+      ...roles.map((role) => {
+        const input = element("input", { type: "radio", name: "live-role", value: role });
+        return element("label", {}, input, element("span", {}, `W_${role}`));
+      }),
+    );
+    const product = element("div", { class: "live-factors" });
+    const sum = sumLine();
+    const box = replacePicture("figure-2", "product", choice, product, sum);
+
+    function table(caption, role, cells) {
+      const body = element("tbody", {}, ...rowsOf(cells));
+      const title = element("caption", {}, caption);
+      return element("table", { class: `live-matrix live-${role}` }, title, body);
+    }
+
+    function show(role) {
+      const W = matrices[`W_${role}`]; // (d, k)
+      const [made] = matmul([x[at]], W); // (k,)
+      const results = made.map(pressable);
+      const factors = W.map((row) => row.map(plain));
+      product.replaceChildren(
+        table(name, "ink", [x[at].map((one) => withShare(plain(one), 0.24))]),
+        element("span", { class: "live-sign" }, "·"),
+        table(`W_${role}`, role, factors),
+        element("span", { class: "live-sign" }, "="),
+        table(`${role}_${at + 1}`, role, [results]),
+      );
+
+      function choose(_, j) {
+        results.forEach((one, c) => {
+          one.setAttribute("aria-pressed", c === j);
+          for (const each of [one, ...column(factors, c)]) withShare(each, c === j ? 0.28 : 0.09);
+        });
+        const subject = `number ${j + 1} of ${role}_${at + 1}`;
+        const by = `${name} · column ${j + 1} of W_${role}`;
+        sum.replaceChildren(...nodes(sumOf(subject, by, x[at], column(W, j), 4)));
+        setStop(product, results[j]);
+      }
+      onChoice(product.lastChild, [results], choose);
+      choose(0, 0);
+    }
+    choice.addEventListener("change", ({ target }) => show(target.value));
+    choice.querySelector("input").checked = true;
+    show(roles[0]);
+    box.append(hint(`Press a number of the result, or another of the three matrices.`));
+  }
+
+  // The last figure: the weights at every step of the training, the last of them at first
+  function startTraining({ words, ...numbers }) {
+    const stops = learn({ words, ...numbers });
+    const cells = words.map(() => words.map(() => plain(0)));
+    words.forEach((_, i) => {
+      cells[i][(i + 1) % words.length].classList.add("target");
+    });
+    const table = square(words, "The weights, one row per query", cells);
+    const slider = element("input", {
+      type: "range",
+      min: 0,
+      max: STOPS.length - 1,
+      "aria-label": "training step",
+    });
+    const button = element("button", { type: "button", class: "live-play" }, "Watch it learn");
+    const output = element("output", {});
+    const row = element("div", { class: "live-time" }, button, slider, output);
+    const sum = element("p", { class: "live-found" });
+    replacePicture("figure-8", "training", row, table, sum);
+    let timer = null;
+
+    function show(at) {
+      const { stop, weights, mean, loss } = stops[at];
+      weights.forEach((weightsOf, i) => {
+        weightsOf.forEach((weight, j) => {
+          cells[i][j].textContent = digits(weight, 2);
+          withShare(cells[i][j], weight);
+        });
+      });
+      slider.value = at;
+      const step = `step ${stop === 1000 ? "1,000" : stop}`;
+      slider.setAttribute("aria-valuetext", step);
+      output.textContent = step;
+      sum.textContent = `mean weight on the targets ${digits(mean, 2)}, loss ${digits(loss, 2)}`;
+    }
+
+    function halt() {
+      clearInterval(timer);
+      timer = null;
+      button.textContent = "Watch it learn";
+    }
+
+    button.addEventListener("click", () => {
+      if (timer !== null) return halt();
+      let at = 0;
+      button.textContent = "Stop";
+      show(at);
+      timer = setInterval(
+        () => {
+          at += 1;
+          show(at);
+          if (at === stops.length - 1) halt();
+        },
+        (1000 * SECONDS) / stops.length,
+      );
+    });
+    slider.addEventListener("input", () => {
+      halt();
+      show(Number(slider.value));
+    });
+    button.hidden = matchMedia("(prefers-reduced-motion: reduce)").matches; // the slider does the same
+    show(stops.length - 1);
+  }
+
+  const { lesson } = JSON.parse(document.querySelector("script.workbench-numbers").textContent);
+  startScores(lesson);
+  startProduct(lesson);
+  startTraining(lesson);
+}
