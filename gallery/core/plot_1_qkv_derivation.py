@@ -252,7 +252,7 @@ def as_text(vector):
 
 def draw_branches(word, x, query, key, value, scores):
     """Draw how one word becomes a query, a key and a value, and the scores of its query."""
-    fig, (tree, cells) = plt.subplots(2, figsize=(5, 4.9), height_ratios=[3.6, 1])
+    fig, (tree, cells) = plt.subplots(2, figsize=(5, 4.6), height_ratios=[4.2, 1])
     tree.set(xlim=(0, 3), ylim=(0, 3))
     branches = (
         ("query", "what do I\nlook for?", query, QUERY),

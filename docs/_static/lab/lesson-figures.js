@@ -102,7 +102,8 @@
     );
     const product = element("div", { class: "live-factors" });
     const sum = sumLine();
-    const box = replacePicture("figure-2", "product", choice, product, sum);
+    const said = hint("Press a number of the result, or another of the three matrices.");
+    replacePicture("figure-2", "product", choice, product, said, sum);
 
     function table(caption, role, cells) {
       const body = element("tbody", {}, ...rowsOf(cells));
@@ -139,7 +140,6 @@
     choice.addEventListener("change", ({ target }) => show(target.value));
     choice.querySelector("input").checked = true;
     show(roles[0]);
-    box.append(hint(`Press a number of the result, or another of the three matrices.`));
   }
 
   // The last figure: the weights at every step of the training, the last of them at first

@@ -1,0 +1,138 @@
+"""The first lesson's figures in a browser: each number says where it comes from."""
+
+import re
+
+import pytest
+from accessibility import unsound
+from playwright.sync_api import expect
+
+LESSON = "gallery/core/plot_1_qkv_derivation.html"
+NUMBER = re.compile(r"−?\d+\.\d+")
+
+
+@pytest.fixture
+def lesson(visit, root):
+    return visit(root + LESSON).page
+
+
+def numbers(text):
+    return [float(number.replace("−", "-")) for number in NUMBER.findall(text)]
+
+
+def check_sum(box, pressed, tolerance):
+    """The last number of the sum is what its products add up to, and what the button says."""
+    said = box.locator(".live-sum").inner_text()
+    *factors, result = numbers(said)
+    products = [a * b for a, b in zip(factors[::2], factors[1::2], strict=True)]
+    assert len(products) == 3
+    assert sum(products) == pytest.approx(result, abs=tolerance)
+    assert float(pressed.inner_text()) == pytest.approx(result, abs=0.0051)
+
+
+def printed(page, line):
+    """The numbers of a line that the lesson prints."""
+    (text,) = page.locator("pre", has_text=line).all_inner_texts()
+    return numbers(next(one for one in text.splitlines() if one.startswith(line)))
+
+
+def test_any_score_says_its_sum(lesson):
+    box = lesson.get_by_test_id("scores")
+    cells = box.locator("button")
+    assert cells.count() == 36
+    check_sum(box, box.locator("[aria-pressed=true]"), 0.011)
+    for at in (0, 7, 20, 35):
+        cells.nth(at).click()
+        check_sum(box, cells.nth(at), 0.011)
+        expect(cells.nth(at)).to_have_attribute("aria-pressed", "true")
+    cells.nth(2 * 6 + 5).click()
+    expect(box.locator(".live-sum")).to_contain_text("“starts” and “step” = x_3 · x_6")
+    mirrored = box.locator(".mirrored")
+    assert mirrored.count() == 1
+    assert mirrored.evaluate(
+        "(made) => made === [...made.closest('table').tBodies[0].rows][5].cells[3].firstChild"
+    )
+    assert mirrored.inner_text() == cells.nth(17).inner_text()
+
+
+def test_the_keyboard_moves_from_score_to_score(lesson):
+    box = lesson.get_by_test_id("scores")
+    assert box.locator("button[tabindex='0']").count() == 1
+    box.locator("[aria-pressed=true]").focus()
+    for key in ("ArrowDown", "ArrowRight"):
+        lesson.keyboard.press(key)
+    pressed = box.locator("[aria-pressed=true]")
+    expect(pressed).to_be_focused()
+    assert pressed.evaluate(
+        "(made) => [made.parentElement.cellIndex, made.closest('tr').sectionRowIndex]"
+    ) == [4, 2]
+    check_sum(box, pressed, 0.011)
+
+
+@pytest.mark.parametrize("role", ["query", "key", "value"])
+def test_each_number_of_the_three_vectors_says_its_sum(lesson, role):
+    box = lesson.get_by_test_id("product")
+    box.get_by_label(f"W_{role}").check(force=True)
+    results = box.locator("button")
+    wanted = printed(lesson, f"{role}_2")
+    assert results.count() == 2
+    for made, number in zip(results.all(), wanted, strict=True):
+        made.click()
+        check_sum(box, made, 0.0002)
+        assert numbers(box.locator(".result").inner_text()) == [pytest.approx(number, abs=5.1e-5)]
+
+
+def test_the_training_is_that_of_the_page(lesson):
+    box = lesson.get_by_test_id("training")
+    slider = box.get_by_role("slider")
+    for key, when, step in (("End", "after: ", "step 1,000"), ("Home", "before:", "step 0")):
+        slider.press(key)
+        mean, _ = numbers(box.locator(".live-found").inner_text())
+        assert [mean] == [
+            pytest.approx(one, abs=0.0051)
+            for one in printed(lesson, f"mean weight on the target, {when}")
+        ]
+        expect(box.locator("output")).to_have_text(step)
+        expect(slider).to_have_attribute("aria-valuetext", step)
+    rows = box.locator("tbody tr").all()
+    assert all(sum(numbers(row.inner_text())) == pytest.approx(1, abs=0.031) for row in rows)
+
+
+def test_one_can_watch_it_learn_and_stop(lesson):
+    box = lesson.get_by_test_id("training")
+    slider, button = box.get_by_role("slider"), box.get_by_role("button")
+    end = int(slider.input_value())
+    button.click()
+    lesson.wait_for_function(
+        f"(slider) => 0 < slider.value && slider.value < {end}", arg=slider.element_handle()
+    )
+    button.click()
+    at = slider.input_value()
+    lesson.wait_for_timeout(300)
+    assert slider.input_value() == at
+    button.click()
+    expect(button).to_have_text("Stop")
+    expect(slider).to_have_value(str(end))
+    expect(button).to_have_text("Watch it learn")
+
+
+def test_the_figures_are_sound_in_both_themes_and_fit(lesson):
+    assert unsound(lesson, "narrow", "phone", "desktop", boxes=".live") == []
+
+
+def test_who_wants_no_motion_has_the_slider(visit, root):
+    page = visit(root + LESSON, motion="reduce").page
+    box = page.get_by_test_id("training")
+    expect(box.get_by_role("button")).to_be_hidden()
+    expect(box.get_by_role("slider")).to_be_visible()
+
+
+@pytest.mark.parametrize("number", [1, 2, 8])
+def test_paper_and_a_page_without_scripts_have_the_picture(visit, root, number):
+    page = visit(root + LESSON).page
+    figure = page.locator(f"#figure-{number}")
+    expect(figure.locator("img")).to_be_hidden()
+    page.emulate_media(media="print")
+    expect(figure.locator("img")).to_be_visible()
+    expect(figure.locator(".live")).to_be_hidden()
+    page = visit(root + LESSON, java_script_enabled=False).page
+    expect(page.locator(f"#figure-{number} img")).to_be_visible()
