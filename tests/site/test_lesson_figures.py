@@ -31,7 +31,8 @@ def check_sum(box, pressed, tolerance):
 
 def printed(page, line):
     """The numbers of a line that the lesson prints."""
-    (text,) = page.locator("pre", has_text=line).all_inner_texts()
+    outputs = page.locator(".sphx-glr-script-out pre", has_text=line)
+    (text,) = outputs.all_text_contents()
     return numbers(next(one for one in text.splitlines() if one.startswith(line)))
 
 
