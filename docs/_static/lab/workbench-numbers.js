@@ -1,7 +1,7 @@
 "use strict";
 
-// The numbers that a reader can set, with a slider for the one in use, and what follows from them for
-// one query, step by step.
+// The numbers that a reader can set, with a slider for each number of the word in use, or for the one
+// number in use of all, and what follows from them for one query, step by step.
 
 {
   const { element, setStop, moveByArrows, quoted, stepByArrows } = lab.dom;
@@ -15,9 +15,10 @@
   parts.push((bench) => {
     const { find, inputs, refuse, accept } = bench;
     const slider = find("slider");
+    const slides = new Map(); // name of a word's number → its own slider
     let used = null; // the name of the number that the slider moves
     let before = null; // the state that was shown last
-    let isSliding = false; // it moves one now, and a scale that followed would run away from it
+    let sliding = null; // the slider that moves one now: a scale that followed would run away from it
 
     const tableOf = ({ x, heads, head }, name) => (name === "x" ? x : heads[head][name]);
     const read = (state, name) => {
@@ -37,10 +38,14 @@
     }
 
     function build({ state }) {
+      slides.clear();
       for (const name of TABLES) {
         const rows = tableOf(state, name).map((row, i) => {
           const head = name === "x" ? [rowHead(state.words[i])] : [];
-          const fields = row.map((_, c) => element("td", {}, field(name, i, c)));
+          const fields = row.map((_, c) => {
+            const made = field(name, i, c);
+            return element("td", {}, made, ...(name === "x" ? [slide(made)] : []));
+          });
           return element("tr", {}, ...head, ...fields);
         });
         find(name).replaceChildren(...rows);
@@ -69,6 +74,22 @@
       return made;
     }
 
+    function slide(made) {
+      const { name } = made.dataset;
+      const label = `slider of the ${made.getAttribute("aria-label")}`;
+      const own = element("input", { type: "range", step: 0.01, "aria-label": label });
+      slides.set(name, own);
+      own.addEventListener("focus", () => useSlider(name));
+      own.addEventListener("input", () => writeFrom(own, name));
+      return own;
+    }
+
+    function writeFrom(one, name) {
+      sliding = one;
+      write(name, one.valueAsNumber);
+      sliding = null;
+    }
+
     function update({ state }) {
       for (const [name, made] of inputs) {
         if (made !== document.activeElement) show(made, read(state, name));
@@ -88,7 +109,7 @@
     }
 
     // To change a number, one word's are enough, until one asks for all.
-    find("matrices").addEventListener("toggle", () => showRows(bench.state()));
+    find("matrices").addEventListener("toggle", () => useSlider(used));
     function showRows(state) {
       const at = used.startsWith("x.") ? Number(used.split(".")[1]) : state.at;
       const rows = [...find("x").rows];
@@ -114,8 +135,14 @@
       const title = inputs.get(name).getAttribute("aria-label");
       slider.setAttribute("aria-label", title);
       find("slider-name").textContent = title.replace("embedding of ", ""); // the eye sees its row
+      slider.closest("label").hidden = slides.has(name) && !find("matrices").open;
+      scale(slider, name);
+      for (const [own, one] of slides) scale(one, own);
+    }
+
+    function scale(slider, name) {
+      if (slider === sliding) return;
       const number = read(bench.state(), name);
-      if (isSliding) return;
       const reach = Math.max(3, Math.ceil(Math.abs(number)));
       slider.min = -reach;
       slider.max = reach;
@@ -125,12 +152,7 @@
     const isField = (part) => inputs.get(part.dataset.name) === part;
 
     find("numbers").addEventListener("input", ({ target }) => {
-      if (target === slider) {
-        isSliding = true;
-        write(used, slider.valueAsNumber);
-        isSliding = false;
-        return;
-      }
+      if (target === slider) return writeFrom(slider, used);
       if (!isField(target)) return;
       const number = readNumber(target.value, (one) => Math.abs(one) <= LIMIT);
       if (number !== null) {
@@ -151,7 +173,7 @@
     });
     stepByArrows(bench.box);
     for (const name of TABLES) {
-      moveByArrows(find(name), () => [[...find(name).querySelectorAll("input")]]);
+      moveByArrows(find(name), () => [[...find(name).querySelectorAll("input[type=text]")]]);
     }
     bench.on("draw", "click", () =>
       bench.set({ heads: bench.state().heads.map(lab.workbenchNumbers.draw) }),
