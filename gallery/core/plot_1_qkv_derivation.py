@@ -194,8 +194,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* "journey" becomes a query. Each number of the query is a sum of three products, as the
-# cells that stand out show for the first: 0.55 × 0.2961 + 0.87 × 0.2517 + 0.66 × 0.0740.
+# *Figure 2.* A word times a matrix. Each number of the result is a sum of three products; the cells
+# that stand out are those of one sum.
 #
 # Closer look: three pictures to remember the roles by, and where each breaks
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
@@ -434,7 +434,6 @@ scores = queries @ keys.T  # (6, 6)
 weights = torch.softmax(scores / key_dim**0.5, dim=-1)  # (6, 6)
 context = weights @ values  # (6, 2)
 print(weights)
-print(context)
 
 # %%
 # On the web page you can change all of these numbers: drag an arrow, set a number or type another
@@ -635,7 +634,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 8.* The weights after a thousand steps, one row per query.
+# *Figure 8.* The weights that a thousand steps lead to, one row per query.
 #
 # Four words have learned whom to ask. "journey" and "starts" still hesitate, because their
 # embeddings, and therefore their queries, are almost the same.

@@ -95,6 +95,17 @@ def test_another_density_keeps_the_state_and_is_kept_itself(bench):
     assert cell(bench, "map.1.1").get_attribute("data-value") == weight
 
 
+def test_the_bench_of_another_page_has_a_density_of_its_own(bench, http_root):
+    show(bench, "change")
+    bench.goto(http_root + "gallery/core/plot_1_qkv_derivation.html")
+    bench.locator("#workbench").wait_for()
+    chosen = bench.locator("[data-testid=density]:checked")
+    assert chosen.get_attribute("data-value") != "change"
+    bench.go_back()
+    bench.locator("#workbench").wait_for()
+    expect(chosen).to_have_attribute("data-value", "change")
+
+
 def test_a_mission_marks_itself_done_and_the_mark_is_kept(bench):
     missions = bench.locator(".bench-missions li")
     done = bench.locator(".bench-missions .mark")

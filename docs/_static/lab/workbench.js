@@ -64,7 +64,9 @@
     const isWide = matchMedia("(min-width: 40em)");
     // Seven columns of a step fit on a phone with two decimals; gradients have a tint, too.
     const places = (name) => (name.startsWith("d") ? 3 : isWide.matches || name === "loss" ? 4 : 2);
-    let density = DENSITIES.find((one) => one === kept("density")) ?? "look";
+    // Of this page: another has a bench of its own, about which its text says something else.
+    const ownDensity = `density-${location.pathname.split("/").at(-1)}`;
+    let density = DENSITIES.find((one) => one === kept(ownDensity)) ?? "look";
 
     const bench = {
       box,
@@ -206,7 +208,7 @@
     function showAs(wanted) {
       if (density !== "train") isOpen = find("arithmetic").open;
       density = wanted;
-      keep("density", density);
+      keep(ownDensity, density);
       dropTool();
       asked = null;
       foldSteps();
