@@ -94,10 +94,18 @@
 
   // Whoever points at a lesson of the map sees which lessons it needs.
   for (const map of document.querySelectorAll(".lesson-map")) {
+    const links = [...map.querySelectorAll("a")];
+    const needsOf = (link) => link.closest("li").dataset.needs.split(" ");
+    const needed = (by) => links.filter((link) => needsOf(by).includes(pageOf(link.href)));
+    // What these need in turn is on the way to the lesson, too.
+    const before = (all) => all.flatMap((link) => [link, ...before(needed(link))]);
     const show = ({ target }) => {
-      const needs = target.closest?.("li")?.dataset.needs.split(" ") ?? [];
-      for (const link of map.querySelectorAll("a")) {
-        link.classList.toggle("needed", needs.includes(pageOf(link.href)));
+      const link = target.closest?.("li")?.querySelector("a");
+      const first = link ? needed(link) : [];
+      const way = new Set(before(first));
+      for (const one of links) {
+        one.classList.toggle("needed", first.includes(one));
+        one.classList.toggle("on-the-way", way.has(one));
       }
     };
     for (const kind of ["pointerover", "pointerleave", "focusin", "focusout"]) {

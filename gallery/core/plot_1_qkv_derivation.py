@@ -252,7 +252,7 @@ def as_text(vector):
 
 def draw_branches(word, x, query, key, value, scores):
     """Draw how one word becomes a query, a key and a value, and the scores of its query."""
-    fig, (tree, cells) = plt.subplots(2, figsize=(5, 4.6), height_ratios=[4.2, 1])
+    fig, (tree, cells) = plt.subplots(2, figsize=(4, 4.6), height_ratios=[4.2, 1])
     tree.set(xlim=(0, 3), ylim=(0, 3))
     branches = (
         ("query", "what do I\nlook for?", query, QUERY),
@@ -456,7 +456,7 @@ print(weights)
 
 def draw_shapes():
     """Draw which tensor has which shape, from the words to their context vectors."""
-    fig, ax = plt.subplots(figsize=(5, 6))
+    fig, ax = plt.subplots(figsize=(4, 6))
     ax.set(xlim=(0, 10), ylim=(11.4, 0))
     columns = ((1.5, "query", "Q", QUERY), (5, "key", "K", KEY), (8.5, "value", "V", VALUE))
     for x, name, letter, color in columns:

@@ -96,6 +96,12 @@ def test_a_station_that_is_pointed_at_shows_what_it_needs(visit, http_root):
     station(page, HEADS).focus()
     needed = page.locator(f"{MAP} .needed").evaluate_all(f"all => all.map({DIRECTORIES})")
     assert [f"gallery/{one.removesuffix('.html')}" for one in needed] == lessons()[HEADS].needs
+    way, found = list(lessons()[HEADS].needs), []
+    while way:
+        found.append(way.pop())
+        way += lessons()[found[-1]].needs
+    lit = page.locator(f"{MAP} .on-the-way").evaluate_all(f"all => all.map({DIRECTORIES})")
+    assert {f"gallery/{one.removesuffix('.html')}" for one in lit} == set(found)
     station(page, lessons()[HEADS].needs[0]).hover()
     expect(page.locator(f"{MAP} .needed")).to_have_count(2)
 

@@ -449,7 +449,7 @@
       }
       const ghosts = value.map((v) => cut(place(v)));
       const long = ghosts.map(([tip, isCut], j) => {
-        const looks = { opacity: 0.32, from: `value${j}.0` };
+        const looks = { opacity: isCut ? 0.12 : 0.32, from: `value${j}.0` };
         return arrow(`ghost${j}`, origin, tip, 3, isCut ? 0 : 9, looks);
       });
       each((j) => {
@@ -459,7 +459,8 @@
       const { text, size } = fitted(`new ${quoted(words[at])}`, wide * 0.6, plain);
       beside("context.name", end, text, "ink", size);
       for (const j of range(n).sort((a, b) => long[b] - long[a])) {
-        if (long[j] > 40) beside(`tip${j}`, ghosts[j][0], words[j], "value", small);
+        const [tip, isCut] = ghosts[j];
+        if (long[j] > 40 && !isCut) beside(`tip${j}`, tip, words[j], "value", small);
       }
       tile("context", [...end, 18, 18], { role: "ink", tint: 1, r: 9, delay: DELAY });
     }

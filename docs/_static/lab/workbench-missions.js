@@ -116,7 +116,8 @@
     // A press shows what the mission needs, without what was set for another one.
     const items = MISSIONS.map(({ density, opens }, i) => {
       const title = element("b", {}, density[0].toUpperCase() + density.slice(1));
-      const item = element("button", { type: "button" }, title, element("span", { class: "text" }));
+      const text = element("span", { class: "text" });
+      const item = element("button", { type: "button", "data-number": i + 1 }, title, text);
       item.addEventListener("click", () => {
         pressed = i;
         if (Object.keys(PLAIN).some((name) => isOther(name))) bench.set(PLAIN);
