@@ -459,8 +459,8 @@
       const { text, size } = fitted(`new ${quoted(words[at])}`, wide * 0.6, plain);
       beside("context.name", end, text, "ink", size);
       for (const j of range(n).sort((a, b) => long[b] - long[a])) {
-        const [tip, isCut] = ghosts[j];
-        if (long[j] > 40 && !isCut) beside(`tip${j}`, tip, words[j], "value", small);
+        if (long[j] > 40 && !ghosts[j][1])
+          beside(`tip${j}`, ghosts[j][0], words[j], "value", small);
       }
       tile("context", [...end, 18, 18], { role: "ink", tint: 1, r: 9, delay: DELAY });
     }
