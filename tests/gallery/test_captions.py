@@ -68,3 +68,17 @@ def test_what_is_missing_is_found(tmp_path, script, found):
     path = tmp_path / "plot_a.py"
     path.write_text(f'"""\nTitle\n=====\n"""\n{script}')
     assert problems(path) == found
+
+
+def test_a_figure_of_a_core_lesson_that_a_page_names_is_there():
+    pages = [path.read_text(encoding="utf-8") for path in (GALLERY.parent / "docs").glob("*.md")]
+    named = [
+        (lesson, figure)
+        for page in pages
+        for lesson, figures in re.findall(r"lesson (\d+), Figures? (\d+(?: and \d+)?)", page)
+        for figure in figures.split(" and ")
+    ]
+    assert len(named) > 2
+    for lesson, figure in named:
+        (path,) = GALLERY.glob(f"core/plot_{lesson}_*.py")
+        assert f"*Figure {figure}.*" in path.read_text(encoding="utf-8"), (lesson, figure)

@@ -116,3 +116,17 @@ def test_a_legend_counts_what_is_solved(visit, http_root):
     expect(legend).to_be_hidden()
     page = visit(http_root + "gallery/index.html", java_script_enabled=False).page
     expect(page.locator(f"{MAP} .legend")).to_be_hidden()  # it would count nothing
+
+
+def test_on_a_phone_a_branch_names_what_its_lessons_need(visit, http_root):
+    page = visit(http_root + "gallery/index.html", size="phone").page
+    says = "part => getComputedStyle(part.querySelector('small'), '::after').content"
+    rotary, heads = (
+        station(page, f"gallery/{name}").evaluate(says)
+        for name in ("deeper/plot_9a_rotary", "core/plot_5_multi_head")
+    )
+    assert "also needs" in rotary
+    assert "6 and Gauge freedom" in rotary
+    assert "needs" not in heads
+    page.set_viewport_size({"width": 1440, "height": 900})  # there one points at a lesson
+    assert "needs" not in station(page, "gallery/deeper/plot_9a_rotary").evaluate(says)

@@ -95,6 +95,17 @@ def test_another_density_keeps_the_state_and_is_kept_itself(bench):
     assert cell(bench, "map.1.1").get_attribute("data-value") == weight
 
 
+def test_a_mission_has_its_number_whatever_else_is_shown(visit, http_root):
+    numbers = """() => [...document.querySelectorAll(".bench-missions button")]
+      .filter((made) => made.checkVisibility())
+      .map((made) => getComputedStyle(made, "::before").content.split(" / ")[0])"""
+    page = visit(http_root + "playground.html", size="phone").page
+    show(page, "change", folded=True)
+    assert page.evaluate(numbers) == ['"2"', '"3"', '"4"']
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert page.evaluate(numbers) == [f'"{number}"' for number in range(1, 6)]
+
+
 def test_the_bench_of_another_page_has_a_density_of_its_own(bench, http_root):
     show(bench, "change")
     bench.goto(http_root + "gallery/core/plot_1_qkv_derivation.html")
