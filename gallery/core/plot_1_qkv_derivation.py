@@ -48,6 +48,7 @@ from attention.plotting import (
 )
 
 use_style()
+torch.set_printoptions(precision=2)  # as many decimals as in the figures
 
 # %%
 # Six words, three numbers each
@@ -238,7 +239,7 @@ print("torch", torch.__version__, "still draws these numbers from seed 123:", sa
 keys = x @ W_key  # (6, 2)
 values = x @ W_value  # (6, 2)
 scores_2 = query_2 @ keys.T  # (6,)
-print("scores of journey", scores_2)
+print(scores_2)
 
 # %%
 
@@ -300,8 +301,8 @@ fig.set_label(
 key_dim = keys.shape[-1]
 weights_2 = torch.softmax(scores_2 / key_dim**0.5, dim=-1)  # (6,)
 context_2 = weights_2 @ values  # (2,)
-print("weights of journey", weights_2)
-print("context of journey", context_2)
+print(weights_2)
+print(context_2)
 
 # %%
 # Closer look: how to see scores and the context vector as arrows
@@ -609,9 +610,9 @@ print(f"journey asks Your, five words away:  {moved_scores[0, 5]:.4f}")
 # ``.grad``.
 
 target = torch.tensor([1, 2, 3, 4, 5, 0])  # (6,)
-learning_rate = 1.0
+learning_rate = 0.5
 trained = [W.clone().requires_grad_() for W in (W_query, W_key, W_value)]
-for _ in range(1000):
+for _ in range(2000):
     _, learned = scaled_dot_product_attention(*(x @ W for W in trained))  # (6, 2), (6, 6)
     loss = -learned[range(n), target].log().mean()
     loss.backward()
@@ -634,7 +635,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 8.* The weights that a thousand steps lead to, one row per query.
+# *Figure 8.* The weights that two thousand steps lead to, one row per query.
 #
 # Four words have learned whom to ask. "journey" and "starts" still hesitate, because their
 # embeddings, and therefore their queries, are almost the same.
@@ -675,9 +676,9 @@ print(f"torch.randn: all six words share a favourite in {agree_randn} of 1,000 s
 #
 # Closer look: whether longer training finds all six targets
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-# A thousand steps were enough for four of the six targets. The other two are those of "journey" and
-# "starts", which should attend to different words although they have almost the same query. So a
-# step that helps one of them tends to hurt the other.
+# Two thousand steps were enough for four of the six targets. The other two are those of "journey"
+# and "starts", which should attend to different words although they have almost the same query. So
+# a step that helps one of them tends to hurt the other.
 
 for word, weight in zip(words, learned[range(n), target], strict=True):
     print(f"{word:8} gives its target {weight:.4f}")
@@ -691,7 +692,7 @@ print("mean distance between two words    ", f"{torch.pdist(x).mean():.4f}")
 # And since :math:`-\ln w` grows without bound as w nears 0, a target with hardly any weight counts
 # most.
 #
-# Are these two embeddings too similar, or were the steps too few? We train again for a thousand
+# Are these two embeddings too similar, or were the steps too few? We train again, for a thousand
 # steps, but with :term:`Adam`, which gives each number of a matrix a step size of its own. This
 # time, sixteen pairs of matrices are trained at once: that of this page and fifteen random ones. We
 # then count the random pairs with which every word has its highest score at its target. With such a
@@ -721,7 +722,7 @@ assert everyone >= 3
 # From the matrices of this page, "journey" and "starts" now both attend to their targets, and the
 # word that has not found its own is "Your". From most of the random matrices all six words find
 # their targets. The embeddings are therefore different enough, and six numbers in each of two
-# matrices can tell them apart. A thousand steps of plain gradient descent were too few, because
+# matrices can tell them apart. Two thousand steps of plain gradient descent were too few, because
 # words that are nearly alike are told apart last.
 #
 # Takeaways

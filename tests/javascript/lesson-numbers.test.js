@@ -12,7 +12,7 @@ const { benchEquation, lessonNumbers, tensors } = openPage([
   "bench-equation",
   "lesson-numbers",
 ]).lab;
-const { STOPS, learn, sumOf } = lessonNumbers;
+const { NAMED, STOPS, learn, sumOf } = lessonNumbers;
 const WORDS = ["Your", "journey", "starts", "with", "one", "step"];
 const LESSON = { words: WORDS, ...expected.worked_example };
 
@@ -36,9 +36,10 @@ test("a negative number has a real minus sign", () => {
   assert.match(sumOf("s", "a · b", [1, -1], [0.5, 0.25], 2), /−1.00 × 0.25 = 0.25$/);
 });
 
-test("the stops rise from 0 to 1000", () => {
+test("the stops rise from 0 to 2000, by those with a name", () => {
   assert.equal(STOPS[0], 0);
-  assert.equal(STOPS.at(-1), 1000);
+  assert.equal(STOPS.at(-1), 2000);
+  assert.ok(NAMED.every((stop) => STOPS.includes(stop)));
   assert.ok(STOPS.every((stop, i) => i === 0 || stop > STOPS[i - 1]));
 });
 
@@ -69,7 +70,7 @@ test("the first step subtracts the gradient, here by finite differences", () => 
   const slope = (name, r, c) =>
     (lossOf(moved(name, r, c, 1e-5)) - lossOf(moved(name, r, c, -1e-5))) / 2e-5;
   const after = (name) =>
-    LESSON[name].map((row, r) => row.map((number, c) => number - slope(name, r, c)));
+    LESSON[name].map((row, r) => row.map((number, c) => number - slope(name, r, c) / 2));
   const stepped = { ...LESSON, W_query: after("W_query"), W_key: after("W_key") };
   near(learn(LESSON)[1].weights, weightsOf(stepped), 1e-8);
 });

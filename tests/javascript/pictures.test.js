@@ -150,8 +150,8 @@ test("targets that are masked are counted apart from those that make up the loss
   assert.match(remark({ targets: [], contexts: [] }, terms(0)), /^Without a target/);
 });
 
-test("a target is reached where its weight is the largest of its row, masked ones left out", () => {
-  const { reached } = lab.workbenchLearning;
+test("how many targets have the largest weight of their row, masked ones left out", () => {
+  const { leading } = lab.workbenchLearning;
   const heads = [
     {
       weights: [
@@ -164,23 +164,17 @@ test("a target is reached where its weight is the largest of its row, masked one
     [0, 0, 0],
     [0, 1, 1],
   ];
-  const told = (allowed, ...learned) => reached({ targets }, { allowed, heads }, ...learned);
+  const told = (allowed, ...learned) => leading({ targets }, { allowed, heads }, ...learned);
   const all = [
     [true, true],
     [true, true],
   ];
-  assert.equal(told(all), "1 of 2 targets reached, now the largest weight of its row.");
-  assert.equal(
-    told(all, true),
-    "1 of 2 targets reached, now the largest weight of its row. More steps may reach more.",
-  );
-  assert.equal(
-    told([all[0], [true, false]]),
-    "1 of 1 target reached, now the largest weight of its row. 1 more is masked.",
-  );
+  assert.equal(told(all), "1 of 2 targets leads its row.");
+  assert.equal(told(all, true), "1 of 2 targets leads its row. More steps may help the others.");
+  assert.equal(told([all[0], [true, false]]), "1 of 1 target leads its row. 1 more is masked.");
   assert.equal(
     told([all[0], [true, false]], true),
-    "1 of 1 target reached, now the largest weight of its row. 1 more is masked. The other rows moved, too, because all rows share the matrices.",
+    "1 of 1 target leads its row. 1 more is masked. The other rows moved, too, because all rows share the matrices.",
   );
   assert.equal(
     told([

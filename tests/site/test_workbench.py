@@ -180,7 +180,7 @@ def test_what_a_click_on_a_weight_does(bench):
     bench.keyboard.press("Enter")
     assert bench.evaluate("lab.workbench.bench.state().targets") == [[0, 0, 1]]
     expect(cell(bench, "map.0.1")).to_have_attribute(
-        "aria-label", "Your to journey: 0.21, a target, reached"
+        "aria-label", "Your to journey: 0.21, a target, the largest of its row"
     )
 
 

@@ -41,9 +41,7 @@ def test_training_begins_with_a_target_and_ends_with_a_loss_in_one_window(first)
     show(first, "train", folded=True)
     assert count(first, NUMBERS) <= 60
     first.locator("#workbench").evaluate("box => box.scrollIntoView()")
-    target, steps = (
-        first.get_by_role("button", name=name) for name in ("Target: the", "A hundred")
-    )
+    target, steps = (first.get_by_role("button", name=name) for name in ("Target:", "A hundred"))
     assert steps.is_disabled()
     before = first.locator(".bench-map").bounding_box()["y"]
     target.click()
@@ -173,7 +171,7 @@ def test_what_a_sentence_or_a_row_does_by_itself_is_no_deed(first):
 def test_on_a_phone_what_trains_stays_in_sight_of_the_weights(visit, http_root):
     page = visit(http_root + "playground.html", size="phone").page
     show(page, "train", folded=True)
-    page.get_by_role("button", name="Target: the next word").click()
+    page.get_by_role("button", name="Target:").click()
     top = page.locator(".bench-map").bounding_box()["y"]
     assert top > 500
     page.evaluate("by => scrollBy({ top: by, behavior: 'instant' })", top - 150)
@@ -252,7 +250,7 @@ def test_the_numbers_to_set_are_those_of_the_word_that_moves(visit, http_root):
 
 def test_the_largest_gradient_of_a_matrix_has_the_full_tint(bench):
     bench.get_by_role("tab", name="Gradients").click()
-    bench.get_by_role("button", name="Target: the next word").click()
+    bench.get_by_role("button", name="Target:").click()
     values = "cells => cells.map(cell => Math.abs(cell.dataset.value))"
     shares = "cells => cells.map(cell => Number(cell.style.getPropertyValue('--share')))"
     for name in ("dW_query", "dKey", "dValue"):
@@ -266,6 +264,24 @@ def test_a_mission_begins_without_what_another_one_needed(bench):
     bench.locator(".bench-missions button").nth(4).click()
     state = bench.evaluate("lab.workbench.bench.state()")
     assert (state["temperature"], state["isCausal"]) == (1, False)
+
+
+def test_the_weight_that_a_mission_is_about_is_framed_until_it_is_done(first):
+    wanted = first.locator("#workbench .wanted")
+    assert wanted.count() == 0
+    show(first, "change", folded=True)
+    expect(wanted).to_have_attribute("data-name", "map.2.5")
+    first.locator("#workbench [data-part=map] th").first.click()
+    expect(wanted).to_have_attribute("data-name", "map.0.5")
+    first.locator(".bench-missions button").nth(2).click()  # that of the causal mask
+    expect(wanted).to_have_count(0)
+    first.locator(".bench-missions button").nth(1).click()
+    first.evaluate(
+        "lab.workbench.bench.set({ x: lab.workbench.bench.state().x.map(() => [9, 9, 9]) })"
+    )
+    expect(wanted).to_have_count(1)
+    first.evaluate("doneStore.mark('mission-only')")
+    expect(wanted).to_have_count(0)
 
 
 def test_equal_weights_have_no_favourite(bench):
@@ -309,21 +325,24 @@ def test_an_explanation_is_closed_by_a_press_or_escape_and_comes_again(bench):
         number.click()
         expect(panel).to_contain_text("context")
         dismiss()
-        expect(panel).to_contain_text("Select any number")
+        expect(panel).to_contain_text("Point at any number")
         expect(close).to_be_hidden()
         assert number.evaluate("cell => cell === document.activeElement")
 
 
 def test_one_press_sets_a_target_and_another_one_reaches_it(first):
     show(first, "train", folded=True)
-    first.get_by_role("button", name="Target: the next word").click()
+    target = first.get_by_role("button", name="Target:")
+    expect(target).to_have_text("Target: “was”")
+    target.click()
     targets = "lab.workbench.bench.state().targets"
     assert first.evaluate(targets) == [[0, 2, 3]]
     first.get_by_role("button", name="A hundred steps").click()
-    expect(first.locator("[data-part=reached]")).to_contain_text("1 of 1 target reached")
+    expect(first.locator("[data-part=leading]")).to_contain_text("1 of 1 target leads its row")
     expect(first.locator(".bench-missions .mark")).to_have_count(1)
     first.locator("#workbench [data-part=map] th").first.click()
-    first.get_by_role("button", name="Target: the next word").click()
+    expect(target).to_have_text("Target: “cheap”")
+    target.click()
     assert first.evaluate(targets) == [[0, 2, 3], [0, 0, 1]]
     first.locator("#workbench [data-part=settings]").evaluate("part => (part.open = true)")
     first.get_by_role("button", name="The next word in all rows").click()

@@ -7,7 +7,7 @@
   const { matmul, transpose } = lab.tensors;
   const { digits, element, moveByArrows, quoted, setStop } = lab.dom;
   const { nodes } = lab.benchEquation;
-  const { STOPS, learn, sumOf } = lab.lessonNumbers;
+  const { NAMED, STOPS, learn, sumOf } = lab.lessonNumbers;
 
   const SECONDS = 4; // that the whole training takes to watch
 
@@ -158,7 +158,16 @@
     });
     const button = element("button", { type: "button", class: "live-play" }, "Watch it learn");
     const output = element("output", {});
-    const row = element("div", { class: "live-time" }, button, slider, output);
+    const scale = element("div", { class: "live-scale", "aria-hidden": "true" });
+    scale.append(
+      ...NAMED.map((stop) => {
+        const made = element("span", {}, stop.toLocaleString("en"));
+        made.style.setProperty("--at", STOPS.indexOf(stop) / (STOPS.length - 1));
+        return made;
+      }),
+    );
+    const time = element("div", {}, slider, scale);
+    const row = element("div", { class: "live-time" }, button, time, output);
     const sum = element("p", { class: "live-found" });
     replacePicture("figure-8", "training", row, table, sum);
     let timer = null;
@@ -172,7 +181,7 @@
         });
       });
       slider.value = at;
-      const step = `step ${stop === 1000 ? "1,000" : stop}`;
+      const step = `step ${stop.toLocaleString("en")}`;
       slider.setAttribute("aria-valuetext", step);
       output.textContent = step;
       sum.textContent = `mean weight on the targets ${digits(mean, 2)}, loss ${digits(loss, 2)}`;
@@ -209,5 +218,14 @@
   const { lesson } = JSON.parse(document.querySelector("script.workbench-numbers").textContent);
   startScores(lesson);
   startProduct(lesson);
-  startTraining(lesson);
+  // Two thousand steps take a third of a second, so the page is shown first.
+  const near = new IntersectionObserver(
+    (entries) => {
+      if (entries.every((entry) => !entry.isIntersecting)) return;
+      near.disconnect();
+      startTraining(lesson);
+    },
+    { rootMargin: "1200px" },
+  );
+  near.observe(document.getElementById("figure-8"));
 }

@@ -15,10 +15,13 @@
     return [name, factors, products.join(" + "), digits(total, places)].join(" = ");
   }
 
-  // 0, 1, 2, …, 1000: each a twentieth further than the one before, since the first steps change most
+  // 0, 1, 2, …, 2000: each a twelfth further than the one before, since the first steps change most,
+  // and with those that the scale of the slider names
+  const NAMED = [0, 10, 100, 2000];
   const STOPS = [0];
-  while (STOPS.at(-1) < 1000) {
-    STOPS.push(Math.min(1000, Math.max(STOPS.at(-1) + 1, Math.round(STOPS.at(-1) * 1.08))));
+  while (STOPS.at(-1) < NAMED.at(-1)) {
+    const [last, named] = [STOPS.at(-1), NAMED.find((stop) => stop > STOPS.at(-1))];
+    STOPS.push(Math.min(named, Math.max(last + 1, Math.round(last * 1.08))));
   }
 
   // The state of the workbench in which each word is to attend to the next, and the last to the first
@@ -26,7 +29,7 @@
     const targets = words.map((_, i) => [0, i, (i + 1) % words.length]);
     const plain = { forbidden: [], isCausal: false, padding: 0, isScaled: true, temperature: 1 };
     const heads = [{ W_query, W_key, W_value }];
-    return { words, x, heads, targets, contexts: [], ...plain, rate: 1 };
+    return { words, x, heads, targets, contexts: [], ...plain, rate: 0.5 };
   }
 
   // Gradient descent by the gradient of the loss; the weights, their mean on the targets and the loss
@@ -43,5 +46,5 @@
     });
   }
 
-  lab.lessonNumbers = { STOPS, learn, sumOf };
+  lab.lessonNumbers = { NAMED, STOPS, learn, sumOf };
 }

@@ -3,13 +3,16 @@
 // Learning: targets, steps of gradient descent, the loss as a curve, and the gradients.
 
 {
-  const { element, shape } = lab.dom;
+  const { element, quoted, shape } = lab.dom;
   const { LIMIT, MATRICES } = lab.bench;
   const { readNumber } = numberReader;
   const { parts, plural, rowHead, short } = lab.workbench;
 
   const STEPS = 100;
+  const LONGEST = 9; // letters of a word that a button has room for
   const DURATION = 1500; // milliseconds that they take
+
+  const cut = (word) => (word.length > LONGEST ? `${word.slice(0, LONGEST - 1)}…` : word);
 
   // The points of a curve in a picture of this size, the first loss on the left
   function curvePoints(losses, width, height) {
@@ -171,10 +174,14 @@
     function update(view) {
       const { state, layer, loss, curve } = view;
       show(view);
+      const { words, at } = state;
+      const next = quoted(cut(words[(at + 1) % words.length]));
+      find("next-word").textContent = `Target: ${next}`;
+      find("next-word").title = `${quoted(words[at])} is to attend to the next word`;
       find("one-step").disabled = loss === null;
       find("many-steps").disabled = loss === null;
       const made = remark(state, lab.bench.lossTerms(state, layer));
-      find("reached").textContent = reached(state, layer, curve.length > 1) || made;
+      find("leading").textContent = leading(state, layer, curve.length > 1) || made;
       find("lesson-of-loss").textContent = made;
       drawCurve(find("curve"), curve);
     }
@@ -183,20 +190,19 @@
   });
 
   // How many of the target weights are the largest of their row; a masked one has no part in it
-  function reached({ targets }, { allowed, heads }, hasLearned = false) {
+  function leading({ targets }, { allowed, heads }, hasLearned = false) {
     const open = targets.filter(([, i, j]) => allowed[i][j]);
     const largest = ([h, i, j]) => heads[h].weights[i][j] === Math.max(...heads[h].weights[i]);
     if (open.length === 0) return "";
     const count = open.filter(largest).length;
     const shared = " The other rows moved, too, because all rows share the matrices.";
     const others = open.length < allowed.length ? shared : "";
-    const more = count < open.length ? " More steps may reach more." : others;
+    const more = count < open.length ? " More steps may help the others." : others;
     const next = hasLearned ? more : "";
     const masked = targets.length - open.length;
     const rest = masked > 0 ? ` ${masked} more ${masked === 1 ? "is" : "are"} masked.` : "";
-    const what =
-      ["", ", now the largest weight of its row"][count] ?? ", now the largest of their rows";
-    return `${count} of ${plural(open.length, "target")} reached${what}.${rest}${next}`;
+    const what = count === 1 ? "leads its row" : "lead their rows";
+    return `${count} of ${plural(open.length, "target")} ${what}.${rest}${next}`;
   }
 
   // What the loss is made of, from its terms, and how many of the targets are masked
@@ -226,14 +232,14 @@
   function drawCurve(picture, curve) {
     const losses = curve.filter((loss) => loss !== null);
     const text = (x, y, words) => shape("text", { x, y }, words);
-    const axes = shape("path", { d: "M 4 18 V 70 H 236", class: "axis", fill: "none" });
+    const axes = shape("path", { d: "M 4 18 V 78 H 416", class: "axis", fill: "none" });
     if (losses.length < 2) {
       // Its place is kept, so that nothing moves when learning begins.
       picture.setAttribute("aria-label", "Loss: no step yet.");
-      picture.replaceChildren(axes, text(8, 12, "loss"), text(8, 85, "steps: none yet"));
+      picture.replaceChildren(axes, text(8, 13, "loss"), text(8, 95, "steps: none yet"));
       return;
     }
-    const points = curvePoints(losses, 228, 48).map(([x, y]) => [x + 4, y + 22]);
+    const points = curvePoints(losses, 406, 56).map(([x, y]) => [x + 4, y + 22]);
     const [first, last] = [short(losses[0]), short(losses.at(-1))];
     const steps = plural(losses.length - 1, "step");
     picture.setAttribute("aria-label", `Loss over ${steps}: from ${first} to ${last}.`);
@@ -243,9 +249,9 @@
         points: points.map((point) => point.join(",")).join(" "),
         class: "curve",
       }),
-      text(8, 12, `loss ${first}`),
-      shape("text", { x: 236, y: points.at(-1)[1] - 6, "text-anchor": "end" }, last),
-      text(8, 85, `0 to ${steps}`),
+      text(8, 13, `loss ${first}`),
+      shape("text", { x: 416, y: points.at(-1)[1] - 6, "text-anchor": "end" }, last),
+      text(8, 95, `0 to ${steps}`),
     );
   }
 
@@ -332,5 +338,5 @@
     return { update };
   });
 
-  lab.workbenchLearning = { curvePoints, ending, reached, remark };
+  lab.workbenchLearning = { curvePoints, ending, leading, remark };
 }

@@ -110,11 +110,11 @@
           made.dataset.value = weight;
           made.dataset.head = state.head;
           made.classList.toggle("masked", isMasked);
-          const isReached = isTarget && weight === Math.max(...head.weights[i]);
+          const isLargest = isTarget && weight === Math.max(...head.weights[i]);
           made.classList.toggle("target", isTarget);
-          made.classList.toggle("reached", isReached);
+          made.classList.toggle("largest", isLargest);
           made.style.setProperty("--share", weight.toFixed(3));
-          const notes = `${isMasked ? ", masked" : ""}${isTarget ? ", a target" : ""}${isReached ? ", reached" : ""}`;
+          const notes = `${isMasked ? ", masked" : ""}${isTarget ? ", a target" : ""}${isLargest ? ", the largest of its row" : ""}`;
           made.setAttribute(
             "aria-label",
             `${words[i]} to ${words[j]}: ${weight.toFixed(2)}${notes}`,

@@ -47,6 +47,7 @@
     {
       name: "only",
       density: "change",
+      cellOf: ({ state }) => pairOf(state),
       isUndone: ({ state, layer: { allowed }, head: { weights } }) => {
         const [i, j] = pairOf(state);
         return allowed[i].every(Boolean) && weights[i][j] < 0.9;
@@ -178,7 +179,17 @@
         showMark(item, isDone && "✓ done");
         item.classList.toggle("next", i === (pressed < 0 ? next : pressed));
       });
+      frameCell(MISSIONS[pressed < 0 ? next : pressed]);
     }
+
+    // The weight that the mission in sight is about
+    function frameCell(mission) {
+      const isOpen = mission?.cellOf && mission.density === shown && !done.has(labelOf(mission));
+      const [i, j] = isOpen ? mission.cellOf(bench.view()) : [];
+      for (const made of bench.box.querySelectorAll("[data-testid=weight]"))
+        made.classList.toggle("wanted", made.dataset.name === `map.${i}.${j}`);
+    }
+
     onChange(() => bench.view() && showDone()); // before the first view there is nothing to say
     return { update };
   });

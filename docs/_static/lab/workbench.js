@@ -285,7 +285,7 @@
       const number = name && explained(name);
       const text =
         number?.text ??
-        "Select any number, and its equation is written here with the digits filled in.";
+        "Point at any number, or press it, and its equation is written here with the digits filled in.";
       find("where").replaceChildren(...lab.benchEquation.nodes(text));
       // What scrolls must be reachable from the keyboard.
       const bar = find("where-box");
