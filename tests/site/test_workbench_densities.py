@@ -276,9 +276,6 @@ def test_the_weight_that_a_mission_is_about_is_framed_until_it_is_done(first):
     first.locator(".bench-missions button").nth(2).click()  # that of the causal mask
     expect(wanted).to_have_count(0)
     first.locator(".bench-missions button").nth(1).click()
-    first.evaluate(
-        "lab.workbench.bench.set({ x: lab.workbench.bench.state().x.map(() => [9, 9, 9]) })"
-    )
     expect(wanted).to_have_count(1)
     first.evaluate("doneStore.mark('mission-only')")
     expect(wanted).to_have_count(0)
