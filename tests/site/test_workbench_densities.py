@@ -241,6 +241,9 @@ def test_the_numbers_to_set_are_those_of_the_word_that_moves(visit, http_root):
     expect(sliders).to_have_count(3)
     sliders.nth(2).fill("1.5")
     assert page.evaluate("lab.workbench.bench.state().x[4][2]") == 1.5
+    sliders.nth(2).fill("-1.5")
+    expect(field(page, "x.4.2")).to_have_value("−1.5")  # with the minus of all other numbers
+    sliders.nth(2).fill("1.5")
     expect(field(page, "x.4.2")).to_have_value("1.5")
     expect(page.locator("[data-part=slider]")).to_be_hidden()
     expect(field(page, "x.4.0")).not_to_have_value(before)

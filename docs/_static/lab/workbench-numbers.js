@@ -125,7 +125,7 @@
     function show(made, number) {
       const isUsed = made === document.activeElement;
       const places = isUsed ? 4 : Math.abs(number) >= 10 ? 2 : number < 0 ? 3 : 4;
-      made.value = Number(number.toFixed(places));
+      made.value = String(Number(number.toFixed(places))).replace("-", "−");
       made.removeAttribute("aria-invalid");
     }
 
