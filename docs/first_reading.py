@@ -15,8 +15,8 @@ from sphinx_gallery.py_source_parser import split_code_and_text_blocks
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))
 
-from closer_looks import PREFIX  # noqa: E402
-from figures import folded_as  # noqa: E402
+from closer_looks import PREFIX  # noqa: E402 — after the path
+from figures import folded_as  # noqa: E402 — after the path
 
 MOST_WORDS, MOST_WORDS_IN_ALL, MOST_LINES_IN_ALL = 1200, 8500, 450
 
