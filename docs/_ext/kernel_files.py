@@ -27,5 +27,5 @@ class KernelWithFiles(jupyter_client.AsyncKernelManager):
 def setup(app: Sphinx) -> dict[str, bool]:
     """Let ``nbclient`` start such kernels, which it imports by this name whenever it needs one."""
     if os.name == "posix":  # elsewhere there are no such sockets, and Sphinx reads a page at a time
-        jupyter_client.AsyncKernelManager = KernelWithFiles  # type: ignore[attr-defined] — a subclass
+        jupyter_client.AsyncKernelManager = KernelWithFiles
     return {"parallel_read_safe": True}
