@@ -169,10 +169,10 @@ const gestures = {
     const field = one("[data-name='W_key.0.0'][data-step]");
     type(field, "-42.8467");
     field.blur();
-    await until(() => field.value === "-42.85");
+    await until(() => field.value === "−42.85");
     is(field.scrollWidth <= field.clientWidth, true);
     field.focus();
-    is(field.value, "-42.8467");
+    is(field.value, "−42.8467");
   },
   "playground.html: punctuation is no part of a word": async () => {
     type(part("sentence"), "Cats, “cats” are cats.");
