@@ -69,6 +69,15 @@ test("the mission on one weight names two words that no reader can confuse", () 
   assert.match(said("a", "b", "c"), /^Make “b” attend only to “c”: .* Now it is 0\.\d\d\.$/);
   assert.match(said("c", "b", "B"), /^Make “b” attend only to “c”/);
   assert.match(said("a", "b"), /^Make “b” attend only to “a”/);
+  // of two equal words none can have all of the weight
+  for (const words of [
+    ["b", "b"],
+    ["a", "b", "a"],
+  ]) {
+    assert.match(said(...words), /^Add a word that stands nowhere else, and make “b” attend only/);
+    const far = viewOf(words, [[99, 0, 0], ...x.slice(1, words.length)]);
+    assert.ok(!of("only").isDone(far) && !of("only").isUndone(far));
+  }
   const other = viewOf(["a", "b", "c"], x, { at: 2 });
   assert.match(of("only").text(other), /^Make “c” attend only to “b”/);
 });

@@ -11,11 +11,12 @@
     words.flatMap((word, i) => (word.toLowerCase() === wanted ? [i] : []));
   const isUnmasked = ({ allowed }) => allowed.flat().every(Boolean);
 
-  // The word that asks, and the last other one that stands nowhere else
+  // The word that asks, and the last other one that stands nowhere else: equal words get equal weights.
+  // Null where there is none.
   function pairOf({ words, at }) {
-    const others = words.flatMap((_, j) => (j === at ? [] : [j]));
-    const single = others.filter((j) => positions(words, words[j].toLowerCase()).length === 1);
-    return [at, single.at(-1) ?? others.at(-1)];
+    const single = (j) => j !== at && positions(words, words[j].toLowerCase()).length === 1;
+    const other = [...words.keys()].findLast(single);
+    return other === undefined ? null : [at, other];
   }
 
   // Never rounded up to the 0.9 that it has to reach
@@ -49,17 +50,20 @@
       density: "change",
       cellOf: ({ state }) => pairOf(state),
       isUndone: ({ state, layer: { allowed }, head: { weights } }) => {
-        const [i, j] = pairOf(state);
-        return allowed[i].every(Boolean) && weights[i][j] < 0.9;
+        const [i, j] = pairOf(state) ?? [];
+        return j !== undefined && allowed[i].every(Boolean) && weights[i][j] < 0.9;
       },
       text: ({ state, head: { weights } }) => {
-        const [[i, j], { words }] = [pairOf(state), state];
+        const { words, at } = state;
+        const [i, j] = pairOf(state) ?? [at];
+        if (j === undefined)
+          return `Add a word that stands nowhere else, and make ${quoted(words[i])} attend only to it.`;
         return `Make ${quoted(words[i])} attend only to ${quoted(words[j])}: a weight of at least 0.9, without a mask. Now it is ${shownAs(weights[i][j])}.`;
       },
       answer: () => "A score far above the others leaves them next to nothing.",
       isDone: ({ state, layer: { allowed }, head: { weights } }) => {
-        const [i, j] = pairOf(state);
-        return allowed[i].every(Boolean) && weights[i][j] >= 0.9;
+        const [i, j] = pairOf(state) ?? [];
+        return j !== undefined && allowed[i].every(Boolean) && weights[i][j] >= 0.9;
       },
     },
     {
@@ -185,7 +189,7 @@
     // The weight that the mission in sight is about
     function frameCell(mission) {
       const isOpen = mission?.cellOf && mission.density === shown && !done.has(labelOf(mission));
-      const [i, j] = isOpen ? mission.cellOf(bench.view()) : [];
+      const [i, j] = (isOpen && mission.cellOf(bench.view())) || [];
       for (const made of bench.box.querySelectorAll("[data-testid=weight]"))
         made.classList.toggle("wanted", made.dataset.name === `map.${i}.${j}`);
     }
