@@ -164,18 +164,22 @@ test("how many targets have the largest weight of their row, masked ones left ou
     [0, 0, 0],
     [0, 1, 1],
   ];
-  const told = (allowed, ...learned) => leading({ targets }, { allowed, heads }, ...learned);
+  const words = ["a", "b"];
+  const told = (allowed, ...learned) => leading({ targets, words }, { allowed, heads }, ...learned);
   const all = [
     [true, true],
     [true, true],
   ];
   assert.equal(told(all), "1 of 2 targets leads its row.");
-  assert.equal(told(all, true), "1 of 2 targets leads its row. More steps may help the others.");
-  assert.equal(told([all[0], [true, false]]), "1 of 1 target leads its row. 1 more is masked.");
+  assert.equal(told(all, true), "1 of 2 targets leads its row. More steps may help.");
+  const alone = "“a” gets 0.70, the largest weight of the row. 1 more is masked.";
+  assert.equal(told([all[0], [true, false]]), alone);
   assert.equal(
     told([all[0], [true, false]], true),
-    "1 of 1 target leads its row. 1 more is masked. The other rows moved, too, because all rows share the matrices.",
+    `${alone} All rows share the matrices, so others moved.`,
   );
+  const unmet = leading({ targets: [targets[1]], words }, { allowed: all, heads }, true);
+  assert.equal(unmet, "“b” gets 0.40, not yet the largest weight of the row. More steps may help.");
   assert.equal(
     told([
       [false, false],

@@ -42,7 +42,6 @@ def test_training_begins_with_a_target_and_ends_with_a_loss_in_one_window(first)
     assert count(first, NUMBERS) <= 60
     first.locator("#workbench").evaluate("box => box.scrollIntoView()")
     target, steps = (first.get_by_role("button", name=name) for name in ("Target:", "A hundred"))
-    assert steps.is_disabled()
     before = first.locator(".bench-map").bounding_box()["y"]
     target.click()
     steps.click()
@@ -325,9 +324,39 @@ def test_an_explanation_is_closed_by_a_press_or_escape_and_comes_again(bench):
         number.click()
         expect(panel).to_contain_text("context")
         dismiss()
-        expect(panel).to_contain_text("Point at any number")
+        expect(panel).to_have_text("")
+        expect(bench.get_by_text("Point at any number")).to_be_visible()
         expect(close).to_be_hidden()
         assert number.evaluate("cell => cell === document.activeElement")
+
+
+def test_a_hundred_steps_take_the_next_word_where_there_is_no_target(first):
+    show(first, "train", folded=True)
+    first.get_by_role("button", name="A hundred steps").click()
+    expect(first.locator("[data-part=leading]")).to_contain_text("“was” gets 0.9")
+    assert first.evaluate("lab.workbench.bench.state().targets") == [[0, 2, 3]]
+    first.get_by_text("Masks, scale and temperature").click()
+    first.get_by_label("causal mask").check()  # nothing is left to learn, and nothing replaces it
+    expect(first.get_by_role("button", name="One step")).to_be_disabled()
+
+
+def test_the_mission_of_training_leaves_the_click_that_sets_a_target(first):
+    show(first, "train", folded=True)
+    target = first.get_by_role("radio", name="a target")
+    expect(target).to_be_checked()
+    first.locator(".bench-missions button").nth(4).click()
+    expect(target).to_be_checked()
+    show(first, "change", folded=True)
+    expect(first.get_by_role("radio", name="the query")).to_be_checked()
+
+
+def test_looking_begins_with_an_equation_of_the_row(first):
+    where = first.get_by_test_id("origin")
+    expect(where).to_contain_text("“pizza” gives to “tasty”")
+    first.locator("#workbench [data-part=map] th").first.click()
+    expect(where).to_contain_text("“the” gives to “rather”")
+    show(first, "change", folded=True)
+    expect(where).to_have_text("")
 
 
 def test_one_press_sets_a_target_and_another_one_reaches_it(first):
@@ -338,7 +367,7 @@ def test_one_press_sets_a_target_and_another_one_reaches_it(first):
     targets = "lab.workbench.bench.state().targets"
     assert first.evaluate(targets) == [[0, 2, 3]]
     first.get_by_role("button", name="A hundred steps").click()
-    expect(first.locator("[data-part=leading]")).to_contain_text("1 of 1 target leads its row")
+    expect(first.locator("[data-part=leading]")).to_contain_text("“was” gets 0.9")
     expect(first.locator(".bench-missions .mark")).to_have_count(1)
     first.locator("#workbench [data-part=map] th").first.click()
     expect(target).to_have_text("Target: “cheap”")

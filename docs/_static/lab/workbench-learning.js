@@ -14,6 +14,8 @@
 
   const cut = (word) => (word.length > LONGEST ? `${word.slice(0, LONGEST - 1)}…` : word);
 
+  const isFree = ({ targets, contexts }) => targets.length + contexts.length === 0;
+
   // The points of a curve in a picture of this size, the first loss on the left
   function curvePoints(losses, width, height) {
     const [low, high] = [Math.min(0, ...losses), Math.max(...losses)];
@@ -40,6 +42,11 @@
     let run = 0; // what is undone together
     let taken = 0; // steps of that run
     let began = 0; // milliseconds
+
+    // Without a target there is nothing to learn, so a step takes that of the button.
+    function aim() {
+      if (isFree(bench.state())) find("next-word").click();
+    }
 
     function learn(count) {
       const { state, losses, stopped } = lab.bench.step(bench.state(), count);
@@ -72,6 +79,7 @@
     }
 
     on("one-step", "click", () => {
+      aim();
       begin();
       learn(1);
     });
@@ -80,6 +88,7 @@
         left = 0;
         return showRun();
       }
+      aim();
       begin();
       if (matchMedia("(prefers-reduced-motion: reduce)").matches) return learn(STEPS);
       left = STEPS;
@@ -178,8 +187,9 @@
       const next = quoted(cut(words[(at + 1) % words.length]));
       find("next-word").textContent = `Target: ${next}`;
       find("next-word").title = `${quoted(words[at])} is to attend to the next word`;
-      find("one-step").disabled = loss === null;
-      find("many-steps").disabled = loss === null;
+      const isMasked = loss === null && !isFree(state);
+      find("one-step").disabled = isMasked;
+      find("many-steps").disabled = isMasked;
       const made = remark(state, lab.bench.lossTerms(state, layer));
       find("leading").textContent = leading(state, layer, curve.length > 1) || made;
       find("lesson-of-loss").textContent = made;
@@ -190,19 +200,24 @@
   });
 
   // How many of the target weights are the largest of their row; a masked one has no part in it
-  function leading({ targets }, { allowed, heads }, hasLearned = false) {
+  function leading({ targets, words }, { allowed, heads }, hasLearned = false) {
     const open = targets.filter(([, i, j]) => allowed[i][j]);
     const largest = ([h, i, j]) => heads[h].weights[i][j] === Math.max(...heads[h].weights[i]);
     if (open.length === 0) return "";
     const count = open.filter(largest).length;
-    const shared = " The other rows moved, too, because all rows share the matrices.";
+    const shared = " All rows share the matrices, so others moved.";
     const others = open.length < allowed.length ? shared : "";
-    const more = count < open.length ? " More steps may help the others." : others;
+    const more = count < open.length ? " More steps may help." : others;
     const next = hasLearned ? more : "";
     const masked = targets.length - open.length;
     const rest = masked > 0 ? ` ${masked} more ${masked === 1 ? "is" : "are"} masked.` : "";
+    if (open.length === 1) {
+      const [[h, i, j]] = open;
+      const gets = `${quoted(words[j])} gets ${heads[h].weights[i][j].toFixed(2)}`;
+      return `${gets}, ${count ? "the" : "not yet the"} largest weight of the row.${rest}${next}`;
+    }
     const what = count === 1 ? "leads its row" : "lead their rows";
-    return `${count} of ${plural(open.length, "target")} ${what}.${rest}${next}`;
+    return `${count} of ${open.length} targets ${what}.${rest}${next}`;
   }
 
   // What the loss is made of, from its terms, and how many of the targets are masked
@@ -213,7 +228,7 @@
     if (weights + vectors === 0) {
       return masked > 0
         ? `${masked === 1 ? "The only target is" : `All ${masked} targets are`} masked, so there is no loss.`
-        : "Without a target there is no loss. Let a click on a weight make it a target.";
+        : "Without a target there is no loss. A click on a weight sets one; else a step takes the next word.";
     }
     const made = [
       [weights, "target weight"],
@@ -324,14 +339,9 @@
       });
     });
     // The steps belong to every change, and the others to learning alone.
-    function update({ state }) {
+    function update() {
       if (shown === bench.density()) return;
       shown = bench.density();
-      // The first click sets a target, as the mission asks; elsewhere there is no such tool.
-      const isTraining = shown === "train" && state.targets.length === 0;
-      const tool = isTraining ? "target" : "query";
-      if (isTraining || bench.box.querySelector("[name=bench-tool][value=target]").checked)
-        bench.box.querySelector(`[name=bench-tool][value=${tool}]`).checked = true;
       choose(tabs[shown === "train" ? 1 : 0]);
     }
 

@@ -15,7 +15,7 @@
   const HINTS = {
     look: "Choose a row: whose attention do you want to see?",
     change: "Change a number, or drag an arrow and its embedding follows.",
-    train: "Set a target, press “A hundred steps”, and watch the loss fall.",
+    train: "Press “A hundred steps”, and the chosen word learns to attend to the next one.",
   };
   const parts = []; // what the other files add: (bench) => { build?(view), update(view) }
 
@@ -127,13 +127,15 @@
     }
 
     // What a click sets is the query again.
-    function dropTool() {
-      box.querySelector("[name=bench-tool]").checked = true;
+    // Training begins with a target, so there a click sets one until there is one.
+    function resetTool(targets) {
+      const tool = density === "train" && targets.length === 0 ? "target" : "query";
+      box.querySelector(`[name=bench-tool][value=${tool}]`).checked = true;
     }
 
     // Back to what the reader starts from, also in what a click does
     function begin(next, first = next.state) {
-      dropTool();
+      resetTool(first.targets);
       change(structuredClone(first), { from: next });
     }
 
@@ -209,7 +211,7 @@
       if (density !== "train") isOpen = find("arithmetic").open;
       density = wanted;
       keep(ownDensity, density);
-      dropTool();
+      resetTool(state.targets);
       asked = null;
       foldSteps();
       update();
@@ -274,6 +276,13 @@
       return { text, sources: [gradient] };
     }
 
+    // Before a number is asked for: in "Look" there is room for an equation, that of the row's largest weight
+    function example() {
+      const weights = view.head.weights[state.at];
+      const largest = weights.indexOf(Math.max(...weights));
+      return density === "look" ? explained(`map.${state.at}.${largest}`).text : "";
+    }
+
     const partOf = (name) => inputs.get(name) ?? cells.get(name);
 
     function showOrigin(name) {
@@ -283,10 +292,8 @@
       asked = name;
       isPinned &&= name !== null;
       const number = name && explained(name);
-      const text =
-        number?.text ??
-        "Point at any number, or press it, and its equation is written here with the digits filled in.";
-      find("where").replaceChildren(...lab.benchEquation.nodes(text));
+      find("where").replaceChildren(...lab.benchEquation.nodes(number ? number.text : example()));
+      find("where-hint").hidden = Boolean(number);
       // What scrolls must be reachable from the keyboard.
       const bar = find("where-box");
       bar.toggleAttribute("tabindex", bar.scrollHeight > bar.clientHeight);
@@ -394,6 +401,7 @@
 
     const made = parts.map((part) => part(bench));
     state = structuredClone(origin.state);
+    resetTool(state.targets);
     box.hidden = false; // what is hidden has no size, and words are cut to theirs
     isWide.addEventListener("change", () => update());
     foldSteps();
