@@ -189,7 +189,7 @@
         const curve = [box(a, start), box(a, start + bend), box(b, stop - bend), box(b, stop)];
         line(`arc${j}`, curve.flat(), "weight", 1 + 20 * w[j], { opacity: 0.4 + 0.45 * w[j] });
         share(j, box(b, end, by(Math.min(pitch - 10, 132), pitch - 8), thick), { ask: j });
-        percentage(j, by([b, end], [W - 28, b]), inkOn(w[j]), big);
+        percentage(j, by([b, end], [W - 34, b]), inkOn(w[j]), big);
         const { text, size } = fitted(words[j], by(pitch - 6, thick - 66), small);
         const ink = by("soft", inkOn(w[j]));
         label(`to${j}`, by([b, H - 14], [end - 30, b]), text, ink, size, { bold: 600 });
@@ -449,7 +449,7 @@
       }
       const ghosts = value.map((v) => cut(place(v)));
       const long = ghosts.map(([tip, isCut], j) => {
-        const looks = { opacity: isCut ? 0.12 : 0.32, from: `value${j}.0` };
+        const looks = { opacity: isCut ? 0 : 0.32, from: `value${j}.0` };
         return arrow(`ghost${j}`, origin, tip, 3, isCut ? 0 : 9, looks);
       });
       each((j) => {
@@ -459,7 +459,7 @@
       const { text, size } = fitted(`new ${quoted(words[at])}`, wide * 0.6, plain);
       beside("context.name", end, text, "ink", size);
       for (const j of range(n).sort((a, b) => long[b] - long[a])) {
-        if (long[j] > 40 && !ghosts[j][1])
+        if (long[j] > 40 && !ghosts[j][1] && words.indexOf(words[j]) === j)
           beside(`tip${j}`, ghosts[j][0], words[j], "value", small);
       }
       tile("context", [...end, 18, 18], { role: "ink", tint: 1, r: 9, delay: DELAY });
