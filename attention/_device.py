@@ -14,7 +14,6 @@ def choose_device(name: str) -> torch.device:
         ValueError: If there is no such device.
 
     Example:
-        >>> from attention._device import choose_device
         >>> choose_device("cpu")
         device(type='cpu')
     """

@@ -16,7 +16,6 @@ def choose_precision(
     spends most of its time on large products, while our own small models gain nothing from it.
 
     Example:
-        >>> from attention._precision import choose_precision
         >>> choose_precision("auto", torch.device("cpu"), is_pretrained=False)
         'float32'
     """

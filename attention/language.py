@@ -154,7 +154,7 @@ def continuation(
             or leaves no room for another token.
 
     Example:
-        >>> from attention.language import LanguageConfig, LanguageModel, continuation
+        >>> from attention.language import LanguageConfig, LanguageModel
         >>> model = LanguageModel(LanguageConfig(vocab_size=5, max_length=8))
         >>> torch.nn.init.zeros_(model.embedding.weight)[0, 0].item()  # every token as likely
         0.0

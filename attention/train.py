@@ -79,7 +79,6 @@ def configure(arguments: Sequence[str]) -> TrainConfig:
             model, or the folder can't be used.
 
     Example:
-        >>> from attention.train import configure
         >>> configure(["--preset", "lab13", "--model", "qk", "--out", "run"]).model.key_dim
         8
     """

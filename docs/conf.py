@@ -128,14 +128,13 @@ napoleon_custom_sections = ["Shape", "Source"]
 # by tests/core/test_docstrings.py.
 PACKAGE = HERE.parent / "attention"
 MODULES = [
-    path
-    for part in ("layers", "sentiment", "plotting")
-    for path in PACKAGE.glob(f"{part}/[a-z]*.py")
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
+    for path in sorted(PACKAGE.rglob("*[!_].py"))  # a package's own file, __init__.py, is none
 ]
 doctest_global_setup = "\n".join(
-    f"from attention.{path.parent.name}.{path.stem} import *" for path in sorted(MODULES)
+    f"from {module} import *" for module in [*MODULES, "attention.exercises", "attention"]
 )
-doctest_global_setup += "\nfrom attention import *\nimport torch\ntorch.manual_seed(0)"
+doctest_global_setup += "\nimport torch\ntorch.manual_seed(0)"
 
 # Plain-text lists of the few foreign objects we name: no build waits for another site.
 intersphinx_mapping = {

@@ -44,7 +44,6 @@ def deletion_effects(model: Any, ids: Tensor) -> Tensor:
 
     Example:
         >>> from attention import SentimentClassifier
-        >>> from attention.analysis import deletion_effects
         >>> model = SentimentClassifier(9, embed_dim=4, attention="mean", positions="none")
         >>> effects = deletion_effects(model, torch.tensor([3, 8, 3]))
         >>> effects.shape, bool(effects[0].isclose(effects[2]))
@@ -68,7 +67,6 @@ def answer_logits(logits: Tensor) -> Tensor:
     """Return one logit per text, (B,): of C labels, that of the first text's answer.
 
     Example:
-        >>> from attention.analysis.attribution import answer_logits
         >>> answer_logits(torch.tensor([[0.2, 0.7, 0.1]]).log()).sigmoid()  # of 0.7 against 0.3
         tensor([0.7000])
     """
@@ -93,7 +91,6 @@ def gradient_effects(model: Any, ids: Tensor) -> Tensor:
 
     Example:
         >>> from attention import SentimentClassifier
-        >>> from attention.analysis import gradient_effects
         >>> model = SentimentClassifier(9, embed_dim=4, attention="mean", positions="none")
         >>> ids = torch.tensor([3, 8, 3])
         >>> effects = gradient_effects(model, ids)  # of a linear model, they add up to the logit
@@ -138,7 +135,6 @@ def rank_correlation(one: Tensor, other: Tensor) -> float:
             have no order.
 
     Example:
-        >>> from attention.analysis import rank_correlation
         >>> rank_correlation(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([0.1, 10.0, 1_000.0]))
         1.0
         >>> round(rank_correlation(torch.tensor([1.0, 2.0, 3.0]), torch.tensor([5.0, 5.0, 1.0])), 4)

@@ -48,7 +48,6 @@ def bilinear_form(layer: nn.Module) -> Tensor:
 
     Example:
         >>> from attention import QKSelfAttention
-        >>> from attention.analysis import bilinear_form
         >>> layer = QKSelfAttention(5, key_dim=2)
         >>> M = bilinear_form(layer)
         >>> M.shape, torch.linalg.matrix_rank(M).item()
@@ -92,7 +91,6 @@ def effective_rank(matrix: Tensor) -> Tensor:
             zeros, which has no effective rank.
 
     Example:
-        >>> from attention.analysis import effective_rank
         >>> effective_rank(torch.diag(torch.tensor([2.0, 2.0, 2.0, 0.0])))
         tensor(3.)
 
@@ -127,7 +125,6 @@ def balance(layer: Layer) -> Layer:
 
     Example:
         >>> from attention import SelfAttentionV1
-        >>> from attention.analysis import balance
         >>> layer = balance(SelfAttentionV1(5, 2))
         >>> Q, K = layer.W_query, layer.W_key
         >>> torch.allclose(Q.T @ Q, K.T @ K, atol=1e-5)
@@ -162,7 +159,7 @@ def truncate_rank(layer: Layer, r: int) -> Layer:
 
     Example:
         >>> from attention import QKSelfAttention
-        >>> from attention.analysis import bilinear_form, truncate_rank
+        >>> from attention.analysis import bilinear_form
         >>> layer = truncate_rank(QKSelfAttention(7, key_dim=5), 2)
         >>> torch.linalg.matrix_rank(bilinear_form(layer)).item(), layer.key_dim
         (2, 5)
@@ -205,7 +202,6 @@ def parameter_count(kind: str, embed_dim: int, **options: Any) -> int:
         ValueError: If a width < 1, there is no such variant, or it does not read an option.
 
     Example:
-        >>> from attention.analysis import parameter_count
         >>> parameter_count("energy", 16)
         16
         >>> [parameter_count(kind, 16, key_dim=8) for kind in ("keys", "qk", "qkv")]

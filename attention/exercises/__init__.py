@@ -32,7 +32,6 @@ def check(exercise: str, answer: object = None, **values: Any) -> None:
         ValueError: If no exercise has this name, or if a puzzle lets one set no such value.
 
     Example:
-        >>> from attention.exercises import check
         >>> check("divide-by", 1800)
         Not yet. That is the variance. Dividing by c divides a variance by c squared.
         >>> check("divide-by", 1800**0.5)

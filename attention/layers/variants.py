@@ -105,7 +105,6 @@ def readers(option: str) -> list[str]:
     """List the names of the variants that read an option.
 
     Example:
-        >>> from attention.layers.variants import readers
         >>> readers("window")
         ['multihead', 'transformer']
     """

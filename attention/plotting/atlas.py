@@ -59,7 +59,6 @@ def head_atlas(weights: Tensor, tokens: Sequence[str]) -> Html:
         ValueError: If the tokens do not fit the weights.
 
     Example:
-        >>> from attention.plotting import head_atlas
         >>> atlas = head_atlas(torch.eye(2).expand(6, 12, 2, 2), ["good", "film"])
         >>> atlas.count('type="radio"')
         72

@@ -28,7 +28,6 @@ def confusion_heatmap(
         The figure, whose label says the same in words.
 
     Example:
-        >>> from attention.plotting import confusion_heatmap
         >>> confusion_heatmap([[3, 1], [0, 4]], ["tea", "coffee"]).get_label()
         'Confusion matrix: of tea 75%, of coffee 100% are answered rightly.'
     """

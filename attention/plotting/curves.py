@@ -33,7 +33,6 @@ def training_curves(metrics: Sequence[dict[str, Any]], figure: Figure | None = N
         ValueError: If there is no epoch yet.
 
     Example:
-        >>> from attention.plotting import training_curves
         >>> line = {"epoch": 1, "train": {"loss": 0.6, "accuracy": 0.7},
         ...         "clean": {"loss": 0.5, "accuracy": 0.8}}
         >>> len(training_curves([line]).axes)

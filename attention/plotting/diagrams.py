@@ -38,7 +38,7 @@ def draw_box(
 
     Example:
         >>> import matplotlib.pyplot as plt
-        >>> from attention.plotting import draw_box, draw_flow
+        >>> from attention.plotting import draw_flow
         >>> _, ax = plt.subplots()
         >>> draw_box(ax, 0.5, 0.5, "softmax")
         >>> draw_flow(ax, (0.5, 0.9), (0.5, 0.6), "(n, d)")
@@ -83,7 +83,7 @@ def draw_matrices(
 
     Example:
         >>> import matplotlib.pyplot as plt
-        >>> from attention.plotting import KEY, QUERY, draw_matrices
+        >>> from attention.plotting import KEY, QUERY
         >>> _, ax = plt.subplots()
         >>> pair = ("W_query", "(d, k)", 3, 1, QUERY), "·", ("W_keyᵀ", "(k, d)", 1, 3, KEY)
         >>> draw_matrices(ax, 0, pair)

@@ -42,7 +42,6 @@ def draw_weights(
 
     Example:
         >>> import matplotlib.pyplot as plt
-        >>> from attention.plotting import draw_weights
         >>> _, ax = plt.subplots()
         >>> draw_weights(ax, torch.eye(2), ["good", "film"])
     """

@@ -54,7 +54,6 @@ def tint(color: str, amount: float = 0.14) -> tuple[float, float, float]:
         Red, green and blue, from 0 to 1 each.
 
     Example:
-        >>> from attention.plotting import tint
         >>> tint("#000000", 0.5)
         (0.5, 0.5, 0.5)
     """
@@ -86,7 +85,6 @@ def use_style() -> None:
 
     Example:
         >>> import matplotlib as mpl
-        >>> from attention.plotting import use_style
         >>> use_style()
         >>> mpl.rcParams["figure.figsize"]
         [5.0, 3.5]

@@ -45,7 +45,6 @@ def words_as_html(tokens: Sequence[str], weights: Sequence[float], caption: str 
         ValueError: If there are not as many weights as words.
 
     Example:
-        >>> from attention.plotting import words_as_html
         >>> words_as_html(["<b>", "good"], [0.25, 0.75]).count("&lt;b&gt;")
         1
         >>> words_as_html(["dull", "end"], [-0.5, 0.1]).count("dashed")
@@ -70,7 +69,6 @@ def words_as_ansi(tokens: Sequence[str], weights: Sequence[float]) -> str:
         A line with ANSI colours.
 
     Example:
-        >>> from attention.plotting import words_as_ansi
         >>> "good" in words_as_ansi(["good"], [1.0])
         True
     """

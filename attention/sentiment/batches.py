@@ -258,7 +258,6 @@ def measured_examples(
         ValueError: If the reviews hold no word that the tokenizer knows.
 
     Example:
-        >>> from attention.sentiment.batches import measured_examples
         >>> from attention.sentiment.reviews import Reviews
         >>> from attention.sentiment.tokenizer import train_tokenizer
         >>> reviews = Reviews(["good food", "bad food"], [1, 0])

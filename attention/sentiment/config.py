@@ -121,7 +121,6 @@ class ModelConfig(Config):
         ValueError: If a field is out of range, or the model does not read it.
 
     Example:
-        >>> from attention.sentiment.config import ModelConfig
         >>> ModelConfig(attention="qkv").key_dim
         32
         >>> ModelConfig(attention="energy", key_dim=8)  # doctest: +ELLIPSIS
@@ -256,7 +255,6 @@ def models_reading(field: str) -> list[str]:
     """List the models that read a field of :class:`ModelConfig`.
 
     Example:
-        >>> from attention.sentiment.config import models_reading
         >>> models_reading("fine_tune"), models_reading("latent_dim")
         (['minilm'], ['latent'])
     """
@@ -278,7 +276,7 @@ class TrainConfig(Config):
         ValueError: If a field is out of range, or nothing reads it.
 
     Example:
-        >>> from attention.sentiment.config import ModelConfig, TrainConfig
+        >>> from attention.sentiment.config import ModelConfig
         >>> TrainConfig(model=ModelConfig(attention="qkv"), epochs=2).epochs
         2
         >>> TrainConfig(epochs=0)
@@ -366,7 +364,6 @@ class TrainConfig(Config):
         Options that were set before and that the new model does not read are left out.
 
         Example:
-            >>> from attention.sentiment.config import TrainConfig
             >>> TrainConfig().with_options(model="qkv", key_dim=8, epochs=2).model.key_dim
             8
         """

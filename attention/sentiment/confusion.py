@@ -31,7 +31,6 @@ def per_label(confusion: Confusion, names: Sequence[str]) -> dict[str, OfLabel]:
     share of no reviews is 0.
 
     Example:
-        >>> from attention.sentiment.confusion import per_label
         >>> per_label([[3, 1], [0, 4]], ["tea", "coffee"])["tea"]
         {'precision': 1.0, 'recall': 0.75, 'f1': 0.8571428571428571, 'n': 4}
 
@@ -55,7 +54,6 @@ def macro_f1(confusion: Confusion) -> float:
     """Compute the mean of F1 over the labels that a review has or is answered with.
 
     Example:
-        >>> from attention.sentiment.confusion import macro_f1
         >>> round(macro_f1([[3, 1, 0], [0, 4, 0], [0, 0, 0]]), 4)
         0.873
     """
@@ -73,7 +71,6 @@ def in_words(confusion: Confusion, names: Sequence[str]) -> list[str]:
     """Say of each label how many of its reviews are right, and what most others are taken for.
 
     Example:
-        >>> from attention.sentiment.confusion import in_words
         >>> in_words([[3, 1], [0, 4]], ["tea", "coffee"])
         ['tea: 3 of 4 right; 1 answered coffee', 'coffee: 4 of 4 right']
     """

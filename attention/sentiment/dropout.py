@@ -22,7 +22,6 @@ class Dropout(nn.Dropout):
         - x: any, and the same is returned
 
     Example:
-        >>> from attention.sentiment.dropout import Dropout
         >>> Dropout(0.2)(torch.ones(1_000)).unique()
         tensor([0.0000, 1.2500])
 

@@ -115,7 +115,6 @@ def wilson_interval(successes: float, n: int) -> tuple[float, float]:
         ValueError: If ``n`` < 1, or there are more successes than trials.
 
     Example:
-        >>> from attention.sentiment.evaluation import wilson_interval
         >>> low, high = wilson_interval(90, 100)
         >>> round(low, 3), round(high, 3)
         (0.826, 0.945)
@@ -165,7 +164,6 @@ def measure(
         >>> from attention import SentimentClassifier
         >>> from attention.sentiment.tokenizer import Ragged
         >>> from attention.sentiment.batches import make_examples
-        >>> from attention.sentiment.evaluation import measure
         >>> examples = make_examples(Ragged.from_lists([[3, 4], [5]]), [1, 0])
         >>> model = SentimentClassifier(6, embed_dim=4, attention="mean")
         >>> measure(model, examples)["n"]
@@ -233,7 +231,6 @@ def predict(
 
     Example:
         >>> from attention import SentimentClassifier
-        >>> from attention.sentiment.evaluation import predict
         >>> from attention.sentiment.tokenizer import train_tokenizer
         >>> tokenizer = train_tokenizer(["good food", "good wine"])
         >>> model = SentimentClassifier(4, embed_dim=2, attention="energy").eval()

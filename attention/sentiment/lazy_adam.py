@@ -35,7 +35,6 @@ class LazyAdam(torch.optim.Adam):
         - each table: :math:`(N, d)`
 
     Example:
-        >>> from attention.sentiment.lazy_adam import LazyAdam
         >>> table = torch.nn.Embedding(1_000, 2, sparse=True)
         >>> before = table.weight.detach().clone()
         >>> optimizer = LazyAdam([table.weight], [table.weight], lr=0.1)

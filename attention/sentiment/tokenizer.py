@@ -188,7 +188,6 @@ def foreign_share(texts: Iterable[str]) -> float:
     """Compute which share of all characters are letters other than a to z.
 
     Example:
-        >>> from attention.sentiment.tokenizer import foreign_share
         >>> foreign_share(["süß"])
         0.6666666666666666
     """
@@ -235,7 +234,7 @@ def known_shares(tokenizer: Tokenizer, ids: Ragged) -> Tensor:
     """Compute which share of each text's words the tokenizer knows, (N,); of no word it is 0.
 
     Example:
-        >>> from attention.sentiment.tokenizer import encode_reviews, known_shares, train_tokenizer
+        >>> from attention.sentiment.tokenizer import encode_reviews, train_tokenizer
         >>> tokenizer = train_tokenizer(["good food"] * 2)
         >>> known_shares(tokenizer, encode_reviews(tokenizer, ["good wine", "123"])).tolist()
         [0.5, 0.0]

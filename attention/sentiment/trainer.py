@@ -85,7 +85,6 @@ def learning_rate(step: int, total: int, config: TrainConfig) -> float:
 
     Example:
         >>> from attention.sentiment.config import TrainConfig
-        >>> from attention.sentiment.trainer import learning_rate
         >>> config = TrainConfig(lr=0.6, warmup=0.4)
         >>> [round(learning_rate(step, 5, config), 2) for step in range(5)]
         [0.2, 0.4, 0.6, 0.4, 0.2]
@@ -135,7 +134,6 @@ class Trainer:
         >>> from attention.sentiment.tokenizer import Ragged
         >>> from attention.sentiment.batches import make_examples
         >>> from attention.sentiment.config import TrainConfig
-        >>> from attention.sentiment.trainer import Trainer
         >>> ids = Ragged.from_lists([[3, 4], [5, 4], [3, 6], [5, 6]])
         >>> examples = make_examples(ids, [1, 0, 1, 0])
         >>> model = SentimentClassifier(7, embed_dim=4, attention="mean")

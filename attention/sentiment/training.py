@@ -89,7 +89,6 @@ def prepare(config: TrainConfig, reviews: dict[str, Reviews] | None = None) -> P
 
     Example:
         >>> from attention.sentiment.config import TrainConfig
-        >>> from attention.sentiment.training import prepare
         >>> from attention.sentiment.reviews import Reviews
         >>> splits = {"train": Reviews(["good food", "bad food"], [1, 0]),
         ...           "validation": Reviews(["good", "bad"], [1, 0])}

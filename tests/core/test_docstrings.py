@@ -4,6 +4,7 @@ import doctest
 import importlib
 import pkgutil
 import re
+import runpy
 from pathlib import Path
 
 import matplotlib as mpl
@@ -12,11 +13,8 @@ import torch
 
 import attention
 
-MODULES = [
-    module.name
-    for module in pkgutil.walk_packages(attention.__path__, "attention.")
-    if not module.name.rpartition(".")[2].startswith("_")
-]
+ROOT = Path(__file__).parents[2]
+MODULES = [module.name for module in pkgutil.walk_packages(attention.__path__, "attention.")]
 
 
 def documented(module):
@@ -42,8 +40,17 @@ def test_examples_need_nothing_but_torch_and_their_own_name(tmp_path, monkeypatc
     assert attempted > 100
 
 
+def test_an_example_on_the_site_has_at_hand_the_object_that_it_documents():
+    names: dict = {}
+    exec(runpy.run_path(str(ROOT / "docs/conf.py"))["doctest_global_setup"], names)
+    for module in MODULES:
+        for example in documented(importlib.import_module(module)):
+            if example.examples:
+                assert example.globs.items() <= names.items(), example.name
+
+
 def test_the_lines_in_the_readme_run_and_give_the_shapes_beside_them():
-    text = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
     (code,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     assert len([line for line in code.splitlines() if line]) == 3
     names: dict = {}
