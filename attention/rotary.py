@@ -7,11 +7,7 @@ from attention._checks import check_floating, check_positions, check_positive
 
 
 def apply_rotary(
-    x: Tensor,
-    positions: Tensor | None = None,
-    *,
-    base: float = 10_000.0,
-    interleaved: bool = False,
+    x: Tensor, positions: Tensor | None = None, *, base: float = 10_000.0, interleaved: bool = False
 ) -> Tensor:
     r"""Rotate each pair of numbers in a query or key by an angle that grows with the position.
 

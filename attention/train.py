@@ -19,13 +19,7 @@ from attention._console import shown
 from attention._distributed import join_group, on_all_processes, print_status
 from attention.layers.variants import VARIANTS
 from attention.sentiment import run_folder
-from attention.sentiment.config import (
-    MINILM,
-    PRESETS,
-    ModelConfig,
-    TrainConfig,
-    models_reading,
-)
+from attention.sentiment.config import MINILM, PRESETS, ModelConfig, TrainConfig, models_reading
 from attention.sentiment.progress import Stopped
 from attention.sentiment.sources import SOURCES_HELP
 from attention.sentiment.training import train

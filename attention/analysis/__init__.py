@@ -1,10 +1,6 @@
 """What the matrices of a layer can express, and what each word contributes to an answer."""
 
-from attention.analysis.attribution import (
-    deletion_effects,
-    gradient_effects,
-    rank_correlation,
-)
+from attention.analysis.attribution import deletion_effects, gradient_effects, rank_correlation
 from attention.analysis.low_rank import (
     Layer,
     balance,

@@ -288,12 +288,7 @@ class Prepared:
 
 
 def plan_batches(
-    lengths: Tensor,
-    batch_size: int,
-    *,
-    shuffle: bool = True,
-    seed: int = 0,
-    epoch: int = 0,
+    lengths: Tensor, batch_size: int, *, shuffle: bool = True, seed: int = 0, epoch: int = 0
 ) -> list[Tensor]:
     """Decide which examples form each batch of one epoch.
 

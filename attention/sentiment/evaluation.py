@@ -204,11 +204,7 @@ def measure(
 
 
 def predict(
-    model: SentimentClassifier,
-    tokenizer: Tokenizer,
-    text: str,
-    *,
-    precision: Precision = "auto",
+    model: SentimentClassifier, tokenizer: Tokenizer, text: str, *, precision: Precision = "auto"
 ) -> Prediction:
     r"""Classify one review, and return the attention weight of each of its words.
 

@@ -321,9 +321,7 @@ def _text_of(path: Path) -> Iterator[io.TextIOWrapper]:
 
 
 def read_csv(
-    path: Path,
-    columns: Sequence[str] = Columns(),
-    every: bool = True,
+    path: Path, columns: Sequence[str] = Columns(), every: bool = True
 ) -> Iterator[dict[str, str]]:
     """Read a CSV file row by row, with all its columns; strictly, as pyarrow's reader does not.
 

@@ -146,11 +146,7 @@ def clean_tokenizer(tokenizer: Tokenizer, clean_text: bool) -> Tokenizer:
 
 
 def train_tokenizer(
-    texts: Iterable[str],
-    *,
-    min_frequency: int = 2,
-    clean_text: bool = True,
-    words: Words = "a-z",
+    texts: Iterable[str], *, min_frequency: int = 2, clean_text: bool = True, words: Words = "a-z"
 ) -> Tokenizer:
     r"""Build the vocabulary of some texts.
 

@@ -293,9 +293,7 @@ class Trainer:
 
     def _add_gradient(self, piece: Batch | FeatureBatch, size: int) -> None:
         with autocast(
-            self.device,
-            self.config.precision,
-            is_pretrained=self.model.config.is_pretrained,
+            self.device, self.config.precision, is_pretrained=self.model.config.is_pretrained
         ):
             logits = logits_of(self.parallel, piece)  # (B,) or (B, C)
         losses, answers = losses_of(logits, piece.labels)  # (B,), (B,)
