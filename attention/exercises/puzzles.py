@@ -273,18 +273,6 @@ def _judge_claim(puzzle: dict[str, Any], claim: Any) -> tuple[str, str]:
     return "impossible" if is_right else "claim", given["answers"][claim]
 
 
-def count_numbers(puzzle: dict[str, Any], state: dict[str, Any]) -> int:
-    """Count what is set: numbers that are not 0, and what is not as it would be without setting."""
-    plain = {"temperature": 1, "mask": "none"}
-    count = 0
-    for name in puzzle["settable"]:
-        if name == "mask":
-            count += state[name] != plain[name]
-        else:
-            count += int((state[name] != plain.get(name, 0)).sum())
-    return count
-
-
 def solve(name: str, values: Mapping[str, Any]) -> str:
     """Return the praise, or raise :class:`NotYet` with what is wrong."""
     reason, text = judge_puzzle(name, values)

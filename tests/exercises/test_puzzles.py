@@ -4,19 +4,11 @@ import itertools
 
 import pytest
 import torch
-from puzzle_solutions import MORE, SOLUTIONS, WRONG
+from puzzle_solutions import MORE, SOLUTIONS, WRONG, count_numbers
 from torch import Tensor
 
 from attention.exercises import check, puzzles
-from attention.exercises.puzzles import (
-    PREFIX,
-    PUZZLES,
-    checks,
-    count_numbers,
-    forward,
-    judge_puzzle,
-    read_state,
-)
+from attention.exercises.puzzles import PREFIX, PUZZLES, checks, forward, judge_puzzle, read_state
 
 MASKED = {"average-of-the-past": "causal", "same-word-elsewhere": "not itself"}
 IMPOSSIBLE = {"width-one", "one-head", "wanted-context", "key-bias"}

@@ -79,3 +79,15 @@ WRONG = [
         "elsewhere",
     ),
 ]
+
+
+def count_numbers(puzzle: dict, state: dict) -> int:
+    """Count what is set: numbers that are not 0, and what is not as it would be without setting."""
+    plain = {"temperature": 1, "mask": "none"}
+    count = 0
+    for name in puzzle["settable"]:
+        if name == "mask":
+            count += state[name] != plain[name]
+        else:
+            count += int((state[name] != plain.get(name, 0)).sum())
+    return count
