@@ -160,23 +160,17 @@ def checks(puzzle: dict[str, Any], state: dict[str, Any], words: list[str]) -> I
                 value = weights[i, js].sum()
                 what = f"gives {name} a weight of {{}}"
                 yield Check(i, what, value, low, high + 1e-9, asked, tuple(js), leads)
-    elif kind == "alike":
-        for i in range(n):
-            m = i + 1 if goal["of"] == "past" else n
-            for j in range(n):
-                wanted = 1 / m if j < m else 0.0
-                yield _within(
-                    i, f"gives “{words[j]}” a weight of {{}}", weights[i, j], wanted, goal["within"]
-                )
-    elif kind == "map":
-        other = {name: _numbers(name, goal[name]) for name in ("W_query", "W_key")}
-        wanted_map = forward(puzzle, state | other, words)[1][0]["weights"]  # (n, n)
-        for i in range(n):
-            for j in range(n):
-                wanted = wanted_map[i, j].item()
-                yield _within(
-                    i, f"gives “{words[j]}” a weight of {{}}", weights[i, j], wanted, goal["within"]
-                )
+    elif kind in ("alike", "map"):
+        if kind == "map":
+            other = {name: _numbers(name, goal[name]) for name in ("W_query", "W_key")}
+            wanted_weights = forward(puzzle, state | other, words)[1][0]["weights"]  # (n, n)
+        else:
+            seen = (causal_mask(n) if goal["of"] == "past" else torch.ones(n, n)).double()
+            wanted_weights = seen / seen.sum(dim=-1, keepdim=True)  # (n, n)
+        for i, row in enumerate(wanted_weights.tolist()):
+            for j, weight in enumerate(row):
+                what = f"gives “{words[j]}” a weight of {{}}"
+                yield _within(i, what, weights[i, j], weight, goal["within"])
     elif kind == "copy":
         c = puzzle["features"].index(goal["feature"])
         for i in range(n):
