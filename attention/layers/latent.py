@@ -11,7 +11,7 @@ from attention._checks import check_heads, check_size, check_tokens
 from attention.functional import Attended, attend
 from attention.layers.base import AttentionLayer, matrix_of
 from attention.layers.cache import KVCache, check_cache
-from attention.layers.multihead import for_heads, join_masks, token_positions
+from attention.layers.multihead import for_heads, join_masks, split_heads, token_positions
 from attention.rotary import apply_rotary
 
 
@@ -100,8 +100,8 @@ class LatentAttention(AttentionLayer):
         key_at = token_positions(positions, x, m)  # (..., m)
         mask, in_kernel = join_masks(attn_mask, x, key_at, is_causal=is_causal)
 
-        split = self.W_query(x).unflatten(-1, (self.num_heads, -1))  # (..., n, h, k + rotary_dim)
-        query, query_rotary = split.transpose(-3, -2).split((k, self.rotary_dim), dim=-1)
+        both = split_heads(self.W_query(x), self.num_heads)  # (..., h, n, k + rotary_dim)
+        query, query_rotary = both.split((k, self.rotary_dim), dim=-1)
         widths = self.latent_dim, self.rotary_dim
         latent, key_rotary = self.W_latent(x).split(widths, dim=-1)  # (..., n, r), (..., n, …)
         if self.rotary_dim:
@@ -113,13 +113,14 @@ class LatentAttention(AttentionLayer):
         key_rotary = key_rotary.unsqueeze(-3)  # (..., 1, m, rotary_dim)
         if absorbed:
             W_key, W_value = (
-                self._split(matrix_of(layer, self.latent_dim, latent))
+                split_heads(matrix_of(layer, self.latent_dim, latent), self.num_heads)
                 for layer in (self.W_key, self.W_value)
             )  # (h, r, k) each
             query = query @ W_key.mT  # (..., h, n, r)
             key = value = latent.unsqueeze(-3)  # (..., 1, m, r)
         else:
-            key, value = self._split(self.W_key(latent)), self._split(self.W_value(latent))
+            key = split_heads(self.W_key(latent), self.num_heads)  # (..., h, m, k)
+            value = split_heads(self.W_value(latent), self.num_heads)  # (..., h, m, k)
             key_rotary = key_rotary.expand(*key.shape[:-1], -1)  # (..., h, m, rotary_dim)
         heads, weights = attend(
             torch.cat((query, query_rotary), dim=-1),
@@ -134,8 +135,3 @@ class LatentAttention(AttentionLayer):
             heads = heads @ W_value  # (..., h, n, k)
         context = self.W_out(heads.transpose(-3, -2).flatten(-2))  # (..., n, d)
         return context if weights is None else (context, weights)
-
-    def _split(self, projected: Tensor) -> Tensor:
-        """Cut what all heads read of m latents into heads, (..., h, m, k)."""
-        split: Tensor = projected.unflatten(-1, (self.num_heads, self.head_dim))  # (..., m, h, k)
-        return split.transpose(-3, -2)  # (..., h, m, k)

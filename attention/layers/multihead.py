@@ -133,9 +133,9 @@ class MultiHeadAttention(AttentionLayer):
         key_at = token_positions(positions, x, m)  # (..., m)
         query_at = key_at[..., m - n :]  # (..., n)
         mask, in_kernel = join_masks(attn_mask, x, key_at, is_causal=is_causal, window=self.window)
-        query = self._split(self.W_query(x), self.num_heads)  # (..., h, n, head_dim)
-        key = self._split(self.W_key(x), self.num_kv_heads)  # (..., num_kv_heads, n, head_dim)
-        value = self._split(self.W_value(x), self.num_kv_heads)  # (..., num_kv_heads, n, head_dim)
+        query = split_heads(self.W_query(x), self.num_heads)  # (..., h, n, head_dim)
+        key = split_heads(self.W_key(x), self.num_kv_heads)  # (..., num_kv_heads, n, head_dim)
+        value = split_heads(self.W_value(x), self.num_kv_heads)  # (..., num_kv_heads, n, head_dim)
         if self.rotary:
             at = query_at[..., None, :]  # (..., 1, n)
             query, key = apply_rotary(query, at), apply_rotary(key, at)
@@ -194,11 +194,6 @@ class MultiHeadAttention(AttentionLayer):
         ours.W_out = copy.deepcopy(layer.out_proj)
         return ours.train(layer.training)
 
-    def _split(self, projected: Tensor, num_heads: int) -> Tensor:
-        """Cut the width into heads, and put the heads before the tokens."""
-        split: Tensor = projected.unflatten(-1, (num_heads, self.head_dim))  # (..., n, h, head_dim)
-        return split.transpose(-3, -2)  # (..., h, n, head_dim)
-
     def _repeat(self, heads: Tensor) -> Tensor:
         """Give each head of a group the same keys or values."""
         group = self.num_heads // self.num_kv_heads
@@ -240,6 +235,12 @@ def join_masks(
     if n > 1:
         attn_mask = restrict(attn_mask, causal_mask(n, m, device=x.device))  # (..., n, m)
     return attn_mask, False
+
+
+def split_heads(projected: Tensor, num_heads: int) -> Tensor:
+    """Cut the width into heads, and put the heads before the tokens."""
+    split: Tensor = projected.unflatten(-1, (num_heads, -1))  # (..., n, h, head_dim)
+    return split.transpose(-3, -2)  # (..., h, n, head_dim)
 
 
 def for_heads(mask: Tensor | None) -> Tensor | None:
