@@ -19,9 +19,9 @@ from attention._precision import precision_note
 from attention.evaluate import PRECISION
 from attention.plotting.words import words_as_ansi, words_as_html
 from attention.sentiment.classify import Classifier
-from attention.sentiment.classify_file import WRITTEN, classify_file
+from attention.sentiment.classify_file import classify_file
 from attention.sentiment.evaluation import Prediction, predict
-from attention.sentiment.files import KINDS_HELP
+from attention.sentiment.files import KINDS, KINDS_HELP
 from attention.sentiment.run_folder import load_run
 from attention.sentiment.tokenizer import encode_reviews
 
@@ -40,7 +40,7 @@ _PARAMETERS = (
         ["--out"],
         type=click.Path(path_type=Path, dir_okay=False),
         help="With --file, the file to write: its rows with the columns predicted and probability, "
-        f"as {', '.join(WRITTEN)}.",
+        f"as {', '.join(KINDS)}.",
     ),
     click.Option(["--text-column"], help="With --file, its column of texts; by default the run's."),
     click.Option(["--json", "as_json"], is_flag=True, help="Print one JSON object per review."),

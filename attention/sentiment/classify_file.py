@@ -15,9 +15,7 @@ from tqdm import tqdm
 from attention._console import shown
 from attention._distributed import print_status
 from attention.sentiment.classify import TEXTS_AT_ONCE, Classifier
-from attention.sentiment.files import check_text, read_rows
-
-WRITTEN = ".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"
+from attention.sentiment.files import KINDS, check_text, read_rows
 
 
 def classify_file(classify: Classifier, file: Path, out: Path, text_column: str) -> int:
@@ -40,9 +38,9 @@ def classify_file(classify: Classifier, file: Path, out: Path, text_column: str)
             column has the name of a new one, a value can't be written as that kind of file, there
             are no rows, or ``out`` has no ending that is known.
     """
-    if out.suffix not in WRITTEN:
+    if out.suffix not in KINDS:
         raise ValueError(
-            f"--out: expected a file that ends in {', '.join(WRITTEN)}, got {shown(out)}"
+            f"--out: expected a file that ends in {', '.join(KINDS)}, got {shown(out)}"
         )
     rows = _with_text(file, text_column)
     beside, count, unknown = out.with_name(out.name + ".part"), 0, 0
