@@ -43,10 +43,16 @@ def classify_file(classify: Classifier, file: Path, out: Path, text_column: str)
             f"--out: expected a file that ends in {', '.join(KINDS)}, got {shown(out)}"
         )
     rows = _with_text(file, text_column)
+    some = [*islice(rows, TEXTS_AT_ONCE)]
+    if not some:
+        raise ValueError(f"{shown(file)}: has no rows")
     beside, count, unknown = out.with_name(out.name + ".part"), 0, 0
     try:
-        with _writer(beside, out.suffix, file) as write, tqdm(unit="row", disable=None) as bar:
-            while some := [*islice(rows, TEXTS_AT_ONCE)]:
+        with (
+            _writer(beside, out.suffix, file, some) as write,
+            tqdm(unit="row", disable=None) as bar,
+        ):
+            while some:
                 answers = classify(row[text_column] for row in some)
                 write(
                     [
@@ -57,8 +63,7 @@ def classify_file(classify: Classifier, file: Path, out: Path, text_column: str)
                 count += len(some)
                 unknown += sum(each["known"] == 0 for each in answers)
                 bar.update(len(some))
-        if not count:
-            raise ValueError(f"{shown(file)}: has no rows")
+                some = [*islice(rows, TEXTS_AT_ONCE)]
         beside.replace(out)
     finally:
         beside.unlink(missing_ok=True)
@@ -83,46 +88,38 @@ def _with_text(file: Path, text_column: str) -> Iterator[dict[str, Any]]:
 
 
 @contextmanager
-def _writer(path: Path, kind: str, source: Path) -> Iterator[Callable[[list[dict[str, Any]]], Any]]:
-    """Open a file to write rows to; the first ones decide which columns it has."""
+def _writer(
+    path: Path, kind: str, source: Path, first: list[dict[str, Any]]
+) -> Iterator[Callable[[list[dict[str, Any]]], Any]]:
+    """Open a file to write answered rows to; the first rows decide which columns it has."""
+    names = [*first[0], "predicted", "probability"]
     if kind == ".parquet":
         import pyarrow as pa  # 30 MB that other files do not need
         import pyarrow.parquet as pq
 
-        with path.open("wb") as raw:
-            table: list[pq.ParquetWriter] = []
+        read = pq.read_schema(source) if source.suffix == ".parquet" else ()
+        answers = pa.field("predicted", pa.string()), pa.field("probability", pa.float64())
+        given = {field.name: field for field in (*read, *answers)}
 
-            def write(rows: list[dict[str, Any]]) -> None:
-                if not table:
-                    table.append(pq.ParquetWriter(raw, schema_of(rows)))
-                schema = table[0].schema
-                try:
-                    found = pa.Table.from_pylist(
-                        [{n: row.get(n) for n in schema.names} for row in rows]
-                    )
-                    table[0].write_table(found.cast(schema))  # refuses 1.5 in a column of integers
-                except pa.ArrowException as error:
-                    raise ValueError(
-                        f"{shown(source)}: a column has values of several types, which Parquet "
-                        f"can't hold: {error}; let --out end in .jsonl"
-                    ) from error
+        def table_of(rows: list[dict[str, Any]]) -> pa.Table:
+            types = {name: field.type for name, field in given.items()}  # the others are inferred
+            columns = {name: [row.get(name) for row in rows] for name in names}
+            return pa.table({n: pa.array(values, types.get(n)) for n, values in columns.items()})
 
-            def schema_of(rows: list[dict[str, Any]]) -> pa.Schema:
-                given = pq.read_schema(source) if source.suffix == ".parquet" else pa.schema([])
-                found = pa.Table.from_pylist(rows).schema
+        try:
+            schema = pa.schema(
                 # What is empty in the first rows need not be so in later ones.
-                fields = [
-                    each.with_type(pa.string()) if pa.types.is_null(each.type) else each
-                    for each in found
-                ]
-                names = given.names
-                return pa.schema([given.field(f.name) if f.name in names else f for f in fields])
-
-            try:
-                yield write
-            finally:
-                for each in table:
-                    each.close()
+                given.get(n, each.with_type(pa.string()) if pa.types.is_null(each.type) else each)
+                for n, each in zip(names, table_of(first).schema, strict=True)
+            )
+            with path.open("wb") as raw, pq.ParquetWriter(raw, schema) as table:
+                # The cast refuses 1.5 in a column of integers.
+                yield lambda rows: table.write_table(table_of(rows).cast(schema))
+        except (pa.ArrowException, OverflowError) as error:
+            raise ValueError(
+                f"{shown(source)}: a column has values of several types, which Parquet can't "
+                f"hold: {error}; let --out end in .jsonl"
+            ) from error
         return
     with path.open("w", encoding="utf-8", newline="") as file:
         if kind in (".jsonl", ".ndjson"):
@@ -136,13 +133,10 @@ def _writer(path: Path, kind: str, source: Path) -> Iterator[Callable[[list[dict
 
             yield write_json
             return
-        lines: list[csv.DictWriter[str]] = []
+        lines = csv.DictWriter(file, names, delimiter="\t" if kind == ".tsv" else ",")
+        lines.writeheader()
 
         def write_csv(rows: list[dict[str, Any]]) -> None:
-            if not lines:
-                mark = "\t" if kind == ".tsv" else ","
-                lines.append(csv.DictWriter(file, [*rows[0]], delimiter=mark))
-                lines[0].writeheader()
             for row in rows:
                 for name, value in row.items():
                     if isinstance(value, (bytes, list, dict)):
@@ -151,7 +145,7 @@ def _writer(path: Path, kind: str, source: Path) -> Iterator[Callable[[list[dict
                             f"{type(value).__name__} can't be written as CSV; let --out end in "
                             ".parquet"
                         )
-            lines[0].writerows(rows)
+            lines.writerows(rows)
 
         yield write_csv
 

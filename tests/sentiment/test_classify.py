@@ -191,6 +191,31 @@ def test_what_parquet_holds_is_spelled_or_refused_elsewhere(classify, tmp_path):
             assert not [*tmp_path.glob(f"raw{kind}*")]
 
 
+def test_a_column_of_parquet_keeps_its_type_whatever_it_is(classify, tmp_path, monkeypatch):
+    monkeypatch.setattr(of_files, "TEXTS_AT_ONCE", 1)
+    types = {"review": pa.string(), "tags": pa.map_(pa.string(), pa.int8()), "id": pa.uint64()}
+    rows = [
+        {"review": "good", "tags": [("x", 1), ("x", 2)], "id": 2**64 - 1},
+        {"review": "bad", "tags": None, "id": 0},
+    ]
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema(types)), tmp_path / "in.parquet")
+    classify_file(classify, tmp_path / "in.parquet", tmp_path / "out.parquet", "review")
+    given, written = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("in", "out"))
+    assert written.select([*types]) == given
+    classify_file(classify, tmp_path / "in.parquet", tmp_path / "out.jsonl", "review")
+    assert read(tmp_path / "out.jsonl")[0]["tags"] == [["x", 1], ["x", 2]]
+    with pytest.raises(ValueError, match=r"column tags: a value of type list can't be written as"):
+        classify_file(classify, tmp_path / "in.parquet", tmp_path / "out.csv", "review")
+
+
+@pytest.mark.parametrize("values", [(1, "one"), (2**70, 1)])
+def test_what_parquet_can_not_hold_is_refused_from_the_first_rows_on(classify, tmp_path, values):
+    file = write(tmp_path / "in.jsonl", [{"review": "good", "n": value} for value in values])
+    with pytest.raises(ValueError, match=r"in.jsonl: a column has .*; let --out end in .jsonl"):
+        classify_file(classify, file, tmp_path / "out.parquet", "review")
+    assert not [*tmp_path.glob("out*")]
+
+
 def test_a_number_is_never_rounded_to_the_type_of_the_first_rows(classify, tmp_path, monkeypatch):
     monkeypatch.setattr(of_files, "TEXTS_AT_ONCE", 3)
     rows = [{"review": "good", "n": i if i < 4 else i + 0.5} for i in range(6)]
