@@ -323,10 +323,11 @@ def _text_of(path: Path) -> Iterator[io.TextIOWrapper]:
 def read_csv(
     path: Path, columns: Sequence[str] = Columns(), every: bool = True
 ) -> Iterator[dict[str, str]]:
-    """Read a CSV file row by row, with all its columns; strictly, as pyarrow's reader does not.
+    """Read a CSV file row by row; strictly, as pyarrow's reader does not.
 
-    Of several columns with one name the first is read, with a warning. The longest field that the
-    module ``csv`` accepts in this process is raised, if it is shorter.
+    Without ``every``, a row has only these columns. Of several columns with one name the first is
+    read, with a warning. The longest field that the module ``csv`` accepts in this process is
+    raised, if it is shorter.
 
     Raises:
         csv.Error: If a row is badly quoted.
@@ -357,7 +358,7 @@ def read_csv(
             if len(fields) != len(header):
                 raise ValueError(f"expected {len(header)} columns, got {len(fields)}")
             row = dict(zip(header[::-1], fields[::-1], strict=True))  # of one name, the first
-            yield {name: row[name] for name in header}
+            yield {name: row[name] for name in (header if every else columns)}
 
 
 def _read_json_lines(path: Path, columns: Sequence[str], every: bool) -> Iterator[dict[str, Any]]:
@@ -369,7 +370,7 @@ def _read_json_lines(path: Path, columns: Sequence[str], every: bool) -> Iterato
             if not isinstance(row, dict):
                 raise ValueError(f"expected an object with columns, got {line.strip():.40}")
             _check_columns([*row], columns)
-            yield row
+            yield row if every else {name: row[name] for name in columns}
 
 
 def _read_parquet(path: Path, columns: Sequence[str], every: bool) -> Iterator[dict[str, Any]]:

@@ -21,7 +21,7 @@ import pytest
 from refusals import check_refused
 
 from attention.sentiment import sources
-from attention.sentiment.files import Columns
+from attention.sentiment.files import Columns, read_rows
 from attention.sentiment.reviews import Reviews, StreamedTexts, fingerprint, stratified_order
 from attention.sentiment.sources import (
     SOURCES,
@@ -428,6 +428,17 @@ def test_a_faulty_test_file_is_found_before_training(tmp_path: Path) -> None:
 def test_read_csv_gives_every_column(tmp_path: Path) -> None:
     path = write(tmp_path, "text,label,source\na,1,here\n")
     assert list(read_csv(path)) == [{"text": "a", "label": "1", "source": "here"}]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_other_columns_are_read_if_they_are_wanted(tmp_path: Path, kind: str) -> None:
+    path, row = tmp_path / f"reviews.{kind}", {"label": "1", "text": "a", "source": "here"}
+    if kind == "parquet":
+        pq.write_table(pa.Table.from_pylist([row]), path)
+    else:
+        path.write_text(json.dumps(row) if kind == "jsonl" else "label,text,source\n1,a,here\n")
+    assert list(read_rows(path, ["text"])) == [{"text": "a"}]
+    assert list(read_rows(path, ["text"], every=True)) == [row]
 
 
 def test_a_review_longer_than_a_field_of_csv_s(tmp_path: Path) -> None:
