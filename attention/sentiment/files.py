@@ -224,12 +224,16 @@ def _number(value: Any) -> float | None:
 
 
 def _label(value: Any) -> str | None:
-    """Spell a label, so that 1, "1", 1.0 and "1.0" are one; None stands for what can't be one."""
+    """Spell a label, so that 1, "1", 1.0 and "1.0" are one; None stands for what can't be one.
+
+    Zero is one, too, whatever its sign.
+    """
     if isinstance(value, bool):
         value = int(value)
     if isinstance(value, (int, float)):
         value = str(value)
     label = _WHOLE.sub(r"\1", value.strip()) if isinstance(value, str) else ""
+    label = "0" if label == "-0" else label
     is_missing = not label or label.lower() == "nan"
     return None if is_missing or len(label) > _LONGEST_LABEL else label
 

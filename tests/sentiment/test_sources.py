@@ -22,7 +22,13 @@ from refusals import check_refused
 
 from attention.sentiment import sources
 from attention.sentiment.files import Columns, read_rows
-from attention.sentiment.reviews import Reviews, StreamedTexts, fingerprint, stratified_order
+from attention.sentiment.reviews import (
+    SENTIMENT,
+    Reviews,
+    StreamedTexts,
+    fingerprint,
+    stratified_order,
+)
 from attention.sentiment.sources import (
     SOURCES,
     SOURCES_HELP,
@@ -135,11 +141,17 @@ def test_parquet_labels_of_any_type(tmp_path: Path) -> None:
         ([1, 0], pa.int8()),
         ([True, False], pa.bool_()),
         ([1.0, 0.0], pa.float32()),
+        ([1.0, -0.0], pa.float32()),
         (["1", "0"], pa.string()),
         ([2, 1], pa.int64()),
     ):
         write(tmp_path, pa.table({"text": TEXTS, "label": pa.array(labels, kind)}), ".parquet")
         assert load_reviews(tmp_path)["train"].labels == [1, 0], kind
+
+
+def test_a_zero_is_one_label_whatever_its_sign(tmp_path: Path) -> None:
+    write(tmp_path, "text,label\na,-0\nb,0\nc,1\nd,-0.0\n")
+    assert load_reviews(tmp_path)["train"].names == SENTIMENT
 
 
 def test_texts_are_read_again_not_kept(tmp_path: Path) -> None:
