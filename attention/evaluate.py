@@ -4,14 +4,14 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import get_args
 
-from attention._command import RUN, click, parse, run_command
+from attention._command import RUN, click, options_of, parse, run_command
 from attention._console import shown
 from attention._device import choose_device
 from attention._distributed import print_status
 from attention._precision import Precision, precision_note
 from attention.sentiment.batches import measured_examples
+from attention.sentiment.config import TrainConfig
 from attention.sentiment.confusion import in_words
 from attention.sentiment.evaluation import Measured, measure
 from attention.sentiment.files import Columns, files_of, load_file
@@ -19,13 +19,10 @@ from attention.sentiment.reviews import fingerprint
 from attention.sentiment.run_folder import load_run, read_fingerprints
 from attention.sentiment.sources import SOURCES, SOURCES_HELP, load_reviews
 
-PRECISION = click.Option(
-    ["--precision"],
-    type=click.Choice(get_args(Precision)),
-    default="auto",
-    show_default=True,
-    help="Precision of matrix products; auto takes bfloat16 where the machine has units for it, "
-    "on a CPU for minilm alone.",
+# As in training, each with what its help says in addition.
+_OF_TRAINING = dict.fromkeys(("device", "precision"), "[default: auto]")
+DEVICE, PRECISION = (
+    each for each in options_of(TrainConfig, _OF_TRAINING, {}) if each.name in _OF_TRAINING
 )
 _PARAMETERS = (
     RUN,
@@ -39,12 +36,7 @@ _PARAMETERS = (
         show_default=True,
         help="Which split of the reviews.",
     ),
-    click.Option(
-        ["--device"],
-        default="auto",
-        show_default=True,
-        help="cpu, cuda, cuda:1 …; auto takes a GPU if there is one.",
-    ),
+    DEVICE,
     PRECISION,
 )
 

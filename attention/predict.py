@@ -112,7 +112,7 @@ def main(arguments: Sequence[str]) -> int:
     page: Path | None = given.get("html")
     if page and not page.parent.is_dir():
         raise ValueError(f"--html: there is no folder {shown(page.parent)}")
-    device, precision = torch.device("cpu"), given["precision"]
+    device, precision = torch.device("cpu"), given.get("precision", "auto")
     _check_line(given)
     model, tokenizer, trained = load_run(given["run"], device)
     if note := precision_note(precision, device, is_pretrained=model.config.is_pretrained):
