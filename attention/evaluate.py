@@ -61,9 +61,8 @@ def evaluate(
     in common are counted where a run begins.
 
     Returns:
-        For ``clean`` and ``distractor``: ``accuracy``, ``loss`` (nats per review), their 95 %
-        intervals, ``macro_f1``, ``confusion``, ``n``, and for each of the ``labels`` its
-        ``precision``, ``recall``, ``f1`` and ``n``.
+        For ``clean`` and ``distractor`` what :func:`~attention.sentiment.evaluation.measure`
+        returns.
 
     Raises:
         ValueError: If the folder holds no run that can be read, the reviews can't be loaded, or
