@@ -9,6 +9,7 @@ import importlib.resources
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,15 +164,8 @@ def _fill(groups: list[np.ndarray], size: int) -> tuple[list[np.ndarray], list[n
     return taken, left
 
 
-def _load_yelp(seed: int) -> dict[str, Reviews]:
-    return _split_hub(_hub(YELP_NAME), SENTIMENT, seed)
-
-
-def _load_yelp_full(seed: int) -> dict[str, Reviews]:
-    return _split_hub(_hub(YELP_FULL_NAME), STARS, seed)
-
-
-def _split_hub(hub: Any, names: tuple[str, ...], seed: int) -> dict[str, Reviews]:
+def _load_yelp(name: str, names: tuple[str, ...], seed: int) -> dict[str, Reviews]:
+    hub = _hub(name)
     train = _hub_reviews(hub["train"], names)
     order = stratified_order(train.labels, seed)
     return {
@@ -222,8 +216,8 @@ def _hub_reviews(dataset: Any, names: tuple[str, ...] = SENTIMENT) -> Reviews:
 
 
 SOURCES: dict[str, Source] = {
-    "yelp": Source(_load_yelp, "from the Hugging Face hub"),
-    "yelp-full": Source(_load_yelp_full, "five stars, from the hub"),
+    "yelp": Source(partial(_load_yelp, YELP_NAME, SENTIMENT), "from the Hugging Face hub"),
+    "yelp-full": Source(partial(_load_yelp, YELP_FULL_NAME, STARS), "five stars, from the hub"),
     "yelp-lab13": Source(_load_yelp_lab13, "the sample of Lab 13"),
     "imdb": Source(_load_imdb, "comes with the package"),
 }
