@@ -223,7 +223,10 @@ def encode_reviews(tokenizer: Tokenizer, texts: Iterable[str]) -> Ragged:
                 lengths.append(len(each.ids))
     finally:
         tokenizer.encode_special_tokens = before
-    return _ragged(flat, lengths)
+    # As tensors, both arrays, which grew in place, need no copy.
+    offsets = torch.zeros(len(lengths) + 1, dtype=torch.int64)
+    torch.cumsum(torch.from_numpy(np.asarray(lengths)), 0, out=offsets[1:])
+    return Ragged(torch.from_numpy(np.asarray(flat)), offsets)
 
 
 def known_shares(tokenizer: Tokenizer, ids: Ragged) -> Tensor:
@@ -260,13 +263,6 @@ def check_words(tokenizer: Tokenizer, ids: Ragged, what: str) -> None:
         raise ValueError(f"{what}: expected words that the model knows, got none; it reads {reads}")
     if 10 * (count - read) > count:
         print_status(f"{what}: {count - read} of {count} hold no word that the model knows")
-
-
-def _ragged(flat: "array[int]", lengths: "array[int]") -> Ragged:
-    """Take both arrays, which grew in place, as tensors without a copy."""
-    offsets = torch.zeros(len(lengths) + 1, dtype=torch.int64)
-    torch.cumsum(torch.from_numpy(np.asarray(lengths)), 0, out=offsets[1:])
-    return Ragged(torch.from_numpy(np.asarray(flat)), offsets)
 
 
 def _readable(texts: Iterable[str]) -> Iterator[str]:
