@@ -111,12 +111,8 @@ def load_classifier(
         precision: As in :func:`~attention._precision.choose_precision`.
 
     Returns:
-        A function of texts. ``classify(["Good soup."])`` gives of each text the most probable
-        ``label``, its ``probability``, and ``known``, the share of the text's words that the model
-        knows. ``classify.stream(texts)`` yields the same for any number
-        of texts. ``classify.explain(text)`` adds the ``words`` that were read and their
-        ``contributions``: by how much the logit falls when the word is deleted. Above 0 it speaks
-        for the second of two labels, such as "positive", or for the answer if there are more.
+        A function of texts, whose answers :meth:`Classifier.__call__` describes; see also
+        :meth:`Classifier.stream` and :meth:`Classifier.explain`.
 
     Raises:
         ValueError: If the folder holds no finished run that can be read, or there is no such
