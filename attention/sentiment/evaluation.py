@@ -234,15 +234,13 @@ def predict(
         ['good', '<unk>']
     """
     ids = encode_reviews(tokenizer, [text])
-    examples = make_examples(ids, [0])
-
-    def with_weights(model: SentimentClassifier, batch: Batch) -> Any:
-        return model(batch.ids, batch.lengths, need_weights=True)
-
-    # A text without a word is read as one padding token.
-    plan = [torch.zeros(1, dtype=torch.int64)]
-    run = run_batches(model, examples, plan, precision=precision, forward=with_weights)
-    [(batch, (logits, weights))] = run  # (1,), (1, n) or (1, n, n)
+    [(batch, (logits, weights))] = run_batches(
+        model,
+        make_examples(ids, [0]),  # a text without a word is read as one padding token
+        [torch.zeros(1, dtype=torch.int64)],
+        precision=precision,
+        forward=lambda model, batch: model(batch.ids, batch.lengths, need_weights=True),
+    )  # (1,), (1, n) or (1, n, n)
     if weights.dim() == 3:
         weights = weights.mean(dim=1)  # (1, n), over the queries
     length = int(batch.lengths[0])
