@@ -216,13 +216,6 @@ def _say_doubts(
         print_status(f"{where}: texts repeated with a different label: {several:,}")
 
 
-def _number(value: Any) -> float | None:
-    try:
-        return float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-
-
 def _label(value: Any) -> str | None:
     """Spell a label, so that 1, "1", 1.0 and "1.0" are one; None stands for what can't be one.
 
@@ -239,8 +232,10 @@ def _label(value: Any) -> str | None:
 
 
 def _order(label: str) -> tuple[float, str]:
-    number = _number(label)
-    return math.inf if number is None else number, label
+    try:
+        return float(label), label
+    except ValueError:
+        return math.inf, label
 
 
 def _listed(names: Sequence[str]) -> str:
