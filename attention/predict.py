@@ -1,6 +1,5 @@
 """Apply a trained model to a text or a file: ``python -m attention.predict RUN "A good film."``."""
 
-import html
 import io
 import json
 import os
@@ -68,7 +67,7 @@ def standalone_page(predictions: Iterable[Prediction]) -> str:
         words_as_html(p["tokens"], p["weights"], f"{p['label']}, {p['probability']:.1%}")
         for p in predictions
     )
-    title = html.escape("Attention weights")
+    title = "Attention weights"
     return (
         f'<!doctype html>\n<html lang="en-GB"><meta charset="utf-8"><title>{title}</title>\n'
         '<meta name="viewport" content="width=device-width">\n'
