@@ -43,10 +43,6 @@ class ReviewEncoder(nn.Module):
         self.pretrained = PretrainedEncoder(self.config).requires_grad_(fine_tune)
         self.embed_dim = self.config.hidden_size
 
-    def load_published(self) -> None:
-        """Replace the randomly drawn weights by the published ones."""
-        self.pretrained.load_state_dict(load_encoder("minilm")[0].state_dict())
-
     def forward(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """Return the hidden states (B, n, d), and a mask (B, 1, n), True for the review."""
         n = ids.shape[-1]
@@ -322,7 +318,7 @@ def build_model(config: TrainConfig, vocab_size: int) -> SentimentClassifier:
         model = SentimentClassifier(vocab_size, config.model)
     # An outline on the meta device holds no weights.
     if model.encoder is not None and not next(model.parameters()).is_meta:
-        model.encoder.load_published()
+        model.encoder.pretrained.load_state_dict(load_encoder("minilm")[0].state_dict())
     return model
 
 
