@@ -647,10 +647,12 @@ fig.set_label(
 #
 #    :ref:`A notebook <source-notebook>`, which takes our six-word sentence from
 #    :cite:t:`raschka2024build`, reads a meaning into such weights: "journey" attends "most to
-#    itself" and to "starts". But the matrices are random, and in the weights printed above *every*
-#    row is largest at "journey", so the row of "journey" says nothing about this word. To see how
-#    often all rows agree in this way, we draw the matrices with 1,000 seeds and count how often all
-#    six words share a favourite, the word with the highest score.
+#    itself" and to "starts". But the matrices are random, and *every* row of the weights above is
+#    largest at "journey", so the row of "journey" says nothing about this word. To see how often
+#    all rows agree in this way, we draw the matrices with 1,000 seeds and count how often all six
+#    words share a favourite, the word with the highest score.
+
+print("largest weight of each row:", *(words[j] for j in weights.argmax(dim=-1)))
 
 
 def count_agreement(draw, seeds=1000):

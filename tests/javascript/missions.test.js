@@ -74,7 +74,10 @@ test("the mission on one weight names two words that no reader can confuse", () 
     ["b", "b"],
     ["a", "b", "a"],
   ]) {
-    assert.match(said(...words), /^Add a word that stands nowhere else, and make “b” attend only/);
+    assert.match(
+      said(...words),
+      /^Give the sentence a word that stands nowhere else, and make “b” attend only/,
+    );
     const far = viewOf(words, [[99, 0, 0], ...x.slice(1, words.length)]);
     assert.ok(!of("only").isDone(far) && !of("only").isUndone(far));
   }

@@ -172,14 +172,14 @@ test("how many targets have the largest weight of their row, masked ones left ou
   ];
   assert.equal(told(all), "1 of 2 targets leads its row.");
   assert.equal(told(all, true), "1 of 2 targets leads its row. More steps may help.");
-  const alone = "“a” gets 0.70, the largest weight of the row. 1 more is masked.";
+  const alone = "“a” gives “a” 0.70, the most of its row. 1 more is masked.";
   assert.equal(told([all[0], [true, false]]), alone);
   assert.equal(
     told([all[0], [true, false]], true),
     `${alone} All rows share the matrices, so others moved.`,
   );
   const unmet = leading({ targets: [targets[1]], words }, { allowed: all, heads }, true);
-  assert.equal(unmet, "“b” gets 0.40, not yet the largest weight of the row. More steps may help.");
+  assert.equal(unmet, "“b” gives “b” 0.40, not yet the most of its row. More steps may help.");
   assert.equal(
     told([
       [false, false],

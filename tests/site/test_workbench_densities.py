@@ -245,6 +245,9 @@ def test_the_numbers_to_set_are_those_of_the_word_that_moves(visit, http_root):
     sliders.nth(2).fill("1.5")
     expect(field(page, "x.4.2")).to_have_value("1.5")
     expect(page.locator("[data-part=slider]")).to_be_hidden()
+    field(page, "x.4.1").fill("0")
+    field(page, "x.4.1").press("ArrowDown")
+    expect(field(page, "x.4.1")).to_have_value(re.compile("^−0"))
     expect(field(page, "x.4.0")).not_to_have_value(before)
     page.locator("#workbench [data-part=map] th").first.click()
     expect(name).to_have_text("the")
@@ -333,10 +336,19 @@ def test_an_explanation_is_closed_by_a_press_or_escape_and_comes_again(bench):
 def test_a_hundred_steps_take_the_next_word_where_there_is_no_target(first):
     show(first, "train", folded=True)
     first.get_by_role("button", name="A hundred steps").click()
-    expect(first.locator("[data-part=leading]")).to_contain_text("“was” gets 0.9")
+    expect(first.locator("[data-part=leading]")).to_contain_text("“pizza” gives “was” 0.9")
     assert first.evaluate("lab.workbench.bench.state().targets") == [[0, 2, 3]]
+    first.get_by_role("button", name="Undo").click()  # the target came with its steps
+    assert first.evaluate("lab.workbench.bench.state().targets") == []
     first.get_by_text("Masks, scale and temperature").click()
-    first.get_by_label("causal mask").check()  # nothing is left to learn, and nothing replaces it
+    first.get_by_label("causal mask").check()
+    first.get_by_role("button", name="A hundred steps").click()
+    said = first.get_by_role("alert")
+    expect(said).to_contain_text("“pizza” can't attend to “was”, which is masked")
+    assert first.evaluate("lab.workbench.bench.state().targets") == []
+    first.get_by_label("causal mask").uncheck()
+    first.get_by_role("button", name="One step").click()
+    first.get_by_label("causal mask").check()  # all targets are masked
     expect(first.get_by_role("button", name="One step")).to_be_disabled()
 
 
@@ -367,7 +379,7 @@ def test_one_press_sets_a_target_and_another_one_reaches_it(first):
     targets = "lab.workbench.bench.state().targets"
     assert first.evaluate(targets) == [[0, 2, 3]]
     first.get_by_role("button", name="A hundred steps").click()
-    expect(first.locator("[data-part=leading]")).to_contain_text("“was” gets 0.9")
+    expect(first.locator("[data-part=leading]")).to_contain_text("“pizza” gives “was” 0.9")
     expect(first.locator(".bench-missions .mark")).to_have_count(1)
     first.locator("#workbench [data-part=map] th").first.click()
     expect(target).to_have_text("Target: “cheap”")

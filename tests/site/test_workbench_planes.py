@@ -105,7 +105,7 @@ def test_a_target_for_the_context_vector_trains_the_values(bench):
     bench.locator('[data-part="plane-values"]').click(position={"x": 60, "y": 40})
     ((_, word, a, _),) = state(bench)["contexts"]
     assert word == 1
-    expect(bench.locator('[data-part="goal-0"]')).to_have_value(str(a))
+    expect(bench.locator('[data-part="goal-0"]')).to_have_value(str(a).replace("-", "−"))
     drag(bench, "goal", 30, 10)
     assert state(bench)["contexts"][0][2] > a
     bench.locator('[data-part="goal-1"]').fill("-0.5")

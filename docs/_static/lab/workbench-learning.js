@@ -3,10 +3,10 @@
 // Learning: targets, steps of gradient descent, the loss as a curve, and the gradients.
 
 {
-  const { element, quoted, shape } = lab.dom;
+  const { element, quoted, shape, typed } = lab.dom;
   const { LIMIT, MATRICES } = lab.bench;
   const { readNumber } = numberReader;
-  const { parts, plural, rowHead, short } = lab.workbench;
+  const { parts, plural, rowHead, short, shownAs } = lab.workbench;
 
   const STEPS = 100;
   const LONGEST = 9; // letters of a word that a button has room for
@@ -43,9 +43,19 @@
     let taken = 0; // steps of that run
     let began = 0; // milliseconds
 
-    // Without a target there is nothing to learn, so a step takes that of the button.
+    // Without a target there is nothing to learn, so a step takes that of the button, if it is not masked.
     function aim() {
-      if (isFree(bench.state())) find("next-word").click();
+      const { state, layer } = bench.view();
+      if (!isFree(state)) return true;
+      const { words, head, at } = state;
+      const next = (at + 1) % words.length;
+      if (!layer.allowed[at][next]) {
+        const pair = `${quoted(words[at])} can't attend to ${quoted(words[next])}`;
+        bench.tell(`${pair}, which is masked. Lift the mask, or click on another weight.`);
+        return false;
+      }
+      bench.set({ targets: [[head, at, next]] }, { by: `run ${run}` });
+      return true;
     }
 
     function learn(count) {
@@ -79,17 +89,16 @@
     }
 
     on("one-step", "click", () => {
-      aim();
       begin();
-      learn(1);
+      if (aim()) learn(1);
     });
     many.addEventListener("click", () => {
       if (left > 0) {
         left = 0;
         return showRun();
       }
-      aim();
       begin();
+      if (!aim()) return;
       if (matchMedia("(prefers-reduced-motion: reduce)").matches) return learn(STEPS);
       left = STEPS;
       began = performance.now();
@@ -137,7 +146,10 @@
     }
     on("next-word", "click", () => aimAtNext([bench.state().at]));
     on("all-next", "click", () => aimAtNext([...bench.state().words.keys()]));
-    on("clear", "click", () => set({ targets: [], contexts: [] }));
+    on("clear", "click", () => {
+      set({ targets: [], contexts: [] });
+      bench.resetTool([]);
+    });
 
     const isHere =
       ({ head, at }) =>
@@ -176,7 +188,7 @@
     function show({ state }) {
       const goal = state.contexts.find(isHere(state))?.slice(2) ?? ["", ""];
       const isIdle = (field) => field !== document.activeElement;
-      if (goals.every(isIdle)) for (const c of [0, 1]) goals[c].value = goal[c];
+      if (goals.every(isIdle)) for (const c of [0, 1]) goals[c].value = typed(goal[c]);
       if (isIdle(find("rate"))) find("rate").value = state.rate;
     }
 
@@ -184,9 +196,9 @@
       const { state, layer, loss, curve } = view;
       show(view);
       const { words, at } = state;
-      const next = quoted(cut(words[(at + 1) % words.length]));
-      find("next-word").textContent = `Target: ${next}`;
-      find("next-word").title = `${quoted(words[at])} is to attend to the next word`;
+      const next = words[(at + 1) % words.length];
+      find("next-word").textContent = `Target: ${quoted(cut(next))}`;
+      find("next-word").title = `${quoted(words[at])} is to attend to ${quoted(next)}`;
       const isMasked = loss === null && !isFree(state);
       find("one-step").disabled = isMasked;
       find("many-steps").disabled = isMasked;
@@ -213,8 +225,9 @@
     const rest = masked > 0 ? ` ${masked} more ${masked === 1 ? "is" : "are"} masked.` : "";
     if (open.length === 1) {
       const [[h, i, j]] = open;
-      const gets = `${quoted(words[j])} gets ${heads[h].weights[i][j].toFixed(2)}`;
-      return `${gets}, ${count ? "the" : "not yet the"} largest weight of the row.${rest}${next}`;
+      const of = heads.length > 1 ? ` in head ${h + 1}` : "";
+      const gives = `${quoted(words[i])} gives ${quoted(words[j])} ${shownAs(heads[h].weights[i][j])}`;
+      return `${gives}${of}, ${count ? "the" : "not yet the"} most of its row.${rest}${next}`;
     }
     const what = count === 1 ? "leads its row" : "lead their rows";
     return `${count} of ${open.length} targets ${what}.${rest}${next}`;
@@ -247,14 +260,16 @@
   function drawCurve(picture, curve) {
     const losses = curve.filter((loss) => loss !== null);
     const text = (x, y, words) => shape("text", { x, y }, words);
-    const axes = shape("path", { d: "M 4 18 V 78 H 416", class: "axis", fill: "none" });
+    const width = Math.round((100 * picture.clientWidth) / picture.clientHeight) || 420; // hidden: 0 by 0
+    picture.setAttribute("viewBox", `0 0 ${width} 100`);
+    const axes = shape("path", { d: `M 4 18 V 78 H ${width - 4}`, class: "axis", fill: "none" });
     if (losses.length < 2) {
       // Its place is kept, so that nothing moves when learning begins.
       picture.setAttribute("aria-label", "Loss: no step yet.");
       picture.replaceChildren(axes, text(8, 13, "loss"), text(8, 95, "steps: none yet"));
       return;
     }
-    const points = curvePoints(losses, 406, 56).map(([x, y]) => [x + 4, y + 22]);
+    const points = curvePoints(losses, width - 14, 56).map(([x, y]) => [x + 4, y + 22]);
     const [first, last] = [short(losses[0]), short(losses.at(-1))];
     const steps = plural(losses.length - 1, "step");
     picture.setAttribute("aria-label", `Loss over ${steps}: from ${first} to ${last}.`);
@@ -265,7 +280,7 @@
         class: "curve",
       }),
       text(8, 13, `loss ${first}`),
-      shape("text", { x: 416, y: points.at(-1)[1] - 6, "text-anchor": "end" }, last),
+      shape("text", { x: width - 4, y: points.at(-1)[1] - 6, "text-anchor": "end" }, last),
       text(8, 95, `0 to ${steps}`),
     );
   }

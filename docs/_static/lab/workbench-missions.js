@@ -5,7 +5,7 @@
 
 {
   const { element, quoted } = lab.dom;
-  const { parts } = lab.workbench;
+  const { parts, shownAs } = lab.workbench;
 
   const positions = (words, wanted) =>
     words.flatMap((word, i) => (word.toLowerCase() === wanted ? [i] : []));
@@ -18,9 +18,6 @@
     const other = [...words.keys()].findLast(single);
     return other === undefined ? null : [at, other];
   }
-
-  // Never rounded up to the 0.9 that it has to reach
-  const shownAs = (weight) => (Math.floor(weight * 100) / 100).toFixed(2);
 
   // The targets that are not masked, the one with the largest weight first
   const targetsOf = ({ state: { targets }, layer: { allowed, heads } }) =>
@@ -57,7 +54,7 @@
         const { words, at } = state;
         const [i, j] = pairOf(state) ?? [at];
         if (j === undefined)
-          return `Add a word that stands nowhere else, and make ${quoted(words[i])} attend only to it.`;
+          return `Give the sentence a word that stands nowhere else, and make ${quoted(words[i])} attend only to it.`;
         return `Make ${quoted(words[i])} attend only to ${quoted(words[j])}: a weight of at least 0.9, without a mask. Now it is ${shownAs(weights[i][j])}.`;
       },
       answer: () => "A score far above the others leaves them next to nothing.",

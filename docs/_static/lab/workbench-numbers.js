@@ -4,7 +4,7 @@
 // number in use of all, and what follows from them for one query, step by step.
 
 {
-  const { element, setStop, moveByArrows, quoted, stepByArrows } = lab.dom;
+  const { element, setStop, moveByArrows, quoted, stepByArrows, typed } = lab.dom;
   const { readNumber } = numberReader;
   const { LIMIT, MATRICES } = lab.bench;
   const { parts, rowHead } = lab.workbench;
@@ -125,7 +125,7 @@
     function show(made, number) {
       const isUsed = made === document.activeElement;
       const places = isUsed ? 4 : Math.abs(number) >= 10 ? 2 : number < 0 ? 3 : 4;
-      made.value = String(Number(number.toFixed(places))).replace("-", "−");
+      made.value = typed(Number(number.toFixed(places)));
       made.removeAttribute("aria-invalid");
     }
 

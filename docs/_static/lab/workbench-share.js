@@ -214,7 +214,8 @@
     for (const name of ["class", "style", "tabindex", "role"]) copy.removeAttribute(name);
     const looks = part.localName === "text" ? [...LOOKS, ...TEXT_LOOKS] : LOOKS;
     for (const name of looks) copy.setAttribute(name, style.getPropertyValue(name));
-    copy.append(...[...part.childNodes].map(copyWithLooks));
+    const kept = [...part.childNodes].filter((one) => !one.classList?.contains("grip")); // for the hand alone
+    copy.append(...kept.map(copyWithLooks));
     return copy;
   }
 

@@ -15,8 +15,11 @@
   const HINTS = {
     look: "Choose a row: whose attention do you want to see?",
     change: "Change a number, or drag an arrow and its embedding follows.",
-    train: "Press “A hundred steps”, and the chosen word learns to attend to the next one.",
+    train:
+      "Press “A hundred steps”: if no other target is set, the chosen word learns to attend to the next one.",
   };
+  // Never rounded up to the 0.9 that a mission asks for
+  const shownAs = (weight) => (Math.floor(weight * 100) / 100).toFixed(2);
   const parts = []; // what the other files add: (bench) => { build?(view), update(view) }
 
   // −0.1235, 12.35, −123.5, 12346 or 1e6: never wider than a cell. The explanation has all digits.
@@ -85,6 +88,7 @@
       forget: () => showOrigin(null),
       origins,
       begin,
+      resetTool,
       cell,
       grid,
       tell,
@@ -126,8 +130,7 @@
       update();
     }
 
-    // What a click sets is the query again.
-    // Training begins with a target, so there a click sets one until there is one.
+    // What a click on a weight sets: in training without a target, a target, else the query
     function resetTool(targets) {
       const tool = density === "train" && targets.length === 0 ? "target" : "query";
       box.querySelector(`[name=bench-tool][value=${tool}]`).checked = true;
@@ -142,7 +145,10 @@
     // A state from a link, whose new words have vectors of the model that its matrices are of, or the
     // reader's own after a reload, who had begun with a preset
     function open(linked, name = null) {
-      if (origins.has(name)) return change(linked, { from: origins.get(name) });
+      if (origins.has(name)) {
+        resetTool(linked.targets);
+        return change(linked, { from: origins.get(name) });
+      }
       const matrices = ({ heads: [first] }) => JSON.stringify(first);
       const like = [...origins.values()].find((one) => matrices(one.state) === matrices(linked));
       const made = { name: "link", label: "a link", state: linked, vectors: like?.vectors };
@@ -410,5 +416,5 @@
     return { bench, reset: () => begin(origins.get(preset)) };
   }
 
-  lab.workbench = { pair, parts, plural, rowHead, short, start };
+  lab.workbench = { pair, parts, plural, rowHead, short, shownAs, start };
 }
