@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 from loops import for_each
+from other_values import OF_LAYERS
 from torch import nn
 from torch.nn import functional as F
 
@@ -12,23 +13,9 @@ from attention import SentimentClassifier
 from attention.analysis import parameter_count
 from attention.layers.variants import VARIANTS, variant
 
-# A value for each option that a variant reads, which is not its default.
-GIVEN = {
-    "key_dim": 5,
-    "value_dim": 3,
-    "num_heads": 6,
-    "num_kv_heads": 2,
-    "latent_dim": 7,
-    "num_layers": 3,
-    "rotary": True,
-    "window": 4,
-    "bias": True,
-    "scale": 0.5,
-}
-
 
 def options_of(name):
-    return {option: GIVEN[option] for option in VARIANTS[name].options}
+    return {option: OF_LAYERS[option] for option in VARIANTS[name].options}
 
 
 every_variant = for_each(name=VARIANTS)
@@ -88,7 +75,7 @@ def test_every_option_that_a_variant_reads_changes_what_is_built(name):
         ), option
 
 
-@for_each(name=VARIANTS, option=GIVEN)
+@for_each(name=VARIANTS, option=OF_LAYERS)
 def test_an_option_that_a_variant_does_not_read_is_refused(name, option):
     if option in VARIANTS[name].options:
         return
@@ -97,7 +84,7 @@ def test_an_option_that_a_variant_does_not_read_is_refused(name, option):
         f"^{option}: expected {', '.join(names[:-1])}.*{names[-1]}, which reads? it, got {name}$"
     )
     with pytest.raises(ValueError, match=expected):
-        VARIANTS[name].build(24, **{option: GIVEN[option]})
+        VARIANTS[name].build(24, **{option: OF_LAYERS[option]})
 
 
 @for_each(name=VARIANTS, options=({}, {"bigram_buckets": 11}))

@@ -1,5 +1,7 @@
 """A value for each option of training that is neither its default nor a preset's."""
 
+from attention.layers.variants import VARIANTS
+
 OF_MODEL = {
     "embed_dim": 24,
     "key_dim": 5,
@@ -16,6 +18,12 @@ OF_MODEL = {
     "word_dropout": 0.4,
     "max_length": 13,
     "position_base": 50.0,
+}
+# Of those that layers read; the switches among them are off by default.
+OF_LAYERS = {
+    name: (OF_MODEL | {"rotary": True, "bias": True})[name]
+    for variant in VARIANTS.values()
+    for name in variant.options
 }
 OF_RUN = {
     "data": "imdb",

@@ -7,6 +7,7 @@ import pickle
 
 import pytest
 import torch
+from other_values import OF_LAYERS
 from refusals import check_refused
 from wrapped import wrap
 
@@ -17,21 +18,8 @@ from attention.sentiment.model import build_model
 from attention.sentiment.tokenizer import SEP_ID
 
 POSITIONS = ("end", "start", "none")
-# A value of each option that is not its default, of the layers and then of the classifier.
-LAYER_VALUES = {
-    "key_dim": 3,
-    "value_dim": 2,
-    "bias": True,
-    "scale": 1.0,
-    "num_heads": 2,
-    "num_kv_heads": 1,
-    "rotary": True,
-    "window": 3,
-    "latent_dim": 3,
-    "num_layers": 1,
-}
 VALUES = {
-    **LAYER_VALUES,
+    **OF_LAYERS,
     "positions": "none",
     "bigram_buckets": 13,
     "segments": True,
@@ -44,7 +32,7 @@ every_variant = pytest.mark.parametrize("attention", VARIANTS)
 def readable(attention, values):
     """Leave out the options that only other layers read."""
     reads = VARIANTS[attention].options
-    return {k: v for k, v in values.items() if k in reads or k not in LAYER_VALUES}
+    return {k: v for k, v in values.items() if k in reads or k not in OF_LAYERS}
 
 
 def build(attention, **more):
@@ -63,9 +51,8 @@ def batch():
 @every_variant
 def test_every_option_reaches_its_layer(attention):
     for name in VARIANTS[attention].options:
-        assert name in LAYER_VALUES, f"{name}: give it a value above"
-        ours = build(attention, **{name: LAYER_VALUES[name]}).attention
-        sizes = readable(attention, {"key_dim": 3, "num_heads": 2}) | {name: LAYER_VALUES[name]}
+        ours = build(attention, **{name: OF_LAYERS[name]}).attention
+        sizes = readable(attention, {"key_dim": 3, "num_heads": 2}) | {name: OF_LAYERS[name]}
         assert repr(ours) == repr(VARIANTS[attention].build(8, **sizes))
 
 
