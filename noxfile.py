@@ -86,7 +86,7 @@ def install(session: nox.Session, *groups: str) -> None:
 
 @nox.session
 def docs(session: nox.Session) -> None:
-    """Execute every page, build the site in docs/_build/html and its book, run the doctests."""
+    """Execute every page, and build the site in docs/_build/html and its book."""
     install(session, "docs")
     session.run("python", "-P", "docs/build.py", *session.posargs)
 

@@ -1,6 +1,6 @@
-"""Build the site in _build/html and its book, and run the doctests: all in one process.
+"""Build the site in _build/html and its book in one process.
 
-Three would import torch and the libraries three times, which takes longer than a second build.
+Two would import torch and the libraries twice, which takes longer than a second build.
 """
 
 import os
@@ -24,4 +24,3 @@ if __name__ == "__main__":
     build("html", *sys.argv[1:])
     build("epub")
     shutil.copy("_build/epub/attention.epub", "_build/html")
-    build("doctest", "-q")

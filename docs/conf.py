@@ -27,7 +27,6 @@ extensions = [
     # Libraries
     "myst_nb",
     "sphinx.ext.autodoc",
-    "sphinx.ext.doctest",
     "sphinx.ext.intersphinx",
     "sphinx.ext.napoleon",
     "sphinx.ext.viewcode",
@@ -124,17 +123,6 @@ nitpick_ignore = [
 ]  # nobody calls it but the package
 napoleon_numpy_docstring = False
 napoleon_custom_sections = ["Shape", "Source"]
-# An example has the object that it documents at hand, and torch; that it needs nothing else is held
-# by tests/core/test_docstrings.py.
-PACKAGE = HERE.parent / "attention"
-MODULES = [
-    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts)
-    for path in sorted(PACKAGE.rglob("*[!_].py"))  # a package's own file, __init__.py, is none
-]
-doctest_global_setup = "\n".join(
-    f"from {module} import *" for module in [*MODULES, "attention.exercises", "attention"]
-)
-doctest_global_setup += "\nimport torch\ntorch.manual_seed(0)"
 
 # Plain-text lists of the few foreign objects we name: no build waits for another site.
 intersphinx_mapping = {

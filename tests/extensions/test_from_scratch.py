@@ -87,7 +87,7 @@ def test_the_site_offers_the_file(lessons, tmp_path):
     text = lessons(piece("def f():\n    return 1"))
     app = SimpleNamespace(srcdir=tmp_path / "docs", outdir=tmp_path, builder=SimpleNamespace())
     file = tmp_path / from_scratch.NAME
-    for app.builder.name, problem in (("html", RuntimeError("failed")), ("doctest", None)):
+    for app.builder.name, problem in (("html", RuntimeError("failed")), ("epub", None)):
         from_scratch.write_file(app, problem)
         assert not file.exists()
     app.builder.name = "html"

@@ -78,7 +78,7 @@ def test_the_wheel_lies_at_the_root_of_the_site_that_was_built(monkeypatch):
     )
     folder = Path("/project/docs")
     app = SimpleNamespace(srcdir=folder, outdir=folder / "_build/html", builder=SimpleNamespace())
-    for app.builder.name, problem in (("html", RuntimeError("failed")), ("doctest", None)):
+    for app.builder.name, problem in (("html", RuntimeError("failed")), ("epub", None)):
         wheel_of_the_site.build_wheel(app, problem)
     assert ran == []
     app.builder.name = "html"
