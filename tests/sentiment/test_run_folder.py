@@ -246,8 +246,8 @@ def test_the_environment_of_a_folder_that_was_copied_not_installed(monkeypatch):
 
 
 def test_another_configuration_or_other_reviews_are_refused(run):
-    trainer, data = make_trainer(run, lr=0.5, schedule="constant", keep="head")
-    with pytest.raises(ValueError, match=r"another keep, lr, schedule$"):
+    trainer, data = make_trainer(run, lr=0.5, schedule="constant", keep="head", model="mean")
+    with pytest.raises(ValueError, match=r"another keep, lr, model, schedule$"):
         run_folder.load_checkpoint(run, trainer, data)
     trainer, data = make_trainer(run)
     run_folder.load_checkpoint(run, trainer, data | {"test": "another"})
