@@ -347,17 +347,6 @@ def test_a_loss_that_is_not_a_number_leaves_the_last_good_state(tmp_path, monkey
     assert main(["--resume", str(tmp_path / "run")]) == 0
 
 
-def test_a_run_is_not_resumed_with_other_reviews(tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        stop_after(patch, epochs=1)
-        with pytest.raises(Interrupted):
-            small_run.train(tmp_path / "run")
-    train_file = tmp_path / "reviews" / "train.csv"
-    train_file.write_text(train_file.read_text().replace("good", "lovely"))
-    with pytest.raises(ValueError, match=r"other reviews \(train\)"):
-        main(["--resume", str(tmp_path / "run")])
-
-
 def test_two_processes_train_the_model_of_one(tmp_path):
     one = small_run.train(tmp_path / "one", "--epochs", "2", "--model", "qkv")
     options = ["--data", tmp_path / "reviews", "--out", tmp_path / "two", *small_run.OPTIONS]
