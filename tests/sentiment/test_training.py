@@ -208,7 +208,8 @@ def test_a_run_stopped_thrice_ends_bit_for_bit_as_one_never_stopped(
     assert are_equal(*checkpoints)
 
 
-def stop_after(monkeypatch, epochs):
+def train_until(monkeypatch, folder, epochs):
+    """Start a run that an error ends after so many epochs."""
     after_epoch = Progress.after_epoch
 
     def stop(self, trainer):
@@ -216,24 +217,32 @@ def stop_after(monkeypatch, epochs):
         if trainer.state.epoch == epochs:
             raise Interrupted
 
-    monkeypatch.setattr(Progress, "after_epoch", stop)
+    with monkeypatch.context() as patch:
+        patch.setattr(Progress, "after_epoch", stop)
+        with pytest.raises(Interrupted):
+            small_run.train(folder)
+
+
+def take_25_seconds_per_batch(monkeypatch):
+    now, after_batch = [0.0], Progress.after_batch
+
+    def slowly(self, trainer):
+        now[0] += 25.0
+        after_batch(self, trainer)
+
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(Progress, "after_batch", slowly)
 
 
 def test_an_error_in_the_midst_gives_signals_and_lock_back(tmp_path, monkeypatch):
     before = signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)
-    with monkeypatch.context() as patch:
-        stop_after(patch, epochs=1)
-        with pytest.raises(Interrupted):
-            small_run.train(tmp_path / "run")
+    train_until(monkeypatch, tmp_path / "run", epochs=1)
     assert (signal.getsignal(signal.SIGINT), signal.getsignal(signal.SIGTERM)) == before
     assert main(["--resume", str(tmp_path / "run")]) == 0
 
 
 def test_killed_between_the_last_epoch_and_the_model(tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        stop_after(patch, epochs=3)
-        with pytest.raises(Interrupted):
-            small_run.train(tmp_path / "run")
+    train_until(monkeypatch, tmp_path / "run", epochs=3)
     assert not (tmp_path / "run" / "summary.json").exists()
     assert main(["--resume", str(tmp_path / "run")]) == 0
     assert len(read_metrics(tmp_path / "run")) == 3
@@ -263,13 +272,7 @@ def test_stopping_while_the_validation_runs(epochs, code, tmp_path, monkeypatch,
 
 
 def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
-    now, saved, expected = [0.0], [], []
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    after_batch, save = Progress.after_batch, run_folder.save_checkpoint
-
-    def slowly(self, trainer):
-        now[0] += 25.0
-        after_batch(self, trainer)
+    saved, expected, save = [], [], run_folder.save_checkpoint
 
     def record(folder, trainer, data):
         epoch, batch = trainer.state.epoch, trainer.state.batch
@@ -283,7 +286,7 @@ def test_a_checkpoint_every_minute(tmp_path, monkeypatch, capsys):
                 f"about {25 * (20 - 10 * epoch - batch)} s left, saved"
             )
 
-    monkeypatch.setattr(Progress, "after_batch", slowly)
+    take_25_seconds_per_batch(monkeypatch)
     monkeypatch.setattr(run_folder, "save_checkpoint", record)
     small_run.train(tmp_path / "run", "--epochs", "2")
     # Three batches of 25 seconds are the first time over a minute.
@@ -311,18 +314,8 @@ def test_training_in_another_thread_resumes_after_the_last_epoch(tmp_path, capsy
 
 
 def test_time_left_is_counted_from_where_it_resumed(tmp_path, monkeypatch, capsys):
-    with monkeypatch.context() as patch:
-        stop_after(patch, epochs=1)
-        with pytest.raises(Interrupted):
-            small_run.train(tmp_path / "run")
-    now, after_batch = [0.0], Progress.after_batch
-
-    def slowly(self, trainer):
-        now[0] += 25.0
-        after_batch(self, trainer)
-
-    monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(Progress, "after_batch", slowly)
+    train_until(monkeypatch, tmp_path / "run", epochs=1)
+    take_25_seconds_per_batch(monkeypatch)
     assert main(["--resume", str(tmp_path / "run")]) == 0
     (second,) = (line for line in capsys.readouterr().err.splitlines() if "epoch 2/3" in line)
     assert second.endswith("about 250 s left")  # ten batches more
