@@ -3,7 +3,6 @@
 import json
 import shutil
 
-import pytest
 import small_run
 import torch
 
@@ -16,11 +15,6 @@ from attention.sentiment.sources import load_reviews
 CPU = torch.device("cpu")
 
 
-@pytest.fixture
-def run(finished):
-    return finished
-
-
 def result_of(capsys, *options):
     capsys.readouterr()
     assert evaluate.main([*map(str, options), "--device", "cpu"]) == 0
@@ -28,8 +22,10 @@ def result_of(capsys, *options):
     return table, json.loads(last)
 
 
-def test_last_line_is_json_with_every_figure(run, capsys):
-    table, result = result_of(capsys, run, "--data", run.parent / "reviews", "--split", "test")
+def test_last_line_is_json_with_every_figure(finished, capsys):
+    table, result = result_of(
+        capsys, finished, "--data", finished.parent / "reviews", "--split", "test"
+    )
     assert list(result) == ["clean", "distractor"]
     for name, row in result.items():
         assert set(row) == set(Measured.__annotations__)
@@ -44,25 +40,25 @@ def test_last_line_is_json_with_every_figure(run, capsys):
         assert f"{low:.4f} to {high:.4f}" in printed
 
 
-def test_it_measures_the_split_with_the_lab_s_pairs(run, capsys):
-    _, result = result_of(capsys, run)
-    model, tokenizer, _ = load_run(run, CPU)
-    reviews = load_reviews(run.parent / "reviews")["test"]
+def test_it_measures_the_split_with_the_lab_s_pairs(finished, capsys):
+    _, result = result_of(capsys, finished)
+    model, tokenizer, _ = load_run(finished, CPU)
+    reviews = load_reviews(finished.parent / "reviews")["test"]
     for name, examples in measured_examples(tokenizer, reviews).items():
         assert result[name] == measure(model, examples)
     assert (examples.distractor >= 0).all()
 
 
-def test_validation_figures_are_those_of_training(run, capsys):
-    _, result = result_of(capsys, run, "--split", "validation")
-    line = json.loads((run / "metrics.jsonl").read_text())
+def test_validation_figures_are_those_of_training(finished, capsys):
+    _, result = result_of(capsys, finished, "--split", "validation")
+    line = json.loads((finished / "metrics.jsonl").read_text())
     assert result == {name: line[name] for name in ("clean", "distractor")}
 
 
-def test_other_reviews_than_those_of_training(run, tmp_path, capsys):
+def test_other_reviews_than_those_of_training(finished, tmp_path, capsys):
     data = small_run.write_reviews(tmp_path / "others")
     (data / "test.csv").write_text("text,label\ngood soup,1\nbad soup,0\nbad wine,0\n")
-    _, result = result_of(capsys, run, "--data", data)
+    _, result = result_of(capsys, finished, "--data", data)
     assert result["clean"]["n"] == 3
 
 
@@ -86,15 +82,15 @@ def test_the_names_of_columns_are_remembered(tmp_path, capsys):
     assert result["clean"]["n"] == 60  # a file is measured whole
 
 
-def test_a_folder_needs_only_the_split_that_is_measured(run, capsys, tmp_path):
-    shutil.copy(run.parent / "reviews" / "test.csv", tmp_path / "test.csv")
-    _, expected = result_of(capsys, run)
+def test_a_folder_needs_only_the_split_that_is_measured(finished, capsys, tmp_path):
+    shutil.copy(finished.parent / "reviews" / "test.csv", tmp_path / "test.csv")
+    _, expected = result_of(capsys, finished)
     capsys.readouterr()
-    assert evaluate.main([str(run), "--data", str(tmp_path), "--device", "cpu"]) == 0
+    assert evaluate.main([str(finished), "--data", str(tmp_path), "--device", "cpu"]) == 0
     assert json.loads(capsys.readouterr().out.splitlines()[-1]) == expected
 
 
-def test_validation_reviews_that_have_changed_are_noticed(run, capsys, tmp_path):
+def test_validation_reviews_that_have_changed_are_noticed(tmp_path, capsys):
     """A drawn tenth was drawn anew where the file had grown, and with it what was trained on."""
     data = tmp_path / "all.csv"
     texts, labels = small_run.reviews(40, 1)
