@@ -231,12 +231,6 @@ def test_long_words_and_long_sentences_stay_in_their_place(sized):
             assert not overlap(table, box(sized.locator(f'[data-part="{part}"]')))
 
 
-def test_all_of_look_fits_a_phone_that_is_touched(visit, http_root):
-    page = visit(http_root + "playground.html", size="phone").page
-    show(page, "look", folded=True)
-    assert page.locator("#workbench").bounding_box()["height"] <= 844
-
-
 def test_a_phone_shows_what_to_do_and_all_weights_at_once_and_the_pictures_below(visit, http_root):
     page = visit(http_root + "playground.html", size="phone").page
     for density in ("look", "change"):
