@@ -48,6 +48,11 @@ def hash_of(name: str, values: dict) -> str:
     return "#puzzle=" + "&".join(parts)
 
 
+def key_of_position(page):
+    """Find the number that tells the keys where a word stands."""
+    return page.get_by_role("textbox", name="W_key, position, number 1", exact=True)
+
+
 def test_the_page_judges_as_python_does(open_page):
     page = open_page(PAGE)
     generator = random.Random(0)
@@ -106,9 +111,7 @@ def test_typing_sliding_undoing_and_the_address(open_page):
     page = open_page(PAGE + "#puzzle=first-word")
     verdict, count = page.get_by_test_id("puzzle-verdict"), page.get_by_test_id("puzzle-count")
     page.get_by_role("textbox", name="W_query, always 1, number 1", exact=True).fill("1")
-    page.get_by_role("textbox", name="W_key, position, number 1", exact=True).fill(
-        "−5"
-    )  # with a real minus sign
+    key_of_position(page).fill("−5")  # with a real minus sign
     assert verdict.get_attribute("data-solved") == "true"
     assert count.inner_text().startswith("Yours: 2 numbers set")
     page.wait_for_function("location.hash.includes('W_key=0,0,-5,0')")
@@ -119,16 +122,13 @@ def test_typing_sliding_undoing_and_the_address(open_page):
     page.get_by_role("button", name="Undo").click()
     assert verdict.get_attribute("data-reason") == "here"
     slider = page.locator("[data-part=slider]")
-    page.get_by_role("textbox", name="W_key, position, number 1", exact=True).focus()
+    key_of_position(page).focus()
     slider.fill("-6")
-    assert (
-        page.get_by_role("textbox", name="W_key, position, number 1", exact=True).input_value()
-        == "-6"
-    )
+    assert key_of_position(page).input_value() == "-6"
     assert verdict.get_attribute("data-solved") == "true"
     page.get_by_role("button", name="Start again").click()
     assert count.inner_text().startswith("Yours: 0 numbers set")
-    field = page.get_by_role("textbox", name="W_key, position, number 1", exact=True)
+    field = key_of_position(page)
     field.fill("one")
     assert field.get_attribute("aria-invalid") == "true"
     assert "expected a number from −99 to 99" in page.get_by_role("alert").inner_text()
@@ -138,7 +138,7 @@ def test_typing_sliding_undoing_and_the_address(open_page):
 
 def test_what_was_taken_back_can_be_done_again(open_page):
     page = open_page(PAGE + "#puzzle=first-word")
-    field = page.get_by_role("textbox", name="W_key, position, number 1", exact=True)
+    field = key_of_position(page)
     undo, redo = (page.get_by_role("button", name=name) for name in ("Undo", "Redo"))
     field.fill("7")
     undo.click()
@@ -165,7 +165,7 @@ def test_a_weight_is_changed_in_its_place(open_page):
     page = open_page(PAGE + "#puzzle=first-word")
     cell = page.locator('.puzzle-maps [data-name="map.1.0"]').element_handle()
     page.get_by_role("textbox", name="W_query, always 1, number 1", exact=True).fill("1")
-    page.get_by_role("textbox", name="W_key, position, number 1", exact=True).fill("-5")
+    key_of_position(page).fill("-5")
     assert cell.evaluate("cell => cell.isConnected && Number(cell.dataset.value) > 0.9")
     assert "goal" in cell.get_attribute("class")
     assert "missed" not in cell.get_attribute("class")
@@ -196,7 +196,7 @@ def test_the_page_counts_what_is_solved(open_page):
 
 def test_what_was_taken_back_stays_so_on_coming_back(open_page):
     page = open_page(PAGE + "#puzzle=first-word")
-    field = page.get_by_role("textbox", name="W_key, position, number 1", exact=True)
+    field = key_of_position(page)
     field.fill("7")
     page.get_by_role("button", name="Undo").click()
     page.locator(".puzzle-list button").nth(1).click()
