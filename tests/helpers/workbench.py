@@ -37,3 +37,7 @@ def field(page, name):
 
 def shown(page, *names):
     return [cell(page, name).text_content() for name in names]
+
+
+def state(page):
+    return page.evaluate("lab.workbench.bench.state()")

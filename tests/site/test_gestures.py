@@ -8,16 +8,12 @@ import pytest
 from playwright.sync_api import expect
 from touch import swipe
 from trained_models import attention_between
-from workbench import cell, field, open_bench, shown
+from workbench import cell, field, open_bench, shown, state
 
 from experiments.playground import trained
 
 SCRIPT = Path(__file__).with_name("gestures.js").read_text(encoding="utf-8")
 PHONE = {"size": "phone", "has_touch": True, "is_mobile": True}
-
-
-def state(page):
-    return page.evaluate("lab.workbench.bench.state()")
 
 
 @pytest.mark.parametrize(("handle", "dx", "dy"), [("query", -30, -40), ("key.3", 25, 30)])

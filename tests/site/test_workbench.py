@@ -1,7 +1,7 @@
 """The workbench: the lessons' digits, where each number comes from, what a reader can change."""
 
 from playwright.sync_api import expect
-from workbench import SIX, cell, field, shown
+from workbench import SIX, cell, field, shown, state
 
 from attention.exercises import EXERCISES
 
@@ -36,7 +36,7 @@ def test_words_that_stay_keep_their_vectors_and_the_drawn_ones_are_named(bench):
     bench.get_by_label("Start from").select_option("trained")
     drawn = bench.locator('[data-part="drawn"]')
     expect(drawn).to_have_text("")
-    before = bench.evaluate("lab.workbench.bench.state()")
+    before = state(bench)
     sentence = bench.get_by_label("Your sentence")
     sentence.focus()
     # Typed letter by letter, the last word is for a moment a shorter one.
@@ -44,7 +44,7 @@ def test_words_that_stay_keep_their_vectors_and_the_drawn_ones_are_named(bench):
     for _ in range(2):
         sentence.press("Backspace")
     sentence.press_sequentially(before["words"][-1][-2:] + " flabbergasting")
-    after = bench.evaluate("lab.workbench.bench.state()")
+    after = state(bench)
     assert after["words"] == [*before["words"], "flabbergasting"]
     assert after["x"][:-1] == before["x"]
     expect(drawn).to_have_text("Words that the model does not know: flabbergasting.")

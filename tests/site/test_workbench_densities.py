@@ -6,7 +6,7 @@ import re
 import pytest
 from accessibility import unsound
 from playwright.sync_api import expect
-from workbench import cell, field, show
+from workbench import cell, field, show, state
 
 SEEN = """(selector) => [...document.querySelectorAll(`#workbench ${selector}`)].filter((one) =>
   one.checkVisibility() && !one.closest("details:not([open]) > div"))"""
@@ -267,8 +267,8 @@ def test_the_largest_gradient_of_a_matrix_has_the_full_tint(bench):
 def test_a_mission_begins_without_what_another_one_needed(bench):
     bench.evaluate("lab.workbench.bench.set({ temperature: 10, isCausal: true })")
     bench.locator(".bench-missions button").nth(4).click()
-    state = bench.evaluate("lab.workbench.bench.state()")
-    assert (state["temperature"], state["isCausal"]) == (1, False)
+    found = state(bench)
+    assert (found["temperature"], found["isCausal"]) == (1, False)
 
 
 def test_the_weight_that_a_mission_is_about_is_framed_until_it_is_done(first):

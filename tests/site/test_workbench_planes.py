@@ -2,11 +2,7 @@
 
 import pytest
 from playwright.sync_api import expect
-from workbench import cell, field, open_bench, shown
-
-
-def state(page):
-    return page.evaluate("lab.workbench.bench.state()")
+from workbench import cell, field, open_bench, shown, state
 
 
 def drag(page, handle, dx, dy):

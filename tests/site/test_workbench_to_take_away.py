@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from playwright.sync_api import expect
 from trained_models import attention_between
-from workbench import SIX, cell, field, open_bench, shown
+from workbench import SIX, cell, field, open_bench, shown, state
 
 DC = "{http://purl.org/dc/elements/1.1/}"
 
@@ -34,11 +34,11 @@ def change_much(page):
 def test_the_address_follows_when_the_reader_pauses_and_holds_everything(visit, http_root, bench):
     assert "#bench=1." not in bench.url
     change_much(bench)
-    state = bench.evaluate("lab.workbench.bench.state()")
+    found = state(bench)
     bench.wait_for_url("**#bench=1.*")
     other = open_bench(visit, bench.url)
-    assert other.evaluate("lab.workbench.bench.state()") == state
-    assert other.get_by_label("Your sentence").input_value() == " ".join(state["words"])
+    assert state(other) == found
+    assert other.get_by_label("Your sentence").input_value() == " ".join(found["words"])
     bench.get_by_text("Take it away").click()
     bench.get_by_role("button", name="Copy link").click()
     expect(bench.get_by_text("The link is copied")).to_be_visible()
@@ -51,8 +51,8 @@ def test_the_address_follows_what_is_undone(bench):
     changed = bench.url
     bench.get_by_role("button", name="Undo").click()
     bench.wait_for_url(lambda url: url != changed)
-    state = bench.evaluate("lab.benchState.decode(location.hash.slice('#bench='.length))")
-    assert state["x"][0] == [0.43, 0.15, 0.89]
+    found = bench.evaluate("lab.benchState.decode(location.hash.slice('#bench='.length))")
+    assert found["x"][0] == [0.43, 0.15, 0.89]
 
 
 @pytest.mark.parametrize("fragment", ["2.abc", "1.%3Cscript%3E", "1." + "A" * 9000, ""])
@@ -70,12 +70,12 @@ def test_a_hostile_or_outdated_link_says_so_and_shows_the_start(visit, http_root
 
 
 def test_a_link_pasted_into_the_open_page_is_read(bench):
-    before = bench.evaluate("lab.workbench.bench.state()")
+    before = state(bench)
     text = bench.evaluate("lab.benchState.encode({ ...lab.workbench.bench.state(), at: 4 })")
     bench.evaluate("text => { location.hash = `bench=${text}`; }", text)
     expect(bench.locator("#workbench tr.asks th")).to_have_text("one")
     bench.get_by_role("button", name="Undo").click()
-    assert bench.evaluate("lab.workbench.bench.state()") == before
+    assert state(bench) == before
 
 
 def test_a_program_of_the_state_is_copied(bench):
