@@ -235,14 +235,6 @@ def test_an_error_in_the_midst_gives_signals_and_lock_back(tmp_path, monkeypatch
     assert main(["--resume", str(tmp_path / "run")]) == 0
 
 
-def test_killed_between_the_last_epoch_and_the_model(tmp_path, monkeypatch):
-    train_until(monkeypatch, tmp_path / "run", epochs=3)
-    assert not (tmp_path / "run" / "summary.json").exists()
-    assert main(["--resume", str(tmp_path / "run")]) == 0
-    assert len(read_metrics(tmp_path / "run")) == 3
-    assert {path.name for path in (tmp_path / "run").iterdir()} == RUN_FILES
-
-
 @pytest.mark.parametrize(("epochs", "code"), [(2, 128 + signal.SIGTERM), (1, 0)])
 def test_stopping_while_the_validation_runs(epochs, code, tmp_path, monkeypatch, capsys):
     measure = Trainer._finish_epoch
