@@ -124,21 +124,6 @@ BAD = {
             unfinished,
             with_another_option,
         ),
-        "half a checkpoint": (
-            RESUME,
-            ["state.safetensors", "not a checkpoint that can be read"],
-            unfinished,
-            truncated("run/checkpoint/state.safetensors", 1000),
-        ),
-        "a file of another kind": (
-            ["train", "--data", "notes.txt", "--out", "new"],
-            ["notes.txt: expected a file that ends in .csv, .tsv, .jsonl"],
-            lambda folder: (folder / "notes.txt").write_text("good soup"),
-        ),
-        "no column of that name": (
-            new_run("--text-column", "review"),
-            ["train.csv", "no column review; it has text, label"],
-        ),
         "a column of a source that has none": (
             ["train", "--data", "imdb", "--label-column", "stars", "--out", "new"],
             ["--label-column: expected a file or a folder as data, got imdb"],
