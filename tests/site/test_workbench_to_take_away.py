@@ -115,7 +115,8 @@ def test_both_pictures_are_saved_in_the_colours_of_their_theme(bench):
         assert "Your journey starts with one step" in root.find(f"{svg}title").text
         assert root.find(f"{svg}desc").text
         assert "MIT License" in "".join(root.find(f".//{DC}rights").itertext())
-        assert not [one for one in root.iter(f"{svg}circle") if one.get("r") == "15"]  # to drag by
+        radii = [float(one.get("r")) for one in root.iter(f"{svg}circle")]
+        assert max(radii) == 5  # the context vector's; no disc to drag by
         texts = [one.text for one in root.iter(f"{svg}text")]
         assert {"query", "context", *shown(bench, *(f"map.1.{j}" for j in SIX))} <= set(texts)
         assert texts.count("journey") == 4  # a row, a column, a key, a value
