@@ -124,7 +124,7 @@ def test_typing_sliding_undoing_and_the_address(open_page):
     slider = page.locator("[data-part=slider]")
     key_of_position(page).focus()
     slider.fill("-6")
-    assert key_of_position(page).input_value() == "-6"
+    assert key_of_position(page).input_value() == "−6"
     assert verdict.get_attribute("data-solved") == "true"
     page.get_by_role("button", name="Start again").click()
     assert count.inner_text().startswith("Yours: 0 numbers set")

@@ -127,16 +127,16 @@ def test_a_refused_sentence_keeps_its_reason_after_enter(bench):
     expect(bench.get_by_role("alert")).to_have_text("")
 
 
-def test_the_frame_of_a_target_and_the_mark_of_a_reached_one_cover_no_digit(sized):
+def test_the_frame_of_a_target_and_the_mark_of_the_largest_cover_no_digit(sized):
     sized.get_by_role("radio", name="a target").check()
     for words in (6, 12):
         sized.get_by_label("Your sentence").fill(" ".join(f"w{i}" for i in range(words)))
         row = [cell(sized, f"map.1.{j}") for j in range(words)]
-        reached = max(row, key=lambda one: float(one.get_attribute("data-value")))
-        reached.click()
+        largest = max(row, key=lambda one: float(one.get_attribute("data-value")))
+        largest.click()
         sized.keyboard.press("Escape")  # what is asked for has another outline
         # The mark is a sign at the upper right or, where there is less room, a solid frame.
-        found = reached.evaluate(
+        found = largest.evaluate(
             """part => { const look = getComputedStyle(part, "::after"), range = new Range();
             range.selectNodeContents(part);
             const [cell, text] = [part, range].map((one) => one.getBoundingClientRect());

@@ -4,7 +4,7 @@
 
 {
   const { KINDS, load } = lab.models;
-  const { keep, kept, speaker } = lab.dom;
+  const { keep, kept, speaker, whenNear } = lab.dom;
   const { drawTokens, limitOf, noticeOf, percentText, readTokens, tokensOf } = lab.tokens;
 
   const SAMPLE = "The worst thing about it is that it ends.";
@@ -36,16 +36,7 @@
     });
     box.hidden = false;
     find("review").value = kept("review") || SAMPLE;
-    // The model comes when its reader comes near.
-    const near = new IntersectionObserver(
-      (entries) => {
-        if (!entries.some((one) => one.isIntersecting)) return;
-        near.disconnect();
-        read();
-      },
-      { rootMargin: "100px" },
-    );
-    near.observe(box);
+    whenNear(box, "100px", read);
   }
 
   startHome(document.getElementById("home-lab"));

@@ -5,7 +5,7 @@
 
 {
   const { matmul, transpose } = lab.tensors;
-  const { digits, element, moveByArrows, quoted, setStop } = lab.dom;
+  const { digits, element, moveByArrows, quoted, setStop, whenNear } = lab.dom;
   const { nodes } = lab.benchEquation;
   const { NAMED, STOPS, learn, sumOf } = lab.lessonNumbers;
 
@@ -218,14 +218,6 @@
   const { lesson } = JSON.parse(document.querySelector("script.workbench-numbers").textContent);
   startScores(lesson);
   startProduct(lesson);
-  // Two thousand steps take a third of a second, so the page is shown first.
-  const near = new IntersectionObserver(
-    (entries) => {
-      if (entries.every((entry) => !entry.isIntersecting)) return;
-      near.disconnect();
-      startTraining(lesson);
-    },
-    { rootMargin: "1200px" },
-  );
-  near.observe(document.getElementById("figure-8"));
+  // Two thousand steps take a third of a second.
+  whenNear(document.getElementById("figure-8"), "1200px", () => startTraining(lesson));
 }

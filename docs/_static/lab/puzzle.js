@@ -4,7 +4,7 @@
 // puzzle-judge.js after every change. A reader's numbers are one state, whose history Undo goes back.
 
 {
-  const { element, keep, kept, moveByArrows, setStop, speaker, stepByArrows } = lab.dom;
+  const { element, keep, kept, moveByArrows, setStop, speaker, stepByArrows, typed } = lab.dom;
   const { LIMIT, MASKS, RANGES, countNumbers, forward } = lab.puzzleJudge;
   const { judge, judgeClaim, read, write } = lab.puzzleJudge;
   const { mapsOf, showTables } = lab.puzzleMaps;
@@ -85,7 +85,7 @@
 
     const rangeOf = (field) => RANGES[field] ?? [-LIMIT, LIMIT];
     const numberOf = (one) => Number(one.toFixed(4));
-    const written = (one) => String(numberOf(one)).replace("-", "−");
+    const written = (one) => typed(numberOf(one));
 
     // ---- what one may set
 
@@ -118,7 +118,7 @@
         made.removeAttribute("aria-invalid");
         find("problem").textContent = "";
         find("verdict").classList.remove("outdated");
-        made.value = numberOf(numberAt(key));
+        made.value = written(numberAt(key));
       });
       fields.set(key, made);
       return made;
@@ -272,7 +272,7 @@
 
     function update() {
       for (const [key, made] of fields) {
-        if (made !== document.activeElement || !isTyping) made.value = numberOf(numberAt(key));
+        if (made !== document.activeElement || !isTyping) made.value = written(numberAt(key));
       }
       const choice = box.querySelector("select");
       if (choice) choice.value = state.mask;

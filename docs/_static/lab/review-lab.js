@@ -6,7 +6,7 @@
   const { UNKNOWN } = lab.tokenizer;
   const { KINDS, NAMES, load } = lab.models;
   const { digits, element, keep, kept, moveByArrows, quoted } = lab.dom;
-  const { setStop, speaker } = lab.dom;
+  const { setStop, speaker, whenNear } = lab.dom;
   const { drawTokens, follow, limitOf, noticeOf, readTokens, tokensOf } = lab.tokens;
   const { percentText, signed, weightText } = lab.tokens;
   const { drawMap } = lab.map;
@@ -415,16 +415,7 @@
       find("sample").value = "";
       find("review").value = typed;
     }
-    // The models come when their reader comes near.
-    const near = new IntersectionObserver(
-      (seen) => {
-        if (!seen.some((one) => one.isIntersecting)) return;
-        near.disconnect();
-        update();
-      },
-      { rootMargin: "300px" },
-    );
-    near.observe(box);
+    whenNear(box, "300px", update);
     return () => {
       keep("review", "");
       begin();

@@ -5,7 +5,7 @@
 {
   const { START, START_ID, bytesOf, decode, encode } = lab.bpe;
   const { load } = lab.models;
-  const { afterPress, element, moveByArrows, setStop, speaker, stepByArrows } = lab.dom;
+  const { afterPress, element, moveByArrows, setStop, speaker, stepByArrows, whenNear } = lab.dom;
   const { weightText } = lab.tokens;
   const { chance, draw, logitsAt, newReading, probabilities, read } = lab.writer;
   const { drawMap } = lab.map;
@@ -377,16 +377,7 @@
 
     box.hidden = false;
     begin();
-    // The model comes when its reader comes near.
-    const near = new IntersectionObserver(
-      (entries) => {
-        if (!entries.some((one) => one.isIntersecting)) return;
-        near.disconnect();
-        withModel(() => {});
-      },
-      { rootMargin: "300px" },
-    );
-    near.observe(box);
+    whenNear(box, "300px", () => withModel(() => {}));
     return begin;
   }
 
