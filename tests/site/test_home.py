@@ -1,6 +1,7 @@
 """The home page: short, with three promises, and two models that wait for their reader."""
 
 import pytest
+from playwright.sync_api import expect
 
 SHADES = """all => all.map((map) => new Set(
   map.getContext("2d").getImageData(0, 0, map.width, map.height).data).size)"""
@@ -58,3 +59,11 @@ def test_the_model_that_writes_comes_when_it_is_asked(visit, root, motion):
     assert text.inner_text() != written  # by another seed
     assert seen.complaints == []
     assert seen.foreign(root) == []
+
+
+def test_the_review_is_read_once_its_reader_comes_near(visit, root):
+    page = visit(root + "index.html").page
+    probability = page.get_by_test_id("probability")
+    expect(probability).to_be_empty()
+    page.locator("#home-lab").scroll_into_view_if_needed()
+    expect(probability).to_contain_text("% positive")
