@@ -71,6 +71,11 @@ class Lesson(NamedTuple):
     search: list[str]
     first_minutes: int  # of a first reading, which is all where there are no closer looks
 
+    @property
+    def subtitle(self) -> str:
+        """What the title says beyond the name: behind a colon, or behind the name itself."""
+        return self.title.partition(": ")[2] or self.title.removeprefix(self.short_title)[1:].strip()
+
 
 FIELDS = Lesson._fields[2:-1]
 FIRST = re.compile(r"^The first reading takes (\w+) minutes", re.MULTILINE)
@@ -200,7 +205,12 @@ def thumbnail(page: str) -> str:
 
 
 class Map(SphinxDirective):
-    """The map: lists of links, which a style sheet lays out over its lines."""
+    """The map: lists of links, which a style sheet lays out over its lines.
+
+    With ``:folded:`` a narrow one begins with the core lessons, and a press shows the others.
+    """
+
+    option_spec = {"folded": directives.flag}
 
     def run(self) -> list[nodes.Node]:
         for page in lessons():
@@ -208,6 +218,7 @@ class Map(SphinxDirective):
         written = render(
             "lesson-map.html",
             {
+                "folded": "folded" in self.options,
                 "lines": list(lines_of_the_map()),
                 "lessons": lessons(),
                 "pathto": lambda page: relative_uri(f"{self.env.docname}.html", f"{page}.html"),

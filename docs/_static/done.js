@@ -92,7 +92,21 @@
   }
   onChange(showLessons);
 
-  // Whoever points at a lesson of the map sees which lessons it needs.
+  const nameOf = (link) => link.querySelector("span").textContent;
+
+  // What a lesson shows, how long it takes, and after which others
+  function summary(link, needed) {
+    const { about, minutes } = link.querySelector("small").dataset;
+    const names = needed
+      .map(nameOf)
+      .join(", ")
+      .replace(/, ([^,]*)$/, " and $1");
+    const name = document.createElement("strong");
+    name.append(nameOf(link));
+    return [name, `: ${about}. ${minutes} minutes${names && `, after ${names}`}.`];
+  }
+
+  // Whoever points at a lesson of the map sees what it shows, and which lessons it needs.
   for (const map of document.querySelectorAll(".lesson-map")) {
     const links = [...map.querySelectorAll("a")];
     const needsOf = (link) => link.closest("li").dataset.needs.split(" ");
@@ -107,9 +121,18 @@
         one.classList.toggle("needed", first.includes(one));
         one.classList.toggle("on-the-way", way.has(one));
       }
+      map.querySelector(".about").replaceChildren(...(link ? summary(link, first) : []));
     };
     for (const kind of ["pointerover", "pointerleave", "focusin", "focusout"]) {
       map.addEventListener(kind, show);
     }
+    for (const link of links) {
+      link.ariaDescription = link.title;
+      link.title = ""; // would cover what is shown
+    }
+    map.querySelector(".more")?.addEventListener("click", () => {
+      map.classList.remove("folded");
+      links.find((link) => link.closest("section") !== links[0].closest("section")).focus();
+    });
   }
 }

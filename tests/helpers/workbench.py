@@ -16,7 +16,7 @@ def open_bench(visit, address, size="desktop", **options):
 
 def unfold(page):
     """Open what the workbench folds."""
-    for part in ("matrices", "options", "settings", "arithmetic"):
+    for part in ("matrices", "options", "settings", "arithmetic", "gradients"):
         page.locator(f"#workbench [data-part={part}]").evaluate("part => (part.open = true)")
 
 

@@ -50,6 +50,8 @@ def test_it_is_a_network_on_a_wide_screen_and_a_line_on_a_phone(visit, http_root
     assert len({round(y) for _, y in places}) == 3
     assert page.locator(f"{MAP} path").count() == 5
     page.set_viewport_size({"width": 390, "height": 844})
+    if name == "index.html":
+        page.get_by_role("button", name="16 more lessons, in 4 branches").click()
     places = page.locator(f"{MAP} a").evaluate_all(boxes)
     assert len({x for x, _ in places}) == 1
     assert [y for _, y in places] == sorted({y for _, y in places})
@@ -106,6 +108,40 @@ def test_a_station_that_is_pointed_at_shows_what_it_needs(visit, http_root):
     expect(page.locator(f"{MAP} .needed")).to_have_count(2)
 
 
+def test_a_station_that_is_pointed_at_says_what_it_shows(visit, http_root):
+    page = visit(http_root + "gallery/index.html").page
+    about, legend = (page.locator(f"{MAP} {name}") for name in (".about", ".legend"))
+    heads, scale = lessons()[HEADS], lessons()[SCALE]
+    station(page, HEADS).focus()
+    expect(about).to_have_text(
+        f"{heads.short_title}: {heads.subtitle}. {heads.first_minutes} minutes, after "
+        f"{lessons()[heads.needs[0]].short_title} and {lessons()[heads.needs[1]].short_title}."
+    )
+    expect(legend).to_be_hidden()
+    assert page.locator(f"{MAP} a[title]:not([title=''])").count() == 0  # would cover it
+    assert station(page, HEADS).evaluate("link => link.ariaDescription") == heads.title
+    station(page, SCALE).hover()
+    expect(about).to_contain_text(f"{scale.short_title}: {scale.subtitle}")
+    page.mouse.move(0, 0)
+    station(page, SCALE).blur()
+    expect(legend).to_be_visible()
+    expect(about).to_be_empty()
+
+
+def test_on_a_phone_the_home_page_begins_with_the_core_lessons(visit, http_root):
+    page = visit(http_root + "index.html", size="phone").page
+    seen = page.locator(f"{MAP} a").locator("visible=true")
+    expect(seen).to_have_count(9)
+    more = page.get_by_role("button", name="16 more lessons, in 4 branches")
+    more.click()
+    expect(seen).to_have_count(25)
+    expect(more).to_be_hidden()
+    expect(station(page, list(lessons())[9])).to_be_focused()
+    assert unsound(page, "phone", boxes=MAP) == []
+    still = visit(http_root + "index.html", size="phone", java_script_enabled=False).page
+    expect(still.locator(f"{MAP} a").locator("visible=true")).to_have_count(25)
+
+
 def test_a_legend_counts_what_is_solved(visit, http_root):
     page = visit(http_root + "gallery/index.html").page
     legend = page.locator(f"{MAP} .legend")
@@ -118,15 +154,14 @@ def test_a_legend_counts_what_is_solved(visit, http_root):
     expect(page.locator(f"{MAP} .legend")).to_be_hidden()  # it would count nothing
 
 
-def test_on_a_phone_a_branch_names_what_its_lessons_need(visit, http_root):
+def test_on_a_phone_a_lesson_says_what_it_shows_and_needs(visit, http_root):
     page = visit(http_root + "gallery/index.html", size="phone").page
     says = "part => getComputedStyle(part.querySelector('small'), '::after').content"
     rotary, heads = (
         station(page, f"gallery/{name}").evaluate(says)
         for name in ("deeper/plot_9a_rotary", "core/plot_5_multi_head")
     )
-    assert "also needs" in rotary
-    assert "6 and Gauge freedom" in rotary
-    assert "needs" not in heads
+    assert rotary == '"45 min, positions as rotations. Also needs 6 and Gauge freedom"'
+    assert heads == f'"{lessons()[HEADS].first_minutes} min, several sets of weights side by side"'
     page.set_viewport_size({"width": 1440, "height": 900})  # there one points at a lesson
     assert "needs" not in station(page, "gallery/deeper/plot_9a_rotary").evaluate(says)

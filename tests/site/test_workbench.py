@@ -109,7 +109,6 @@ ORIGINS = """(cells) => cells.map((cell) => {
 
 def test_every_number_says_where_it_comes_from(bench):
     where = bench.get_by_test_id("origin")
-    bench.get_by_role("tab", name="Steps").click()
     cell(bench, "query.0").focus()
     expect(where).to_have_text(
         "query of “journey”, number 1 = “journey” · column 1 of W_query = "
@@ -123,20 +122,16 @@ def test_every_number_says_where_it_comes_from(bench):
     )
     bench.get_by_role("radio", name="a target").check()
     cell(bench, "map.1.3").click()
-    texts = set()
-    for tab in ("Steps", "Learning", "Gradients"):
-        bench.get_by_role("tab", name=tab).click()
-        cells = bench.locator("#workbench td[data-name]").locator("visible=true")
-        for value, text in cells.evaluate_all(ORIGINS):
-            assert f"{float(value):.4f}".replace("-", "−").replace("−0.0000", "0.0000") in text
-            texts.add(text)
-    assert len(texts) > 90
+    cells = bench.locator("#workbench td[data-name]").locator("visible=true")
+    origins = cells.evaluate_all(ORIGINS)
+    for value, text in origins:
+        assert f"{float(value):.4f}".replace("-", "−").replace("−0.0000", "0.0000") in text
+    assert len({text for _, text in origins}) > 90
     field(bench, "W_key.0.1").focus()
     expect(where).to_contain_text("one step of learning makes it 0.1025 − 1 × ")
 
 
 def test_the_scale_the_temperature_and_the_masks(bench):
-    bench.get_by_role("tab", name="Steps").click()
     bench.get_by_label("divide by").uncheck()
     assert shown(bench, "scaled.1") == ["1.8524"]
     cell(bench, "scaled.1").focus()
@@ -185,7 +180,6 @@ def test_what_a_click_on_a_weight_does(bench):
 
 
 def test_a_target_on_a_masked_cell_is_not_counted(bench):
-    bench.get_by_role("tab", name="Learning").click()
     bench.get_by_role("button", name="The next word in all rows").click()
     bench.get_by_label("causal mask").check()
     expect(bench.locator('[data-part="lesson-of-loss"]')).to_contain_text(

@@ -56,7 +56,7 @@ def test_on_a_phone_learning_stands_above_the_weights_that_it_changes(visit, htt
     page = visit(http_root + "playground.html", size="phone").page
     show(page, "train", folded=True)
     parts = (
-        ".bench-bar > .lab-buttons",
+        ".bench-panel > .lab-buttons",
         "[data-part=loss]",
         "[data-part=curve]",
         ".bench-map",
@@ -255,7 +255,6 @@ def test_the_numbers_to_set_are_those_of_the_word_that_moves(visit, http_root):
 
 
 def test_the_largest_gradient_of_a_matrix_has_the_full_tint(bench):
-    bench.get_by_role("tab", name="Gradients").click()
     bench.get_by_role("button", name="Target:").click()
     values = "cells => cells.map(cell => Math.abs(cell.dataset.value))"
     shares = "cells => cells.map(cell => Number(cell.style.getPropertyValue('--share')))"

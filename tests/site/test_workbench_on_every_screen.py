@@ -37,7 +37,6 @@ def overlap(a, b):
 
 def test_the_explanation_of_a_selected_number_is_on_the_screen(sized):
     where = sized.locator(".lab-where")
-    sized.get_by_role("tab", name="Steps").click()
     for name in ("map.1.1", "context.5.1", "context.1", "score.0", "value.5.1"):
         if not cell(sized, name).is_visible():  # on a phone one of the context vectors is enough
             assert (name, sized.viewport_size["width"]) == ("context.5.1", 390)
@@ -71,16 +70,13 @@ def test_large_numbers_stay_in_their_place(sized):
     for name in ("x.1.0", "W_key.0.0", "W_query.0.1", "W_value.0.0"):
         field(sized, name).fill("-99")
     parts = ["map", "plane-scores", "plane-values", "x", "W_query", "W_key", "W_value"]
-    for tab, part in (("Steps", "steps"), ("Gradients", "dQKV")):
-        sized.get_by_role("tab", name=tab).click()
-        together = {
-            name: box(sized.locator(f'#workbench [data-part="{name}"]')) for name in [*parts, part]
-        }
-        for one, other in itertools.combinations(together, 2):
-            assert not overlap(together[one], together[other]), (one, other)
+    parts += ["steps", "dQKV"]
+    together = {name: box(sized.locator(f'#workbench [data-part="{name}"]')) for name in parts}
+    for one, other in itertools.combinations(together, 2):
+        assert not overlap(together[one], together[other]), (one, other)
     edge = box(sized.locator("#workbench"))[2]
-    for part in [*parts, "steps"]:
-        assert box(sized.locator(f'#workbench [data-part="{part}"]'))[2] <= edge + 1
+    for part in parts:
+        assert together[part][2] <= edge + 1
     assert sized.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
 
 
@@ -101,7 +97,6 @@ def test_a_refused_number_is_said_and_does_not_stay(bench):
 
 
 def test_what_is_refused_elsewhere_does_not_stay_either(bench):
-    bench.get_by_role("tab", name="Learning").click()
     for part in ("sentence", "padding", "rate", "goal-0"):
         wrong = bench.locator(f'[data-part="{part}"]')
         before = wrong.input_value()
@@ -181,9 +176,7 @@ def test_everything_shown_is_accessible_and_fits(bench):
     cell(page, "map.1.0").click()
     page.locator('[data-part="plane-values"]').click(position={"x": 90, "y": 60})
     page.get_by_text("Take it away").click()
-    for tab in ("Steps", "Learning", "Gradients"):
-        page.get_by_role("tab", name=tab).click()
-        assert unsound(page, "narrow", "phone", "desktop", "wide") == []
+    assert unsound(page, "narrow", "phone", "desktop", "wide") == []
 
 
 def test_what_learns_and_what_it_changes_are_one_screen_of_1280_by_720(visit, http_root):
@@ -191,12 +184,11 @@ def test_what_learns_and_what_it_changes_are_one_screen_of_1280_by_720(visit, ht
     page.set_viewport_size({"width": 1280, "height": 720})
     top = box(page.locator("#workbench .bench-top"))[1]  # below the missions
     page.locator("#workbench [data-part=all-next]").dispatch_event("click")
-    page.locator("#workbench [data-part=settings]").evaluate("part => (part.open = false)")
+    for part in ("settings", "matrices", "options"):
+        page.locator(f"#workbench [data-part={part}]").evaluate("part => (part.open = false)")
     page.get_by_role("button", name="One step").click()
-    for tab in ("Steps", "Learning"):
-        page.get_by_role("tab", name=tab).click()
-        for part in (".bench-map", ".bench-planes"):
-            assert box(page.locator(f"#workbench {part}"))[3] - top <= 720
+    for part in (".bench-map", ".bench-planes"):
+        assert box(page.locator(f"#workbench {part}"))[3] - top <= 720
 
 
 @pytest.mark.parametrize("density", ["change", "train"])

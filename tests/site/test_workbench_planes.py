@@ -76,7 +76,6 @@ def test_an_arrow_that_no_embedding_gives_is_said(bench):
 @pytest.mark.parametrize("motion", ["no-preference", "reduce"])
 def test_learning_lowers_the_loss_and_one_undo_takes_the_run_back(visit, http_root, motion):
     bench = open_bench(visit, http_root + "playground.html", motion=motion)
-    bench.get_by_role("tab", name="Learning").click()
     bench.get_by_role("button", name="Target:").click()
     before = state(bench)
     first = float(cell(bench, "loss").get_attribute("data-value"))
@@ -87,7 +86,6 @@ def test_learning_lowers_the_loss_and_one_undo_takes_the_run_back(visit, http_ro
     steps = "s => lab.bench.step(s, 100).state.heads"
     assert after["heads"] == bench.evaluate(steps, before)
     assert after["heads"][0]["W_value"] == before["heads"][0]["W_value"]
-    bench.get_by_role("tab", name="Gradients").click()
     expect(bench.get_by_text("the gradient of W_value is 0")).to_be_visible()
     assert set(shown(bench, *(f"dW_value.{r}.{c}" for r in range(3) for c in range(2)))) == {
         "0.000"
@@ -97,7 +95,6 @@ def test_learning_lowers_the_loss_and_one_undo_takes_the_run_back(visit, http_ro
 
 
 def test_a_target_for_the_context_vector_trains_the_values(bench):
-    bench.get_by_role("tab", name="Learning").click()
     bench.locator('[data-part="plane-values"]').click(position={"x": 60, "y": 40})
     ((_, word, a, _),) = state(bench)["contexts"]
     assert word == 1
@@ -116,7 +113,6 @@ def test_a_target_for_the_context_vector_trains_the_values(bench):
 
 
 def test_a_rate_that_is_too_large_stops_and_says_so(bench):
-    bench.get_by_role("tab", name="Learning").click()
     for part, number in (("goal-0", "40"), ("goal-1", "-40"), ("rate", "1.5")):
         bench.locator(f'[data-part="{part}"]').fill(number)
     bench.get_by_role("button", name="A hundred steps").click()

@@ -146,10 +146,7 @@
     }
     on("next-word", "click", () => aimAtNext([bench.state().at]));
     on("all-next", "click", () => aimAtNext([...bench.state().words.keys()]));
-    on("clear", "click", () => {
-      set({ targets: [], contexts: [] });
-      bench.resetTool([]);
-    });
+    on("clear", "click", () => set({ targets: [], contexts: [] }));
 
     const isHere =
       ({ head, at }) =>
@@ -326,41 +323,6 @@
     }
 
     return { build, update };
-  });
-
-  // Which of the panels is shown
-  parts.push((bench) => {
-    const tabs = [...bench.box.querySelectorAll("[role=tab]")];
-
-    let shown = null; // the density that they are shown in
-
-    function choose(tab) {
-      for (const one of tabs) {
-        const isChosen = one === tab;
-        one.setAttribute("aria-selected", isChosen);
-        one.tabIndex = isChosen ? 0 : -1;
-        document.getElementById(one.getAttribute("aria-controls")).hidden = !isChosen;
-      }
-    }
-
-    tabs.forEach((tab, i) => {
-      tab.addEventListener("click", () => choose(tab));
-      tab.addEventListener("keydown", (event) => {
-        const turn = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
-        if (!turn) return;
-        const next = tabs[(i + turn + tabs.length) % tabs.length];
-        choose(next);
-        next.focus();
-      });
-    });
-    // The steps belong to every change, and the others to learning alone.
-    function update() {
-      if (shown === bench.density()) return;
-      shown = bench.density();
-      choose(tabs[shown === "train" ? 1 : 0]);
-    }
-
-    return { update };
   });
 
   lab.workbenchLearning = { curvePoints, ending, leading, remark };

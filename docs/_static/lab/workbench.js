@@ -15,8 +15,7 @@
   const HINTS = {
     look: "Choose a row: whose attention do you want to see?",
     change: "Change a number, or drag an arrow and its embedding follows.",
-    train:
-      "Press “A hundred steps”: if no other target is set, the chosen word learns to attend to the next one.",
+    train: "Press “A hundred steps”: the target is the next word, unless you click another weight.",
   };
   // Never rounded up to the 0.9 that a mission asks for
   const shownAs = (weight) => (Math.floor(weight * 100) / 100).toFixed(2);
@@ -61,7 +60,6 @@
     let gesture = null; // changes of one gesture are undone together
     let settled; // the timer of what is settling
     let asked = null; // the number whose origin is shown
-    let isOpen = false; // the steps of a word
     let isPinned = false; // it was pressed, and stays until another one is, or it is closed
     let structure = "";
     const isWide = matchMedia("(min-width: 40em)");
@@ -88,7 +86,6 @@
       forget: () => showOrigin(null),
       origins,
       begin,
-      resetTool,
       cell,
       grid,
       tell,
@@ -130,25 +127,22 @@
       update();
     }
 
-    // What a click on a weight sets: in training without a target, a target, else the query
-    function resetTool(targets) {
-      const tool = density === "train" && targets.length === 0 ? "target" : "query";
+    // What a click on a weight sets: in training a target, else the query
+    function resetTool() {
+      const tool = density === "train" ? "target" : "query";
       box.querySelector(`[name=bench-tool][value=${tool}]`).checked = true;
     }
 
     // Back to what the reader starts from, also in what a click does
     function begin(next, first = next.state) {
-      resetTool(first.targets);
+      resetTool();
       change(structuredClone(first), { from: next });
     }
 
     // A state from a link, whose new words have vectors of the model that its matrices are of, or the
     // reader's own after a reload, who had begun with a preset
     function open(linked, name = null) {
-      if (origins.has(name)) {
-        resetTool(linked.targets);
-        return change(linked, { from: origins.get(name) });
-      }
+      if (origins.has(name)) return change(linked, { from: origins.get(name) });
       const matrices = ({ heads: [first] }) => JSON.stringify(first);
       const like = [...origins.values()].find((one) => matrices(one.state) === matrices(linked));
       const made = { name: "link", label: "a link", state: linked, vectors: like?.vectors };
@@ -214,18 +208,11 @@
     on("density", "change", ({ target }) => showAs(target.value));
 
     function showAs(wanted) {
-      if (density !== "train") isOpen = find("arithmetic").open;
       density = wanted;
       keep(ownDensity, density);
-      resetTool(state.targets);
+      resetTool();
       asked = null;
-      foldSteps();
       update();
-    }
-
-    // In training the steps have a tab, and elsewhere they are as the reader left them.
-    function foldSteps() {
-      find("arithmetic").open = density === "train" || isOpen;
     }
 
     // ---- what the parts use
@@ -407,10 +394,9 @@
 
     const made = parts.map((part) => part(bench));
     state = structuredClone(origin.state);
-    resetTool(state.targets);
+    resetTool();
     box.hidden = false; // what is hidden has no size, and words are cut to theirs
     isWide.addEventListener("change", () => update());
-    foldSteps();
     update();
     for (const part of made) part.start?.();
     return { bench, reset: () => begin(origins.get(preset)) };
