@@ -11,6 +11,7 @@ PAGES = ["index.html", "gallery/index.html"]
 MAP = "[data-testid=lesson-map]"
 SCALE = "gallery/core/plot_3_scaling_variance"
 HEADS = "gallery/core/plot_5_multi_head"
+ROTARY = "gallery/deeper/plot_9a_rotary"
 DIRECTORIES = "link => link.href.replace(document.baseURI.replace(/[^/]*$/, ''), '')"
 
 
@@ -111,15 +112,16 @@ def test_a_station_that_is_pointed_at_shows_what_it_needs(visit, http_root):
 def test_a_station_that_is_pointed_at_says_what_it_shows(visit, http_root):
     page = visit(http_root + "gallery/index.html").page
     about, legend = (page.locator(f"{MAP} {name}") for name in (".about", ".legend"))
-    heads, scale = lessons()[HEADS], lessons()[SCALE]
-    station(page, HEADS).focus()
+    rotary, scale = lessons()[ROTARY], lessons()[SCALE]
+    first, second = (lessons()[need].short_title for need in rotary.needs)
+    station(page, ROTARY).focus()
     expect(about).to_have_text(
-        f"{heads.short_title}: {heads.subtitle}. {heads.first_minutes} minutes, after "
-        f"{lessons()[heads.needs[0]].short_title} and {lessons()[heads.needs[1]].short_title}."
+        f"{rotary.short_title}: {rotary.subtitle}. {rotary.first_minutes} minutes, "
+        f"after {first} and {second}."
     )
     expect(legend).to_be_hidden()
     assert page.locator(f"{MAP} a[title]:not([title=''])").count() == 0  # would cover it
-    assert station(page, HEADS).evaluate("link => link.ariaDescription") == heads.title
+    assert station(page, ROTARY).evaluate("link => link.ariaDescription") == rotary.title
     station(page, SCALE).hover()
     expect(about).to_contain_text(f"{scale.short_title}: {scale.subtitle}")
     page.mouse.move(0, 0)
@@ -157,11 +159,8 @@ def test_a_legend_counts_what_is_solved(visit, http_root):
 def test_on_a_phone_a_lesson_says_what_it_shows_and_needs(visit, http_root):
     page = visit(http_root + "gallery/index.html", size="phone").page
     says = "part => getComputedStyle(part.querySelector('small'), '::after').content"
-    rotary, heads = (
-        station(page, f"gallery/{name}").evaluate(says)
-        for name in ("deeper/plot_9a_rotary", "core/plot_5_multi_head")
-    )
+    rotary, heads = (station(page, name).evaluate(says) for name in (ROTARY, HEADS))
     assert rotary == '"45 min, positions as rotations. Also needs 6 and Gauge freedom"'
     assert heads == f'"{lessons()[HEADS].first_minutes} min, several sets of weights side by side"'
     page.set_viewport_size({"width": 1440, "height": 900})  # there one points at a lesson
-    assert "needs" not in station(page, "gallery/deeper/plot_9a_rotary").evaluate(says)
+    assert "needs" not in station(page, ROTARY).evaluate(says)

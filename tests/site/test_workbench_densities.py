@@ -55,12 +55,7 @@ def test_training_begins_with_a_target_and_ends_with_a_loss_in_one_window(first)
 def test_on_a_phone_learning_stands_above_the_weights_that_it_changes(visit, http_root):
     page = visit(http_root + "playground.html", size="phone").page
     show(page, "train", folded=True)
-    parts = (
-        ".bench-panel > .lab-buttons",
-        "[data-part=loss]",
-        "[data-part=curve]",
-        ".bench-map",
-    )
+    parts = ".bench-panel > .lab-buttons", ".bench-learn", ".bench-map"
     places = [page.locator(name).bounding_box()["y"] for name in parts]
     assert places == sorted(places)
 
@@ -354,12 +349,18 @@ def test_a_hundred_steps_take_the_next_word_where_there_is_no_target(first):
 
 def test_the_mission_of_training_leaves_the_click_that_sets_a_target(first):
     show(first, "train", folded=True)
-    target = first.get_by_role("radio", name="a target")
+    target, query = (
+        first.locator(f"[name=bench-tool][value={tool}]") for tool in ("target", "query")
+    )
     expect(target).to_be_checked()
     first.locator(".bench-missions button").nth(4).click()
     expect(target).to_be_checked()
+    cell(first, "map.0.1").click()
+    first.get_by_role("button", name="One step").click()
+    cell(first, "map.1.2").click()  # the next target, for which nothing has to be chosen again
+    assert state(first)["targets"] == [[0, 0, 1], [0, 1, 2]]
     show(first, "change", folded=True)
-    expect(first.get_by_role("radio", name="the query")).to_be_checked()
+    expect(query).to_be_checked()
 
 
 def test_looking_begins_with_an_equation_of_the_row(first):

@@ -230,9 +230,12 @@ def test_a_phone_shows_what_to_do_and_all_weights_at_once_and_the_pictures_below
         top, bottom = box(page.locator(".bench-map table"))[1::2]
         assert box(page.locator(".bench-missions"))[3] <= top
         assert bottom <= 844
-        planes = box(page.locator(".bench-planes"))
-        assert bottom <= planes[1]
-        assert box(page.locator(".bench-from"))[1] >= planes[3]
+        planes = [box(plane) for plane in page.locator(".bench-planes figure:visible").all()]
+        assert bottom <= planes[0][1]
+        assert box(page.locator(".bench-from"))[1] >= planes[-1][3]
+    # An arrow, the numbers of its word and the weights that follow are one screen below Furo's bar.
+    for part in (".bench-set", ".bench-planes figure:first-child"):
+        assert box(page.locator(f"#workbench {part}"))[3] - top <= 844 - 64
 
 
 def test_change_shows_weights_numbers_and_both_planes_on_one_screen(visit, http_root):
