@@ -103,7 +103,7 @@
       .replace(/, ([^,]*)$/, " and $1");
     const name = document.createElement("strong");
     name.append(nameOf(link));
-    return [name, `: ${about}. ${minutes} minutes${names && `, after ${names}`}.`];
+    return [name, `: ${about} · ${minutes} min${names && ` · after ${names}`}`];
   }
 
   // Whoever points at a lesson of the map sees what it shows, and which lessons it needs.

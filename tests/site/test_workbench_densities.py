@@ -322,7 +322,7 @@ def test_an_explanation_is_closed_by_a_press_or_escape_and_comes_again(bench):
         number.click()
         expect(panel).to_contain_text("context")
         dismiss()
-        expect(panel).to_have_text("")
+        expect(panel).to_contain_text("weight that")  # that of its row's largest one
         expect(bench.get_by_text("Point at any number")).to_be_visible()
         expect(close).to_be_hidden()
         assert number.evaluate("cell => cell === document.activeElement")
@@ -331,7 +331,7 @@ def test_an_explanation_is_closed_by_a_press_or_escape_and_comes_again(bench):
 def test_a_hundred_steps_take_the_next_word_where_there_is_no_target(first):
     show(first, "train", folded=True)
     first.get_by_role("button", name="A hundred steps").click()
-    expect(first.locator("[data-part=leading]")).to_contain_text("“pizza” gives “was” 0.9")
+    expect(first.locator("[data-part=hint]")).to_contain_text("“pizza” gives “was” 0.9")
     assert first.evaluate("lab.workbench.bench.state().targets") == [[0, 2, 3]]
     first.get_by_role("button", name="Undo").click()  # the target came with its steps
     assert first.evaluate("lab.workbench.bench.state().targets") == []
@@ -363,13 +363,42 @@ def test_the_mission_of_training_leaves_the_click_that_sets_a_target(first):
     expect(query).to_be_checked()
 
 
+def test_a_row_has_one_target_and_the_button_names_it(first):
+    show(first, "train", folded=True)
+    button, asks = first.get_by_role("button", name="Target:"), first.locator("#workbench .asks th")
+    expect(button).to_have_attribute("aria-pressed", "false")
+    cell(first, "map.3.0").click()
+    expect(asks).to_have_text("was")
+    expect(button).to_have_text("Target: “the”")
+    expect(button).to_have_attribute("aria-pressed", "true")
+    cell(first, "map.3.5").click()  # in its place: a row's weights add up to 1
+    expect(button).to_have_text("Target: “tasty”")
+    assert state(first)["targets"] == [[0, 3, 5]]
+    cell(first, "map.3.4").click(modifiers=["Shift"])  # unless one asks for both
+    assert state(first)["targets"] == [[0, 3, 5], [0, 3, 4]]
+    button.click()
+    assert state(first)["targets"] == []
+    expect(button).to_have_text("Target: “rather”")
+
+
+def test_the_curve_has_its_own_proportions_before_the_first_step(first):
+    show(first, "train", folded=True)
+    shape = """svg => [svg.viewBox.baseVal.width / svg.viewBox.baseVal.height,
+      svg.clientWidth / svg.clientHeight]"""
+    drawn, seen = first.locator("[data-part=curve]").evaluate(shape)
+    assert drawn == pytest.approx(seen, rel=0.02)
+    expect(first.locator("[data-part=curve-said]")).to_have_text("no step yet")
+    first.get_by_role("button", name="One step").click()
+    expect(first.locator("[data-part=curve-said]")).to_contain_text("before 1 step")
+
+
 def test_looking_begins_with_an_equation_of_the_row(first):
     where = first.get_by_test_id("origin")
     expect(where).to_contain_text("“pizza” gives to “tasty”")
     first.locator("#workbench [data-part=map] th").first.click()
     expect(where).to_contain_text("“the” gives to “rather”")
     show(first, "change", folded=True)
-    expect(where).to_have_text("")
+    expect(where).to_contain_text("“the” gives to “rather”")
 
 
 def test_one_press_sets_a_target_and_another_one_reaches_it(first):
@@ -380,7 +409,7 @@ def test_one_press_sets_a_target_and_another_one_reaches_it(first):
     targets = "lab.workbench.bench.state().targets"
     assert first.evaluate(targets) == [[0, 2, 3]]
     first.get_by_role("button", name="A hundred steps").click()
-    expect(first.locator("[data-part=leading]")).to_contain_text("“pizza” gives “was” 0.9")
+    expect(first.locator("[data-part=hint]")).to_contain_text("“pizza” gives “was” 0.9")
     expect(first.locator(".bench-missions .mark")).to_have_count(1)
     first.locator("#workbench [data-part=map] th").first.click()
     expect(target).to_have_text("Target: “cheap”")

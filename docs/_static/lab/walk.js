@@ -27,6 +27,9 @@
     for (const name of MIXED)
       if (name in from && name in to) part[name] = mix(from[name], to[name], t);
     if (to.curve) part.curve = to.curve.map((one, i) => mix(from.curve[i], one, t));
+    // What comes out of something is seen once it has left it: many numbers in one place can't be read.
+    if (from.opacity < to.opacity)
+      part.opacity = mix(from.opacity, to.opacity, Math.max(0, (t - 0.3) / 0.7));
     return part;
   }
 

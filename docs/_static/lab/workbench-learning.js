@@ -144,7 +144,13 @@
       const others = targets.filter(([h, i]) => h !== head || !rows.includes(i));
       set({ targets: [...others, ...rows.map((i) => [head, i, (i + 1) % words.length])] });
     }
-    on("next-word", "click", () => aimAtNext([bench.state().at]));
+    // Of the row that asks: its target, or none, as the button says
+    on("next-word", "click", () => {
+      const state = bench.state();
+      const others = state.targets.filter((one) => !isHere(state)(one));
+      if (others.length === state.targets.length) aimAtNext([state.at]);
+      else set({ targets: others });
+    });
     on("all-next", "click", () => aimAtNext([...bench.state().words.keys()]));
     on("clear", "click", () => set({ targets: [], contexts: [] }));
 
@@ -192,17 +198,20 @@
     function update(view) {
       const { state, layer, loss, curve } = view;
       show(view);
-      const { words, at } = state;
-      const next = words[(at + 1) % words.length];
-      find("next-word").textContent = `Target: ${quoted(cut(next))}`;
-      find("next-word").title = `${quoted(words[at])} is to attend to ${quoted(next)}`;
+      const { words, at, targets } = state;
+      const target = targets.findLast(isHere(state));
+      const word = words[target?.[2] ?? (at + 1) % words.length];
+      find("next-word").textContent = `Target: ${quoted(cut(word))}`;
+      find("next-word").title = `${quoted(words[at])} is to attend to ${quoted(word)}`;
+      find("next-word").setAttribute("aria-pressed", target !== undefined);
       const isMasked = loss === null && !isFree(state);
       find("one-step").disabled = isMasked;
       find("many-steps").disabled = isMasked;
       const made = remark(state, lab.bench.lossTerms(state, layer));
-      find("leading").textContent = leading(state, layer, curve.length > 1) || made;
+      if (bench.density() === "train" && !isFree(state))
+        find("hint").textContent = leading(state, layer, curve.length > 1) || made;
       find("lesson-of-loss").textContent = made;
-      drawCurve(find("curve"), curve);
+      drawCurve(find("curve"), find("curve-said"), curve);
     }
 
     return { build, update };
@@ -254,32 +263,23 @@
     return `The loss is made of ${made[0]} alone.${rest} No value takes part in it, so the gradient of W_value is 0 and no step changes W_value.`;
   }
 
-  function drawCurve(picture, curve) {
+  function drawCurve(picture, caption, curve) {
     const losses = curve.filter((loss) => loss !== null);
-    const text = (x, y, words) => shape("text", { x, y }, words);
     const width = Math.round((100 * picture.clientWidth) / picture.clientHeight) || 420; // hidden: 0 by 0
     picture.setAttribute("viewBox", `0 0 ${width} 100`);
-    const axes = shape("path", { d: `M 4 18 V 78 H ${width - 4}`, class: "axis", fill: "none" });
-    if (losses.length < 2) {
-      // Its place is kept, so that nothing moves when learning begins.
-      picture.setAttribute("aria-label", "Loss: no step yet.");
-      picture.replaceChildren(axes, text(8, 13, "loss"), text(8, 95, "steps: none yet"));
-      return;
-    }
-    const points = curvePoints(losses, width - 14, 56).map(([x, y]) => [x + 4, y + 22]);
+    const axes = shape("path", { d: `M 2 2 V 98 H ${width - 2}`, class: "axis", fill: "none" });
+    // Its place is kept, so that nothing moves when learning begins.
+    caption.textContent = "no step yet";
+    picture.setAttribute("aria-label", "Loss: no step yet.");
+    picture.replaceChildren(axes);
+    if (losses.length < 2) return;
+    const points = curvePoints(losses, width - 8, 90).map(([x, y]) => [x + 4, y + 5]);
     const [first, last] = [short(losses[0]), short(losses.at(-1))];
     const steps = plural(losses.length - 1, "step");
+    caption.textContent = `${first} before ${steps}`;
     picture.setAttribute("aria-label", `Loss over ${steps}: from ${first} to ${last}.`);
-    picture.replaceChildren(
-      axes,
-      shape("polyline", {
-        points: points.map((point) => point.join(",")).join(" "),
-        class: "curve",
-      }),
-      text(8, 13, `loss ${first}`),
-      shape("text", { x: width - 4, y: points.at(-1)[1] - 6, "text-anchor": "end" }, last),
-      text(8, 95, `0 to ${steps}`),
-    );
+    const line = points.map((point) => point.join(",")).join(" ");
+    picture.append(shape("polyline", { points: line, class: "curve" }));
   }
 
   // The largest of a matrix has the full tint.

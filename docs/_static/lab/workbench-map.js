@@ -18,6 +18,13 @@
       : [...cells, cell];
   }
 
+  // The targets with this cell, or without it where it is one; the others of its row go, unless all are
+  // to stay: a row's weights add up to 1, so two targets share it.
+  function aimed(targets, cell, all = false) {
+    const isOther = ([h, i]) => all || h !== cell[0] || i !== cell[1];
+    return has(targets, cell) ? toggled(targets, cell) : [...targets.filter(isOther), cell];
+  }
+
   // The words on which a row puts its largest weight: several where they are equal
   function favourites(row) {
     const largest = Math.max(...row);
@@ -136,17 +143,17 @@
       if (most.length === 0) bench.say(`${asker} attends to nothing.`);
     }
 
-    function use(made) {
+    function use(made, { shiftKey }) {
       const [i, j] = [Number(made.dataset.row), Number(made.dataset.column)];
       const { forbidden, targets, head } = bench.state();
       if (tool() === "query") return set({ at: i });
       if (tool() === "mask") return set({ forbidden: toggled(forbidden, [i, j]) });
-      return set({ targets: toggled(targets, [head, i, j]) });
+      return set({ at: i, targets: aimed(targets, [head, i, j], shiftKey) });
     }
 
     table.addEventListener("click", (event) => {
       const made = event.target.closest("[data-testid=weight]");
-      if (made) use(made);
+      if (made) use(made, event);
       else if (event.target.closest("tbody th")) {
         bench.forget(); // the explanation is of what was asked before
         set({ at: event.target.closest("tr").sectionRowIndex });
@@ -157,11 +164,11 @@
       const made = event.target.closest("[data-testid=weight]");
       if (!made) return;
       event.preventDefault(); // the space bar would scroll
-      use(made);
+      use(made, event);
     });
     bench.grid(table);
     return { build, update };
   });
 
-  lab.workbenchMap = { favourites, finding, toggled };
+  lab.workbenchMap = { favourites, finding };
 }

@@ -179,6 +179,7 @@
         }
         if (!cells.has(asked) && !inputs.has(asked)) asked = null;
       }
+      showDensity(); // before the curve is measured, which what is hidden has no size for
       for (const [name, made] of cells) {
         const { value } = explained(name);
         made.textContent = value === null ? "none" : short(value, places(name));
@@ -189,7 +190,6 @@
         part.textContent = state.words[state.at];
       }
       find("undo").disabled = history.length === 0;
-      showDensity();
       showStart();
       showOrigin(asked);
     }
@@ -269,11 +269,10 @@
       return { text, sources: [gradient] };
     }
 
-    // Before a number is asked for: in "Look" there is room for an equation, that of the row's largest weight
+    // Before a number is asked for: the equation of the row's largest weight
     function example() {
       const weights = view.head.weights[state.at];
-      const largest = weights.indexOf(Math.max(...weights));
-      return density === "look" ? explained(`map.${state.at}.${largest}`).text : "";
+      return explained(`map.${state.at}.${weights.indexOf(Math.max(...weights))}`).text;
     }
 
     const partOf = (name) => inputs.get(name) ?? cells.get(name);
