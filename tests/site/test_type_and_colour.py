@@ -30,15 +30,15 @@ TOKENS = f"""(names) => names.map((name) => {{
   part.style.color = `var(${{name}})`;
   return ({RGB})(getComputedStyle(part).color);
 }})"""
-# The sizes of all text that is read, with one place of each; equations, in the serif that is as tall
-# at 16 pixels as the other letters at 14, have their own
+# The sizes of all text that is read, with one place of each. Equations have their own: the serif is
+# as tall at 16 pixels as the other letters are at 14.
 SIZES = """() => {
   const sizes = { page: {}, lab: {} };
   const walker = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const part = walker.currentNode.parentElement;
-    if (!walker.currentNode.data.trim() || part.closest("math, .equation, svg, sup, script, style")) continue;
-    if (!part.checkVisibility() || part.closest(".visually-hidden")) continue;
+    if (!walker.currentNode.data.trim() || !part.checkVisibility()) continue;
+    if (part.closest("math, .equation, svg, sup, script, style, .visually-hidden")) continue;
     const size = parseFloat(getComputedStyle(part).fontSize);
     if (size === 0) continue; // of a link that covers its card
     sizes[part.closest(".lab") ? "lab" : "page"][size] ??= part.outerHTML.slice(0, 100);
