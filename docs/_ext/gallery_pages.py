@@ -19,6 +19,7 @@ from sphinx_gallery.scrapers import matplotlib_scraper
 from wheel_of_the_site import install_line, wheel_name
 
 TITLE = re.compile(r"^\S.*\n=+\n", re.MULTILINE)
+RUNNING = re.compile(r"\bRunning\s+the\s+page(?:.|\n(?!\n))*\n")  # to the end of its paragraph
 
 
 def shorten_references(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -64,7 +65,7 @@ def figures_with_alt_text(block: Any, block_vars: dict[str, Any], conf: dict[str
 
 
 def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Offer the page as a program in one menu under its title, and nothing behind its last word."""
+    """Offer the page as a program where it says how long it runs, and nothing at its end."""
     page = PurePosixPath(docname)
     if not page.match("gallery/*/plot_*"):
         return
@@ -75,7 +76,8 @@ def offer_downloads(app: Sphinx, docname: str, source: list[str]) -> None:
     run = "\n" + render("run-it-yourself.rst", said)
     note = r"\.\. only:: html\n\n +\.\. note::\n +:class: sphx-glr-download-link.*\n\n.*\n.*\n"
     text = re.sub(note, "", source[0])
-    text = TITLE.sub(lambda title: title[0] + run, text, count=1)
+    place = RUNNING.search(text) or TITLE.search(text)
+    text = f"{text[: place.end()]}{run}{text[place.end() :]}" if place else text
     source[0] = re.split(r"\.\. _sphx_glr_download_", text)[0]
 
 

@@ -74,7 +74,8 @@ class Lesson(NamedTuple):
     @property
     def subtitle(self) -> str:
         """What the title says beyond the name: behind a colon, or behind the name itself."""
-        return self.title.partition(": ")[2] or self.title.removeprefix(self.short_title)[1:].strip()
+        _, _, behind = self.title.partition(": ")
+        return behind or self.title.removeprefix(self.short_title).lstrip(", ")
 
 
 FIELDS = Lesson._fields[2:-1]
@@ -210,7 +211,7 @@ class Map(SphinxDirective):
     With ``:folded:`` a narrow one begins with the core lessons, and a press shows the others.
     """
 
-    option_spec = {"folded": directives.flag}
+    option_spec = dict.fromkeys(["folded"], directives.flag)
 
     def run(self) -> list[nodes.Node]:
         for page in lessons():

@@ -101,9 +101,16 @@
       .map(nameOf)
       .join(", ")
       .replace(/, ([^,]*)$/, " and $1");
-    const name = document.createElement("strong");
-    name.append(nameOf(link));
-    return [name, `: ${about} · ${minutes} min${names && ` · after ${names}`}`];
+    const texts = {
+      strong: nameOf(link),
+      span: about,
+      small: `${minutes} min${names && ` · after ${names}`}`,
+    };
+    return Object.entries(texts).map(([tag, text]) => {
+      const line = document.createElement(tag);
+      line.append(text);
+      return line;
+    });
   }
 
   // Whoever points at a lesson of the map sees what it shows, and which lessons it needs.
@@ -113,8 +120,11 @@
     const needed = (by) => links.filter((link) => needsOf(by).includes(pageOf(link.href)));
     // What these need in turn is on the way to the lesson, too.
     const before = (all) => all.flatMap((link) => [link, ...before(needed(link))]);
-    const show = ({ target }) => {
-      const link = target.closest?.("li")?.querySelector("a");
+    const [at, showing] = [{}, ["pointerover", "pointerleave", "focusin", "focusout"]];
+    const show = ({ type, target }) => {
+      const isOver = ["pointerover", "focusin"].includes(type);
+      at[type[0]] = isOver ? target.closest("li")?.querySelector("a") : null;
+      const link = at.p ?? at.f; // of pointer and focus
       const first = link ? needed(link) : [];
       const way = new Set(before(first));
       for (const one of links) {
@@ -123,9 +133,7 @@
       }
       map.querySelector(".about").replaceChildren(...(link ? summary(link, first) : []));
     };
-    for (const kind of ["pointerover", "pointerleave", "focusin", "focusout"]) {
-      map.addEventListener(kind, show);
-    }
+    for (const kind of showing) map.addEventListener(kind, show);
     for (const link of links) {
       link.ariaDescription = link.title;
       link.title = ""; // would cover what is shown

@@ -41,7 +41,7 @@ if (closerLooks.length) {
   label.className = "closer-looks-switch";
   label.dataset.testid = "closer-looks";
   label.append(change, ` Unfold the ${closerLooks.length} closer looks`);
-  document.querySelector("article .stops ~ section > h1")?.after(label);
+  document.querySelector("article .run-it-yourself")?.before(label);
   const unfold = (all) => {
     for (const look of closerLooks) look.open = all;
   };

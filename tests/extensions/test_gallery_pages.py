@@ -108,6 +108,18 @@ def test_a_page_offers_itself_and_the_package():
     assert "Colab" not in text
 
 
+def test_a_lesson_offers_itself_where_it_says_how_long_it_runs():
+    config = SimpleNamespace(release="1.2", html_baseurl="https://example.org/", colab_url="")
+    source = [
+        SOURCE.replace(
+            "=====\n", "=====\n\nWhat?\n\nYou need it. Running\nthe page\ntakes long.\n\nNext.\n"
+        )
+    ]
+    gallery_pages.offer_downloads(SimpleNamespace(config=config), LESSON, source)
+    assert source[0].index("takes long.\n") < source[0].index("run-it-yourself")
+    assert source[0].index("run-it-yourself") < source[0].index("\n\nNext.\n")
+
+
 def test_a_release_opens_its_pages_in_colab():
     colab = "https://colab.research.google.com/github/a/b/blob/notebooks"
     config = SimpleNamespace(release="1.2", html_baseurl="https://a.b/", colab_url=f"{colab}/")

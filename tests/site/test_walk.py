@@ -27,6 +27,15 @@ MODEL = """() => { const [numbers] = Object.values(JSON.parse(
 DRAWN = """() => [...document.querySelectorAll(".walk-stage svg g > *")]
   .map((part) => part.outerHTML)"""
 
+# How many pairs of numbers can be seen where they lie on each other
+PILED = """() => {
+  const seen = [...document.querySelectorAll(".walk-stage svg g > text")]
+    .filter((part) => /\\d$/.test(part.textContent) && part.parentElement.style.opacity > 0.1)
+    .map((part) => part.getBoundingClientRect());
+  const apart = (a, b) => Math.hypot(a.x - b.x, a.y - b.y);
+  return seen.flatMap((a, i) => seen.slice(i + 1).filter((b) => apart(a, b) < 10)).length;
+}"""
+
 
 @pytest.fixture
 def walk(visit, http_root):
@@ -528,3 +537,15 @@ def test_the_lesson_walks_with_its_own_numbers(walk):
     assert weights(page)[1] == pytest.approx(
         [0.1500, 0.2264, 0.2199, 0.1311, 0.0906, 0.1820], abs=5e-5
     )
+
+
+def test_numbers_that_come_out_of_a_word_are_seen_once_they_are_apart(walk):
+    page = walk(motion="no-preference")
+    page.clock.install()
+    page.clock.run_for(3_000)
+    for _ in range(2):  # words become numbers, and these queries, keys and values
+        page.get_by_test_id("walk-next").click()
+        for _ in range(30):
+            page.clock.run_for(50)
+            assert page.evaluate(PILED) == 0
+    assert step(page) == 3

@@ -17,8 +17,8 @@
     change: "Change a number, or drag an arrow and its embedding follows.",
     train: "Press “A hundred steps”: the target is the next word, unless you click another weight.",
   };
-  // Never rounded up to the 0.9 that a mission asks for
-  const shownAs = (weight) => (Math.floor(weight * 100) / 100).toFixed(2);
+  // As in its cell, but never rounded up to the 0.9 that a mission asks for
+  const shownAs = (weight) => Math.min(weight, weight < 0.9 ? 0.89 : 1).toFixed(2);
   const parts = []; // what the other files add: (bench) => { build?(view), update(view) }
 
   // −0.1235, 12.35, −123.5, 12346 or 1e6: never wider than a cell. The explanation has all digits.
@@ -334,6 +334,12 @@
       }
     }
 
+    // A press that masks a weight, or makes it a target, is no question.
+    function isForAction(part) {
+      const isPressed = part.dataset.testid === "weight" && !part.matches(":focus-visible");
+      return isPressed && box.querySelector("[name=bench-tool]:checked").value !== "query";
+    }
+
     let pointer = "";
     for (const kind of ["pointermove", "pointerdown", "focusin"]) {
       box.addEventListener(kind, (event) => {
@@ -342,10 +348,14 @@
         if (kind === "pointermove" && (place === pointer || event.buttons > 0)) return;
         if (kind !== "focusin") pointer = place;
         if (kind === "pointermove" && isPinned) return;
-        const name = event.target.closest("[data-name]")?.dataset.name;
-        if (name && name !== asked && partOf(name)) showOrigin(name);
-        if (kind === "pointerdown" && name) isPinned = true;
+        const part = event.target.closest("[data-name]");
+        const name = part?.dataset.name;
         if (kind === "focusin") afterPress(() => requestAnimationFrame(keepClear));
+        if (!name || !partOf(name) || (kind !== "pointermove" && isForAction(part))) return;
+        const ask = () => name === asked || showOrigin(name);
+        if (kind === "pointermove") return ask();
+        isPinned ||= kind === "pointerdown";
+        afterPress(ask); // what opens below a finger would take its click
       });
     }
 
