@@ -120,11 +120,10 @@
     const needed = (by) => links.filter((link) => needsOf(by).includes(pageOf(link.href)));
     // What these need in turn is on the way to the lesson, too.
     const before = (all) => all.flatMap((link) => [link, ...before(needed(link))]);
-    const [at, showing] = [{}, ["pointerover", "pointerleave", "focusin", "focusout"]];
-    const show = ({ type, target }) => {
-      const isOver = ["pointerover", "focusin"].includes(type);
-      at[type[0]] = isOver ? target.closest("li")?.querySelector("a") : null;
-      const link = at.p ?? at.f; // of pointer and focus
+    let pointed = null;
+    let focused = null;
+    const show = () => {
+      const link = pointed ?? focused;
       const first = link ? needed(link) : [];
       const way = new Set(before(first));
       for (const one of links) {
@@ -133,7 +132,16 @@
       }
       map.querySelector(".about").replaceChildren(...(link ? summary(link, first) : []));
     };
-    for (const kind of showing) map.addEventListener(kind, show);
+    const linkOf = ({ target }) => target.closest("li")?.querySelector("a") ?? null;
+    const follow = (kind, keep) =>
+      map.addEventListener(kind, (event) => {
+        keep(event);
+        show();
+      });
+    follow("pointerover", (event) => (pointed = linkOf(event)));
+    follow("pointerleave", () => (pointed = null));
+    follow("focusin", (event) => (focused = linkOf(event)));
+    follow("focusout", () => (focused = null));
     for (const link of links) {
       link.ariaDescription = link.title;
       link.title = ""; // would cover what is shown

@@ -323,7 +323,8 @@ def test_an_explanation_is_closed_by_a_press_or_escape_and_comes_again(bench):
         number.click()
         expect(panel).to_contain_text("context")
         dismiss()
-        expect(panel).to_contain_text("weight that")  # that of its row's largest one
+        expect(panel).to_have_text("")
+        expect(bench.locator("[data-part=where-example]")).to_contain_text("weight that")
         expect(bench.get_by_text("Point at any number")).to_be_visible()
         expect(close).to_be_hidden()
         assert number.evaluate("cell => cell === document.activeElement")
@@ -383,8 +384,17 @@ def test_what_learning_reaches_is_no_deed_of_another_mission(first):
     cell(first, "map.2.5").click()  # the weight of the mission in "Change"
     first.get_by_role("button", name="A hundred steps").click()
     expect(first.locator("[data-part=hint]")).to_contain_text("“pizza” gives “tasty” 0.9")
-    expect(first.locator(".bench-missions .mark")).to_have_count(1)
+    done = first.locator(".bench-missions .mark")
+    expect(done).to_have_count(1)
     expect(first.locator(".bench-missions .next b")).to_have_text("Train")
+    first.locator(".bench-missions button").nth(
+        1
+    ).click()  # what was learned stays, without its target
+    expect(done).to_have_count(1)
+    expect(first.locator(".bench-missions .next")).to_contain_text("Now it is 0.9")
+    first.evaluate("lab.workbench.bench.set({ temperature: 3 })")
+    first.evaluate("lab.workbench.bench.set({ temperature: 1 })")  # undone, and done
+    expect(done).to_have_count(2)
 
 
 def test_a_row_has_one_target_and_the_button_names_it(first):
@@ -417,7 +427,7 @@ def test_the_curve_has_its_own_proportions_before_the_first_step(first):
 
 
 def test_looking_begins_with_an_equation_of_the_row(first):
-    where = first.get_by_test_id("origin")
+    where = first.locator("[data-part=where-example]")
     expect(where).to_contain_text("“pizza” gives to “tasty”")
     first.locator("#workbench [data-part=map] th").first.click()
     expect(where).to_contain_text("“the” gives to “rather”")

@@ -27,7 +27,7 @@
       .sort((one, other) => other.weight - one.weight);
 
   // Each in the density that shows what it needs; what is said may depend on what is shown. What a
-  // sentence or another row may do by itself counts once it was undone, which a mask does not do.
+  // sentence, another row or learning may do by itself counts once it was undone, which a mask does not do.
   const MISSIONS = [
     {
       name: "twice",
@@ -137,7 +137,7 @@
     let shown = null; // the density that they are shown in
     let words = null;
     let row = null; // of which head
-    let given = []; // what the sentence and the row may do by themselves
+    let given = []; // what sentence, row and learning may do by themselves
 
     function update(view) {
       if (shown !== bench.density()) {
@@ -146,7 +146,7 @@
       }
       showDone();
       const { at, head } = view.state;
-      if (words !== view.state.words || row !== `${head}.${at}`) {
+      if (words !== view.state.words || row !== `${head}.${at}` || view.curve.length > 1) {
         [words, row] = [view.state.words, `${head}.${at}`];
         given = MISSIONS.filter((one) => one.isUndone);
       }
@@ -154,8 +154,6 @@
       // What one starts with, or opens by a link, is no deed.
       if (JSON.stringify(view.state) === JSON.stringify(bench.origin().state)) return;
       for (const mission of MISSIONS) {
-        // What learning passes through is no deed of another mission.
-        if (mission.density !== "train" && view.curve.length > 1) continue;
         if (done.has(labelOf(mission)) || given.includes(mission) || !mission.isDone(view))
           continue;
         pressed = MISSIONS.indexOf(mission); // its answer stays in sight

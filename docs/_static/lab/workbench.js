@@ -284,7 +284,9 @@
       asked = name;
       isPinned &&= name !== null;
       const number = name && explained(name);
-      find("where").replaceChildren(...lab.benchEquation.nodes(number ? number.text : example()));
+      const { nodes } = lab.benchEquation;
+      find("where").replaceChildren(...(number ? nodes(number.text) : []));
+      find("where-example").replaceChildren(...(number ? [] : nodes(example())));
       find("where-hint").hidden = Boolean(number);
       // What scrolls must be reachable from the keyboard.
       const bar = find("where-box");
@@ -352,10 +354,12 @@
         const name = part?.dataset.name;
         if (kind === "focusin") afterPress(() => requestAnimationFrame(keepClear));
         if (!name || !partOf(name) || (kind !== "pointermove" && isForAction(part))) return;
-        const ask = () => name === asked || showOrigin(name);
-        if (kind === "pointermove") return ask();
-        isPinned ||= kind === "pointerdown";
-        afterPress(ask); // what opens below a finger would take its click
+        const ask = () => {
+          if (name !== asked) showOrigin(name);
+          isPinned ||= kind === "pointerdown";
+        };
+        if (kind === "pointermove") ask();
+        else afterPress(ask); // what opens below a finger would take its click
       });
     }
 
