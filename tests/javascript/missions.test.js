@@ -63,12 +63,14 @@ test("the mission on one weight names two words that no reader can confuse", () 
   const x = [
     [1, 0, 0],
     [0, 1, 0],
-    [1, 0, 0],
+    [1, 1, 0],
   ];
   const said = (...words) => of("only").text(viewOf(words, x.slice(0, words.length)));
   assert.match(said("a", "b", "c"), /^Make “b” attend only to “c”: .* Now it is 0\.\d\d\.$/);
   assert.match(said("c", "b", "B"), /^Make “b” attend only to “c”/);
   assert.match(said("a", "b"), /^Make “b” attend only to “a”/);
+  const unknown = of("only").text(viewOf(["p", "q"], [x[0], x[0]]));
+  assert.match(unknown, /^Give the sentence a word that stands nowhere else/);
   // of two equal words none can have all of the weight
   for (const words of [
     ["b", "b"],

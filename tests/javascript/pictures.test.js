@@ -170,8 +170,13 @@ test("how many targets have the largest weight of their row, masked ones left ou
     [true, true],
     [true, true],
   ];
-  assert.equal(told(all), "1 of 2 targets leads its row.");
-  assert.equal(told(all, true), "1 of 2 targets leads its row. More steps may help.");
+  const both =
+    "“a” gives “a” 0.70, the most of its row; “b” gives “b” 0.40, not yet the most of its row.";
+  assert.equal(told(all), both);
+  assert.equal(told(all, true), `${both} More steps may help.`);
+  targets.push([0, 0, 1]);
+  assert.equal(told(all, true), "1 of 3 targets leads its row. More steps may help.");
+  targets.pop();
   const alone = "“a” gives “a” 0.70, the most of its row. 1 more is masked.";
   assert.equal(told([all[0], [true, false]]), alone);
   assert.equal(

@@ -145,6 +145,9 @@ def test_what_a_sentence_or_a_row_does_by_itself_is_no_deed(first):
     sentence, done = first.get_by_label("Your sentence"), first.locator(".bench-missions .mark")
     said = first.locator(".bench-missions .next .text")
     met = re.compile(r"Now it is (0\.9\d|1\.00)\.")
+    sentence.fill("zorblax qwerty")  # unknown words, whose weights are equal
+    expect(first.get_by_test_id("weight")).to_have_count(4)
+    expect(done).to_have_count(0)
     show(first, "change")
     sentence.fill("the plot was boring")
     expect(said).to_contain_text("Make “was” attend only to “boring”")

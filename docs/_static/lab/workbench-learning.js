@@ -229,12 +229,13 @@
     const next = hasLearned ? more : "";
     const masked = targets.length - open.length;
     const rest = masked > 0 ? ` ${masked} more ${masked === 1 ? "is" : "are"} masked.` : "";
-    if (open.length === 1) {
-      const [[h, i, j]] = open;
+    const told = (one) => {
+      const [h, i, j] = one;
       const of = heads.length > 1 ? ` in head ${h + 1}` : "";
       const gives = `${quoted(words[i])} gives ${quoted(words[j])} ${shownAs(heads[h].weights[i][j])}`;
-      return `${gives}${of}, ${count ? "the" : "not yet the"} most of its row.${rest}${next}`;
-    }
+      return `${gives}${of}, ${largest(one) ? "the" : "not yet the"} most of its row`;
+    };
+    if (open.length <= 2) return `${open.map(told).join("; ")}.${rest}${next}`;
     const what = count === 1 ? "leads its row" : "lead their rows";
     return `${count} of ${open.length} targets ${what}.${rest}${next}`;
   }

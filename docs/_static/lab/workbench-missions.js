@@ -10,11 +10,15 @@
   const positions = (words, wanted) =>
     words.flatMap((word, i) => (word.toLowerCase() === wanted ? [i] : []));
   const isUnmasked = ({ allowed }) => allowed.flat().every(Boolean);
+  const areEqual = (weights) =>
+    weights.flat().every((weight) => Math.abs(weight - 1 / weights.length) <= 0.01);
 
-  // The word that asks, and the last other one that stands nowhere else: equal words get equal weights.
-  // Null where there is none.
-  function pairOf({ words, at }) {
-    const single = (j) => j !== at && positions(words, words[j].toLowerCase()).length === 1;
+  // The word that asks, and the last other one that stands nowhere else and has an embedding of its own:
+  // equal ones get equal weights. Null where there is none.
+  function pairOf({ words, x, at }) {
+    const isOwn = (j) => x.filter((row) => String(row) === String(x[j])).length === 1;
+    const single = (j) =>
+      j !== at && isOwn(j) && positions(words, words[j].toLowerCase()).length === 1;
     const other = [...words.keys()].findLast(single);
     return other === undefined ? null : [at, other];
   }
@@ -75,11 +79,10 @@
       name: "equal",
       density: "change",
       opens: "options",
+      isUndone: ({ head: { weights } }) => !areEqual(weights),
       text: () => "Make all weights equal, to within 0.01, without a mask.",
       answer: () => "Equal scores do it: a query of zeros, equal keys, or a high temperature.",
-      isDone: ({ state: { words }, layer, head: { weights } }) =>
-        isUnmasked(layer) &&
-        weights.flat().every((weight) => Math.abs(weight - 1 / words.length) <= 0.01),
+      isDone: ({ layer, head: { weights } }) => isUnmasked(layer) && areEqual(weights),
     },
     {
       name: "target",
