@@ -354,6 +354,7 @@
         const name = part?.dataset.name;
         if (kind === "focusin") afterPress(() => requestAnimationFrame(keepClear));
         if (!name || !partOf(name) || (kind !== "pointermove" && isForAction(part))) return;
+        if (kind === "focusin" && name === asked) return; // also of a number that was just closed
         const ask = () => {
           if (name !== asked) showOrigin(name);
           isPinned ||= kind === "pointerdown";
