@@ -162,7 +162,7 @@ class Page:
             link, title = card.select_one(".sd-stretched-link"), card.select_one(".sd-card-title")
             link.extract()
             title.string.wrap(self.tree.new_tag("a", href=link["href"]))
-        for part in self.tree.select(".lesson-map :is(svg, img, .more, .about), .stops, .answer"):
+        for part in self.tree.select(".lesson-map :is(svg, img, button, .about), .stops, .answer"):
             part.decompose()
 
 

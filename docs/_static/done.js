@@ -142,6 +142,14 @@
     follow("pointerleave", () => (pointed = null));
     follow("focusin", (event) => (focused = linkOf(event)));
     follow("focusout", () => (focused = null));
+    // Where nobody points, what a lesson needs is a button that leads there.
+    map.addEventListener("click", ({ target }) => {
+      if (!target.matches(".needs")) return;
+      target.focus();
+      const isCalm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+      const behavior = isCalm ? "instant" : "smooth";
+      needed(linkOf({ target }))[0].scrollIntoView({ behavior, block: "center" });
+    });
     for (const link of links) {
       link.ariaDescription = link.title;
       link.title = ""; // would cover what is shown

@@ -157,16 +157,21 @@ def test_a_legend_counts_what_is_solved(visit, http_root):
     expect(page.locator(f"{MAP} .legend")).to_be_hidden()  # it would count nothing
 
 
-def test_on_a_phone_a_lesson_says_what_it_shows_and_needs(visit, http_root):
-    page = visit(http_root + "gallery/index.html", size="phone").page
-    says = """link => [
-      getComputedStyle(link.querySelector("small"), "::before").content,
-      getComputedStyle(link.querySelector("small"), "::after").content,
-      getComputedStyle(link.closest("li"), "::after").content,
-    ]"""
+def test_on_a_phone_a_lesson_says_what_it_shows_and_leads_to_what_it_needs(visit, http_root):
+    page = visit(http_root + "gallery/index.html", size="phone", motion="reduce").page
+    says = """link => ["::before", "::after"].map(
+      (where) => getComputedStyle(link.querySelector("small"), where).content)"""
     rotary, heads = (station(page, name).evaluate(says) for name in (ROTARY, HEADS))
-    assert rotary == ['"45 min"', '"positions as rotations"', '"needs 6 and Gauge freedom"']
+    assert rotary == ['"45 min"', '"positions as rotations"']
     minutes = lessons()[HEADS].first_minutes
-    assert heads == [f'"{minutes} min"', '"several sets of weights side by side"', "none"]
+    assert heads == [f'"{minutes} min"', '"several sets of weights side by side"']
+    button = page.get_by_role("button", name="needs 6 and Gauge freedom")
+    button.click()
+    needed = page.locator(f"{MAP} .needed")
+    expect(needed).to_have_count(2)
+    expect(needed.first).to_be_in_viewport()
+    expect(button).to_be_focused()
+    assert unsound(page, "phone", boxes=MAP) == []
     page.set_viewport_size({"width": 1440, "height": 900})  # there one points at a lesson
-    assert station(page, ROTARY).evaluate(says) == ["none", '"45 min"', "none"]
+    assert station(page, ROTARY).evaluate(says) == ["none", '"45 min"']
+    expect(button).to_be_hidden()

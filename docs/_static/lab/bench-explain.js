@@ -116,7 +116,9 @@
     const largest = Math.max(...scaled[i]);
     const shift = Math.abs(largest) > 8 ? largest : 0;
     const power = shift ? difference(scaled[i][j], shift) : digits(scaled[i][j]);
-    const powers = scaled[i].map((score) => digits(Math.exp(score - shift)));
+    // What four decimals show as 0 is written as such: a line has room for twelve of them.
+    const shown = (power) => (power < 0.00005 ? "0" : digits(power));
+    const powers = scaled[i].map((score) => shown(Math.exp(score - shift)));
     return `${who} = exp(${power}) / sum of the row's exp = ${powers[j]} / (${powers.join(" + ")}) = ${digits(weights[i][j])}`;
   }
 
