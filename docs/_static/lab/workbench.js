@@ -294,6 +294,7 @@
       if (bar.hasAttribute("tabindex")) bar.tabIndex = 0;
       showKey(number ? name : "");
       if (!number) return;
+      makeRoom(bar.offsetHeight);
       partOf(name)?.classList.add("asked");
       for (const source of number.sources)
         if (source !== name) partOf(source)?.classList.add("source");
@@ -340,6 +341,13 @@
     function isForAction(part) {
       const isPressed = part.dataset.testid === "weight" && !part.matches(":focus-visible");
       return isPressed && box.querySelector("[name=bench-tool]:checked").value !== "query";
+    }
+
+    // The explanation that sticks needs room below what it could cover.
+    let tail = 0;
+    function makeRoom(height) {
+      tail = Math.max(tail, height); // never less, so that nothing jumps back
+      box.style.setProperty("--tail", `${tail}px`);
     }
 
     let pointer = "";
