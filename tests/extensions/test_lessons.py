@@ -93,6 +93,15 @@ def test_every_exercise_belongs_to_one_lesson():
     assert sorted(tasks) == sorted(EXERCISES)
 
 
+def test_a_subtitle_is_what_a_title_says_beyond_the_name():
+    found = lessons.lessons()
+    subtitle = {name.rpartition("/")[2]: lesson.subtitle for name, lesson in found.items()}
+    assert subtitle["plot_3_scaling_variance"] == "why the scores are divided by √k"
+    assert subtitle["plot_2_gauge_and_biases"] == "numbers that change nothing"
+    assert subtitle["plot_9g_variants"] == "one changed line each"
+    assert all(subtitle.values())
+
+
 def test_the_home_page_says_how_long_the_first_lesson_takes():
     text = (lessons.GALLERY.parent / "docs" / "index.md").read_text(encoding="utf-8")
     minutes = lessons.lessons()["gallery/core/plot_1_qkv_derivation"].minutes

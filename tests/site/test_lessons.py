@@ -117,3 +117,16 @@ def test_on_paper_no_line_is_cut_and_nothing_covers_the_text(visit, http_root):
     assert page.evaluate(CUT, "article pre") == []
     for fixed in (".skip-to-content", "button.copybtn"):
         expect(page.locator(fixed).first).to_be_hidden()
+
+
+@pytest.mark.parametrize("name", ["core/plot_1_qkv_derivation", "deeper/plot_9d_fused_kernel"])
+def test_on_a_phone_no_line_of_code_goes_beyond_the_edge(visit, http_root, name):
+    page = visit(f"{http_root}gallery/{name}.html", size="phone").page
+    page.locator("details").evaluate_all("all => all.forEach((fold) => (fold.open = true))")
+    code = page.locator("article .highlight-Python pre")
+    assert code.count() > 10
+    beyond = "all => all.filter((one) => one.scrollWidth > one.clientWidth).length"
+    assert code.evaluate_all(beyond) == 0
+    longest = """all => Math.max(
+      ...all.flatMap((one) => one.textContent.split("\\n")).map((line) => line.length))"""
+    assert code.evaluate_all(longest) > 60

@@ -539,6 +539,16 @@ def test_the_lesson_walks_with_its_own_numbers(walk):
     )
 
 
+def test_each_step_of_a_lesson_fits_the_first_screen_of_a_phone(walk):
+    page = walk(LESSON, size="phone", has_touch=True, is_mobile=True)
+    for number in range(1, 8):
+        assert step(page) == number
+        page.evaluate("scrollTo(0, 0)")
+        button = page.get_by_test_id("walk-next").bounding_box()
+        assert button["y"] + button["height"] <= 844
+        page.get_by_test_id("walk-next").click()
+
+
 def test_numbers_that_come_out_of_a_word_are_seen_once_they_are_apart(walk):
     page = walk(motion="no-preference")
     page.clock.install()
