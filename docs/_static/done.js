@@ -7,7 +7,9 @@
   // chosen first, as label/number. A browser may refuse to keep anything, and then marks last as long
   // as the page.
   const STORE = "attention-done";
+  const READ = "attention-read"; // pages of lessons, the one that was read last at the end
   const done = new Set();
+  let lessons = []; // those that were read
   const listeners = [];
 
   const tell = () => {
@@ -19,14 +21,18 @@
     for (const label of JSON.parse(text ?? "[]")) done.add(label);
   }
 
+  function keep(store, all) {
+    try {
+      localStorage.setItem(store, JSON.stringify(all));
+    } catch {}
+    tell();
+  }
+
   function mark(label, isDone = true) {
     if (done.has(label) === isDone) return;
     if (isDone) done.add(label);
     else done.delete(label);
-    try {
-      localStorage.setItem(STORE, JSON.stringify([...done]));
-    } catch {}
-    tell();
+    keep(STORE, [...done]);
   }
 
   // Called now, and again whenever something is done, here or in another window
@@ -44,12 +50,16 @@
     place.append(badge);
   }
 
+  const readLessons = (text) => (lessons = JSON.parse(text ?? "[]"));
+
   try {
     read(localStorage.getItem(STORE));
+    readLessons(localStorage.getItem(READ));
   } catch {}
-  addEventListener("storage", (event) => {
-    if (event.key !== STORE) return;
-    read(event.newValue);
+  addEventListener("storage", ({ key, newValue }) => {
+    if (key === STORE) read(newValue);
+    else if (key === READ) readLessons(newValue);
+    else return;
     tell();
   });
   globalThis.doneStore = { done, mark, onChange, showMark };
@@ -61,8 +71,11 @@
   const isSolved = (label) => done.has(label);
 
   function showLessons() {
-    // One is at the first lesson that is not done.
-    const here = Object.keys(LESSON_TASKS).find((page) => !LESSON_TASKS[page].every(isSolved));
+    // One is at the first lesson that is neither read nor done, from the one that was read last.
+    const pages = Object.keys(LESSON_TASKS);
+    const isLeft = (page) => !lessons.includes(page) && !LESSON_TASKS[page].every(isSolved);
+    const last = Math.max(pages.indexOf(lessons.at(-1)), 0);
+    const here = pages.slice(last).find(isLeft) ?? pages.find(isLeft);
     const places = ".sidebar-tree a, .lesson-map a, .stops [data-page]";
     for (const link of document.querySelectorAll(places)) {
       const page = link.dataset.page ?? pageOf(link.href);
@@ -72,14 +85,18 @@
       const isDone = solved === tasks.length;
       link.classList.toggle("done", isDone);
       if (link.closest(".sidebar-tree")) showMark(link, isDone && "✓");
+      const isRead = lessons.includes(page);
+      link.classList.toggle("read", isRead);
       if (!link.closest(".lesson-map")) continue;
       link.classList.toggle("here", page === here);
+      link.ariaCurrent = page === here ? "step" : null;
       const share = isDone ? "✓ done" : solved > 0 && `${solved} of ${tasks.length} done`;
-      const next = page === here && (done.size > 0 ? "next" : "start here");
       const puzzles = LESSON_PUZZLES[page] ?? [];
       const found = puzzles.filter(isSolved).length;
       const puzzled = found > 0 && `${found} of ${puzzles.length} puzzles`;
-      showMark(link, [share, puzzled, next].filter(Boolean).join(", "));
+      const next = done.size + lessons.length > 0 ? "next" : "start here";
+      const rest = page === here ? next : isRead && "read";
+      showMark(link, [share, puzzled].filter(Boolean).join(", ") || rest);
     }
     const solved = document.querySelector(".lesson-map .solved");
     const [filled, all] = [".done", "a"].map((kind) =>
@@ -91,6 +108,17 @@
     if (soFar) soFar.textContent = n > 0 ? ` · ${n} done` : "";
   }
   onChange(showLessons);
+
+  // Whoever comes to a lesson's takeaways has read it.
+  const page = pageOf(location.href);
+  const end = page in LESSON_TASKS && document.getElementById("takeaways");
+  if (end)
+    new IntersectionObserver(([{ isIntersecting }], observer) => {
+      if (!isIntersecting) return;
+      observer.disconnect();
+      lessons = [...lessons.filter((one) => one !== page), page];
+      keep(READ, lessons);
+    }).observe(end);
 
   const nameOf = (link) => link.querySelector("span").textContent;
 
@@ -122,6 +150,8 @@
     const before = (all) => all.flatMap((link) => [link, ...before(needed(link))]);
     let pointed = null;
     let focused = null;
+    const about = map.querySelector(".about");
+    let shown = null;
     const show = () => {
       const link = pointed ?? focused;
       const first = link ? needed(link) : [];
@@ -130,8 +160,17 @@
         one.classList.toggle("needed", first.includes(one));
         one.classList.toggle("on-the-way", way.has(one));
       }
-      map.querySelector(".about").replaceChildren(...(link ? summary(link, first) : []));
+      // At rest, the lesson where one begins or goes on
+      const told = link ?? map.querySelector(".here");
+      about.classList.toggle("rests", told !== link);
+      if (told === shown) return; // a press on what is drawn anew would be no click
+      shown = told;
+      about.replaceChildren(...(told ? summary(told, needed(told)) : []));
     };
+    onChange(show);
+    about.addEventListener("click", () => {
+      if (about.matches(".rests")) map.querySelector(".here").click();
+    });
     const linkOf = ({ target }) => target.closest("li")?.querySelector("a") ?? null;
     const follow = (kind, keep) =>
       map.addEventListener(kind, (event) => {

@@ -40,8 +40,6 @@ from attention.plotting import (
     QUERY,
     VALUE,
     WEIGHT,
-    draw_box,
-    draw_flow,
     draw_weights,
     tint,
     use_style,
@@ -107,12 +105,17 @@ print("lengths of the six embeddings", x.norm(dim=-1))
 # %%
 
 
-def draw_score(ax, x, y, score, largest, **edge):
-    """Draw a cell with a score; the larger the score, the more it stands out."""
-    grey = str(1 - 0.45 * (score / largest) ** 2)
-    shape = {"boxstyle": "round, pad=0, rounding_size=0.09", "fc": grey, "lw": 0}
-    ax.add_patch(FancyBboxPatch((x + 0.03, y + 0.04), 0.94, 0.92, **shape | edge))
-    ax.text(x + 0.5, y + 0.5, f"{score:.2f}", ha="center", va="center", zorder=3)
+def draw_cell(ax, x, y, number, fill, **edge):
+    """Draw a cell, whose lower left corner is (x, y), and its number."""
+    shape = {"boxstyle": "round, pad=0, rounding_size=0.09", "lw": 0}
+    ax.add_patch(FancyBboxPatch((x + 0.03, y + 0.04), 0.94, 0.92, fc=fill, **shape | edge))
+    at = x + 0.5, y + 0.5
+    ax.text(*at, f"{number:.2f}", ha="center", va="center_baseline", fontsize=10, zorder=3)
+
+
+def grey_of(score, largest):
+    """Choose the grey of a score: the larger the score, the more its cell stands out."""
+    return str(1 - 0.45 * (score / largest) ** 2)
 
 
 fig, ax = plt.subplots(figsize=(5, 4))
@@ -120,7 +123,7 @@ score_of = similarity[1, 2].item()
 for i, row in enumerate(similarity.tolist()):
     for j, score in enumerate(row):
         edge = {"ec": BLACK, "lw": 2} if {i, j} == {1, 2} else {}
-        draw_score(ax, j, i, score, similarity.max().item(), **edge)
+        draw_cell(ax, j, i, score, grey_of(score, similarity.max().item()), **edge)
 ax.set(xlim=(-0.05, 6.05), ylim=(6.05, -0.05))
 ax.set_xticks([i + 0.5 for i in range(n)], words)
 ax.set_yticks([i + 0.5 for i in range(n)], words)
@@ -154,9 +157,7 @@ W_value = torch.tensor([[0.075635, 0.196638], [0.316412, 0.401740], [0.118568, 0
 query_2 = x_2 @ W_query  # (2,)
 key_2 = x_2 @ W_key  # (2,)
 value_2 = x_2 @ W_value  # (2,)
-print("query_2", query_2)
-print("key_2  ", key_2)
-print("value_2", value_2)
+print("query_2", query_2, "key_2", key_2, "value_2", value_2)
 
 # %%
 
@@ -172,12 +173,8 @@ def draw_product(vector, matrix, product):
         for i, row in enumerate(numbers.tolist()):
             for j, number in enumerate(row):
                 is_first = j == 0 or name == "x_2"
-                shape = {"boxstyle": "round, pad=0, rounding_size=0.09", "lw": 0}
-                corner = left + j + 0.03, top - i - 0.97
                 fill = tint(color, 0.24 if is_first else 0.09)
-                ax.add_patch(FancyBboxPatch(corner, 0.94, 0.94, fc=fill, **shape))
-                at = left + j + 0.5, top - i - 0.5
-                ax.text(*at, f"{number:.2f}", ha="center", va="center", fontsize=10.5)
+                draw_cell(ax, left + j, top - i - 1, number, fill)
         middle = left + len(numbers[0]) / 2
         ax.text(middle, top + 0.35, name, ha="center", fontsize=10.5, color=color)
     for at, sign in ((3.35, "·"), (6.05, "=")):
@@ -239,50 +236,46 @@ print("torch", torch.__version__, "still draws these numbers from seed 123:", sa
 keys = x @ W_key  # (6, 2)
 values = x @ W_value  # (6, 2)
 scores_2 = query_2 @ keys.T  # (6,)
-print(scores_2)
 
 # %%
 
 # sphinx_gallery_start_ignore
 
 
-def as_text(vector):
-    """Write a short vector as one line of text."""
-    return "(" + ", ".join(f"{number:.2f}" for number in vector.tolist()) + ")"
-
-
-def draw_branches(word, x, query, key, value, scores):
-    """Draw how one word becomes a query, a key and a value, and the scores of its query."""
-    fig, (tree, cells) = plt.subplots(2, figsize=(4, 4.6), height_ratios=[4.2, 1])
-    tree.set(xlim=(0, 3), ylim=(0, 3))
-    branches = (
-        ("query", "what do I\nlook for?", query, QUERY),
-        ("key", "what am I\nfound by?", key, KEY),
-        ("value", "what do I\nhand over?", value, VALUE),
-    )
-    for i, (name, question, vector, color) in enumerate(branches):
-        arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 14, "shrinkB": 0}
-        tree.annotate("", xy=(i + 0.5, 1.12), xytext=(1.5, 2.7), arrowprops=arrow)
+def draw_roles(x, roles, keys, scores):
+    """Draw how a word becomes a query, a key and a value, and below, its query's scores."""
+    fig, ax = plt.subplots(figsize=(5, 4.1))
+    for i, number in enumerate(x.tolist()):
+        draw_cell(ax, i, 6.4, number, tint(BLACK))
+    ax.text(1.5, 7.6, "“journey”", ha="center", fontsize=10.5)
+    for (name, question, vector, color), y in zip(roles, (8.0, 6.4, 4.8), strict=True):
+        arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 4, "shrinkB": 4}
+        ax.annotate("", xy=(5.95, y + 0.5), xytext=(3, 6.9), arrowprops=arrow)
         behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-        middle = (1.5 + 1.2 * (i - 1) * 0.5, 1.9)
-        tree.text(*middle, f"× W_{name}", ha="center", color=color, bbox=behind)
-        draw_box(tree, i + 0.5, 0.7, f"{name}\n{question}\n{as_text(vector)}", color)
-    draw_box(tree, 1.5, 2.7, f"“{word}”  {as_text(x)}", BLACK)
-
-    title = f"scores of the query of “{word}” with every key"
-    cells.set_title(title, fontsize=11, parse_math=False)  # a word such as "$5-$10" is no formula
-    for i, score in enumerate(scores.tolist()):
-        draw_score(cells, i, 0, score, scores.max().item())
-    cells.set(xlim=(-0.05, 6.05), ylim=(1, 0))
-    cells.set_xticks([i + 0.5 for i in range(len(words))], words, parse_math=False)
-    cells.set_yticks([])
-    cells.tick_params(length=0)
-    cells.spines[:].set_visible(False)
+        middle = {"ha": "center", "va": "center", "color": color, "fontsize": 10.5, "bbox": behind}
+        ax.text(4.4, (y + 7.4) / 2, f"× W_{name}", **middle)
+        for i, number in enumerate(vector.tolist()):
+            draw_cell(ax, 6 + i, y, number, tint(color))
+        ax.text(8.2, y + 0.5, f"{name}: {question}", va="center", fontsize=10.5)
+    ax.text(0, 3.4, "Its query meets each key:", va="center", fontsize=10.5)
+    for j, (word, key, score) in enumerate(zip(words, keys.tolist(), scores, strict=True)):
+        left = 2.15 * j
+        ax.text(left + 0.975, 2.25, word, ha="center", fontsize=10.5, parse_math=False)
+        for i, number in enumerate(key):
+            draw_cell(ax, left + 0.95 * i, 1.1, number, tint(KEY))
+        draw_cell(ax, left + 0.475, 0, score, grey_of(score, max(scores)))
+    ax.set(xlim=(-0.1, 12.9), ylim=(-0.1, 9.1))
+    ax.set_axis_off()
     return fig
 
 
 # sphinx_gallery_end_ignore
-fig = draw_branches("journey", x_2, query_2, key_2, value_2, scores_2)
+roles = (
+    ("query", "what do I look for?", query_2, QUERY),
+    ("key", "what am I found by?", key_2, KEY),
+    ("value", "what do I hand over?", value_2, VALUE),
+)
+fig = draw_roles(x_2, roles, keys, scores_2.tolist())
 fig.set_label(
     "The embedding of journey branches into a query (what do I look for?), a key (what am I found "
     "by?) and a value (what do I hand over?). Below, its query's scores against the six keys: "
@@ -290,7 +283,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* One embedding becomes a query, a key and a value, and its query meets all six keys.
+# *Figure 3.* One embedding becomes a query, a key and a value. Below, the six keys, and under each
+# its score, the product of the query with it.
 #
 # The softmax turns these scores into weights, as before. Only one step is new: the scores are first
 # divided by :math:`\sqrt{k} = \sqrt{2}`, and :doc:`a lesson of its own
@@ -455,38 +449,60 @@ print(weights)
 # sphinx_gallery_start_ignore
 
 
+def draw_grid(ax, x, y, rows, columns, name, shape, color):
+    """Draw a matrix as cells around the height y, and return where it ends."""
+    look = {"boxstyle": "round, pad=0, rounding_size=0.12", "lw": 0, "fc": tint(color)}
+    for i in range(rows):
+        for j in range(columns):
+            corner = x + j + 0.05, y - rows / 2 + i + 0.05
+            ax.add_patch(FancyBboxPatch(corner, 0.9, 0.9, **look))
+    middle, half = x + columns / 2, rows / 2
+    ax.text(middle, y + half + 0.35, name, ha="center", fontsize=9.5, color=color)
+    ax.text(middle, y - half - 0.35, shape, ha="center", va="top", fontsize=9, color="0.25")
+    return x + columns
+
+
 def draw_shapes():
-    """Draw which tensor has which shape, from the words to their context vectors."""
-    fig, ax = plt.subplots(figsize=(4, 6))
-    ax.set(xlim=(0, 10), ylim=(11.4, 0))
-    columns = ((1.5, "query", "Q", QUERY), (5, "key", "K", KEY), (8.5, "value", "V", VALUE))
-    for x, name, letter, color in columns:
-        draw_flow(ax, (5, 1), (x, 2.05))
-        draw_box(ax, x, 2.7, f"× W_{name}\n(d, k)", color)
-        draw_flow(ax, (x, 3.4), (x, 4.2))
-        draw_box(ax, x, 4.7, f"{letter}   (n, k)", color)
-    draw_box(ax, 5, 0.5, "X   (n, d)", BLACK)
-    draw_flow(ax, (1.5, 5.2), (2.6, 6.3))
-    draw_flow(ax, (5, 5.2), (3.9, 6.3))
-    draw_box(ax, 3.2, 6.8, "scores = Q Kᵀ / √k   (n, n)", BLACK)
-    draw_flow(ax, (3.2, 7.3), (3.2, 8.3))
-    draw_box(ax, 3.2, 8.8, "weights = softmax   (n, n)", WEIGHT)
-    draw_flow(ax, (3.2, 9.3), (4.4, 10.3))
-    draw_flow(ax, (8.5, 5.2), (6.5, 10.3))
-    draw_box(ax, 5.4, 10.8, "context = weights · V   (n, k)", BLACK)
+    """Draw all matrices to scale, from the words to their context vectors."""
+    fig, ax = plt.subplots(figsize=(5, 4))
+    letters = (("query", "Q", QUERY), ("key", "K", KEY), ("value", "V", VALUE))
+    end = draw_grid(ax, 0.4, 13, n, d, "X", "(n, d)", BLACK)
+    for sign, names, rows, shape in (
+        ("·", [f"W_{name}" for name, _, _ in letters], d, "(d, k)"),
+        ("=", [letter for _, letter, _ in letters], n, "(n, k)"),
+    ):
+        ax.text(end + 0.6, 13, sign, ha="center", va="center", fontsize=13)
+        end += 1.2
+        for name, (_, _, color) in zip(names, letters, strict=True):
+            end = draw_grid(ax, end, 13, rows, key_dim, name, shape, color) + 1.1
+        end -= 1.1
+    end = draw_grid(ax, 0, 3.6, n, key_dim, "Q", "(n, k)", QUERY)
+    ax.text(end + 0.5, 3.6, "·", ha="center", va="center", fontsize=13)
+    end = draw_grid(ax, end + 1, 3.6, key_dim, n, "Kᵀ", "(k, n)", KEY)
+    arrow = {"arrowstyle": "-|>", "color": "0.25", "lw": 1.3}
+    ax.annotate("", xy=(end + 2.6, 3.6), xytext=(end + 0.2, 3.6), arrowprops=arrow)
+    ax.text(end + 1.4, 3.95, "/ √k", ha="center", fontsize=9.5)
+    ax.text(end + 1.4, 3.25, "softmax", ha="center", va="top", fontsize=9.5)
+    end = draw_grid(ax, end + 2.8, 3.6, n, n, "weights", "(n, n)", WEIGHT)
+    ax.text(end + 0.5, 3.6, "·", ha="center", va="center", fontsize=13)
+    end = draw_grid(ax, end + 1, 3.6, n, key_dim, "V", "(n, k)", VALUE)
+    ax.text(end + 0.6, 3.6, "=", ha="center", va="center", fontsize=13)
+    end = draw_grid(ax, end + 1.2, 3.6, n, key_dim, "context", "(n, k)", BLACK)
+    ax.set(xlim=(-0.3, end + 0.4), ylim=(-1, 17.2), aspect="equal")
+    ax.set_axis_off()
     return fig
 
 
 # sphinx_gallery_end_ignore
 fig = draw_shapes()  # its drawing commands are in the script of this page
 fig.set_label(
-    "Flow chart. X of shape (n, d) is multiplied by W_query, W_key and W_value, each (d, k), which "
-    "gives Q, K and V, each (n, k). Q and K make the scaled scores (n, n), the softmax makes the "
-    "weights (n, n), and weights times V is the context (n, k)."
+    "Matrices to scale. X of shape (n, d) is multiplied by W_query, W_key and W_value, each "
+    "(d, k), which gives Q, K and V, each (n, k). Q times Kᵀ, divided by √k, goes through the "
+    "softmax, which gives the weights (n, n), and weights times V is the context (n, k)."
 )
 
 # %%
-# *Figure 6.* The shapes, for n words of width d and vectors of width k, here 6, 3 and 2.
+# *Figure 6.* All matrices to scale, for n words of width d and vectors of width k, here 6, 3 and 2.
 #
 # As a function, the formula takes three lines. ``.mT`` transposes the last two axes, and
 # ``.shape[-1]`` is the length of the last axis, k. The comments give the shapes, for n queries, m

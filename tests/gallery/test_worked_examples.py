@@ -14,6 +14,7 @@ import pytest
 import torch
 from exercise_answers import executed
 from expected import X_OF_LESSON
+from matplotlib.patches import FancyBboxPatch
 from matplotlib.text import Text
 from run_pages import check_lesson
 from torch.testing import assert_close
@@ -234,14 +235,13 @@ def test_mixture_shades_the_convex_hull(ax):
 
 def test_a_sentence_with_prices_and_repeated_words_is_drawn_as_it_is(monkeypatch, ax):
     p, prices = page_a(), ["$5-$10", "or"] * 3
-    monkeypatch.setitem(p["draw_branches"].__globals__, "words", prices)
-    values = [p[f"{name}_2"] for name in ("x", "query", "key", "value", "scores")]
-    branches = p["draw_branches"](prices[0], *values)
+    monkeypatch.setitem(p["draw_roles"].__globals__, "words", prices)
+    drawn_roles = p["draw_roles"](p["x_2"], p["roles"], p["keys"], p["scores_2"].tolist())
     p["draw_mixture"](ax, p["values"], p["context_2"], prices)
-    for figure in branches, ax.figure:
+    for figure in drawn_roles, ax.figure:
         figure.canvas.draw()
         drawn = [text for text in figure.findobj(Text) if "$5" in text.get_text()]
         assert len(drawn) > 2
         assert not any(text.get_parse_math() for text in drawn)
-    (cells,) = [drawn_in for drawn_in in branches.axes if drawn_in.patches]
-    assert len({str(cell.get_extents()) for cell in cells.patches}) == 6
+    cells = drawn_roles.findobj(FancyBboxPatch)
+    assert len({str(cell.get_extents()) for cell in cells}) == len(cells) == 3 + 3 * 2 + 6 * 3

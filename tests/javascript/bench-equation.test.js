@@ -33,7 +33,7 @@ test("an equation that is set on the page reads as its text does", () => {
 test("a weight is set as a share of the row's powers, and a product in the colours of its roles", () => {
   const weight = shown("weight.2");
   const [symbols, filled] = looking(weight, "fraction");
-  assert.match(symbols, /^exp\([\d.]+\) \/ sum of the row's exp$/);
+  assert.match(symbols, /^exp\([\d.]+\) \/ sum of the row’s exp$/);
   assert.match(filled, /^[\d.]+ \/ \(([\d.]+ \+ ){5}[\d.]+\)$/);
   same(looking(weight, "unseen"), [" / ", " / ", "(", ")"]);
   assert.match(looking(weight, "result")[0], /^0\.\d{4}$/);

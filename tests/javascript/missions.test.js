@@ -70,16 +70,13 @@ test("the mission on one weight names two words that no reader can confuse", () 
   assert.match(said("c", "b", "B"), /^Make “b” attend only to “c”/);
   assert.match(said("a", "b"), /^Make “b” attend only to “a”/);
   const unknown = of("only").text(viewOf(["p", "q"], [x[0], x[0]]));
-  assert.match(unknown, /^Give the sentence a word that stands nowhere else/);
+  assert.match(unknown, /^Add a word that occurs once/);
   // of two equal words none can have all of the weight
   for (const words of [
     ["b", "b"],
     ["a", "b", "a"],
   ]) {
-    assert.match(
-      said(...words),
-      /^Give the sentence a word that stands nowhere else, and make “b” attend only/,
-    );
+    assert.match(said(...words), /^Add a word that occurs once, and make “b” attend only/);
     const far = viewOf(words, [[99, 0, 0], ...x.slice(1, words.length)]);
     assert.ok(!of("only").isDone(far) && !of("only").isUndone(far));
   }

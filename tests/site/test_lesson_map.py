@@ -82,6 +82,24 @@ def test_what_is_solved_elsewhere_changes_a_station_without_a_reload(visit, http
     other.close()
 
 
+def test_who_comes_to_the_end_of_a_lesson_has_read_it(visit, http_root):
+    seen = visit(f"{http_root}{SCALE}.html")
+    page, other = seen.page, seen.context.new_page()
+    other.goto(http_root + "index.html")
+    marks = other.locator(f"{MAP} .mark")
+    expect(marks).to_have_text([" start here"])
+    assert page.evaluate("localStorage.length") == 0  # a visit alone leaves nothing
+    page.locator("#takeaways").scroll_into_view_if_needed()
+    expect(station(other, SCALE)).to_have_class("read")
+    expect(marks).to_have_text([" read", " next"])
+    expect(station(other, [*lessons()][3])).to_have_attribute("aria-current", "step")
+    expect(other.locator(f"{MAP} .about")).to_contain_text(lessons()[[*lessons()][3]].subtitle)
+    expect(page.locator(".stops .read")).to_have_count(1)
+    other.reload()
+    expect(marks).to_have_text([" read", " next"])
+    other.close()
+
+
 def test_a_lesson_shows_how_far_one_is(visit, http_root):
     page = visit(f"{http_root}{HEADS}.html").page
     chapter = page.locator("article .chapter")
@@ -128,7 +146,11 @@ def test_a_station_that_is_pointed_at_says_what_it_shows(visit, http_root):
     expect(about).to_contain_text(rotary.subtitle)
     expect(page.locator(f"{MAP} .needed")).to_have_count(len(rotary.needs))
     station(page, ROTARY).blur()
-    expect(about).to_be_empty()
+    first = next(iter(lessons().values()))  # at rest, where one begins
+    expect(about).to_contain_text(f"{first.short_title}{first.subtitle}")
+    expect(page.locator(f"{MAP} .needed")).to_have_count(0)
+    about.click()
+    page.wait_for_url("**/plot_1_qkv_derivation.html")
 
 
 def test_on_a_phone_the_home_page_begins_with_the_core_lessons(visit, http_root):

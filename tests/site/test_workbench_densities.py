@@ -94,7 +94,7 @@ def test_a_mission_has_its_number_whatever_else_is_shown(visit, http_root):
       .map((made) => getComputedStyle(made, "::before").content.split(" / ")[0])"""
     page = visit(http_root + "playground.html", size="phone").page
     show(page, "change", folded=True)
-    assert page.evaluate(numbers) == ['"2"', '"3"', '"4"']
+    assert page.evaluate(numbers) == ['"2/5"', '"3"', '"4"']
     page.set_viewport_size({"width": 1440, "height": 900})
     assert page.evaluate(numbers) == [f'"{number}"' for number in range(1, 6)]
 
@@ -288,6 +288,56 @@ def test_the_weight_that_a_mission_is_about_is_framed_until_it_is_done(first):
 def test_equal_weights_have_no_favourite(bench):
     bench.evaluate("lab.workbench.bench.set({ temperature: 10 })")
     expect(bench.locator("[data-part=finding]")).to_have_text("All weights are nearly equal.")
+
+
+def test_train_shows_what_is_handed_over_once_a_target_for_it_can_be_set(first):
+    page = first
+    show(page, "train", folded=True)
+    inside = page.locator("#workbench").locator
+    shown = [
+        inside(one).first for one in ("[data-part=plane-values]", ".for-context", "td.context")
+    ]
+    for part in shown:
+        expect(part).to_be_hidden()
+    settings = page.locator("summary", has_text="Targets and learning rate")
+    settings.click()
+    for part in shown:
+        expect(part).to_be_visible()
+    shown[0].click(position={"x": 60, "y": 40})
+    settings.click()
+    expect(shown[0]).to_be_visible()  # the target is in it
+    page.get_by_role("button", name="Undo").click()
+    expect(shown[0]).to_be_hidden()
+    show(page, "change", folded=True)
+    expect(shown[0]).to_be_visible()
+
+
+def test_what_is_shown_for_a_sentence_that_is_refused_is_pale(bench):
+    weights, sentence = bench.locator("#workbench .bench-map"), bench.get_by_label("Your sentence")
+    sentence.fill("one")
+    expect(weights).to_have_css("opacity", "0.4")
+    sentence.fill("one two")
+    expect(weights).to_have_css("opacity", "1")
+    show(bench, "change")
+    field(bench, "x.1.0").fill("many")
+    expect(bench.locator("#workbench [data-part=problem]")).not_to_have_text("")
+    expect(weights).to_have_css("opacity", "1")  # it is that of the sentence
+
+
+def test_a_lesson_shows_one_mission_at_a_time(first, http_root):
+    page = first
+    page.goto(http_root + "gallery/core/plot_1_qkv_derivation.html")
+    seen = page.locator(".bench-missions button").locator("visible=true")
+    expect(seen).to_have_count(1)
+    show(page, "change", folded=True)
+    expect(seen).to_have_attribute("data-number", "2")
+
+
+def test_the_heads_of_short_words_are_whole(bench):
+    bench.get_by_label("Your sentence").fill("a b c d e f g h i j k l")
+    heads = bench.locator(".bench-map th[scope=col] span")
+    expect(heads).to_have_count(12)
+    assert all(head.bounding_box()["height"] >= 12 for head in heads.all())
 
 
 def test_planes_have_titles(bench):

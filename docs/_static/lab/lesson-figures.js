@@ -18,6 +18,7 @@
   };
   const pressable = (number) => element("button", { type: "button" }, digits(number, 2));
   const plain = (number) => element("span", {}, digits(number, 2));
+  const subscript = (i) => String(i).replace(/\d/g, (digit) => "₀₁₂₃₄₅₆₇₈₉"[digit]);
 
   function rowsOf(cells, names = null) {
     return cells.map((row, i) => {
@@ -81,7 +82,7 @@
         made.classList.toggle("mirrored", row === j && col === i);
       });
       const name = `${quoted(words[i])} and ${quoted(words[j])}`;
-      const factors = `x_${i + 1} · x_${j + 1}`;
+      const factors = `x${subscript(i + 1)} · x${subscript(j + 1)}`;
       sum.replaceChildren(...nodes(sumOf(name, factors, x[i], x[j], 2)));
       setStop(box, cells[i][j]);
     }

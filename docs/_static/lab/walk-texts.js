@@ -72,7 +72,7 @@
       ],
       [
         "All words ask at once",
-        "Every word asks, one row each. That is one attention head; a large model has hundreds of them. Press a row, and its word asks.",
+        `Every word asks, one row each. This is an attention head; a large model has hundreds. ${asker} takes ${takes}. Press another row.`,
         "softmax({query: Q} {key: Kᵀ} / √2) {value: V}",
       ],
     ][step - 1];

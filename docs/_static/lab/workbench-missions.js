@@ -58,7 +58,7 @@
         const { words, at } = state;
         const [i, j] = pairOf(state) ?? [at];
         if (j === undefined)
-          return `Give the sentence a word that stands nowhere else, and make ${quoted(words[i])} attend only to it.`;
+          return `Add a word that occurs once, and make ${quoted(words[i])} attend only to it.`;
         return `Make ${quoted(words[i])} attend only to ${quoted(words[j])}: a weight of at least 0.9, without a mask. Now it is ${shownAs(weights[i][j])}.`;
       },
       answer: () => "A score far above the others leaves them next to nothing.",
@@ -122,7 +122,8 @@
     const items = MISSIONS.map(({ density, opens }, i) => {
       const title = element("b", {}, density[0].toUpperCase() + density.slice(1));
       const text = element("span", { class: "text" });
-      const item = element("button", { type: "button", "data-number": i + 1 }, title, text);
+      const number = { "data-number": i + 1, "data-of": MISSIONS.length };
+      const item = element("button", { type: "button", ...number }, title, text);
       item.addEventListener("click", () => {
         pressed = i;
         if (Object.keys(PLAIN).some((name) => isOther(name))) bench.set(PLAIN);
