@@ -244,36 +244,37 @@ scores_2 = query_2 @ keys.T  # (6,)
 
 def draw_roles(x, roles, keys, scores):
     """Draw how a word becomes a query, a key and a value, and below, its query's scores."""
-    fig, ax = plt.subplots(figsize=(5, 4.1))
+    fig, ax = plt.subplots(figsize=(4, 4.3))
+    written = {"fontsize": 10.5, "va": "center", "parse_math": False}
     for i, number in enumerate(x.tolist()):
-        draw_cell(ax, i, 6.4, number, tint(BLACK))
-    ax.text(1.5, 7.6, "“journey”", ha="center", fontsize=10.5)
-    for (name, question, vector, color), y in zip(roles, (8.0, 6.4, 4.8), strict=True):
+        draw_cell(ax, i, 7.4, number, tint(BLACK))
+    ax.text(1.5, 8.8, "“journey”", ha="center", **written)
+    for (name, question, vector, color), y in zip(roles, (9.2, 7.4, 5.6), strict=True):
         arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 4, "shrinkB": 4}
-        ax.annotate("", xy=(5.95, y + 0.5), xytext=(3, 6.9), arrowprops=arrow)
+        ax.annotate("", xy=(5.5, y + 0.5), xytext=(3, 7.9), arrowprops=arrow)
         behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
-        middle = {"ha": "center", "va": "center", "color": color, "fontsize": 10.5, "bbox": behind}
-        ax.text(4.4, (y + 7.4) / 2, f"× W_{name}", **middle)
+        middle = {"ha": "center", "color": color, "bbox": behind}
+        ax.text(4.15, (y + 8.4) / 2, f"× W_{name}", **written | middle)
         for i, number in enumerate(vector.tolist()):
-            draw_cell(ax, 6 + i, y, number, tint(color))
-        ax.text(8.2, y + 0.5, f"{name}: {question}", va="center", fontsize=10.5)
-    ax.text(0, 3.4, "Its query meets each key:", va="center", fontsize=10.5)
+            draw_cell(ax, 5.5 + i, y, number, tint(color))
+        ax.text(7.65, y + 0.5, f"{name}: {question}", **written)
+    ax.text(0, 4.5, "Its query meets each key:", **written)
     for j, (word, key, score) in enumerate(zip(words, keys.tolist(), scores, strict=True)):
-        left = 2.15 * j
-        ax.text(left + 0.975, 2.25, word, ha="center", fontsize=10.5, parse_math=False)
-        for i, number in enumerate(key):
-            draw_cell(ax, left + 0.95 * i, 1.1, number, tint(KEY))
-        draw_cell(ax, left + 0.475, 0, score, grey_of(score, max(scores)))
-    ax.set(xlim=(-0.1, 12.9), ylim=(-0.1, 9.1))
+        left = 1.85 * j + 0.3
+        ax.text(left + 0.5, 3.65, word, ha="center", **written)
+        for y, number in zip((2.2, 1.25), key, strict=True):
+            draw_cell(ax, left, y, number, tint(KEY))
+        draw_cell(ax, left, 0, score, grey_of(score, max(scores)))
+    ax.set(xlim=(-0.1, 11), ylim=(-0.1, 10.3))
     ax.set_axis_off()
     return fig
 
 
 # sphinx_gallery_end_ignore
 roles = (
-    ("query", "what do I look for?", query_2, QUERY),
-    ("key", "what am I found by?", key_2, KEY),
-    ("value", "what do I hand over?", value_2, VALUE),
+    ("query", "what\ndo I look for?", query_2, QUERY),
+    ("key", "what\nam I found by?", key_2, KEY),
+    ("value", "what\ndo I hand over?", value_2, VALUE),
 )
 fig = draw_roles(x_2, roles, keys, scores_2.tolist())
 fig.set_label(
@@ -431,8 +432,8 @@ context = weights @ values  # (6, 2)
 print(weights)
 
 # %%
-# On the web page you can change all of these numbers: drag an arrow, set a number or type another
-# sentence, and everything that follows is computed anew.
+# On the web page you can change all of this: type another sentence, or press "Change" to drag an
+# arrow or set a number, and everything that follows is computed anew.
 #
 # .. raw:: html
 #    :file: ../../_parts/workbench-numbers.html
@@ -451,44 +452,48 @@ print(weights)
 
 def draw_grid(ax, x, y, rows, columns, name, shape, color):
     """Draw a matrix as cells around the height y, and return where it ends."""
-    look = {"boxstyle": "round, pad=0, rounding_size=0.12", "lw": 0, "fc": tint(color)}
+    look = {"boxstyle": "round, pad=0, rounding_size=0.1", "lw": 0, "fc": tint(color)}
+    half = 0.3 * rows
     for i in range(rows):
         for j in range(columns):
-            corner = x + j + 0.05, y - rows / 2 + i + 0.05
-            ax.add_patch(FancyBboxPatch(corner, 0.9, 0.9, **look))
-    middle, half = x + columns / 2, rows / 2
-    ax.text(middle, y + half + 0.35, name, ha="center", fontsize=9.5, color=color)
-    ax.text(middle, y - half - 0.35, shape, ha="center", va="top", fontsize=9, color="0.25")
+            corner = x + j + 0.05, y - half + 0.6 * i + 0.05
+            ax.add_patch(FancyBboxPatch(corner, 0.9, 0.5, **look))
+    middle = x + columns / 2
+    ax.text(middle, y + half + 0.3, name, ha="center", fontsize=10, color=color)
+    ax.text(middle, y - half - 0.3, shape, ha="center", va="top", fontsize=10, color="0.25")
     return x + columns
 
 
 def draw_shapes():
     """Draw all matrices to scale, from the words to their context vectors."""
-    fig, ax = plt.subplots(figsize=(5, 4))
+    fig, ax = plt.subplots(figsize=(4, 3.9))
+    sign = {"ha": "center", "va": "center", "fontsize": 13}
     letters = (("query", "Q", QUERY), ("key", "K", KEY), ("value", "V", VALUE))
-    end = draw_grid(ax, 0.4, 13, n, d, "X", "(n, d)", BLACK)
-    for sign, names, rows, shape in (
+    end = draw_grid(ax, 0, 14.4, n, d, "X", "(n, d)", BLACK)
+    for mark, names, rows, shape in (
         ("·", [f"W_{name}" for name, _, _ in letters], d, "(d, k)"),
         ("=", [letter for _, letter, _ in letters], n, "(n, k)"),
     ):
-        ax.text(end + 0.6, 13, sign, ha="center", va="center", fontsize=13)
-        end += 1.2
+        ax.text(end + 0.7, 14.4, mark, **sign)
+        end += 1.4
         for name, (_, _, color) in zip(names, letters, strict=True):
-            end = draw_grid(ax, end, 13, rows, key_dim, name, shape, color) + 1.1
-        end -= 1.1
-    end = draw_grid(ax, 0, 3.6, n, key_dim, "Q", "(n, k)", QUERY)
-    ax.text(end + 0.5, 3.6, "·", ha="center", va="center", fontsize=13)
-    end = draw_grid(ax, end + 1, 3.6, key_dim, n, "Kᵀ", "(k, n)", KEY)
+            end = draw_grid(ax, end, 14.4, rows, key_dim, name, shape, color) + 1.45
+        end -= 1.45
+    width = end
+    end = draw_grid(ax, 1, 8.1, n, key_dim, "Q", "(n, k)", QUERY)
+    ax.text(end + 0.7, 8.1, "·", **sign)
+    end = draw_grid(ax, end + 1.4, 8.1, key_dim, n, "Kᵀ", "(k, n)", KEY)
     arrow = {"arrowstyle": "-|>", "color": "0.25", "lw": 1.3}
-    ax.annotate("", xy=(end + 2.6, 3.6), xytext=(end + 0.2, 3.6), arrowprops=arrow)
-    ax.text(end + 1.4, 3.95, "/ √k", ha="center", fontsize=9.5)
-    ax.text(end + 1.4, 3.25, "softmax", ha="center", va="top", fontsize=9.5)
-    end = draw_grid(ax, end + 2.8, 3.6, n, n, "weights", "(n, n)", WEIGHT)
-    ax.text(end + 0.5, 3.6, "·", ha="center", va="center", fontsize=13)
-    end = draw_grid(ax, end + 1, 3.6, n, key_dim, "V", "(n, k)", VALUE)
-    ax.text(end + 0.6, 3.6, "=", ha="center", va="center", fontsize=13)
-    end = draw_grid(ax, end + 1.2, 3.6, n, key_dim, "context", "(n, k)", BLACK)
-    ax.set(xlim=(-0.3, end + 0.4), ylim=(-1, 17.2), aspect="equal")
+    ax.annotate("", xy=(end + 3.6, 8.1), xytext=(end + 0.3, 8.1), arrowprops=arrow)
+    ax.text(end + 1.9, 8.4, "/ √k", ha="center", fontsize=10)
+    ax.text(end + 1.9, 7.8, "softmax", ha="center", va="top", fontsize=10)
+    draw_grid(ax, end + 3.9, 8.1, n, n, "weights", "(n, n)", WEIGHT)
+    end = draw_grid(ax, 1, 1.8, n, n, "weights", "(n, n)", WEIGHT)
+    ax.text(end + 0.7, 1.8, "·", **sign)
+    end = draw_grid(ax, end + 1.4, 1.8, n, key_dim, "V", "(n, k)", VALUE)
+    ax.text(end + 1, 1.8, "=", **sign)
+    draw_grid(ax, end + 2, 1.8, n, key_dim, "context", "(n, k)", BLACK)
+    ax.set(xlim=(-0.3, width + 0.3), ylim=(-1.3, 17.5), aspect="equal")
     ax.set_axis_off()
     return fig
 

@@ -175,7 +175,8 @@ test("where powers would overflow or all be 0, the largest score is subtracted f
     const state = { ...STATE, heads: [{ ...STATE.heads[0], W_query }] };
     const { text, value } = bench.explain(state).get("map.1.1");
     assert.match(text, factor > 0 ? /exp\(117\.\d+ − 117\.\d+\)/ : /exp\(−117\.\d+ \+ \d+\.\d+\)/);
-    assert.ok(text.endsWith(value.toFixed(4)));
+    const reason = ", the row’s largest score being subtracted first";
+    assert.ok(text.endsWith(` = ${value.toFixed(4)}${reason}`));
   }
 });
 

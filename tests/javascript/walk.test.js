@@ -180,6 +180,25 @@ test("no two texts cover each other", () => {
   });
 });
 
+test("a name beside an arrow is nearer to its own point than to another one", () => {
+  let count = 0;
+  every((frames, { words }, _, where) => {
+    const map = frames[5];
+    const { x, y } = map.get("context");
+    const points = new Map(words.map((_, j) => [`tip${j}`, map.get(`ghost${j}`).curve.slice(6)]));
+    points.set("context.name", [x, y]);
+    for (const [name, own] of points) {
+      if (!map.has(name)) continue;
+      const { x, y } = map.get(name);
+      const far = ([u, v]) => Math.hypot(x - u, y - v);
+      const least = Math.min(...[...points.values()].map(far));
+      assert.ok(far(own) <= least + 1e-6, `${where}: ${name}`);
+      count += 1;
+    }
+  });
+  assert.ok(count > 30, `${count} names`);
+});
+
 test("a part is drawn with numbers alone", () => {
   every((frames) => {
     for (const map of frames) {

@@ -340,6 +340,27 @@ def test_the_heads_of_short_words_are_whole(bench):
     assert all(head.bounding_box()["height"] >= 12 for head in heads.all())
 
 
+def test_what_was_changed_can_be_reset_where_one_looks(first):
+    reset = first.get_by_test_id("reset-workbench")
+    expect(reset).to_be_hidden()
+    show(first, "train", folded=True)
+    before = state(first)
+    first.get_by_role("button", name="One step").click()
+    show(first, "look")
+    reset.click()
+    assert state(first)["heads"] == before["heads"]
+
+
+@pytest.mark.parametrize("density", ["look", "change", "train"])
+def test_an_explanation_that_comes_moves_nothing(first, density):
+    show(first, density, folded=True)
+    below = first.locator("#workbench .bench-from")
+    before = below.bounding_box()
+    cell(first, "map.2.3").hover()
+    expect(first.get_by_test_id("origin")).to_contain_text("weight that")
+    assert below.bounding_box() == before
+
+
 def test_planes_have_titles(bench):
     titles = bench.locator("#workbench figcaption").all_inner_texts()
     assert titles == ["Do keys fit the query? Drag an arrow.", "What is handed over"]

@@ -119,7 +119,8 @@
     // What four decimals show as 0 is written as such: a line has room for twelve of them.
     const shown = (power) => (power < 0.00005 ? "0" : digits(power));
     const powers = scaled[i].map((score) => shown(Math.exp(score - shift)));
-    return `${who} = exp(${power}) / sum of the row’s exp = ${powers[j]} / (${powers.join(" + ")}) = ${digits(weights[i][j])}`;
+    const reason = shift ? ", the row’s largest score being subtracted first" : "";
+    return `${who} = exp(${power}) / sum of the row’s exp = ${powers[j]} / (${powers.join(" + ")}) = ${digits(weights[i][j])}${reason}`;
   }
 
   // The mean of the rows' terms + the mean of the context vectors' terms

@@ -416,24 +416,22 @@
           -b - 4,
           0,
           b + 4,
-          far,
-          -b,
-          far,
-          b,
+          ...[1, 2, 3].flatMap((k) => [far, -k * b, far, k * b]),
           -far,
           0,
-          far,
-          2 * b,
-          far,
-          -2 * b,
         ];
-        const places = range(8).map((k) => [
+        const places = range(10).map((k) => [
           within(x + around[2 * k], left + a / 2 + 2, right - a / 2 - 2),
           within(y + around[2 * k + 1], top + b, bottom - b),
         ]);
         const isApart = ([u, v], [p, q, c, d]) =>
           Math.abs(u - p) > (a + c) / 2 || Math.abs(v - q) > (b + d) / 2;
-        const found = places.find((one) => taken.every((other) => isApart(one, other)));
+        // Nearer to its own point than to any other one
+        const found = places.find(
+          (one) =>
+            taken.every((other) => isApart(one, other)) &&
+            points.every((p) => apart(one, [x, y]) <= apart(one, p)),
+        );
         if (!found) return;
         taken.push([...found, a, b]);
         label(name, found, text, ink, size, { delay: DELAY });
@@ -448,6 +446,8 @@
         return [origin.map((one, c) => one + part * (to[c] - one)), part < 1];
       }
       const ghosts = value.map((v) => cut(place(v)));
+      const points = [end, ...ghosts.map(([tip]) => tip)];
+      const apart = ([x, y], [u, v]) => Math.hypot(x - u, y - v);
       const long = ghosts.map(([tip, isCut], j) => {
         const looks = { opacity: isCut ? 0 : 0.32, from: `value${j}.0` };
         return arrow(`ghost${j}`, origin, tip, 3, isCut ? 0 : 9, looks);
