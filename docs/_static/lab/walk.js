@@ -288,7 +288,7 @@
     // ---- what a reader does
 
     function go(to) {
-      if (field?.getAttribute("aria-invalid") === "true") return field.focus(); // whose steps would follow
+      if (field?.getAttribute("aria-invalid") === "true") return field.focus(); // it is to be read first
       history.replaceState({ walk: step }, "", link()); // where the browser's Back leads
       step = ((to + STEPS - 1) % STEPS) + 1;
       history.pushState({ walk: step }, "", link());
