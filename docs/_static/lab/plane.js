@@ -175,10 +175,10 @@
     );
     picture.append(...trials);
     for (const label of picture.querySelectorAll("text.word")) {
-      if (label.getComputedTextLength() === 0) continue; // it is in nobody's sight
       const word = label.textContent;
       const letters = Array.from(word);
       if (!fitting.has(word)) {
+        if (label.getComputedTextLength() === 0) continue; // it is in nobody's sight
         while (label.getComputedTextLength() > LABELS - 8 && letters.length > 1) {
           letters.pop();
           label.textContent = `${letters.join("")}…`;
