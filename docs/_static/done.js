@@ -50,7 +50,7 @@
     place.append(badge);
   }
 
-  const readLessons = (text) => (lessons = JSON.parse(text ?? "[]"));
+  const readLessons = (text) => (lessons = [...JSON.parse(text ?? "[]")]);
 
   try {
     read(localStorage.getItem(STORE));

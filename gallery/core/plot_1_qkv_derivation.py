@@ -465,7 +465,7 @@ def draw_grid(ax, x, y, rows, columns, name, shape, color):
 
 
 def draw_shapes():
-    """Draw all matrices to scale, from the words to their context vectors."""
+    """Draw all matrices with a cell per number, from the words to their context vectors."""
     fig, ax = plt.subplots(figsize=(4, 3.9))
     sign = {"ha": "center", "va": "center", "fontsize": 13}
     letters = (("query", "Q", QUERY), ("key", "K", KEY), ("value", "V", VALUE))
@@ -501,13 +501,14 @@ def draw_shapes():
 # sphinx_gallery_end_ignore
 fig = draw_shapes()  # its drawing commands are in the script of this page
 fig.set_label(
-    "Matrices to scale. X of shape (n, d) is multiplied by W_query, W_key and W_value, each "
+    "Matrices of cells. X of shape (n, d) is multiplied by W_query, W_key and W_value, each "
     "(d, k), which gives Q, K and V, each (n, k). Q times Kᵀ, divided by √k, goes through the "
     "softmax, which gives the weights (n, n), and weights times V is the context (n, k)."
 )
 
 # %%
-# *Figure 6.* All matrices to scale, for n words of width d and vectors of width k, here 6, 3 and 2.
+# *Figure 6.* All matrices, with a cell for each number, for n words of width d and vectors of width
+# k, here 6, 3 and 2.
 #
 # As a function, the formula takes three lines. ``.mT`` transposes the last two axes, and
 # ``.shape[-1]`` is the length of the last axis, k. The comments give the shapes, for n queries, m
