@@ -100,6 +100,13 @@ def test_who_comes_to_the_end_of_a_lesson_has_read_it(visit, http_root):
     other.close()
 
 
+def test_what_is_no_list_of_lessons_counts_as_none(visit, http_root):
+    page = visit(http_root + "index.html").page
+    page.evaluate("localStorage.setItem('attention-read', '5')")
+    page.reload()
+    expect(page.locator(f"{MAP} .mark")).to_have_text([" start here"])
+
+
 def test_a_lesson_shows_how_far_one_is(visit, http_root):
     page = visit(f"{http_root}{HEADS}.html").page
     chapter = page.locator("article .chapter")
