@@ -145,8 +145,8 @@ assert torch.equal(similarity, similarity.T)  # as the caption says
 #
 # Three matrices, three roles
 # ---------------------------
-# So we put matrices between the words,
-# because training can change these: three, because a word plays three roles. Its
+# So we put matrices between the words, which training can change: three, because a word plays three
+# roles. Its
 # :term:`query` says what it looks for, its :term:`key` what it is found by, and its :term:`value`
 # what it hands over. Each matrix turns a vector of ``d = 3`` numbers into one of ``k = 2``, which
 # can be drawn as an arrow. Before training, the numbers in the matrices are random.
@@ -432,8 +432,8 @@ context = weights @ values  # (6, 2)
 print(weights)
 
 # %%
-# On the web page you can change all of this: type another sentence, or press "Change" to drag an
-# arrow or set a number, and everything that follows is computed anew.
+# On the web page you can type another sentence, or press "Change" to drag an arrow or set a number;
+# everything that follows is computed anew.
 #
 # .. raw:: html
 #    :file: ../../_parts/workbench-numbers.html
