@@ -2,11 +2,12 @@
 
 Sphinx-Gallery puts a cell's pictures under its code and knows no captions. In our lessons the
 paragraph after them begins with an emphasised "Figure 3.": picture and paragraph become one
-``<figure>``. The code goes below it, in a closed ``<details>``, which every browser opens by
-itself, from the keyboard or when its own search finds something inside; ``site.css`` opens it on
-paper. What a lesson imports is folded, too, and so is any cell that says by its first line, a
-comment such as "# Check: …", what it is for. Of a long output the first lines stay in sight: see
-:class:`long_output`.
+``<figure>``. A figure in a closer look has the number before it and a letter, such as 3a, so that
+whoever reads the main line misses none. The code goes below it, in a closed ``<details>``, which
+every browser opens by itself, from the keyboard or when its own search finds something inside;
+``site.css`` opens it on paper. What a lesson imports is folded, too, and so is any cell that says
+by its first line, a comment such as "# Check: …", what it is for. Of a long output the first lines
+stay in sight: see :class:`long_output`.
 
 A picture of any page can be taken along as SVG. Whoever puts it on a slide soon has the file
 without the page. So the file says by itself what it shows, who made it, and under which licence it
@@ -23,6 +24,7 @@ from html import unescape
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from closer_looks import PREFIX
 from docutils import nodes
 from gallery_pages import plain
 from lessons import render
@@ -38,7 +40,7 @@ from sphinx_gallery.directives import imgsgnode, visit_imgsg_html
 
 logger = logging.getLogger(__name__)
 
-NUMBER = re.compile(r"Figure (\d+)\.")
+NUMBER = re.compile(r"Figure (\d+[a-z]?)\.")
 DRAWS = re.compile(r"\bplt\.(subplots|figure)\(|\.set_label\(")
 SUMMARY = "Show the code of this figure"
 # By the first line of the cell; the first cell of a lesson, which imports, is its setup.
@@ -161,12 +163,29 @@ def is_output(node: nodes.Node) -> bool:
     return is_printed(node) or is_picture(node) or isinstance(node, others)
 
 
-def figure_number(node: nodes.Node) -> int | None:
+def figure_number(node: nodes.Node) -> str | None:
     """Read the number with which a caption begins; None where no caption is."""
     if not (isinstance(node, nodes.paragraph) and node.children):
         return None
     found = isinstance(node[0], nodes.emphasis) and NUMBER.match(node[0].astext())
-    return int(found[1]) if found else None
+    return found[1] if found else None
+
+
+def in_closer_look(node: nodes.Node) -> bool:
+    """Tell what a first reading leaves out."""
+    while node := node.parent:
+        if isinstance(node, nodes.section) and node[0].astext().startswith(PREFIX):
+            return True
+    return False
+
+
+def right_numbers(in_closer_looks: list[bool]) -> list[str]:
+    """Number the figures of a lesson, such as 1, 2, 2a, 2b, 3."""
+    numbers, number, letters = [], 0, 0
+    for is_inside in in_closer_looks:
+        number, letters = (number, letters + 1) if is_inside else (number + 1, 0)
+        numbers.append(f"{number}{'_abcdefgh'[letters]}".rstrip("_"))
+    return numbers
 
 
 def outputs_before(paragraph: nodes.paragraph) -> list[nodes.Node]:
@@ -202,11 +221,12 @@ def make_figures(app: Sphinx, doctree: nodes.document) -> None:
             looks = {"classes": ["long-output"], "data": {"open": "open"}}
             block.replace_self(fold(long_output, f"All {lines} lines", block.deepcopy(), **looks))
     executed = any(is_picture(node) for node in doctree.findall())
-    numbers = []
+    numbers, in_closer_looks = [], []
     for paragraph in list(doctree.findall(nodes.paragraph)):
         if (number := figure_number(paragraph)) is None:
             continue
         numbers.append(number)
+        in_closer_looks.append(in_closer_look(paragraph))
         pictures = [node for node in outputs_before(paragraph) if is_picture(node)]
         if not pictures:
             if executed:
@@ -223,8 +243,9 @@ def make_figures(app: Sphinx, doctree: nodes.document) -> None:
             figure += picture
         figure += nodes.caption("", "", *paragraph.children)
         paragraph.replace_self(figure)
-    if numbers != list(range(1, len(numbers) + 1)):
-        logger.warning("figures are numbered %s, not 1, 2, 3, …", numbers, location=docname)
+    if numbers != (right := right_numbers(in_closer_looks)):
+        said = ", ".join(numbers), ", ".join(right)
+        logger.warning("figures are numbered %s, not %s", *said, location=docname)
 
 
 def describe(svg: str, *, title: str, text: str, author: str, source: str) -> str:
@@ -275,7 +296,7 @@ def offer_figures(app: Sphinx, page: nodes.document, docname: str) -> None:
     own_uri = app.builder.get_target_uri(docname)
     cells = drawn_by_cells(Path(app.outdir).parent / ".jupyter_cache")
     of_page = plain(next(page.findall(nodes.title), page))
-    number = 0
+    count = 0
     for figure, pictures in figures:
         caption = next(figure.findall(nodes.caption), None)
         svgs = []
@@ -288,7 +309,8 @@ def offer_figures(app: Sphinx, page: nodes.document, docname: str) -> None:
         # A lesson numbers its figures by itself, those among them that are no picture; on other
         # pages they are counted.
         named = caption and NUMBER.match(plain(caption))
-        number = int(named[1]) if named else number + 1
+        count += 1
+        number = named[1] if named else count
         links = element(tag="span", classes=["svg-links"])
         for i, (picture, svg) in enumerate(svgs, 1):
             part, label = (f"-{i}", f"SVG {i}") if len(svgs) > 1 else ("", "SVG")

@@ -380,7 +380,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* Scores as shadows of the keys on the line of the query. Every number that went in was
+# *Figure 3a.* Scores as shadows of the keys on the line of the query. Every number that went in was
 # positive, so the keys point in much the same direction, and their scores differ mostly by how
 # *long* the keys are.
 #
@@ -417,7 +417,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 5.* The six values, their convex hull, and the context vector of "journey" inside it.
+# *Figure 3b.* The six values, their convex hull, and the context vector of "journey" inside it.
 #
 # All words at once
 # -----------------
@@ -507,7 +507,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* All matrices, with a cell for each number, for n words of width d and vectors of width
+# *Figure 4.* All matrices, with a cell for each number, for n words of width d and vectors of width
 # k, here 6, 3 and 2.
 #
 # As a function, the formula takes three lines. ``.mT`` transposes the last two axes, and
@@ -588,7 +588,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 7.* The context vector of "bank" lies between its own value and that of its neighbour, so
+# *Figure 4a.* The context vector of "bank" lies between its own value and that of its neighbour, so
 # another neighbour leads it to another place.
 #
 # Closer look: why all words can ask at the same time, and at any distance
@@ -657,7 +657,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 8.* The weights that two thousand steps lead to, one row per query.
+# *Figure 5.* The weights that two thousand steps lead to, one row per query.
 #
 # Four words have learned whom to ask. "journey" and "starts" still hesitate, because their
 # embeddings, and therefore their queries, are almost the same.
@@ -693,7 +693,7 @@ print(f"torch.randn: all six words share a favourite in {agree_randn} of 1,000 s
 
 # %%
 # ``torch.rand`` draws numbers between 0 and 1. Vectors of positive numbers times matrices of
-# positive numbers give queries and keys that all point much the same way, as in Figure 4, so the
+# positive numbers give queries and keys that all point much the same way, as in Figure 3a, so the
 # longest key mostly wins, whichever word asks. ``torch.randn`` draws numbers of both signs, and
 # most of the agreement is gone. So the column with the largest weights tells us how the matrices
 # were drawn, and nothing about journeys.

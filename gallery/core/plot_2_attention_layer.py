@@ -194,7 +194,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 2.* The way of a gradient, from the result at the top to a matrix at the bottom. On the
+# *Figure 1a.* The way of a gradient, from the result at the top to a matrix at the bottom. On the
 # left is what each operation made.
 #
 # The path leads from the mixture of values through the softmax, the scale and the scores to the
@@ -274,7 +274,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The query matrix of both versions after copying. ``nn.Linear`` holds the transpose,
+# *Figure 2.* The query matrix of both versions after copying. ``nn.Linear`` holds the transpose,
 # and multiplies by the transpose of what it holds.
 #
 # The bare matrix reads like the formula, while ``nn.Linear`` brings the bias, a start that suits
@@ -428,7 +428,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* The keys of four sentences, in one colour per sentence. Transposed in the last two
+# *Figure 2a.* The keys of four sentences, in one colour per sentence. Transposed in the last two
 # dimensions (above), each table holds the keys of one sentence. With all dimensions reversed
 # (below), every table mixes the four sentences.
 #
@@ -492,7 +492,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 5.* The numbers of a fresh ``nn.Linear`` from 512 to 64, filled, and as lines the uniform
+# *Figure 2b.* The numbers of a fresh ``nn.Linear`` from 512 to 64, filled, and as lines the uniform
 # distributions of the three variances. The numbers fit that of 1 / (3 d_in), and both other rules
 # would let them scatter more than twice as far.
 #
@@ -557,7 +557,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* Scaled scores of random words for two initialisations, with normal curves of standard
+# *Figure 2c.* Scaled scores of random words for two initialisations, with normal curves of standard
 # deviation 1 and 1/3; the narrow one is that of ``nn.Linear``.
 #
 # Closer look: why GPT holds the three matrices as one
@@ -598,7 +598,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 7.* One product with three matrices side by side makes query, key and value side by
+# *Figure 2d.* One product with three matrices side by side makes query, key and value side by
 # side. Each column of the result needs only the column of the matrix above which it stands.
 #
 # The single matrix gives the same numbers as the three matrices, because every column of the

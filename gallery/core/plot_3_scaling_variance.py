@@ -283,7 +283,7 @@ for name, draws in {"numpy": numpy_draws, "torch": torch_draws}.items():
 # A measurement deserves the name only if it could have come out otherwise. So we now take ten
 # widths from 2 to 1,024, and for each width we measure 100 times, each time on 1,000 new pairs. The
 # repeats show the sampling variability, that is, how much the measured variance differs between
-# repeats. The theory predicts this scatter as well; the dashed lines of Figure 4 are its
+# repeats. The theory predicts this scatter as well; the dashed lines of Figure 3a are its
 # prediction. The next paragraph derives the prediction for readers who know some statistics, and
 # you can skip it.
 #
@@ -338,7 +338,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* Measured variance (circles) and standard deviation (squares) of the dot products
+# *Figure 3a.* Measured variance (circles) and standard deviation (squares) of the dot products
 # against the key width, with the middle 90 % of 100 repeats as a band. The lower panel shows the
 # variance divided by k, which stays at 1, and the scatter agrees with the theory.
 #
@@ -394,7 +394,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 5.* Entropy of the weights and size of the Jacobian against the key width, as medians of
+# *Figure 3b.* Entropy of the weights and size of the Jacobian against the key width, as medians of
 # 400 queries with bands for the middle 90 %. Without a scale (squares) both fall, with division by
 # √k (circles) both stay level, and with division by k (triangles) the weights become nearly equal.
 #
@@ -414,7 +414,7 @@ for name in scales:
 # state whichever width you choose, and that is the purpose of the scale.
 #
 # The usual explanation is "vanishing gradients", as in :ref:`the blog post <source-blog>`, and that
-# is only half of the story. In Figure 5 the band for undivided scores is wide, because for a query
+# is only half of the story. In Figure 3b the band for undivided scores is wide, because for a query
 # whose two best keys happen to tie, the Jacobian is as large as ever. And the scale itself shrinks
 # the gradient that flows back to :math:`\mathrm{query} \cdot \mathrm{key}`, since by the chain rule
 # the Jacobian is multiplied by :math:`1/\sqrt k`. So we include this factor in the sizes of the
@@ -447,7 +447,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* The sizes of the gradients at k = 1,024, added up from the largest to the smallest.
+# *Figure 3c.* The sizes of the gradients at k = 1,024, added up from the largest to the smallest.
 # Without the scale (solid) a few queries have most of the sum; with it (dashed) every query adds
 # about as much as any other.
 #
@@ -509,8 +509,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 7.* The entropy of scaled scores against the number of keys. It keeps half a nat below its
-# maximum, and so grows with the length of the text, whatever the width.
+# *Figure 3d.* The entropy of scaled scores against the number of keys. It keeps half a nat below
+# its maximum, and so grows with the length of the text, whatever the width.
 #
 # As these medians over 50 queries show, the weights of an untrained layer depend on the length of
 # the text in spite of the scale: with more keys, the largest weight is smaller and the entropy is
@@ -599,7 +599,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 8.* The weight of a token's partner after the same ten steps. The scale that takes all
+# *Figure 3e.* The weight of a token's partner after the same ten steps. The scale that takes all
 # widths equally far is k under Adam (triangles, above), and √k under plain gradient descent
 # (circles, below).
 #

@@ -418,8 +418,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 5.* What "starts" receives from each word, although all six are forbidden. Only the second
-# program hands it something.
+# *Figure 4a.* What "starts" receives from each word, although all six are forbidden. Only the
+# second program hands it something.
 #
 # The four programs return three different results. Which of the three is right?
 #
@@ -540,7 +540,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* How far each context vector moves if the word "with" is changed. To the left of the
+# *Figure 4b.* How far each context vector moves if the word "with" is changed. To the left of the
 # dotted line are the words before it, for which the change does not exist.
 #
 # Closer look: what generation saves with a KV cache
@@ -583,7 +583,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 7.* Which keys and values each step of generation needs. One pair per step is computed
+# *Figure 4c.* Which keys and values each step of generation needs. One pair per step is computed
 # (filled), and all others lie in the cache. The shape is that of the causal mask.
 #
 # No mask appears in this loop, since keys of later words do not exist yet. The mask is needed

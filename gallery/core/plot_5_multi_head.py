@@ -376,7 +376,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* What each head adds to that number because of each word. At "Your", one head takes
+# *Figure 3a.* What each head adds to that number because of each word. At "Your", one head takes
 # back what the other adds.
 #
 # A head should therefore not be named after its heatmap alone.
@@ -444,7 +444,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 5.* The numbers of both heads, in one colour per word. Split and transposed (above),
+# *Figure 3b.* The numbers of both heads, in one colour per word. Split and transposed (above),
 # each head has a row for every word. Reshaped at once (below), each head knows three words only.
 #
 # Closer look: how to get the same numbers from torch's module
@@ -506,7 +506,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* Dropout on the weights of "step". A draw removes some words and doubles the others,
+# *Figure 3c.* Dropout on the weights of "step". A draw removes some words and doubles the others,
 # and on average nothing has changed.
 #
 # If dropout acted on the *scores*, it would remove no word, because :math:`e^0 = 1` and a score of
@@ -596,7 +596,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 7.* Cross-attention after training, with one row per English query and one column per
+# *Figure 3d.* Cross-attention after training, with one row per English query and one column per
 # German key. Each row sums to 1 while a column need not, and "one" divides its weight between two
 # German words.
 #

@@ -255,7 +255,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The same table twice, one row per position and one column per sine or cosine. The
+# *Figure 2a.* The same table twice, one row per position and one column per sine or cosine. The
 # stripes of a column are the turns of its hand. They are short for the fast hands and become longer
 # from hand to hand. The slowest hand does not complete a turn within 256 positions.
 #
@@ -322,7 +322,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* The four terms of all scores, with queries as rows and keys as columns. Only the last
+# *Figure 2b.* The four terms of all scores, with queries as rows and keys as columns. Only the last
 # of them, the one of two positions, would be the same for another sentence.
 #
 # What the matrix M can hold is shown in :doc:`the lesson on low rank
@@ -358,7 +358,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 5.* Dot products of positions 60, 128 and 200 with those up to 40 before and after them.
+# *Figure 3.* Dot products of positions 60, 128 and 200 with those up to 40 before and after them.
 # The three curves coincide, since only the distance counts.
 #
 # The dot product is largest at distance 0, where every cosine is 1. But it does not measure the
@@ -415,11 +415,11 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* The six words on the circles of two of the eight hands. From each word to the next,
+# *Figure 3a.* The six words on the circles of two of the eight hands. From each word to the next,
 # the angle grows by the same amount, which is large for the fastest hand and small for the third.
 #
 # If both positions are shifted by the same amount, both vectors are rotated in the same way, and a
-# rotation leaves their dot product as it was. In Figure 5 distances of 5 and of 31 positions give
+# rotation leaves their dot product as it was. In Figure 3 distances of 5 and of 31 positions give
 # nearly the same product. A single product can reliably distinguish only near neighbours, here
 # those up to two positions away, from all other positions.
 #
@@ -447,7 +447,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 7.* Weights from positions alone, with the query rotated back by one. Each word attends
+# *Figure 3b.* Weights from positions alone, with the query rotated back by one. Each word attends
 # mostly to the word before it. "Your" has no word before it and attends mostly to itself.
 #
 # Training will not necessarily find this matrix, but it exists, works for all positions at once,
@@ -482,7 +482,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 8.* How many queries still find the position before their own when random words are added.
+# *Figure 3c.* How many queries still find the position before their own when random words are
+# added.
 #
 # With words as large as the positions the matrix finds next to nothing, because the terms of the
 # score that contain words outweigh the one that does not. It works only if these terms are small,
@@ -518,7 +519,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 9.* Positions in both texts, counted from the start and from the end.
+# *Figure 4.* Positions in both texts, counted from the start and from the end.
 #
 # A text that is still being written has no end yet, so this works for complete texts only.
 #

@@ -600,8 +600,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* What the first head adds to each of the d numbers, as the root of the mean square. Its
-# own slice is to the left of the dotted line.
+# *Figure 5a.* What the first head adds to each of the d numbers, as the root of the mean square.
+# Its own slice is to the left of the dotted line.
 #
 # With W_out, a head writes wherever its group of rows points, and several heads can write to the
 # same place. In a layer with a single head, W_value alone could do what W_value and W_out do
@@ -677,7 +677,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 7.* The cosines between the eight rooms of one text after three fresh blocks. Without
+# *Figure 5b.* The cosines between the eight rooms of one text after three fresh blocks. Without
 # residual connections no room differs from any other.
 #
 # Without residual connections the rooms of a text become nearly the same vector, and no later block
@@ -753,7 +753,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 8.* The two places of the norm. In pre-norm it lies on the branch, and nothing but
+# *Figure 5c.* The two places of the norm. In pre-norm it lies on the branch, and nothing but
 # additions is on the residual path (thick). In post-norm it lies on the path and rescales what is
 # on it.
 #
@@ -814,7 +814,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 9.* The norm of the gradient in each of twelve fresh blocks, as the median of five seeds
+# *Figure 5d.* The norm of the gradient in each of twelve fresh blocks, as the median of five seeds
 # with a band from the least to the greatest. The upper panel has a logarithmic axis, and the lower
 # one repeats post-norm (squares) and pre-norm (circles) on a linear one.
 #

@@ -245,7 +245,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 3.* The words of the training reviews by how often they occur. Those that occur once get
+# *Figure 2a.* The words of the training reviews by how often they occur. Those that occur once get
 # no id of their own.
 #
 # The section *Tokenizer* of :ref:`Lab 13 <source-lab>`, the notebook that these lessons grew from,
@@ -312,7 +312,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* The loss of one review. On the wrong side it rises by one per unit of the logit, and
+# *Figure 3.* The loss of one review. On the wrong side it rises by one per unit of the logit, and
 # on the right side it is nearly level, so that hardly any gradient is left. Its unit is the *nat*,
 # because the logarithm is the natural one.
 #
@@ -437,7 +437,7 @@ fig.set_label(
 plt.show()
 
 # %%
-# *Figure 5.* Training (dashed) and validation (solid) of a mean of the words (squares) and of one
+# *Figure 4.* Training (dashed) and validation (solid) of a mean of the words (squares) and of one
 # transformer block (circles).
 #
 # By its training curve alone, the block is far better than the mean. Validation says otherwise: the
@@ -561,7 +561,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* Twenty-four pairs, the distractor in grey and the review that counts in blue. A model
+# *Figure 5.* Twenty-four pairs, the distractor in grey and the review that counts in blue. A model
 # reads 256 words: those left of the line if the head is kept, those right of it if the tail is.
 #
 # The head is mostly the distractor, so we keep the tail, and count positions from the end.
@@ -633,7 +633,7 @@ fig.set_label(
 plt.show()
 
 # %%
-# *Figure 7.* The accuracies with their 95 % intervals, of reviews read alone (circles) and
+# *Figure 6.* The accuracies with their 95 % intervals, of reviews read alone (circles) and
 # behind a distractor (squares).
 #
 # Closer look: the four models in formulas
@@ -691,7 +691,7 @@ fig.set_label(
 plt.show()
 
 # %%
-# *Figure 8.* Training (dashed) and validation (solid) of *energy*, *qk* and *qkv* (circles), each
+# *Figure 6a.* Training (dashed) and validation (solid) of *energy*, *qk* and *qkv* (circles), each
 # beside the mean (squares). In validation, each curve is the average of two tasks: reviews read
 # alone, and reviews read behind distractors. The validation loss of *qkv* rises again, while that
 # of each other model still falls or stays level.
@@ -748,14 +748,14 @@ fig.set_label(
 plt.show()
 
 # %%
-# *Figure 9.* How much more accurate than the mean each model with attention is. An interval that
+# *Figure 7.* How much more accurate than the mean each model with attention is. An interval that
 # reaches over the dotted line does not settle which of the two is better.
 #
 # All of this holds for these reviews, these settings and one seed.
 #
 # Closer look: what such intervals do not say
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~
-# About 95 in 100 intervals like those of Figure 7 cover the accuracy on all reviews of this kind.
+# About 95 in 100 intervals like those of Figure 6 cover the accuracy on all reviews of this kind.
 # They say nothing about another training seed, and two of them may overlap although the models
 # differ. The factor is 1.96 because 95 % of a normal
 # distribution lie within 1.96 standard deviations of its mean.
@@ -832,7 +832,7 @@ fig.set_label(
 plt.show()
 
 # %%
-# *Figure 10.* The change of the logit without a word, and without it while all others keep their
+# *Figure 7a.* The change of the logit without a word, and without it while all others keep their
 # positions.
 #
 # Deleting a word has two effects here. First, the word is gone. Second, every word before it moves

@@ -377,7 +377,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 4.* The words of one review: what the formula says of each, and what happens when it is
+# *Figure 3a.* The words of one review: what the formula says of each, and what happens when it is
 # deleted. Formula and deletion agree up to rounding.
 #
 # Do weights agree with deletion?
@@ -491,7 +491,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 5.* How well five rankings agree with deletion (filled), and how well they would agree if
+# *Figure 4.* How well five rankings agree with deletion (filled), and how well they would agree if
 # the weights fell on random words (hollow).
 #
 # Compare the two rows that are labelled *weight*. In QKV the correlation is far above its null,
@@ -561,8 +561,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 6.* Do large weights fall on strong evidence? For each model the median of the reviews and
-# their middle half.
+# *Figure 4a.* Do large weights fall on strong evidence? For each model the median of the reviews
+# and their middle half.
 #
 # In QKV the large weights do fall on such words, with each seed. In energy pooling even the sign of
 # this correlation differs between the seeds, so what is found in one model belongs to that model
@@ -663,7 +663,7 @@ fig.set_label(
 )
 
 # %%
-# *Figure 7.* Each mark is a model after some epoch: filled marks show it as measured, and hollow
+# *Figure 4b.* Each mark is a model after some epoch: filled marks show it as measured, and hollow
 # ones with its evidence shuffled. Crosses are untrained models with stretched scores. The vertical
 # distance between the filled and the hollow mark of a model is what the choice of words adds, or
 # takes away.
@@ -716,8 +716,8 @@ fig.set_label(
 )
 
 # %%
-# *Figure 8.* How well three rankings with their sign agree with the signed effects, as measured and
-# after one of the two factors was shuffled.
+# *Figure 4c.* How well three rankings with their sign agree with the signed effects, as measured
+# and after one of the two factors was shuffled.
 #
 # A null need not be 0, and in energy pooling both nulls of the first ranking, the one by weight,
 # differ from 0. With the evidence shuffled, the evidence of most words is still a little above the

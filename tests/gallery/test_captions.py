@@ -4,10 +4,14 @@ import ast
 import re
 
 import pytest
+from figures import right_numbers
 from run_pages import GALLERY
 from sphinx_gallery.py_source_parser import remove_ignore_blocks, split_code_and_text_blocks
 
 LESSONS = sorted(path.relative_to(GALLERY).as_posix() for path in GALLERY.rglob("plot_*.py"))
+
+
+HEADING = re.compile(r"^(.+)\n[-~]{4,}$", re.MULTILINE)
 
 
 def draws(code: str) -> bool:
@@ -23,18 +27,22 @@ def shows(code: str) -> bool:
 
 def problems(path) -> list[str]:
     blocks = split_code_and_text_blocks(path)[1]
-    found, numbers = [], []
+    found, numbers, in_closer_looks = [], [], []
+    title = ""
     for block, after in zip(blocks, [*blocks[1:], None], strict=True):
         is_code = block.type == "code"
+        if block.type == "text" and (titles := HEADING.findall(block.content)):
+            title = titles[-1]
         text = after.content.lstrip() if after and after.type == "text" else ""
-        caption = re.match(r"\*Figure (\d+)\.", text)
+        caption = re.match(r"\*Figure (\w+)\.", text)
         if is_code and draws(block.content) and not caption:
             found.append(f"line {block.lineno}: a figure without a caption")
         if caption:
-            numbers.append(int(caption[1]))
+            numbers.append(caption[1])
+            in_closer_looks.append(title.startswith("Closer look: "))
             if not (is_code and (draws(block.content) or shows(block.content))):
                 found.append(f"line {after.lineno}: a caption without a figure")
-    if numbers != list(range(1, len(numbers) + 1)):
+    if numbers != right_numbers(in_closer_looks):
         found.append(f"figures are numbered {numbers}")
     # sphinx-gallery drops text on the line of a cell's marker without a word.
     lost = re.findall(r"^# *%% *\S.*$", path.read_text(encoding="utf-8"), re.MULTILINE)
@@ -56,8 +64,13 @@ CELL = 'fig, ax = plt.subplots()\nfig.set_label("a bar")\n'
         ("x = 1\n\n# %%\n# Text.\n", []),
         ("x = 1\n\n# %% Text.\n", ["# %% Text.: text beside a marker"]),
         (f"{CELL}\n# %%\n# A bar.\n", ["line 5: a figure without a caption"]),
-        (f"{CELL}\n# %%\n# *Figure 2.* A bar.\n", ["figures are numbered [2]"]),
+        (f"{CELL}\n# %%\n# *Figure 2.* A bar.\n", ["figures are numbered ['2']"]),
         ("x = 1\n\n# %%\n# *Figure 1.* A bar.\n", ["line 8: a caption without a figure"]),
+        (
+            f"{CELL}\n# %%\n# *Figure 1.* A bar.\n#\n# Closer look: b\n# ----\n# More.\n\n"
+            f"{CELL}\n# %%\n# *Figure 1b.* A bar.\n",
+            ["figures are numbered ['1', '1b']"],
+        ),
         (
             "# sphinx_gallery_start_ignore\nfig.set_label()\n# sphinx_gallery_end_ignore\nx = 1\n",
             [],
@@ -75,7 +88,7 @@ def test_a_figure_of_a_core_lesson_that_a_page_names_is_there():
     named = [
         (lesson, figure)
         for page in pages
-        for lesson, figures in re.findall(r"lesson (\d+), Figures? (\d+(?: and \d+)?)", page)
+        for lesson, figures in re.findall(r"lesson (\d+), Figures? (\w+(?: and \w+)?)", page)
         for figure in figures.split(" and ")
     ]
     assert len(named) > 2

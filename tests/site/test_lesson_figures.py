@@ -13,7 +13,7 @@ NUMBER = re.compile(r"−?\d+\.\d+")
 @pytest.fixture
 def lesson(visit, root):
     page = visit(root + LESSON).page
-    page.locator("#figure-8").scroll_into_view_if_needed()  # where the training is, once it is near
+    page.locator("#figure-5").scroll_into_view_if_needed()  # where the training is, once it is near
     page.get_by_test_id("training").wait_for()
     return page
 
@@ -131,7 +131,7 @@ def test_the_figures_are_sound_in_both_themes_and_fit(lesson):
 
 def test_who_wants_no_motion_has_the_slider(visit, root):
     page = visit(root + LESSON, motion="reduce").page
-    page.locator("#figure-8").scroll_into_view_if_needed()
+    page.locator("#figure-5").scroll_into_view_if_needed()
     box = page.get_by_test_id("training")
     expect(box.get_by_role("slider")).to_be_visible()
     expect(box.get_by_role("button", include_hidden=True)).to_be_hidden()

@@ -170,7 +170,7 @@
     const time = element("div", {}, slider, scale);
     const row = element("div", { class: "live-time" }, button, time, output);
     const sum = element("p", { class: "live-found" });
-    replacePicture("figure-8", "training", row, table, sum);
+    replacePicture("figure-5", "training", row, table, sum);
     let timer = null;
 
     function show(at) {
@@ -220,5 +220,5 @@
   startScores(lesson);
   startProduct(lesson);
   // Two thousand steps take a third of a second.
-  whenNear(document.getElementById("figure-8"), "1200px", () => startTraining(lesson));
+  whenNear(document.getElementById("figure-5"), "1200px", () => startTraining(lesson));
 }
