@@ -95,19 +95,19 @@ class Page:
         for link in self.tree.select("a[href]"):
             self.mend_link(link)
         for picture in self.tree.select("img[srcset]"):
-            self.sharpen(picture)
+            self.give_size(picture)
         for part in self.tree(["math", "svg"]):
             part["xmlns"] = NAMESPACES[part.name]
             if "viewbox" in part.attrs:  # HTML knows no capitals
                 part["viewBox"] = part.attrs.pop("viewbox")
         return COLOUR.sub(r"\1", str(self.tree))
 
-    def sharpen(self, picture: Tag) -> None:
-        """Show of a picture's two versions the sharper one alone, at the size of the other."""
-        address = picture.attrs.pop("srcset").rpartition(", ")[2].split()[0]
-        file = Path(self.app.outdir, "_images", posixpath.basename(address))
+    def give_size(self, picture: Tag) -> None:
+        """Show a picture, which has the pixels of a fine screen, as wide as it was drawn."""
+        del picture["srcset"]
+        file = Path(self.app.outdir, "_images", posixpath.basename(picture["src"]))
         width = int.from_bytes(file.read_bytes()[16:20], "big")  # where a PNG says it
-        picture.attrs |= {"src": address, "width": str(width // 2)}
+        picture["width"] = str(width // 2)
 
     def mend_link(self, link: Tag) -> None:
         """Lead to the page in the book, else to the site; without its address, nowhere."""

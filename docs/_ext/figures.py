@@ -100,10 +100,10 @@ def depart_element(translator: HTML5Translator, node: element) -> None:
     translator.body.append(f"</{node['tag']}>")
 
 
-def room(file: Path, dots: int = 1) -> str:
-    """Say which width and height a picture takes with so many of its pixels per pixel of a page."""
+def room(file: Path) -> str:
+    """Say which width and height a picture takes that has two pixels per pixel of a page."""
     with Image.open(file) as picture:
-        width, height = (pixels // dots for pixels in picture.size)
+        width, height = (pixels // 2 for pixels in picture.size)
     return f'width="{width}" height="{height}"'
 
 
@@ -120,8 +120,8 @@ def visit_picture(translator: HTML5Translator, node: imgsgnode) -> None:
     shutil.copy(wider, Path(translator.builder.outdir, translator.builder.imagedir))
     html = translator.body.pop()
     address = wide(re.search('src="([^"]+)"', html)[1])
-    source = f'<source media="(min-width: 48em)" srcset="{address} 2x" {room(wider, dots=2)}>'
-    image = html.replace("<img ", f'<img loading="lazy" {room(file)} ', 1)
+    source = f'<source media="(min-width: 48em)" srcset="{address} 2x" {room(wider)}>'
+    image = re.sub('srcset="[^"]*"', f'loading="lazy" {room(file)}', html, count=1)
     translator.body.append(f"<picture>{source}{image}</picture>")
 
 

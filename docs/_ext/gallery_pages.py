@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from docutils import nodes
 from lessons import GALLERY, lessons, render, short_title
-from saved_pictures import lighten, save_as_svg, widen
+from saved_pictures import FINE, lighten, save_as_svg, wide, widen
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.nodes import clean_astext
@@ -53,13 +53,13 @@ def figures_with_alt_text(block: Any, block_vars: dict[str, Any], conf: dict[str
         script = Path(block_vars["src_file"]).name
         where = f"{script}, block at line {block[2]}"
         raise ExtensionError(f"{where}: a figure has no alternative text (fig.set_label)")
-    rst = matplotlib_scraper(block, block_vars, conf)
+    rst = matplotlib_scraper(block, block_vars, conf, **FINE)
     pictures = block_vars["image_path_iterator"].paths
     for figure, picture in zip(figures, pictures[len(pictures) - len(figures) :], strict=True):
         save_as_svg(figure, Path(picture))
         widen(figure, Path(picture))
-        for size in Path(picture).parent.glob(f"{Path(picture).stem}*.png"):
-            lighten(size)
+        lighten(Path(picture))
+        lighten(Path(wide(picture)))
     texts = iter(labels)
     return re.sub(r"(?<=:alt: ).*", lambda _: html.escape(" ".join(next(texts).split())), rst)
 

@@ -19,6 +19,8 @@ SETTINGS: dict[Any, Any] = {"svg.fonttype": "path", "svg.hashsalt": "attention"}
 # A heatmap is an image inside the SVG; with this many pixels its cells stay sharp on a projector.
 DPI = 300
 WIDE = 7.36  # inches of 100 pixels: the width of a page
+# A picture has the pixels of a fine screen. It is compressed once it has been lightened.
+FINE: dict[str, Any] = {"dpi": 200, "pil_kwargs": {"compress_level": 1}}
 # What the kernel of a page in docs/ is told; a lesson's figures are saved by its scraper. It
 # also keeps quiet about talking to the build through a local port.
 KERNEL = f"""
@@ -29,9 +31,12 @@ c.InlineBackend.rc = {SETTINGS}
 
 
 def save_as_svg(figure: Figure, picture: Path) -> None:
-    """Save a figure beside its picture, under the same name."""
+    """Save a figure beside its picture, under the same name and laid out in the same way."""
+    layout = figure.get_layout_engine()
+    figure.set_layout_engine("none")  # a layout takes as long as the drawing
     with plt.rc_context(SETTINGS):
         figure.savefig(picture.with_suffix(".svg"), dpi=DPI)
+    figure.set_layout_engine(layout or "none")
 
 
 def wide(picture: str) -> str:
@@ -42,17 +47,17 @@ def wide(picture: str) -> str:
 def widen(figure: Figure, picture: Path) -> None:
     """Save a figure as wide as a page on a desktop, with letters of the size that it has already.
 
-    It stays as tall as it is. The pixels are those of a fine screen.
+    It stays as tall as it is.
     """
     figure.set_size_inches(WIDE, figure.get_figheight())
-    figure.savefig(wide(str(picture)), dpi=200)
+    figure.savefig(wide(str(picture)), **FINE)
 
 
 def lighten(picture: Path) -> None:
     """Keep the 256 colours that a PNG needs most: it then weighs a third, and nobody sees it."""
     with Image.open(picture) as drawn:
         colours = drawn.convert("RGB").quantize(256, dither=Image.Dither.NONE)
-    colours.save(picture, optimize=True)
+    colours.save(picture)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

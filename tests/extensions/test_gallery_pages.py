@@ -33,11 +33,11 @@ def saved(monkeypatch, tmp_path):
     mpl.use("Agg")
     paths = [str(tmp_path / "earlier.png")]
 
-    def write(block, block_vars, conf):
+    def write(block, block_vars, conf, **settings):
         names = [f"{number}.png" for number in plt.get_fignums()]
         plt.close("all")
         paths.extend(str(tmp_path / name) for name in names)
-        for name in [*names, *(name.replace(".png", "_2_00x.png") for name in names)]:
+        for name in names:
             Image.new("RGBA", (4, 3)).save(tmp_path / name)
         return "".join(f".. image-sg:: /{name}\n   :alt: a script's title\n\n" for name in names)
 
@@ -64,7 +64,7 @@ def test_a_figures_label_is_its_text_and_its_picture_is_light_with_an_svg_beside
         r"Is &quot;a&quot; &lt; b &amp; \g&lt;0&gt;?",
     ]
     assert sorted(path.name for path in tmp_path.glob("*.svg")) == ["1.svg", "2.svg"]
-    for name in ("1.png", "1_2_00x.png"):
+    for name in ("1.png", "1_wide.png"):
         with Image.open(tmp_path / name) as picture:
             assert picture.mode == "P"  # by a palette
 
