@@ -2,7 +2,7 @@
 
 // Finding what is behind a text takes axe-core most of its time. Texts of one look, on one ground,
 // are represented by three of them: the first, the last, and one between.
-const textsOf = () => {
+const textsOf = (within) => {
   const looks = new Map();
   const grounds = new Map();
   const groundOf = (part) => {
@@ -15,7 +15,7 @@ const textsOf = () => {
     }
     return grounds.get(part);
   };
-  for (const part of document.body.querySelectorAll("*")) {
+  for (const part of document.querySelectorAll(`${within}, ${within} *`)) {
     const isText = [...part.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
     if (!(isText || part.matches("input, select, textarea")) || !part.checkVisibility()) continue;
     const s = getComputedStyle(part);
@@ -30,13 +30,13 @@ const textsOf = () => {
   ]);
 };
 
-const violationsOf = async (areColours, areOthers) => {
+const violationsOf = async (areColours, areOthers, within) => {
   const colours = ["color-contrast", "link-in-text-block"];
   const rules = Object.fromEntries(colours.map((rule) => [rule, { enabled: false }]));
   const short = { resultTypes: ["violations"] };
   const runs = [];
-  if (areColours) runs.push(await axe.run({ include: textsOf() }, { ...short, runOnly: colours }));
-  if (areOthers) runs.push(await axe.run({ ...short, rules }));
+  if (areColours) runs.push(await axe.run({ include: textsOf(within) }, { ...short, runOnly: colours }));
+  if (areOthers) runs.push(await axe.run({ include: [within] }, { ...short, rules }));
   return runs.flatMap((run) => run.violations).flatMap((rule) => rule.nodes.map(
     (node) => `${rule.id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
 };

@@ -126,7 +126,7 @@ def test_one_can_watch_it_learn_and_stop(lesson):
 
 
 def test_the_figures_are_sound_in_both_themes_and_fit(lesson):
-    assert unsound(lesson, "narrow", "phone", "desktop", boxes=".live") == []
+    assert unsound(lesson, "narrow", "phone", "desktop", within=".live") == []
 
 
 def test_who_wants_no_motion_has_the_slider(visit, root):

@@ -76,7 +76,7 @@ def test_what_is_solved_elsewhere_changes_a_station_without_a_reload(visit, http
     for lesson in [*lessons()][:3]:
         other.evaluate("page => LESSON_TASKS[page].forEach((task) => doneStore.mark(task))", lesson)
     expect(station(page, [*lessons()][3]).locator(".mark")).to_have_text(" next")
-    assert unsound(page, "desktop", "phone", boxes=MAP) == []
+    assert unsound(page, "desktop", "phone", within=MAP) == []
     other.evaluate("[...doneStore.done].forEach((task) => doneStore.mark(task, false))")
     expect(page.locator(f"{MAP} .mark")).to_have_text([" start here"])
     other.close()
@@ -169,7 +169,7 @@ def test_on_a_phone_the_home_page_begins_with_the_core_lessons(visit, http_root)
     expect(seen).to_have_count(25)
     expect(more).to_be_hidden()
     expect(station(page, list(lessons())[9])).to_be_focused()
-    assert unsound(page, "phone", boxes=MAP) == []
+    assert unsound(page, "phone", within=MAP) == []
     still = visit(http_root + "index.html", size="phone", java_script_enabled=False).page
     expect(still.locator(f"{MAP} a").locator("visible=true")).to_have_count(25)
 
@@ -200,7 +200,7 @@ def test_on_a_phone_a_lesson_says_what_it_shows_and_leads_to_what_it_needs(visit
     expect(needed).to_have_count(2)
     expect(needed.first).to_be_in_viewport()
     expect(button).to_be_focused()
-    assert unsound(page, "phone", boxes=MAP) == []
+    assert unsound(page, "phone", within=MAP) == []
     page.set_viewport_size({"width": 1440, "height": 900})  # there one points at a lesson
     assert station(page, ROTARY).evaluate(says) == ["none", '"45 min"']
     expect(button).to_be_hidden()

@@ -447,7 +447,7 @@ def test_every_step_is_accessible_and_fits(walk, name):
         page.emulate_media(color_scheme="light")
         page.set_viewport_size(SIZES["desktop"])
         go_to(page, k)
-        assert unsound(page, "desktop", "narrow", boxes="#walk") == [], k
+        assert unsound(page, "desktop", "narrow", within="#walk") == [], k
 
 
 def test_colours_of_the_walk_can_be_read_in_both_themes(walk):

@@ -65,7 +65,7 @@ def test_on_a_phone_learning_stands_above_the_weights_that_it_changes(visit, htt
 @pytest.mark.parametrize("density", ["look", "change", "train"])
 def test_each_density_is_accessible_and_fits(bench, density, size):
     show(bench, density)
-    assert unsound(bench, size) == []
+    assert unsound(bench, size, within="#workbench") == []
 
 
 def test_another_density_keeps_the_state_and_is_kept_itself(bench):

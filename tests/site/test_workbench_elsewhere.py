@@ -29,4 +29,4 @@ def test_the_first_lesson_has_it_with_the_lessons_numbers(visit, root):
 def test_it_is_accessible_there_and_fits(visit, http_root):
     page = open_bench(visit, http_root + LESSON)
     cell(page, "map.1.1").click()
-    assert unsound(page, "desktop", "phone") == []
+    assert unsound(page, "desktop", "phone", within="#workbench") == []
