@@ -193,14 +193,15 @@ def test_the_readers_sentence_has_trained_vectors_and_what_is_unknown_is_named(w
     torch.testing.assert_close(torch.tensor(weights(page)), wanted, atol=1e-3, rtol=0)
     assert 0.6 < wanted[3, 1] < 0.7  # not what random vectors give
     field.fill("Zzzz film!")
-    expect(page.locator(".walk-note")).to_have_text("The model does not know “zzzz”.")
+    note = page.locator(".walk-note")
+    expect(note).to_have_text("Unknown words, which share one vector: “zzzz”.")
     assert shown_words(page) == ["zzzz", "film"]
     field.fill("a zzzz film 12 times")
-    told = "The model does not know “zzzz”. The model leaves out “12”."
-    expect(page.locator(".walk-note")).to_have_text(told)
+    told = "Unknown words, which share one vector: “zzzz”. Left out: “12”."
+    expect(note).to_have_text(told)
     assert shown_words(page) == ["a", "zzzz", "film", "times"]
     field.fill("Ein schöner film")
-    expect(page.locator(".walk-note")).to_contain_text("“schöner”")
+    expect(note).to_contain_text("“schöner”")
     assert shown_words(page) == ["ein", "schöner", "film"]
     page.reload()
     expect(page.get_by_role("button", name="schöner", exact=True)).to_be_visible()

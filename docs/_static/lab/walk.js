@@ -262,13 +262,12 @@
       try {
         const [ids, row] = await Promise.all(["words", "tiny"].map(lab.models.load));
         if (field.value !== text) return false; // a later one is read
-        const told = (found, end) =>
-          found?.length > 0
-            ? [`The model ${end} ${[...new Set(found)].map(quoted).join(", ")}.`]
-            : [];
+        const told = (found, what) =>
+          found?.length > 0 ? [`${what}: ${[...new Set(found)].map(quoted).join(", ")}.`] : [];
         const unknown = words.filter((word) => !ids.has(word));
         const left = text.match(/[\p{N}\p{S}]+/gu);
-        note([...told(unknown, "does not know"), ...told(left, "leaves out")].join(" "));
+        const shared = "Unknown words, which share one vector";
+        note([...told(unknown, shared), ...told(left, "Left out")].join(" "));
         model = modelOf({ ...model, words, x: lab.tokenizer.encode(words, ids).map(row) });
         return true;
       } catch (error) {
