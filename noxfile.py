@@ -148,9 +148,7 @@ def browser(session: nox.Session) -> None:
     """Test the built site in a real browser, and its book; run docs first."""
     if not Path("docs/_build/html/index.html").exists():
         session.error("docs/_build/html contains no site; build it first: nox -s docs")
-    # The first is the same browser without its windows, which take a third of the time.
-    names = "chromium-headless-shell", "chromium", "google-chrome"
-    chromium = next(filter(None, map(shutil.which, names)), None)
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
     if chromium is None:
         session.error("chromium is not installed; install it first: sudo apt-get install chromium")
     if shutil.which("java") is None:

@@ -94,6 +94,8 @@ def test_downloaded_notebooks_run_where_nothing_is_installed(tmp_path):
     shutil.copy(wheel, tmp_path)
     # Here as elsewhere, torch without CUDA; a folder of wheels serves as well.
     index = {} if "PIP_FIND_LINKS" in os.environ else {"PIP_EXTRA_INDEX_URL": CPU_INDEX}
+    # Python compiles what the notebooks import; pip would compile the whole of torch.
+    index |= {"PIP_COMPILE": "0"}
     for name in ("plot_1_qkv_derivation", "plot_2_attention_layer"):
         (path,) = SITE.glob(f"_downloads/*/{name}.ipynb")
         book = json.loads(path.read_text(encoding="utf-8"))
