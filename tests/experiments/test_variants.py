@@ -72,6 +72,8 @@ def test_each_variant_is_trained_with_each_seed_and_some_at_other_rates():
 def test_a_piece_of_it_trains_and_is_measured(monkeypatch):
     few = {"steps": 2, "pieces": 8, "warm_up": 1}
     monkeypatch.setattr(experiment, "SETTINGS", experiment.SETTINGS | few)
+    some = experiment.load_reviews("imdb", limit=500)
+    monkeypatch.setattr(experiment, "load_reviews", lambda name: some)
     experiment.data.cache_clear()
     key, found = experiment.run_one("linear|0.01|1")
     assert key == "linear|0.01|1"
