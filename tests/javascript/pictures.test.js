@@ -37,6 +37,26 @@ test("what is high fits in as well as what is wide", () => {
   near(plane.frame([[-40, 3]])([-40, 3])[0], 84); // and on the left, where an arrow points there
 });
 
+test("a picture grows with what is dragged beyond its edge, and not before", () => {
+  const place = plane.frame([[3, 2]]);
+  const same = plane.grown(place, [[3, 2], place.back([354, 6])]);
+  near(same([1, 2]), place([1, 2]));
+  for (const out of [
+    [500, 100],
+    [360, 400],
+    [-300, -90],
+  ]) {
+    const point = place.back(out);
+    const more = plane.grown(place, [point]);
+    const [x, y] = more(point);
+    assert.ok(x > 5.9 && x < 354.1 && y > 5.9 && y < 264.1, `${out}`);
+    const [left, bottom] = more([0, 0]);
+    const [right, top] = more([1, 1]);
+    near(right - left, bottom - top);
+    assert.ok(right - left < place([1, 0])[0] - place([0, 0])[0]);
+  }
+});
+
 test("a single point at 0 has a place, too", () => {
   const [x, y] = plane.frame([[0, 0]])([0, 0]);
   assert.ok(x > 0 && x < 360 && y > 0 && y < 270);

@@ -1,5 +1,7 @@
 """The planes and the learning of the workbench: arrows to drag, targets, steps, what is undone."""
 
+import re
+
 import pytest
 from playwright.sync_api import expect
 from workbench import cell, field, open_bench, shown, state
@@ -25,13 +27,21 @@ def test_an_arrow_that_is_held_stays_in_its_picture(bench):
     middle = [before[a] + before[b] / 2 for a, b in (("x", "width"), ("y", "height"))]
     bench.mouse.move(*middle)
     bench.mouse.down()
-    bench.mouse.move(middle[0] + 30, middle[1])
-    bench.mouse.move(middle[0] + 2000, middle[1])
-    held, picture = (
-        part.bounding_box() for part in (grip, bench.locator('[data-part="plane-scores"]'))
-    )
-    assert before["x"] + 30 < held["x"]
-    assert held["x"] + held["width"] / 2 <= picture["x"] + picture["width"]
+    plane = bench.locator('[data-part="plane-scores"]').bounding_box()
+    edge = plane["x"] + plane["width"]
+    seen = []
+    for x in (middle[0] + 30, edge + 100, edge + 200):
+        bench.mouse.move(x, middle[1])
+        held = grip.bounding_box()
+        says = bench.locator('[data-handle="key.4"]').get_attribute("aria-label")
+        (key, _) = re.findall(r"−?[\d.]+", says)
+        seen.append((held["x"] + held["width"] / 2, float(key.replace("−", "-"))))
+    places, keys = zip(*seen, strict=True)
+    assert places[0] == pytest.approx(middle[0] + 30, abs=1)
+    assert max(places) <= edge
+    # The picture shows more, so that the key follows the pointer further than its tip can.
+    assert keys == tuple(sorted(set(keys)))
+    assert keys[2] - keys[1] > 0.9 * (keys[1] - keys[0]) * 100 / (edge + 100 - middle[0] - 30)
     bench.mouse.up()
 
 

@@ -11,25 +11,37 @@
   const LABELS = 84; // room on the right for words
   const LINE = 15; // the height of a word
   const LETTER = 8; // the width of one, on an average
+  const EDGE = 6; // of the picture, which nothing that is dragged leaves
   const GAP = 3; // between words, and between a word and an arrow
   const CROWDED = 32; // nearer to 0, words would lie on one another
 
   const within = (number, least, most) => Math.min(Math.max(number, least), most);
 
-  // A map from the plane to the picture, with equal units on both axes, that shows all points and 0
-  function frame(points) {
-    const [xs, ys] = transpose([[0, 0], ...points]);
-    const left = Math.min(...xs);
-    const bottom = Math.min(...ys);
-    const wide = Math.max(...xs) - left || 1;
-    const high = Math.max(...ys) - bottom || 1;
-    const margin = left < 0 ? LABELS : 20; // words on the left need room, too
-    const unit = Math.min((WIDTH - LABELS - 20 - margin) / wide, (HEIGHT - 40) / high);
-    const x0 = (WIDTH - LABELS - 20 + margin - wide * unit) / 2; // in the middle
+  // A map from the plane to the picture, with equal units on both axes, that shows all points in the
+  // middle of the room between the margins
+  function fit(points, left, right, above) {
+    const [xs, ys] = transpose(points);
+    const least = [Math.min(...xs), Math.min(...ys)];
+    const wide = Math.max(...xs) - least[0] || 1;
+    const high = Math.max(...ys) - least[1] || 1;
+    const unit = Math.min((WIDTH - left - right) / wide, (HEIGHT - 2 * above) / high);
+    const x0 = (WIDTH - right + left - wide * unit) / 2;
     const y0 = (HEIGHT + high * unit) / 2;
-    const place = ([x, y]) => [x0 + (x - left) * unit, y0 - (y - bottom) * unit];
-    place.back = ([x, y]) => [(x - x0) / unit + left, (y0 - y) / unit + bottom];
+    const place = ([x, y]) => [x0 + (x - least[0]) * unit, y0 - (y - least[1]) * unit];
+    place.back = ([x, y]) => [(x - x0) / unit + least[0], (y0 - y) / unit + least[1]];
     return place;
+  }
+
+  // One with 0 and with room for words, on the left only where an arrow points there
+  function frame(points) {
+    const isLeft = points.some(([x]) => x < 0);
+    return fit([[0, 0], ...points], isLeft ? LABELS : 20, LABELS + 20, 20);
+  }
+
+  // The same map while all points are in sight, and one that shows more where a point has left it
+  function grown(place, points) {
+    const ends = [place.back([EDGE, HEIGHT - EDGE]), place.back([WIDTH - EDGE, EDGE])];
+    return fit([...ends, ...points], EDGE, EDGE, EDGE);
   }
 
   function line(from, to, kind) {
@@ -260,13 +272,13 @@
     const handles = new Map(); // name → its group, which stays while its shapes change: so does the focus
     let place;
     let tips = new Map(); // name → point in the plane
-    let held = null; // { name, pointer, from: from the pointer to the tip, moved }
+    let held = null; // { name, pointer, place: at the beginning, from: from pointer to tip, moved }
     let wasHeld = false;
     let gesture = 0; // what is undone together
     picture.replaceChildren(under);
 
     function draw(points, below, wanted) {
-      if (!held) place = frame(points); // a scale that followed the pointer would run away from it
+      place = held ? grown(held.place, points) : frame(points);
       under.replaceChildren(...below(place));
       fitWords(under);
       tips = new Map(wanted.map(({ name, tip }) => [name, tip]));
@@ -297,7 +309,8 @@
       const { x, y } = new DOMPoint(event.clientX, event.clientY).matrixTransform(
         picture.getScreenCTM().inverse(),
       );
-      return place.back([x, y]);
+      // By a scale that followed the pointer, the tip would run away from it.
+      return (held?.place ?? place).back([x, y]);
     }
 
     // A finger on a handle drags it; anywhere else it scrolls the page. Chromium ignores a `touch-action`
@@ -317,20 +330,15 @@
       event.preventDefault(); // no text is selected on the way
       const name = group.dataset.handle;
       const from = tips.get(name).map((number, c) => number - pointOf(event)[c]);
-      held = { name, pointer: event.pointerId, from, moved: false };
+      held = { name, pointer: event.pointerId, place, from, moved: false };
       gesture += 1;
       group.focus({ preventScroll: true });
       picture.setPointerCapture(event.pointerId);
     });
-    // What is held stays in sight, where the next drag finds it.
-    function inside(point) {
-      const [x, y] = place(point);
-      return place.back([within(x, 6, WIDTH - 6), within(y, 6, HEIGHT - 6)]);
-    }
     picture.addEventListener("pointermove", (event) => {
       if (held?.pointer !== event.pointerId) return;
       held.moved = true;
-      move(held.name, inside(add(pointOf(event), held.from)), `drag ${gesture}`);
+      move(held.name, add(pointOf(event), held.from), `drag ${gesture}`);
     });
     for (const kind of ["pointerup", "pointercancel"]) {
       picture.addEventListener(kind, (event) => {
@@ -390,5 +398,5 @@
   }
 
   const shapes = { arrow, dotAt, hull, line, mixture, queryName, scoresBelow };
-  lab.plane = { ...shapes, crowdAt, fitted, frame, labelBoxes, movable, nameBox, shadowsOf };
+  lab.plane = { ...shapes, crowdAt, fitted, frame, grown, labelBoxes, movable, nameBox, shadowsOf };
 }
