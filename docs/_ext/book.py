@@ -201,7 +201,7 @@ class Book(Epub3Builder):
         self.complete_content()
 
     def drop_unused(self) -> None:
-        """Leave out what no page shows: scripts, blurred pictures, the theme's files."""
+        """Leave out what no page shows: scripts, pictures for wide screens, the theme's files."""
         pages = {self.get_target_uri(name) for name in self.env.found_docs} | {"genindex.xhtml"}
         kept = {"mimetype", "META-INF/container.xml", ".buildinfo", COVER, STYLE, *pages}
         kept.update(OF_THE_BOOK)

@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from hashlib import sha256
 from html import unescape
 from pathlib import Path, PurePosixPath
+from string import ascii_lowercase
 from typing import Any
 
 from closer_looks import PREFIX
@@ -184,7 +185,7 @@ def right_numbers(in_closer_looks: list[bool]) -> list[str]:
     numbers, number, letters = [], 0, 0
     for is_inside in in_closer_looks:
         number, letters = (number, letters + 1) if is_inside else (number + 1, 0)
-        numbers.append(f"{number}{'_abcdefgh'[letters]}".rstrip("_"))
+        numbers.append(f"{number}{ascii_lowercase[letters - 1] if letters else ''}")
     return numbers
 
 

@@ -145,11 +145,11 @@ assert torch.equal(similarity, similarity.T)  # as the caption says
 #
 # Three matrices, three roles
 # ---------------------------
-# So we put matrices between the words, which training can change: three, because a word plays three
-# roles. Its
-# :term:`query` says what it looks for, its :term:`key` what it is found by, and its :term:`value`
-# what it hands over. Each matrix turns a vector of ``d = 3`` numbers into one of ``k = 2``, which
-# can be drawn as an arrow. Before training, the numbers in the matrices are random.
+# So we put matrices between the words, and training can change these: three, because a word plays
+# three roles. Its :term:`query` says what it looks for, its :term:`key` what it is found by, and
+# its :term:`value` what it hands over. Each matrix turns a vector of ``d = 3`` numbers into one of
+# ``k = 2``, which can be drawn as an arrow. Before training, the numbers in the matrices are
+# random.
 
 W_query = torch.tensor([[0.296112, 0.516562], [0.251671, 0.688557], [0.073972, 0.866522]])  # (3, 2)
 W_key = torch.tensor([[0.136580, 0.102479], [0.184056, 0.726447], [0.315254, 0.687107]])  # (3, 2)
@@ -535,7 +535,7 @@ for name, other in (("steps above", context), ("package", packages), ("torch", t
     assert torch.allclose(ours, other)
 
 # %%
-# The function of this site's Python package and the one in torch return the same numbers.
+# This site's Python package and torch return the same numbers.
 #
 # Closer look: what happens without the softmax
 # ~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~~

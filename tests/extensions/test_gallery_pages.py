@@ -34,6 +34,7 @@ def saved(monkeypatch, tmp_path):
     paths = [str(tmp_path / "earlier.png")]
 
     def write(block, block_vars, conf, **settings):
+        assert settings == gallery_pages.FINE  # a page shows two of its pixels as one
         names = [f"{number}.png" for number in plt.get_fignums()]
         plt.close("all")
         paths.extend(str(tmp_path / name) for name in names)

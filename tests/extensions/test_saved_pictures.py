@@ -19,6 +19,13 @@ def test_two_builds_write_the_same_lines_with_letters_as_shapes_whatever_the_pag
     assert "<text" not in first
 
 
+def test_what_is_saved_after_the_vector_file_is_laid_out_anew(tmp_path):
+    figure = Figure(layout="constrained")
+    layout = figure.get_layout_engine()
+    saved_pictures.save_as_svg(figure, tmp_path / "a.png")
+    assert figure.get_layout_engine() is layout
+
+
 def test_a_kernel_is_told_the_same():
     class Config:
         """As the kernel's own: a section is there once it is named."""

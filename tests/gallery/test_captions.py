@@ -88,7 +88,9 @@ def test_a_figure_of_a_core_lesson_that_a_page_names_is_there():
     named = [
         (lesson, figure)
         for page in pages
-        for lesson, figures in re.findall(r"lesson (\d+), Figures? (\w+(?: and \w+)?)", page)
+        for lesson, figures in re.findall(
+            r"lesson (\d+), Figures? (\d+[a-z]?(?: and \d+[a-z]?)?)", page
+        )
         for figure in figures.split(" and ")
     ]
     assert len(named) > 2

@@ -15,7 +15,7 @@ const textsOf = (within) => {
     }
     return grounds.get(part);
   };
-  for (const part of document.querySelectorAll(`${within}, ${within} *`)) {
+  for (const part of document.querySelectorAll(`:is(${within}), :is(${within}) *`)) {
     const isText = [...part.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
     if (!(isText || part.matches("input, select, textarea")) || !part.checkVisibility()) continue;
     const s = getComputedStyle(part);

@@ -84,7 +84,7 @@ def test_a_sentence_is_read_with_trained_vectors(visit, root):
     notice = page.locator("#bench-drawn")
     expect(notice).to_have_text("")
     sentence.fill("zzzz film")
-    expect(notice).to_have_text("Unknown words, which share one vector: zzzz.")
+    expect(notice).to_have_text("All unknown words share one vector, here: zzzz.")
     assert seen.complaints == []
     assert seen.foreign(root) == []
 

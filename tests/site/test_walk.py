@@ -194,10 +194,10 @@ def test_the_readers_sentence_has_trained_vectors_and_what_is_unknown_is_named(w
     assert 0.6 < wanted[3, 1] < 0.7  # not what random vectors give
     field.fill("Zzzz film!")
     note = page.locator(".walk-note")
-    expect(note).to_have_text("Unknown words, which share one vector: “zzzz”.")
+    expect(note).to_have_text("All unknown words share one vector, here: “zzzz”.")
     assert shown_words(page) == ["zzzz", "film"]
     field.fill("a zzzz film 12 times")
-    told = "Unknown words, which share one vector: “zzzz”. Left out: “12”."
+    told = "All unknown words share one vector, here: “zzzz”. Left out: “12”."
     expect(note).to_have_text(told)
     assert shown_words(page) == ["a", "zzzz", "film", "times"]
     field.fill("Ein schöner film")

@@ -47,7 +47,7 @@ def test_words_that_stay_keep_their_vectors_and_the_drawn_ones_are_named(bench):
     after = state(bench)
     assert after["words"] == [*before["words"], "flabbergasting"]
     assert after["x"][:-1] == before["x"]
-    expect(drawn).to_have_text("Unknown words, which share one vector: flabbergasting.")
+    expect(drawn).to_have_text("All unknown words share one vector, here: flabbergasting.")
     bench.get_by_label("Start from").select_option("lesson")
     sentence.fill("Your other things")
     expect(drawn).to_have_text("Vectors drawn from letters: other, things.")

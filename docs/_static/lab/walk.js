@@ -266,7 +266,7 @@
           found?.length > 0 ? [`${what}: ${[...new Set(found)].map(quoted).join(", ")}.`] : [];
         const unknown = words.filter((word) => !ids.has(word));
         const left = text.match(/[\p{N}\p{S}]+/gu);
-        const shared = "Unknown words, which share one vector";
+        const shared = "All unknown words share one vector, here";
         note([...told(unknown, shared), ...told(left, "Left out")].join(" "));
         model = modelOf({ ...model, words, x: lab.tokenizer.encode(words, ids).map(row) });
         return true;

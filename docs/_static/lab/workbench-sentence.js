@@ -83,7 +83,7 @@
         bench.origin().name === "link" && "These numbers came from a link.",
         drawn.length > 0 &&
           `${failure}Vectors drawn from letters: ${isAll ? "all words" : drawn.join(", ")}.`,
-        strange.size > 0 && `Unknown words, which share one vector: ${[...strange].join(", ")}.`,
+        strange.size > 0 && `All unknown words share one vector, here: ${[...strange].join(", ")}.`,
       ];
       find("drawn").textContent = notes.filter(Boolean).join(" ");
     }
