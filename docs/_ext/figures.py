@@ -22,10 +22,8 @@ from collections.abc import Iterator
 from hashlib import sha256
 from html import unescape
 from pathlib import Path, PurePosixPath
-from string import ascii_lowercase
 from typing import Any
 
-from closer_looks import PREFIX
 from docutils import nodes
 from gallery_pages import plain
 from lessons import render
@@ -172,23 +170,6 @@ def figure_number(node: nodes.Node) -> str | None:
     return found[1] if found else None
 
 
-def in_closer_look(node: nodes.Node) -> bool:
-    """Tell what a first reading leaves out."""
-    while node := node.parent:
-        if isinstance(node, nodes.section) and node[0].astext().startswith(PREFIX):
-            return True
-    return False
-
-
-def right_numbers(in_closer_looks: list[bool]) -> list[str]:
-    """Number the figures of a lesson, such as 1, 2, 2a, 2b, 3."""
-    numbers, number, letters = [], 0, 0
-    for is_inside in in_closer_looks:
-        number, letters = (number, letters + 1) if is_inside else (number + 1, 0)
-        numbers.append(f"{number}{ascii_lowercase[letters - 1] if letters else ''}")
-    return numbers
-
-
 def outputs_before(paragraph: nodes.paragraph) -> list[nodes.Node]:
     """List what the cell right before a paragraph left on the page, in its order."""
     siblings = paragraph.parent.children
@@ -222,12 +203,9 @@ def make_figures(app: Sphinx, doctree: nodes.document) -> None:
             looks = {"classes": ["long-output"], "data": {"open": "open"}}
             block.replace_self(fold(long_output, f"All {lines} lines", block.deepcopy(), **looks))
     executed = any(is_picture(node) for node in doctree.findall())
-    numbers, in_closer_looks = [], []
     for paragraph in list(doctree.findall(nodes.paragraph)):
         if (number := figure_number(paragraph)) is None:
             continue
-        numbers.append(number)
-        in_closer_looks.append(in_closer_look(paragraph))
         pictures = [node for node in outputs_before(paragraph) if is_picture(node)]
         if not pictures:
             if executed:
@@ -244,9 +222,6 @@ def make_figures(app: Sphinx, doctree: nodes.document) -> None:
             figure += picture
         figure += nodes.caption("", "", *paragraph.children)
         paragraph.replace_self(figure)
-    if numbers != (right := right_numbers(in_closer_looks)):
-        said = ", ".join(numbers), ", ".join(right)
-        logger.warning("figures are numbered %s, not %s", *said, location=docname)
 
 
 def describe(svg: str, *, title: str, text: str, author: str, source: str) -> str:

@@ -82,23 +82,9 @@ def test_what_a_lesson_begins_with_is_folded_and_what_opens_windows_is_left_out(
     assert "show" not in page.replace("Show the setup", "")
 
 
-def test_a_caption_without_picture_and_a_gap_in_the_numbers_are_warned_of(lesson):
+def test_a_caption_without_picture_is_warned_of(lesson):
     _, warnings = lesson(DRAWN, PICTURE, "Text.", "*Figure 2.* Too late.")
     assert "figure 2: no picture above its caption" in warnings
-    assert "figures are numbered 2, not 1" in warnings
-
-
-def test_a_figure_in_a_closer_look_has_the_number_before_it_and_a_letter(lesson):
-    def section(title: str, *numbers: str) -> list[str]:
-        drawn = [(DRAWN, PICTURE, f"*Figure {number}.* This.") for number in numbers]
-        return [f"{title}\n{'-' * 30}", *(part for parts in drawn for part in parts)]
-
-    main = section("A", "1", "2"), section("C", "3")
-    page, warnings = lesson(*main[0], *section("Closer look: b", "2a", "2b"), *main[1])
-    assert warnings == ""
-    assert re.findall('<figure[^>]*id="figure-([^"]*)"', page) == ["1", "2", "2a", "2b", "3"]
-    _, warnings = lesson(*main[0], *section("Closer look: b", "3"), *section("C", "4"))
-    assert "figures are numbered 1, 2, 3, 4, not 1, 2, 2a, 3" in warnings
 
 
 def test_the_figures_of_every_page_are_numbered_from_1(site):

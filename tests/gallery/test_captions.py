@@ -2,9 +2,9 @@
 
 import ast
 import re
+from string import ascii_lowercase
 
 import pytest
-from figures import right_numbers
 from run_pages import GALLERY
 from sphinx_gallery.py_source_parser import remove_ignore_blocks, split_code_and_text_blocks
 
@@ -23,6 +23,15 @@ def shows(code: str) -> bool:
     """Tell a cell that ends with an object which may draw itself, as the atlas of heads does."""
     statements = ast.parse(code).body
     return bool(statements) and isinstance(statements[-1], ast.Expr)
+
+
+def right_numbers(in_closer_looks: list[bool]) -> list[str]:
+    """Number the figures of a lesson, such as 1, 2, 2a, 2b, 3."""
+    numbers, number, letters = [], 0, 0
+    for is_inside in in_closer_looks:
+        number, letters = (number, letters + 1) if is_inside else (number + 1, 0)
+        numbers.append(f"{number}{ascii_lowercase[letters - 1] if letters else ''}")
+    return numbers
 
 
 def problems(path) -> list[str]:
