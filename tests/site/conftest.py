@@ -84,6 +84,9 @@ class Visit:
 
     def leave(self) -> None:
         """Forget all that the page has seen and kept, so that it can be another test's."""
+        # A clock of its own would stay, and whoever waits for the next frame would wait for ever.
+        is_native = self.page.evaluate("/native code/.test(requestAnimationFrame)")
+        assert is_native, "whoever sets the page's clock begins at about:blank"
         with contextlib.suppress(Error):  # about:blank may keep nothing
             # What a page saves as it is left would come after the clearing.
             self.page.evaluate("Storage.prototype.setItem = () => {}")

@@ -551,8 +551,10 @@ def test_each_step_of_a_lesson_fits_the_first_screen_of_a_phone(walk):
         page.get_by_test_id("walk-next").click()
 
 
-def test_numbers_that_come_out_of_a_word_are_seen_once_they_are_apart(walk):
-    page = walk(motion="no-preference")
+def test_numbers_that_come_out_of_a_word_are_seen_once_they_are_apart(visit, http_root):
+    page = visit("about:blank").page
+    page.goto(http_root + "index.html")
+    page.locator(".walk.is-live").wait_for()
     page.clock.install()
     page.clock.run_for(3_000)
     for _ in range(2):  # words become numbers, and these queries, keys and values
