@@ -218,15 +218,19 @@
   });
 
   // How many of the target weights are the largest of their row; a masked one has no part in it
-  function leading({ targets, words }, { allowed, heads }, hasLearned = false) {
+  function leading({ targets, words, x }, { allowed, heads }, hasLearned = false) {
     const open = targets.filter(([, i, j]) => allowed[i][j]);
     const largest = ([h, i, j]) => heads[h].weights[i][j] === Math.max(...heads[h].weights[i]);
     if (open.length === 0) return "";
     const count = open.filter(largest).length;
     const shared = " All rows share the matrices, so others moved.";
     const others = open.length < allowed.length ? shared : "";
+    const twins = ([, i, j]) =>
+      x.filter((row, k) => allowed[i][k] && String(row) === String(x[j])).length;
+    const most = Math.max(...open.map(twins));
+    const share = ` Equal words get equal weights, here ${(1 / most).toFixed(2)} at most.`;
     const more = count < open.length ? " More steps may help." : others;
-    const next = hasLearned ? more : "";
+    const next = most > 1 ? share : hasLearned ? more : "";
     const masked = targets.length - open.length;
     const rest = masked > 0 ? ` ${masked} more ${masked === 1 ? "is" : "are"} masked.` : "";
     const told = (one) => {

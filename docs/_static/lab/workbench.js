@@ -14,7 +14,7 @@
   const DENSITIES = ["look", "change", "train"];
   const HINTS = {
     look: "Choose a row: whose attention do you want to see?",
-    change: "Drag a key along the query, again to go further, or change a number.",
+    change: "Drag a key along the query, or change a number.",
     train: "Press “A hundred steps”: the target is the next word, unless you click another weight.",
   };
   // As in its cell, but never rounded up to the 0.9 that a mission asks for
