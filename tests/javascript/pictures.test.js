@@ -185,7 +185,9 @@ test("how many targets have the largest weight of their row, masked ones left ou
     [0, 1, 1],
   ];
   const words = ["a", "b"];
-  const told = (allowed, ...learned) => leading({ targets, words }, { allowed, heads }, ...learned);
+  const x = [[1], [2]];
+  const told = (allowed, ...learned) =>
+    leading({ targets, words, x }, { allowed, heads }, ...learned);
   const all = [
     [true, true],
     [true, true],
@@ -203,8 +205,11 @@ test("how many targets have the largest weight of their row, masked ones left ou
     told([all[0], [true, false]], true),
     `${alone} All rows share the matrices, so others moved.`,
   );
-  const unmet = leading({ targets: [targets[1]], words }, { allowed: all, heads }, true);
-  assert.equal(unmet, "“b” gives “b” 0.40, not yet the most of its row. More steps may help.");
+  const unmet = (x) => leading({ targets: [targets[1]], words, x }, { allowed: all, heads }, true);
+  const lags = "“b” gives “b” 0.40, not yet the most of its row.";
+  assert.equal(unmet([[1], [2]]), `${lags} More steps may help.`);
+  // What no step can reach
+  assert.equal(unmet([[1], [1]]), `${lags} Equal words get equal weights, here 0.50 at most.`);
   assert.equal(
     told([
       [false, false],

@@ -351,17 +351,6 @@ def test_what_was_changed_can_be_reset_where_one_looks(first):
     assert state(first)["heads"] == before["heads"]
 
 
-def test_what_no_step_can_reach_is_said(bench):
-    bench.locator("[data-part=sentence]").fill("the film was the best film")
-    cell(bench, "map.1.2").wait_for()
-    bench.locator('[data-part="next-word"]').click()  # of "film": "was", which occurs once
-    hint = bench.locator('[data-part="hint"]')
-    expect(hint).to_contain_text("“was”")
-    assert "Equal words" not in hint.inner_text()
-    bench.evaluate("lab.workbench.bench.set({ targets: [[0, 1, 3]] })")
-    expect(hint).to_contain_text("Equal words get equal weights, here 0.50 at most.")
-
-
 @pytest.mark.parametrize("density", ["look", "change", "train"])
 def test_an_explanation_that_comes_moves_nothing(first, density):
     show(first, density, folded=True)

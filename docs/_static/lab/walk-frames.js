@@ -32,7 +32,8 @@
   };
 
   const range = (n) => Array.from({ length: n }, (_, i) => i);
-  const number = (one) => digits(one, Math.abs(one) < 9.995 ? 2 : Math.abs(one) < 99.95 ? 1 : 0);
+  const number = (one, places = 2) =>
+    digits(one, Math.abs(one) < 9.995 ? places : Math.abs(one) < 99.95 ? 1 : 0);
   const largest = (numbers) => Math.max(...numbers.flat().map(Math.abs)) || 1;
   const within = (one, least, most) => Math.min(Math.max(one, least), most);
 
@@ -154,7 +155,7 @@
         const shift = (c - (numbers.length - 1) / 2) * ((down ? high : wide) + gap);
         const place = down ? [x, y + shift, wide, high] : [x + shift, y, wide, high];
         const tint = 0.07 + (role === "ink" ? 0.23 : 0.29) * (Math.abs(one) / most);
-        const text = { text: number(one), size, ink: "ink", bold: 500 };
+        const text = { text: number(one, wide < 33 ? 1 : 2), size, ink: "ink", bold: 500 };
         tile(`${name}.${c}`, place, { role, tint, ...text, ...more });
       }
     }
