@@ -83,7 +83,6 @@ def test_a_piece_of_it_trains_and_is_measured(monkeypatch):
     experiment.data.cache_clear()
 
 
-@pytest.mark.skipif(not experiment.OUT.exists(), reason="nothing is recorded yet")
 def test_the_record_is_of_todays_settings():
     found = json.loads(experiment.OUT.read_text(encoding="utf-8"))
     settings = dict(found["settings"])

@@ -11,9 +11,11 @@ import sys
 import warnings
 from importlib import resources
 
+import pyarrow
 import pytest
 import torch
 from imports import imported
+from pyarrow import parquet
 from run_pages import ROOT
 from small_run import reviews
 
@@ -171,9 +173,6 @@ def ended(tmp_path_factory, rows):
             # A column of one's own takes no review away.
             write_csv(path, [(*row, "my shop") for row in rows], ("text", "label", "source"))
             return run("--data", path, "awful soup", "lovely food", "?!")
-        pyarrow = pytest.importorskip("pyarrow")
-        from pyarrow import parquet
-
         texts, labels = zip(*rows, strict=True)
         parquet.write_table(pyarrow.table({"text": texts, "label": labels}), path)
         return run("--data", path, "lovely food")
