@@ -340,6 +340,14 @@ def test_keys_mean_the_walk_only_where_it_is_seen_and_nothing_is_typed(walk):
     page.evaluate("document.activeElement.blur()")
     page.keyboard.press("ArrowRight")
     assert step(page) == 2
+    # A field chooses its text in the frame after it has the focus, unless it is left by then.
+    left_at_once = """async (field) => {
+      field.focus();
+      field.blur();
+      await new Promise(requestAnimationFrame);
+      return document.activeElement === document.body;
+    }"""
+    assert page.get_by_test_id("walk-sentence").evaluate(left_at_once)
     page.evaluate("scrollTo(0, document.body.scrollHeight)")
     gone = "document.querySelector('.walk-stage').getBoundingClientRect().bottom < 0"
     page.wait_for_function(gone)
