@@ -29,7 +29,7 @@ const model = (n, at = null) =>
     },
     at,
   );
-const SCREENS = [[320], [358], [560, 340], [736, 340], [560], [736], [900]];
+const SCREENS = [[288], [320], [358], [560, 340], [736, 340], [560], [736], [900]];
 const ALL = Array.from({ length: STEPS }, (_, i) => i + 1);
 const every = (check) => {
   for (const n of [2, 7, 9]) {
@@ -234,6 +234,18 @@ test("a long word is made smaller, and then cut with a sign that it is", () => {
   assert.equal(cut.size, 12);
   assert.match(cut.text, /^extr.*…$/);
   same(fitted("extraordinarily", 115, 17), { text: "extraordinarily", size: 15 });
+});
+
+test("a number of a vector leaves its cell some air, if need be with one decimal", () => {
+  let count = 0;
+  every((frames, _, __, where) => {
+    for (const [name, { text, size, w }] of frames.flatMap((map) => [...map])) {
+      if (!/^(x|query|key|value)\d+\.\d$/.test(name)) continue;
+      same(fitted(text, w - 2, size), { text, size }, `${where}: ${text} in ${w}`);
+      count += 1;
+    }
+  });
+  assert.ok(count > 1000, `${count} numbers`);
 });
 
 test("captions name the reader's words and numbers", () => {

@@ -141,37 +141,53 @@
   }
   const distance = ([x, y], [u, v]) => Math.hypot(x - u, y - v);
 
+  // Arrows of one tip, as equal words have, share a label, which names each word once.
+  function sharedTips(points, words) {
+    const spots = [];
+    for (const [i, point] of points.entries()) {
+      const spot = spots.find((one) => distance(one.point, point) < 1);
+      if (!spot) spots.push({ point, names: [words[i]] });
+      else if (!spot.names.includes(words[i])) spot.names.push(words[i]);
+    }
+    return spots;
+  }
+
   // Words beside their points, and those of a crowd at 0 in one line below. What stands further off is
   // tied to its own.
   function wordsBeside(points, words, arrows, taken) {
-    const crowd = crowdAt(arrows[0][0], points);
-    const apart = points.map((_, i) => i).filter((i) => !crowd.includes(i));
+    const spots = sharedTips(points, words);
+    const crowd = crowdAt(
+      arrows[0][0],
+      spots.map(({ point }) => point),
+    );
+    const near = crowd.flatMap((i) => spots[i].names);
+    const apart = spots.filter((_, i) => !crowd.includes(i));
+    const names = apart.map((spot) => spot.names.join(", "));
     const below = [8, HEIGHT - 18, WIDTH - 8, HEIGHT];
-    const spots = apart.map((i) => points[i]);
     const boxes = labelBoxes(
-      spots,
-      apart.map((i) => words[i]),
+      apart.map(({ point }) => point),
+      names,
       arrows,
-      crowd.length ? [...taken, below] : taken,
+      near.length ? [...taken, below] : taken,
     );
     const together = () => {
-      const all = `near 0: ${crowd.map((i) => words[i]).join(", ")}`;
+      const all = `near 0: ${near.join(", ")}`;
       const place = { x: 8, y: HEIGHT - 6, class: "crowd" };
       const made = shape("text", place, clipped(all), shape("title", {}, all));
-      made.words = crowd.map((i) => words[i]);
+      made.words = near;
       return made;
     };
     const beside = boxes.flatMap(([left, top, right], k) => {
-      const i = apart[k];
-      const [x, y] = points[i];
+      const [x, y] = apart[k].point;
       const isLeft = left < x;
       const middle = top + LINE / 2;
       const label = { x: isLeft ? right : left, y: middle + 5, class: "word" };
-      const made = shape("text", { ...label, "text-anchor": isLeft ? "end" : "start" }, words[i]);
+      const made = shape("text", { ...label, "text-anchor": isLeft ? "end" : "start" }, names[k]);
+      made.words = apart[k].names;
       if (Math.abs(middle - y) < 8) return [made];
       return [line([x, y], [isLeft ? right + 3 : left - 3, middle], "leader"), made];
     });
-    return crowd.length ? [...beside, together()] : beside;
+    return near.length ? [...beside, together()] : beside;
   }
 
   const MOST = Math.floor((WIDTH - 16) / LETTER); // letters in a line
@@ -181,8 +197,9 @@
   const fitting = new Map(); // word → what of it fits
   const fitted = (word) => fitting.get(word) ?? word;
   function fitWords(picture) {
-    // Other pictures have the words of a shared line each by itself.
-    const trials = [...picture.querySelectorAll("text.crowd")].flatMap(({ words }) =>
+    // Other pictures have the words of a shared label each by itself.
+    const shared = [...picture.querySelectorAll("text")].filter(({ words }) => words?.length > 1);
+    const trials = shared.flatMap(({ words }) =>
       words.map((word) => shape("text", { class: "word" }, word)),
     );
     picture.append(...trials);
@@ -398,5 +415,16 @@
   }
 
   const shapes = { arrow, dotAt, hull, line, mixture, queryName, scoresBelow };
-  lab.plane = { ...shapes, crowdAt, fitted, frame, grown, labelBoxes, movable, nameBox, shadowsOf };
+  lab.plane = {
+    ...shapes,
+    crowdAt,
+    fitted,
+    frame,
+    grown,
+    labelBoxes,
+    movable,
+    nameBox,
+    shadowsOf,
+    sharedTips,
+  };
 }

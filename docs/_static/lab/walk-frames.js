@@ -155,7 +155,7 @@
         const shift = (c - (numbers.length - 1) / 2) * ((down ? high : wide) + gap);
         const place = down ? [x, y + shift, wide, high] : [x + shift, y, wide, high];
         const tint = 0.07 + (role === "ink" ? 0.23 : 0.29) * (Math.abs(one) / most);
-        const text = { text: number(one, wide < 33 ? 1 : 2), size, ink: "ink", bold: 500 };
+        const text = { text: number(one, wide < 36 ? 1 : 2), size, ink: "ink", bold: 500 };
         tile(`${name}.${c}`, place, { role, tint, ...text, ...more });
       }
     }
