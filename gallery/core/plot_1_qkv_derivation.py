@@ -242,28 +242,40 @@ scores_2 = query_2 @ keys.T  # (6,)
 # sphinx_gallery_start_ignore
 
 
+def draw_word(ax, x, y, word, asks):
+    """Draw a word as a pill, which is black where the word asks."""
+    pill = {"boxstyle": "round, pad=0.35, rounding_size=0.9", "lw": 1}
+    look = pill | ({"fc": BLACK, "ec": BLACK} if asks else {"fc": "none", "ec": "0.6"})
+    text = ax.text(x, y, word, ha="center", va="center_baseline", fontsize=10, bbox=look)
+    text.set(color="white" if asks else BLACK, parse_math=False)
+
+
+def draw_vector(ax, x, y, numbers, color, down=False):
+    """Draw the cells of a vector, darker the larger their numbers are."""
+    for i, number in enumerate(numbers):
+        place = (x, y - 0.95 * i) if down else (x + i, y)
+        draw_cell(ax, *place, number, tint(color, 0.07 + 0.2 * number))
+
+
 def draw_roles(x, roles, keys, scores):
     """Draw how a word becomes a query, a key and a value, and below, its query's scores."""
     fig, ax = plt.subplots(figsize=(4, 4.3))
     written = {"fontsize": 10.5, "va": "center", "parse_math": False}
-    for i, number in enumerate(x.tolist()):
-        draw_cell(ax, i, 7.4, number, tint(BLACK))
-    ax.text(1.5, 8.8, "“journey”", ha="center", **written)
+    draw_vector(ax, 0, 7.4, x.tolist(), BLACK)
+    draw_word(ax, 1.5, 9.1, "journey", asks=True)
     for (name, question, vector, color), y in zip(roles, (9.2, 7.4, 5.6), strict=True):
         arrow = {"arrowstyle": "-|>", "color": color, "shrinkA": 4, "shrinkB": 4}
         ax.annotate("", xy=(5.5, y + 0.5), xytext=(3, 7.9), arrowprops=arrow)
         behind = {"facecolor": "white", "edgecolor": "none", "pad": 1}
         middle = {"ha": "center", "color": color, "bbox": behind}
         ax.text(4.15, (y + 8.4) / 2, f"× W_{name}", **written | middle)
-        for i, number in enumerate(vector.tolist()):
-            draw_cell(ax, 5.5 + i, y, number, tint(color))
+        draw_vector(ax, 5.5, y, vector.tolist(), color)
         ax.text(7.65, y + 0.5, f"{name}: {question}", **written)
     ax.text(0, 4.5, "Its query meets each key:", **written)
     for j, (word, key, score) in enumerate(zip(words, keys.tolist(), scores, strict=True)):
         left = 1.85 * j + 0.3
-        ax.text(left + 0.5, 3.65, word, ha="center", **written)
-        for y, number in zip((2.2, 1.25), key, strict=True):
-            draw_cell(ax, left, y, number, tint(KEY))
+        draw_word(ax, left + 0.5, 3.65, word, asks=word == "journey")
+        draw_vector(ax, left, 2.2, key, KEY, down=True)
         draw_cell(ax, left, 0, score, grey_of(score, max(scores)))
     ax.set(xlim=(-0.1, 11), ylim=(-0.1, 10.3))
     ax.set_axis_off()
@@ -432,9 +444,6 @@ context = weights @ values  # (6, 2)
 print(weights)
 
 # %%
-# On the web page you can type another sentence, or press "Change" to drag an arrow or set a number;
-# everything that follows is computed anew.
-#
 # .. raw:: html
 #    :file: ../../_parts/workbench-numbers.html
 #

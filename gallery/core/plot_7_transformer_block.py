@@ -1,5 +1,5 @@
 """
-.. lesson:: The transformer block
+.. lesson:: Transformer block
    :minutes: 60
    :extra: plot
    :needs: core/plot_5

@@ -1,5 +1,5 @@
 """
-.. lesson:: Train a sentiment classifier
+.. lesson:: Sentiment classifier
    :minutes: 75
    :extra: train
    :needs: core/plot_4 core/plot_6 core/plot_7

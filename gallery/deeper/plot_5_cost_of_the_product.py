@@ -1,5 +1,5 @@
 r"""
-.. lesson:: The cost of attention scores
+.. lesson:: Cost of the scores
    :minutes: 30
    :extra: plot
    :needs: deeper/plot_1

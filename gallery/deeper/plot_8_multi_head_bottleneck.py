@@ -1,5 +1,5 @@
 r"""
-.. lesson:: The multi-head bottleneck
+.. lesson:: Multi-head bottleneck
    :minutes: 30
    :extra: plot
    :needs: core/plot_5 deeper/plot_1

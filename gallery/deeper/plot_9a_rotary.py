@@ -1,5 +1,5 @@
 """
-.. lesson:: Rotary embeddings (RoPE)
+.. lesson:: Rotary embeddings
    :minutes: 45
    :extra: plot
    :needs: core/plot_6 deeper/plot_2

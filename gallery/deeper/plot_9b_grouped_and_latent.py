@@ -1,5 +1,5 @@
 r"""
-.. lesson:: Grouped-query attention
+.. lesson:: Grouped queries
    :minutes: 40
    :extra: train
    :needs: core/plot_4 core/plot_5 deeper/plot_1 deeper/plot_9a

@@ -1,5 +1,5 @@
 r"""
-.. lesson:: A language model that writes
+.. lesson:: A model that writes
    :minutes: 40
    :extra: train
    :needs: core/plot_7 deeper/plot_9c

@@ -1,5 +1,5 @@
 r"""
-.. lesson:: Every attention of today
+.. lesson:: Attention variants
    :minutes: 60
    :extra: plot
    :needs: deeper/plot_1 deeper/plot_2 deeper/plot_3 deeper/plot_9d deeper/plot_9e deeper/plot_9f

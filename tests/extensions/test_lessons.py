@@ -139,7 +139,7 @@ def test_lessons_have_short_titles_in_the_sidebar_and_their_place_above_them(sit
     app = site("", "lessons", pages=pages).build()
     page = app.page()
     assert '<span class="subtitle">here</span>' in page
-    links = [f'href="{MASKS}.html">Attention masks<', f'href="{BLOCK}.html">The transformer block<']
+    links = [f'href="{MASKS}.html">Attention masks<', f'href="{BLOCK}.html">Transformer block<']
     places = [page.index(link) for link in [*links, 'href="more.html">More<']]
     assert places == sorted(places)
     assert "Core lessons" in page

@@ -12,6 +12,7 @@ MAP = "[data-testid=lesson-map]"
 SCALE = "gallery/core/plot_3_scaling_variance"
 HEADS = "gallery/core/plot_5_multi_head"
 ROTARY = "gallery/deeper/plot_9a_rotary"
+LINES = "all => all.map((one) => one.offsetHeight / parseFloat(getComputedStyle(one).lineHeight))"
 DIRECTORIES = "link => link.href.replace(document.baseURI.replace(/[^/]*$/, ''), '')"
 
 
@@ -50,6 +51,8 @@ def test_it_is_a_network_on_a_wide_screen_and_a_line_on_a_phone(visit, http_root
     assert len({round(y) for _, y in places[:9]}) == 1
     assert len({round(y) for _, y in places}) == 3
     assert page.locator(f"{MAP} path").count() == 5
+    lines = page.locator(f"{MAP} a > span:first-of-type").evaluate_all(LINES)
+    assert max(lines) < 2.1, list(zip(lessons(), lines, strict=True))
     page.set_viewport_size({"width": 390, "height": 844})
     if name == "index.html":
         page.get_by_role("button", name="16 more lessons, in 4 branches").click()
