@@ -316,10 +316,10 @@
       show();
     }
 
-    // Before that, what is typed would be put into the middle of the example.
-    on("sentence", "focus", () => {
-      if (!isTyped) requestAnimationFrame(() => field.select());
-    });
+    // Before that, what is typed would be put into the middle of the example. A field that was left
+    // meanwhile would take the focus back.
+    const choose = () => !isTyped && field.matches(":focus") && field.select();
+    on("sentence", "focus", () => requestAnimationFrame(choose));
     on("sentence", "blur", () => isTyped && read(field.value));
 
     const turn = (by) => {
