@@ -260,6 +260,9 @@ test("captions name the reader's words and numbers", () => {
   assert.ok(texts[0].includes(percent(w[j])));
   assert.ok(texts[0].includes(j === 3 ? "itself" : `“${one.words[j]}”`));
   for (const text of texts) assert.doesNotMatch(text, /NaN|undefined|\[object/);
+  const vectors = texts.join().match(/\(−?\d[^()]*, [^()]*\)/g);
+  assert.ok(vectors.length > 2);
+  for (const vector of vectors) assert.match(vector, /^\((−?\d\.\d\d, )+−?\d\.\d\d\)$/);
   assert.equal(new Set(texts).size, STEPS);
   same(
     rows(one).map((row) => row[0]),

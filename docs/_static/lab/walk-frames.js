@@ -406,25 +406,18 @@
         });
         return long;
       }
-      // Beside its point, above or below it, or nowhere: no name covers another one, or an arrow.
+      // Around its point, outwards first, or nowhere: no name covers another one, or an arrow.
       function beside(name, [x, y], text, ink, size) {
         const [a, b] = [widthOf(text) * size + 8, size * 1.3];
-        const far = (x > origin[0] ? 1 : -1) * (a / 2 + 12);
-        const around = [
-          far,
-          0,
-          0,
-          -b - 4,
-          0,
-          b + 4,
-          ...[1, 2, 3].flatMap((k) => [far, -k * b, far, k * b]),
-          -far,
-          0,
-        ];
-        const places = range(10).map((k) => [
-          within(x + around[2 * k], left + a / 2 + 2, right - a / 2 - 2),
-          within(y + around[2 * k + 1], top + b, bottom - b),
-        ]);
+        const outwards = Math.atan2(y - origin[1], x - origin[0]);
+        const places = range(48).map((k) => {
+          const angle = outwards + (k % 2 ? 1 : -1) * Math.ceil((k % 12) / 2) * (Math.PI / 6);
+          const off = 12 * Math.ceil((k + 1) / 12);
+          return [
+            within(x + (a / 2 + off) * Math.cos(angle), left + a / 2 + 2, right - a / 2 - 2),
+            within(y + (b / 2 + off) * Math.sin(angle), top + b, bottom - b),
+          ];
+        });
         const isApart = ([u, v], [p, q, c, d]) =>
           Math.abs(u - p) > (a + c) / 2 || Math.abs(v - q) > (b + d) / 2;
         // Nearer to its own point than to any other one

@@ -7,7 +7,7 @@
   const { quoted } = lab.dom;
   const { number, percent } = lab.walkFrames;
 
-  const vector = (numbers) => `(${numbers.map(number).join(", ")})`;
+  const vector = (numbers) => `(${numbers.map((one) => number(one)).join(", ")})`;
 
   // 16.4, or 2.04 × 10 to the power of 15
   function large(one) {
