@@ -180,7 +180,7 @@ test("no two texts cover each other", () => {
   });
 });
 
-test("a name beside an arrow is nearer to its own point than to another one", () => {
+test("a word's name beside an arrow is nearer to its own point than to another one", () => {
   let count = 0;
   every((frames, { words }, _, where) => {
     const map = frames[5];
@@ -188,7 +188,7 @@ test("a name beside an arrow is nearer to its own point than to another one", ()
     const points = new Map(words.map((_, j) => [`tip${j}`, map.get(`ghost${j}`).curve.slice(6)]));
     points.set("context.name", [x, y]);
     for (const [name, own] of points) {
-      if (!map.has(name)) continue;
+      if (!map.has(name) || name === "context.name") continue; // which looks otherwise
       const { x, y } = map.get(name);
       const far = ([u, v]) => Math.hypot(x - u, y - v);
       const least = Math.min(...[...points.values()].map(far));
@@ -197,6 +197,10 @@ test("a name beside an arrow is nearer to its own point than to another one", ()
     }
   });
   assert.ok(count > 30, `${count} names`);
+});
+
+test("the new word has its name in the picture of the sum", () => {
+  every((frames, _, { W }, where) => assert.ok(W < 320 || frames[5].has("context.name"), where));
 });
 
 test("a part is drawn with numbers alone", () => {

@@ -380,15 +380,9 @@
       const grid = (c, from, to, curve) => {
         const first = Math.ceil((from + 12 - origin[c]) / gap);
         for (const i of range(Math.ceil((to - 12 - origin[c]) / gap - first))) {
-          const isAxis = first + i === 0;
-          const looks = { opacity: isAxis ? 0.55 : 0.16, layer: 0 };
-          line(
-            `grid${c}.${first + i}`,
-            curve(origin[c] + (first + i) * gap),
-            "line",
-            isAxis ? 1.5 : 1,
-            looks,
-          );
+          const at = curve(origin[c] + (first + i) * gap);
+          const opacity = first + i ? 0.16 : 0.6; // the axis stands out
+          line(`grid${c}.${first + i}`, at, "line", 1, { opacity, layer: 0 });
         }
       };
       grid(0, left, right, (x) => straight([x, top + 10], [x, bottom - 10]));
@@ -411,20 +405,20 @@
         const [a, b] = [widthOf(text) * size + 8, size * 1.3];
         const outwards = Math.atan2(y - origin[1], x - origin[0]);
         const places = range(48).map((k) => {
-          const angle = outwards + (k % 2 ? 1 : -1) * Math.ceil((k % 12) / 2) * (Math.PI / 6);
-          const off = 12 * Math.ceil((k + 1) / 12);
+          const angle = outwards + (k % 2 ? k : -k) / 4;
+          const [u, v] = [(a + k) / 2 + 10, (b + k) / 2 + 10];
           return [
-            within(x + (a / 2 + off) * Math.cos(angle), left + a / 2 + 2, right - a / 2 - 2),
-            within(y + (b / 2 + off) * Math.sin(angle), top + b, bottom - b),
+            within(x + u * Math.cos(angle), left + a / 2, right - a / 2),
+            within(y + v * Math.sin(angle), top + b, bottom - b),
           ];
         });
         const isApart = ([u, v], [p, q, c, d]) =>
           Math.abs(u - p) > (a + c) / 2 || Math.abs(v - q) > (b + d) / 2;
-        // Nearer to its own point than to any other one
+        // Nearer to its own point than to any other one, unless it is seen to be another's
         const found = places.find(
           (one) =>
             taken.every((other) => isApart(one, other)) &&
-            points.every((p) => apart(one, [x, y]) <= apart(one, p)),
+            (ink === "ink" || points.every((p) => apart(one, [x, y]) <= apart(one, p))),
         );
         if (!found) return;
         taken.push([...found, a, b]);
@@ -447,8 +441,8 @@
         return arrow(`ghost${j}`, origin, tip, 3, isCut ? 0 : 9, looks);
       });
       each((j) => {
-        const width = Math.min(8, 2.5 + (w[j] * long[j]) / 14);
-        arrow(`sum${j}`, place(chain[j]), place(chain[j + 1]), width, 15);
+        const [from, to] = [place(chain[j]), place(chain[j + 1])];
+        arrow(`sum${j}`, from, to, Math.min(8, 2.5 + (w[j] * long[j]) / 14), 15);
       });
       const { text, size } = fitted(`new ${quoted(words[at])}`, wide * 0.6, plain);
       beside("context.name", end, text, "ink", size);
