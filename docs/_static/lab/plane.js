@@ -6,12 +6,12 @@
   const { add, dot, transpose } = lab.tensors;
   const { setStop, shape } = lab.dom;
 
-  const WIDTH = 360;
-  const HEIGHT = 270;
+  // The pixels of the picture that is being drawn; this many where it has no room of its own
+  let [W, H] = [360, 270];
   const LABELS = 84; // room on the right for words
   const LINE = 15; // the height of a word
   const LETTER = 8; // the width of one, on an average
-  const EDGE = 6; // of the picture, which nothing that is dragged leaves
+  const EDGE = 16; // of the picture, which no disc that is dragged leaves
   const GAP = 3; // between words, and between a word and an arrow
   const CROWDED = 32; // nearer to 0, words would lie on one another
 
@@ -24,9 +24,9 @@
     const least = [Math.min(...xs), Math.min(...ys)];
     const wide = Math.max(...xs) - least[0] || 1;
     const high = Math.max(...ys) - least[1] || 1;
-    const unit = Math.min((WIDTH - left - right) / wide, (HEIGHT - 2 * above) / high);
-    const x0 = (WIDTH - right + left - wide * unit) / 2;
-    const y0 = (HEIGHT + high * unit) / 2;
+    const unit = Math.min((W - left - right) / wide, (H - 2 * above) / high);
+    const x0 = (W - right + left - wide * unit) / 2;
+    const y0 = (H + high * unit) / 2;
     const place = ([x, y]) => [x0 + (x - least[0]) * unit, y0 - (y - least[1]) * unit];
     place.back = ([x, y]) => [(x - x0) / unit + least[0], (y0 - y) / unit + least[1]];
     return place;
@@ -40,7 +40,7 @@
 
   // The same map while all points are in sight, and one that shows more where a point has left it
   function grown(place, points) {
-    const ends = [place.back([EDGE, HEIGHT - EDGE]), place.back([WIDTH - EDGE, EDGE])];
+    const ends = [place.back([EDGE, H - EDGE]), place.back([W - EDGE, EDGE])];
     return fit([...ends, ...points], EDGE, EDGE, EDGE);
   }
 
@@ -90,20 +90,20 @@
       const wide = Math.min(LETTER * Array.from(words[i]).length, LABELS - 8);
       const others = [...taken, ...boxes.filter(Boolean)];
       let least = Infinity;
-      for (let by = 0; by < Math.min(least, HEIGHT); by += 3) {
+      for (let by = 0; by < Math.min(least, H); by += 3) {
         for (const [side, off] of [1, -1].flatMap((side) => [
           [side, by],
           [side, -by],
         ])) {
-          const left = side > 0 ? within(x + 8, 4, WIDTH - 4 - wide) : x - 8 - wide;
-          const top = within(y, 12, HEIGHT - 12) + off - LINE / 2;
-          if (left < 0 || top < 2 || top + LINE > HEIGHT - 2) continue;
+          const left = side > 0 ? within(x + 8, 4, W - 4 - wide) : x - 8 - wide;
+          const top = within(y, 12, H - 12) + off - LINE / 2;
+          if (left < 0 || top < 2 || top + LINE > H - 2) continue;
           const box = [left, top, left + wide, top + LINE];
           const around = [left - GAP, top - GAP, left + wide + GAP, top + LINE + GAP];
           const cost =
             by +
             (side > 0 ? 0 : 8) +
-            HEIGHT * others.filter((one) => overlap(one, around)).length +
+            H * others.filter((one) => overlap(one, around)).length +
             30 * arrows.filter((one) => crosses(one, around)).length;
           if (cost < least) [least, boxes[i]] = [cost, box];
         }
@@ -122,7 +122,7 @@
       [left, inner],
     ]);
     const boxes = spots.map(([left, top]) => {
-      const at = [within(left, 4, WIDTH - 4 - wide), within(top, 1, HEIGHT - 2 - LINE)];
+      const at = [within(left, 4, W - 4 - wide), within(top, 1, H - 2 - LINE)];
       return [...at, at[0] + wide, at[1] + LINE];
     });
     const covered = boxes.map((box) => arrows.filter((one) => crosses(one, box)).length);
@@ -163,7 +163,7 @@
     const near = crowd.flatMap((i) => spots[i].names);
     const apart = spots.filter((_, i) => !crowd.includes(i));
     const names = apart.map((spot) => spot.names.join(", "));
-    const below = [8, HEIGHT - 18, WIDTH - 8, HEIGHT];
+    const below = [8, H - 18, W - 8, H];
     const boxes = labelBoxes(
       apart.map(({ point }) => point),
       names,
@@ -172,7 +172,7 @@
     );
     const together = () => {
       const all = `near 0: ${near.join(", ")}`;
-      const place = { x: 8, y: HEIGHT - 6, class: "crowd" };
+      const place = { x: 8, y: H - 6, class: "crowd" };
       const made = shape("text", place, clipped(all), shape("title", {}, all));
       made.words = near;
       return made;
@@ -190,8 +190,10 @@
     return near.length ? [...beside, together()] : beside;
   }
 
-  const MOST = Math.floor((WIDTH - 16) / LETTER); // letters in a line
-  const clipped = (words) => (words.length > MOST ? `${words.slice(0, MOST - 1)}…` : words);
+  function clipped(words) {
+    const most = Math.floor((W - 16) / LETTER); // letters in a line
+    return words.length > most ? `${words.slice(0, most - 1)}…` : words;
+  }
 
   // Words that are too wide end in "…", and say all of themselves under a pointer.
   const fitting = new Map(); // word → what of it fits
@@ -223,7 +225,7 @@
 
   function axes(place) {
     const [x, y] = place([0, 0]);
-    return [line([8, y], [WIDTH - 8, y], "axis"), line([x, 8], [x, HEIGHT - 8], "axis")];
+    return [line([8, y], [W - 8, y], "axis"), line([x, 8], [x, H - 8], "axis")];
   }
 
   // Scores as shadows: where each key lands on the line of the query. The distance from 0 to there,
@@ -292,9 +294,20 @@
     let held = null; // { name, pointer, place: at the beginning, from: from pointer to tip, moved }
     let wasHeld = false;
     let gesture = 0; // what is undone together
+    let drawn = null; // with what it was drawn last
     picture.replaceChildren(under);
 
+    // A pixel of the page is one of the picture, so that its words have one size everywhere.
+    function takeSize() {
+      const { width, height } = picture.getBoundingClientRect();
+      if (width) picture.setAttribute("viewBox", `0 0 ${Math.round(width)} ${Math.round(height)}`);
+      ({ width: W, height: H } = picture.viewBox.baseVal);
+    }
+    new ResizeObserver(() => drawn && draw(...drawn)).observe(picture);
+
     function draw(points, below, wanted) {
+      drawn = [points, below, wanted];
+      takeSize();
       place = held ? grown(held.place, points) : frame(points);
       under.replaceChildren(...below(place));
       fitWords(under);

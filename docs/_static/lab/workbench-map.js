@@ -7,7 +7,8 @@
   const { digits, element, quoted } = lab.dom;
   const { parts, plural, rowHead } = lab.workbench;
 
-  const FEW = 6; // words whose cells have room for all digits
+  const FEW = 6; // words whose cells have room for all digits on any screen
+  const ROOM = 44; // pixels of a cell that has this room
 
   const has = (cells, cell) => cells.some((one) => String(one) === String(cell));
 
@@ -88,7 +89,6 @@
         "context",
       );
       find("map-head").replaceChildren(element("td"), ...columns, context);
-      table.classList.toggle("many", words.length > FEW);
       table.style.setProperty("--words", words.length);
       weights = words.map((_, i) =>
         words.map((_, j) =>
@@ -104,10 +104,25 @@
       find("map").replaceChildren(...rows);
     }
 
+    // Whether columns are too narrow for all digits, or for the words above them
+    function isCrowded(words) {
+      if (words.length <= FEW) return false;
+      table.classList.remove("many");
+      const heads = [...find("map-head").querySelectorAll("th[scope=col] span")];
+      const isCut = ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth;
+      return weights[0][0].clientWidth < ROOM || heads.some(isCut);
+    }
+    let width = 0; // of the map when it was drawn
+    new ResizeObserver(() => {
+      if (bench.view() && table.parentElement.clientWidth !== width) update(bench.view());
+    }).observe(table.parentElement);
+
     function update({ state, layer, head }) {
       const { words, targets, at } = state;
-      const short = (weight) =>
-        weight.toFixed(2).replace(/^0(?=\.)/, words.length > FEW ? "" : "0");
+      width = table.parentElement.clientWidth;
+      const isMany = isCrowded(words);
+      table.classList.toggle("many", isMany);
+      const short = (weight) => weight.toFixed(2).replace(/^0(?=\.)/, isMany ? "" : "0");
       weights.forEach((row, i) => {
         row.forEach((made, j) => {
           const weight = head.weights[i][j];

@@ -154,21 +154,22 @@
     try {
       const style = getComputedStyle(body);
       const color = (name) => style.getPropertyValue(name).trim();
-      const picture = shape("svg", {
-        xmlns: "http://www.w3.org/2000/svg",
-        viewBox: "0 0 1220 320",
-      });
-      const background = shape("rect", {
-        width: 1220,
-        height: 320,
-        fill: color("--color-background-primary"),
-      });
-      const map = heatmap(bench.view(), color);
-      const planes = ["plane-scores", "plane-values"].map((name, i) => {
-        const group = shape("g", { transform: `translate(${480 + 370 * i} 30)` });
-        group.append(...[...bench.find(name).childNodes].map(copyWithLooks));
+      let [wide, high] = [480, 320]; // the heatmap's
+      const planes = ["plane-scores", "plane-values"].map((name) => {
+        const plane = bench.find(name);
+        const { width, height } = plane.viewBox.baseVal;
+        const group = shape("g", { transform: `translate(${wide} 30)` });
+        group.append(...[...plane.childNodes].map(copyWithLooks));
+        [wide, high] = [wide + width + 10, Math.max(high, height + 50)];
         return group;
       });
+      const picture = shape("svg", {
+        xmlns: "http://www.w3.org/2000/svg",
+        viewBox: `0 0 ${wide} ${high}`,
+      });
+      const fill = color("--color-background-primary");
+      const background = shape("rect", { width: wide, height: high, fill });
+      const map = heatmap(bench.view(), color);
       picture.append(...about(bench.state().words), background, map, ...planes);
       return new XMLSerializer().serializeToString(picture);
     } finally {
