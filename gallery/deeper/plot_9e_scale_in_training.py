@@ -1,5 +1,5 @@
 r"""
-.. lesson:: 1/√k, 1/k and QK-norm
+.. lesson:: Scale in training
    :minutes: 30
    :extra: plot
    :needs: core/plot_3

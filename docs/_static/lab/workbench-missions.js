@@ -187,12 +187,14 @@
       frameCell(MISSIONS[pressed < 0 ? next : pressed]);
     }
 
-    // The weight that the mission in sight is about
+    // The weight that the mission in sight is about, and the key that changes it
     function frameCell(mission) {
       const isOpen = mission?.cellOf && mission.density === shown && !done.has(labelOf(mission));
       const [i, j] = (isOpen && mission.cellOf(bench.view())) || [];
       for (const made of bench.box.querySelectorAll("[data-testid=weight]"))
         made.classList.toggle("wanted", made.dataset.name === `map.${i}.${j}`);
+      for (const handle of bench.box.querySelectorAll("[data-handle^=key]"))
+        handle.classList.toggle("wanted", handle.dataset.handle === `key.${j}`);
     }
 
     onChange(() => bench.view() && showDone()); // before the first view there is nothing to say
