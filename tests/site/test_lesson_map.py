@@ -180,7 +180,7 @@ def test_on_a_phone_the_home_page_begins_with_the_core_lessons(visit, http_root)
 def test_a_legend_counts_what_is_solved(visit, http_root):
     page = visit(http_root + "gallery/index.html").page
     legend = page.locator(f"{MAP} .legend")
-    expect(legend).to_contain_text(f"solved its exercises: 0 of {len(lessons())} so far.")
+    expect(legend).to_contain_text(f"solved ones filled: 0 of {len(lessons())} so far.")
     page.evaluate("page => LESSON_TASKS[page].forEach((task) => doneStore.mark(task))", SCALE)
     expect(legend).to_contain_text(f": 1 of {len(lessons())} so far.")
     page.emulate_media(media="print")

@@ -271,10 +271,12 @@ def test_a_mission_begins_without_what_another_one_needed(bench):
 
 
 def test_the_weight_that_a_mission_is_about_is_framed_until_it_is_done(first):
-    wanted = first.locator("#workbench .wanted")
-    assert wanted.count() == 0
+    wanted = first.locator("#workbench [data-part=map] .wanted")
+    key = first.locator("#workbench .handle.wanted")
+    assert wanted.count() == key.count() == 0
     show(first, "change", folded=True)
     expect(wanted).to_have_attribute("data-name", "map.2.5")
+    expect(key).to_have_attribute("data-handle", "key.5")
     first.locator("#workbench [data-part=map] th").first.click()
     expect(wanted).to_have_attribute("data-name", "map.0.5")
     first.locator(".bench-missions button").nth(2).click()  # that of the causal mask
@@ -283,6 +285,7 @@ def test_the_weight_that_a_mission_is_about_is_framed_until_it_is_done(first):
     expect(wanted).to_have_count(1)
     first.evaluate("doneStore.mark('mission-only')")
     expect(wanted).to_have_count(0)
+    expect(key).to_have_count(0)
 
 
 def test_equal_weights_have_no_favourite(bench):
