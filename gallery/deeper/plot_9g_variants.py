@@ -6,8 +6,8 @@ r"""
    :search: attention variants; gated attention; attention sink; sliding window; soft capping;
       linear attention; DeltaNet; sigmoid attention; differential attention; NoPE
 
-Every attention of today, one changed line each
-===============================================
+Attention variants: every attention of today, one changed line each
+===================================================================
 
 What do today's models change in attention, and how much code does each change take?
 

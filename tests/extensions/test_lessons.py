@@ -98,7 +98,7 @@ def test_a_subtitle_is_what_a_title_says_beyond_the_name():
     subtitle = {name.rpartition("/")[2]: lesson.subtitle for name, lesson in found.items()}
     assert subtitle["plot_3_scaling_variance"] == "why the scores are divided by √k"
     assert subtitle["plot_2_gauge_and_biases"] == "numbers that change nothing"
-    assert subtitle["plot_9g_variants"] == "one changed line each"
+    assert subtitle["plot_9g_variants"] == "every attention of today, one changed line each"
     assert all(subtitle.values())
 
 

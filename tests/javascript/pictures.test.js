@@ -219,6 +219,14 @@ test("how many targets have the largest weight of their row, masked ones left ou
   );
 });
 
+test("a row learns to attend to the next word that has an embedding of its own", () => {
+  const { nextOf } = lab.workbenchLearning;
+  assert.equal(nextOf({ x: [[1], [2], [3]], at: 0 }), 1);
+  assert.equal(nextOf({ x: [[1], [2], [3]], at: 2 }), 0);
+  assert.equal(nextOf({ x: [[1], [2], [1], [3]], at: 1 }), 3);
+  assert.equal(nextOf({ x: [[1], [1], [2]], at: 2 }), 0); // all others are equal
+});
+
 test("words crowd at 0 only where three or more stand there", () => {
   const near = [
     [100, 100],

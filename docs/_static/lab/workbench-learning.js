@@ -6,7 +6,7 @@
   const { element, quoted, shape, typed } = lab.dom;
   const { LIMIT, MATRICES } = lab.bench;
   const { readNumber } = numberReader;
-  const { parts, plural, rowHead, short, shownAs } = lab.workbench;
+  const { isAlone, parts, plural, rowHead, short, shownAs } = lab.workbench;
 
   const STEPS = 100;
   const LONGEST = 9; // letters of a word that a button has room for
@@ -48,7 +48,7 @@
       const { state, layer } = bench.view();
       if (!isFree(state)) return true;
       const { words, head, at } = state;
-      const next = (at + 1) % words.length;
+      const next = nextOf(state);
       if (!layer.allowed[at][next]) {
         const pair = `${quoted(words[at])} can't attend to ${quoted(words[next])}`;
         bench.tell(`${pair}, which is masked. Lift the mask, or click on another weight.`);
@@ -138,20 +138,19 @@
       accept(target);
       set({ rate }, { by: "rate" });
     });
-    // In these rows of this head the next word becomes the target; the last word's is the first.
-    function aimAtNext(rows) {
-      const { words, head, targets } = bench.state();
-      const others = targets.filter(([h, i]) => h !== head || !rows.includes(i));
-      set({ targets: [...others, ...rows.map((i) => [head, i, (i + 1) % words.length])] });
-    }
     // Of the row that asks: its target, or none, as the button says
     on("next-word", "click", () => {
       const state = bench.state();
       const others = state.targets.filter((one) => !isHere(state)(one));
-      if (others.length === state.targets.length) aimAtNext([state.at]);
-      else set({ targets: others });
+      const isNew = others.length === state.targets.length;
+      set({ targets: isNew ? [...others, [state.head, state.at, nextOf(state)]] : others });
     });
-    on("all-next", "click", () => aimAtNext([...bench.state().words.keys()]));
+    // In all rows of this head the next word becomes the target; the last word's is the first.
+    on("all-next", "click", () => {
+      const { words, head, targets } = bench.state();
+      const others = targets.filter(([h]) => h !== head);
+      set({ targets: [...others, ...words.map((_, i) => [head, i, (i + 1) % words.length])] });
+    });
     on("clear", "click", () => set({ targets: [], contexts: [] }));
 
     const isHere =
@@ -200,7 +199,7 @@
       show(view);
       const { words, at, targets } = state;
       const target = targets.findLast(isHere(state));
-      const word = words[target?.[2] ?? (at + 1) % words.length];
+      const word = words[target?.[2] ?? nextOf(state)];
       find("next-word").textContent = `Target: ${quoted(cut(word))}`;
       find("next-word").title = `${quoted(words[at])} is to attend to ${quoted(word)}`;
       find("next-word").setAttribute("aria-pressed", target !== undefined);
@@ -216,6 +215,12 @@
 
     return { build, update };
   });
+
+  // The word that a row learns to attend to where nothing else was chosen: the next one that can get nearly all
+  function nextOf({ x, at }) {
+    const after = x.map((_, k) => (at + 1 + k) % x.length);
+    return after.find((j) => j !== at && isAlone(x, j)) ?? after[0];
+  }
 
   // How many of the target weights are the largest of their row; a masked one has no part in it
   function leading({ targets, words, x }, { allowed, heads }, hasLearned = false) {
@@ -252,7 +257,7 @@
     if (weights + vectors === 0) {
       return masked > 0
         ? `${masked === 1 ? "The only target is" : `All ${masked} targets are`} masked, so there is no loss.`
-        : "Without a target there is no loss. A click on a weight sets one; else a step takes the next word.";
+        : "Without a target there is no loss. A click on a weight sets one; else a step takes the one on the button.";
     }
     const made = [
       [weights, "target weight"],
@@ -330,5 +335,5 @@
     return { build, update };
   });
 
-  lab.workbenchLearning = { curvePoints, ending, leading, remark };
+  lab.workbenchLearning = { curvePoints, ending, leading, nextOf, remark };
 }

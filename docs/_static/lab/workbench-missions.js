@@ -5,7 +5,7 @@
 
 {
   const { element, quoted } = lab.dom;
-  const { parts, shownAs } = lab.workbench;
+  const { isAlone, parts, shownAs } = lab.workbench;
 
   const positions = (words, wanted) =>
     words.flatMap((word, i) => (word.toLowerCase() === wanted ? [i] : []));
@@ -16,9 +16,8 @@
   // The word that asks, and the last other one that stands nowhere else and has an embedding of its own:
   // equal ones get equal weights. Null where there is none.
   function pairOf({ words, x, at }) {
-    const isOwn = (j) => x.filter((row) => String(row) === String(x[j])).length === 1;
     const single = (j) =>
-      j !== at && isOwn(j) && positions(words, words[j].toLowerCase()).length === 1;
+      j !== at && isAlone(x, j) && positions(words, words[j].toLowerCase()).length === 1;
     const other = [...words.keys()].findLast(single);
     return other === undefined ? null : [at, other];
   }

@@ -15,7 +15,7 @@
   const HINTS = {
     look: "Choose a row: whose attention do you want to see?",
     change: "Drag a key along the query, or change a number.",
-    train: "Press “A hundred steps”: the target is the next word, unless you click another weight.",
+    train: "Press “A hundred steps” for the target beside it, or first click another weight.",
   };
   // As in its cell, but never rounded up to the 0.9 that a mission asks for
   const shownAs = (weight) => Math.min(weight, weight < 0.9 ? 0.89 : 1).toFixed(2);
@@ -35,6 +35,8 @@
     return element("th", { scope: "row", title }, element("span", { class: "name" }, ...name));
   }
 
+  // Whether no other word has the same embedding: equal words get equal weights
+  const isAlone = (x, j) => x.filter((row) => String(row) === String(x[j])).length === 1;
   const pair = (vector) => `(${vector.map((one) => short(one)).join(", ")})`;
   const plural = (n, one) => `${n} ${one}${n === 1 ? "" : "s"}`;
 
@@ -424,5 +426,5 @@
     return { bench, reset: () => begin(origins.get(preset)) };
   }
 
-  lab.workbench = { pair, parts, plural, rowHead, short, shownAs, start };
+  lab.workbench = { isAlone, pair, parts, plural, rowHead, short, shownAs, start };
 }
