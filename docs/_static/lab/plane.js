@@ -8,6 +8,7 @@
 
   // The pixels of the picture that is being drawn; this many where it has no room of its own
   let [W, H] = [360, 270];
+  let reach = 8; // from a tip to its word, which no disc is to cover
   const LABELS = 84; // room on the right for words
   const LINE = 15; // the height of a word
   const LETTER = 8; // the width of one, on an average
@@ -95,7 +96,7 @@
           [side, by],
           [side, -by],
         ])) {
-          const left = side > 0 ? within(x + 8, 4, W - 4 - wide) : x - 8 - wide;
+          const left = side > 0 ? within(x + reach, 4, W - 4 - wide) : x - reach - wide;
           const top = within(y, 12, H - 12) + off - LINE / 2;
           if (left < 0 || top < 2 || top + LINE > H - 2) continue;
           const box = [left, top, left + wide, top + LINE];
@@ -308,6 +309,7 @@
     function draw(points, below, wanted) {
       drawn = [points, below, wanted];
       takeSize();
+      reach = wanted.length > 1 && !picture.closest("[data-density=look]") ? 17 : 8;
       place = held ? grown(held.place, points) : frame(points);
       under.replaceChildren(...below(place));
       fitWords(under);
