@@ -293,7 +293,7 @@ def test_equal_weights_have_no_favourite(bench):
     expect(bench.locator("[data-part=finding]")).to_have_text("All weights are nearly equal.")
 
 
-def test_train_shows_what_is_handed_over_once_a_target_for_it_can_be_set(first):
+def test_what_is_handed_over_is_shown_with_its_numbers_or_for_a_target_of_it(first):
     page = first
     show(page, "train", folded=True)
     inside = page.locator("#workbench").locator
@@ -312,7 +312,11 @@ def test_train_shows_what_is_handed_over_once_a_target_for_it_can_be_set(first):
     page.get_by_role("button", name="Undo").click()
     expect(shown[0]).to_be_hidden()
     show(page, "change", folded=True)
-    expect(shown[0]).to_be_visible()
+    for part in (shown[0], shown[2]):
+        expect(part).to_be_hidden()
+    page.get_by_text("From the query to the context vector, step by step").click()
+    for part in (shown[0], shown[2]):
+        expect(part).to_be_visible()
 
 
 def test_what_is_shown_for_a_sentence_that_is_refused_is_pale(bench):

@@ -184,7 +184,7 @@ def test_what_learns_and_what_it_changes_are_one_screen_of_1280_by_720(visit, ht
     page.set_viewport_size({"width": 1280, "height": 720})
     top = box(page.locator("#workbench .bench-top"))[1]  # below the missions
     page.locator("#workbench [data-part=all-next]").dispatch_event("click")
-    for part in ("settings", "matrices", "options"):
+    for part in ("settings", "matrices", "options", "arithmetic"):
         page.locator(f"#workbench [data-part={part}]").evaluate("part => (part.open = false)")
     page.get_by_role("button", name="One step").click()
     for part in (".bench-map", ".bench-planes"):
@@ -223,33 +223,33 @@ def test_long_words_and_long_sentences_stay_in_their_place(sized):
             assert not overlap(table, box(sized.locator(f'[data-part="{part}"]')))
 
 
-def test_a_phone_shows_what_to_do_and_all_weights_at_once_and_the_pictures_below(visit, http_root):
+@pytest.mark.parametrize("density", ["look", "change"])
+def test_a_phone_shows_what_to_do_and_what_it_is_done_to(visit, http_root, density):
     page = visit(http_root + "playground.html", size="phone").page
-    for density in ("look", "change"):
-        show(page, density, folded=True)
-        top, bottom = box(page.locator(".bench-map table"))[1::2]
-        assert box(page.locator(".bench-missions"))[3] <= top
-        assert bottom <= 844
-        planes = [box(plane) for plane in page.locator(".bench-planes figure:visible").all()]
-        assert bottom <= planes[0][1]
-        assert box(page.locator(".bench-from"))[1] >= planes[-1][3]
-    # An arrow, the numbers of its word and the weights that follow are one screen below Furo's bar.
-    for part in (".bench-set", ".bench-planes figure:first-child"):
-        assert box(page.locator(f"#workbench {part}"))[3] - top <= 844 - 64
+    show(page, density, folded=True)
+    weights, plane = ".bench-map table", ".bench-planes figure:first-child"
+    # One looks at rows, and changes arrows.
+    order = [weights, plane] if density == "look" else [plane, weights]
+    first, second = (box(page.locator(f"#workbench {part}")) for part in order)
+    assert box(page.locator(".bench-missions"))[3] <= first[1]
+    assert first[3] <= 844
+    assert first[3] <= second[1]
+    assert box(page.locator(".bench-from"))[1] >= second[3]
+    # Both are one screen below Furo's bar, and so are the weights with the numbers of a word.
+    assert second[3] - first[1] <= 844 - 64
+    if density == "change":
+        assert box(page.locator("#workbench .bench-set"))[3] - second[1] <= 844 - 64
 
 
-def test_change_shows_weights_numbers_and_both_planes_on_one_screen(visit, http_root):
+def test_change_shows_weights_numbers_and_arrows_on_one_screen(visit, http_root):
     page = visit(http_root + "playground.html", size="desktop").page
     page.set_viewport_size({"width": 1440, "height": 900})
     show(page, "change", folded=True)
-    parts = (
-        "[data-name='map.5.5']",
-        "[data-name='x.2.0']",
-        "[data-part=plane-values]",
-        "#bench-steps",
-    )
-    for part in parts:
-        assert box(page.locator(f"#workbench {part}"))[3] <= 900, part
+    for part in ("[data-name='map.5.5']", "[data-name='x.2.0']", "[data-part=plane-scores]"):
+        of_part = page.locator(f"#workbench {part}")
+        expect(of_part).to_be_visible()
+        assert box(of_part)[3] <= 720, part
+    assert box(page.locator("#bench-steps"))[3] <= 900
 
 
 def test_keys_visit_what_is_in_sight_on_a_phone_from_above_to_below(visit, http_root):
