@@ -237,17 +237,15 @@ test("words crowd at 0 only where three or more stand there", () => {
   same(plane.crowdAt([100, 100], [[300, 20], ...near.slice(1)]), []);
 });
 
-test("arrows of one tip share a label, which names each word once", () => {
+test("equal words at one tip share a label", () => {
   const points = [
     [20, 30],
     [90, 40],
     [20, 30],
     [20, 30],
+    [60, 30],
   ];
-  same(
-    plane.sharedTips(points, ["the", "cat", "the", "zzz"]).map(({ names }) => names),
-    [["the", "zzz"], ["cat"]],
-  );
+  same(plane.labelled(points, ["the", "cat", "the", "zzz", "the"]), [0, 1, 3, 4]);
 });
 
 test("a run that ends by itself says after how many steps, why, and what helps", () => {

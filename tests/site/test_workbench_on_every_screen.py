@@ -124,8 +124,9 @@ def test_a_refused_sentence_keeps_its_reason_after_enter(bench):
 
 def test_the_frame_of_a_target_and_the_mark_of_the_largest_cover_no_digit(sized):
     sized.get_by_role("radio", name="a target").check()
-    for words in (6, 12):
+    for words in (6, 8, 12):
         sized.get_by_label("Your sentence").fill(" ".join(f"w{i}" for i in range(words)))
+        expect(sized.get_by_test_id("weight")).to_have_count(words**2)
         row = [cell(sized, f"map.1.{j}") for j in range(words)]
         largest = max(row, key=lambda one: float(one.get_attribute("data-value")))
         largest.click()
@@ -250,6 +251,34 @@ def test_change_shows_weights_numbers_and_arrows_on_one_screen(visit, http_root)
         expect(of_part).to_be_visible()
         assert box(of_part)[3] <= 720, part
     assert box(page.locator("#bench-steps"))[3] <= 900
+
+
+def test_a_lesson_has_its_arrows_beside_the_weights_that_they_change(visit, http_root):
+    page = visit(http_root + "gallery/core/plot_1_qkv_derivation.html", size="desktop").page
+    for density in ("look", "change"):
+        show(page, density, folded=True)
+        weights, plane = (
+            box(page.locator(f"#workbench {part}"))
+            for part in (".bench-map", ".bench-planes figure:first-child")
+        )
+        assert weights[2] <= plane[0]
+        assert plane[1] < weights[3]
+        assert plane[3] <= weights[3] + 1
+
+
+def test_more_than_six_words_are_turned_only_where_they_do_not_fit(visit, http_root):
+    page = visit(http_root + "playground.html", size="desktop").page
+    sentence = page.get_by_label("Your sentence")
+    head = page.locator("#workbench [data-part=map-head] th span").nth(3)
+    for words, size, mode in (
+        ("the noisy dog chased the other dog today", 1440, "horizontal-tb"),
+        ("the noisy dog disappointed the other dog today", 1440, "vertical-rl"),
+        ("the noisy dog chased the other dog today", 390, "vertical-rl"),
+    ):
+        page.set_viewport_size({"width": size, "height": 900})
+        sentence.fill(words)
+        expect(page.get_by_test_id("weight")).to_have_count(64)
+        expect(head).to_have_css("writing-mode", mode)
 
 
 def test_keys_visit_what_is_in_sight_on_a_phone_from_above_to_below(visit, http_root):

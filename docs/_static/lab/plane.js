@@ -8,7 +8,7 @@
 
   // The pixels of the picture that is being drawn; this many where it has no room of its own
   let [W, H] = [360, 270];
-  let reach = 8; // from a tip to its word, which no disc is to cover
+  let reach = 8; // from a tip to its word, beyond the tip's disc
   const LABELS = 84; // room on the right for words
   const LINE = 15; // the height of a word
   const LETTER = 8; // the width of one, on an average
@@ -142,49 +142,43 @@
   }
   const distance = ([x, y], [u, v]) => Math.hypot(x - u, y - v);
 
-  // Arrows of one tip, as equal words have, share a label, which names each word once.
-  function sharedTips(points, words) {
-    const spots = [];
-    for (const [i, point] of points.entries()) {
-      const spot = spots.find((one) => distance(one.point, point) < 1);
-      if (!spot) spots.push({ point, names: [words[i]] });
-      else if (!spot.names.includes(words[i])) spot.names.push(words[i]);
-    }
-    return spots;
+  // Which points have a label of their own: equal words at one tip share it
+  function labelled(points, words) {
+    const isFirst = (i) =>
+      !words.slice(0, i).some((word, j) => word === words[i] && distance(points[i], points[j]) < 1);
+    return points.map((_, i) => i).filter(isFirst);
   }
 
   // Words beside their points, and those of a crowd at 0 in one line below. What stands further off is
   // tied to its own.
   function wordsBeside(points, words, arrows, taken) {
-    const spots = sharedTips(points, words);
-    const crowd = crowdAt(
+    const own = labelled(points, words);
+    const near = crowdAt(
       arrows[0][0],
-      spots.map(({ point }) => point),
-    );
-    const near = crowd.flatMap((i) => spots[i].names);
-    const apart = spots.filter((_, i) => !crowd.includes(i));
-    const names = apart.map((spot) => spot.names.join(", "));
+      own.map((i) => points[i]),
+    ).map((k) => own[k]);
+    const apart = own.filter((i) => !near.includes(i));
     const below = [8, H - 18, W - 8, H];
     const boxes = labelBoxes(
-      apart.map(({ point }) => point),
-      names,
+      apart.map((i) => points[i]),
+      apart.map((i) => words[i]),
       arrows,
       near.length ? [...taken, below] : taken,
     );
     const together = () => {
-      const all = `near 0: ${near.join(", ")}`;
+      const all = `near 0: ${near.map((i) => words[i]).join(", ")}`;
       const place = { x: 8, y: H - 6, class: "crowd" };
       const made = shape("text", place, clipped(all), shape("title", {}, all));
-      made.words = near;
+      made.words = near.map((i) => words[i]);
       return made;
     };
     const beside = boxes.flatMap(([left, top, right], k) => {
-      const [x, y] = apart[k].point;
+      const i = apart[k];
+      const [x, y] = points[i];
       const isLeft = left < x;
       const middle = top + LINE / 2;
       const label = { x: isLeft ? right : left, y: middle + 5, class: "word" };
-      const made = shape("text", { ...label, "text-anchor": isLeft ? "end" : "start" }, names[k]);
-      made.words = apart[k].names;
+      const made = shape("text", { ...label, "text-anchor": isLeft ? "end" : "start" }, words[i]);
       if (Math.abs(middle - y) < 8) return [made];
       return [line([x, y], [isLeft ? right + 3 : left - 3, middle], "leader"), made];
     });
@@ -200,9 +194,8 @@
   const fitting = new Map(); // word → what of it fits
   const fitted = (word) => fitting.get(word) ?? word;
   function fitWords(picture) {
-    // Other pictures have the words of a shared label each by itself.
-    const shared = [...picture.querySelectorAll("text")].filter(({ words }) => words?.length > 1);
-    const trials = shared.flatMap(({ words }) =>
+    // Other pictures have the words of a shared line each by itself.
+    const trials = [...picture.querySelectorAll("text.crowd")].flatMap(({ words }) =>
       words.map((word) => shape("text", { class: "word" }, word)),
     );
     picture.append(...trials);
@@ -440,6 +433,6 @@
     movable,
     nameBox,
     shadowsOf,
-    sharedTips,
+    labelled,
   };
 }

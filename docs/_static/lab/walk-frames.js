@@ -414,7 +414,7 @@
         });
         const isApart = ([u, v], [p, q, c, d]) =>
           Math.abs(u - p) > (a + c) / 2 || Math.abs(v - q) > (b + d) / 2;
-        // Nearer to its own point than to any other one, unless it is seen to be another's
+        // Nearer to its own point than to any other one; a black name is the new word's wherever it stands
         const found = places.find(
           (one) =>
             taken.every((other) => isApart(one, other)) &&

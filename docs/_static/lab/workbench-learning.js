@@ -257,7 +257,7 @@
     if (weights + vectors === 0) {
       return masked > 0
         ? `${masked === 1 ? "The only target is" : `All ${masked} targets are`} masked, so there is no loss.`
-        : "Without a target there is no loss. A click on a weight sets one; else a step takes the one on the button.";
+        : "Without a target there is no loss. A click on a weight sets one; else a step takes the one that the button “Target” names.";
     }
     const made = [
       [weights, "target weight"],

@@ -8,7 +8,8 @@
   const { parts, plural, rowHead } = lab.workbench;
 
   const FEW = 6; // words whose cells have room for all digits on any screen
-  const ROOM = 44; // pixels of a cell that has this room
+  // Pixels of a cell that has this room, and of one that has room for a tick, too
+  const [DIGITS, TICK] = [44, 56];
 
   const has = (cells, cell) => cells.some((one) => String(one) === String(cell));
 
@@ -110,18 +111,28 @@
       table.classList.remove("many");
       const heads = [...find("map-head").querySelectorAll("th[scope=col] span")];
       const isCut = ({ scrollWidth, clientWidth }) => scrollWidth > clientWidth;
-      return weights[0][0].clientWidth < ROOM || heads.some(isCut);
+      return weights[0][0].clientWidth < DIGITS || heads.some(isCut);
     }
-    let width = 0; // of the map when it was drawn
-    new ResizeObserver(() => {
-      if (bench.view() && table.parentElement.clientWidth !== width) update(bench.view());
-    }).observe(table.parentElement);
 
-    function update({ state, layer, head }) {
+    // Weights come from queries and keys alone: the values and the context vectors are shown once somebody
+    // asks for their numbers, or for a target of them.
+    const folds = ["settings", "matrices", "arithmetic"].map(find);
+    function showValues({ contexts, head, at }) {
+      const isAimed = contexts.some(([h, i]) => h === head && i === at);
+      const isAsked = folds.some((one) => one.open && !one.closest("[hidden]"));
+      box.firstElementChild.classList.toggle("with-values", isAimed || isAsked);
+    }
+
+    const redraw = () => bench.view() && draw(bench.view());
+    new ResizeObserver(redraw).observe(table.parentElement);
+    box.addEventListener("toggle", redraw, { capture: true });
+
+    function draw({ state, layer, head }) {
       const { words, targets, at } = state;
-      width = table.parentElement.clientWidth;
+      showValues(state);
       const isMany = isCrowded(words);
       table.classList.toggle("many", isMany);
+      table.classList.toggle("roomy", weights[0][0].clientWidth >= TICK);
       const short = (weight) => weight.toFixed(2).replace(/^0(?=\.)/, isMany ? "" : "0");
       weights.forEach((row, i) => {
         row.forEach((made, j) => {
@@ -152,6 +163,12 @@
         row.classList.toggle("asks", i === at);
       });
       find("finding").textContent = finding(head.weights, words);
+    }
+
+    function update(view) {
+      draw(view);
+      const { state, head } = view;
+      const { words, at } = state;
       const most = favourites(head.weights[at]);
       const asker = quoted(words[at]);
       if (most.length === 1) bench.say(`${asker} attends most to ${quoted(words[most[0]])}.`);
