@@ -94,7 +94,8 @@
       const puzzles = LESSON_PUZZLES[page] ?? [];
       const found = puzzles.filter(isSolved).length;
       const puzzled = found > 0 && `${found} of ${puzzles.length} puzzles`;
-      const next = done.size + lessons.length > 0 ? "next" : "start here";
+      const hasBegun = lessons.length > 0 || Object.values(LESSON_TASKS).flat().some(isSolved);
+      const next = hasBegun ? "next" : "start here";
       const rest = page === here ? next : isRead && "read";
       showMark(link, [share, puzzled].filter(Boolean).join(", ") || rest);
     }

@@ -15,15 +15,18 @@ const bench = [
 ];
 const { dom, plane, ...lab } = openPage(["tensors", "attention", "dom", ...bench]).lab;
 
+const WORDS = ["the", "cat"];
+
 test("digits have a real minus sign, and zero has none", () => {
   same([dom.digits(-0.12345), dom.digits(-0.00001), dom.digits(2, 0)], ["−0.1235", "0.0000", "2"]);
 });
 
 test("both axes of a picture have the same unit, and 0 is in it", () => {
-  const place = plane.frame([
+  const points = [
     [1, 1],
     [3, 2],
-  ]);
+  ];
+  const place = plane.frame(points, WORDS);
   const [left, bottom] = place([0, 0]);
   const [right, top] = place([3, 3]);
   near(right - left, bottom - top);
@@ -31,14 +34,15 @@ test("both axes of a picture have the same unit, and 0 is in it", () => {
 });
 
 test("what is high fits in as well as what is wide", () => {
-  const tall = plane.frame([[3, 40]])([3, 40]);
-  const wide = plane.frame([[40, 3]])([40, 3]);
-  near([tall[1], wide[0]], [20, 256]); // a margin of 20 above; on the right room for words, too
-  near(plane.frame([[-40, 3]])([-40, 3])[0], 84); // and on the left, where an arrow points there
+  const at = (point, words = WORDS) => plane.frame([point], words)(point);
+  // A margin of 20 above; on the right room for the longest word, 8 pixels from its tip and the edge
+  near([at([3, 40])[1], at([40, 3])[0]], [20, 360 - 8 - 3 * 8 - 8]);
+  near(at([40, 3], ["extraordinarily"])[0], 360 - 8 - 76 - 8); // or for what is left of it
+  near(at([-40, 3])[0], 40); // and on the left, where an arrow points there
 });
 
 test("a picture grows with what is dragged beyond its edge, and not before", () => {
-  const place = plane.frame([[3, 2]]);
+  const place = plane.frame([[3, 2]], WORDS);
   const same = plane.grown(place, [[3, 2], place.back([344, 16])]);
   near(same([1, 2]), place([1, 2]));
   for (const out of [
@@ -58,15 +62,16 @@ test("a picture grows with what is dragged beyond its edge, and not before", () 
 });
 
 test("a single point at 0 has a place, too", () => {
-  const [x, y] = plane.frame([[0, 0]])([0, 0]);
+  const [x, y] = plane.frame([[0, 0]], WORDS)([0, 0]);
   assert.ok(x > 0 && x < 360 && y > 0 && y < 270);
 });
 
 test("a place in the picture leads back to its point", () => {
-  const place = plane.frame([
+  const points = [
     [-1, 2],
     [3, 0.5],
-  ]);
+  ];
+  const place = plane.frame(points, WORDS);
   near(place.back(place([0.7, -1.3])), [0.7, -1.3]);
 });
 

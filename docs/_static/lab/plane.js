@@ -34,9 +34,11 @@
   }
 
   // One with 0 and with room for words, on the left only where an arrow points there
-  function frame(points) {
+  function frame(points, words) {
     const isLeft = points.some(([x]) => x < 0);
-    return fit([[0, 0], ...points], isLeft ? LABELS : 20, LABELS + 20, 20);
+    const longest = Math.max(...words.map((word) => Array.from(word).length));
+    const room = reach + Math.min(LETTER * longest, LABELS - 8) + 8;
+    return fit([[0, 0], ...points], isLeft ? room : 20, room, 20);
   }
 
   // The same map while all points are in sight, and one that shows more where a point has left it
@@ -278,8 +280,9 @@
   }
 
   // A picture with parts to drag. `move(name, point)` is called while a part is dragged or moved by the
-  // arrow keys, `press(point)` when the reader presses beside all parts. Returns draw(points, below,
-  // handles): all points have room; below(place) gives shapes; a handle is { name, label, tip, shapes }.
+  // arrow keys, `press(point)` when the reader presses beside all parts. Returns draw(points, words,
+  // below, handles): all points and words have room; below(place) gives shapes; a handle is
+  // { name, label, tip, shapes }.
   function movable(picture, { move, press = null }) {
     const under = shape("g");
     const handles = new Map(); // name → its group, which stays while its shapes change: so does the focus
@@ -299,11 +302,11 @@
     }
     new ResizeObserver(() => drawn && draw(...drawn)).observe(picture);
 
-    function draw(points, below, wanted) {
-      drawn = [points, below, wanted];
+    function draw(points, words, below, wanted) {
+      drawn = [points, words, below, wanted];
       takeSize();
       reach = wanted.length > 1 && !picture.closest("[data-density=look]") ? 17 : 8;
-      place = held ? grown(held.place, points) : frame(points);
+      place = held ? grown(held.place, points) : frame(points, words);
       under.replaceChildren(...below(place));
       fitWords(under);
       tips = new Map(wanted.map(({ name, tip }) => [name, tip]));

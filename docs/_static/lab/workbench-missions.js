@@ -96,7 +96,7 @@
         if (view.curve.length < 2 || !(best?.weight >= 0.9))
           return "The query of one word and the key of another were changed until they fitted.";
         const [asks, answers] = [best.i, best.j].map((i) => quoted(view.state.words[i]));
-        return `${asks} gives ${answers} ${best.weight.toFixed(2)} now, because its query and that key were changed until they fitted.`;
+        return `${asks} gives ${answers} ${best.weight.toFixed(2)}, because its query and that key were made to fit.`;
       },
       isDone: (view) => view.curve.length > 1 && targetsOf(view)[0]?.weight >= 0.9,
     },

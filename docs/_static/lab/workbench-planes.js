@@ -64,6 +64,7 @@
       const query = head.query[at];
       drawScores(
         [query, ...head.key, ...shadowsOf(query, head.key)],
+        words,
         (place) => scoresBelow(place, query, head.key, words),
         [
           ...head.key.map((key, j) => ({
@@ -87,6 +88,7 @@
       const [value, weights, context] = [head.value, head.weights[at], head.context[at]];
       drawValues(
         [...value, context, ...(goal ? [goal] : [])],
+        [...words, "context"],
         (place) => mixture(place, value, weights, context, words),
         goal
           ? [

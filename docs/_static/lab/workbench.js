@@ -14,9 +14,8 @@
   const DENSITIES = ["look", "change", "train"];
   const HINTS = {
     look: "Choose a row: whose attention do you want to see?",
-    change: "Drag a key along the query, or change a number.",
-    train:
-      "Press “A hundred steps” for the target on the first button, or click another weight before.",
+    change: "Choose a row, and change its weights: drag an arrow, or set a number.",
+    train: "Press “A hundred steps”, or first click another weight as the target.",
   };
   // As in its cell, but never rounded up to the 0.9 that a mission asks for
   const shownAs = (weight) => Math.min(weight, weight < 0.9 ? 0.89 : 1).toFixed(2);
