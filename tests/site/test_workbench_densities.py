@@ -288,6 +288,16 @@ def test_the_weight_that_a_mission_is_about_is_framed_until_it_is_done(first):
     expect(key).to_have_count(0)
 
 
+def test_what_is_said_of_unknown_words_does_not_hide_what_to_do(first):
+    first.get_by_label("Your sentence").fill("my tired zorblat slept")
+    expect(first.locator("#workbench [data-part=drawn]")).to_contain_text("zorblat")
+    hint = first.locator("#workbench [data-part=hint]")
+    expect(hint).to_be_visible()
+    first.get_by_label("Your sentence").fill("one")
+    expect(first.get_by_role("alert")).to_contain_text("2 to 12 words")
+    expect(hint).to_be_hidden()
+
+
 def test_equal_weights_have_no_favourite(bench):
     bench.evaluate("lab.workbench.bench.set({ temperature: 10 })")
     expect(bench.locator("[data-part=finding]")).to_have_text("All weights are nearly equal.")
