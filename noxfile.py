@@ -155,7 +155,8 @@ def browser(session: nox.Session) -> None:
         session.error("java is not installed; install it first: sudo apt-get install default-jre")
     install(session, "browser")
     command = ["pytest", "-n", "auto", "--dist", "worksteal", "tests/site", *session.posargs]
-    session.run(*command, env={"CHROMIUM": chromium})
+    env = {"CHROMIUM": chromium, "UV_EXTRA_INDEX_URL": "".join(torch_index()[1:])}
+    session.run(*command, env=env)
 
 
 @nox.session

@@ -433,15 +433,16 @@ fig.set_label(
 #
 # All words at once
 # -----------------
-# With a query for every word, all scores are again one product,
-# with one row per query and one column per key. The softmax runs along each row (``dim=-1``), so
-# the weights of each query sum to 1.
+# With a query for every word, all scores are again one product, with one row per query and one
+# column per key. The softmax runs along each row (``dim=-1``), so the weights of each query sum to
+# 1. Row 1 is that of "journey", with the weights from before.
 
 queries = x @ W_query  # (6, 2)
 scores = queries @ keys.T  # (6, 6)
 weights = torch.softmax(scores / key_dim**0.5, dim=-1)  # (6, 6)
 context = weights @ values  # (6, 2)
-print(weights)
+print(weights[1])
+print(weights.sum(dim=-1))
 
 # %%
 # .. raw:: html

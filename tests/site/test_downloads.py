@@ -4,6 +4,7 @@ import html
 import json
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -87,22 +88,25 @@ def test_a_notebook_holds_the_same_program_as_its_script():
 
 def test_downloaded_notebooks_run_where_nothing_is_installed(tmp_path):
     """What the notebooks ask for stays in an environment that begins with IPython alone."""
-    run([sys.executable, "-m", "venv", "venv"], tmp_path)
+    run([sys.executable, "-m", "venv", "--without-pip", "venv"], tmp_path)
     python = tmp_path / "venv" / "bin" / "python"
-    run([python, "-m", "pip", "install", "-q", "ipython", "nbformat"], tmp_path)
+    # uv keeps what it has fetched, while pip would fetch torch each time. Here as elsewhere, torch
+    # comes without CUDA.
+    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", f"--python={python}"]
+    index = {"UV_EXTRA_INDEX_URL": os.environ.get("UV_EXTRA_INDEX_URL", CPU_INDEX)}
+    index |= {"UV_INDEX_STRATEGY": "unsafe-best-match"}
+    run([*install, "ipython", "nbformat"], tmp_path)
     (wheel,) = SITE.glob("*.whl")
     shutil.copy(wheel, tmp_path)
-    # Here as elsewhere, torch without CUDA; a folder of wheels serves as well.
-    index = {} if "PIP_FIND_LINKS" in os.environ else {"PIP_EXTRA_INDEX_URL": CPU_INDEX}
-    # Python compiles what the notebooks import; pip would compile the whole of torch.
-    index |= {"PIP_COMPILE": "0"}
     for name in ("plot_1_qkv_derivation", "plot_2_attention_layer"):
         (path,) = SITE.glob(f"_downloads/*/{name}.ipynb")
         book = json.loads(path.read_text(encoding="utf-8"))
-        install = "".join(book["cells"].pop(0)["source"])
+        (asked,) = re.findall(
+            r"^%pip install -q (.+)$", "".join(book["cells"].pop(0)["source"]), re.M
+        )
         # Where the site has an address, this build of it is not published yet.
-        install = re.sub(r'"attention-tutorial(\[\w+\]) @ [^"]*/', r'"./\1/', install)
-        install = re.sub(r'"\./(\[\w+\])/([^"]*)"', r'"./\2\1"', install)
-        run([python, "-m", "IPython", "-c", install], tmp_path, **index)
+        asked = re.sub(r'"attention-tutorial(\[\w+\]) @ [^"]*/', r'"./\1/', asked)
+        asked = re.sub(r'"\./(\[\w+\])/([^"]*)"', r'"./\2\1"', asked)
+        run([*install, *shlex.split(asked)], tmp_path, **index)
         (tmp_path / "lesson.ipynb").write_text(json.dumps(book), encoding="utf-8")
         run([python, "-m", "IPython", "lesson.ipynb"], tmp_path, PYTHONPATH=str(OFFLINE))
