@@ -23,8 +23,6 @@ expect.set_options(timeout=SLOWEST)
 # Without these a browser calls home, and would be counted as a page that does.
 QUIET = ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
 QUIET += ["--disable-quic", "--disable-gpu", "--no-first-run"]
-# One more thread, which draws while a script runs, would cost a quarter of the time.
-QUIET += ["--disable-threaded-compositing"]
 # Chromium refuses its own sandbox to the user root; it reads nothing but our pages here.
 SANDBOX = ["--no-sandbox"] if hasattr(os, "geteuid") and os.geteuid() == 0 else []
 
