@@ -38,7 +38,7 @@ READ = """async ({ texts, distractor }) => {
 
 
 @pytest.mark.parametrize(
-    ("count", "distractor"), [(60, ""), (20, "A dull film, the worst of the year.")]
+    ("count", "distractor"), [(40, ""), (15, "A dull film, the worst of the year.")]
 )
 def test_the_page_shows_what_torch_computes(lab, count, distractor):
     texts = reviews(count)
