@@ -142,6 +142,17 @@
     });
   }
 
+  // Beside the station that is pointed at: below its name, or above it on the last line
+  function put(about, link) {
+    const [box, around] = [link, about.parentElement].map((part) => part.getBoundingClientRect());
+    const left = Math.min(box.left - around.left, around.width - about.offsetWidth);
+    const isLast = around.bottom - box.bottom < box.height / 2;
+    about.style.setProperty("--left", `${Math.round(left)}px`);
+    about.style.setProperty("--top", `${Math.round(box.bottom - around.top)}px`);
+    about.style.setProperty("--bottom", `${Math.round(around.bottom - box.top)}px`);
+    about.classList.toggle("above", isLast);
+  }
+
   // Whoever points at a lesson of the map sees what it shows, and which lessons it needs.
   for (const map of document.querySelectorAll(".lesson-map")) {
     const links = [...map.querySelectorAll("a")];
@@ -161,9 +172,14 @@
         one.classList.toggle("needed", first.includes(one));
         one.classList.toggle("on-the-way", way.has(one));
       }
+      const lineOf = (part) => part.closest("[data-line]").dataset.line;
+      const lines = link ? [link, ...way].map(lineOf) : [];
+      for (const line of map.querySelectorAll("path"))
+        line.classList.toggle("on-the-way", lines.includes(lineOf(line)));
       // At rest, the lesson where one begins or goes on
       const told = link ?? map.querySelector(".here");
       about.classList.toggle("rests", told !== link);
+      if (link) put(about, link);
       if (told === shown) return; // a press on what is drawn anew would be no click
       shown = told;
       about.replaceChildren(...(told ? summary(told, needed(told)) : []));

@@ -6,6 +6,7 @@
 {
   const { element, quoted } = lab.dom;
   const { isAlone, parts, shownAs } = lab.workbench;
+  const { nextOf } = lab.workbenchLearning;
 
   const positions = (words, wanted) =>
     words.flatMap((word, i) => (word.toLowerCase() === wanted ? [i] : []));
@@ -188,8 +189,11 @@
 
     // The weight that the mission in sight is about, and the key that changes it
     function frameCell(mission) {
+      const { state } = bench.view();
       const isOpen = mission?.cellOf && mission.density === shown && !done.has(labelOf(mission));
-      const [i, j] = (isOpen && mission.cellOf(bench.view())) || [];
+      const isFree = shown === "train" && state.targets.length + state.contexts.length === 0;
+      const next = isFree ? [state.at, nextOf(state)] : []; // what a step would take as its target
+      const [i, j] = (isOpen && mission.cellOf(bench.view())) || next;
       for (const made of bench.box.querySelectorAll("[data-testid=weight]"))
         made.classList.toggle("wanted", made.dataset.name === `map.${i}.${j}`);
       for (const handle of bench.box.querySelectorAll("[data-handle^=key]"))

@@ -204,7 +204,18 @@
         part.hidden = DENSITIES.indexOf(part.dataset.from) > DENSITIES.indexOf(density);
       }
       box.querySelector(`[name=bench-density][value=${density}]`).checked = true;
-      find("hint").textContent = HINTS[density];
+      find("hint").textContent = (density === "change" && moved()) || HINTS[density];
+    }
+
+    // A word's embedding makes its query, its key and its value, so whoever moves one moves all.
+    function moved() {
+      const given = origin.state;
+      if (String(given.words) !== String(state.words)) return "";
+      const others = state.words.filter((_, i) => String(state.x[i]) !== String(given.x[i]));
+      if (others.length === 0) return "";
+      return others.length === 1
+        ? `${quoted(others[0])} has another embedding, so its query, key and value moved.`
+        : `${others.length} words have other embeddings, so their queries, keys and values moved.`;
     }
 
     on("density", "change", ({ target }) => showAs(target.value));
