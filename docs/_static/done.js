@@ -145,10 +145,11 @@
   // Beside the station that is pointed at: below its name, or above it on the last line
   function put(about, link) {
     const [box, around] = [link, about.parentElement].map((part) => part.getBoundingClientRect());
+    const ends = [...link.children].map((part) => part.getBoundingClientRect().bottom);
     const left = Math.min(box.left - around.left, around.width - about.offsetWidth);
     const isLast = around.bottom - box.bottom < box.height / 2;
     about.style.setProperty("--left", `${Math.round(left)}px`);
-    about.style.setProperty("--top", `${Math.round(box.bottom - around.top)}px`);
+    about.style.setProperty("--top", `${Math.round(Math.max(...ends) - around.top + 8)}px`);
     about.style.setProperty("--bottom", `${Math.round(around.bottom - box.top)}px`);
     about.classList.toggle("above", isLast);
   }

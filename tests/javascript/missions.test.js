@@ -4,7 +4,16 @@ const assert = require("node:assert/strict");
 const { test } = require("node:test");
 const { openPage } = require("./page.js");
 
-const names = ["tensors", "attention", "dom", "numbers", "bench", "bench-state", "workbench"];
+const names = [
+  "tensors",
+  "attention",
+  "dom",
+  "numbers",
+  "bench",
+  "bench-state",
+  "workbench",
+  "workbench-learning",
+];
 const { lab } = openPage([...names, "workbench-missions"]);
 const of = (name) => lab.workbenchMissions.MISSIONS.find((one) => one.name === name);
 

@@ -132,7 +132,7 @@ def test_a_station_that_is_pointed_at_shows_what_it_needs(visit, http_root):
     while way:
         found.append(way.pop())
         way += lessons()[found[-1]].needs
-    lit = page.locator(f"{MAP} .on-the-way").evaluate_all(f"all => all.map({DIRECTORIES})")
+    lit = page.locator(f"{MAP} a.on-the-way").evaluate_all(f"all => all.map({DIRECTORIES})")
     assert {f"gallery/{one.removesuffix('.html')}" for one in lit} == set(found)
     station(page, lessons()[HEADS].needs[0]).hover()
     expect(page.locator(f"{MAP} .needed")).to_have_count(2)
@@ -162,6 +162,29 @@ def test_a_station_that_is_pointed_at_says_what_it_shows(visit, http_root):
     expect(page.locator(f"{MAP} .needed")).to_have_count(0)
     about.click()
     page.wait_for_url("**/plot_1_qkv_derivation.html")
+
+
+def test_what_a_station_shows_stands_beside_it_and_its_way_stays_dark(visit, http_root):
+    page = visit(http_root + "gallery/index.html").page
+    about = page.locator(f"{MAP} .about")
+    for lesson, lines in (
+        (HEADS, ["Core lessons"]),
+        ("gallery/deeper/plot_8_multi_head_bottleneck", ["Core lessons", "Rank", "Real models"]),
+        (ROTARY, ["Core lessons", "Attention today"]),
+    ):
+        link = station(page, lesson)
+        link.hover()
+        card, name, box = (
+            part.bounding_box() for part in (about, link.locator("span").first, link)
+        )
+        assert card["x"] <= name["x"] + name["width"] <= card["x"] + card["width"] + 1, lesson
+        below, above = card["y"] - name["y"] - name["height"], box["y"] - card["y"] - card["height"]
+        assert 0 < below < 40 or (lesson == ROTARY and abs(above) < 1), lesson
+        link.hover()  # through the card, which takes no press
+        dark = page.locator(f"{MAP} path.on-the-way").evaluate_all(
+            "all => all.map((one) => one.dataset.line)"
+        )
+        assert sorted(dark) == lines
 
 
 def test_on_a_phone_the_home_page_begins_with_the_core_lessons(visit, http_root):

@@ -288,6 +288,28 @@ def test_the_weight_that_a_mission_is_about_is_framed_until_it_is_done(first):
     expect(key).to_have_count(0)
 
 
+def test_what_a_step_would_take_as_its_target_is_framed_until_there_is_one(first):
+    wanted = first.locator("#workbench [data-part=map] .wanted")
+    show(first, "train", folded=True)
+    expect(wanted).to_have_attribute("data-name", "map.2.3")
+    first.locator("#workbench [data-part=one-step]").click()
+    expect(wanted).to_have_count(0)
+    assert state(first)["targets"] == [[0, 2, 3]]
+
+
+def test_whoever_moves_an_arrow_reads_what_moves_with_it(first):
+    hint = first.locator("#workbench [data-part=hint]")
+    show(first, "change")
+    expect(hint).to_contain_text("Choose a row")
+    field(first, "x.2.0").fill("0.9")
+    expect(hint).to_have_text("“pizza” has another embedding, so its query, key and value moved.")
+    field(first, "x.4.1").fill("0.9")
+    expect(hint).to_contain_text("2 words have other embeddings")
+    first.locator("#workbench [data-part=undo]").click()
+    first.locator("#workbench [data-part=undo]").click()
+    expect(hint).to_contain_text("Choose a row")
+
+
 def test_what_is_said_of_unknown_words_does_not_hide_what_to_do(first):
     first.get_by_label("Your sentence").fill("my tired zorblat slept")
     expect(first.locator("#workbench [data-part=drawn]")).to_contain_text("zorblat")
