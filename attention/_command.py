@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import UnionType
@@ -106,6 +107,7 @@ def run_command(main: Callable[[Sequence[str]], int]) -> int:
     arguments = [argument for argument in sys.argv[1:] if argument != "--debug"]
     if len(arguments) < len(sys.argv) - 1:
         return main(arguments)
+    warnings.showwarning = _show_warning
     try:
         if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as attention/__init__.py leaves it
             signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -126,6 +128,11 @@ def run_command(main: Callable[[Sequence[str]], int]) -> int:
             raise
         reason = str(error).splitlines()[0] if str(error) else "no memory left"
         return _fail(f"this needs more memory than is available; use less input at once: {reason}")
+
+
+def _show_warning(message: Warning | str, *place: Any, **others: Any) -> None:
+    """Print a warning as a line for people, without the place in the code that it comes from."""
+    print("warning: " + one_line(str(message)), file=sys.stderr, flush=True)
 
 
 def _flush() -> None:

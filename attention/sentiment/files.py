@@ -9,7 +9,6 @@ import csv
 import io
 import json
 import math
-import os
 import re
 import unicodedata
 import warnings
@@ -40,6 +39,10 @@ _ROWS_AT_ONCE = 1024
 _LONGEST_FIELD = 1 << 26  # characters; csv's own limit is less than a review of 30,000 words
 
 
+class _Misfit(ValueError):
+    """What is wrong with the columns of a file, which says enough by itself."""
+
+
 class Columns(NamedTuple):
     """The names of the two columns that are read; the others are not."""
 
@@ -50,12 +53,13 @@ class Columns(NamedTuple):
 def load_files(path: Path, columns: Columns, seed: int) -> dict[str, Reviews]:
     """Check and load a file, or a folder's ``train``, ``validation`` and ``test`` file.
 
-    A file ends in .csv, .tsv, .jsonl, .ndjson or .parquet, and may be compressed, as
-    ``train.csv.gz`` is. CSV is in UTF-8, and whichever of comma, tab, semicolon and bar makes both
-    columns of its header separates all of them. Labels 0 and 1, or 1 and 2 as in the original
-    files of Yelp Reviews Polarity, are negative and positive. Those files have no header (label,
-    then text) and are read as they are. Any other labels, from two to a thousand, keep their names,
-    in the order of their numbers or of the alphabet; the training file says which there are.
+    A file ends in .csv, .tsv, .jsonl, .ndjson or .parquet, in letters of any case, and may be
+    compressed, as ``train.csv.gz`` is. CSV is in UTF-8, and whichever of comma, tab, semicolon and
+    bar makes both columns of its header separates all of them. Labels 0 and 1, which false and true
+    count as, or 1 and 2 as in the original files of Yelp Reviews Polarity, are negative and
+    positive. Those files have no header (label, then text) and are read as they are. Any other
+    labels, from two to a thousand, keep their names, in the order of their numbers or of the
+    alphabet; the training file says which there are.
 
     Where there is no validation file, a tenth of the training rows validates. Equal texts stay
     together, and the draw is the same each time. A line on the standard error says so, and how many
@@ -100,18 +104,21 @@ def load_files(path: Path, columns: Columns, seed: int) -> dict[str, Reviews]:
 def files_of(folder: Path) -> dict[str, Path]:
     """Find the file of each split."""
     found = {}
+    every = sorted(folder.iterdir())
     for name in SPLITS:
-        existing = [name + end for end in ENDINGS if os.path.lexists(folder / (name + end))]
+        names = [name + end for end in ENDINGS]
+        existing = [each for each in every if each.name.lower() in names]
         if len(existing) > 1:
-            raise ValueError(f"{shown(folder)} has {' and '.join(existing)}; keep one of them")
+            listed = " and ".join(each.name for each in existing)
+            raise ValueError(f"{shown(folder)} has {listed}; keep one of them")
         if existing:
-            found[name] = folder / existing[0]
+            found[name] = existing[0]
     return found
 
 
 def _say_unread(folder: Path, files: dict[str, Path]) -> None:
     """Say which files of reviews are those of no split."""
-    others = {each.name for each in folder.iterdir() if each.name.endswith(ENDINGS)}
+    others = {each.name for each in folder.iterdir() if each.name.lower().endswith(ENDINGS)}
     if left := sorted(others - {each.name for each in files.values()}):
         are = "is" if len(left) == 1 else "are"
         print_status(
@@ -262,7 +269,9 @@ def read_rows(
         columns: The columns that it has to have.
         every: Whether to read all other columns, too.
     """
-    kind = Path(path.stem).suffix if path.suffix in PACKED else path.suffix
+    if path.is_dir():
+        raise ValueError(f"{shown(path)}: expected a file, got a folder")
+    kind = Path(path.stem if _packing(path) else path).suffix.lower()
     if kind not in READERS:
         raise ValueError(f"{shown(path)}: expected a file that ends in {KINDS_HELP}")
     reader, rows = READERS[kind], 0
@@ -272,13 +281,24 @@ def read_rows(
             rows += 1
     except MemoryError:
         raise
+    except _Misfit as error:
+        where = f", row {rows + 1}" if rows else ""
+        raise ValueError(f"{shown(path)}{where}: {error}") from None
     except Exception as error:  # each library has its own
+        remedy = "; save it as UTF-8" if isinstance(error, UnicodeDecodeError) else ""
         raise ValueError(
-            f"{shown(path)} cannot be read as {reader.name} after row {rows}: {error}"
+            f"{shown(path)} cannot be read as {reader.name} after row {rows}: {error}{remedy}"
         ) from error
 
 
+def _packing(path: Path) -> str | None:
+    """Tell by a file's ending how it is compressed, if it is."""
+    return PACKED.get(path.suffix.lower())
+
+
 def _check_columns(names: Sequence[str], columns: Sequence[str]) -> None:
+    if not names:
+        raise _Misfit("expected names of columns, got none")
     for name in columns:
         if name not in names:
             there = ", ".join(
@@ -289,7 +309,7 @@ def _check_columns(names: Sequence[str], columns: Sequence[str]) -> None:
                 for each in names[:20]
             )
             option = "--text-column" if name == columns[0] else "--label-column"
-            raise ValueError(f"no column {shown(name)} for {option}; it has {there or 'none'}")
+            raise _Misfit(f"no column {shown(name)} for {option}; it has {there}")
 
 
 def _decoded(field: str) -> str:
@@ -300,10 +320,10 @@ def _decoded(field: str) -> str:
 def _opened(path: Path) -> Iterator[IO[Any]]:
     """Open a file for its bytes, which are unpacked if it is compressed."""
     with path.open("rb") as raw:
-        if path.suffix in PACKED:
+        if packing := _packing(path):
             import pyarrow as pa  # 30 MB that other files do not need
 
-            with pa.input_stream(raw, compression=PACKED[path.suffix]) as unpacked:
+            with pa.input_stream(raw, compression=packing) as unpacked:
                 yield unpacked
         else:
             yield raw
@@ -393,7 +413,7 @@ def _read_parquet(path: Path, columns: Sequence[str], every: bool) -> Iterator[d
 @contextmanager
 def _seekable(path: Path) -> Iterator[Any]:
     """Open a file that is read from its end; unpacked, it has to be in memory as a whole."""
-    if path.suffix in PACKED:
+    if _packing(path):
         with _opened(path) as file:
             yield io.BytesIO(file.read())
     else:

@@ -3,6 +3,7 @@
 import io
 import json
 import platform
+import warnings
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
@@ -256,7 +257,8 @@ def finish_folder(folder: Path, trainer: Trainer) -> None:
 
 def write_metrics(folder: Path, metrics: list[Metrics], labels: Sequence[str]) -> None:
     """Write one line per epoch, and draw the training curves and the last confusion matrix."""
-    from matplotlib.figure import Figure  # training needs it, prediction does not
+    import matplotlib as mpl  # training needs it, prediction does not
+    from matplotlib.figure import Figure
 
     from attention.plotting.confusion import confusion_heatmap
     from attention.plotting.curves import training_curves
@@ -267,9 +269,12 @@ def write_metrics(folder: Path, metrics: list[Metrics], labels: Sequence[str]) -
         "curves.svg": training_curves(metrics, figure=Figure()),
         "confusion.svg": confusion_heatmap(metrics[-1]["clean"]["confusion"], labels, Figure()),
     }
-    for name, figure in pictures.items():
-        drawn = io.BytesIO()
-        figure.savefig(
-            drawn, format="svg", metadata={"Title": figure.get_label(), "Date": None}
-        )  # the title is the picture's alternative text
-        write_bytes(folder / name, drawn.getvalue())
+    # Labels of any script: whoever opens the picture has their letters, matplotlib may not.
+    with mpl.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph")
+        for name, figure in pictures.items():
+            drawn = io.BytesIO()
+            figure.savefig(
+                drawn, format="svg", metadata={"Title": figure.get_label(), "Date": None}
+            )  # the title is the picture's alternative text
+            write_bytes(folder / name, drawn.getvalue())

@@ -241,7 +241,7 @@ def known_shares(tokenizer: Tokenizer, ids: Ragged) -> Tensor:
     unknown = tokenizer.token_to_id(tokenizer.model.unk_token)
     known = F.pad(ids.flat.ne(-1 if unknown is None else unknown).long().cumsum(0), (1, 0))
     counts = known[ids.offsets].diff()  # (N,)
-    return counts / ids.lengths.clamp(min=1)
+    return counts.double() / ids.lengths.clamp(min=1)
 
 
 def check_words(tokenizer: Tokenizer, ids: Ragged, what: str) -> None:

@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -180,6 +181,13 @@ def test_out_of_memory_is_one_line(allocate, monkeypatch, capsys):
     errors = capsys.readouterr().err
     assert errors.startswith("error: this needs more memory than is available")
     assert errors.count("\n") == 1
+
+
+def test_a_warning_is_one_line_without_code(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["command"])
+    with warnings.catch_warnings(action="default"):  # which puts back how they are shown
+        assert run_command(lambda arguments: warnings.warn("two\nlines", stacklevel=1) or 0) == 0
+    assert capsys.readouterr() == ("", "warning: two lines\n")
 
 
 def test_ctrl_c_is_not_a_traceback(monkeypatch, capsys):

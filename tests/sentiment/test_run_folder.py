@@ -3,6 +3,7 @@
 import json
 import shutil
 import threading
+import warnings
 from xml.etree import ElementTree
 
 import matplotlib as mpl
@@ -83,6 +84,17 @@ def test_metrics_and_curves(tmp_path):
     assert drawn[0].text == expected
     files = ["confusion.svg", "curves.svg", "metrics.jsonl"]
     assert sorted(p.name for p in tmp_path.iterdir()) == files
+
+
+def test_labels_of_any_script_can_be_read_in_the_picture(tmp_path):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # as one for each letter that matplotlib's font lacks
+        run_folder.write_metrics(tmp_path, two_epochs(), ["悪い", "良い"])
+    drawn = ElementTree.parse(tmp_path / "confusion.svg").getroot()
+    assert [part.text for part in drawn.iter() if part.text in ("悪い", "良い")] == 2 * [
+        "悪い",
+        "良い",
+    ]
 
 
 def test_writing_curves_leaves_pyplot_and_its_settings_alone(tmp_path, monkeypatch):

@@ -163,11 +163,11 @@ def test_texts_are_read_again_not_kept(tmp_path: Path) -> None:
 
 READ = "cannot be read as CSV in UTF-8 after row"
 FAULTS = [
-    ("", f"{READ} 0: no column text for --text-column; it has none$"),
+    ("", ": expected names of columns, got none$"),
     ("text,label\n", "column label: expected at least two labels, got no rows"),
     (
         "text,stars\nLovely,1\n",
-        f"{READ} 0: no column label for --label-column; it has text, stars$",
+        ": no column label for --label-column; it has text, stars$",
     ),
     # A header shows in what it differs, and what separates its columns.
     ("text, label\n", "no column label for --label-column; it has text, ' label'$"),
@@ -219,7 +219,10 @@ FAULTS = [
     ('text,label\na,1\n"b"c,0\n', f"{READ} 1: ',' expected after"),
     ("text,label\na,1\n,0\n", "row 2, column text: expected text, got ''"),
     ("text,label\na,1\n \t\u3000,0\n", "row 2, column text: expected text, got ' "),
-    (b"text,label\na,1\ncaf\xe9,0\n", f"{READ} 1: 'utf-8' codec .* 0xe9 in position 3"),
+    (
+        b"text,label\na,1\ncaf\xe9,0\n",
+        f"{READ} 1: 'utf-8' codec .* 0xe9 in position 3.*; save it as UTF-8$",
+    ),
     (b"text,label\n" + b"ab,1\n" * 9000 + b"caf\xe9,0\n", f"{READ} 9000: 'utf-8' codec"),
     (b"text,label,caf\xe9\n", f"{READ} 0: 'utf-8' codec"),
     (b"text,label\na,1\nb\xed\xa0\x80,0\n", f"{READ} 1: 'utf-8' codec can't decode byte 0xed"),
@@ -239,10 +242,10 @@ def not_utf8() -> pa.Array:
 AS_PARQUET = "cannot be read as Parquet after row"
 MANY = {"text": [f"soup {i}" for i in range(2503)], "label": [i % 2 for i in range(2503)]}
 PARQUET_FAULTS = [
-    ({"text": TEXTS}, f"{AS_PARQUET} 0: no column label for --label-column; it has text$"),
+    ({"text": TEXTS}, ": no column label for --label-column; it has text$"),
     (
         {"text;label": TEXTS},
-        f"{AS_PARQUET} 0: no column text for --text-column; it has 'text;label'$",
+        ": no column text for --text-column; it has 'text;label'$",
     ),
     (
         pa.Table.from_arrays([pa.array(TEXTS)] * 3, ["text", "label", "text"]),
@@ -293,9 +296,9 @@ def test_files_that_are_not_there(tmp_path: Path) -> None:
     assert "does not exist" in error_message(tmp_path / "nowhere")
     assert "has no train file (.csv, .tsv, .jsonl, " in error_message(tmp_path)
     assert error_message(tmp_path).endswith("; it has no file")
-    (tmp_path / "Train.csv").touch()
+    (tmp_path / "training.csv").touch()
     (tmp_path / "my train.csv").touch()
-    assert error_message(tmp_path).endswith("; it has Train.csv, 'my train.csv'")
+    assert error_message(tmp_path).endswith("; it has 'my train.csv', training.csv")
     (tmp_path / "notes.txt").touch()
     assert "notes.txt: expected a file that ends in .csv, " in error_message(tmp_path / "notes.txt")
     (tmp_path / "train.csv").symlink_to(tmp_path / "gone.csv")
@@ -369,7 +372,7 @@ def test_faults_of_json_lines(tmp_path: Path) -> None:
         ('{"text": "a", "label": 1}\n{"text": "a"', f"{read} 1: Expecting"),
         (
             '{"text": "a", "label": 1}\n{"text": "b"}',
-            f"{read} 1: no column label for --label-column; it has text$",
+            "row 2: no column label for --label-column; it has text$",
         ),
         ('{"text": "a", "label": null}', "row 1, column label: expected a label, of.*, got None"),
         ('{"text": 7, "label": 1}', "row 1, column text: expected text, got 7"),
@@ -382,6 +385,15 @@ def test_faults_of_json_lines(tmp_path: Path) -> None:
 
     where = f"^{re.escape(str(tmp_path / 'train.jsonl'))}.*"
     check_refused(load, [(content, where + message) for content, message in faults])
+
+
+@pytest.mark.parametrize("name", ["train.CSV", "Train.csv", "TRAIN.CSV.GZ"])
+def test_an_ending_may_be_in_capitals(tmp_path: Path, name: str) -> None:
+    content = (GOOD + "Good soup.,1\nBad soup.,0\n").encode()
+    content = gzip.compress(content) if name.endswith("GZ") else content
+    (tmp_path / name).write_bytes(content)
+    in_folder, alone = load_reviews(tmp_path), load_reviews(tmp_path / name)
+    assert list(in_folder["train"].texts) == list(alone["train"].texts)
 
 
 @pytest.mark.parametrize("kind", [".csv.gz", ".jsonl.bz2", ".parquet.zst"])

@@ -170,7 +170,7 @@ def test_what_a_station_shows_stands_beside_it_and_its_way_stays_dark(visit, htt
     for lesson, lines in (
         (HEADS, ["Core lessons"]),
         ("gallery/deeper/plot_8_multi_head_bottleneck", ["Core lessons", "Rank", "Real models"]),
-        (ROTARY, ["Core lessons", "Attention today"]),
+        (ROTARY, ["Attention today", "Core lessons", "Rank"]),
     ):
         link = station(page, lesson)
         link.hover()

@@ -303,7 +303,7 @@ def test_whoever_moves_an_arrow_reads_what_moves_with_it(first):
     expect(hint).to_contain_text("Choose a row")
     field(first, "x.2.0").fill("0.9")
     expect(hint).to_have_text("“pizza” has another embedding, so its query, key and value moved.")
-    field(first, "x.4.1").fill("0.9")
+    field(first, "x.4.1").fill("1.9")
     expect(hint).to_contain_text("2 words have other embeddings")
     first.locator("#workbench [data-part=undo]").click()
     first.locator("#workbench [data-part=undo]").click()
