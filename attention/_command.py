@@ -1,5 +1,6 @@
 """How every command of the project reads its arguments, and fails with one line and code 2."""
 
+import contextlib
 import os
 import re
 import signal
@@ -132,7 +133,8 @@ def run_command(main: Callable[[Sequence[str]], int]) -> int:
 
 def _show_warning(message: Warning | str, *place: Any, **others: Any) -> None:
     """Print a warning as a line for people, without the place in the code that it comes from."""
-    print("warning: " + one_line(str(message)), file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):
+        print("warning: " + one_line(str(message)), file=sys.stderr, flush=True)
 
 
 def _flush() -> None:

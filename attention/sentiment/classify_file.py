@@ -38,7 +38,8 @@ def classify_file(classify: Classifier, file: Path, out: Path, text_column: str)
             column has the name of a new one, a value can't be written as that kind of file, there
             are no rows, or ``out`` has no ending that is known.
     """
-    if out.suffix not in KINDS:
+    kind = out.suffix.lower()
+    if kind not in KINDS:
         raise ValueError(
             f"--out: expected a file that ends in {', '.join(KINDS)}, got {shown(out)}"
         )
@@ -49,7 +50,7 @@ def classify_file(classify: Classifier, file: Path, out: Path, text_column: str)
     beside, count, unknown = out.with_name(out.name + ".part"), 0, 0
     try:
         with (
-            _writer(beside, out.suffix, file, some) as write,
+            _writer(beside, kind, file, some) as write,
             tqdm(unit="row", disable=None) as bar,
         ):
             while some:
@@ -97,7 +98,7 @@ def _writer(
         import pyarrow as pa  # 30 MB that other files do not need
         import pyarrow.parquet as pq
 
-        read = pq.read_schema(source) if source.suffix == ".parquet" else ()
+        read = pq.read_schema(source) if source.suffix.lower() == ".parquet" else ()
         answers = pa.field("predicted", pa.string()), pa.field("probability", pa.float64())
         given = {field.name: field for field in (*read, *answers)}
 

@@ -55,11 +55,11 @@ def load_files(path: Path, columns: Columns, seed: int) -> dict[str, Reviews]:
 
     A file ends in .csv, .tsv, .jsonl, .ndjson or .parquet, in letters of any case, and may be
     compressed, as ``train.csv.gz`` is. CSV is in UTF-8, and whichever of comma, tab, semicolon and
-    bar makes both columns of its header separates all of them. Labels 0 and 1, which false and true
-    count as, or 1 and 2 as in the original files of Yelp Reviews Polarity, are negative and
-    positive. Those files have no header (label, then text) and are read as they are. Any other
-    labels, from two to a thousand, keep their names, in the order of their numbers or of the
-    alphabet; the training file says which there are.
+    bar makes both columns of its header separates all of them. Labels 0 and 1, which the false and
+    true of JSON lines and Parquet count as, or 1 and 2 as in the original files of Yelp Reviews
+    Polarity, are negative and positive. Those files have no header (label, then text) and are read
+    as they are. Any other labels, from two to a thousand, keep their names, in the order of their
+    numbers or of the alphabet; the training file says which there are.
 
     Where there is no validation file, a tenth of the training rows validates. Equal texts stay
     together, and the draw is the same each time. A line on the standard error says so, and how many
@@ -285,7 +285,8 @@ def read_rows(
         where = f", row {rows + 1}" if rows else ""
         raise ValueError(f"{shown(path)}{where}: {error}") from None
     except Exception as error:  # each library has its own
-        remedy = "; save it as UTF-8" if isinstance(error, UnicodeDecodeError) else ""
+        is_text = reader.name.endswith("UTF-8") and isinstance(error, UnicodeDecodeError)
+        remedy = "; save it as UTF-8" if is_text else ""
         raise ValueError(
             f"{shown(path)} cannot be read as {reader.name} after row {rows}: {error}{remedy}"
         ) from error

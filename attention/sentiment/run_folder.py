@@ -269,7 +269,7 @@ def write_metrics(folder: Path, metrics: list[Metrics], labels: Sequence[str]) -
         "curves.svg": training_curves(metrics, figure=Figure()),
         "confusion.svg": confusion_heatmap(metrics[-1]["clean"]["confusion"], labels, Figure()),
     }
-    # Labels of any script: whoever opens the picture has their letters, matplotlib may not.
+    # Written as text, for the fonts of whoever opens it: matplotlib's may lack a label's letters.
     with mpl.rc_context({"svg.fonttype": "none"}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph")
         for name, figure in pictures.items():

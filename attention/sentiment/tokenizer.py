@@ -235,8 +235,8 @@ def known_shares(tokenizer: Tokenizer, ids: Ragged) -> Tensor:
     Example:
         >>> from attention.sentiment.tokenizer import encode_reviews, train_tokenizer
         >>> tokenizer = train_tokenizer(["good food"] * 2)
-        >>> known_shares(tokenizer, encode_reviews(tokenizer, ["good wine", "123"])).tolist()
-        [0.5, 0.0]
+        >>> known_shares(tokenizer, encode_reviews(tokenizer, ["good red wine", "123"])).tolist()
+        [0.3333333333333333, 0.0]
     """
     unknown = tokenizer.token_to_id(tokenizer.model.unk_token)
     known = F.pad(ids.flat.ne(-1 if unknown is None else unknown).long().cumsum(0), (1, 0))

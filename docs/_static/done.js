@@ -142,10 +142,13 @@
     });
   }
 
-  // Beside the station that is pointed at: below its name, or above it on the last line
+  // Beside the station that is pointed at: below the names of its row, or above the last row
   function put(about, link) {
     const [box, around] = [link, about.parentElement].map((part) => part.getBoundingClientRect());
-    const ends = [...link.children].map((part) => part.getBoundingClientRect().bottom);
+    const row = [...about.parentElement.querySelectorAll("a")].filter(
+      (one) => Math.abs(one.getBoundingClientRect().top - box.top) < 1,
+    );
+    const ends = row.map((one) => one.querySelector("span").getBoundingClientRect().bottom);
     const left = Math.min(box.left - around.left, around.width - about.offsetWidth);
     const isLast = around.bottom - box.bottom < box.height / 2;
     about.style.setProperty("--left", `${Math.round(left)}px`);
@@ -199,6 +202,11 @@
     follow("pointerleave", () => (pointed = null));
     follow("focusin", (event) => (focused = linkOf(event)));
     follow("focusout", () => (focused = null));
+    document.addEventListener("keydown", ({ key }) => {
+      if (key !== "Escape") return;
+      pointed = focused = null;
+      show();
+    });
     // Where nobody points, what a lesson needs is a button that leads there.
     map.addEventListener("click", ({ target }) => {
       if (!target.matches(".needs")) return;

@@ -87,7 +87,7 @@ def test_a_notebook_holds_the_same_program_as_its_script():
 
 
 def test_downloaded_notebooks_run_where_nothing_is_installed(tmp_path):
-    """What the notebooks ask for stays in an environment that begins with IPython alone."""
+    """What the notebooks ask pip for, here given by uv, is all that they need beside IPython."""
     run([sys.executable, "-m", "venv", "--without-pip", "venv"], tmp_path)
     python = tmp_path / "venv" / "bin" / "python"
     # uv keeps what it has fetched, while pip would fetch torch each time. Here as elsewhere, torch

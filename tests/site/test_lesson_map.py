@@ -180,11 +180,26 @@ def test_what_a_station_shows_stands_beside_it_and_its_way_stays_dark(visit, htt
         assert card["x"] <= name["x"] + name["width"] <= card["x"] + card["width"] + 1, lesson
         below, above = card["y"] - name["y"] - name["height"], box["y"] - card["y"] - card["height"]
         assert 0 < below < 40 or (lesson == ROTARY and abs(above) < 1), lesson
-        link.hover()  # through the card, which takes no press
         dark = page.locator(f"{MAP} path.on-the-way").evaluate_all(
             "all => all.map((one) => one.dataset.line)"
         )
         assert sorted(dark) == lines
+
+
+def test_what_covers_a_station_takes_no_press_and_goes_by_escape(visit, http_root):
+    page = visit(http_root + "gallery/index.html").page
+    about = page.locator(f"{MAP} .about")
+    station(page, "gallery/deeper/plot_5_cost_of_the_product").hover()
+    covered = station(page, "gallery/deeper/plot_9c_cache")
+    card, box = about.bounding_box(), covered.bounding_box()
+    x, y = box["width"] / 2, card["y"] + card["height"] - 5 - box["y"]
+    assert card["x"] < box["x"] + x < card["x"] + card["width"]
+    assert 0 < y < box["height"]
+    covered.hover(position={"x": x, "y": y})
+    expect(about).to_contain_text("KV cache")
+    page.keyboard.press("Escape")
+    expect(about).to_contain_text("Self-attention step by step")
+    expect(page.locator(f"{MAP} .needed")).to_have_count(0)
 
 
 def test_on_a_phone_the_home_page_begins_with_the_core_lessons(visit, http_root):

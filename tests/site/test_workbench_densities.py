@@ -295,6 +295,8 @@ def test_what_a_step_would_take_as_its_target_is_framed_until_there_is_one(first
     first.locator("#workbench [data-part=one-step]").click()
     expect(wanted).to_have_count(0)
     assert state(first)["targets"] == [[0, 2, 3]]
+    first.evaluate("lab.workbench.bench.set({ targets: [], forbidden: [[2, 3]] })")
+    expect(wanted).to_have_count(0)  # what is masked is no target
 
 
 def test_whoever_moves_an_arrow_reads_what_moves_with_it(first):
@@ -308,6 +310,10 @@ def test_whoever_moves_an_arrow_reads_what_moves_with_it(first):
     first.locator("#workbench [data-part=undo]").click()
     first.locator("#workbench [data-part=undo]").click()
     expect(hint).to_contain_text("Choose a row")
+    first.get_by_label("Your sentence").fill("a tasty pizza")
+    expect(hint).to_contain_text("Choose a row")
+    field(first, "x.0.0").fill("0.9")
+    expect(hint).to_contain_text("“a” has another embedding")
 
 
 def test_what_is_said_of_unknown_words_does_not_hide_what_to_do(first):

@@ -335,5 +335,5 @@
     return { build, update };
   });
 
-  lab.workbenchLearning = { curvePoints, ending, leading, nextOf, remark };
+  lab.workbenchLearning = { curvePoints, ending, isFree, leading, nextOf, remark };
 }

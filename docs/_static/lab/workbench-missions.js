@@ -6,7 +6,7 @@
 {
   const { element, quoted } = lab.dom;
   const { isAlone, parts, shownAs } = lab.workbench;
-  const { nextOf } = lab.workbenchLearning;
+  const { isFree, nextOf } = lab.workbenchLearning;
 
   const positions = (words, wanted) =>
     words.flatMap((word, i) => (word.toLowerCase() === wanted ? [i] : []));
@@ -97,7 +97,7 @@
         if (view.curve.length < 2 || !(best?.weight >= 0.9))
           return "The query of one word and the key of another were changed until they fitted.";
         const [asks, answers] = [best.i, best.j].map((i) => quoted(view.state.words[i]));
-        return `${asks} gives ${answers} ${best.weight.toFixed(2)}, because its query and that key were made to fit.`;
+        return `The query of ${asks} and the key of ${answers} were changed until they fitted.`;
       },
       isDone: (view) => view.curve.length > 1 && targetsOf(view)[0]?.weight >= 0.9,
     },
@@ -162,7 +162,7 @@
           continue;
         pressed = MISSIONS.indexOf(mission); // its answer stays in sight
         mark(labelOf(mission));
-        say("Mission done: its answer is above.");
+        say(`Mission done: ${mission.answer(view)}`);
       }
     }
 
@@ -187,13 +187,14 @@
       frameCell(MISSIONS[pressed < 0 ? next : pressed]);
     }
 
-    // The weight that the mission in sight is about, and the key that changes it
+    // The weight that the mission in sight is about, or that a step would take as its target, and the
+    // key that changes it
     function frameCell(mission) {
-      const { state } = bench.view();
+      const { state, layer } = bench.view();
       const isOpen = mission?.cellOf && mission.density === shown && !done.has(labelOf(mission));
-      const isFree = shown === "train" && state.targets.length + state.contexts.length === 0;
-      const next = isFree ? [state.at, nextOf(state)] : []; // what a step would take as its target
-      const [i, j] = (isOpen && mission.cellOf(bench.view())) || next;
+      const next = nextOf(state);
+      const isNext = shown === "train" && isFree(state) && layer.allowed[state.at][next];
+      const [i, j] = (isOpen && mission.cellOf(bench.view())) || (isNext ? [state.at, next] : []);
       for (const made of bench.box.querySelectorAll("[data-testid=weight]"))
         made.classList.toggle("wanted", made.dataset.name === `map.${i}.${j}`);
       for (const handle of bench.box.querySelectorAll("[data-handle^=key]"))

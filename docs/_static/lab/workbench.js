@@ -64,6 +64,7 @@
     let asked = null; // the number whose origin is shown
     let isPinned = false; // it was pressed, and stays until another one is, or it is closed
     let structure = "";
+    let given; // the state in which its words came
     const isWide = matchMedia("(min-width: 40em)");
     // Seven columns of a step fit on a phone with two decimals; gradients have a tint, too.
     const places = (name) => (name.startsWith("d") ? 3 : isWide.matches || name === "loss" ? 4 : 2);
@@ -138,6 +139,7 @@
     // Back to what the reader starts from, also in what a click does
     function begin(next, first = next.state) {
       resetTool();
+      given = undefined;
       change(structuredClone(first), { from: next });
     }
 
@@ -170,6 +172,7 @@
 
     function update() {
       view = follow();
+      if (String(given?.words) !== String(state.words)) given = state;
       const shape = JSON.stringify([state.words, state.heads.length]);
       if (shape !== structure) {
         structure = shape;
@@ -209,8 +212,6 @@
 
     // A word's embedding makes its query, its key and its value, so whoever moves one moves all.
     function moved() {
-      const given = origin.state;
-      if (String(given.words) !== String(state.words)) return "";
       const others = state.words.filter((_, i) => String(state.x[i]) !== String(given.x[i]));
       if (others.length === 0) return "";
       return others.length === 1
