@@ -191,21 +191,22 @@ def test_what_parquet_holds_is_spelled_or_refused_elsewhere(classify, tmp_path):
             assert not [*tmp_path.glob(f"raw{kind}*")]
 
 
-def test_a_column_of_parquet_keeps_its_type_whatever_it_is(classify, tmp_path, monkeypatch):
+@pytest.mark.parametrize("end", ["parquet", "PARQUET"])
+def test_a_column_of_parquet_keeps_its_type_whatever_it_is(classify, tmp_path, monkeypatch, end):
     monkeypatch.setattr(of_files, "TEXTS_AT_ONCE", 1)
     types = {"review": pa.string(), "tags": pa.map_(pa.string(), pa.int8()), "id": pa.uint64()}
     rows = [
         {"review": "good", "tags": [("x", 1), ("x", 2)], "id": 2**64 - 1},
         {"review": "bad", "tags": None, "id": 0},
     ]
-    pq.write_table(pa.Table.from_pylist(rows, pa.schema(types)), tmp_path / "in.parquet")
-    classify_file(classify, tmp_path / "in.parquet", tmp_path / "out.parquet", "review")
-    given, written = (pq.read_table(tmp_path / f"{name}.parquet") for name in ("in", "out"))
+    pq.write_table(pa.Table.from_pylist(rows, pa.schema(types)), tmp_path / f"in.{end}")
+    classify_file(classify, tmp_path / f"in.{end}", tmp_path / f"out.{end}", "review")
+    given, written = (pq.read_table(tmp_path / f"{name}.{end}") for name in ("in", "out"))
     assert written.select([*types]) == given
-    classify_file(classify, tmp_path / "in.parquet", tmp_path / "out.jsonl", "review")
+    classify_file(classify, tmp_path / f"in.{end}", tmp_path / "out.jsonl", "review")
     assert read(tmp_path / "out.jsonl")[0]["tags"] == [["x", 1], ["x", 2]]
     with pytest.raises(ValueError, match=r"column tags: a value of type list can't be written as"):
-        classify_file(classify, tmp_path / "in.parquet", tmp_path / "out.csv", "review")
+        classify_file(classify, tmp_path / f"in.{end}", tmp_path / "out.csv", "review")
 
 
 @pytest.mark.parametrize("values", [(1, "one"), (2**70, 1)])
