@@ -195,6 +195,8 @@ def test_what_covers_a_station_takes_no_press_and_goes_by_escape(visit, http_roo
     x, y = box["width"] / 2, card["y"] + card["height"] - 5 - box["y"]
     assert card["x"] < box["x"] + x < card["x"] + card["width"]
     assert 0 < y < box["height"]
+    at = "([x, y]) => document.elementFromPoint(x, y).closest('a') !== null"
+    assert page.evaluate(at, [box["x"] + x, box["y"] + y])
     covered.hover(position={"x": x, "y": y})
     expect(about).to_contain_text("KV cache")
     page.keyboard.press("Escape")
