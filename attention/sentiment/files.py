@@ -158,9 +158,6 @@ def _check_file(
 ) -> tuple[Reviews, np.ndarray]:
     """Check every row of a file; keep its labels, and of each text a hash, (N,)."""
     where = shown(path)
-    if not path.is_file():
-        kind = "folder, such as Spark writes" if path.is_dir() else "link to nothing, or a device"
-        raise ValueError(f"{where}: expected one file, got a {kind}")
     labels: list[str] = []
     hashes: list[int] = []
     first: dict[str, int] = {}  # label → its first row
@@ -269,8 +266,12 @@ def read_rows(
         columns: The columns that it has to have.
         every: Whether to read all other columns, too.
     """
-    if path.is_dir():
-        raise ValueError(f"{shown(path)}: expected a file, got a folder")
+    if not path.is_file():
+        other = (
+            "a link to nothing, or a device" if path.is_symlink() or path.exists() else "nothing"
+        )
+        found = "a folder, such as Spark writes" if path.is_dir() else other
+        raise ValueError(f"{shown(path)}: expected one file, got {found}")
     kind = Path(path.stem if _packing(path) else path).suffix.lower()
     if kind not in READERS:
         raise ValueError(f"{shown(path)}: expected a file that ends in {KINDS_HELP}")
