@@ -88,7 +88,9 @@ def test_a_file_is_answered_row_by_row(finished, tmp_path, capsys):
     with pytest.raises(ValueError, match=f"^{tmp_path}: expected one file, got a folder, such"):
         main([str(finished), "--file", str(tmp_path), "--out", str(tmp_path / "other.csv")])
     with pytest.raises(ValueError, match=r"gone\.csv: expected one file, got nothing$"):
-        main([str(finished), "--file", str(tmp_path / "gone.csv"), "--out", str(out)])
+        main(
+            [str(finished), "--file", str(tmp_path / "gone.csv"), "--out", str(tmp_path / "b.csv")]
+        )
     out = tmp_path / "b.csv"
     main([str(finished), "--file", str(file), "--text-column", "review", "--out", str(out)])
     assert out.read_text().startswith("id,review,predicted,probability")
