@@ -88,7 +88,8 @@ def install(session: nox.Session, *groups: str) -> None:
 def docs(session: nox.Session) -> None:
     """Execute every page, and build the site in docs/_build/html and its book."""
     install(session, "docs")
-    session.run("python", "-P", "docs/build.py", *session.posargs)
+    strict = ("-n", "-W", "--keep-going", "-d", "docs/_build/doctrees", "-j", "auto", "-t", "book")
+    session.run("sphinx-build", *strict, *session.posargs, "docs", "docs/_build/html")
 
 
 @nox.session

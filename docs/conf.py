@@ -6,7 +6,6 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 import joblib
-from sphinx.application import Sphinx
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))  # the site's own small extensions
@@ -40,6 +39,7 @@ extensions = [
     "book",
     "closer_looks",
     "descriptions",
+    "executed_pages",
     "exercises",
     "figures",
     "fonts",
@@ -147,7 +147,7 @@ sphinx_gallery_conf = {
     "nested_sections": False,  # one page of all lessons, none for each part
     "within_subsection_order": "lessons.last_first",
     "image_scrapers": ("predictions.answers_that_hold", "gallery_pages.figures_with_alt_text"),
-    "reset_modules": ("matplotlib", "gallery_pages.reset_randomness"),
+    "reset_modules": ("matplotlib", "gallery_pages.reset_randomness", "executed_pages.wait"),
     "abort_on_example_error": True,
     "inspect_global_variables": False,  # else every x on a page links to torch.Tensor
     "download_all_examples": False,
@@ -158,14 +158,3 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "show_signature": False,
 }
-
-
-def make_cache(app: Sphinx) -> None:
-    """Create the database of executed pages, which the processes that read pages would race for."""
-    from jupyter_cache import get_cache  # the tests of this file have no pages to execute
-
-    get_cache(app.outdir.parent / ".jupyter_cache").get_cache_limit()
-
-
-def setup(app: Sphinx) -> None:
-    app.connect("builder-inited", make_cache)

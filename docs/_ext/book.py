@@ -4,10 +4,15 @@ Sphinx's own builder writes the pages, the contents and the archive. What is add
 EPUB asks for and Sphinx leaves out, and a book without scripts: where the site has what only a
 browser can do, the book says so in a sentence. Code and solutions stay folded, as ``<details>``, so
 that the answer is not in sight while a reader thinks; a device that does not know folds shows all.
+
+With ``sphinx-build -t book``, a second process writes the book while the first writes the site.
 """
 
 import posixpath
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -18,6 +23,7 @@ from fonts import OF_THE_BOOK, write_fonts
 from gallery_pages import without_tex
 from sphinx.application import Sphinx
 from sphinx.builders.epub3 import Epub3Builder
+from sphinx.errors import ExtensionError
 
 COVER = "_static/cover.png"
 STYLE = "_static/book.css"
@@ -46,6 +52,7 @@ ACCESS = """<meta property="schema:accessMode">textual</meta>
     <meta property="schema:accessibilityFeature">tableOfContents</meta>
     <meta property="schema:accessibilityHazard">none</meta>
 """
+writing: list[subprocess.Popen[bytes]] = []
 
 
 def leave_to_the_site(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -228,8 +235,29 @@ class Book(Epub3Builder):
         path.write_text(ITEM.sub(with_properties, text), encoding="utf-8")
 
 
+def begin(app: Sphinx, *_: Any) -> None:
+    """Write the book from the pages that have been read."""
+    if app.builder.name == "html" and app.tags.has("book") and not writing:
+        options = ["-q", "-n", "-W", "--keep-going", "-d", app.doctreedir, "-b", "epub"]
+        command = [sys.executable, "-m", "sphinx", *options, app.srcdir, app.outdir.parent / "epub"]
+        writing.append(subprocess.Popen(command))
+
+
+def put_into_site(app: Sphinx, exception: Exception | None) -> None:
+    """Wait for the book, which is written now if the site had nothing to write."""
+    if not exception:
+        begin(app)
+    failed = [process.wait() for process in writing]
+    if writing and not exception:
+        if any(failed):
+            raise ExtensionError("the book was not written, for the reason above")
+        shutil.copy(app.outdir.parent / "epub" / "attention.epub", app.outdir)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_builder(Book, override=True)
+    app.connect("write-started", begin)
+    app.connect("build-finished", put_into_site)
     app.connect("doctree-resolved", leave_to_the_site, priority=900)  # after the exercises' boxes
     app.connect("html-page-context", finish_page, priority=900)  # after all who write on a page
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -31,6 +31,7 @@ def prepare(
     *extensions: str,
     pages: Mapping[str, str] | None = None,
     builder: str = "html",
+    tags: tuple[str, ...] = (),
     **settings: object,
 ) -> Site:
     """Prepare a site, or another build of the one in that folder.
@@ -46,7 +47,7 @@ def prepare(
         if not path.exists() or path.read_text(encoding="utf-8") != content:
             path.write_text(content, encoding="utf-8")
     settings = {"extensions": list(extensions), "html_theme": "basic", **settings}
-    return Site(builder, srcdir=source, confoverrides=settings)
+    return Site(builder, srcdir=source, confoverrides=settings, tags=tags)
 
 
 @pytest.fixture

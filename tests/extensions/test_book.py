@@ -1,16 +1,20 @@
 import re
 import zipfile
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
+import book as book_extension
 import pytest
 import torch
 from book import Page
+from sphinx.errors import ExtensionError
 
 from attention.plotting import head_atlas
 
 # ziamath finds its fonts in a way that importlib means to drop.
 pytestmark = pytest.mark.filterwarnings("ignore:path is deprecated:DeprecationWarning")
 
+EXTENSIONS = Path(__file__).parents[2] / "docs" / "_ext"
 ADDRESS = "https://example.org/site/"
 RAW = [
     '<section class="lab" id="writer-lab" hidden><button>Write</button></section>',
@@ -74,6 +78,36 @@ def test_an_atlas_shows_all_maps_and_opens_the_first_one():
     (large,) = tree.tree("section")
     assert large.p.text == f"{names[0]}."
     assert tree.tree(["fieldset", "input", "label", "legend", "style"]) == []
+
+
+CONF = f"""
+import sys
+sys.path.insert(0, {str(EXTENSIONS)!r})
+extensions = ["book"]
+epub_basename = "attention"
+version = copyright = "1"
+epub_show_urls = "no"
+"""
+
+
+def test_a_site_is_written_with_its_book_and_with_a_book_that_is_gone(site, monkeypatch):
+    monkeypatch.setattr(book_extension, "writing", [])
+    settings = {"pages": {"conf.py": CONF}, "tags": ("book",)}
+    written = site("A word.", "book", **settings).build().outdir / "attention.epub"
+    assert "A word." in zipfile.ZipFile(written).read("index.xhtml").decode()
+    written.unlink()
+    monkeypatch.setattr(book_extension, "writing", [])
+    site("A word.", "book", **settings).build()  # which has nothing to write
+    assert written.exists()
+
+
+def test_a_site_whose_book_fails_is_not_built(site, monkeypatch):
+    monkeypatch.setattr(book_extension, "writing", [])
+    text = ":ref:`a place that is missing`"  # only a warning where this site is built
+    app = site(text, "book", pages={"conf.py": CONF}, tags=("book",))
+    with pytest.raises(ExtensionError, match="the book was not written"):
+        app.build()
+    app.cleanup()
 
 
 CARD = '<div class="sd-card"><div class="sd-card-title">{}</div><p>Begin.</p>{}</div>'

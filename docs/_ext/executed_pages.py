@@ -1,0 +1,52 @@
+"""Execute the pages of ``docs/`` while the lessons are executed, so that no core waits.
+
+Sphinx executes a page when it reads it, after all lessons. A thread does so from the beginning, and
+keeps the results where myst-nb looks for them. Lessons that measure time wait for it.
+"""
+
+from contextlib import closing
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+from jupyter_cache import get_cache
+from jupyter_cache.executors import load_executor
+from jupyter_core.utils import ensure_event_loop
+from sphinx.application import Sphinx
+
+MARK = "\nfile_format: mystnb\n"
+running: list[Thread] = []
+
+
+def execute(cache_folder: Path, pages: list[Path], timeout: int) -> None:
+    """Execute pages, one after the other; one that fails is executed again where it is read."""
+    cache = get_cache(cache_folder)
+    for page in pages:
+        cache.add_nb_to_project(str(page), read_data={"name": "myst_nb_md", "type": "plugin"})
+    with closing(ensure_event_loop()):  # this thread's, which nbclient leaves open
+        load_executor("local-serial", cache).run_and_cache(timeout=timeout)
+
+
+def begin(app: Sphinx) -> None:
+    """Create the database of executed pages, which those who read would race for, and fill it."""
+    folder = app.outdir.parent / ".jupyter_cache"
+    get_cache(folder).get_cache_limit()
+    if app.config.nb_execution_mode == "cache" and app.builder.name == "html":
+        written = [*app.srcdir.glob("*.md"), *app.srcdir.glob("*/*.md")]
+        pages = [path for path in written if MARK in path.read_text(encoding="utf-8")]
+        work = (folder, pages, app.config.nb_execution_timeout)
+        thread = Thread(target=execute, args=work, daemon=True)  # a failed lesson ends the build
+        thread.start()
+        running.append(thread)
+
+
+def wait(*_: Any) -> None:
+    """Wait until all pages are executed; in a process that executes a lesson there are none."""
+    while running:
+        running.pop().join()
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("builder-inited", begin, priority=100)  # at 500 the lessons follow
+    app.connect("env-before-read-docs", wait)
+    return {"parallel_read_safe": True}

@@ -1,0 +1,64 @@
+import threading
+
+import executed_pages
+import pytest
+from myst_nb.core.execute import cache
+from myst_nb.core.execute.base import ExecutionError
+from sphinx.errors import ExtensionError
+
+PAGE = """---
+file_format: mystnb
+kernelspec:
+  name: python3
+---
+
+# A page
+
+```{{code-cell}} ipython3
+{code}
+```
+"""
+TREE = ".. toctree::\n\n   page"
+
+
+def site_of(site, code, **settings):
+    pages = {"page.md": PAGE.format(code=code), "other.md": "# Not executed"}
+    settings = {"nb_execution_mode": "cache", "nb_execution_raise_on_error": True} | settings
+    extensions = ("executed_pages", "kernel_files", "myst_nb")
+    return site(TREE, *extensions, pages=pages, **settings)
+
+
+def test_a_page_is_executed_before_it_is_read(site, monkeypatch):
+    def execute(*_, **__):
+        raise AssertionError("the page was executed when it was read")
+
+    monkeypatch.setattr(cache, "single_nb_execution", execute)
+    app = site_of(site, "6 * 7").build()
+    assert ">42\n" in app.page("page")
+    assert not executed_pages.running
+
+
+def test_a_page_that_fails_is_the_end_of_the_build(site):
+    with pytest.raises((ExecutionError, ExtensionError), match=r"page\.md"):
+        site_of(site, "1 / 0").build()
+
+
+def test_a_lesson_that_measures_time_waits_for_the_pages():
+    may_end = threading.Event()
+    page = threading.Thread(target=may_end.wait)
+    lesson = threading.Thread(target=executed_pages.wait, args=({}, "plot_5.py"))
+    executed_pages.running.append(page)
+    page.start()
+    lesson.start()
+    lesson.join(timeout=0.1)
+    assert lesson.is_alive()
+    may_end.set()
+    lesson.join()
+    assert not page.is_alive()
+
+
+@pytest.mark.parametrize("different", [{"builder": "epub"}, {"nb_execution_mode": "off"}])
+def test_nothing_is_executed_where_no_page_will_be(site, different):
+    app = site_of(site, "6 * 7", **different)
+    assert not executed_pages.running
+    app.cleanup()
