@@ -147,7 +147,8 @@ sphinx_gallery_conf = {
     "nested_sections": False,  # one page of all lessons, none for each part
     "within_subsection_order": "lessons.last_first",
     "image_scrapers": ("predictions.answers_that_hold", "gallery_pages.figures_with_alt_text"),
-    "reset_modules": ("matplotlib", "gallery_pages.reset_randomness", "executed_pages.wait"),
+    "reset_modules": ("matplotlib", "gallery_pages.reset_randomness", "executed_pages.leave_alone"),
+    "reset_modules_order": "both",
     "abort_on_example_error": True,
     "inspect_global_variables": False,  # else every x on a page links to torch.Tensor
     "download_all_examples": False,

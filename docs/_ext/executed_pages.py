@@ -1,12 +1,12 @@
 """Execute the pages of ``docs/`` while the lessons are executed, so that no core waits.
 
 Sphinx executes a page when it reads it, after all lessons. A thread does so from the beginning, and
-keeps the results where myst-nb looks for them. Lessons that measure time wait for it.
+keeps the results where myst-nb looks for them. It waits while a lesson measures time.
 """
 
 from contextlib import closing
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 from jupyter_cache import get_cache
@@ -16,6 +16,7 @@ from sphinx.application import Sphinx
 
 MARK = "\nfile_format: mystnb\n"
 running: list[Thread] = []
+alone = Lock()
 
 
 def execute(cache_folder: Path, pages: list[Path], timeout: int) -> None:
@@ -24,7 +25,10 @@ def execute(cache_folder: Path, pages: list[Path], timeout: int) -> None:
     for page in pages:
         cache.add_nb_to_project(str(page), read_data={"name": "myst_nb_md", "type": "plugin"})
     with closing(ensure_event_loop()):  # this thread's, which nbclient leaves open
-        load_executor("local-serial", cache).run_and_cache(timeout=timeout)
+        executor = load_executor("local-serial", cache)
+        for page in pages:
+            with alone:
+                executor.run_and_cache(filter_uris=[str(page)], timeout=timeout)
 
 
 def begin(app: Sphinx) -> None:
@@ -33,15 +37,26 @@ def begin(app: Sphinx) -> None:
     get_cache(folder).get_cache_limit()
     if app.config.nb_execution_mode == "cache" and app.builder.name == "html":
         written = [*app.srcdir.glob("*.md"), *app.srcdir.glob("*/*.md")]
-        pages = [path for path in written if MARK in path.read_text(encoding="utf-8")]
+        pages = [path for path in sorted(written) if MARK in path.read_text(encoding="utf-8")]
         work = (folder, pages, app.config.nb_execution_timeout)
         thread = Thread(target=execute, args=work, daemon=True)  # a failed lesson ends the build
         thread.start()
         running.append(thread)
 
 
+def leave_alone(conf: Any, script: str, when: str) -> None:
+    """Execute no page during a lesson that measures time, which runs in the process of the pages.
+
+    The others run in processes of their own.
+    """
+    if when == "before":
+        alone.acquire()
+    else:
+        alone.release()
+
+
 def wait(*_: Any) -> None:
-    """Wait until all pages are executed; in a process that executes a lesson there are none."""
+    """Wait until all pages are executed."""
     while running:
         running.pop().join()
 

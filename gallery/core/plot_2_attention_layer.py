@@ -59,8 +59,11 @@ x = torch.tensor(
 
 # %%
 
-
 # sphinx_gallery_start_ignore
+# The page shows times that were measured while it was built, so nothing else runs then:
+# sphinx_gallery_parallel = False
+
+
 def draw_layer():
     """Draw which part of the layer makes which shape."""
     fig, ax = plt.subplots(figsize=(5, 5))

@@ -1,4 +1,5 @@
 import threading
+from unittest.mock import Mock
 
 import executed_pages
 import pytest
@@ -43,18 +44,20 @@ def test_a_page_that_fails_is_the_end_of_the_build(site):
         site_of(site, "1 / 0").build()
 
 
-def test_a_lesson_that_measures_time_waits_for_the_pages():
-    may_end = threading.Event()
-    page = threading.Thread(target=may_end.wait)
-    lesson = threading.Thread(target=executed_pages.wait, args=({}, "plot_5.py"))
-    executed_pages.running.append(page)
-    page.start()
-    lesson.start()
-    lesson.join(timeout=0.1)
-    assert lesson.is_alive()
-    may_end.set()
-    lesson.join()
-    assert not page.is_alive()
+def test_no_page_is_executed_while_a_lesson_measures_time(tmp_path, monkeypatch):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE.format(code="6 * 7"))
+    executor = Mock()
+    monkeypatch.setattr(executed_pages, "load_executor", lambda *_: executor)
+    executed_pages.leave_alone({}, "plot_5.py", "before")
+    work = (tmp_path / "cache", [page], 60)
+    thread = threading.Thread(target=executed_pages.execute, args=work)
+    thread.start()
+    thread.join(timeout=2)
+    assert not executor.run_and_cache.called
+    executed_pages.leave_alone({}, "plot_5.py", "after")
+    thread.join()
+    executor.run_and_cache.assert_called_once_with(filter_uris=[str(page)], timeout=60)
 
 
 @pytest.mark.parametrize("different", [{"builder": "epub"}, {"nb_execution_mode": "off"}])
