@@ -267,10 +267,11 @@ def read_rows(
         every: Whether to read all other columns, too.
     """
     if not path.is_file():
-        other = (
-            "a link to nothing, or a device" if path.is_symlink() or path.exists() else "nothing"
-        )
-        found = "a folder, such as Spark writes" if path.is_dir() else other
+        found = "nothing"
+        if path.is_dir():
+            found = "a folder, such as Spark writes"
+        elif path.is_symlink() or path.exists():
+            found = "a link to nothing, or a device"
         raise ValueError(f"{shown(path)}: expected one file, got {found}")
     kind = Path(path.stem if _packing(path) else path).suffix.lower()
     if kind not in READERS:

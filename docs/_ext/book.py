@@ -235,23 +235,21 @@ class Book(Epub3Builder):
         path.write_text(ITEM.sub(with_properties, text), encoding="utf-8")
 
 
-def begin(app: Sphinx, *_: Any) -> None:
-    """Write the book from the pages that have been read."""
-    if app.builder.name == "html" and app.tags.has("book") and not writing:
+def begin(app: Sphinx, builder: Any) -> None:
+    """Begin to write the book, from the pages that have been read."""
+    if app.builder.name == "html" and app.tags.has("book"):
         options = ["-q", "-n", "-W", "--keep-going", "-d", app.doctreedir, "-b", "epub"]
         command = [sys.executable, "-m", "sphinx", *options, app.srcdir, app.outdir.parent / "epub"]
         writing.append(subprocess.Popen(command))
 
 
 def put_into_site(app: Sphinx, exception: Exception | None) -> None:
-    """Wait for the book, which is written now if the site had nothing to write."""
-    if not exception:
-        begin(app)
-    failed = [process.wait() for process in writing]
-    if writing and not exception:
-        if any(failed):
+    """Wait for the book, and offer it on the site."""
+    while writing:
+        if writing.pop().wait() == 0:
+            shutil.copy(app.outdir.parent / "epub" / "attention.epub", app.outdir)
+        elif not exception:
             raise ExtensionError("the book was not written, for the reason above")
-        shutil.copy(app.outdir.parent / "epub" / "attention.epub", app.outdir)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -45,9 +45,9 @@ def begin(app: Sphinx) -> None:
 
 
 def leave_alone(conf: Any, script: str, when: str) -> None:
-    """Execute no page during a lesson that measures time, which runs in the process of the pages.
+    """Hold the pages back from before a lesson to after it, if it runs in this process.
 
-    The others run in processes of their own.
+    Lessons that measure time do; the others have processes of their own, in which no page waits.
     """
     if when == "before":
         alone.acquire()
