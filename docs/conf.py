@@ -6,6 +6,8 @@ from importlib.metadata import version as installed_version
 from pathlib import Path
 
 import joblib
+from pybtex.backends.plaintext import Backend
+from pybtex.plugin import register_plugin
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE / "_ext"))  # the site's own small extensions
@@ -45,11 +47,11 @@ extensions = [
     "fonts",
     "from_scratch",
     "gallery_pages",
-    "kernel_files",
     "lessons",
     "live_models",
     "mathml",
     "notebooks",
+    "page_kernels",
     "predictions",
     "questions",
     "screen_readers",
@@ -133,6 +135,8 @@ intersphinx_mapping = {
     "tokenizers": ("https://huggingface.co/docs/tokenizers", "inventories/tokenizers.txt"),
 }
 
+# It is asked for at each citation, and what is not registered is looked for in all packages.
+register_plugin("pybtex.backends", "plaintext", Backend, force=True)
 bibtex_bibfiles = ["references.bib"]
 bibtex_default_style = "plain"
 bibtex_reference_style = "author_year"

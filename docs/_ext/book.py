@@ -13,6 +13,7 @@ import re
 import shutil
 import subprocess
 import sys
+from html import escape, unescape
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -36,6 +37,8 @@ IN_THE_BOOK = {
     "writer-lab": "On {} the model continues a text of yours here.",
 }
 FOR_SCRIPTS = re.compile(r"<script\b|<[^>]*\s(hidden|data-part)\b")
+CODE = re.compile("<pre>.*?</pre>", re.DOTALL)
+LINK = re.compile('<a [^>]*?href="([^"]*)"[^>]*>')
 COLOUR = re.compile(r"var\([\w-]+, (#\w+)\)")  # what the site's style sheets set, and else
 NAMESPACES = {
     "math": "http://www.w3.org/1998/Math/MathML",
@@ -90,24 +93,31 @@ class Page:
 
     def __init__(self, app: Sphinx, name: str, body: str) -> None:
         self.app, self.name = app, name
-        self.tree = BeautifulSoup(body, "html.parser")
+        # Code has two thirds of a page's elements, and nothing to mend but its links.
+        self.code = [LINK.sub(self.link_in_code, code) for code in CODE.findall(body)]
+        self.tree = BeautifulSoup(CODE.sub("<pre></pre>", body), "html.parser")
 
     def write(self) -> str:
         self.mend_paragraphs()
-        for output in self.tree.select("details.long-output"):
+        for output in self.tree("details", "long-output"):
             output.summary.decompose()
             output.unwrap()
         self.mend_atlases()
         self.mend_cards()
-        for link in self.tree.select("a[href]"):
-            self.mend_link(link)
-        for picture in self.tree.select("img[srcset]"):
+        for link in self.tree("a", href=True):
+            link.attrs.pop("download", None)
+            if address := self.in_the_book(link["href"]):
+                link["href"] = address
+            else:
+                link.attrs = {}
+        for picture in self.tree("img", srcset=True):
             self.give_size(picture)
         for part in self.tree(["math", "svg"]):
             part["xmlns"] = NAMESPACES[part.name]
             if "viewbox" in part.attrs:  # HTML knows no capitals
                 part["viewBox"] = part.attrs.pop("viewbox")
-        return COLOUR.sub(r"\1", str(self.tree))
+        code = iter(self.code)
+        return re.sub("<pre></pre>", lambda _: next(code), COLOUR.sub(r"\1", str(self.tree)))
 
     def give_size(self, picture: Tag) -> None:
         """Show a picture, which has the pixels of a fine screen, as wide as it was drawn."""
@@ -116,39 +126,42 @@ class Page:
         width = int.from_bytes(file.read_bytes()[16:20], "big")  # where a PNG says it
         picture["width"] = str(width // 2)
 
-    def mend_link(self, link: Tag) -> None:
-        """Lead to the page in the book, else to the site; without its address, nowhere."""
-        link.attrs.pop("download", None)
-        address = urlsplit(link["href"])
+    def link_in_code(self, link: re.Match[str]) -> str:
+        address = self.in_the_book(unescape(link[1]))
+        return f'<a href="{escape(address)}">' if address else "<a>"
+
+    def in_the_book(self, link: str) -> str | None:
+        """Return the address of the page in the book, else on the site, if that is known."""
+        address = urlsplit(link)
         if address.scheme or not address.path:
-            return
+            return link
         target = posixpath.normpath(
             posixpath.join(posixpath.dirname(self.name), unquote(address.path))
         )
         page, suffix = posixpath.splitext(target)
         if suffix in (".html", ".xhtml") and page in {*self.app.env.found_docs, "genindex"}:
             path = posixpath.splitext(address.path)[0] + ".xhtml"
-            link["href"] = address._replace(path=path).geturl()
-        elif self.app.config.html_baseurl:
-            link["href"] = self.app.config.html_baseurl + address._replace(path=target).geturl()
-        else:
-            link.attrs = {}
+            return address._replace(path=path).geturl()
+        base = self.app.config.html_baseurl
+        return base and base + address._replace(path=target).geturl()
 
     def mend_paragraphs(self) -> None:
         """Let no paragraph stand in another, or in what one clicks at to unfold something."""
-        for paragraph in self.tree.select("p:has(> p)"):
-            paragraph.name = "div"
-        for paragraph in self.tree.select("summary > p"):
-            paragraph.name = "span"
-        # The words for what is open already, and an arrow beside the device's own.
-        for part in self.tree.select("summary > :is(.expanded, .sd-summary-state-marker)"):
-            part.decompose()
+        for paragraph in self.tree("p"):
+            if paragraph.find("p", recursive=False):
+                paragraph.name = "div"
+        for summary in self.tree("summary"):
+            for paragraph in summary("p", recursive=False):
+                paragraph.name = "span"
+            # The words for what is open already, and an arrow beside the device's own.
+            for part in summary(class_=["expanded", "sd-summary-state-marker"], recursive=False):
+                part.decompose()
 
     def mend_atlases(self) -> None:
         """Show of an atlas all maps, but only the first one large, because no button opens it."""
         for style in self.tree("style"):
             style.decompose()
-        for atlas in self.tree.select(".head-atlas"):
+        for atlas in self.tree(class_="head-atlas"):
             for label in atlas("label"):
                 button, picture = label.find_all(recursive=False)
                 del picture["aria-hidden"]
@@ -165,11 +178,14 @@ class Page:
 
     def mend_cards(self) -> None:
         """Make a card's title its link, and leave of the lessons' map the links, without marks."""
-        for card in self.tree.select(".sd-card:has(.sd-stretched-link)"):
-            link, title = card.select_one(".sd-stretched-link"), card.select_one(".sd-card-title")
-            link.extract()
+        for link in self.tree("a", "sd-stretched-link"):
+            title = link.find_parent(class_="sd-card").find(class_="sd-card-title")
             title.string.wrap(self.tree.new_tag("a", href=link["href"]))
-        for part in self.tree.select(".lesson-map :is(svg, img, button, .about), .stops, .answer"):
+            link.decompose()
+        for lessons in self.tree(class_="lesson-map"):
+            for part in lessons(["svg", "img", "button"]) + lessons(class_="about"):
+                part.decompose()
+        for part in self.tree(class_=["stops", "answer"]):
             part.decompose()
 
 

@@ -4,16 +4,18 @@ Sphinx executes a page when it reads it, after all lessons. A thread does so fro
 keeps the results where myst-nb looks for them. It waits while a lesson measures time.
 """
 
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from threading import Lock, Thread
 from typing import Any
 
 from jupyter_cache import get_cache
-from jupyter_cache.executors import load_executor
+from jupyter_cache.executors.utils import create_cache_bundle, single_nb_execution
 from jupyter_core.utils import ensure_event_loop
 from sphinx.application import Sphinx
+from sphinx.util.logging import getLogger
 
+logger = getLogger(__name__)
 MARK = "\nfile_format: mystnb\n"
 running: list[Thread] = []
 alone = Lock()
@@ -22,13 +24,24 @@ alone = Lock()
 def execute(cache_folder: Path, pages: list[Path], timeout: int) -> None:
     """Execute pages, one after the other; one that fails is executed again where it is read."""
     cache = get_cache(cache_folder)
-    for page in pages:
-        cache.add_nb_to_project(str(page), read_data={"name": "myst_nb_md", "type": "plugin"})
     with closing(ensure_event_loop()):  # this thread's, which nbclient leaves open
-        executor = load_executor("local-serial", cache)
         for page in pages:
+            listed = cache.add_nb_to_project(
+                str(page), read_data={"name": "myst_nb_md", "type": "plugin"}
+            )
+            found = cache.get_project_notebook(listed.pk)
+            with suppress(KeyError):
+                cache.match_cache_notebook(found.nb)
+                continue
             with alone:
-                executor.run_and_cache(filter_uris=[str(page)], timeout=timeout)
+                # Where a process writes a line in two pieces, myst-nb would make it two lines.
+                done = single_nb_execution(
+                    found.nb, str(page.parent), timeout, allow_errors=False, coalesce_streams=True
+                )
+            if not done.err:
+                bundle = create_cache_bundle(found, None, None, done.time, None)
+                cache.cache_notebook_bundle(bundle, check_validity=False, overwrite=True)
+                logger.info("executed %s in %.1f s", page.name, done.time)
 
 
 def begin(app: Sphinx) -> None:

@@ -34,7 +34,6 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 from sphinx.util.osutil import relative_uri
 from sphinx.writers.html5 import HTML5Translator
-from sphinx_gallery._doctree_links import code_links_block
 from sphinx_gallery.directives import imgsgnode, visit_imgsg_html
 
 logger = logging.getLogger(__name__)
@@ -132,14 +131,9 @@ def is_lesson(docname: str) -> bool:
     return PurePosixPath(docname).match("gallery/*/plot_*")
 
 
-def is_literal(node: nodes.Node) -> bool:
-    """Tell code of any kind, also with the links that Sphinx-Gallery puts into it later."""
-    return isinstance(node, nodes.literal_block | code_links_block)
-
-
 def is_code(node: nodes.Node) -> bool:
     """Tell a cell of the script: Sphinx-Gallery alone writes its language with a capital."""
-    return is_literal(node) and node.get("language", node.get("lang")) == "Python"
+    return isinstance(node, nodes.literal_block) and node.get("language") == "Python"
 
 
 def is_picture(node: nodes.Node) -> bool:

@@ -223,7 +223,7 @@ fig.set_label(
 #        The narrow products of the pair leave arithmetic units idle.
 
 
-def clocked(n, d, k, seconds=0.01 if QUICK else 0.5):
+def clocked(n, d, k, seconds=0.01 if QUICK else 0.2):
     """Run both ways in turn for a while; return the fastest times."""
     x, M = torch.randn(n, d), torch.randn(d, d)  # (n, d), (d, d)
     W_query, W_key = torch.randn(2, d, k)  # (d, k), (d, k)

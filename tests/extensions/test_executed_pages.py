@@ -25,7 +25,7 @@ TREE = ".. toctree::\n\n   page"
 def site_of(site, code, **settings):
     pages = {"page.md": PAGE.format(code=code), "other.md": "# Not executed"}
     settings = {"nb_execution_mode": "cache", "nb_execution_raise_on_error": True} | settings
-    extensions = ("executed_pages", "kernel_files", "myst_nb")
+    extensions = ("executed_pages", "page_kernels", "myst_nb")
     return site(TREE, *extensions, pages=pages, **settings)
 
 
@@ -44,20 +44,32 @@ def test_a_page_that_fails_is_the_end_of_the_build(site):
         site_of(site, "1 / 0").build()
 
 
+def test_a_page_is_executed_once(site, tmp_path, monkeypatch):
+    app = site_of(site, "6 * 7").build()
+    monkeypatch.setattr(executed_pages, "single_nb_execution", Mock())
+    executed_pages.execute(app.outdir.parent / ".jupyter_cache", [app.srcdir / "page.md"], 60)
+    assert not executed_pages.single_nb_execution.called
+
+
+def test_a_line_that_is_written_in_pieces_stays_one_line(site):
+    code = "import time\nprint('one', flush=True, end=' ')\ntime.sleep(1)\nprint('line')"
+    assert "one line\n" in site_of(site, code).build().page("page")
+
+
 def test_no_page_is_executed_while_a_lesson_measures_time(tmp_path, monkeypatch):
     page = tmp_path / "page.md"
     page.write_text(PAGE.format(code="6 * 7"))
-    executor = Mock()
-    monkeypatch.setattr(executed_pages, "load_executor", lambda *_: executor)
+    execution = Mock()
+    monkeypatch.setattr(executed_pages, "single_nb_execution", execution)
     executed_pages.leave_alone({}, "plot_5.py", "before")
     work = (tmp_path / "cache", [page], 60)
     thread = threading.Thread(target=executed_pages.execute, args=work)
     thread.start()
     thread.join(timeout=2)
-    assert not executor.run_and_cache.called
+    assert not execution.called
     executed_pages.leave_alone({}, "plot_5.py", "after")
     thread.join()
-    executor.run_and_cache.assert_called_once_with(filter_uris=[str(page)], timeout=60)
+    execution.assert_called_once()
 
 
 @pytest.mark.parametrize("different", [{"builder": "epub"}, {"nb_execution_mode": "off"}])
