@@ -254,7 +254,8 @@ class Book(Epub3Builder):
 def begin(app: Sphinx, builder: Any) -> None:
     """Begin to write the book, from the pages that have been read."""
     if app.builder.name == "html" and app.tags.has("book"):
-        options = ["-q", "-n", "-W", "--keep-going", "-d", app.doctreedir, "-b", "epub"]
+        options = ["-q", "-n", "-W", "--keep-going", "-j", "auto", "-b", "epub"]
+        options += ["-d", app.doctreedir]
         command = [sys.executable, "-m", "sphinx", *options, app.srcdir, app.outdir.parent / "epub"]
         writing.append(subprocess.Popen(command))
 

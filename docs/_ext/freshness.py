@@ -17,7 +17,7 @@ from sphinx.config import Config
 # Whole folders that executed pages read, whatever the files in them are called.
 READ = ("attention", "docs/_parts", "docs/experiments", "tests/faults")
 # How pages are executed: their start, their pictures, the conditions of their questions.
-EXECUTE = ("saved_pictures", "gallery_pages", "predictions")
+EXECUTE = ("saved_pictures", "gallery_pages", "predictions", "executed_pages", "page_kernels")
 WRITTEN = {"__pycache__", "runs"}  # by Python, and by experiments
 
 

@@ -2,9 +2,10 @@ from types import SimpleNamespace
 
 import freshness
 import pytest
+from freshness import EXECUTE
 
 FILES = ["pyproject.toml", "attention/a.py", "attention/deep/b.py"]
-FILES += [f"docs/_ext/{name}.py" for name in ("saved_pictures", "gallery_pages", "predictions")]
+FILES += [f"docs/_ext/{name}.py" for name in EXECUTE]
 FILES += ["docs/_parts/a.html", "tests/faults/a.py", "tests/faults/a.json"]
 FILES += [f"docs/experiments/a/b.{kind}" for kind in ("py", "json", "toml", "csv", "safetensors")]
 TOOLS = ["docs/conf.py", "docs/_ext/figures.py", "docs/_ext/offline/sitecustomize.py"]
