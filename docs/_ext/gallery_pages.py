@@ -40,11 +40,12 @@ def shorten_references(app: Sphinx, doctree: nodes.document, docname: str) -> No
 def link_code_last(app: Sphinx, config: Config) -> None:
     """Link the names in code when nothing else is left to do to a page.
 
-    These links make a node of each token, which every later transform would walk: a third of the
-    time that it takes to write the site.
+    These links make a node of each token, and each transform that came after them would walk all
+    of these nodes, which took a quarter of the time of writing the site.
     """
-    app.registry.post_transforms.remove(CodeLinksTransform)
-    app.connect("doctree-resolved", link_code, priority=990)
+    if CodeLinksTransform in app.registry.post_transforms:
+        app.registry.post_transforms.remove(CodeLinksTransform)
+        app.connect("doctree-resolved", link_code, priority=990)
 
 
 def link_code(app: Sphinx, doctree: nodes.document, docname: str) -> None:

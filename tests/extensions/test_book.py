@@ -20,6 +20,7 @@ RAW = [
     "<script>alert(1)</script>",
     '<form class="answer" hidden><input></form>',
     "<noscript><p>Without a script.</p></noscript>",
+    '<pre><a class="n" href="index.html">four</a> <a href="wheel.whl">five</a> &lt; \\1</pre>',
     'a<br>b<img alt="x > y" src="data:,"><a href="#page"\n   download>c</a><b>never closed',
 ]
 LINKS = "`one <index.html#page>`__ `two <wheel.whl>`__ `three <https://b.org/c.html>`__"
@@ -47,9 +48,16 @@ def test_what_needs_a_browser_is_a_sentence_that_leads_to_the_site(book):
 
 def test_a_link_leads_into_the_book_or_to_the_site_or_nowhere(book):
     address, page, _ = book
-    links = dict(re.findall(r'<a(?: [^>]*?href="([^"]*)")?[^>]*>(one|two|three)<', page))
-    leads = {"index.xhtml#page": "one", "https://b.org/c.html": "three"}
-    assert links == leads | {f"{ADDRESS}wheel.whl" if address else "": "two"}
+    words = "one|two|three|four|five"
+    links = re.findall(rf'<a(?: [^>]*?href="([^"]*)")?[^>]*>({words})<', page)
+    leads = {"one": "index.xhtml#page", "three": "https://b.org/c.html", "four": "index.xhtml"}
+    file = f"{ADDRESS}wheel.whl" if address else ""
+    assert {word: link for link, word in links} == leads | {"two": file, "five": file}
+
+
+def test_code_is_as_it_was(book):
+    _, page, _ = book
+    assert "</a> &lt; \\1</pre>" in page
 
 
 def test_html_that_is_no_xml_is_mended(book):

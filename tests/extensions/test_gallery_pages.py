@@ -1,3 +1,4 @@
+import json
 import pickle
 import re
 from types import SimpleNamespace
@@ -8,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import torch
+from docutils import nodes
 from PIL import Image
 from sphinx.errors import ExtensionError
 from sphinx_gallery import gen_rst
@@ -25,6 +27,27 @@ def test_every_script_starts_alike():
     assert drawn == pytest.approx((0.49625658988952637, 0.5488135039273248))
     assert torch.get_default_dtype() is torch.float32
     assert torch.is_grad_enabled()
+
+
+def test_names_in_code_are_linked_after_all_else(site):
+    attend = {"name": "attend", "module": "attention", "module_short": "attention"}
+    objects = json.dumps({"attend": [attend | {"is_class": False, "is_explicit": False}]})
+    text = ".. py:function:: attention.attend()\n\n.. code-block:: python\n\n   attend(1)"
+    app = site(
+        text,
+        *("sphinx_gallery.gen_gallery", "gallery_pages"),
+        pages={"index.codeobj.json": objects},
+        sphinx_gallery_conf={"examples_dirs": [], "gallery_dirs": []},
+    )
+    blocks = []
+    app.connect(
+        "doctree-resolved",
+        lambda app, doctree, docname: blocks.extend(doctree.findall(nodes.literal_block)),
+        priority=980,
+    )
+    page = app.build().page()
+    assert [block.astext() for block in blocks] == ["attend(1)"]
+    assert re.search(r'href="#attention\.attend"[^>]*><span class="n">attend<', page)
 
 
 @pytest.fixture
