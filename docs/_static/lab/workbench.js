@@ -302,16 +302,17 @@
       find("where").replaceChildren(...(number ? nodes(number.text) : []));
       find("where-example").replaceChildren(...(number ? [] : nodes(example())));
       find("where-hint").hidden = Boolean(number);
-      // What scrolls must be reachable from the keyboard.
+      if (number) partOf(name)?.classList.add("asked");
+      for (const source of number?.sources ?? [])
+        if (source !== name) partOf(source)?.classList.add("source");
+      // What scrolls must be reachable from the keyboard. How wide and high this is follows from
+      // where the number stands that was asked about.
       const bar = find("where-box");
       bar.toggleAttribute("tabindex", bar.scrollHeight > bar.clientHeight);
       if (bar.hasAttribute("tabindex")) bar.tabIndex = 0;
       showKey(number ? name : "");
       if (!number) return;
       makeRoom(bar.offsetHeight);
-      partOf(name)?.classList.add("asked");
-      for (const source of number.sources)
-        if (source !== name) partOf(source)?.classList.add("source");
       // Nothing moves below a finger, or below a pointer that only points.
       if (partOf(name) === document.activeElement) afterPress(keepClear);
     }
